@@ -1,0 +1,21 @@
+"""Put the tables and figures of an experiment on one HTML page that opens offline."""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.findings.page import write_report
+
+
+def main() -> None:
+    """Read the flags and write the page."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--title", required=True, help="heading of the page")
+    parser.add_argument("--tables", required=True, nargs="+", type=Path, help=".json of tables")
+    parser.add_argument("--figures", required=True, nargs="+", type=Path, help=".svg of figures")
+    parser.add_argument("--out", required=True, type=Path, help="page to write")
+    args = parser.parse_args()
+    write_report(args.title, args.tables, args.figures, args.out)
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,40 @@
+"""Train one Transformer on the subwords of a pair; write its weights, description and curve.
+
+Killed or stopped, the same command goes on from the last saved state, to the same last bit.
+"""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.base.results import provenance
+from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.train import TrainSettings
+from headcount.runs.machine import use_threads
+from headcount.runs.training_run import TrainingRun
+
+
+def main() -> None:
+    """Read the flags, train, and write the folder of the run."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
+    parser.add_argument("--seed", required=True, type=int, help="seed of weights, data, dropout")
+    parser.add_argument("--out", required=True, type=Path, help="folder of the run")
+    parser.add_argument("--state", required=True, type=Path, help="folder of unfinished states")
+    parser.add_argument(
+        "--save-seconds", type=float, default=30, help="time between two saved states"
+    )
+    add_flags(parser, ModelSettings)
+    add_flags(parser, TrainSettings)
+    args = parser.parse_args()
+    model, train = from_flags(args, ModelSettings), from_flags(args, TrainSettings)
+    use_threads(train.threads)
+    settings = {"model": model.model_dump(), "train": train.model_dump()}
+    files = TrainingRun.inputs(args.bpe)
+    origin = provenance("scripts/train.py", settings, args.seed, files)
+    run = TrainingRun(args.bpe, model, train, args.seed, origin)
+    run.finish(args.out, args.state, args.save_seconds)
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,36 @@
+"""Translate a text with a trained model by beam search; write detokenised lines."""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.base.results import provenance
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.flags import add_flags, from_flags
+from headcount.runs.machine import use_threads
+from headcount.runs.translation import translate_file
+
+
+def main() -> None:
+    """Read the flags and translate one file."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
+    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
+    parser.add_argument("--source", required=True, type=Path, help="text to translate, a line each")
+    parser.add_argument("--out", required=True, type=Path, help="translations to write")
+    parser.add_argument("--facts", required=True, type=Path, help="counts to write, as JSON")
+    add_flags(parser, DecodeSettings)
+    args = parser.parse_args()
+    settings = from_flags(args, DecodeSettings)
+    use_threads(settings.threads)
+    inputs = [args.model / "model.json", args.model / "weights.safetensors", args.source]
+    inputs.append(args.bpe / "segmentation.json")
+    inputs += [
+        args.bpe / f"{side}.{kind}" for side in ("src", "tgt") for kind in ("codes", "vocab")
+    ]
+    shown = {"decode": settings.model_dump()}
+    origin = provenance("scripts/translate.py", shown, None, inputs)
+    translate_file(args.model, args.bpe, args.source, settings, args.out, args.facts, origin)
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,1 @@
+"""Attention heads in neural machine translation: the package behind the workflow."""

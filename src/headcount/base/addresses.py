@@ -1,0 +1,91 @@
+"""Head addresses (kind, layer, head) and the flat order in which multipliers list them.
+
+Indices start at 0 in files and code, at 1 on figures and in messages.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from headcount.base.errors import UserError
+
+KINDS = ("enc_self", "dec_self", "dec_enc")
+_NAMES = {
+    "enc_self": "encoder self-attention",
+    "dec_self": "decoder self-attention",
+    "dec_enc": "encoder-decoder attention",
+}
+
+
+class Head(NamedTuple):
+    """One attention head."""
+
+    kind: str
+    layer: int
+    head: int
+
+    def label(self) -> str:
+        """How people read it, counted from 1: 'encoder self-attention layer 1 head 4'."""
+        return f"{_NAMES[self.kind]} layer {self.layer + 1} head {self.head + 1}"
+
+
+@dataclass(frozen=True)
+class HeadGrid:
+    """How many heads each layer of each kind has, and their flat order.
+
+    Flat order: kinds as in `KINDS`, then layers, then heads. A head multiplier is a vector
+    of `size` entries in this order.
+    """
+
+    counts: Mapping[str, tuple[int, ...]]
+
+    @property
+    def size(self) -> int:
+        """Number of heads in the model."""
+        return sum(sum(layers) for layers in self.counts.values())
+
+    def heads(self) -> list[Head]:
+        """Every head, in flat order."""
+        return [
+            Head(kind, layer, head)
+            for kind in KINDS
+            for layer, count in enumerate(self.counts[kind])
+            for head in range(count)
+        ]
+
+    def span(self, kind: str, layer: int) -> slice:
+        """Where the heads of one layer stand in the flat order."""
+        before = KINDS[: KINDS.index(kind)]
+        start = sum(sum(self.counts[earlier]) for earlier in before)
+        start += sum(self.counts[kind][:layer])
+        return slice(start, start + self.counts[kind][layer])
+
+    def index(self, head: Head) -> int:
+        """Flat position of a head. Raises UserError if this model has no such head."""
+        kind, layer, number = head
+        if kind not in KINDS:
+            raise UserError(f"head kind {kind!r} does not exist; kinds are {', '.join(KINDS)}")
+        layers = self.counts[kind]
+        if not 0 <= layer < len(layers):
+            raise UserError(
+                f"{_NAMES[kind]} layer {layer + 1} does not exist; "
+                f"this model has layers 1–{len(layers)}"
+            )
+        if not 0 <= number < layers[layer]:
+            raise UserError(f"{head.label()} does not exist; this layer has {layers[layer]} heads")
+        return self.span(kind, layer).start + number
+
+    def mask(self, silent: Iterable[Head]) -> np.ndarray:
+        """Head mask ξ [size]: 0 for the silent heads, 1 for the rest.
+
+        Raises UserError for a head that is not in the model or is named twice.
+        """
+        mask = np.ones(self.size, dtype=np.float32)
+        for head in silent:
+            position = self.index(head)
+            if mask[position] == 0:
+                raise UserError(f"{head.label()} is listed twice; name each silent head once")
+            mask[position] = 0
+        return mask

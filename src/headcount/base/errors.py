@@ -1,0 +1,28 @@
+"""Faults that are not bugs. A message says what was expected, what was found, where, what to do."""
+
+
+class HeadcountError(Exception):
+    """Base of the faults a command reports in plain words, without a traceback."""
+
+    exit_code = 1
+
+
+class UserError(HeadcountError):
+    """Settings, data or arguments are wrong: the person who called can mend them."""
+
+    exit_code = 2
+
+
+class EnvironmentFault(HeadcountError):
+    """The machine is in the way: network, disk, memory, another run in the same folder."""
+
+    exit_code = 3
+
+
+class Interrupted(HeadcountError):
+    """A signal asked the command to stop; what it had done is saved."""
+
+    def __init__(self, number: int):
+        """`number`: the signal's. The exit code is the shell's, 128 + number."""
+        super().__init__(f"stopped by signal {number}; the same command goes on from here")
+        self.exit_code = 128 + number

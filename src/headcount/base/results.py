@@ -1,0 +1,52 @@
+"""Where a result came from: command, settings, seed, code, inputs and package versions."""
+
+import platform
+import re
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from headcount.base import fingerprint
+from headcount.base.files import sha256
+
+_PACKAGES = ("torch", "numpy", "sacrebleu", "subword-nmt", "sacremoses", "pandas", "snakemake")
+
+
+def provenance(
+    script: str, settings: dict[str, Any], seed: int | None, inputs: list[Path]
+) -> dict[str, Any]:
+    """What made a result, as JSON that says nothing about the machine, the person or the time.
+
+    `script` is relative to the project's root, such as `scripts/text.py`. `inputs` are hashed
+    (SHA-256) and listed by path, sorted.
+    """
+    files = fingerprint.code(script)
+    return {
+        "command": [_without_home(argument) for argument in sys.argv],
+        "settings": settings,
+        "seed": seed,
+        "code": {"digest": fingerprint.digest(files), "files": files},
+        "inputs": {_without_home(path.as_posix()): sha256(path) for path in sorted(inputs)},
+        "versions": _versions(),
+    }
+
+
+def _without_home(argument: str) -> str:
+    """The argument with paths below the working folder made relative, and the home folder `~`."""
+    for folder, short in ((Path.cwd(), ""), (Path.home(), "~/")):
+        if folder != Path(folder.anchor):
+            # Not in the middle of a longer path that ends the same way.
+            argument = re.sub(rf"(?<![\w.~-]){re.escape(folder.as_posix())}/", short, argument)
+    return argument
+
+
+def _versions() -> dict[str, str]:
+    """Versions of Python and of those packages that can change a number, where installed."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

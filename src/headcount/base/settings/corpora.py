@@ -1,0 +1,184 @@
+"""The corpora there are: where each comes from, its licence, its splits and languages."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, RootModel, model_validator
+
+from headcount.base.errors import UserError
+from headcount.base.settings.names import check_corpus_name, check_file_name, check_language
+from headcount.base.settings.nearest import nearest
+from headcount.base.settings.pair import Pair, parse_pair
+from headcount.base.settings.reader import read_settings
+from headcount.base.settings.section import Section
+from headcount.base.settings.synthetic import SyntheticSettings
+
+GENERATED_LANGUAGES = ("en", "art")
+GENERATED_SPLITS = ("train", "dev", "test")
+
+_ARCHIVES = (".tgz", ".tar.gz")
+
+
+def _check_hash(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{64}", text):
+        raise ValueError(f"expected 64 hexadecimal digits in lower case, found {text[:100]!r}")
+    return text
+
+
+def _check_url(text: str) -> str:
+    if not re.fullmatch(r"https://[A-Za-z0-9][A-Za-z0-9./_~%:+-]*", text):
+        raise ValueError(f"expected an address that starts with https://, found {text[:100]!r}")
+    return text.rstrip("/")
+
+
+def _check_member(text: str) -> str:
+    for part in text.split("/"):
+        check_file_name(part)
+    return text
+
+
+def _check_path(text: str) -> str:
+    # Braces would be wildcards to the workflow, and no line of a list can hold a line end.
+    if not text or not text.isprintable() or set(text) & set("{}"):
+        raise ValueError(f"expected a path without braces or line ends, found {text[:100]!r}")
+    return text
+
+
+CorpusName = Annotated[str, AfterValidator(check_corpus_name)]
+Language = Annotated[str, AfterValidator(check_language)]
+FileName = Annotated[str, AfterValidator(check_file_name)]
+Member = Annotated[str, AfterValidator(_check_member)]
+Hash = Annotated[str, AfterValidator(_check_hash)]
+
+
+class Source(Section):
+    """One side of one split: a published file under a checksum, or a file of one's own."""
+
+    file: FileName | None = None
+    """Name of a published file in the folder at the corpus's `base_url`."""
+
+    sha256: Hash | None = None
+    """Checksum of the file; needed for published ones."""
+
+    member: Member | None = None
+    """The text's name inside the file, when that is a .tgz or .tar.gz."""
+
+    path: Annotated[str, AfterValidator(_check_path)] | None = None
+    """A file of one's own, instead of `file`; relative to the project's folder."""
+
+    @model_validator(mode="after")
+    def _check_kind(self) -> "Source":
+        if (self.file is None) == (self.path is None):
+            raise ValueError("expected either file and sha256 (published), or path (one's own)")
+        if self.file is not None and self.sha256 is None:
+            raise ValueError("a published file needs its sha256")
+        if (self.member is not None) != (self.file or self.path).endswith(_ARCHIVES):
+            raise ValueError("member names a file inside a .tgz or .tar.gz, which needs one")
+        return self
+
+
+class Corpus(Section):
+    """One corpus: splits of published or own files, or a generator and its settings."""
+
+    licence: str = Field(min_length=1)
+    """What the text may be used for."""
+
+    citation: str = Field(min_length=1)
+    """Whom to cite."""
+
+    base_url: Annotated[str, AfterValidator(_check_url)] | None = None
+    """Address of the folder that holds the published files."""
+
+    pretokenised: bool = False
+    """The text is tokenised already, so the tokeniser stays off."""
+
+    splits: dict[FileName, dict[Language, Source]] | None = None
+    """Files by split and language. Splits are `train`, `dev` and one or more test sets."""
+
+    generator: Literal["synthetic"] | None = None
+    """Generates the text, instead of `splits`; its languages are `en` and `art`."""
+
+    settings: SyntheticSettings | None = None
+    """Settings of the generator."""
+
+    @model_validator(mode="after")
+    def _check_origin(self) -> "Corpus":
+        if (self.generator is None) == (self.splits is None):
+            raise ValueError("expected either splits (files), or generator and settings")
+        if (self.generator is None) != (self.settings is None):
+            raise ValueError("generator and settings go together")
+        if self.base_url is None and any(source.file for source in self._sources()):
+            raise ValueError("published files need a base_url to fetch them from")
+        lacking = [split for split in ("train", "dev") if split not in self.languages]
+        if len(self.languages) + len(lacking) < 3:
+            lacking.append("a test set")
+        if lacking:
+            raise ValueError(f"splits: {' and '.join(lacking)} missing; found {_list(self.splits)}")
+        return self
+
+    def _sources(self) -> list[Source]:
+        return [source for sides in (self.splits or {}).values() for source in sides.values()]
+
+    @property
+    def languages(self) -> dict[str, list[str]]:
+        """Languages of each split, in file order."""
+        if self.splits is None:
+            return {split: list(GENERATED_LANGUAGES) for split in GENERATED_SPLITS}
+        return {split: list(sides) for split, sides in self.splits.items()}
+
+
+class _Corpora(RootModel[dict[CorpusName, Corpus]]):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+
+def load_corpora(path: Path) -> dict[str, Corpus]:
+    """Every corpus described in the file, by name. Raises UserError for every fault in it."""
+    return read_settings(path, _Corpora).root
+
+
+def test_sets(corpus: Corpus, src: str, tgt: str) -> list[str]:
+    """Names of the test sets that both languages have, in file order."""
+    return [
+        split
+        for split, languages in corpus.languages.items()
+        if split not in ("train", "dev") and src in languages and tgt in languages
+    ]
+
+
+def check_pairs(pairs: Iterable[str], corpora: Mapping[str, Corpus]) -> None:
+    """Raise UserError for a pair whose corpus, language or splits do not exist."""
+    for text in pairs:
+        pair = parse_pair(text)
+        if pair.corpus not in corpora:
+            raise UserError(
+                f"pairs: {pair}: no corpus {pair.corpus!r} in corpora.yaml; "
+                f"{nearest(pair.corpus, corpora)}"
+            )
+        _check_languages(pair, corpora[pair.corpus])
+
+
+def _check_languages(pair: Pair, corpus: Corpus) -> None:
+    known = dict.fromkeys(each for sides in corpus.languages.values() for each in sides)
+    for language in (pair.src, pair.tgt):
+        if language not in known:
+            raise UserError(
+                f"pairs: {pair}: corpus {pair.corpus} has no language {language!r}; "
+                f"{nearest(language, known)}"
+            )
+        for split in ("train", "dev"):
+            if language not in corpus.languages[split]:
+                raise UserError(
+                    f"pairs: {pair}: corpus {pair.corpus} has no {split} text in {language!r}; "
+                    f"add it under splits.{split} in corpora.yaml"
+                )
+    if not test_sets(corpus, pair.src, pair.tgt):
+        raise UserError(
+            f"pairs: {pair}: corpus {pair.corpus} has no test set in both languages; "
+            f"it has {_list(corpus.splits)}"
+        )
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"

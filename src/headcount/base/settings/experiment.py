@@ -1,0 +1,93 @@
+"""An experiment: one file of settings, from the pairs it trains to how it decodes."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from headcount.base.errors import UserError
+from headcount.base.settings.bpe import BpeSettings
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.names import check_corpus_name
+from headcount.base.settings.nearest import nearest
+from headcount.base.settings.pair import parse_pair
+from headcount.base.settings.reader import read_settings
+from headcount.base.settings.section import Section
+from headcount.base.settings.text import TextSettings
+from headcount.base.settings.train import TrainSettings
+
+NOT_EXPERIMENTS = {"corpora"}
+
+
+def _check_pair(text: str) -> str:
+    try:
+        return str(parse_pair(text))
+    except UserError as fault:
+        raise ValueError(str(fault)) from None
+
+
+def _each_once(entries: list) -> list:
+    for position, entry in enumerate(entries):
+        if entry in entries[:position]:
+            raise ValueError(f"{entry!r} is listed twice; name each entry once")
+    return entries
+
+
+PairName = Annotated[str, AfterValidator(_check_pair)]
+Run = Literal["baseline"]
+Seed = Annotated[int, Field(ge=1, le=10**9)]
+
+
+class Experiment(Section):
+    """One experiment file. Only `pairs` must be there."""
+
+    title: str = Field("", max_length=200)
+    """Shown on the report."""
+
+    pairs: Annotated[list[PairName], AfterValidator(_each_once)] = Field(min_length=1)
+    """What to train: `<corpus>.<source>-<target>`, with corpora from `corpora.yaml`."""
+
+    runs: Annotated[list[Run], AfterValidator(_each_once)] = Field(["baseline"], min_length=1)
+    """Training variants; each is trained on every pair with every seed."""
+
+    seeds: Annotated[list[Seed], AfterValidator(_each_once)] = Field([1], min_length=1)
+    """Random seeds. Differences between runs are means over seeds."""
+
+    text: TextSettings = Field(default_factory=TextSettings)
+    """Which training pairs are kept."""
+
+    bpe: BpeSettings = Field(default_factory=BpeSettings)
+    """Subwords."""
+
+    model: ModelSettings = Field(default_factory=ModelSettings)
+    """The Transformer's sizes."""
+
+    train: TrainSettings = Field(default_factory=TrainSettings)
+    """Training."""
+
+    decode: DecodeSettings = Field(default_factory=DecodeSettings)
+    """Beam search."""
+
+
+def load_experiment(name: str, folder: Path) -> Experiment:
+    """The experiment in `<folder>/<name>.yaml`, checked.
+
+    Raises UserError for a name that is none, with the experiments there are, and for every
+    fault in the file.
+    """
+    try:
+        check_corpus_name(name)
+    except ValueError as fault:
+        raise UserError(f"experiment: {fault}") from None
+    known = experiment_names(folder)
+    if name not in known:
+        raise UserError(
+            f"experiment {name!r}: there is no {folder / name}.yaml; {nearest(name, known)}"
+        )
+    return read_settings(folder / f"{name}.yaml", Experiment)
+
+
+def experiment_names(folder: Path) -> list[str]:
+    """Names of the experiment files in a folder, sorted."""
+    return sorted({path.stem for path in folder.glob("*.yaml")} - NOT_EXPERIMENTS)

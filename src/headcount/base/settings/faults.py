@@ -1,0 +1,95 @@
+"""Pydantic's findings retold: which key, what was expected there, what was found."""
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ValidationError
+
+from headcount.base.settings.nearest import nearest
+from headcount.base.settings.schema import KeyPath, Schema
+
+_MOST_LINES = 9
+_LONGEST = 60
+
+
+class Fault(NamedTuple):
+    """One wrong value: its key path in what was given (empty: the whole), and what to know."""
+
+    path: KeyPath
+    message: str
+
+
+def list_faults(error: ValidationError, model: type[BaseModel], given: Any) -> list[Fault]:
+    """One fault per key path, in the order of the settings class."""
+    schema = Schema(model)
+    found: dict[KeyPath, str] = {}
+    for item in error.errors(include_url=False):
+        path = _path(item, given)
+        found.setdefault(path, _message(item, path, schema))
+    # A value that fits no branch of a union is reported by each; the deepest report says most.
+    return [
+        Fault(path, message)
+        for path, message in found.items()
+        if not any(other[: len(path)] == path for other in found if other != path)
+    ]
+
+
+def dotted(path: KeyPath) -> str:
+    """A key path as people read it: train.keep_updates[0]; odd names are quoted."""
+    text = ""
+    for key in path:
+        if isinstance(key, int):
+            text += f"[{key}]"
+        else:
+            text += ("." if text else "") + (key if re.fullmatch(r"[\w.-]+", key) else shown(key))
+    return text
+
+
+def shown(value: Any) -> str:
+    """A value on one short line, as it would stand in the file."""
+    text = repr(value) if isinstance(value, str | float) else json.dumps(value, default=str)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def joined(lines: list[str]) -> str:
+    """The lines of one message; the tail of a long list is only counted."""
+    if len(lines) <= _MOST_LINES:
+        return "\n".join(lines)
+    more = f"… and {len(lines) - _MOST_LINES} more faults"
+    return "\n".join([*lines[:_MOST_LINES], more])
+
+
+def _path(item: Any, given: Any) -> KeyPath:
+    """Pydantic's location without its own words: union branches and the like."""
+    path: list[str | int] = []
+    for key in item["loc"]:
+        is_key = isinstance(given, dict) and key in given
+        if is_key or (isinstance(given, list) and isinstance(key, int)):
+            path.append(key)
+            given = given[key]
+    if item["type"] == "missing":
+        path.append(item["loc"][-1])
+    return tuple(path)
+
+
+def _message(item: Any, path: KeyPath, schema: Schema) -> str:
+    if item["type"] == "value_error":
+        return str(item["ctx"]["error"])
+    if item["type"] == "extra_forbidden" or item["loc"][-1] == "[key]":
+        return _unknown(str(path[-1]), path[:-1], schema)
+    node = schema.at(path)
+    expected = schema.words(node) if node else item["msg"]
+    if item["type"] == "missing":
+        return f"missing; expected {expected}"
+    message = f"expected {expected}, found {shown(item['input'])}"
+    if isinstance(item["input"], bool | int | float) and node and schema.is_text(node):
+        message += "; quote it"
+    return message
+
+
+def _unknown(key: str, place: KeyPath, schema: Schema) -> str:
+    homes = [section for section in schema.keys(()) if key in schema.keys((section,))]
+    if homes:
+        return f"unknown key; it is a key of {' and of '.join(homes)}"
+    return f"unknown key; {nearest(key, schema.keys(place))}"

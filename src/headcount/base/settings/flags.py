@@ -1,0 +1,90 @@
+"""Between settings and plain command lines: one `--flag` per key of a section.
+
+The workflow writes a section out with `as_flags`; a script declares the same section with
+`add_flags` and gets it back, equal and checked, from `from_flags`.
+"""
+
+import argparse
+import json
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from headcount.base.errors import UserError
+from headcount.base.settings.faults import dotted, joined, list_faults
+from headcount.base.settings.schema import KeyPath, Schema
+from headcount.base.settings.section import Section
+
+AnySection = TypeVar("AnySection", bound=Section)
+
+
+def add_flags(parser: argparse.ArgumentParser, section: type[Section]) -> None:
+    """Declare one flag per key, with its meaning and default. Two sections must share no key."""
+    schema = Schema(section)
+    group = parser.add_argument_group(" ".join(section.__doc__.split()).replace("%", "%%"))
+    for name, field in section.model_fields.items():
+        words = f"{' '.join(field.description.split())} [{schema.words(schema.at((name,)))}]"
+        if shown_default(field):
+            words += f" (default: {shown_default(field)})"
+        # Left out, a flag leaves no trace: the section alone knows what happens then.
+        group.add_argument(
+            _flag(name), default=argparse.SUPPRESS, metavar="X", help=words.replace("%", "%%")
+        )
+
+
+def from_flags(namespace: argparse.Namespace, section: type[AnySection]) -> AnySection:
+    """The section that parsed flags describe. Raises UserError naming each flag at fault."""
+    schema = Schema(section)
+    given = {
+        name: _value(getattr(namespace, name), schema.is_text(schema.at((name,))))
+        for name in section.model_fields
+        if hasattr(namespace, name)
+    }
+    try:
+        return section.model_validate(given)
+    except ValidationError as error:
+        faults = list_faults(error, section, given)
+    raise UserError(joined([_located(*fault) for fault in faults]))
+
+
+def as_flags(section: Section) -> list[str]:
+    """Every key of a section as arguments; a key without a value (None) is left out."""
+    arguments = []
+    for name, value in section.model_dump().items():
+        if value is None:
+            continue
+        text = value if isinstance(value, str) else json.dumps(value)
+        # argparse takes a separate argument that begins with a hyphen for another flag.
+        arguments += [f"{_flag(name)}={text}"] if text.startswith("-") else [_flag(name), text]
+    return arguments
+
+
+def shown_default(field: FieldInfo) -> str:
+    """A key's default as it is written; empty for a key that has none, or none of its own."""
+    if field.is_required():
+        return ""
+    default = field.get_default(call_default_factory=True)
+    if default is None or default == "" or isinstance(default, Section):
+        return ""
+    return default if isinstance(default, str) else json.dumps(default)
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _value(text: str, is_text: bool) -> Any:
+    if is_text:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _located(path: KeyPath, message: str) -> str:
+    if not path:
+        return message
+    name = str(path[0])
+    return f"{_flag(name)}{dotted(path).removeprefix(name)}: {message}"

@@ -1,0 +1,108 @@
+"""The page `config/README.md`: every key of the settings, made from the classes that check it."""
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from headcount.base.settings.bpe import BpeSettings
+from headcount.base.settings.corpora import Corpus, Source
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.experiment import Experiment
+from headcount.base.settings.flags import shown_default
+from headcount.base.settings.model import PRESETS, ModelSettings
+from headcount.base.settings.schema import Schema
+from headcount.base.settings.synthetic import SyntheticSettings
+from headcount.base.settings.text import TextSettings
+from headcount.base.settings.train import TrainSettings
+
+_INTRODUCTION = """\
+# Settings
+
+*Made from the classes in `src/headcount/base/settings`; after changing one, run
+`python scripts/settings_handbook.py`.*
+
+In: nothing. Out: `<experiment>.yaml`, one file per experiment, and `corpora.yaml`, the corpora
+they may name. `snakemake --cores all --config experiment=multi30k` builds the experiment in
+`multi30k.yaml`. Copy a file to make a new experiment; a key that is left out takes its default,
+and a key that does not exist is an error.
+
+The files are plain YAML. Words that YAML readers disagree about (`no`, `on`, `010`, `12:30`)
+must be quoted, and true and false are written so; anchors and tags are not read.
+"""
+
+_OWN_CORPUS = """\
+## Adding a language pair
+
+1. Put one sentence on each line, UTF-8, line n of one file translating line n of the other; a
+   training file, a dev file and a test file for each language.
+2. Describe them in `corpora.yaml`: the commented entry at its end is a pattern to copy. A file of
+   one's own is a `path`; a published one is a `file` below `base_url`, with its `sha256`.
+3. Name the pair, `<corpus>.<source>-<target>`, under `pairs` in an experiment file.
+
+Corpus and experiment names have letters, digits, `_` and `-`; languages letters, digits and `_`;
+splits and files may also have `.`.
+"""
+
+_SECTIONS: dict[str, tuple[str, type[BaseModel]]] = {
+    "": ("The experiment file", Experiment),
+    "text.": ("`text`", TextSettings),
+    "bpe.": ("`bpe`", BpeSettings),
+    "model.": ("`model`", ModelSettings),
+    "train.": ("`train`", TrainSettings),
+    "decode.": ("`decode`", DecodeSettings),
+}
+
+_CORPORA: dict[str, tuple[str, type[BaseModel]]] = {
+    "<corpus>": ("A corpus", Corpus),
+    "<corpus>.splits.<split>.<language>": ("A file", Source),
+    "<corpus>.settings": ("The generated corpus", SyntheticSettings),
+}
+
+
+def write_page() -> str:
+    """The whole page, Markdown."""
+    parts = [_INTRODUCTION]
+    for prefix, (title, section) in _SECTIONS.items():
+        parts.append(f"## {title}\n\n{section.__doc__}\n\n{_keys(section, prefix)}")
+        if section is ModelSettings:
+            parts.append(f"Presets:\n\n{_presets()}")
+    parts.append(_OWN_CORPUS)
+    for prefix, (title, section) in _CORPORA.items():
+        parts.append(
+            f"### {title}\n\n{section.__doc__} Keys below `{prefix}`:\n\n{_keys(section, '')}"
+        )
+    return "\n".join(parts)
+
+
+def _keys(section: type[BaseModel], prefix: str) -> str:
+    rows = [_row(section, name, prefix + name) for name in section.model_fields]
+    return _table(("key", "value", "default", "meaning"), rows)
+
+
+def _row(section: type[BaseModel], name: str, key: str) -> tuple[str, ...]:
+    field = section.model_fields[name]
+    if _is_section(field):
+        return f"`{key}`", "a mapping: see below", "all its defaults", field.description
+    schema = Schema(section)
+    default = f"`{shown_default(field)}`" if shown_default(field) else "none"
+    if field.is_required():
+        default = "from the preset" if section is ModelSettings else "must be given"
+    return f"`{key}`", schema.words(schema.at((name,))), default, field.description
+
+
+def _is_section(field: FieldInfo) -> bool:
+    return isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+
+
+def _presets() -> str:
+    sizes = list(next(iter(PRESETS.values())))
+    rows = [(f"`{name}`", *(str(each[size]) for size in sizes)) for name, each in PRESETS.items()]
+    return _table(("preset", *sizes), rows)
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(_cell(text) for text in line)} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

@@ -1,0 +1,101 @@
+"""Settings of the Transformer: named sizes, and single sizes that override them."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from headcount.base.addresses import KINDS, HeadGrid
+from headcount.base.settings.section import Section
+
+Sizes = dict[str, int]
+
+_SIZES = ("encoder_layers", "decoder_layers", "d_model", "d_ff", "heads")
+
+PRESETS: Mapping[str, Sizes] = {
+    "tiny": dict(zip(_SIZES, (2, 2, 96, 256, 8), strict=True)),
+    "small": dict(zip(_SIZES, (3, 3, 256, 1024, 4), strict=True)),
+    "base": dict(zip(_SIZES, (6, 6, 512, 2048, 8), strict=True)),
+    "big": dict(zip(_SIZES, (6, 6, 1024, 4096, 16), strict=True)),
+    "iwslt": dict(zip(_SIZES, (6, 6, 512, 1024, 8), strict=True)),
+}
+
+
+class ModelSettings(Section):
+    """Sizes of the Transformer. A size that is not named comes from the preset."""
+
+    preset: Literal["tiny", "small", "base", "big", "iwslt"] = "base"
+    """Named sizes: see the table of presets."""
+
+    encoder_layers: int = Field(default=..., ge=1)
+    """Number of encoder layers."""
+
+    decoder_layers: int = Field(default=..., ge=1)
+    """Number of decoder layers."""
+
+    d_model: int = Field(default=..., ge=2)
+    """Width of embeddings and layers."""
+
+    d_ff: int = Field(default=..., ge=1)
+    """Width of the feed-forward layers."""
+
+    heads: int | dict[Literal["enc_self", "dec_self", "dec_enc"], list[int]] = Field(default=...)
+    """Heads of every attention layer, or, per kind, a list with one count for each layer
+    (0 leaves a layer without heads)."""
+
+    d_head: int | None = Field(None, ge=1)
+    """Width of one head; without it d_model / heads, which must then be one whole number."""
+
+    norm: Literal["pre", "post"] = "pre"
+    """Layer norm before each sub-layer (and once at the end), or after each residual sum."""
+
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout on embeddings, on feed-forward activations and on every sub-layer's output."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_from_preset(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        default = cls.model_fields["preset"].default
+        # A preset that does not exist is a fault by itself; sizes that lack with it are none.
+        sizes = PRESETS.get(str(given.get("preset", default)), PRESETS[default])
+        return {**sizes, **given}
+
+    @model_validator(mode="after")
+    def _check_heads(self) -> "ModelSettings":
+        if isinstance(self.heads, int):
+            if self.heads < 0:
+                raise ValueError(f"heads: expected 0 or more, found {self.heads}")
+            if self.d_head is None and (self.heads == 0 or self.d_model % self.heads):
+                raise ValueError(
+                    f"d_model {self.d_model} is not divisible by heads {self.heads}; "
+                    "change one of them or name d_head"
+                )
+            return self
+        if self.d_head is None:
+            raise ValueError("heads are listed by layer, so d_head must be named")
+        for kind in KINDS:
+            layers = self.encoder_layers if kind == "enc_self" else self.decoder_layers
+            found = self.heads.get(kind)
+            if found is None or len(found) != layers or min(found) < 0:
+                raise ValueError(
+                    f"heads.{kind}: expected a list of {layers} counts, 0 or more, found {found}"
+                )
+        return self
+
+    @property
+    def grid(self) -> HeadGrid:
+        """How many heads each layer of each kind has."""
+        layers = {"enc_self": self.encoder_layers}
+        if isinstance(self.heads, int):
+            counts = {k: (self.heads,) * layers.get(k, self.decoder_layers) for k in KINDS}
+            return HeadGrid(counts)
+        return HeadGrid({kind: tuple(self.heads[kind]) for kind in KINDS})
+
+    @property
+    def head_width(self) -> int:
+        """Width of one head; it also sets the scale of the scores, 1 / sqrt(width)."""
+        if self.d_head is not None:
+            return self.d_head
+        return self.d_model // self.heads

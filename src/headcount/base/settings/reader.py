@@ -1,0 +1,176 @@
+"""The one reader of YAML, strict enough that every other reader sees the same words.
+
+YAML 1.1 (PyYAML, in Snakemake) and YAML 1.2 (ruamel, in DVC) read some plain words differently:
+`no`, `010`, `12:30:45`. Such words stop here with advice; `1e-2` is a number. Tags, anchors,
+aliases, merge keys and repeated keys stop as well.
+"""
+
+import re
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from headcount.base.errors import UserError
+from headcount.base.settings.faults import dotted, joined, list_faults, shown
+from headcount.base.settings.schema import KeyPath
+
+Settings = TypeVar("Settings", bound=BaseModel)
+
+_CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?|\.[0-9]+)")
+# Text to PyYAML, but not to every other reader: words, odd spellings of numbers, octal numbers.
+_UNSURE = re.compile(
+    r"(?i)y|n|yes|no|on|off|true|false|null|[-+]?\.(inf|nan)"
+    r"|[-+]?(?=\.?[0-9_])[0-9_]*\.?[0-9_]*(e[-+]?[0-9]+)?|0o[0-7]+"
+)
+_TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+_KINDS = {"mapping": "a mapping", "sequence": "a list", "scalar": "a single value"}
+_LONGEST_NUMBER = 40
+
+
+def read_settings(path: Path, model: type[Settings]) -> Settings:
+    """The settings in a YAML file, checked.
+
+    Raises UserError that lists each fault as `file:line: key.path: what is wrong`.
+    """
+    values, lines = _parse(path)
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        faults = list_faults(error, model, values)
+    raise UserError(joined([_located(path, lines, *fault) for fault in faults]))
+
+
+def _located(file: Path, lines: dict[KeyPath, int], path: KeyPath, message: str) -> str:
+    known = path
+    while known not in lines:  # a missing key has no line of its own: its mapping has
+        known = known[:-1]
+    return f"{file}:{lines[known]}: " + (f"{dotted(path)}: {message}" if path else message)
+
+
+def _parse(file: Path) -> tuple[dict[str, Any], dict[KeyPath, int]]:
+    """Values of a file's top-level mapping, and the line (from 1) of every key path in it."""
+    try:
+        root = _Composer(_text(file)).get_single_node()
+        if not isinstance(root, yaml.MappingNode):
+            found = _KINDS[root.id] if root else "nothing"
+            raise UserError(f"{file}:1: expected keys and values (`key: value`), found {found}")
+        walk = _Walk(file)
+        return walk.value(root, ()), walk.lines
+    except yaml.MarkedYAMLError as error:
+        reason = ", ".join(part for part in (error.context, error.problem) if part)
+        mark = error.problem_mark or error.context_mark
+        raise UserError(f"{file}:{mark.line + 1 if mark else 1}: {reason}") from None
+    except yaml.reader.ReaderError as error:
+        raise UserError(
+            f"{file}: character {error.position + 1} (U+{error.character:04X}) does not belong "
+            "in a text file; remove it"
+        ) from None
+    except RecursionError:
+        raise UserError(f"{file}: lists or mappings are nested too deeply") from None
+
+
+def _text(file: Path) -> str:
+    try:
+        raw = file.read_bytes()
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise UserError(
+            f"{file}:{line}: expected UTF-8 text, found byte 0x{raw[error.start]:02x} "
+            f"at offset {error.start}; save the file as UTF-8"
+        ) from None
+
+
+class _Composer(yaml.SafeLoader):
+    """PyYAML up to its nodes, without the features in which a value can hide."""
+
+    def compose_node(self, parent: Any, index: Any) -> yaml.Node:
+        event = self.peek_event()
+        if event.anchor is not None:
+            self._refuse("anchors (&) and aliases (*) are not read; write the value out", event)
+        if event.tag is not None:
+            self._refuse(f"tags ({shown(event.tag)}) are not read; remove it", event)
+        return super().compose_node(parent, index)
+
+    def _refuse(self, reason: str, event: yaml.Event) -> None:
+        raise yaml.MarkedYAMLError(problem=reason, problem_mark=event.start_mark)
+
+
+class _Walk:
+    """From nodes to plain values; keeps the line of every key path."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.lines: dict[KeyPath, int] = {}
+
+    def value(self, node: yaml.Node, path: KeyPath) -> Any:
+        """The node's value; a mapping's entries stand at the line of their key."""
+        self.lines.setdefault(path, node.start_mark.line + 1)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(entry, (*path, i)) for i, entry in enumerate(node.value)]
+        return self._scalar(node, path)
+
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = self._key(key_node, path)
+            here = (*path, key)
+            line = key_node.start_mark.line + 1
+            if key in values:
+                first = self.lines[here]
+                self._stop(here, line, f"stands in line {first} already; keep one of them")
+            self.lines[here] = line
+            values[key] = self.value(value_node, here)
+        return values
+
+    def _key(self, node: yaml.Node, path: KeyPath) -> str:
+        line = node.start_mark.line + 1
+        if not isinstance(node, yaml.ScalarNode):
+            self._stop(path, line, f"expected plain text as a key, found {_KINDS[node.id]}")
+        if node.style is None and node.tag == _MERGE:
+            self._stop(path, line, "merge keys (<<) are not read; write the keys out")
+        key = self._scalar(node, (*path, node.value))
+        if not isinstance(key, str):
+            self._stop(path, line, f"keys are text; quote it: {shown(node.value)}")
+        return key
+
+    def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
+        text = node.value
+        if node.style is not None:
+            return text
+        if text in _CONSTANTS:
+            return _CONSTANTS[text]
+        if _INTEGER.fullmatch(text) and len(text) <= _LONGEST_NUMBER:
+            return int(text)
+        if _FLOAT.fullmatch(text) and len(text) <= _LONGEST_NUMBER:
+            return float(text)
+        if node.tag != _TEXT or _UNSURE.fullmatch(text):
+            line = node.start_mark.line + 1
+            self._stop(path, line, f"{_advice(text)}; if it is text, quote it: {shown(text)}")
+        return text
+
+    def _stop(self, path: KeyPath, line: int, reason: str) -> None:
+        key = f"{dotted(path)}: " if path else ""
+        raise UserError(f"{self._file}:{line}: {key}{reason}")
+
+
+def _advice(text: str) -> str:
+    word = text.lower()
+    if word in ("true", "false", "null"):
+        return f"expected {word}, found {text}"
+    if word in ("y", "yes", "on"):
+        return f"{text} is true to one YAML reader and text to another; write true"
+    if word in ("n", "no", "off"):
+        return f"{text} is false to one YAML reader and text to another; write false"
+    if word.lstrip("+-.") in ("inf", "nan"):
+        return f"expected a finite number, found {text}"
+    return "not the same to every YAML reader; write a number in plain decimal digits"

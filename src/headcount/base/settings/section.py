@@ -1,0 +1,11 @@
+"""The base of every settings section: frozen, strict, no key unknown, no number infinite."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Section(BaseModel):
+    """Settings that cannot change once read. `True` is no number, `'1'` is no number either."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )

@@ -1,0 +1,194 @@
+"""Byte-pair encoding: merges learnt from text, words cut into pieces, pieces joined again."""
+
+import contextlib
+import io
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from subword_nmt.apply_bpe import BPE
+from subword_nmt.learn_bpe import learn_bpe
+
+from headcount.base.errors import UserError
+from headcount.base.files import read_json, write_json, write_text
+from headcount.base.settings.bpe import BpeSettings
+from headcount.data.lines import clean_lines, write_lines
+from headcount.data.vocabulary import Vocabulary
+from headcount.data.words import SEPARATOR, Tokeniser, protect, restore
+
+LONGEST_CUT = 100
+"""Characters; a longer word is cut into parts of this length before merging, because the time
+that merging takes grows with the square of the length."""
+
+_MIN_COUNT = 2  # a pair of symbols seen once is not worth a merge
+_SIDES = ("src", "tgt")
+
+
+class Paths(NamedTuple):
+    """The two files of one split."""
+
+    src: Path
+    tgt: Path
+
+
+class PieceCutter:
+    """Cuts words into pieces by learnt merges. Every cut is remembered."""
+
+    def __init__(self, codes: str):
+        """`codes` is the text of a code file, as `learn_codes` returns it."""
+        merges = codes.count("\n") - 1
+        # A file without merges would be read as a faulty line; 0 tells BPE to read none.
+        self._bpe = BPE(io.StringIO(codes), merges=merges, separator=SEPARATOR)
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def cut(self, words: Iterable[str]) -> list[str]:
+        """Pieces of all words in order; a piece that the next one continues ends in `@@`."""
+        return [piece for word in words for piece in self._cut_word(word)]
+
+    def _cut_word(self, word: str) -> tuple[str, ...]:
+        known = self._known.get(word)
+        if known is None:
+            pieces = []
+            for part in _parts(word):
+                pieces += self._bpe.segment_tokens([part])
+                pieces[-1] += SEPARATOR
+            pieces[-1] = pieces[-1].removesuffix(SEPARATOR)
+            known = self._known[word] = tuple(pieces)
+        return known
+
+
+def join_pieces(pieces: Iterable[str]) -> list[str]:
+    """Words of a sequence of pieces; a last piece that waits for more ends its word."""
+    words, word = [], ""
+    for piece in pieces:
+        word += piece.removesuffix(SEPARATOR)
+        if not piece.endswith(SEPARATOR):
+            words.append(restore(word))
+            word = ""
+    return [*words, restore(word)] if word else words
+
+
+def learn_codes(words: Counter[str], merges: int) -> str:
+    """Text of a code file with at most `merges` merges, the same for the same counts.
+
+    Fewer are learnt when no pair of symbols is left that occurs twice.
+    """
+    parts: Counter[str] = Counter()
+    for word, count in words.items():
+        for part in _parts(word):
+            parts[part] += count
+    if merges == 0 or max(map(len, parts), default=0) < 2:
+        return "#version: 0.2\n"
+    out = io.StringIO()
+    # The library reports its progress to the terminal; a log has no use for that.
+    with contextlib.redirect_stderr(io.StringIO()):
+        entries = [f"{part} {count}" for part, count in sorted(parts.items())]
+        learn_bpe(entries, out, merges, min_frequency=_MIN_COUNT, is_dict=True)
+    return out.getvalue()
+
+
+class Segmenter:
+    """One side of a pair: from a line of text to subword ids and back."""
+
+    def __init__(self, language: str, pretokenised: bool, codes: str, vocabulary: Vocabulary):
+        """`codes` is the text of a code file; `vocabulary` has the pieces the model knows."""
+        self.language = language
+        self.vocabulary = vocabulary
+        self._tokeniser = Tokeniser(language, pretokenised)
+        self._cutter = PieceCutter(codes)
+
+    def words(self, line: str) -> list[str]:
+        """Words of a cleaned line: tokenised, not yet cut."""
+        return self._tokeniser.split(line)
+
+    def pieces(self, line: str) -> list[str]:
+        """Pieces of a cleaned line, those outside the vocabulary included."""
+        return self._cutter.cut(self.words(line))
+
+    def encode(self, line: str) -> list[int]:
+        """Ids of a cleaned line, without start or end; unknown pieces become UNK."""
+        return self.vocabulary.ids(self.pieces(line))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Detokenised line of ids without padding, start or end; UNK shows as `<unk>`."""
+        return self._tokeniser.join(join_pieces(self.vocabulary.pieces(ids)))
+
+
+def segment_corpus(
+    train: Paths,
+    dev: Paths,
+    languages: tuple[str, str],
+    pretokenised: bool,
+    settings: BpeSettings,
+    folder: Path,
+) -> dict[str, int]:
+    """Learn BPE from the training text of a pair and write all that later steps need.
+
+    Into `folder`: `{src,tgt}.codes`, `{src,tgt}.vocab`, `{train,dev}.{src,tgt}` (pieces,
+    separated by spaces, line i of the text in line i) and, last, `segmentation.json`. If joint,
+    one code file and one vocabulary come from both sides and are written for each. Returns the
+    number of merges learnt for each side.
+    """
+    tokenisers = [Tokeniser(language, pretokenised) for language in languages]
+    counts = [_count_words(*side) for side in zip(tokenisers, train, strict=True)]
+    if settings.joint:
+        both = counts[0] + counts[1]
+        codes = [learn_codes(both, settings.merges)] * 2
+        counts = [both, both]
+    else:
+        codes = [learn_codes(count, settings.merges) for count in counts]
+    for side, name in enumerate(_SIDES):
+        cutter = PieceCutter(codes[side])
+        write_text(folder / f"{name}.codes", codes[side])
+        _vocabulary(counts[side], cutter).save(folder / f"{name}.vocab")
+        for split, paths in (("train", train), ("dev", dev)):
+            words = map(tokenisers[side].split, clean_lines(paths[side]))
+            write_lines(folder / f"{split}.{name}", (" ".join(cutter.cut(line)) for line in words))
+    learnt = {name: codes[side].count("\n") - 1 for side, name in enumerate(_SIDES)}
+    about = {"src_lang": languages[0], "tgt_lang": languages[1], "pretokenised": pretokenised}
+    about |= settings.model_dump() | {"merges_learnt": learnt}
+    write_json(folder / "segmentation.json", about)
+    return learnt
+
+
+def load_segmenters(folder: Path) -> tuple[Segmenter, Segmenter]:
+    """Source and target side that `segment_corpus` left in a folder.
+
+    Joint ones share one vocabulary. Raises UserError if the folder is not such a folder.
+    """
+    try:
+        about = read_json(folder / "segmentation.json")
+        codes = [(folder / f"{name}.codes").read_bytes().decode("utf-8") for name in _SIDES]
+        src = Vocabulary.load(folder / "src.vocab")
+        tgt = src if about["joint"] else Vocabulary.load(folder / "tgt.vocab")
+        return (
+            Segmenter(about["src_lang"], about["pretokenised"], codes[0], src),
+            Segmenter(about["tgt_lang"], about["pretokenised"], codes[1], tgt),
+        )
+    except (FileNotFoundError, ValueError, KeyError) as fault:
+        raise UserError(
+            f"{folder}: expected the files that scripts/bpe.py writes, found a fault: {fault}; "
+            "run it again"
+        ) from None
+
+
+def _parts(word: str) -> list[str]:
+    safe = protect(word)
+    return [safe[start : start + LONGEST_CUT] for start in range(0, len(safe), LONGEST_CUT)]
+
+
+def _count_words(tokeniser: Tokeniser, path: Path) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for line in clean_lines(path):
+        counts.update(tokeniser.split(line))
+    return counts
+
+
+def _vocabulary(words: Counter[str], cutter: PieceCutter) -> Vocabulary:
+    """Vocabulary of all pieces of these words; frequent ones first, equals by code point."""
+    pieces: Counter[str] = Counter()
+    for word, count in words.items():
+        for piece in cutter.cut([word]):
+            pieces[piece] += count
+    return Vocabulary.of(pieces)

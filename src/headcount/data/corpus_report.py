@@ -1,0 +1,137 @@
+"""What a corpus is like: sizes, subwords, duplicates, overlap, and what the filters dropped."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from headcount.base.files import read_json
+from headcount.data.bpe import Segmenter, load_segmenters
+from headcount.data.lines import clean_lines
+from headcount.data.vocabulary import UNK
+from headcount.data.words import SEPARATOR
+
+COLUMNS = ["pair", "split", "side", "statistic", "value"]
+
+_SIDES = ("src", "tgt")
+_SEGMENTED = ("train", "dev")
+
+
+class PairFolders(NamedTuple):
+    """A pair, its splits, and where its text (`<split>.src`, `.tgt`, `.json`) and its BPE are."""
+
+    pair: str
+    splits: list[str]
+    text: Path
+    bpe: Path
+
+
+def corpus_table(pairs: list[PairFolders]) -> pd.DataFrame:
+    """Statistics of every split of every pair, one a row: pair, split, side, statistic, value.
+
+    Side is `src`, `tgt` or `both`. Statistics:
+
+    - both: `sentences`; for train `duplicates` and `dropped_<filter>` (pairs); elsewhere
+      `overlap` (source lines that are in the training source too; lines without words do not
+      count) and `overlap_share` (of all lines);
+    - src and tgt: `words`, `words_mean` and `words_max` (a sentence), `pieces_per_word`,
+      `unknown_share` (of the pieces).
+
+    Raises UserError if a folder lacks its files.
+    """
+    rows = [row for folders in pairs for row in _pair_rows(folders)]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it: a row for each split; `a / b` is source / target."""
+    keys = ["pair", "split"]
+    wide = table.pivot(index=keys, columns=["statistic", "side"], values="value")
+    wide = wide.loc[table[keys].drop_duplicates().itertuples(index=False)]
+    dropped = [name for name in wide.columns if name[0].startswith("dropped_")]
+    columns = {
+        "sentences": _cells(wide["sentences", "both"], "{:.0f}"),
+        "dropped": _cells(wide[dropped].sum(axis=1, min_count=1), "{:.0f}"),
+        "duplicates": _cells(wide["duplicates", "both"], "{:.0f}"),
+        "in train too": _cells(wide["overlap", "both"], "{:.0f}"),
+        "words": _sides(wide["words"], "{:.0f}"),
+        "words a sentence": _sides(wide["words_mean"], "{:.1f}"),
+        "longest": _sides(wide["words_max"], "{:.0f}"),
+        "pieces a word": _sides(wide["pieces_per_word"], "{:.2f}"),
+        "unknown pieces": _sides(wide["unknown_share"] * 100, "{:.2f} %"),
+    }
+    return pd.DataFrame(columns).reset_index()
+
+
+def _cells(values: pd.Series, form: str) -> pd.Series:
+    """Values as text; a dash where a statistic does not apply."""
+    return values.map(lambda value: "–" if pd.isna(value) else form.format(value))
+
+
+def _sides(values: pd.DataFrame, form: str) -> pd.Series:
+    return _cells(values["src"], form) + " / " + _cells(values["tgt"], form)
+
+
+def input_files(pairs: list[PairFolders]) -> list[Path]:
+    """Every file that `corpus_table` reads."""
+    found = []
+    for _, splits, text, bpe in pairs:
+        found += [text / f"{split}.{end}" for split in splits for end in (*_SIDES, "json")]
+        found += [bpe / f"{split}.{side}" for split in _SEGMENTED for side in _SIDES]
+        found += [bpe / f"{side}.{kind}" for side in _SIDES for kind in ("codes", "vocab")]
+        found.append(bpe / "segmentation.json")
+    return found
+
+
+def _pair_rows(folders: PairFolders) -> Iterator[tuple[str, str, str, str, float]]:
+    segmenters = load_segmenters(folders.bpe)
+    train_sources = {line for line in clean_lines(folders.text / "train.src") if line}
+    for split in folders.splits:
+        counts = read_json(folders.text / f"{split}.json")
+        both = {"sentences": counts["pairs_kept"]}
+        if split == "train":
+            both |= _train_counts(counts)
+        else:
+            both |= _overlap(folders.text / f"{split}.src", train_sources)
+        for statistic, value in both.items():
+            yield folders.pair, split, "both", statistic, float(value)
+        for side, segmenter in zip(_SIDES, segmenters, strict=True):
+            pieces = _pieces(folders, split, side, segmenter)
+            for statistic, value in _side_statistics(pieces, segmenter).items():
+                yield folders.pair, split, side, statistic, float(value)
+
+
+def _train_counts(counts: Mapping[str, Any]) -> dict[str, int]:
+    dropped = {f"dropped_{name}": count for name, count in counts["dropped"].items()}
+    return {"duplicates": counts["found"]["duplicates"]} | dropped
+
+
+def _overlap(source: Path, train_sources: set[str]) -> dict[str, float]:
+    lines = list(clean_lines(source))
+    shared = sum(line in train_sources for line in lines)
+    return {"overlap": shared, "overlap_share": shared / len(lines)}
+
+
+def _pieces(
+    folders: PairFolders, split: str, side: str, segmenter: Segmenter
+) -> Iterator[list[str]]:
+    """Pieces of every line; training and dev text were cut by the BPE step."""
+    if split in _SEGMENTED:
+        return (line.split() for line in clean_lines(folders.bpe / f"{split}.{side}"))
+    return map(segmenter.pieces, clean_lines(folders.text / f"{split}.{side}"))
+
+
+def _side_statistics(lines: Iterator[list[str]], segmenter: Segmenter) -> dict[str, float]:
+    words, pieces, unknown = [], 0, 0
+    for line in lines:
+        words.append(sum(not piece.endswith(SEPARATOR) for piece in line))
+        pieces += len(line)
+        unknown += segmenter.vocabulary.ids(line).count(UNK)
+    return {
+        "words": sum(words),
+        "words_mean": sum(words) / len(words),
+        "words_max": max(words),
+        "pieces_per_word": pieces / sum(words),
+        "unknown_share": unknown / pieces,
+    }

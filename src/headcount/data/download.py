@@ -1,0 +1,196 @@
+"""Corpora fetched by URL, mirror or path, every file checked by SHA-256 before it has its name."""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pooch
+import requests
+
+from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.files import sha256, whole_file
+from headcount.base.settings.names import check_file_name
+from headcount.data.lines import OPENERS
+from headcount.data.manifest import RawText, write_manifest
+
+MIRROR = "HEADCOUNT_MIRROR"
+WAITS = (1, 4, 15)
+"""Seconds before the second, third and fourth attempt."""
+TIMEOUT = 60
+"""Seconds without a byte after which an attempt is given up."""
+
+_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+
+
+@dataclass(frozen=True)
+class _Source:
+    """One raw file: the name it gets, the checksum it must have (None: any), where it comes from.
+
+    `own` is a file of the person who runs this. A public file has a `url`, or else can only
+    come from a mirror.
+    """
+
+    name: str
+    sha256: str | None
+    url: str | None = None
+    own: Path | None = None
+
+
+def fetch_corpus(corpus: str, entry: Mapping[str, Any], folder: Path) -> None:
+    """Fetch every file of a corpus into `folder`, then write `manifest.json` there.
+
+    `entry` holds `base_url` and `splits`: {split: {language: {"file", "sha256", "member"}}}, or
+    {"path", "sha256", "member"} for a person's own file, whose checksum may be null. A file
+    that is there with the right checksum is not fetched again. If the environment variable
+    HEADCOUNT_MIRROR names a folder, public files are taken from `<mirror>/<corpus>/<file>` and
+    never from the network.
+
+    Raises UserError for a faulty entry or own file, EnvironmentFault if a public file cannot be
+    had. What was in the folder before then stays.
+    """
+    sources: dict[str, _Source] = {}
+    splits: dict[str, dict[str, RawText]] = {}
+    for split, language, given in _listed(corpus, entry):
+        source = _source(f"{corpus}, {split}, {language}", given, entry, f"{split}.{language}")
+        # Names that differ only by case are one file on some disks.
+        if sources.setdefault(source.name.casefold(), source) != source:
+            raise UserError(f"{corpus}: two different files would be named {source.name}")
+        splits.setdefault(split, {})[language] = RawText(source.name, given.get("member"))
+    for source in sources.values():
+        _fetch(corpus, source, folder / source.name)
+    about = {"corpus": corpus, "pretokenised": bool(entry.get("pretokenised"))}
+    write_manifest(folder, about | {"base_url": entry.get("base_url")}, splits)
+
+
+def _listed(corpus: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    splits = entry.get("splits")
+    if not isinstance(splits, Mapping) or not splits:
+        raise UserError(f"{corpus}: expected splits with files in its entry, found {splits!r}")
+    for split, sides in splits.items():
+        for language, given in sides.items():
+            yield split, language, given
+
+
+def _source(
+    where: str, given: Mapping[str, Any], entry: Mapping[str, Any], own_name: str
+) -> _Source:
+    if given.get("path"):
+        own = Path(given["path"])
+        packed = own.suffix if own.suffix.lower() in OPENERS else ""
+        return _Source(own_name + packed, given.get("sha256"), own=own)
+    name = given.get("file")
+    if not name or not given.get("sha256"):
+        raise UserError(f"{where}: expected a file and its sha256, or a path, found {dict(given)}")
+    try:
+        check_file_name(name)
+    except ValueError as fault:
+        raise UserError(f"{where}: {fault}") from None
+    base = entry.get("base_url")
+    url = f"{_checked_url(where, base)}/{name}" if base else None
+    return _Source(name, given["sha256"], url=url)
+
+
+def _checked_url(where: str, base: str) -> str:
+    parts = urlsplit(base)
+    if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+        return base.rstrip("/")
+    raise UserError(f"{where}: expected a base_url that begins with https://, found {base!r}")
+
+
+def _fetch(corpus: str, source: _Source, target: Path) -> None:
+    """Put a file into its place, unless it is there already with the right checksum."""
+    if source.sha256 and target.is_file() and sha256(target) == source.sha256:
+        return
+    mirror = os.environ.get(MIRROR)
+    if source.own:
+        _copy_own(source, target)
+    elif mirror:
+        _copy_mirrored(source, Path(mirror) / corpus / source.name, target)
+    elif source.url:
+        _download(source, target)
+    else:
+        raise EnvironmentFault(
+            f"{corpus}: {source.name} is published at no fixed address. Get it as the corpus's "
+            f"citation says, put it into <folder>/{corpus}/ and name that folder in {MIRROR}."
+        )
+
+
+def _copy_own(source: _Source, target: Path) -> None:
+    if not source.own.is_file():
+        raise UserError(f"{source.own}: no such file; correct the path in config/corpora.yaml")
+    with whole_file(target) as part:
+        shutil.copyfile(source.own, part)
+        if source.sha256:
+            _check(part, source.sha256, str(source.own), UserError)
+
+
+def _copy_mirrored(source: _Source, mirrored: Path, target: Path) -> None:
+    if not mirrored.is_file():
+        raise EnvironmentFault(
+            f"{mirrored}: not in the mirror that {MIRROR} names. Put the file there "
+            f"({source.url or 'it has no public address'}), or unset {MIRROR} to use the network."
+        )
+    with whole_file(target) as part:
+        shutil.copyfile(mirrored, part)
+        _check(part, source.sha256, str(mirrored), EnvironmentFault)
+
+
+def _download(source: _Source, target: Path) -> None:
+    """Download with retries; the target appears, or changes, only by a file that checks out."""
+    get = pooch.HTTPDownloader(
+        progressbar=sys.stderr.isatty(),
+        chunk_size=2**16,
+        timeout=TIMEOUT,
+        # A server that compresses on the way would change the bytes that are hashed.
+        headers={"Accept-Encoding": "identity"},
+    )
+    attempt = partial(_attempt, get, source, target)
+    for wait in WAITS:
+        fault = attempt()
+        if fault is None:
+            return
+        print(f"{fault}\nTrying again in {wait} s.", file=sys.stderr)
+        time.sleep(wait)
+    fault = attempt()
+    if fault is not None:
+        raise fault
+
+
+def _attempt(
+    get: Callable[[str, str, None], None], source: _Source, target: Path
+) -> EnvironmentFault | None:
+    """One attempt: None if the target is now in place, else what went wrong."""
+    try:
+        with whole_file(target) as part:
+            get(source.url, str(part), None)
+            _check(part, source.sha256, source.url, EnvironmentFault)
+    except requests.RequestException as fault:
+        return EnvironmentFault(
+            f"{source.url}: expected a file with SHA-256 {source.sha256}, found none: {fault}. "
+            f"Check the network, or put the file into a mirror and name it in {MIRROR}."
+        )
+    except EnvironmentFault as fault:
+        return fault
+    return None
+
+
+def _check(part: Path, expected: str, origin: str, kind: type[Exception]) -> None:
+    """Raise `kind` unless the file has the expected SHA-256."""
+    found = sha256(part)
+    if found == expected:
+        return
+    with part.open("rb") as file:
+        start = file.read(64).lstrip().lower()
+    page = " (an HTML page)" if start.startswith((b"<!doctype html", b"<html")) else ""
+    raise kind(
+        f"{origin}: wrong content. Expected SHA-256 {expected}, found {found} in "
+        f"{part.stat().st_size} bytes{page}. The file was not kept; if the publisher has changed "
+        "it, compare and correct config/corpora.yaml."
+    )

@@ -1,0 +1,63 @@
+"""Training curves: loss against updates and against time."""
+
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from headcount.base.errors import UserError
+from headcount.findings.figures import colours
+
+_PANELS = (("step", "updates"), ("minutes", "minutes of training"))
+_LINES = (("train_loss", "train (label-smoothed)", "--"), ("dev_loss", "dev", "-"))
+
+
+def curve_table(files: list[Path]) -> pd.DataFrame:
+    """Curves of all runs, a validation a row: pair, run, seed, then a curve's own columns.
+
+    Files are `…/<pair>/<run>/seed<k>/curves.csv`. Raises UserError for one that holds no row.
+    """
+    frames = []
+    for path in files:
+        seed, run, pair = (folder.name for folder in list(path.parents)[:3])
+        frame = pd.read_csv(path)
+        if frame.empty:
+            raise UserError(f"{path}: expected a row per validation, found none; train again")
+        frame.insert(0, "seed", int(seed.removeprefix("seed")))
+        frame.insert(0, "run", run)
+        frame.insert(0, "pair", pair)
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def draw_curves(table: pd.DataFrame) -> Figure:
+    """One row of panels per pair: loss in nats per target token by updates, and by minutes.
+
+    A colour is a run; the seeds of a run share it.
+    """
+    pairs = table["pair"].unique()
+    figure = Figure(figsize=(9, 1.0 + 3.0 * len(pairs)), layout="constrained")
+    grid = figure.subplots(len(pairs), len(_PANELS), squeeze=False, sharey="row")
+    timed = table.assign(minutes=table["seconds"] / 60)
+    for row, pair in zip(grid, pairs, strict=True):
+        for axes, (column, label) in zip(row, _PANELS, strict=True):
+            _draw_panel(axes, timed[timed["pair"] == pair], column)
+            axes.set_xlabel(label)
+        row[0].set_title(pair, loc="left")
+        row[0].set_ylabel("loss (nats per target token)")
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper right", ncols=2, frameon=False)
+    return figure
+
+
+def _draw_panel(axes: Axes, table: pd.DataFrame, column: str) -> None:
+    runs = table.groupby("run", sort=False)
+    for colour, (run, of_run) in zip(colours(len(runs)), runs, strict=True):
+        for number, (_, curve) in enumerate(of_run.groupby("seed")):
+            for loss, words, style in _LINES:
+                label = f"{run}, {words}" if number == 0 else None
+                axes.plot(curve[column], curve[loss], style, color=colour, label=label)
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=column == "step"))

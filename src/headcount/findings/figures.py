@@ -1,0 +1,59 @@
+"""Figures as files: PDF, SVG and PNG of the same drawing, with their data and provenance."""
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import pandas as pd
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from headcount.base.files import whole_file, write_json, write_text
+
+_STYLE = {
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "svg.fonttype": "none",  # text stays text: searchable, and set in the page's font
+    "svg.hashsalt": "headcount",  # ids of an SVG are random otherwise
+    "pdf.fonttype": 42,
+}
+# Okabe and Ito's palette, made to be told apart by colour-blind readers.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+
+def colours(count: int) -> list[str]:
+    """As many colours as there are things to tell apart; past the palette, a graded scale."""
+    if count <= len(COLOURS):
+        return list(COLOURS[:count])
+    scale = matplotlib.colormaps["viridis"]
+    return [to_hex(scale(place / (count - 1))) for place in range(count)]
+
+
+# A date would make every run another file.
+_METADATA = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
+
+
+def use_style() -> None:
+    """Draw without a display, alike everywhere."""
+    matplotlib.use("Agg")
+    matplotlib.rcParams.update(_STYLE)
+
+
+def write_figure(
+    figure: Figure, data: pd.DataFrame, stem: Path, caption: str, provenance: dict[str, Any]
+) -> None:
+    """Write `<stem>.pdf`, `.svg`, `.png`, the numbers drawn as `.csv`, and what made them.
+
+    The last is `<stem>.json`: caption and provenance.
+    """
+    for kind, metadata in _METADATA.items():
+        with whole_file(stem.with_name(f"{stem.name}.{kind}")) as part:
+            figure.savefig(part, format=kind, metadata=metadata, bbox_inches="tight")
+    write_text(stem.with_name(f"{stem.name}.csv"), data.to_csv(index=False, lineterminator="\n"))
+    about = {"caption": caption, "provenance": provenance}
+    write_json(stem.with_name(f"{stem.name}.json"), about)

@@ -1,0 +1,50 @@
+"""The table of BLEU and chrF over all runs, and its means for `dvc metrics`."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from headcount.base.files import read_json
+
+COLUMNS = ["pair", "run", "seed", "test_set", "metric", "score", "signature"]
+COLUMNS += ["beam", "length_penalty", "sentences", "truncated", "capped"]
+_TITLES = {"bleu": "BLEU", "chrf": "chrF"}
+
+
+def score_table(files: list[Path]) -> pd.DataFrame:
+    """One score a row, from the `bleu.json` of every run: the columns of `COLUMNS`."""
+    rows = []
+    for path in files:
+        found = read_json(path)
+        head = {key: found[key] for key in ("pair", "run", "seed")}
+        rows += [head | score for score in found["scores"]]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it: a row per pair, run and test set, means over seeds.
+
+    With several seeds, a second column per metric gives the standard deviation (ddof 1).
+    """
+    keys = ["pair", "run", "test_set"]
+    groups = table.groupby([*keys, "metric"], sort=False)["score"].agg(["mean", "std", "count"])
+    several = groups["count"].min() > 1
+    frame = pd.DataFrame(index=pd.MultiIndex.from_frame(table[keys].drop_duplicates()))
+    for metric, title in _TITLES.items():
+        of_metric = groups.xs(metric, level="metric")
+        frame[title] = of_metric["mean"]
+        if several:
+            frame[f"{title} ± (seeds)"] = of_metric["std"]
+    frame["seeds"] = groups.xs("bleu", level="metric")["count"]
+    return frame.reset_index()
+
+
+def metrics(table: pd.DataFrame) -> dict[str, Any]:
+    """Mean scores over seeds, nested by pair, run, test set and metric; points, 0–100."""
+    nested: dict[str, Any] = {}
+    keys = ["pair", "run", "test_set", "metric"]
+    for (pair, run, test, metric), score in table.groupby(keys, sort=False)["score"].mean().items():
+        tests = nested.setdefault(pair, {}).setdefault(run, {}).setdefault(test, {})
+        tests[metric] = round(float(score), 2)
+    return nested

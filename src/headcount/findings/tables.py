@@ -1,0 +1,118 @@
+"""Tables as files: tidy CSV for machines, Markdown and LaTeX for people, provenance beside them."""
+
+import html
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
+from headcount.base.errors import UserError
+from headcount.base.files import write_json, write_text
+
+_LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
+    "\\": "\\textbackslash{}",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+}
+
+
+def write_table(
+    frame: pd.DataFrame,
+    path_stem: Path,
+    caption: str,
+    provenance: dict[str, Any],
+    shown: pd.DataFrame | None = None,
+) -> None:
+    """Write `<stem>.csv` (`frame`), `<stem>.md`, `<stem>.tex` (`shown`) and `<stem>.json`.
+
+    `frame` is tidy, one observation a row; `shown` is how people read it, by default the same.
+    The JSON holds caption, shown cells and provenance. Row indices are not written. The CSV keeps
+    six significant digits, the others fewer. Raises UserError if a table is empty or
+    holds a missing or infinite number.
+    """
+    shown = frame if shown is None else shown
+    for table in (frame, shown):
+        _check(table, path_stem)
+    exact = frame.map(_exact).to_csv(index=False, lineterminator="\n")
+    write_text(_beside(path_stem, "csv"), exact)
+    write_text(_beside(path_stem, "md"), _markdown(shown, caption))
+    write_text(_beside(path_stem, "tex"), _latex(shown, caption, path_stem.name))
+    write_json(_beside(path_stem, "json"), _page_part(shown, caption, provenance))
+
+
+def _page_part(shown: pd.DataFrame, caption: str, provenance: dict[str, Any]) -> dict[str, Any]:
+    """What a page needs to show the table and to say where it came from."""
+    return {
+        "caption": caption,
+        "columns": [str(column) for column in shown.columns],
+        "rows": shown.map(_readable).to_numpy().tolist(),
+        "provenance": provenance,
+    }
+
+
+def _beside(path_stem: Path, suffix: str) -> Path:
+    """The stem with a suffix added; a stem may hold dots of its own, as in `random-12.5%`."""
+    return path_stem.with_name(f"{path_stem.name}.{suffix}")
+
+
+def _check(table: pd.DataFrame, path_stem: Path) -> None:
+    if table.empty:
+        raise UserError(f"{path_stem}: expected rows, found an empty table; are its inputs there?")
+    for position, column in enumerate(table.columns):
+        cells = table.iloc[:, position]
+        bad = cells.isna() | cells.isin([math.inf, -math.inf])
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            raise UserError(
+                f"{path_stem}: column {column!r}, row {row + 1}: expected a finite value, found "
+                f"{cells.iloc[row]}; look for the run that produced it"
+            )
+
+
+def _exact(cell: Any) -> Any:
+    """A float as text with six significant digits, or as a whole number where it is one."""
+    if not isinstance(cell, float | np.floating):
+        return cell
+    return str(int(cell)) if cell == int(cell) else f"{cell:.6g}"
+
+
+def _readable(cell: Any) -> str:
+    """A cell for people: two decimals from 1 on, three significant digits below."""
+    if not isinstance(cell, float | np.floating):
+        return str(cell)
+    if cell == int(cell):
+        return str(int(cell))
+    return f"{cell:.2f}" if abs(cell) >= 1 else f"{cell:.3g}"
+
+
+def _markdown(shown: pd.DataFrame, caption: str) -> str:
+    cells = shown.map(_readable).map(_plain_markdown)
+    cells.columns = [_plain_markdown(str(column)) for column in shown.columns]
+    sides = ["right" if side == "r" else "left" for side in _alignment(shown)]
+    body = cells.to_markdown(index=False, disable_numparse=True, colalign=sides)
+    return f"{_plain_markdown(caption)}\n\n{body}\n"
+
+
+def _latex(shown: pd.DataFrame, caption: str, name: str) -> str:
+    style = shown.map(_readable).style.hide(axis="index")
+    style = style.format(escape="latex").format_index(axis="columns", escape="latex")
+    return style.to_latex(
+        hrules=True,
+        caption=caption.translate(str.maketrans(_LATEX)),
+        label=f"tab:{name}",
+        column_format=_alignment(shown),
+        position_float="centering",
+    )
+
+
+def _alignment(shown: pd.DataFrame) -> str:
+    """One letter a column: numbers to the right, text to the left."""
+    return "".join("r" if is_numeric_dtype(dtype) else "l" for dtype in shown.dtypes)
+
+
+def _plain_markdown(text: str) -> str:
+    """Text that neither opens a cell nor an HTML tag."""
+    return html.escape(" ".join(text.split()), quote=False).replace("|", "\\|")

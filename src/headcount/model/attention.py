@@ -1,0 +1,102 @@
+"""Multi-head attention with one multiplier per head.
+
+Letters in shapes: b sentences, h heads, q query positions, k key positions, d width of the
+model, e width of one head.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+class MultiHeadAttention(nn.Module):
+    """Self- or cross-attention; silencing, gating and measuring heads all happen in `merge`.
+
+    W_Q, W_K and W_V are the three row blocks of `inputs`, so that self-attention needs one matrix
+    product. Any number of heads is allowed; without heads the output is the bias of W_O.
+    """
+
+    def __init__(self, d_model: int, heads: int, d_head: int):
+        super().__init__()
+        self.heads = heads
+        self.d_head = d_head
+        self.inputs = nn.Linear(d_model, 3 * heads * d_head)
+        self.output = nn.Linear(heads * d_head, d_model)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Glorot-uniform W_Q, W_K, W_V and W_O, each by its own size; biases 0."""
+        if self.heads:
+            for block in self.inputs.weight.chunk(3):
+                nn.init.xavier_uniform_(block)
+            nn.init.xavier_uniform_(self.output.weight)
+        nn.init.zeros_(self.inputs.bias)
+        nn.init.zeros_(self.output.bias)
+
+    def project(self, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values [b, h, position, e] of the same states [b, position, d]."""
+        return self._by_head(self.inputs(states), 3)
+
+    def project_queries(self, states: Tensor) -> Tensor:
+        """Queries [b, h, q, e] of the states [b, q, d]."""
+        width = self.heads * self.d_head
+        weight, bias = self.inputs.weight[:width], self.inputs.bias[:width]
+        return self._by_head(functional.linear(states, weight, bias), 1)[0]
+
+    def project_memory(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values [b, h, k, e] of the encoder's output [b, k, d]."""
+        width = self.heads * self.d_head
+        weight, bias = self.inputs.weight[width:], self.inputs.bias[width:]
+        return self._by_head(functional.linear(memory, weight, bias), 2)
+
+    def forward(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        padding_mask: Tensor | None = None,
+        causal: bool = False,
+        multiplier: Tensor | None = None,
+    ) -> Tensor:
+        """Attention output [b, q, d] of projected queries, keys and values.
+
+        `padding_mask` is boolean, [b, 1, 1, k], True = may be attended to. `causal` lets each
+        position see itself and those before it. `multiplier`: see `merge`.
+        """
+        context = functional.scaled_dot_product_attention(
+            queries, keys, values, attn_mask=padding_mask, is_causal=causal
+        )
+        return self.merge(context, multiplier)
+
+    def merge(self, context: Tensor, multiplier: Tensor | None) -> Tensor:
+        """W_O applied to the head outputs [b, h, q, e], each times its multiplier: [b, q, d].
+
+        `multiplier` is [h], or [b, h] with one row per sentence; 1 leaves a head as it is, 0 is
+        the same as zero columns in W_O. Ones give bit for bit what None gives.
+        """
+        if multiplier is not None:
+            context = context * multiplier.to(context.dtype)[..., None, None]
+        return self.output(context.transpose(1, 2).flatten(2))
+
+    def _by_head(self, projected: Tensor, parts: int) -> tuple[Tensor, ...]:
+        batch, length, _ = projected.shape
+        split = projected.view(batch, length, parts, self.heads, self.d_head)
+        return split.permute(2, 0, 3, 1, 4).unbind(0)
+
+
+def padding_mask(tokens: Tensor, pad: int) -> Tensor:
+    """[b, 1, 1, k] boolean mask of tokens [b, k]: True = a real token that may be attended to."""
+    return (tokens != pad)[:, None, None, :]
+
+
+def sinusoids(length: int, width: int) -> Tensor:
+    """Position encodings [length, width]: sines in the even, cosines in the odd columns.
+
+    Source: Vaswani et al. 2017, section 3.5.
+    """
+    position = torch.arange(length, dtype=torch.float64)[:, None]
+    rate = torch.pow(10000.0, -torch.arange(0, width, 2, dtype=torch.float64) / width)
+    table = torch.zeros(length, width, dtype=torch.float64)
+    table[:, 0::2] = torch.sin(position * rate)
+    table[:, 1::2] = torch.cos(position * rate[: width // 2])
+    return table.float()

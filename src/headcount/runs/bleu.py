@@ -1,0 +1,115 @@
+"""BLEU and chrF with their signatures, and the paired bootstrap between two systems."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.significance import PairedTest
+
+from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.files import read_json
+from headcount.data.lines import clean_lines
+
+Lines = list[str]
+
+SEARCH = ("beam", "length_penalty", "sentences", "truncated", "capped")
+
+
+@dataclass(frozen=True)
+class Score:
+    """One corpus score; larger is better."""
+
+    metric: str  # bleu or chrf
+    score: float  # points, 0–100
+    signature: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A system against a baseline on the same test set, by paired bootstrap."""
+
+    delta_bleu: float  # system − baseline, points; negative is worse
+    p_value: float  # chance of a difference this large between equal systems
+    signature: str
+
+
+def score_corpus(hypotheses: Lines, references: Lines, language: str) -> list[Score]:
+    """Cased BLEU and chrF of a test set with one reference per sentence.
+
+    BLEU tokenises as sacreBLEU does for the language: 13a, but for Chinese, Japanese and Korean.
+
+    Raises UserError if the two have different numbers of lines, or none.
+    """
+    check_lengths(hypotheses, references)
+    scores = []
+    for name, metric in (("bleu", _bleu(language)), ("chrf", CHRF())):
+        score = metric.corpus_score(hypotheses, [references]).score
+        scores.append(Score(name, score, str(metric.get_signature())))
+    return scores
+
+
+def paired_bootstrap(
+    baseline: Lines, system: Lines, references: Lines, language: str, samples: int = 1000
+) -> Comparison:
+    """BLEU difference of two systems and its p-value; the signature names the resamples' seed.
+
+    Source: Koehn 2004, as in sacreBLEU. Raises UserError if the numbers of lines differ.
+    """
+    check_lengths(baseline, references)
+    check_lengths(system, references)
+    systems = [("baseline", baseline), ("system", system)]
+    test = PairedTest(systems, {"BLEU": _bleu(language, [references])}, None, "bs", samples)
+    signatures, results = test()
+    before, after = results["BLEU"]
+    delta = after.score - before.score
+    # sacreBLEU counts only differences larger than 0, and so calls equal texts significant.
+    p_value = after.p_value if delta else 1.0
+    return Comparison(delta, p_value, str(signatures["BLEU"]))
+
+
+def _bleu(language: str, references: list[Lines] | None = None) -> BLEU:
+    try:
+        return BLEU(trg_lang=language, references=references)
+    except (ImportError, RuntimeError) as fault:  # some languages need a package of their own
+        raise EnvironmentFault(f"BLEU for the language {language!r}: {fault}") from fault
+
+
+def check_lengths(hypotheses: Lines, references: Lines) -> None:
+    """Raise UserError unless there is one hypothesis for each reference, and at least one.
+
+    sacreBLEU's own interface would cut the longer list in silence.
+    """
+    if len(hypotheses) != len(references) or not references:
+        raise UserError(
+            f"scoring: expected one translation per reference line, found {len(hypotheses)} "
+            f"translations and {len(references)} references; translate the test set again"
+        )
+
+
+def score_files(
+    tests: list[str],
+    translations: list[Path],
+    references: list[Path],
+    facts: list[Path],
+    language: str,
+) -> list[dict]:
+    """Scores of several test sets, a row each: test_set, metric, score, signature, and from the
+    facts beside the translations how these came about: the entries of `SEARCH`.
+    """
+    if not len(tests) == len(translations) == len(references) == len(facts):
+        raise UserError(
+            f"scoring: expected one file of each kind per test set, found {len(tests)} names, "
+            f"{len(translations)} translations, {len(references)} references, {len(facts)} facts"
+        )
+    rows = []
+    for test, hypotheses, reference, about in zip(
+        tests, translations, references, facts, strict=True
+    ):
+        known = read_json(about)
+        search = {
+            key: known[key]
+            for key in ("beam", "length_penalty", "sentences", "truncated", "capped")
+        }
+        scores = score_corpus(list(clean_lines(hypotheses)), list(clean_lines(reference)), language)
+        rows += [{"test_set": test, **asdict(score), **search} for score in scores]
+    return rows

@@ -1,0 +1,44 @@
+"""Where a run computes: device, threads, number format."""
+
+import ctypes
+import sys
+from contextlib import AbstractContextManager
+
+import torch
+
+from headcount.base.errors import EnvironmentFault
+
+
+def pick_device(wanted: str) -> torch.device:
+    """The device for `auto`, `cpu` or `cuda`; raises EnvironmentFault if there is no such GPU."""
+    available = torch.cuda.is_available()
+    if wanted == "cuda" and not available:
+        raise EnvironmentFault(
+            "device: expected a GPU that torch can use, found none; "
+            "install a CUDA build of torch, or set device: auto"
+        )
+    return torch.device("cuda" if available and wanted != "cpu" else "cpu")
+
+
+def use_threads(threads: int) -> None:
+    """Compute with this many threads. Sums depend on it in their last bits, so it is recorded."""
+    torch.set_num_threads(threads)
+    torch.set_num_interop_threads(1)
+    _keep_freed_memory()
+
+
+def _keep_freed_memory() -> None:
+    """Ask glibc to hand freed tensors out again instead of giving them back to the kernel.
+
+    Otherwise every activation is new memory, zeroed page by page: about a tenth of a step.
+    """
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
+        trim_threshold, top_pad, mmap_threshold = -1, -2, -3
+        libc.mallopt(mmap_threshold, 32 << 20)  # the largest that glibc takes
+        libc.mallopt(trim_threshold, (1 << 31) - 1)
+        libc.mallopt(top_pad, 64 << 20)
+
+
+def number_format(precision: str, device: torch.device) -> AbstractContextManager:
+    """Context in which matrix products run in the format `fp32` or `bf16`."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")

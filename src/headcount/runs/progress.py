@@ -1,0 +1,86 @@
+"""Where a training run stands: counters, curve, and how it is told to a person."""
+
+import math
+import sys
+from dataclasses import dataclass, field
+
+from tqdm import tqdm
+
+CURVE_COLUMNS = ("step", "epoch", "train_loss", "dev_loss", "lr", "tokens_per_s", "seconds")
+
+
+@dataclass
+class Progress:
+    """Every counter of a run. `since` = since the last validation; losses in nats."""
+
+    update: int = 0
+    epoch: int = 0
+    position: int = 0  # batches of this epoch already used
+    loss_since: float = 0.0
+    target_tokens_since: int = 0
+    tokens_since: int = 0  # source and target
+    seconds_since: float = 0.0  # in updates only
+    seconds: float = 0.0  # in updates and validations, not in saving; over all sessions
+    best_loss: float = math.inf
+    best_update: int = 0
+    curve: list[dict[str, float]] = field(default_factory=list)
+
+    def add_update(self, loss: float, target_tokens: int, tokens: int, seconds: float) -> None:
+        """Count one update in; `loss` is the sum over its target tokens."""
+        self.update += 1
+        self.loss_since += loss
+        self.target_tokens_since += target_tokens
+        self.tokens_since += tokens
+        self.seconds_since += seconds
+        self.seconds += seconds
+
+    def add_validation(self, dev_loss: float, lr: float, seconds: float) -> None:
+        """Add a row to the curve and start counting anew."""
+        self.seconds += seconds
+        row = (
+            self.update,
+            self.epoch,
+            self.loss_since / self.target_tokens_since,
+            dev_loss,
+            lr,
+            round(self.tokens_since / self.seconds_since, 1),
+            round(self.seconds, 2),
+        )
+        self.curve.append(dict(zip(CURVE_COLUMNS, row, strict=True)))
+        self.loss_since = self.seconds_since = 0.0
+        self.target_tokens_since = self.tokens_since = 0
+
+
+class ProgressBar:
+    """A bar with tokens/s and time left on a terminal; without one, a line per validation."""
+
+    def __init__(self, progress: Progress, updates: int):
+        self.progress = progress
+        self.updates = updates
+        self.bar = tqdm(
+            total=updates, initial=progress.update, unit="update", disable=None, dynamic_ncols=True
+        )
+
+    def after_update(self) -> None:
+        """Move on by one update."""
+        progress = self.progress
+        self.bar.update()
+        if not self.bar.disable and progress.update % 10 == 0:
+            speed = progress.tokens_since / max(progress.seconds_since, 1e-9)
+            self.bar.set_postfix_str(f"{speed:,.0f} tokens/s")
+
+    def after_validation(self) -> None:
+        """Tell the newest row of the curve and the time left."""
+        row = self.progress.curve[-1]
+        left = (self.updates - row["step"]) * row["seconds"] / row["step"]
+        tqdm.write(
+            f"update {row['step']}/{self.updates}  epoch {row['epoch']}  "
+            f"train {row['train_loss']:.4f}  dev {row['dev_loss']:.4f}  "
+            f"{row['tokens_per_s']:,.0f} tokens/s  {left / 60:.1f} min left",
+            file=sys.stderr,
+        )
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Leave the terminal in order."""
+        self.bar.close()

@@ -1,0 +1,40 @@
+"""Loss of given translations, by teacher forcing."""
+
+import torch
+from torch import Tensor
+
+from headcount.data.batches import BatchPlan, ParallelText
+from headcount.data.vocabulary import PAD
+from headcount.model.loss import token_losses
+from headcount.model.transformer import Transformer, check_multiplier, first_device
+
+
+@torch.inference_mode()
+def score_targets(
+    model: Transformer, text: ParallelText, budget: int, multiplier: Tensor | None = None
+) -> Tensor:
+    """Loss of each pair's target given its source: [pairs], nats summed over tokens, EOS included.
+
+    Minus the log-probability that decoding reports for the same target. `multiplier`: [heads] or
+    [pairs, heads]. `budget` is that of a batch and changes nothing but speed; a pair longer than
+    it makes a batch by itself.
+    """
+    model.eval()
+    device = first_device(model)
+    check_multiplier(model, multiplier, len(text))
+    each = multiplier is not None and multiplier.ndim == 2
+    losses = torch.zeros(len(text), dtype=torch.float64)
+    for batch in BatchPlan(text, max(budget, text.longest), seed=0).in_order():
+        part = multiplier[batch.ids] if each else multiplier
+        part = None if part is None else part.to(device)
+        tokens = token_losses(model, batch.to(device), part).double().cpu()
+        sentence = torch.arange(len(batch.ids)).repeat_interleave((batch.tgt_out != PAD).sum(1))
+        sums = torch.zeros(len(batch.ids), dtype=torch.float64).index_add_(0, sentence, tokens)
+        losses[batch.ids] = sums
+    return losses
+
+
+def mean_loss(model: Transformer, text: ParallelText, budget: int) -> float:
+    """Loss per target token of a text, in nats, EOS counted; smaller is better."""
+    tokens = sum(len(ids) + 1 for ids in text.tgt)
+    return float(score_targets(model, text, budget).sum()) / tokens

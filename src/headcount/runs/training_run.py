@@ -1,0 +1,93 @@
+"""A training run from files to files: text in, model and curve out."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headcount.base.files import read_json, sha256, write_text
+from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.train import TrainSettings
+from headcount.data.batches import read_parallel_text
+from headcount.data.vocabulary import Vocabulary
+from headcount.model.transformer import Transformer, parameter_count
+from headcount.runs.checkpoint import StateStore, load_weights, save_model, save_weights
+from headcount.runs.machine import pick_device
+from headcount.runs.progress import CURVE_COLUMNS
+from headcount.runs.train import Trainer
+
+
+class TrainingRun:
+    """One model, its training text, and where it came from."""
+
+    def __init__(
+        self,
+        bpe: Path,
+        model: ModelSettings,
+        train: TrainSettings,
+        seed: int,
+        origin: dict[str, Any],
+    ):
+        """`bpe`: folder of the segmented pair; `origin`: the run's provenance."""
+        self.settings = train
+        self.seed = seed
+        self.origin = origin
+        words = [Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt")]
+        self.vocabularies = vocabulary_checksums(bpe)
+        self.train, self.dev = (
+            read_parallel_text(bpe / f"{split}.src", bpe / f"{split}.tgt", *words)
+            for split in ("train", "dev")
+        )
+        joint = read_json(bpe / "segmentation.json")["joint"]
+        torch.manual_seed(seed)
+        self.model = Transformer(model, len(words[0]), len(words[1]), joint)
+        self.device = pick_device(train.device)
+        self.model.to(self.device)
+
+    @staticmethod
+    def inputs(bpe: Path) -> list[Path]:
+        """The files of the segmented pair that shape the run."""
+        names = ("segmentation.json", "src.vocab", "tgt.vocab")
+        texts = (f"{split}.{side}" for split in ("train", "dev") for side in ("src", "tgt"))
+        return [bpe / name for name in (*names, *texts)]
+
+    def finish(self, out: Path, state: Path, save_seconds: float) -> None:
+        """Train to the end and write `out`; states of the unfinished run lie in `state`.
+
+        Writes model/weights.safetensors, model/model.json, model/last.safetensors, curves.csv and
+        updates/<n>.safetensors for the updates to keep, then forgets the states.
+        """
+        parts = ("settings", "seed", "code", "inputs", "versions")
+        identity = {part: self.origin[part] for part in parts} | {"device": self.device.type}
+        states = StateStore(state, identity, save_seconds)
+        trainer = Trainer(self.model, self.train, self.dev, self.settings, self.seed, states)
+        trainer.fit()
+        for update in self.settings.keep_updates:
+            kept = load_weights(states.kept(update))
+            save_weights(out / "updates" / f"{update}.safetensors", kept)
+        write_text(out / "curves.csv", _as_csv(trainer.progress.curve))
+        save_weights(out / "model" / "last.safetensors", trainer.last())
+        facts = {
+            "parameters": parameter_count(self.model),
+            "best_update": trainer.progress.best_update,
+            "best_dev_loss": trainer.progress.best_loss,
+            "vocabularies": self.vocabularies,
+            "provenance": self.origin,
+        }
+        save_model(out / "model", self.model, trainer.chosen(), facts)
+        states.discard()
+
+
+def vocabulary_checksums(bpe: Path) -> dict[str, str]:
+    """SHA-256 of both vocabularies: a model's ids mean nothing under any other."""
+    return {side: sha256(bpe / f"{side}.vocab") for side in ("src", "tgt")}
+
+
+def _as_csv(curve: list[dict[str, float]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, CURVE_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(curve)
+    return text.getvalue()

@@ -1,0 +1,103 @@
+"""A copy of the project to run the workflow in, as a fresh clone would have it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PERSON = {f"GIT_{role}_{key}": f"a@b.{role.lower()}" for role in ("AUTHOR", "COMMITTER")
+          for key in ("NAME", "EMAIL")}  # fmt: skip
+
+
+class ProjectCopy:
+    """The tracked files in a folder of their own."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        for name in ("config", "scripts", "src", "workflow", ".dvc"):
+            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "cache", "tmp")
+            shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+        for name in ("environment.yml", "dvc.yaml", ".dvcignore", ".gitignore"):
+            shutil.copy(ROOT / name, folder)
+
+    def start(self, *arguments: str, **variables: str) -> subprocess.Popen:
+        """Start Snakemake in the folder, on the copy's own package and scripts."""
+        return self.start_command("snakemake", "--cores", "2", *arguments, **variables)
+
+    def start_command(self, *command: str, **variables: str) -> subprocess.Popen:
+        """Start a command of this environment in the folder."""
+        own = {"PYTHONPATH": str(self.folder / "src"), **PERSON}
+        own["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=os.environ | own | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *arguments: str, **variables: str) -> tuple[int, str]:
+        """Run Snakemake to its end; returns exit code and everything it printed."""
+        process = self.start(*arguments, **variables)
+        output, _ = process.communicate(timeout=240)
+        return process.returncode, output
+
+    def call(self, *command: str, fails: bool = False) -> str:
+        """Run a command that must succeed (or must fail); returns everything it printed."""
+        process = self.start_command(*command)
+        output, _ = process.communicate(timeout=240)
+        assert (process.returncode != 0) == fails, output
+        return output
+
+    def change(self, name: str, old: str, new: str) -> None:
+        """Replace a text that must be there in a file of the copy."""
+        path = self.folder / name
+        text = path.read_text()
+        assert old in text, f"{name} does not hold {old!r}"
+        path.write_text(text.replace(old, new))
+
+    def commit(self) -> None:
+        """Commit everything that Git does not ignore."""
+        self.call("git", "add", "-A")
+        self.call("git", "commit", "-q", "--allow-empty", "-m", "state")
+
+
+def ran(output: str) -> dict[str, int]:
+    """Numbers of jobs by rule in an output, over all the Snakemake runs in it."""
+    found: dict[str, int] = {}
+    for rule, count in _table_rows(output):
+        found[rule] = found.get(rule, 0) + count
+    return found
+
+
+def planned(output: str) -> dict[str, int]:
+    """Numbers of jobs by rule in the output of one dry run, which prints its table twice."""
+    return dict(_table_rows(output))
+
+
+def _table_rows(output: str) -> list[tuple[str, int]]:
+    rows = re.findall(r"^(\w+) +(\d+)$", output, re.MULTILINE)
+    return [(rule, int(count)) for rule, count in rows if rule not in ("total", "all")]
+
+
+def training_of(folder: Path) -> int:
+    """Process id of the training that runs in a folder; raises AssertionError if none does."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            here = os.readlink(process / "cwd") == str(folder)
+        except OSError:  # gone meanwhile, or not ours to look at
+            continue
+        if here and words[1:2] == [b"scripts/train.py"]:
+            return int(process.name)
+    raise AssertionError(f"no training runs in {folder}")
+
+
+def saved_states(folder: Path, experiment: str = "tiny") -> list[str]:
+    """Names of the training states in a folder, oldest first."""
+    states = (folder / "results" / experiment / "state").glob("*/*/update-*/state.json")
+    return sorted(path.parent.name for path in states)

@@ -1,0 +1,48 @@
+"""Small models and texts whose sizes all differ, so that no mix-up of two sizes goes unseen."""
+
+import torch
+
+from headcount.base.settings.model import ModelSettings
+from headcount.data.batches import ParallelText
+from headcount.model.attention import MultiHeadAttention
+from headcount.model.transformer import Transformer
+
+torch.set_num_threads(1)
+
+SIZES = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 10, "d_ff": 14, "d_head": 4}
+UNEVEN = {"enc_self": [3, 2], "dec_self": [1, 3, 2], "dec_enc": [2, 3, 1]}
+
+# Ids 0-3 are special; the sources' vocabulary has 9 entries, the targets' 11.
+TEXT = ParallelText(
+    src=[[4, 8, 5, 6, 7], [7], [8, 4, 4]],
+    tgt=[[9, 4], [5, 6, 10, 7, 4, 8], [6]],
+)
+
+
+def make_settings(**changes) -> ModelSettings:
+    """Settings of a model with 2 + 3 layers, 3 heads of width 4 in a width of 10."""
+    return ModelSettings(**{**SIZES, "heads": 3, "dropout": 0.3, **changes})
+
+
+def make_model(
+    seed: int = 1, joint: bool = False, src_size: int = 9, tgt_size: int = 11, **changes
+) -> Transformer:
+    """Such a model with every weight drawn, biases and norms too; dropout off."""
+    torch.manual_seed(seed)
+    model = Transformer(make_settings(**changes), src_size, tgt_size, joint)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(0.3 * torch.randn_like(weight))
+    return model.eval()
+
+
+def attention_of(model: Transformer, kind: str, layer: int) -> MultiHeadAttention:
+    """The attention module of one layer of one kind."""
+    if kind == "enc_self":
+        return model.encoder[layer].attention
+    return model.decoder[layer].attention if kind == "dec_self" else model.decoder[layer].cross
+
+
+def one_pair(text: ParallelText, number: int) -> ParallelText:
+    """A text of one pair alone."""
+    return ParallelText([text.src[number]], [text.tgt[number]])

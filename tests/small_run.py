@@ -1,0 +1,74 @@
+"""A training run of seconds on generated text, for tests that stop and resume it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from headcount.base.files import write_json
+from headcount.base.settings.bpe import BpeSettings
+from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.text import TextSettings
+from headcount.base.settings.train import TrainSettings
+from headcount.data.bpe import Paths, segment_corpus
+from headcount.data.synthetic import manifest, write_corpus
+from headcount.data.text import TextFiles, write_split
+from headcount.runs.training_run import TrainingRun
+
+MODEL = ModelSettings(
+    preset="tiny", encoder_layers=2, decoder_layers=1, d_model=24, d_ff=32, heads=3, dropout=0.2
+)
+# 60 pairs in batches of 150 make about 8 batches an epoch: several epochs in 24 updates, each of
+# two batches, so that a stop falls in the middle of an epoch and an epoch ends inside an update.
+TRAIN = TrainSettings(
+    updates=24,
+    batch_tokens=150,
+    accumulate=2,
+    schedule="cosine",
+    peak_lr=5e-3,
+    warmup_updates=4,
+    dev_interval=7,
+    keep_updates=[5, 16],
+)
+
+
+@dataclass(frozen=True)
+class SmallRun:
+    """Where the text lies, and the settings."""
+
+    bpe: Path
+    train: TrainSettings = TRAIN
+    model: ModelSettings = MODEL
+    seed: int = 3
+
+    def finish(self, out: Path, state: Path) -> None:
+        """Train to the end, saving the state after every update."""
+        settings = {"model": self.model.model_dump(), "train": self.train.model_dump()}
+        origin = {"settings": settings, "seed": self.seed, "code": "", "inputs": {}, "versions": {}}
+        run = TrainingRun(self.bpe, self.model, self.train, self.seed, origin)
+        run.finish(out, state, save_seconds=0)
+
+
+def segment(folder: Path, pairs: int = 60) -> Path:
+    """Generate a corpus, clean and segment it; returns the folder that training reads."""
+    write_corpus(folder / "raw", 7, pairs, 12, 12)
+    write_json(folder / "raw" / "manifest.json", manifest(folder / "raw", "small"))
+    texts = {}
+    for split in ("dev", "train"):
+        files = TextFiles(*(folder / f"{split}.{end}" for end in ("src", "tgt", "json")))
+        source = folder / "raw" / "manifest.json"
+        write_split(source, ("en", "art"), split, TextSettings(), [], files)
+        texts[split] = Paths(files.src, files.tgt)
+    bpe = BpeSettings(merges=60)
+    segment_corpus(texts["train"], texts["dev"], ("en", "art"), True, bpe, folder / "bpe")
+    return folder / "bpe"
+
+
+def outcome(folder: Path) -> dict[str, bytes | list[str]]:
+    """Everything a finished run wrote; of the curve, the columns that do not tell the time."""
+    files = {path.name: path.read_bytes() for path in folder.rglob("*.safetensors")}
+    rows = (folder / "curves.csv").read_text().splitlines()
+    timeless = [",".join(row.split(",")[:5]) for row in rows]
+    return {
+        **files,
+        "model.json": (folder / "model" / "model.json").read_bytes(),
+        "curve": timeless,
+    }

@@ -1,0 +1,93 @@
+"""Head addresses: their flat order, their names, and what is refused."""
+
+import re
+
+import numpy as np
+import pytest
+
+from headcount.base.addresses import Head, HeadGrid
+from headcount.base.errors import UserError
+
+# Two encoder layers with 2 and 0 heads, three decoder layers.
+GRID = HeadGrid({"enc_self": (2, 0), "dec_self": (1, 0, 2), "dec_enc": (0, 3, 1)})
+
+
+def test_flat_order_by_hand():
+    assert GRID.size == 9  # 2 + 0, 1 + 0 + 2, 0 + 3 + 1
+    assert GRID.heads() == [
+        ("enc_self", 0, 0),
+        ("enc_self", 0, 1),
+        ("dec_self", 0, 0),
+        ("dec_self", 2, 0),
+        ("dec_self", 2, 1),
+        ("dec_enc", 1, 0),
+        ("dec_enc", 1, 1),
+        ("dec_enc", 1, 2),
+        ("dec_enc", 2, 0),
+    ]
+
+
+def test_index_is_the_place_in_the_list():
+    assert [GRID.index(head) for head in GRID.heads()] == list(range(9))
+
+
+@pytest.mark.parametrize(
+    ("kind", "layer", "start", "stop"),
+    [
+        ("enc_self", 0, 0, 2),
+        ("enc_self", 1, 2, 2),  # a layer without heads
+        ("dec_self", 0, 2, 3),
+        ("dec_self", 1, 3, 3),
+        ("dec_self", 2, 3, 5),
+        ("dec_enc", 0, 5, 5),
+        ("dec_enc", 1, 5, 8),
+        ("dec_enc", 2, 8, 9),
+    ],
+)
+def test_span_of_a_layer(kind, layer, start, stop):
+    assert GRID.span(kind, layer) == slice(start, stop)
+
+
+def test_people_count_from_one():
+    assert Head("enc_self", 0, 3).label() == "encoder self-attention layer 1 head 4"
+    assert Head("dec_self", 4, 0).label() == "decoder self-attention layer 5 head 1"
+    assert Head("dec_enc", 1, 1).label() == "encoder-decoder attention layer 2 head 2"
+
+
+def test_mask_silences_the_named_heads_only():
+    mask = GRID.mask([Head("dec_enc", 2, 0), Head("enc_self", 0, 1), Head("dec_self", 2, 0)])
+    np.testing.assert_array_equal(mask, [1, 0, 1, 0, 1, 1, 1, 1, 0])
+    np.testing.assert_array_equal(GRID.mask([]), np.ones(9))
+    assert not GRID.mask(GRID.heads()).any()
+
+
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [
+        (("enc_dec", 0, 0), "head kind 'enc_dec' does not exist; kinds are enc_self, dec_self, d"),
+        (
+            ("enc_self", 2, 0),
+            "encoder self-attention layer 3 does not exist; this model has layers 1–2",
+        ),
+        (("dec_self", -1, 0), "decoder self-attention layer 0 does not exist"),
+        (
+            ("dec_self", 2, 2),
+            "decoder self-attention layer 3 head 3 does not exist; this layer has 2 heads",
+        ),
+        (("dec_enc", 1, -1), "encoder-decoder attention layer 2 head 0 does not exist"),
+        (
+            ("enc_self", 1, 0),
+            "encoder self-attention layer 2 head 1 does not exist; this layer has 0 heads",
+        ),
+    ],
+)
+def test_f08_a_head_that_is_not_there(head, told):
+    with pytest.raises(UserError, match=re.escape(told)):
+        GRID.mask([Head(*head)])
+
+
+def test_f08_a_head_named_twice():
+    head = Head("dec_enc", 1, 2)
+    told = "encoder-decoder attention layer 2 head 3 is listed twice"
+    with pytest.raises(UserError, match=told):
+        GRID.mask([head, Head("enc_self", 0, 0), head])

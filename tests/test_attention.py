@@ -1,0 +1,141 @@
+"""Attention against its definition, written out head by head; sinusoids by hand."""
+
+import math
+
+import pytest
+import small_models  # noqa: F401 - one thread
+import torch
+
+from headcount.model.attention import MultiHeadAttention, padding_mask, sinusoids
+
+WIDTH, HEADS, D_HEAD = 10, 3, 4  # 3 × 4 is not 10: a head's width is given by itself
+
+
+@pytest.fixture
+def attention():
+    torch.manual_seed(3)
+    module = MultiHeadAttention(WIDTH, HEADS, D_HEAD)
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight.normal_()
+    return module
+
+
+def reference(attention, queries_of, memory, allowed):
+    """Σ_h softmax(Q_h K_hᵀ / √e) V_h W_O,h + bias, [b, q, d]; `allowed` is [b, q, k]."""
+    size = attention.heads * attention.d_head
+    weights = attention.inputs.weight.split(size)
+    biases = attention.inputs.bias.split(size)
+    total = attention.output.bias
+    for head in range(attention.heads):
+        rows = slice(head * attention.d_head, (head + 1) * attention.d_head)
+        q, k, v = (
+            states @ weight[rows].T + bias[rows]
+            for states, weight, bias in zip(
+                (queries_of, memory, memory), weights, biases, strict=True
+            )
+        )
+        scores = q @ k.transpose(1, 2) / math.sqrt(attention.d_head)
+        shares = scores.masked_fill(~allowed, -math.inf).softmax(-1)
+        total = total + shares @ v @ attention.output.weight[:, rows].T
+    return total
+
+
+def test_cross_attention_with_padding_equals_its_definition(attention):
+    torch.manual_seed(4)
+    states, memory = torch.randn(3, 2, WIDTH), torch.randn(3, 5, WIDTH)
+    tokens = torch.tensor([[7, 7, 7, 7, 2], [7, 2, 0, 0, 0], [2, 0, 0, 0, 0]])
+    mask = padding_mask(tokens, pad=0)
+    assert mask.shape == (3, 1, 1, 5)
+    found = attention(
+        attention.project_queries(states), *attention.project_memory(memory), padding_mask=mask
+    )
+    allowed = (tokens != 0)[:, None, :].expand(3, 2, 5)
+    torch.testing.assert_close(found, reference(attention, states, memory, allowed))
+
+
+def test_causal_attention_equals_its_definition(attention):
+    torch.manual_seed(5)
+    states = torch.randn(3, 6, WIDTH)
+    found = attention(*attention.project(states), causal=True)
+    allowed = torch.ones(6, 6).tril().bool().expand(3, 6, 6)
+    torch.testing.assert_close(found, reference(attention, states, states, allowed))
+
+
+def test_a_lone_query_looks_back_at_everything(attention):
+    """What cached decoding does: the last row of causal attention."""
+    torch.manual_seed(6)
+    states = torch.randn(3, 6, WIDTH)
+    queries, keys, values = attention.project(states)
+    whole = attention(queries, keys, values, causal=True)
+    last = attention(queries[:, :, -1:], keys, values)
+    torch.testing.assert_close(last, whole[:, -1:])
+
+
+def test_projections_together_and_apart_are_the_same(attention):
+    states = torch.randn(3, 2, WIDTH)
+    queries, keys, values = attention.project(states)
+    assert queries.shape == (3, HEADS, 2, D_HEAD)
+    torch.testing.assert_close(attention.project_queries(states), queries)
+    for found, expected in zip(attention.project_memory(states), (keys, values), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_multiplier_scales_the_columns_of_the_output_matrix(attention, rows):
+    context = torch.randn(5, HEADS, 2, D_HEAD)
+    factors = torch.tensor([0.5, 0.0, -2.0])
+    given = factors.expand(5, 3) if rows else factors
+    scaled = attention.output.weight * factors.repeat_interleave(D_HEAD)
+    expected = context.transpose(1, 2).flatten(2) @ scaled.T + attention.output.bias
+    torch.testing.assert_close(attention.merge(context, given), expected)
+
+
+def test_each_sentence_has_its_own_row_of_multipliers(attention):
+    context, factors = torch.randn(5, HEADS, 2, D_HEAD), torch.randn(5, HEADS)
+    together = attention.merge(context, factors)
+    for number in range(5):
+        alone = attention.merge(context[number : number + 1], factors[number])
+        torch.testing.assert_close(together[number : number + 1], alone)
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element")
+def test_a_layer_without_heads_gives_the_bias():
+    module = MultiHeadAttention(WIDTH, 0, D_HEAD)
+    torch.nn.init.normal_(module.output.bias)
+    states = torch.randn(3, 2, WIDTH)
+    bias = module.output.bias.expand(3, 2, WIDTH)
+    for multiplier in (None, torch.ones(0), torch.ones(3, 0)):
+        assert torch.equal(module(*module.project(states), multiplier=multiplier), bias)
+    queries, memory = module.project_queries(states), module.project_memory(states)
+    assert torch.equal(module(queries, *memory), bias)
+
+
+def test_initial_weights_are_glorot_uniform_block_by_block():
+    module = MultiHeadAttention(60, 5, 8)
+    # Each of W_Q, W_K, W_V is [40, 60] and W_O [60, 40]: the bound is √(6 / 100) for all.
+    bound = math.sqrt(6 / 100)
+    for block in (*module.inputs.weight.chunk(3), module.output.weight):
+        assert 0.98 * bound < block.abs().max() <= bound
+    assert not module.inputs.bias.any() and not module.output.bias.any()
+
+
+def test_sinusoids_by_hand():
+    # Width 4: rates 10000^0 = 1 and 10000^(-2/4) = 0.01.
+    table = sinusoids(3, 4)
+    assert table[0].tolist() == [0, 1, 0, 1]
+    expected = [[math.sin(p), math.cos(p), math.sin(p / 100), math.cos(p / 100)] for p in (1, 2)]
+    torch.testing.assert_close(table[1:], torch.tensor(expected))
+
+
+def test_sinusoids_of_odd_width():
+    # Width 3: rates 1 and 10000^(-2/3); the last column is a sine without its cosine.
+    rate = 10000 ** (-2 / 3)
+    expected = [[math.sin(p), math.cos(p), math.sin(p * rate)] for p in range(4)]
+    torch.testing.assert_close(sinusoids(4, 3), torch.tensor(expected))
+
+
+def test_sinusoids_stay_exact_far_out():
+    torch.testing.assert_close(
+        sinusoids(5001, 2)[5000], torch.tensor([math.sin(5000), math.cos(5000)])
+    )

@@ -1,0 +1,151 @@
+"""Token-budget batches: within the budget, every pair once, the same for the same seed."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headcount.base.errors import UserError
+from headcount.data.batches import (
+    BatchPlan,
+    ParallelText,
+    collate,
+    pad_sources,
+    read_parallel_text,
+)
+from headcount.data.vocabulary import UNK, Vocabulary
+
+
+def text_of(lengths):
+    """A text with sides of these lengths: [(source, target)]."""
+    return ParallelText([[4] * src for src, _ in lengths], [[5] * tgt for _, tgt in lengths])
+
+
+def draw(seed, pairs=83, longest=12):
+    """A text of random lengths, empty sides among them."""
+    drawn = np.random.default_rng(seed).integers(0, longest + 1, (pairs, 2))
+    return text_of(drawn.tolist())
+
+
+def as_lists(batches):
+    return [batch.tolist() for batch in batches]
+
+
+sides = st.tuples(st.integers(0, 9), st.integers(0, 9))
+
+
+@given(st.lists(sides, min_size=1, max_size=40), st.integers(0, 60), st.integers(0, 5))
+@settings(max_examples=150, deadline=None)
+def test_budget_holds_and_every_pair_comes_once(lengths, spare, epoch):
+    longest = max(map(max, lengths)) + 1  # with EOS
+    budget = longest + spare
+    batches = BatchPlan(text_of(lengths), budget, seed=3).epoch(epoch)
+    for batch in batches:
+        assert len(batch) >= 1
+        assert len(batch) * max(max(lengths[i]) + 1 for i in batch) <= budget
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+
+
+@given(st.lists(sides, min_size=1, max_size=40), st.integers(0, 60))
+@settings(max_examples=100, deadline=None)
+def test_cut_is_as_coarse_as_the_budget_allows(lengths, spare):
+    budget = max(map(max, lengths)) + 1 + spare
+    batches = list(BatchPlan(text_of(lengths), budget, seed=3).in_order())
+    for batch, following in zip(batches, batches[1:], strict=False):
+        # Sorted by length, so the next pair is the longest of the batch it would have joined.
+        longest = max(lengths[following.ids[0]]) + 1
+        assert (len(batch.ids) + 1) * longest > budget
+
+
+def test_cut_by_hand():
+    # Lengths with EOS, longer side: 3, 6, 2, 3, 4. Sorted: 2, 3, 3, 4, 6.
+    # Budget 9: 2 + 3 + 3 fill 3 × 3 = 9; then 4 alone, as 2 × 6 > 9; then 6.
+    text = text_of([(2, 1), (3, 5), (1, 0), (0, 2), (3, 3)])
+    batches = list(BatchPlan(text, 9, seed=0).in_order())
+    assert [sorted(batch.ids) for batch in batches] == [[0, 2, 3], [4], [1]]
+
+
+def test_plan_repeats_itself():
+    one, other = (BatchPlan(draw(1), 40, seed=7) for _ in range(2))
+    torch.manual_seed(0)  # no global generator takes part
+    np.random.seed(0)
+    later = as_lists(one.epoch(4))
+    one.epoch(0)
+    assert as_lists(one.epoch(4)) == later == as_lists(other.epoch(4))
+
+
+def test_plan_changes_with_epoch_seed_and_budget():
+    text = draw(1)
+    first = as_lists(BatchPlan(text, 40, seed=7).epoch(0))
+    assert as_lists(BatchPlan(text, 40, seed=7).epoch(1)) != first
+    assert as_lists(BatchPlan(text, 40, seed=8).epoch(0)) != first
+    assert as_lists(BatchPlan(text, 80, seed=7).epoch(0)) != first
+
+
+def test_plan_sees_lengths_only():
+    text = draw(1)
+    other = ParallelText([[8] * len(i) for i in text.src], [[9] * len(i) for i in text.tgt])
+    plans = [as_lists(BatchPlan(each, 40, seed=7).epoch(2)) for each in (text, other)]
+    assert plans[0] == plans[1]
+
+
+def test_batches_are_shuffled_and_their_members_change():
+    plan = BatchPlan(text_of([(3, 3)] * 60), 20, seed=1)  # all alike: 5 pairs to a batch
+    epochs = [as_lists(plan.epoch(number)) for number in range(2)]
+    assert [len(batch) for batch in epochs[0]] == [5] * 12
+    assert {frozenset(batch) for batch in epochs[0]} != {frozenset(batch) for batch in epochs[1]}
+
+
+def test_padding_and_real_positions_by_hand():
+    text = ParallelText(src=[[4, 5, 6], [7], []], tgt=[[8], [9, 10, 11], []])
+    batch = collate(text, [1, 2, 0])
+    assert batch.ids == [1, 2, 0]
+    # 0 padding, 1 BOS, 2 EOS
+    assert batch.src.tolist() == [[7, 2, 0, 0], [2, 0, 0, 0], [4, 5, 6, 2]]
+    assert batch.tgt_in.tolist() == [[1, 9, 10, 11], [1, 0, 0, 0], [1, 8, 0, 0]]
+    assert batch.tgt_out.tolist() == [[9, 10, 11, 2], [2, 0, 0, 0], [8, 2, 0, 0]]
+    # Rows start at 0, 4 and 8 when flattened.
+    assert batch.real.tolist() == [0, 1, 2, 3, 4, 8, 9]
+    assert batch.target_tokens == 7  # 4 + 1 + 2
+    assert batch.source_tokens == 7  # 2 + 1 + 4
+    same = batch.to(torch.device("cpu"))
+    assert same.ids == batch.ids and torch.equal(same.real, batch.real)
+    assert pad_sources([[7], [4, 5]]).tolist() == [[7, 2, 0], [4, 5, 2]]
+
+
+def test_longest_side_of_a_text():
+    assert text_of([(2, 1), (0, 6), (3, 3)]).longest == 7
+    assert ParallelText([], []).longest == 0
+
+
+def test_a_pair_above_the_budget_is_refused():
+    text = text_of([(2, 2), (3, 9), (4, 1)])
+    told = r"pair 2 has 10 subwords with EOS, more than the batch budget of 9; raise train\.batch_"
+    with pytest.raises(UserError, match=told):
+        BatchPlan(text, 9, seed=1)
+    BatchPlan(text, 10, seed=1)
+
+
+def test_f37_no_pair_at_all_is_refused():
+    with pytest.raises(UserError, match="there is no sentence pair to make batches of"):
+        BatchPlan(ParallelText([], []), 100, seed=1)
+
+
+def test_reading_both_sides(tmp_path):
+    src, tgt = tmp_path / "a.src", tmp_path / "a.tgt"
+    src.write_bytes("lo@@ w\n\nw\u2028 x\n".encode())
+    tgt.write_bytes(b"b\na\nb a\n")
+    words = Vocabulary([("lo@@", 3), ("w", 2), ("w\u2028", 1)]), Vocabulary([("a", 2), ("b", 1)])
+    text = read_parallel_text(src, tgt, *words)
+    assert text == ParallelText([[4, 5], [], [6, UNK]], [[5], [4], [5, 4]])
+    assert len(text) == 3
+
+
+def test_f17_sides_of_unequal_length_are_refused(tmp_path):
+    src, tgt = tmp_path / "a.src", tmp_path / "a.tgt"
+    src.write_text("a\na\na\n")
+    tgt.write_text("a\na\n")
+    words = Vocabulary([("a", 2)])
+    with pytest.raises(UserError, match=r"a\.src has 3 lines, .*a\.tgt has 2; make them again"):
+        read_parallel_text(src, tgt, words, words)

@@ -1,0 +1,119 @@
+"""BLEU and chrF: known scores, signatures, unequal lengths, the paired bootstrap."""
+
+import json
+import math
+
+import pytest
+
+from headcount.base.errors import UserError
+from headcount.data.lines import clean_lines
+from headcount.runs.bleu import paired_bootstrap, score_corpus, score_files
+
+REFERENCES = [f"the {a} cat number {n} sat on the {b} mat ." for n, (a, b) in enumerate(
+    (a, b) for a in ("big", "small", "red", "old") for b in ("new", "wet", "blue", "soft", "flat")
+)]  # fmt: skip
+# Every second line loses its end.
+WORSE = [" ".join(line.split()[: 10 if n % 2 else 6]) for n, line in enumerate(REFERENCES)]
+
+
+def bleu_of(hypotheses, references):
+    return score_corpus(hypotheses, references, "de")[0].score
+
+
+def test_equal_texts_score_100():
+    bleu, chrf = score_corpus(REFERENCES, REFERENCES, "de")
+    assert (bleu.metric, chrf.metric) == ("bleu", "chrf")
+    assert bleu.score == pytest.approx(100) and chrf.score == pytest.approx(100)
+
+
+def test_bleu_by_hand():
+    # "a b c d x" against "a b c d e": 4 of 5 words, 3 of 4 pairs, 2 of 3 triples, 1 of 2 fours.
+    expected = 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** (1 / 4)
+    assert bleu_of(["a b c d x"], ["a b c d e"]) == pytest.approx(expected)
+    # "a b c d" has every n-gram right, and one word of five too few.
+    assert bleu_of(["a b c d"], ["a b c d e"]) == pytest.approx(100 * math.exp(1 - 5 / 4))
+
+
+def test_case_and_punctuation_count():
+    assert bleu_of(["a b c d E"], ["a b c d e"]) < 100
+    # 13a sets punctuation apart: the same tokens either way.
+    assert bleu_of(["it is a cat, see?"], ["it is a cat , see ?"]) == pytest.approx(100)
+
+
+def test_signatures_say_how_it_was_counted():
+    bleu, chrf = score_corpus(WORSE, REFERENCES, "de")
+    for part in ("nrefs:1", "case:mixed", "tok:13a", "smooth:exp", "version:"):
+        assert part in bleu.signature
+    assert "nc:6" in chrf.signature and "nw:0" in chrf.signature
+
+
+def test_chinese_is_cut_into_characters():
+    """One of 16 characters is wrong; as one word each, as 13a sees them, nothing would match."""
+    reference, hypothesis = "这只小猫昨天坐在红色的垫子上面。", "这只小猫昨天坐在蓝色的垫子上面。"
+    bleu, _ = score_corpus([hypothesis], [reference], "zh")
+    # 15 of 16 characters, 13 of 15 pairs, 11 of 14 triples and 9 of 13 fours are right.
+    expected = 100 * (15 / 16 * 13 / 15 * 11 / 14 * 9 / 13) ** (1 / 4)
+    assert bleu.score == pytest.approx(expected) and "tok:zh" in bleu.signature
+
+
+@pytest.mark.parametrize(("found", "expected"), [(19, 20), (20, 19), (0, 20), (20, 0), (0, 0)])
+def test_f17_unequal_lengths_are_refused(found, expected):
+    told = f"found {found} translations and {expected} references; translate the test set again"
+    with pytest.raises(UserError, match=told):
+        score_corpus(REFERENCES[:found], REFERENCES[:expected], "de")
+    with pytest.raises(UserError, match=told):
+        paired_bootstrap(REFERENCES[:found], REFERENCES[:expected], REFERENCES[:expected], "de")
+
+
+def test_f17_either_side_of_a_comparison():
+    told = "found 19 translations and 20 references"
+    with pytest.raises(UserError, match=told):
+        paired_bootstrap(REFERENCES, REFERENCES[:19], REFERENCES, "de")
+
+
+def test_bootstrap_of_a_clearly_worse_system():
+    result = paired_bootstrap(REFERENCES, WORSE, REFERENCES, "de", samples=200)
+    assert result.delta_bleu == pytest.approx(bleu_of(WORSE, REFERENCES) - 100)
+    assert result.delta_bleu < -5
+    assert result.p_value <= 1 / 200
+    assert "tok:13a" in result.signature and "bs:200" in result.signature
+    back = paired_bootstrap(WORSE, REFERENCES, REFERENCES, "de", samples=200)
+    assert back.delta_bleu == pytest.approx(-result.delta_bleu)
+
+
+def test_bootstrap_of_a_system_with_itself():
+    result = paired_bootstrap(WORSE, list(WORSE), REFERENCES, "de", samples=200)
+    assert result.delta_bleu == 0
+    assert result.p_value == 1  # a difference of at least 0 always comes about by chance
+
+
+def test_bootstrap_repeats_itself():
+    close = [*WORSE[:-1], REFERENCES[-1]]
+    one, again = (paired_bootstrap(WORSE, close, REFERENCES, "de", samples=100) for _ in range(2))
+    assert one == again
+    assert 0 < one.p_value < 1
+
+
+def test_files_of_several_test_sets(tmp_path):
+    for name, lines in (("a.out", WORSE), ("b.out", REFERENCES), ("ref", REFERENCES)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    files = [tmp_path / "a.out", tmp_path / "b.out"]
+    search = {"beam": 3, "length_penalty": 0.5, "sentences": 20}
+    search |= {"truncated": 0, "capped": 1}
+    (tmp_path / "facts").write_text(json.dumps({**search, "empty": 0}))
+    facts = [tmp_path / "facts"] * 2
+    rows = score_files(["a", "b"], files, [tmp_path / "ref"] * 2, facts, "de")
+    assert [(row["test_set"], row["metric"]) for row in rows] == [
+        ("a", "bleu"), ("a", "chrf"), ("b", "bleu"), ("b", "chrf"),
+    ]  # fmt: skip
+    assert rows[0]["score"] == pytest.approx(bleu_of(WORSE, REFERENCES))
+    assert rows[2]["score"] == pytest.approx(100)
+    assert {key: rows[2][key] for key in search} == search
+    told = "found 1 names, 2 translations, 1 references, 2 facts"
+    with pytest.raises(UserError, match=told):
+        score_files(["a"], files, files[:1], facts, "de")
+
+
+def test_f18_lines_end_at_newlines_only(tmp_path):
+    (tmp_path / "text").write_bytes("a\u2028b\rc\x0cd\n\nlast\n".encode())
+    assert list(clean_lines(tmp_path / "text")) == ["a\u2028b\rc\x0cd", "", "last"]

@@ -1,0 +1,193 @@
+"""Byte-pair encoding: nothing is lost, nothing collides, the same input gives the same files."""
+
+import json
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from script_runner import run_script
+
+from headcount.base.errors import UserError
+from headcount.data.bpe import PieceCutter, Segmenter, join_pieces, learn_codes, load_segmenters
+from headcount.data.vocabulary import UNK, Vocabulary
+from headcount.data.words import Tokeniser, protect, restore
+
+NASTY = ["@@", "a@@", "@@@", "@", "<unk>", "x</s>", "<s>", "<pad>", "|||", "\\", "\\5c;", "</w>"]
+NASTY += ["a</w>b", "a\tb", " ", "\u2028", "\u00a0", "\u3000", "a\nb", "#version:", "&amp;", "\0"]
+
+# Learnt where it hurts: the marks of the encoding itself are frequent here.
+CODES = learn_codes(Counter(dict.fromkeys(NASTY, 3) | {"lower": 5, "low": 5}), 100)
+CUTTER = PieceCutter(CODES)
+
+words = st.lists(st.sampled_from(NASTY) | st.text(min_size=1, max_size=12), max_size=8)
+
+
+@given(words)
+@settings(max_examples=300, deadline=None)
+def test_f23_cutting_and_joining_is_the_identity(words):
+    pieces = CUTTER.cut(words)
+    assert join_pieces(pieces) == words
+    # Stored with spaces between, the pieces are the same when read again.
+    assert " ".join(pieces).split() == pieces
+    assert not {"<pad>", "<s>", "</s>", "<unk>"} & set(pieces)
+
+
+@given(st.text(min_size=1))
+def test_f23_protection_is_undone(word):
+    safe = protect(word)
+    assert restore(safe) == word
+    assert not any(character.isspace() for character in safe)
+    assert not safe.endswith(("@@", "<pad>", "<s>", "</s>", "<unk>"))
+
+
+def test_protection_by_hand():
+    assert protect("plain&amp;|") == "plain&amp;|"
+    assert protect("a\\b") == "a\\5c;b"
+    assert protect("a\tb@@") == "a\\9;b@\\40;"
+    assert protect("<unk>") == "<unk\\3e;"
+    assert restore("\\d800; \\110000; \\; \\5c") == "\\d800; \\110000; \\; \\5c"
+
+
+def test_merges_by_hand():
+    # Symbols: l o w</w> (2), l o w e r</w> (1). Pairs: lo 3, ow</w> 2, ow 1, we 1, er</w> 1.
+    codes = learn_codes(Counter({"low": 2, "lower": 1}), 10)
+    assert codes == "#version: 0.2\nl o\nlo w</w>\n"  # all other pairs occur once
+    cutter = PieceCutter(codes)
+    assert cutter.cut(["low", "lower"]) == ["low", "lo@@", "w@@", "e@@", "r"]
+    assert join_pieces(["lo@@", "w", "e@@"]) == ["low", "e"]
+
+
+@pytest.mark.parametrize(("words", "merges"), [({"low": 9}, 0), ({"a": 5, "b": 5}, 10), ({}, 10)])
+def test_nothing_to_merge(words, merges):
+    codes = learn_codes(Counter(words), merges)
+    assert codes == "#version: 0.2\n"
+    assert PieceCutter(codes).cut(["low"]) == ["l@@", "o@@", "w"]
+
+
+def test_merges_do_not_depend_on_the_order_of_words():
+    counts = {"abab": 2, "baba": 2, "ccab": 3, "bacc": 3}
+    backwards = dict(reversed(counts.items()))
+    assert learn_codes(Counter(counts), 20) == learn_codes(Counter(backwards), 20)
+
+
+def test_f22_endless_word_is_cut_in_time():
+    word = "".join(chr(97 + i * i % 26) for i in range(200_000))
+    assert join_pieces(CUTTER.cut([word, "low"])) == [word, "low"]
+
+
+def test_tokens_and_detokenising():
+    english = Tokeniser("en", pretokenised=False)
+    line = "Tom & Ann's dog isn't <b>here</b>, &amp; it costs $5."
+    assert english.split("Ann's [dog] & |it|.") == [
+        "Ann",
+        "'s",
+        "[",
+        "dog",
+        "]",
+        "&",
+        "|",
+        "it",
+        "|",
+        ".",
+    ]
+    assert "&amp;" not in english.split("Tom & Ann")
+    assert english.join(english.split("Ann's dog, at home.")) == "Ann's dog, at home."
+    pretokenised = Tokeniser("en", pretokenised=True)
+    assert pretokenised.split(line) == line.split(" ")
+    assert pretokenised.join(pretokenised.split(line)) == line
+    assert pretokenised.join(["a\nb", "c"]) == "a b c"  # a line stays one line
+
+
+def test_f27_language_without_rules_of_its_own():
+    unknown = Tokeniser("xq", pretokenised=False)
+    assert unknown.split("Qala, wen!") == ["Qala", ",", "wen", "!"]
+    assert unknown.join(["Qala", ",", "wen", "!"]) == "Qala, wen!"
+
+
+def test_unknown_pieces():
+    vocabulary = Vocabulary([("lo@@", 2), ("w", 1)])
+    segmenter = Segmenter("en", True, "#version: 0.2\nl o\n", vocabulary)
+    assert segmenter.words("low x") == ["low", "x"]
+    assert segmenter.encode("low x") == [4, 5, UNK]
+    assert segmenter.encode("") == []
+    assert segmenter.decode([4, 5, UNK]) == "low <unk>"
+    assert segmenter.decode([4, UNK]) == "lo<unk>"
+    assert segmenter.decode([5, 4]) == "w lo"
+
+
+TRAIN = ("the low tower\nthe lower town\n\n", "der tiefe Turm\ndie tiefe Stadt\n\n")
+
+
+@pytest.fixture
+def segment(tmp_path):
+    """Runs the BPE step; returns the exit code and the folder written."""
+    for side, text in zip(("src", "tgt"), TRAIN, strict=True):
+        (tmp_path / f"t.{side}").write_text(text, encoding="utf-8")
+        (tmp_path / f"d.{side}").write_text("the cow\n\n", encoding="utf-8")
+
+    def run(name, *flags):
+        files = {
+            f"--{s}-{side}": tmp_path / f"{s[0]}.{side}"
+            for s in ("train", "dev")
+            for side in ("src", "tgt")
+        }
+        arguments = [each for pair in files.items() for each in pair]
+        arguments += ["--src-lang", "en", "--tgt-lang", "de", "--out-folder", tmp_path / name]
+        return run_script("bpe", [*arguments, *flags]), tmp_path / name
+
+    return run
+
+
+def test_files_of_the_step(segment, capsys):
+    code, folder = segment("joint", "--merges", "5", "--pretokenised")
+    assert code == 0
+    assert "merges learnt: 5 (src), 5 (tgt)" in capsys.readouterr().out
+    about = json.loads((folder / "segmentation.json").read_text())
+    assert about == {
+        "src_lang": "en",
+        "tgt_lang": "de",
+        "pretokenised": True,
+        "merges": 5,
+        "joint": True,
+        "merges_learnt": {"src": 5, "tgt": 5},
+    }
+    for kind in ("codes", "vocab"):
+        assert (folder / f"src.{kind}").read_bytes() == (folder / f"tgt.{kind}").read_bytes()
+    pieces = [(folder / f"train.{side}").read_text().split("\n") for side in ("src", "tgt")]
+    assert [len(side) for side in pieces] == [4, 4] and pieces[0][2] == ""
+    assert [" ".join(join_pieces(line.split())) for line in pieces[0]] == TRAIN[0].split("\n")
+    counts = Counter(" ".join(pieces[0] + pieces[1]).split())
+    expected = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    assert Vocabulary.load(folder / "src.vocab").counts == expected
+
+    src, tgt = load_segmenters(folder)
+    assert src.vocabulary is tgt.vocabulary
+    # A piece learnt on the target side serves the source too.
+    assert UNK not in src.encode("der tiefe Turm")
+    assert src.decode(src.encode("the lower tower")) == "the lower tower"
+
+
+def test_separate_sides(segment):
+    code, folder = segment("separate", "--merges", "4", "--joint", "false", "--pretokenised")
+    assert code == 0
+    src, tgt = load_segmenters(folder)
+    assert (folder / "src.codes").read_text() != (folder / "tgt.codes").read_text()
+    assert UNK in src.encode("Stadt") and UNK not in tgt.encode("Stadt")
+
+
+def test_the_step_repeats_itself(segment):
+    first, second = (segment(name, "--merges", "15")[1] for name in ("one", "two"))
+    names = sorted(path.name for path in first.iterdir())
+    assert len(names) == 9
+    assert all((first / name).read_bytes() == (second / name).read_bytes() for name in names)
+
+
+def test_a_folder_that_is_none(tmp_path, segment):
+    with pytest.raises(UserError, match="segmentation.json"):
+        load_segmenters(tmp_path)
+    folder = segment("joint", "--merges", "5")[1]
+    (folder / "src.vocab").write_text("piece without count\n")
+    with pytest.raises(UserError, match="src.vocab:1: expected 'piece count'"):
+        load_segmenters(folder)
+    assert segment("bad", "--merges", "-1")[0] == 2

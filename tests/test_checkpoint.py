@@ -1,0 +1,250 @@
+"""Damaged, foreign and half-written files are refused by name."""
+
+import json
+import pickle
+import re
+import resource
+import shutil
+import signal
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from small_models import TEXT, make_model
+
+from headcount.base.errors import EnvironmentFault, UserError
+from headcount.runs.checkpoint import (
+    State,
+    StateStore,
+    load_model,
+    load_weights,
+    save_model,
+    save_weights,
+)
+from headcount.runs.score import score_targets
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A saved model, with weights of another update beside it."""
+    model = make_model()
+    save_weights(tmp_path / "last.safetensors", dict(model.named_parameters()))
+    save_model(tmp_path, model, dict(model.named_parameters()), {"parameters": 1})
+    return tmp_path
+
+
+def rewrite(folder, **facts):
+    path = folder / "model.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **facts}))
+
+
+def flip(path, place):
+    """Change one bit of a file."""
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+def test_saved_and_loaded(folder):
+    expected = score_targets(make_model(), TEXT, 20)
+    for name in ("weights.safetensors", "last.safetensors"):
+        model = load_model(folder, name)
+        assert not model.training
+        assert torch.equal(score_targets(model, TEXT, 20), expected)
+    assert json.loads((folder / "model.json").read_text())["parameters"] == 1
+
+
+@pytest.mark.parametrize("length", [0, 5, 100, -1])
+def test_f33_truncated_weights(folder, length):
+    path = folder / "weights.safetensors"
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(UserError, match=r"weights\.safetensors: not a whole safetensors file"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "last.safetensors"])
+@pytest.mark.parametrize("place", [-1, -3000])
+def test_f33_one_bit_of_the_weights(folder, name, place):
+    flip(folder / name, place)
+    with pytest.raises(UserError, match=rf"{name}: damaged or changed; its SHA-256 is not the one"):
+        load_model(folder, name)
+
+
+def change_weights(folder, **changes):
+    """Write other weights, with the checksum that belongs to them."""
+    weights = {**load_weights(folder / "weights.safetensors"), **changes}
+    kept = {name: tensor for name, tensor in weights.items() if tensor is not None}
+    save_file(kept, folder / "weights.safetensors")
+    rewrite(folder, sha256={})
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"encoder_norm.bias": None}, "only the model has encoder_norm.bias; this file belongs to"),
+        ({"encoder.9.x": torch.zeros(1)}, "only the file has encoder.9.x; this file belongs to an"),
+        (
+            {"decoder_norm.bias": torch.zeros(12)},
+            "decoder_norm.bias has shape [12], the model's has [10]; this file belongs to another",
+        ),
+    ],
+)
+def test_f33_weights_of_another_model(folder, changes, told):
+    change_weights(folder, **changes)
+    with pytest.raises(UserError, match=re.escape(told)):
+        load_model(folder)
+
+
+def test_f33_another_vocabulary(folder):
+    rewrite(folder, tgt_size=12)
+    told = r"tgt_embedding\.weight has shape \[11, 10\], the model's has \[12, 10\]; .*vocabulary"
+    with pytest.raises(UserError, match=told):
+        load_model(folder)
+
+
+def test_f33_a_newer_format(folder):
+    rewrite(folder, format=2)
+    with pytest.raises(UserError, match=r"model\.json: format 2, expected 1; make it with this"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"format": 1}', '{"format": 1, "model": 4}'])
+def test_f33_a_damaged_description(folder, text):
+    (folder / "model.json").write_text(text)
+    with pytest.raises(UserError, match=r"model\.json: damaged, not a description written by trai"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "model.json"])
+def test_a_missing_file(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(UserError, match=rf"{name}: expected .*, found none; train the model first"):
+        load_model(folder)
+
+
+class Trap:
+    """Pickled, it makes a file when it is loaded."""
+
+    def __init__(self, canary):
+        self.canary = canary
+
+    def __reduce__(self):
+        return (open, (str(self.canary), "w"))
+
+
+def test_f34_a_pickle_in_disguise_is_never_run(folder, tmp_path):
+    canary = tmp_path / "canary"
+    trap = pickle.dumps({"encoder_norm.bias": Trap(canary)})
+    (folder / "weights.safetensors").write_bytes(trap)
+    torch.save({"w": Trap(canary)}, folder / "weights.pt")
+    rewrite(folder, sha256={})
+    with pytest.raises(UserError, match="not a whole safetensors file"):
+        load_model(folder)
+    torch.save({"w": Trap(canary)}, folder / "weights.safetensors")
+    with pytest.raises(UserError, match="not a whole safetensors file"):
+        load_model(folder)
+    assert not canary.exists()
+
+
+IDENTITY = {"settings": {"train": {"updates": 7}}, "seed": 3}
+
+
+def state_of(value):
+    return State({"model/w": torch.full((2, 3), float(value))}, {"progress": {"update": value}})
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store with the states of updates 2, 5 and 11."""
+    store = StateStore(tmp_path, IDENTITY, 1e9)
+    for update in (2, 5, 11):
+        store.save(update, state_of(update))
+    return store
+
+
+def test_the_newest_two_states_stay(store):
+    assert [path.name for path in store.saved()] == ["update-000000005", "update-000000011"]
+    state = store.load()
+    assert torch.equal(state.tensors["model/w"], torch.full((2, 3), 11.0))
+    assert state.facts["progress"] == {"update": 11}
+    assert not store.due()
+
+
+def test_no_state_is_no_fault(tmp_path):
+    assert StateStore(tmp_path, IDENTITY, 1e9).load() is None
+
+
+def test_f29_a_half_written_set_is_never_loaded(store):
+    part = store.folder / ".part-000000020"
+    shutil.copytree(store.saved()[-1], part)
+    assert store.load().facts["progress"] == {"update": 11}
+    store.save(30, state_of(30))
+    assert not part.exists()  # left by a run that was killed; no use to anyone
+    assert sorted(path.name[-2:] for path in store.folder.iterdir()) == ["11", "30"]
+
+
+def test_saving_an_update_again_leaves_one_set(store):
+    store.save(11, state_of(11))
+    assert sorted(path.name[-2:] for path in store.folder.iterdir()) == ["05", "11"]
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "told"),
+    [
+        ("tensors.safetensors", lambda p: p.write_bytes(b""), "tensors.safetensors: damaged; its"),
+        ("tensors.safetensors", lambda p: p.write_bytes(p.read_bytes()[:-1]), "damaged; its SHA"),
+        ("tensors.safetensors", lambda p: flip(p, -1), "damaged; its SHA-256 is not the one in st"),
+        ("tensors.safetensors", lambda p: p.unlink(), "tensors.safetensors: damaged; its SHA-256"),
+        ("state.json", lambda p: p.write_bytes(p.read_bytes()[:-9]), "state.json: damaged, not a"),
+        ("state.json", lambda p: p.unlink(), "state.json: expected this file, found none"),
+    ],
+)
+def test_f33_a_damaged_state(store, name, damage, told):
+    newest = store.saved()[-1]
+    damage(newest / name)
+    with pytest.raises(UserError, match=re.escape(told)) as fault:
+        store.load()
+    assert f"Delete {newest} to go on from the state before it" in str(fault.value)
+    shutil.rmtree(newest)  # as told
+    assert store.load().facts["progress"] == {"update": 5}
+
+
+def test_f33_a_state_of_a_newer_format(store):
+    path = store.saved()[-1] / "state.json"
+    facts = json.loads(path.read_text())
+    facts["identity"]["format"] = 2
+    path.write_text(json.dumps(facts))
+    with pytest.raises(UserError, match=r"state\.json: format 2, expected 1"):
+        store.load()
+
+
+def test_f11_states_of_other_settings_are_not_looked_at(store, tmp_path):
+    other = StateStore(tmp_path, {**IDENTITY, "seed": 4}, 1e9)
+    assert other.folder != store.folder
+    assert other.load() is None
+
+
+def test_f11_a_state_moved_to_another_run_is_refused_with_its_key(store, tmp_path):
+    settings = {"train": {"updates": 8}}
+    other = StateStore(tmp_path, {**IDENTITY, "settings": settings}, 1e9)
+    shutil.copytree(store.folder, other.folder)
+    with pytest.raises(UserError, match=r"settings\.train\.updates: 7 .*, 8 "):
+        other.load()
+
+
+def test_f32_a_full_disk_leaves_the_old_file_and_says_what_it_needs(tmp_path):
+    """A limit on file size stands in for the full disk: the write fails halfway."""
+    path = tmp_path / "w.safetensors"
+    save_weights(path, {"a": torch.ones(2)})
+    old = path.read_bytes()
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limit[1]))
+    try:
+        with pytest.raises(EnvironmentFault, match=r"w.safetensors: could not write 0.4 MB"):
+            save_weights(path, {"a": torch.ones(100_000)})  # 4 bytes each
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, before)
+    assert path.read_bytes() == old
+    assert [found.name for found in tmp_path.iterdir()] == ["w.safetensors"]

@@ -1,0 +1,195 @@
+"""Descriptions of corpora, and pairs checked against them."""
+
+from pathlib import Path
+
+import pytest
+
+from headcount.base.errors import UserError
+from headcount.base.settings import corpora
+from headcount.base.settings.experiment import experiment_names, load_experiment
+
+CONFIG = Path(__file__).parents[1] / "config"
+HASH = "0123456789abcdef" * 4
+OWN = """\
+mine:
+  licence: private
+  citation: unpublished
+  splits:
+    train: {en: {path: own text/t.en}, nl: {path: t.nl}, cs: {path: t.cs}}
+    dev: {en: {path: d.en}, nl: {path: d.nl}}
+    news.2020: {nl: {path: n.nl}, en: {path: n.en}}
+    talks: {en: {path: k.en}, nl: {path: k.nl}, fy: {path: k.fy}}
+"""
+
+
+@pytest.fixture
+def load(tmp_path: Path):
+    """Corpora described in a text."""
+
+    def loaded(text: str) -> dict[str, corpora.Corpus]:
+        (tmp_path / "corpora.yaml").write_text(text)
+        return corpora.load_corpora(tmp_path / "corpora.yaml")
+
+    return loaded
+
+
+def published(source: str) -> str:
+    """A corpus whose English training side is this; it starts in line 7."""
+    rest = f"{{file: a.gz, sha256: {HASH}}}"
+    return (
+        "c:\n  licence: free\n  citation: A\n  base_url: https://a.org/x\n  splits:\n"
+        f"    train:\n      en: {source}\n    dev: {{en: {rest}}}\n    test: {{en: {rest}}}\n"
+    )
+
+
+def test_test_sets_are_those_of_both_languages_in_file_order(load):
+    mine = load(OWN)["mine"]
+    assert corpora.test_sets(mine, "en", "nl") == ["news.2020", "talks"]
+    assert corpora.test_sets(mine, "fy", "en") == ["talks"]
+
+
+def test_a_generated_corpus_has_two_languages_and_three_splits(load):
+    text = "s: {licence: free, citation: A, generator: synthetic, settings: {seed: 4}}"
+    made = load(text)["s"]
+    assert made.languages == {split: ["en", "art"] for split in ("train", "dev", "test")}
+    assert corpora.test_sets(made, "art", "en") == ["test"]
+    assert (made.settings.seed, made.settings.train_pairs) == (4, 30000)
+
+
+def test_published_files_have_a_place_and_a_checksum(load):
+    entry = load(published(f"{{file: t.tgz, sha256: {HASH}, member: in/t.en}}"))["c"]
+    source = entry.splits["train"]["en"]
+    assert (source.file, source.member, source.sha256) == ("t.tgz", "in/t.en", HASH)
+    assert entry.base_url == "https://a.org/x"
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("{file: a.gz}", ": a published file needs its sha256"),
+        ("{sha256: abc}", ".sha256: expected 64 hexadecimal digits in lower case, found 'abc'"),
+        (f"{{sha256: {HASH}}}", ": expected either file and sha256 (published), or path"),
+        (f"{{file: a, sha256: {HASH}, path: b}}", ": expected either file and sha256 (publis"),
+        (f"{{file: a.tgz, sha256: {HASH}}}", ": member names a file inside a .tgz or .tar.gz"),
+        (f"{{file: a.gz, sha256: {HASH}, member: b}}", ": member names a file inside a .tgz or"),
+        ("{path: a, sha265: b}", ".sha265: unknown key; nearest: sha256"),
+        ("t.en", ": expected a mapping with keys from file, sha256, member, path, found 't.en'"),
+    ],
+)
+def test_f03_f05_a_faulty_source_is_named_at_its_line(load, source, told):
+    with pytest.raises(UserError) as caught:
+        load(published(source))
+    assert f"corpora.yaml:7: c.splits.train.en{told}" in str(caught.value)
+
+
+HOSTILE = ["../up.gz", "/etc/passwd", "a;b", "$(x)", "{input}", "-rf", ".hidden", "a//b", "a b"]
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, r"a\nb"])
+def test_f10_file_names_are_on_an_allow_list(load, name):
+    with pytest.raises(UserError, match=r"train\.en\.file: expected a name of letters"):
+        load(published(f'{{file: "{name}", sha256: {HASH}}}'))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("mine:", "m;ne:", r"'m;ne': expected a name of letters, digits, _ and -"),
+        ("mine:", "m.ne:", r"m\.ne: expected a name of letters, digits, _ and -"),
+        ("talks:", "'ta lks':", r"mine\.splits\.'ta lks': expected a name of letters"),
+        ("fy:", "fy-NL:", r"mine\.splits\.talks\.fy-NL: expected a name of letters, digits and _"),
+        ("t.nl", "'{x}'", r"train\.nl\.path: expected a path without braces or line ends"),
+        ("t.nl", '"a\\nb"', r"train\.nl\.path: expected a path without braces or line ends"),
+    ],
+)
+def test_f10_names_and_own_paths_are_on_an_allow_list(load, old, new, told):
+    with pytest.raises(UserError, match=told):
+        load(OWN.replace(old, new))
+
+
+@pytest.mark.parametrize("url", ["http://a.org", "file:///etc", "https://a.org/$(x)", "a.org"])
+def test_f10_files_come_over_https_alone(load, url):
+    text = published(f"{{file: a, sha256: {HASH}}}").replace("https://a.org/x", url)
+    with pytest.raises(UserError, match=r"4: c\.base_url: expected an address that starts with ht"):
+        load(text)
+
+
+def test_f01_norwegian_must_be_quoted_and_then_is_a_language(load):
+    with pytest.raises(UserError, match=r":5: mine\.splits\.train\.no: .* quote it: 'no'"):
+        load(OWN.replace("nl:", "no:"))
+    quoted = load(OWN.replace("nl:", "'no':"))
+    assert corpora.test_sets(quoted["mine"], "en", "no") == ["news.2020", "talks"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ("generator: synthetic", "generator and settings go together"),
+        ("settings: {}", "expected either splits .files., or generator and settings"),
+        ("generator: synthetic\n  settings: {trian_pairs: 3}", "unknown key; nearest: train_pairs"),
+        (
+            "generator: synthetic\n  settings: {seed: x}",
+            "settings.seed: expected a whole number fr",
+        ),
+        ("splits: {dev: {a: {path: b}}}", "splits: train and a test set missing; found dev"),
+        ("splits: {dev: {}, news: {}}", "splits: train missing; found dev, news$"),
+        ("splits: {train: {}, dev: {}}", "splits: a test set missing; found train, dev"),
+        (
+            f"splits: {{train: {{a: {{file: b, sha256: {HASH}}}}}, dev: {{}}, test: {{}}}}",
+            "published files need a base_url to fetch them from",
+        ),
+    ],
+)
+def test_a_corpus_is_either_files_or_a_generator(load, entry, told):
+    with pytest.raises(UserError, match=told):
+        load(f"c:\n  licence: free\n  citation: A\n  {entry}\n")
+
+
+def test_f05_a_missing_key_is_placed_at_its_corpus(load):
+    with pytest.raises(UserError, match=r"yaml:9: other\.licence: missing; expected text, 1 or "):
+        load(f"{OWN}other:\n  citation: A\n")
+
+
+@pytest.mark.parametrize(
+    ("pair", "told"),
+    [
+        ("mien.en-nl", "no corpus 'mien' in corpora.yaml; nearest: mine"),
+        ("mine.en-xx", "corpus mine has no language 'xx'; known: en, nl, cs, fy"),
+        ("mine.enn-nl", "corpus mine has no language 'enn'; nearest: en"),
+        ("mine.en-cs", "corpus mine has no dev text in 'cs'; add it under splits.dev in corpora"),
+        ("mine.fy-en", "corpus mine has no train text in 'fy'; add it under splits.train in co"),
+    ],
+)
+def test_f03_a_pair_that_cannot_be_had_names_the_nearest(load, pair, told):
+    known = load(OWN)
+    corpora.check_pairs(["mine.en-nl", "mine.nl-en"], known)
+    with pytest.raises(UserError) as caught:
+        corpora.check_pairs(["mine.en-nl", pair], known)
+    assert str(caught.value).startswith(f"pairs: {pair}: {told}")
+
+
+def test_a_pair_needs_a_test_set_of_both_languages(load):
+    known = load(OWN.replace("{path: d.nl}}", "{path: d.nl}, cs: {path: d.cs}}"))
+    with pytest.raises(UserError, match="no test set in both languages; it has train, dev, news"):
+        corpora.check_pairs(["mine.en-cs"], known)
+
+
+@pytest.mark.parametrize("name", experiment_names(CONFIG))
+def test_every_pair_of_every_experiment_can_be_had(name):
+    known = corpora.load_corpora(CONFIG / "corpora.yaml")
+    corpora.check_pairs(load_experiment(name, CONFIG).pairs, known)
+
+
+def test_multi30k_has_the_test_sets_that_were_published():
+    multi30k = corpora.load_corpora(CONFIG / "corpora.yaml")["multi30k"]
+    early, late = "test_2016_flickr", "test_2018_flickr"
+    middle = ["test_2017_flickr", "test_2017_mscoco"]
+    assert corpora.test_sets(multi30k, "en", "de") == [early, *middle, late]
+    assert corpora.test_sets(multi30k, "en", "cs") == [early, late]  # none in Czech in 2017
+    assert multi30k.splits["dev"]["de"].file == "val.de.gz"
+
+
+def test_the_pattern_for_own_text_is_valid(load):
+    text = (CONFIG / "corpora.yaml").read_text()
+    pattern = text[text.index("# mine:") :].replace("# ", "")
+    assert corpora.test_sets(load(pattern)["mine"], "en", "nl") == ["news"]

@@ -1,0 +1,97 @@
+"""The table of corpora against numbers counted by hand."""
+
+import json
+
+import pytest
+from script_runner import run_script
+
+from headcount.data.corpus_report import PairFolders, corpus_table, input_files, summary
+
+TEXTS = {
+    "train": ("a bb\na bb\nc", "x y z\nx y z\nw"),
+    "dev": ("a bb\n\nnew a", "x\n\ny"),
+    "test_9": ("c", "qq"),
+}
+PIECES = {
+    "train": ("a b@@ b\na b@@ b\nc", "x y z\nx y z\nw"),
+    "dev": ("a b@@ b\n\nn@@ e@@ w a", "x\n\ny"),
+}
+COUNTS = {"train": ["a 2", "b 2", "b@@ 2", "c 1"], "dev": ["x 2", "y 2", "z 2", "w 1"]}
+
+
+@pytest.fixture
+def folders(tmp_path):
+    text, bpe = tmp_path / "text", tmp_path / "bpe"
+    text.mkdir()
+    bpe.mkdir()
+    for split, sides in TEXTS.items():
+        found = {"empty": 2, "duplicates": 1}
+        dropped = {"empty": 2 if split == "train" else 0, "duplicates": 0}
+        kept = len(sides[0].split("\n"))
+        counts = {"pairs_kept": kept, "found": found, "dropped": dropped}
+        (text / f"{split}.json").write_text(json.dumps(counts))
+        for side, name in enumerate(("src", "tgt")):
+            (text / f"{split}.{name}").write_text(sides[side] + "\n")
+            if split in PIECES:
+                (bpe / f"{split}.{name}").write_text(PIECES[split][side] + "\n")
+    for name, counts in zip(("src", "tgt"), COUNTS.values(), strict=True):
+        (bpe / f"{name}.codes").write_text("#version: 0.2\n")
+        (bpe / f"{name}.vocab").write_text("".join(f"{line}\n" for line in counts))
+    about = {"src_lang": "en", "tgt_lang": "de", "pretokenised": True, "joint": False, "merges": 0}
+    (bpe / "segmentation.json").write_text(json.dumps(about))
+    return PairFolders("c.en-de", ["train", "dev", "test_9"], text, bpe)
+
+
+def test_f24_statistics_by_hand(folders):
+    table = corpus_table([folders])
+    value = table.set_index(["split", "side", "statistic"])["value"]
+    assert set(table["pair"]) == {"c.en-de"}
+    assert list(table["split"].unique()) == ["train", "dev", "test_9"]
+    assert value["train", "both", "sentences"] == 3
+    assert value["train", "both", "duplicates"] == 1
+    assert value["train", "both", "dropped_empty"] == 2
+    assert value["train", "src", "words"] == 5
+    assert value["train", "src", "words_mean"] == pytest.approx(5 / 3)
+    assert value["train", "tgt", "words_max"] == 3
+    assert value["train", "src", "pieces_per_word"] == pytest.approx(7 / 5)
+    assert value["dev", "both", "overlap"] == 1  # "a bb"; the empty line does not count
+    assert value["dev", "both", "overlap_share"] == pytest.approx(1 / 3)
+    # Seven pieces; n@@, e@@ and w are not in the vocabulary.
+    assert value["dev", "src", "unknown_share"] == pytest.approx(3 / 7)
+    assert value["test_9", "both", "overlap_share"] == 1
+    assert value["test_9", "tgt", "pieces_per_word"] == 2  # q@@ q, both unknown
+    assert value["test_9", "tgt", "unknown_share"] == 1
+
+
+def test_summary_has_a_row_for_each_split(folders):
+    shown = summary(corpus_table([folders, folders._replace(pair="b.en-de")]))
+    assert list(shown["pair"]) == ["c.en-de"] * 3 + ["b.en-de"] * 3
+    assert list(shown["split"]) == ["train", "dev", "test_9"] * 2
+    assert list(shown["in train too"]) == ["–", "1", "1"] * 2
+    assert list(shown["sentences"]) == ["3", "3", "1"] * 2
+    assert list(shown["dropped"]) == ["2", "–", "–"] * 2
+    assert shown["pieces a word"][0] == "1.40 / 1.00"  # 7 / 5, and every target word is whole
+    assert shown["unknown pieces"][1] == "42.86 % / 0.00 %"  # 3 / 7
+
+
+def test_the_script_writes_the_table(folders, tmp_path):
+    out = tmp_path / "tables" / "corpus.csv"
+    flags = ["--pair", "c.en-de", "--splits", "train,dev,test_9", "--text", folders.text]
+    flags += ["--bpe", folders.bpe, "--out", out]
+    assert run_script("corpus_table", flags) == 0
+    assert out.read_text().split("\n")[1] == "c.en-de,train,both,sentences,3"
+    assert sorted(path.suffix for path in out.parent.iterdir()) == [".csv", ".json", ".md", ".tex"]
+    origin = json.loads(out.with_suffix(".json").read_text())["provenance"]
+    assert len(origin["inputs"]) == len(input_files([folders])) == 3 * 3 + 4 + 4 + 1
+    assert run_script("corpus_table", [*flags, "--pair", "more"]) == 2
+
+
+def test_a_split_that_is_no_longer_named_is_not_in_the_table(folders):
+    table = corpus_table([folders._replace(splits=["train", "dev"])])
+    assert list(table["split"].unique()) == ["train", "dev"]
+
+
+def test_missing_counts_are_named(folders):
+    (folders.text / "dev.json").unlink()
+    with pytest.raises(FileNotFoundError, match="dev.json"):
+        corpus_table([folders])

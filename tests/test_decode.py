@@ -1,0 +1,231 @@
+"""Beam search against full enumeration, against scoring and against a decoder without a cache."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from small_models import TEXT, UNEVEN, make_model, make_settings
+
+from headcount.base.errors import UserError
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.train import TrainSettings
+from headcount.data.batches import ParallelText, pad_sources
+from headcount.data.vocabulary import BOS, EOS, PAD
+from headcount.model.transformer import Transformer
+from headcount.runs.checkpoint import StateStore, fill
+from headcount.runs.decode import BeamSearch, Translation, translate
+from headcount.runs.score import score_targets
+from headcount.runs.train import Trainer
+
+
+def settings(**changes):
+    return DecodeSettings(**{"beam": 3, "max_length_factor": 1.0, "max_length_extra": 4, **changes})
+
+
+def random_sources(count, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(1, 9, (count,), generator=generator).tolist()
+    return [torch.randint(4, 9, (n,), generator=generator).tolist() for n in lengths]
+
+
+@pytest.fixture(scope="module")
+def learnt(tmp_path_factory):
+    """A model that knows 20 lines by heart, and the lines: words in reverse, with other ids."""
+    sources = random_sources(20, seed=7)
+    text = ParallelText(sources, [[word + 5 for word in reversed(ids)] for ids in sources])
+    torch.manual_seed(1)
+    sizes = {"encoder_layers": 1, "decoder_layers": 2, "d_model": 32, "d_ff": 48, "d_head": 7}
+    model = Transformer(make_settings(**sizes, dropout=0.0), 9, 14, False)
+    training = TrainSettings(
+        updates=250,
+        batch_tokens=400,
+        peak_lr=5e-3,
+        warmup_updates=20,
+        schedule="cosine",
+        dev_interval=250,
+        label_smoothing=0.0,
+        average="none",
+    )
+    states = StateStore(tmp_path_factory.mktemp("state"), {}, 1e9)
+    trainer = Trainer(model, text, text, training, 1, states)
+    trainer.fit()
+    fill(model, trainer.chosen(), "chosen")
+    return model, text
+
+
+@pytest.mark.parametrize("beam", [1, 2, 5])
+def test_lines_known_by_heart_come_back(learnt, beam):
+    model, text = learnt
+    found = translate(model, text.src, settings(beam=beam))
+    assert [translation.ids for translation in found] == text.tgt
+    assert not any(translation.capped for translation in found)
+    scores = score_targets(model, text, 400)
+    told = [-translation.log_probability for translation in found]
+    assert told == pytest.approx(scores.tolist(), abs=1e-4)
+
+
+@pytest.mark.parametrize("changes", [{}, {"norm": "post"}, {"heads": UNEVEN}])
+@pytest.mark.parametrize("beam", [1, 4])
+def test_log_probability_is_what_scoring_gives(changes, beam):
+    model, sources = make_model(seed=beam, **changes), random_sources(15)
+    found = translate(model, sources, settings(beam=beam, batch_tokens=40))
+    text = ParallelText(sources, [translation.ids for translation in found])
+    told = [-translation.log_probability for translation in found]
+    assert told == pytest.approx(score_targets(model, text, 100).tolist(), abs=1e-4)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_batch_of_one_and_of_eight_decode_the_same(beam):
+    model, sources = make_model(heads=UNEVEN), random_sources(8)
+    together = translate(model, sources, settings(beam=beam, batch_tokens=8 * 10))
+    alone = translate(model, sources, settings(beam=beam, batch_tokens=1))
+    assert [t.ids for t in together] == [t.ids for t in alone]
+    for one, other in zip(together, alone, strict=True):
+        assert one.log_probability == pytest.approx(other.log_probability, abs=1e-4)
+
+
+def follow_largest(model, source, limit):
+    """Word after word with the largest probability, by the whole decoder each time."""
+    memory, ids = model.encode(pad_sources([source])), []
+    while len(ids) < limit - 1:
+        states = model.decode(torch.tensor([[BOS, *ids]]), memory)
+        scores = model.logits(states)[0, -1]
+        scores[[PAD, BOS]] = -math.inf
+        if (word := int(scores.argmax())) == EOS:
+            break
+        ids.append(word)
+    return ids
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_greedy_follows_the_largest_without_a_cache(seed):
+    model, sources = make_model(seed, heads=UNEVEN), random_sources(6, seed)
+    found = translate(model, sources, settings(beam=1, max_length_extra=5))
+    with torch.no_grad():
+        expected = [follow_largest(model, ids, len(ids) + 5) for ids in sources]
+    assert [translation.ids for translation in found] == expected
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 3.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_beam_that_holds_everything_finds_the_best_of_all(seed, alpha):
+    # Words: unknown, 4 and 5. At most 3 of them before EOS: 1 + 3 + 9 + 27 = 40 hypotheses, so a
+    # beam of 41 is never full of ended ones and never drops a live one.
+    model = make_model(seed, tgt_size=6)
+    sources = [[4, 8], [7, 7], [5]]
+    limit = settings(beam=41, max_length_factor=0.5, max_length_extra=3, length_penalty=alpha)
+    found = translate(model, sources, limit)
+    longest = [3, 3, 2]  # int(0.5 · length) + 3 positions, the last of which is EOS
+    for source, words, translation in zip(sources, longest, found, strict=True):
+        every = [
+            list(ids)
+            for count in range(words + 1)
+            for ids in itertools.product((3, 4, 5), repeat=count)
+        ]
+        losses = score_targets(model, ParallelText([source] * len(every), every), 500).tolist()
+        values = [
+            -loss / ((5 + len(ids) + 1) / 6) ** alpha
+            for loss, ids in zip(losses, every, strict=True)
+        ]
+        best = max(range(len(every)), key=values.__getitem__)
+        assert translation.ids == every[best]
+        assert translation.log_probability == pytest.approx(-losses[best], abs=1e-4)
+        assert translation.capped == (len(translation.ids) == words)
+
+
+def always(probabilities):
+    """A model with the same probabilities for every next word, padding first."""
+    model = make_model(tgt_size=len(probabilities))
+    with torch.no_grad():
+        model.tgt_embedding.weight.zero_()
+        model.tgt_embedding.weight[:, 0] = torch.tensor(probabilities).log()
+        model.decoder_norm.weight.zero_()
+        model.decoder_norm.bias.zero_()
+        model.decoder_norm.bias[0] = 1.0
+    return model
+
+
+def test_beam_by_hand():
+    # EOS 0.3, word 4 0.6, word 5 0.1. Beam 2 without length penalty:
+    # length 1: best two are 4 (0.6) and EOS (0.3): one has ended.
+    # length 2: 4 4 (0.36) and 4 EOS (0.18): two have ended, the sentence is finished.
+    # Best: EOS alone, 0.3. With α = 2 it is ln 0.3 = -1.204 against ln 0.18 / (7/6)² = -1.260;
+    # with α = 3, ln 0.18 / (7/6)³ = -1.080 wins.
+    model = always([1e-9, 1e-9, 0.3, 1e-9, 0.6, 0.1])
+    for alpha, ids, probability in ((0.0, [], 0.3), (2.0, [], 0.3), (3.0, [4], 0.18)):
+        changes = {"beam": 2, "length_penalty": alpha, "max_length_extra": 20}
+        found = translate(model, [[4, 4, 4]], settings(**changes))[0]
+        assert found.ids == ids and not found.capped
+        assert found.log_probability == pytest.approx(math.log(probability), abs=1e-5)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_longest_output_is_kept_and_told(beam):
+    model = always([1e-9, 1e-9, 1e-6, 1e-9, 0.9, 0.1 - 1e-6])  # EOS hardly ever
+    sources = [[4] * 5, [4], [4] * 3]
+    found = translate(
+        model, sources, settings(beam=beam, max_length_factor=1.5, max_length_extra=2)
+    )
+    # 7 + 2, 1 + 2 and 4 + 2 positions, the last one for EOS.
+    for translation, words in zip(found, (8, 2, 5), strict=True):
+        assert translation.ids == [4] * words
+        assert translation.capped
+        expected = words * math.log(0.9) + math.log(1e-6)
+        assert translation.log_probability == pytest.approx(expected, abs=1e-3)
+
+
+def test_padding_and_start_are_never_written():
+    model = always([0.4, 0.4, 0.01, 0.09, 0.05, 0.05])  # padding and start are the likeliest
+    found = translate(model, [[4, 5]], settings(beam=2))[0]
+    assert not {PAD, BOS} & set(found.ids)
+    assert found.ids == [3] * 5  # then the unknown word is; 2 + 4 positions
+
+
+def test_a_beam_wider_than_the_vocabulary():
+    found = translate(make_model(tgt_size=6), TEXT.src, settings(beam=40))
+    assert all(translation.log_probability > -math.inf for translation in found)
+
+
+def test_a_hypothesis_that_never_was_cannot_end():
+    # While fewer than m hypotheses live, the rest of the beam is filled with impossible ones.
+    search = BeamSearch(make_model(), [[4, 5]], settings(beam=3), None)
+    values = torch.tensor([[-1.0, -math.inf, -math.inf, -math.inf]])
+    search._record_ends(values, torch.zeros(1, 4).long(), values > -math.inf, length=1)
+    assert search.ended.tolist() == [1]
+    search._record_ends(values, torch.zeros(1, 4).long(), values < 0, length=1)
+    assert search.ended.tolist() == [2]
+
+
+def test_order_is_kept_and_empty_stays_empty():
+    model, sources = make_model(), [[], [7], *random_sources(5), [], [8, 8, 4]]
+    counted = []
+    found = translate(model, sources, settings(batch_tokens=12), done=counted.append)
+    for source, translation in zip(sources, found, strict=True):
+        if source:
+            alone = translate(model, [source], settings())[0]
+            assert translation.ids == alone.ids
+        else:
+            assert translation == Translation([], 0.0, False)
+    assert sum(counted) == 7  # the sources that are not empty
+    assert translate(model, [], settings()) == []
+    assert translate(model, [[]], settings()) == [Translation([], 0.0, False)]
+
+
+def test_decoding_twice_gives_the_same():
+    model = make_model(dropout=0.5).train()  # decoding itself turns dropout off
+    assert translate(model, TEXT.src, settings()) == translate(model, TEXT.src, settings())
+
+
+def test_f37_scores_that_are_no_numbers_are_refused():
+    model = make_model()
+    with torch.no_grad():
+        model.decoder[1].feed_forward.outer.bias[3] = math.nan
+    with pytest.raises(UserError, match="the model's scores are not finite numbers"):
+        translate(model, TEXT.src, settings())
+
+
+def test_wrong_shape_of_the_multiplier():
+    model = make_model(heads=UNEVEN)
+    with pytest.raises(ValueError, match=r"expected shape \[17\] or \[3, 17\], found \[2, 17\]"):
+        translate(model, TEXT.src, settings(), torch.ones(2, 17))

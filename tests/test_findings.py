@@ -1,0 +1,102 @@
+"""Score tables, curves and the page, from small files made here."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from headcount.base.errors import UserError
+from headcount.findings.curves import curve_table, draw_curves
+from headcount.findings.figures import use_style, write_figure
+from headcount.findings.page import write_report
+from headcount.findings.scores import metrics, score_table, summary
+from headcount.findings.tables import write_table
+
+ORIGIN = {"command": ["x.py", "--a"], "code": {"digest": "0"}, "versions": {"python": "3"}}
+
+
+def score_file(folder, seed, bleu, chrf):
+    row = {"test_set": "test", "signature": "s", "beam": 4, "length_penalty": 0.6}
+    row |= {"sentences": 2, "truncated": 0, "capped": 0}
+    scores = [row | {"metric": "bleu", "score": bleu}, row | {"metric": "chrf", "score": chrf}]
+    path = folder / f"bleu{seed}.json"
+    path.write_text(
+        json.dumps({"pair": "c.en-de", "run": "baseline", "seed": seed, "scores": scores})
+    )
+    return path
+
+
+def test_scores_of_two_seeds(tmp_path):
+    table = score_table([score_file(tmp_path, 1, 30.0, 50.0), score_file(tmp_path, 2, 32.0, 51.0)])
+    assert list(table.columns[:7]) == [
+        *("pair", "run", "seed", "test_set", "metric", "score", "signature")
+    ]
+    assert table["score"].tolist() == [30.0, 50.0, 32.0, 51.0]
+    (row,) = summary(table).to_dict("records")
+    assert (row["BLEU"], row["chrF"], row["seeds"]) == (31.0, 50.5, 2)
+    # Two values one apart from their mean: variance (1 + 1) / (2 - 1) = 2.
+    assert row["BLEU ± (seeds)"] == pytest.approx(2**0.5)
+    found = metrics(table)
+    assert found == {"c.en-de": {"baseline": {"test": {"bleu": 31.0, "chrf": 50.5}}}}
+
+
+def test_one_seed_has_no_deviation(tmp_path):
+    shown = summary(score_table([score_file(tmp_path, 1, 30.0, 50.0)]))
+    assert list(shown.columns) == ["pair", "run", "test_set", "BLEU", "chrF", "seeds"]
+
+
+def curve_file(folder, seed, losses):
+    path = folder / "c.en-de" / "baseline" / f"seed{seed}" / "curves.csv"
+    path.parent.mkdir(parents=True)
+    rows = [f"{10 * i},0,{loss + 1},{loss},0.1,100,{60 * i}" for i, loss in enumerate(losses, 1)]
+    head = "step,epoch,train_loss,dev_loss,lr,tokens_per_s,seconds"
+    path.write_text("\n".join([head, *rows]) + "\n")
+    return path
+
+
+def test_curves_are_drawn_from_all_runs(tmp_path):
+    table = curve_table([curve_file(tmp_path, 1, [3.0, 2.0]), curve_file(tmp_path, 2, [4.0, 1.0])])
+    assert table["seed"].tolist() == [1, 1, 2, 2]
+    assert table["dev_loss"].tolist() == [3.0, 2.0, 4.0, 1.0]
+    figure = draw_curves(table)
+    by_update, by_minute = figure.axes
+    drawn = [(list(line.get_xdata()), list(line.get_ydata())) for line in by_update.get_lines()]
+    assert ([10, 20], [4.0, 1.0]) in drawn and len(drawn) == 4  # two losses of two seeds
+    assert list(by_minute.get_lines()[0].get_xdata()) == [1.0, 2.0]  # 60 s, 120 s
+    (legend,) = figure.legends
+    assert len(legend.get_texts()) == 2  # seeds share a colour and a label
+
+
+def test_every_run_is_drawn_in_a_colour_of_its_own(tmp_path):
+    table = curve_table([curve_file(tmp_path, 1, [3.0, 2.0])])
+    runs = [table.assign(run=f"run{number}") for number in range(9)]  # the palette has seven
+    lines = draw_curves(pd.concat(runs)).axes[0].get_lines()
+    assert len({line.get_color() for line in lines}) == 9 and len(lines) == 18
+
+
+def test_a_curve_without_rows_is_refused(tmp_path):
+    with pytest.raises(UserError, match="expected a row per validation"):
+        curve_table([curve_file(tmp_path, 1, [])])
+
+
+def test_f51_figures_are_the_same_bytes_twice(tmp_path):
+    use_style()
+    table = curve_table([curve_file(tmp_path, 1, [3.0, 2.0])])
+    for name in ("first", "second"):
+        write_figure(draw_curves(table), table, tmp_path / name / "f", "A caption", ORIGIN)
+    for kind in ("pdf", "svg", "png", "csv", "json"):
+        first, second = ((tmp_path / name / f"f.{kind}") for name in ("first", "second"))
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_f54_the_page_escapes_what_it_is_given(tmp_path):
+    use_style()
+    table = curve_table([curve_file(tmp_path, 1, [3.0, 2.0])])
+    write_figure(draw_curves(table), table, tmp_path / "f", "A <b> caption", ORIGIN)
+    cells = pd.DataFrame({"run": ["<script>alert(1)</script>"], "score": [1.5]})
+    write_table(cells, tmp_path / "t", "Scores & <i>more</i>", ORIGIN)
+    write_report("<title>", [tmp_path / "t.json"], [tmp_path / "f.svg"], tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "<script>" not in page and "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "Scores &amp; &lt;i&gt;more" in page and "A &lt;b&gt; caption" in page
+    assert page.count("<svg") == 1 and "<td>1.50</td>" in page and "x.py --a" in page

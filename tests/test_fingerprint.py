@@ -1,0 +1,142 @@
+"""Fingerprints of code: what computes counts, how it is written does not."""
+
+import pytest
+
+from headcount.base import fingerprint
+
+SCRIPT = "scripts/run.py"
+FILES = {
+    SCRIPT: "from pack import first\n\nfirst.go()\n",
+    "src/pack/__init__.py": "",
+    "src/pack/first.py": (
+        '"""A module."""\n\n\ndef go():\n    """Go."""\n'
+        "    from pack.deep import second  # inside a function\n    return second.VALUE + 1\n"
+    ),
+    "src/pack/deep/__init__.py": "",
+    "src/pack/deep/second.py": "import math\n\nVALUE = 3 + math.pi\n",
+    "src/pack/deep/second.yaml": "rules: 1\n",
+    "src/pack/unused.py": "VALUE = 1\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A small project; `change` rewrites a file, `code` fingerprints the script anew."""
+    monkeypatch.setattr(fingerprint, "_ROOT", tmp_path)
+    monkeypatch.setattr(fingerprint, "_SOURCE", tmp_path / "src")
+
+    class Project:
+        def change(self, name, text):
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+        def code(self):
+            fingerprint.code.cache_clear()
+            fingerprint._parsed.cache_clear()
+            return fingerprint.code(SCRIPT)
+
+    built = Project()
+    for name, text in FILES.items():
+        built.change(name, text)
+    yield built
+    fingerprint.code.cache_clear()
+
+
+def test_imports_are_followed_and_others_left_out(project):
+    assert list(project.code()) == [
+        "scripts/run.py",
+        "src/pack/__init__.py",
+        "src/pack/deep/__init__.py",
+        "src/pack/deep/second.py",
+        "src/pack/deep/second.yaml",
+        "src/pack/first.py",
+    ]
+
+
+FIRST = "src/pack/first.py"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FILES[FIRST].replace("# inside a function", "# of no consequence"),
+        FILES[FIRST].replace('"""Go."""', '"""Go,\n\n    and come back.\n    """'),
+        FILES[FIRST].replace('    """Go."""\n', ""),
+        FILES[FIRST].replace('"""A module."""', "# no docstring"),
+        FILES[FIRST].replace("    return", '    """What an attribute means."""\n    return'),
+        FILES[FIRST].replace("second.VALUE + 1", "(\n        second.VALUE\n        + 0x1\n    )"),
+    ],
+)
+def test_comments_docstrings_and_layout_do_not_count(project, text):
+    assert text != FILES[FIRST]
+    before = project.code()
+    project.change(FIRST, text)
+    assert project.code() == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FILES[FIRST].replace("+ 1", "+ 2"),
+        FILES[FIRST].replace("+ 1", "+ 1.0"),
+        FILES[FIRST].replace("+ 1", "+ True"),
+        FILES[FIRST].replace("+ 1", "- 1"),
+        FILES[FIRST].replace("def go():", "def go(n=None):"),
+        FILES[FIRST] + '\nNAME = """A module."""\n',
+    ],
+)
+def test_what_computes_counts(project, text):
+    before = project.code()
+    project.change(FIRST, text)
+    after = project.code()
+    assert [name for name in before if before[name] != after[name]] == [FIRST]
+
+
+def test_a_module_far_away_counts(project):
+    before = project.code()
+    project.change("src/pack/deep/second.py", "import math\n\nVALUE = 4 + math.pi\n")
+    changed = {name for name, mark in project.code().items() if before[name] != mark}
+    assert changed == {"src/pack/deep/second.py"}
+
+
+def test_a_data_file_beside_its_module_counts(project):
+    before = project.code()
+    project.change("src/pack/deep/second.yaml", "rules: 2\n")
+    changed = {name for name, mark in project.code().items() if before[name] != mark}
+    assert changed == {"src/pack/deep/second.yaml"}
+    project.change("src/pack/first.html", "<p>\n")
+    assert "src/pack/first.html" in project.code()
+
+
+def test_a_new_import_brings_its_module_in(project):
+    project.change(SCRIPT, "import pack.unused as u\n\nprint(u.VALUE)\n")
+    assert list(project.code()) == [SCRIPT, "src/pack/__init__.py", "src/pack/unused.py"]
+
+
+def test_a_circle_of_imports_ends(project):
+    project.change("src/pack/deep/second.py", "from pack import first\n\nVALUE = 1\n")
+    assert len(project.code()) == 6
+
+
+@pytest.mark.parametrize("line", ["from . import second", "from .second import VALUE"])
+def test_a_relative_import_is_refused_with_its_line(project, line):
+    project.change("src/pack/first.py", f"X = 1\n\n{line}\n")
+    with pytest.raises(ValueError, match=r"first\.py:3: use absolute imports"):
+        project.code()
+
+
+def test_digest_ignores_the_order_of_keys_only():
+    one = fingerprint.digest({"a": 1, "b": [1, 2]})
+    assert len(one) == 12
+    assert fingerprint.digest({"b": [1, 2], "a": 1}) == one
+    assert fingerprint.digest({"b": [2, 1], "a": 1}) != one
+    assert fingerprint.digest({"b": [1, 2], "a": 1.5}) != one
+
+
+def test_training_follows_its_own_code():
+    fingerprint.code.cache_clear()
+    found = fingerprint.code("scripts/train.py")
+    for name in ("model/attention", "runs/averaging", "data/batches", "base/addresses"):
+        assert f"src/headcount/{name}.py" in found
+    assert "src/headcount/runs/decode.py" not in found  # training never translates

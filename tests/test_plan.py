@@ -1,0 +1,53 @@
+"""What the rules are told of an experiment."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from headcount.base.settings.corpora import load_corpora
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def plan(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    spec = importlib.util.spec_from_file_location("plan", ROOT / "workflow" / "plan.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Plan({"experiment": "quickstart"})
+
+
+def change(plan, **changes):
+    """The synthetic corpus with other settings of its generator."""
+    corpora = load_corpora(ROOT / "config" / "corpora.yaml")
+    corpus = corpora["synthetic"]
+    settings = corpus.settings.model_copy(update=changes)
+    plan.corpora["synthetic"] = corpus.model_copy(update={"settings": settings})
+
+
+def test_another_corpus_is_another_folder_and_the_same_one_the_same(plan):
+    before = plan.manifest("synthetic.en-art")
+    change(plan, seed=2)
+    assert plan.manifest("synthetic.en-art") != before
+    change(plan, train_pairs=20000)
+    assert plan.manifest("synthetic.en-art") != before
+    change(plan)
+    assert plan.manifest("synthetic.en-art") == before
+    licence = plan.corpora["synthetic"].model_copy(update={"licence": "other words"})
+    plan.corpora["synthetic"] = licence
+    assert plan.manifest("synthetic.en-art") == before
+
+
+def test_files_of_a_pair(plan):
+    pair = "multi30k.de-en"
+    tests = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"]
+    assert plan.tests(pair) == tests
+    assert plan.tests("multi30k.cs-en") == ["test_2016_flickr", "test_2018_flickr"]
+    assert plan.held_out(pair) == ["dev", *tests]
+    folder = "data/text/quickstart/multi30k.de-en"
+    assert plan.text(pair, ["dev"], "src", "json") == [f"{folder}/dev.src", f"{folder}/dev.json"]
+    run = {"pair": pair, "run": "baseline", "seed": "3"}
+    folder = "results/quickstart/train/multi30k.de-en/baseline/seed3/translations"
+    assert plan.translations(run, "txt") == [f"{folder}/{test}.txt" for test in tests]

@@ -1,0 +1,61 @@
+"""What the project promises to newcomers, held against its files."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def code_blocks() -> list[str]:
+    return re.findall(r"^```\w*\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+
+
+def test_the_readme_begins_with_two_complete_lines():
+    run, test = code_blocks()[:2]
+    for block in (run, test):
+        assert block.count("\n") == 1 and block.startswith("python3 -m venv .venv && ")
+    assert run.rstrip().split(" && ")[-1] == "snakemake --cores all"
+    assert test.rstrip().split(" && ")[-1] == "python -m pytest"
+
+
+def test_versions_stand_in_pyproject_and_nowhere_else():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    named = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+    named += project["project"]["optional-dependencies"]["test"]
+    assert all(re.fullmatch(r"[a-z0-9-]+==[0-9.]+", entry) for entry in named)
+    conda = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    assert conda == ["python=3.11", "pip", {"pip": ["-e ."]}]
+
+
+def test_links_between_documents_lead_somewhere():
+    for page in [ROOT / "README.md", ROOT / "config" / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_every_rule_has_a_script_of_its_name_and_a_log():
+    for file in (ROOT / "workflow" / "rules").glob("*.smk"):
+        for rule in file.read_text().split("\nrule ")[1:]:
+            name = rule.split(":")[0]
+            assert (ROOT / "scripts" / f"{name}.py").exists()
+            assert f'code=code("scripts/{name}.py")' in rule
+            assert "    log:\n" in rule and "> {log" in rule
+
+
+def test_tables_figures_and_data_steps_do_without_torch():
+    for name in ("download", "synthetic", "text", "bpe", "bleu", "report"):
+        assert not imports_torch(name)
+    for path in (ROOT / "scripts").glob("*_table.py"):
+        assert not imports_torch(path.stem)
+    assert not imports_torch("curves_figure")
+    assert imports_torch("train")  # or the check could not fail
+
+
+def imports_torch(script: str) -> bool:
+    from headcount.base.fingerprint import code
+
+    files = [ROOT / name for name in code(f"scripts/{script}.py")]
+    return any(re.search(r"^(import|from) torch\b", file.read_text(), re.M) for file in files)

@@ -1,0 +1,119 @@
+"""Sharing results over SSH and S3, on real servers of this machine."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from project_copy import ProjectCopy
+
+pytestmark = pytest.mark.slow
+
+TINY = ("--config", "experiment=tiny")
+SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
+MOTO = "moto[server]==5.2.5"  # an environment of its own: it wants another botocore than DVC
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(port: int) -> None:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise AssertionError(f"no server came up on port {port}")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> ProjectCopy:
+    """A repository with a built and committed experiment, not pushed anywhere."""
+    copy = ProjectCopy(tmp_path_factory.mktemp("remotes") / "built")
+    copy.change("dvc.yaml", "experiments: [quickstart]", "experiments: [tiny]")
+    copy.call("git", "init", "-q", "-b", "main")
+    copy.call("dvc", "repro")
+    copy.commit()
+    return copy
+
+
+def share(built: ProjectCopy, name: str, **settings: str) -> None:
+    """Push to a remote and take everything over in a clone; both engines are quiet there."""
+    built.call("dvc", "remote", "modify", "shared", "url", settings.pop("url"))
+    for key, value in settings.items():
+        built.call("dvc", "remote", "modify", "--local", "shared", key, value)
+    assert "files pushed" in built.call("dvc", "push")
+    built.commit()
+    folder = built.folder.parent / name
+    built.call("git", "clone", "-q", str(built.folder), str(folder))
+    clone = object.__new__(ProjectCopy)
+    clone.folder = folder
+    if settings:
+        shutil.copy(built.folder / ".dvc" / "config.local", folder / ".dvc")
+    clone.call("dvc", "pull")
+    assert "up to date" in clone.call("dvc", "status")
+    assert "Nothing to be done" in clone.run("-n", *TINY)[1]
+    assert "every file is what dvc.lock says" in clone.call("python", "workflow/verify.py")
+    (built.folder / ".dvc" / "config.local").unlink(missing_ok=True)
+
+
+@pytest.mark.skipif(SSHD is None, reason="no sshd here: install openssh-server to test SSH")
+def test_push_and_pull_over_ssh(built, tmp_path):
+    for key in ("host", "user"):
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / key)]
+        subprocess.run(command, check=True)
+    shutil.copy(tmp_path / "user.pub", tmp_path / "authorized_keys")
+    port = free_port()
+    options = {
+        "Port": port,
+        "ListenAddress": "127.0.0.1",
+        "HostKey": tmp_path / "host",
+        "AuthorizedKeysFile": tmp_path / "authorized_keys",
+        "StrictModes": "no",
+        "PidFile": "none",
+        "Subsystem": "sftp internal-sftp",
+    }
+    flags = [flag for key, value in options.items() for flag in ("-o", f"{key}={value}")]
+    Path("/run/sshd").mkdir(exist_ok=True)  # where sshd drops its rights
+    server = subprocess.Popen([SSHD, "-D", "-e", "-f", "/dev/null", *flags])
+    try:
+        wait_for(port)
+        user = os.environ.get("USER") or "root"
+        url = f"ssh://{user}@127.0.0.1:{port}{tmp_path}/remote"
+        share(built, "over-ssh", url=url, keyfile=str(tmp_path / "user"))
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.fixture
+def s3(tmp_path):
+    """Address of an S3 server with an empty bucket."""
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "moto"], check=True)
+    subprocess.run([tmp_path / "moto" / "bin" / "pip", "install", "-q", MOTO], check=True)
+    port = free_port()
+    server = subprocess.Popen(
+        [tmp_path / "moto" / "bin" / "moto_server", "-H", "127.0.0.1", "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_for(port)
+    address = f"http://127.0.0.1:{port}"
+    urllib.request.urlopen(urllib.request.Request(f"{address}/results", method="PUT"))
+    yield address
+    server.kill()
+    server.wait()
+
+
+def test_push_and_pull_over_s3(built, s3):
+    keys = {"access_key_id": "test", "secret_access_key": "test"}
+    share(built, "over-s3", url="s3://results/store", endpointurl=s3, region="us-east-1", **keys)

@@ -1,0 +1,208 @@
+"""Killed, stopped or interrupted, training ends with the same bytes as if left alone."""
+
+import itertools
+import math
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from small_run import SmallRun, outcome, segment
+from tqdm import tqdm
+
+from headcount.base.errors import Interrupted
+from headcount.runs import checkpoint
+
+fork = multiprocessing.get_context("fork")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread_and_no_pause():
+    """Threads do not survive a fork; and no update goes by without a saved state.
+
+    tqdm's lock is shared between forks: a child killed while it holds it would stop all later ones.
+    Commands are processes of their own and share none.
+    """
+    tqdm.set_lock(threading.RLock())
+    threads, share = torch.get_num_threads(), checkpoint.LARGEST_SHARE
+    torch.set_num_threads(1)
+    checkpoint.LARGEST_SHARE = math.inf
+    yield
+    torch.set_num_threads(threads)
+    checkpoint.LARGEST_SHARE = share
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> SmallRun:
+    return SmallRun(segment(tmp_path_factory.mktemp("small")))
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(run, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    run.finish(folder / "out", folder / "state")
+    assert not (folder / "state").exists()
+    return outcome(folder / "out")
+
+
+def finish_quietly(run: SmallRun, folder: Path, fatal_call: float = math.inf) -> None:
+    """Run in this process; at the n-th call that commits to disk, be killed on the spot."""
+    sys.stderr = (folder / "log").open("a", buffering=1)
+    calls = itertools.count(1)
+    for name in ("fsync", "replace", "rename"):
+        setattr(os, name, _fatal(getattr(os, name), calls, fatal_call))
+    run.finish(folder / "out", folder / "state")
+
+
+def _fatal(function, calls, fatal_call):
+    def wrapped(*arguments):
+        if next(calls) == fatal_call:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*arguments)
+
+    return wrapped
+
+
+def start(run: SmallRun, folder: Path, fatal_call: float = math.inf):
+    folder.mkdir(exist_ok=True)
+    process = fork.Process(target=finish_quietly, args=(run, folder, fatal_call))
+    process.start()
+    return process
+
+
+@pytest.mark.slow
+def test_f28_kill_9_at_random_instants(run, uninterrupted, tmp_path):
+    """60 kills, drawn between no time and a third of a run, mid-epoch and mid-write alike."""
+    start(run, tmp_path / "timing").join()
+    begun = time.monotonic()
+    start(run, tmp_path / "timed").join()
+    longest = (time.monotonic() - begun) / 3
+    generator, kills, rounds = random.Random(28), 0, 0
+    while kills < 60:
+        rounds += 1
+        folder = tmp_path / f"run{rounds}"
+        while True:
+            process = start(run, folder)
+            process.join(generator.uniform(0, longest))
+            if process.exitcode is not None:
+                break
+            process.kill()
+            process.join()
+            kills += 1
+        assert process.exitcode == 0, (folder / "log").read_text()
+        assert outcome(folder / "out") == uninterrupted
+        assert not (folder / "state").exists()
+    logs = [path.read_text() for path in tmp_path.glob("run*/log")]
+    assert sum(log.count("going on from update") for log in logs) > 20  # it was no fresh start
+
+
+def test_f29_killed_at_each_step_of_writing(run, uninterrupted, tmp_path):
+    """The k-th run dies at its k-th commit to disk; then one goes to the end.
+
+    A state takes eight commits: flush, rename and flush of the folder for each of two files, then
+    rename and flush of its own folder. So 16 in a row go through every step of two states.
+    """
+    for call in range(1, 17):
+        process = start(run, tmp_path / "run", call)
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+    start(run, tmp_path / "run").join()
+    assert outcome(tmp_path / "run" / "out") == uninterrupted
+
+
+@pytest.mark.slow
+def test_f29_killed_at_each_step_of_the_last_writes(run, uninterrupted, tmp_path):
+    """After the last update: outputs half there, or all there and the states half gone."""
+    process = start(run, tmp_path / "almost")
+    while not list((tmp_path / "almost" / "state").glob("*/update-000000023")):
+        assert process.is_alive()
+        time.sleep(0.001)
+    process.kill()
+    process.join()
+    for call in itertools.count(1):
+        folder = tmp_path / f"run{call}"
+        shutil.copytree(tmp_path / "almost", folder)
+        process = start(run, folder, call)
+        process.join()
+        if process.exitcode == 0:
+            break
+        start(run, folder).join()
+        assert outcome(folder / "out") == uninterrupted
+    # Two kept, weights, last, description and curve take three commits each.
+    assert call > 18
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_f30_first_signal_saves_and_second_resume_works(run, uninterrupted, tmp_path, number):
+    process_ids = []
+    for update in (3, 11):
+        process = fork.Process(target=_stop_at, args=(run, tmp_path, update, number))
+        process.start()
+        process.join()
+        process_ids.append(process.exitcode)
+        assert list((tmp_path / "state").glob(f"*/update-{update:09d}/state.json"))
+    assert process_ids == [128 + number] * 2
+    run.finish(tmp_path / "out", tmp_path / "state")
+    assert outcome(tmp_path / "out") == uninterrupted
+
+
+def _stop_at(run: SmallRun, folder: Path, update: int, number: int) -> None:
+    """Send ourselves the signal in the middle of an update."""
+    from headcount.runs.train import Trainer
+
+    plain = Trainer._update
+
+    def update_and_stop(trainer):
+        if trainer.progress.update == update - 1:
+            os.kill(os.getpid(), number)
+        plain(trainer)
+
+    Trainer._update = update_and_stop
+    try:
+        run.finish(folder / "out", folder / "state")
+    except Interrupted as fault:
+        os._exit(fault.exit_code)
+
+
+def test_f30_a_second_signal_kills_at_once(run, tmp_path):
+    process = fork.Process(target=_two_signals, args=(run, tmp_path))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGTERM
+
+
+def _two_signals(run: SmallRun, folder: Path) -> None:
+    from headcount.runs.train import Trainer
+
+    plain = Trainer._update
+
+    def update_and_stop(trainer):
+        if trainer.progress.update == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGTERM)
+        plain(trainer)
+
+    Trainer._update = update_and_stop
+    run.finish(folder / "out", folder / "state")
+
+
+def test_f35_other_settings_or_text_start_from_zero_and_say_why(run, tmp_path, capfd):
+    process = fork.Process(target=_stop_at, args=(run, tmp_path, 9, signal.SIGTERM))
+    process.start()
+    process.join()
+    assert list((tmp_path / "state").glob("*/update-000000009"))
+    other = SmallRun(run.bpe, run.train.model_copy(update={"batch_tokens": 160}))
+    other.finish(tmp_path / "other", tmp_path / "state")
+    words = capfd.readouterr().err
+    assert "starting from zero" in words
+    assert "settings.train.batch_tokens: 150 there, 160 here" in words
+    alone = tmp_path / "alone"
+    other.finish(alone / "out", alone / "state")
+    assert outcome(tmp_path / "other") == outcome(alone / "out")

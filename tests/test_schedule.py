@@ -1,0 +1,62 @@
+"""Learning rates by hand."""
+
+import math
+
+import pytest
+
+from headcount.base.settings.train import TrainSettings
+from headcount.runs.schedule import learning_rate
+
+
+def rate(update, **changes):
+    settings = TrainSettings(**{"peak_lr": 0.01, "warmup_updates": 4, "updates": 20, **changes})
+    return learning_rate(settings, update)
+
+
+@pytest.mark.parametrize("schedule", ["inverse_sqrt", "cosine"])
+def test_warm_up_is_a_straight_line(schedule):
+    found = [rate(update, schedule=schedule) for update in (1, 2, 3, 4)]
+    assert found == pytest.approx([0.0025, 0.005, 0.0075, 0.01])
+
+
+def test_inverse_square_root_by_hand():
+    assert rate(16) == pytest.approx(0.01 * math.sqrt(4 / 16))  # 0.005
+    assert rate(9) == pytest.approx(0.01 * 2 / 3)
+
+
+def test_inverse_square_root_is_the_formula_of_the_paper():
+    # d^-0.5 · min(u^-0.5, u · w^-1.5) with d = 512, w = 4000
+    peak = (512 * 4000) ** -0.5
+    for update in (1, 1234, 4000, 4001, 25000):
+        paper = 512**-0.5 * min(update**-0.5, update * 4000**-1.5)
+        found = rate(update, peak_lr=peak, warmup_updates=4000, updates=30000)
+        assert found == pytest.approx(paper)
+
+
+def test_cosine_by_hand():
+    # From update 4 to 20; the floor is 2 % of 0.01.
+    found = [rate(update, schedule="cosine") for update in (8, 12, 16, 20)]
+    root = math.sqrt(0.5)  # cos 45°
+    assert found == pytest.approx(
+        [
+            0.01 * (0.02 + 0.98 * (1 + root) / 2),
+            0.01 * 0.51,
+            0.01 * (0.02 + 0.98 * (1 - root) / 2),
+            0.0002,
+        ]
+    )
+
+
+@pytest.mark.parametrize("schedule", ["inverse_sqrt", "cosine"])
+def test_warm_up_through_to_the_last_update(schedule):
+    assert rate(20, schedule=schedule, warmup_updates=20) == pytest.approx(0.01)
+
+
+def test_a_warm_up_longer_than_training_is_refused():
+    with pytest.raises(ValueError, match="warmup_updates 21 is more than updates 20"):
+        rate(1, warmup_updates=21)
+
+
+def test_an_update_to_keep_after_the_end_is_refused():
+    with pytest.raises(ValueError, match="keep_updates names update 21, but training ends at up"):
+        rate(1, keep_updates=[20, 21])

@@ -1,0 +1,175 @@
+"""Experiments: what may stand in one, and that the page about it keeps in step."""
+
+import difflib
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from headcount.base.errors import UserError
+from headcount.base.settings.experiment import Experiment, experiment_names, load_experiment
+from headcount.base.settings.handbook import write_page
+from headcount.base.settings.pair import Pair, parse_pair
+
+CONFIG = Path(__file__).parents[1] / "config"
+
+
+@pytest.fixture
+def load(tmp_path: Path):
+    """The experiment in a text, below a first line that names a pair."""
+
+    def loaded(text: str = "", pairs: str = "[synthetic.en-art]") -> Experiment:
+        (tmp_path / "x.yaml").write_text(f"pairs: {pairs}\n{text}")
+        return load_experiment("x", tmp_path)
+
+    return loaded
+
+
+def test_defaults_are_those_of_the_sections(load):
+    found = load()
+    assert (found.runs, found.seeds, found.title) == (["baseline"], [1], "")
+    assert (found.model.preset, found.model.d_model, found.train.updates) == ("base", 512, 30000)
+
+
+def test_whole_numbers_are_numbers_and_numbers_are_not_whole(load):
+    assert load("model: {dropout: 0}").model.dropout == 0.0
+    with pytest.raises(UserError, match=r"x\.yaml:2: seeds\[0\]: expected a whole .* found 1\.0"):
+        load("seeds: [1.0]")
+
+
+def test_a_named_size_overrides_the_preset(load):
+    model = load("model: {preset: small, encoder_layers: 2, heads: 8}").model
+    assert (model.encoder_layers, model.decoder_layers, model.head_width) == (2, 3, 32)
+
+
+def test_separate_code_files_are_allowed(load):
+    assert load("bpe: {joint: false}").bpe.joint is False
+
+
+def test_an_experiment_cannot_change_once_read(load):
+    with pytest.raises(ValidationError, match="frozen"):
+        load().train.updates = 3
+
+
+def test_f03_a_preset_that_does_not_exist_is_one_fault(load):
+    with pytest.raises(UserError) as caught:
+        load("model:\n  preset: bse")
+    assert str(caught.value).endswith(
+        "x.yaml:3: model.preset: expected tiny, small, base, big or iwslt, found 'bse'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("runs: [random-18]", r"runs\[0\]: expected baseline, found 'random-18'"),
+        ("runs: []", r"runs: expected a list of at least 1 \(each baseline\), found \[\]"),
+        ("seeds: [0]", r"seeds\[0\]: expected a whole number from 1 to 1000000000, found 0"),
+        ("seeds: [-1]", r"seeds\[0\]: expected a whole number from 1 to 1000000000, found -1"),
+        ("seeds: [3, 1, 3]", "seeds: 3 is listed twice; name each entry once"),
+        ("bpe: {merges: -1}", r"bpe\.merges: expected a whole number, 0 or more, found -1"),
+        ("decode: {beam: 0}", r"decode\.beam: expected a whole number, 1 or more, found 0"),
+        ("model: {d_ff: -4}", r"model\.d_ff: expected a whole number, 1 or more, found -4"),
+        ("model: {dropout: 1}", r"model\.dropout: .* 0 or more and less than 1, found 1"),
+    ],
+)
+def test_f05_f07_values_out_of_range_name_the_range(load, text, told):
+    with pytest.raises(UserError, match=rf"x\.yaml:2: {told}"):
+        load(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{d_model: 100, heads: 8}", "d_model 100 is not divisible by heads 8; change one of"),
+        ("{heads: -2}", "heads: expected 0 or more, found -2"),
+        ("{heads: {enc_self: [1, 1]}}", "heads are listed by layer, so d_head must be named"),
+        (
+            "{preset: tiny, d_head: 8, heads: {enc_self: [1, 2], dec_self: [1]}}",
+            r"heads\.dec_self: expected a list of 2 counts, 0 or more, found \[1\]",
+        ),
+    ],
+)
+def test_f08_heads_that_do_not_fit_the_model(load, text, told):
+    with pytest.raises(UserError, match=rf"x\.yaml:2: model: {told}"):
+        load(f"model: {text}")
+
+
+def test_f08_a_faulty_list_of_heads_is_named_at_its_entry(load):
+    with pytest.raises(UserError) as caught:
+        load("model:\n  heads:\n    enc_self: [1, x]\n")
+    told = "x.yaml:4: model.heads.enc_self[1]: expected a whole number, found 'x'"
+    assert str(caught.value).endswith(told)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "multi30k.en-de;rm",
+        "$(touch canary).en-de",
+        "{input}.en-de",
+        "multi30k.en-{output}",
+        "multi30k.en-de\n",
+        "../up.en-de",
+        "-n.en-de",
+        ".en-de",
+        "a.b.en-de",
+        "multi30k.en-",
+        "multi30k.en_de",
+        "multi30k",
+        "a.zh-Hans-de",
+        "korpüs.en-de",
+        "x" * 65 + ".en-de",
+        "",
+    ],
+)
+def test_f10_pair_names_are_on_an_allow_list(name):
+    with pytest.raises(UserError, match=r"expected (<corpus>|a name)"):
+        parse_pair(name)
+
+
+def test_f10_a_hostile_pair_in_a_file_is_quoted_back(load):
+    with pytest.raises(UserError, match=r"x\.yaml:1: pairs\[0\]: pair 'a\.en-de\\n': expected"):
+        load(pairs='["a.en-de\\n"]')
+
+
+def test_a_pair_reads_one_way():
+    assert parse_pair("news-v15.en-pt_BR") == Pair("news-v15", "en", "pt_BR")
+    assert str(Pair("multi30k", "en", "de")) == "multi30k.en-de"
+    with pytest.raises(UserError, match="expected two languages, found 'en' twice"):
+        parse_pair("multi30k.en-en")
+
+
+def test_pairs_are_named_once_and_at_least_one(load):
+    with pytest.raises(UserError, match=r"pairs: 'a\.b-c' is listed twice"):
+        load(pairs="[a.b-c, a.c-b, a.b-c]")
+    with pytest.raises(UserError, match=r"pairs: expected a list of at least 1 .*, found \[\]"):
+        load(pairs="[]")
+
+
+@pytest.mark.parametrize("name", ["../x", "x;y", "{x}", "a\nb", "-x", "corpora", "x.yaml", ""])
+def test_f10_experiment_names_are_on_an_allow_list(tmp_path, name):
+    (tmp_path / "corpora.yaml").write_text("{}")
+    with pytest.raises(UserError, match="experiment"):
+        load_experiment(name, tmp_path)
+
+
+def test_an_experiment_that_does_not_exist_names_the_nearest():
+    with pytest.raises(UserError, match=r"no .*multi30.yaml; nearest: multi30k$"):
+        load_experiment("multi30", CONFIG)
+    with pytest.raises(UserError, match="known: multi30k, quickstart, tiny$"):
+        load_experiment("zzz", CONFIG)
+
+
+@pytest.mark.parametrize("name", experiment_names(CONFIG))
+def test_every_experiment_file_is_valid(name):
+    assert load_experiment(name, CONFIG).title
+
+
+def test_the_page_about_settings_is_in_step():
+    page = (CONFIG / "README.md").read_text(encoding="utf-8")
+    diff = difflib.unified_diff(
+        page.splitlines(), write_page().splitlines(), "config/README.md", "the classes", "", "", 0
+    )
+    changes = "\n".join(diff)
+    assert not changes, f"{changes}\nrepair: python scripts/settings_handbook.py"

@@ -1,0 +1,167 @@
+"""Sentences of the embedded corpus derived by hand, form by form."""
+
+import pytest
+
+from headcount.base.errors import UserError
+from headcount.data.synthetic import lexicon, rules
+from headcount.data.synthetic_grammar import (
+    Adjective,
+    Clause,
+    Derivation,
+    NounPhrase,
+    PrepositionalPhrase,
+)
+from headcount.data.synthetic_lexicon import Choice, Lexicon, Preposition, Verb, Word
+from headcount.data.synthetic_source import SourceSide
+from headcount.data.synthetic_target import TargetSide
+
+
+def _word(words: Choice, form: str) -> Word | Preposition:
+    return next(word for word in words.items if word.form == form)
+
+
+def _verb(base: str) -> Verb:
+    verbs = lexicon().transitive.items + lexicon().intransitive.items
+    return next(verb for verb in verbs if verb.base == base)
+
+
+def _noun_phrase(
+    determiner: str,
+    form: str,
+    *adjectives: Adjective,
+    modifier: PrepositionalPhrase | None = None,
+    relative: Clause | None = None,
+) -> NounPhrase:
+    words = lexicon()
+    nouns = [noun for group in words.nouns.values() for noun in group.items]
+    noun = next(noun for noun in nouns if form in noun.forms.values())
+    number = next(number for number, found in noun.forms.items() if found == form)
+    article = next(d for d in words.determiners.items if determiner in d.forms.values())
+    return NounPhrase(noun, number, article, adjectives, modifier, relative)
+
+
+def _spelt(derivation: Derivation) -> tuple[str, str, list[tuple[int, str]]]:
+    tree = SourceSide(lexicon(), rules()).tree(derivation)
+    target = TargetSide(lexicon(), rules()).words(derivation)
+    source = " ".join(token.form for token in tree)
+    return source, " ".join(target), [(token.head, token.deprel) for token in tree]
+
+
+def test_agreement_crosses_a_relative_clause():
+    words = lexicon()
+    young = Adjective(_word(words.adjectives, "young"), strong=True)
+    red = Adjective(_word(words.adjectives, "red"))
+    relative = Clause(_verb("watch"), "past", None, _noun_phrase("the", "dog", red))
+    subject = _noun_phrase("the", "women", young, relative=relative)
+    sleep = Clause(_verb("sleep"), "future", subject)
+
+    source, target, edges = _spelt(Derivation(sleep))
+
+    assert source == "the very young women that watched the red dog will sleep ."
+    assert target.split() == [
+        # The relative clause comes first, its verb last.
+        "lamo",  #     the:   la + m accusative + o masculine (dog), singular
+        "ritim",  #    dog:   riti + m accusative
+        "pepemo",  #   red:   pepe + m + o, like its noun, after which it stands
+        "vorotan",  #  watch: vo past + rot (animate object) + a feminine + n plural: the women
+        "ke",  #       that, after its clause
+        "latan",  #    the:   la + t nominative + a feminine + n plural
+        "vesane",  #   women: vesa + ne plural, nominative without suffix
+        "zolitan",  #  young: zoli + t + a + n
+        "sukus",  #    very, after its adjective
+        "zanagan",  #  sleep: za future + nag + a + n: agrees with the women, far off
+        ".",
+    ]
+    assert edges == [
+        (4, "det"),
+        (3, "advmod"),
+        (4, "amod"),
+        (11, "nsubj"),
+        (6, "nsubj"),
+        (4, "acl:relcl"),
+        (9, "det"),
+        (9, "amod"),
+        (6, "obj"),
+        (11, "aux"),
+        (0, "root"),
+        (11, "punct"),
+    ]
+
+
+def test_object_chooses_the_stem_of_the_verb():
+    words = lexicon()
+    of_king = PrepositionalPhrase(
+        _word(words.prepositions["object"], "of"), _noun_phrase("the", "king")
+    )
+    cats = _noun_phrase("these", "cats", modifier=of_king)
+    girl = _noun_phrase("a", "girl")
+    carry, find = _verb("carry"), _verb("find")
+    gladly = _word(words.adverbs, "gladly")
+    main = Clause(carry, "present", girl, cats, adverb=gladly)
+    she = NounPhrase(words.pronouns.items[1], "singular")
+    letters = _noun_phrase("a", "letters")
+    subordinate = Clause(find, "past", she, letters)
+    because = _word(words.conjunctions, "because")
+
+    source, target, _ = _spelt(Derivation(main, because, subordinate))
+
+    assert source == "a girl gladly carries these cats of the king because she found letters ."
+    assert target.split() == [
+        # The subordinate clause comes first; "she" is dropped, and so is the absent article.
+        "falonem",  #  letters: falo because "find" is a verb of the mind + ne plural + m accusative
+        "vorufa",  #   find: vo past + ruf (plural object) + a feminine singular: she
+        "rekas",  #    because, after its clause
+        "temi",  #     a girl: no article, nominative singular without suffix
+        "lalo",  #     the: la + l genitive + o masculine (king)
+        "zolul",  #    king: zolu + l genitive, which is all that is left of "of"
+        "feman",  #    these: fe + m accusative + a feminine (cat) + n plural
+        "mibinem",  #  cats: mibi + ne plural + m accusative
+        "mobad",  #    gladly, before the verb
+        "nilupa",  #   carry: ni present + lup (animate object) + a feminine singular: the girl
+        ".",
+    ]
+
+
+def test_governor_chooses_the_stem_of_noun_and_preposition():
+    words = lexicon()
+    in_bank = PrepositionalPhrase(
+        _word(words.prepositions["verb"], "in"), _noun_phrase("the", "bank")
+    )
+    man = _noun_phrase("the", "man")
+
+    def target(verb: str) -> list[str]:
+        clause = Clause(_verb(verb), "past", man, oblique=in_bank)
+        return _spelt(Derivation(clause))[1].split()
+
+    # bank and in are oblique: k; man is masculine: o. Motion: nifo, nis; rest: nebi, nup.
+    assert target("run") == ["lato", "diku", "laki", "nifok", "nis", "vonifo", "."]
+    assert target("sleep") == ["lato", "diku", "laki", "nebik", "nup", "vonago", "."]
+
+
+def test_object_relative_agrees_with_its_own_subject():
+    relative = Clause(_verb("push"), "present", _noun_phrase("the", "boys"))
+    lamp = _noun_phrase("this", "lamp", relative=relative)
+    fall = Clause(_verb("fall"), "past", lamp)
+    source, target, edges = _spelt(Derivation(fall))
+    assert source == "this lamp that the boys push fell ."
+    # push: ni + riz (the lamp, its missing object, is inanimate) + on, the masculine plural boys.
+    assert target == "laton zibone nirizon ke feta vase vokisa ."
+    assert edges[2] == (6, "obj") and edges[5] == (2, "acl:relcl")
+
+
+def test_rules_that_share_a_form_are_refused():
+    doubled = {**rules(), "adverbs": [*rules()["adverbs"], ["dog", "vadek"]]}
+    with pytest.raises(UserError, match="two words share the source form dog"):
+        Lexicon(doubled)
+
+
+def test_no_word_is_misread_as_a_truth_value():
+    def leaves(value: object) -> list[object]:
+        inner = value.values() if isinstance(value, dict) else value
+        return [leaf for part in inner for leaf in leaves(part)] if _holds(value) else [value]
+
+    def _holds(value: object) -> bool:
+        return isinstance(value, dict | list)
+
+    # YAML 1.1 reads an unquoted no, on or y as a truth value, which a lexicon may well contain.
+    assert {type(leaf) for leaf in leaves(rules())} == {str, int, float}

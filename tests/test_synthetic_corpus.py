@@ -1,0 +1,234 @@
+"""The embedded corpus as a whole: determinism, separate splits, trees, targets by another route."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import conllu
+import pytest
+
+from headcount.base.errors import UserError
+from headcount.data.synthetic import (
+    Sentence,
+    generate,
+    generate_splits,
+    lexicon,
+    rules,
+    write_corpus,
+)
+
+ROOT = Path(__file__).parents[1]
+RELATIONS = {
+    *("root", "nsubj", "obj", "obl", "nmod", "amod", "advmod", "det", "case", "aux"),
+    *("acl:relcl", "mark", "advcl", "punct"),
+}
+UPOS = {
+    *("NOUN", "PROPN", "PRON", "VERB", "AUX", "ADJ", "ADV", "DET", "ADP", "SCONJ", "PUNCT"),
+}
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[Sentence]:
+    return generate(seed=5, count=3000)
+
+
+class TreeReader:
+    """Works the target out from a source tree alone, without the derivation behind it."""
+
+    def __init__(self) -> None:
+        words = lexicon()
+        groups = (*words.nouns.values(), words.names, words.pronouns)
+        nouns = [noun for group in groups for noun in group.items]
+        self.nouns = {form: (noun, n) for noun in nouns for n, form in noun.forms.items()}
+        verbs = words.transitive.items + words.intransitive.items
+        self.verbs = {form: verb for verb in verbs for form in (verb.base, verb.third, verb.past)}
+        plain = (words.adjectives, words.adverbs, words.opening_adverbs, words.conjunctions)
+        self.stems = {word.form: word.stem for group in plain for word in group.items}
+        self.stems[words.degree.form] = words.degree.stem
+        for determiner in words.determiners.items:
+            self.stems |= dict.fromkeys(determiner.forms.values(), determiner.stem)
+        groups = words.prepositions.values()
+        self.prepositions = {word.form: word for group in groups for word in group.items}
+
+    def translate(self, sentence: Sentence) -> tuple[str, ...]:
+        self.tree = (None, *sentence.tree)
+        root = next(i for i, token in enumerate(sentence.tree, start=1) if token.head == 0)
+        before = []
+        for child in self.under(root, "advcl"):
+            before += [*self.clause(child), *self.plain(child, "mark")]
+        return (*before, *self.clause(root), ".")
+
+    def under(self, head: int, relation: str) -> list[int]:
+        numbered = enumerate(self.tree[1:], start=1)
+        return [i for i, token in numbered if token.head == head and token.deprel == relation]
+
+    def form(self, position: int) -> str:
+        return self.tree[position].form
+
+    def plain(self, head: int, relation: str) -> list[str]:
+        return [self.stems[self.form(child)] for child in self.under(head, relation)]
+
+    def marks(self, position: int) -> str:
+        noun, number = self.nouns[self.form(position)]
+        return rules()["agreement_gender"][noun.gender] + rules()["agreement_number"][number]
+
+    def phrase(self, head: int, case: str, governor: str) -> list[str]:
+        found = []
+        for child in self.under(head, "acl:relcl"):
+            found += [*self.clause(child), "ke"]
+        for child in self.under(head, "nmod"):
+            found += self.postposition(child, "noun")
+        suffix = rules()["agreement_case"][case] + self.marks(head)
+        found += [stem + suffix for stem in self.plain(head, "det") if stem]
+        noun, number = self.nouns[self.form(head)]
+        ending = rules()["noun_number"][number] + rules()["noun_case"][case]
+        found += [noun.stem.choose(governor) + ending] if noun.upos != "PRON" else []
+        for child in self.under(head, "amod"):
+            found += [self.stems[self.form(child)] + suffix, *self.plain(child, "advmod")]
+        return found
+
+    def postposition(self, noun: int, governor: str) -> list[str]:
+        preposition = self.prepositions[self.form(self.under(noun, "case")[0])]
+        stem = preposition.stem.choose(governor)
+        return self.phrase(noun, preposition.case, governor) + ([stem] if stem else [])
+
+    def clause(self, head: int) -> list[str]:
+        verb, outside = self.verbs[self.form(head)], self.tree[head].head
+        arguments = self.under(head, "nsubj") + self.under(head, "obj")
+        subject, *objects = [outside if self.form(a) == "that" else a for a in arguments]
+        found = [] if subject == outside else self.phrase(subject, "nominative", verb.kind)
+        adverbs = self.under(head, "advmod")
+        found += [self.stems[self.form(a)] for a in adverbs if a < arguments[0]]
+        for child in self.under(head, "obl"):
+            found += self.postposition(child, verb.kind)
+        for child in objects:
+            found += self.phrase(child, "accusative", verb.kind) if child != outside else []
+        found += [self.stems[self.form(a)] for a in adverbs if a > arguments[0]]
+        return [*found, self.verb(head, subject, objects)]
+
+    def verb(self, head: int, subject: int, objects: list[int]) -> str:
+        verb = self.verbs[self.form(head)]
+        tense = "past" if self.form(head) == verb.past else "present"
+        tense = "future" if self.under(head, "aux") else tense
+        context = []
+        for noun, number in (self.nouns[self.form(child)] for child in objects):
+            context += [noun.animacy, number]
+        return rules()["tense"][tense] + verb.stem.choose(*context) + self.marks(subject)
+
+
+def test_target_follows_from_the_source_tree(sentences):
+    reader = TreeReader()
+    for sentence in sentences:
+        assert reader.translate(sentence) == sentence.target
+
+
+def test_target_is_a_function_of_the_source(sentences):
+    targets, trees = {}, {}
+    for sentence in sentences:
+        assert targets.setdefault(sentence.source, sentence.target) == sentence.target
+        assert trees.setdefault(sentence.source, sentence.tree) == sentence.tree
+
+
+def test_same_files_under_another_hash_seed(tmp_path):
+    sizes = ("--train-pairs", "300", "--dev-pairs", "50", "--test-pairs", "50")
+    manifests = []
+    for hash_seed in ("1", "2"):
+        out = tmp_path / hash_seed / "manifest.json"
+        script = [sys.executable, str(ROOT / "scripts/synthetic.py"), "--seed", "3", *sizes]
+        subprocess.run(
+            [*script, "--corpus", "synthetic", "--out", str(out)],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            check=True,
+        )
+        manifests.append(json.loads(out.read_text()))
+    assert manifests[0] == manifests[1]
+    assert list(manifests[0]) == ["corpus", "pretokenised", "splits", "trees"]
+    files = [e["file"] for split in manifests[0]["splits"].values() for e in split.values()]
+    files += [split["en"]["file"] for split in manifests[0]["trees"].values()]
+    assert sorted([*files, "manifest.json"]) == sorted(os.listdir(tmp_path / "1"))
+
+
+def test_another_seed_gives_other_sentences():
+    assert generate(1, 20) != generate(2, 20)
+    assert generate(1, 20, "train") != generate(1, 20, "dev")
+
+
+def test_first_pairs_do_not_depend_on_how_many_are_asked_for():
+    few, many = generate_splits(4, 100, 40, 30), generate_splits(4, 250, 40, 30)
+    assert many["train"][:100] == few["train"]
+    assert (many["dev"], many["test"]) == (few["dev"], few["test"])
+    assert generate_splits(4, 10, 90, 30)["dev"][:40] == few["dev"]
+
+
+def test_no_source_sentence_is_in_two_splits():
+    splits = generate_splits(2, 2000, 600, 600)
+    train, dev, test = ({s.source for s in splits[name]} for name in ("train", "dev", "test"))
+    assert not train & dev and not train & test and not dev & test
+    # The rule had work to do: without it some would have been in both.
+    assert {s.source for s in generate(2, 2000)} & (dev | test)
+
+
+def test_files_hold_the_sentences_and_valid_trees(tmp_path):
+    write_corpus(tmp_path, seed=6, train_pairs=50, dev_pairs=300, test_pairs=20)
+    dev = generate_splits(6, 50, 300, 20)["dev"]
+    source = (tmp_path / "dev.en").read_text().splitlines()
+    assert source == [" ".join(sentence.source) for sentence in dev]
+    target = (tmp_path / "dev.art").read_text().splitlines()
+    reader = TreeReader()
+    assert target == [" ".join(reader.translate(sentence)) for sentence in dev]
+    trees = conllu.parse((tmp_path / "dev.conllu").read_text())
+    assert [tree.metadata["text"] for tree in trees] == source
+    assert [tree.metadata["sent_id"] for tree in trees][:2] == ["dev-1", "dev-2"]
+    for tree, sentence in zip(trees, dev, strict=True):
+        assert tuple(token["form"] for token in tree) == sentence.source
+        _check_tree(tree)
+
+
+def _check_tree(tree: conllu.TokenList) -> None:
+    heads = {token["id"]: token["head"] for token in tree}
+    assert list(heads) == list(range(1, len(tree) + 1))
+    assert [token["deprel"] for token in tree if token["head"] == 0] == ["root"]
+    for token in tree:
+        assert token["deprel"] in RELATIONS and token["upos"] in UPOS
+        path, position = set(), token["id"]
+        while position:  # climbing ends at the root, never at a place seen before
+            assert position not in path
+            path.add(position)
+            position = heads[position]
+
+
+def test_relations_and_tags_all_occur(sentences):
+    tokens = [token for sentence in sentences for token in sentence.tree]
+    assert {token.deprel for token in tokens} == RELATIONS
+    assert {token.upos for token in tokens} == UPOS
+
+
+def test_lengths(sentences):
+    lengths = [len(sentence.source) for sentence in sentences]
+    assert min(lengths) == 4 and max(lengths) == 18
+    assert 9.5 < sum(lengths) / len(lengths) < 11
+
+
+def test_nouns_have_a_zipf_tail():
+    noun_of = {
+        form: noun.forms["singular"]
+        for noun in lexicon().nouns["inanimate"].items
+        for form in noun.forms.values()
+    }
+    words = Counter(word for sentence in generate(8, 6000) for word in sentence.source)
+    lemmas = Counter()
+    for word, times in words.items():
+        if word in noun_of:
+            lemmas[noun_of[word]] += times
+    # Rank r has probability c / r; house is second, road eighth, stone thirtieth in the rules.
+    assert lemmas["house"] / lemmas["road"] == pytest.approx(4, rel=0.15)
+    assert lemmas["road"] / lemmas["stone"] == pytest.approx(30 / 8, rel=0.25)
+    assert len(words) > 500  # so that the rarest word of a sentence can lie past rank 500
+
+
+def test_empty_splits_are_refused():
+    with pytest.raises(UserError, match="--dev-pairs must be at least 1, found 0"):
+        generate_splits(1, 10, 0, 10)

@@ -1,0 +1,312 @@
+"""The text step: one rule for lines, no line lost or made, no output from faulty files."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import tarfile
+from itertools import pairwise
+
+import pytest
+from script_runner import run_script
+
+from headcount.base.errors import UserError
+from headcount.base.settings.text import TextSettings
+from headcount.data import lines as lines_module
+from headcount.data.alignment import parting_line
+from headcount.data.lines import LineTally, read_lines
+from headcount.data.manifest import RawText, write_manifest
+from headcount.data.text import PairFilter, clean
+
+FOUR = b"one 1\ntwo 2\nthree 3\nfour 4\n"
+
+
+def read(path, member=None):
+    tally = LineTally()
+    return list(read_lines(path, member, tally)), tally
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_bytes(content, name="text.en"):
+        path = tmp_path / name
+        path.write_bytes(content)
+        return path
+
+    return write_bytes
+
+
+class Step:
+    """The text step on two files, run as a script."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.out = folder / "out"
+
+    def __call__(self, src, tgt, split="train", *flags, suffix="", member=None):
+        sides = {"en": RawText(f"a{suffix}", member), "de": RawText(f"b{suffix}", member)}
+        for side, content in zip(sides.values(), (src, tgt), strict=True):
+            (self.folder / side.file).write_bytes(content)
+        write_manifest(self.folder, {"corpus": "c"}, {split: sides})
+        return self.again(split, *flags)
+
+    def again(self, split, *flags):
+        out = [self.out / f"{split}.{end}" for end in ("src", "tgt", "json")]
+        return run_script(
+            "text",
+            ["--raw", self.folder / "manifest.json", "--src-lang", "en", "--tgt-lang", "de"]
+            + ["--split", split, "--out-src", out[0], "--out-tgt", out[1], "--counts", out[2]]
+            + list(flags),
+        )
+
+    def result(self, split="train"):
+        texts = [(self.out / f"{split}.{side}").read_bytes() for side in ("src", "tgt")]
+        return texts, json.loads((self.out / f"{split}.json").read_text())
+
+
+@pytest.fixture
+def step(tmp_path):
+    return Step(tmp_path)
+
+
+def test_clean_pairs_and_counts(step):
+    assert step(b"A  dog\tbarks .\nYes\n", "Ein\u00a0Hund\u3000bellt .\nJa\n".encode()) == 0
+    texts, counts = step.result()
+    assert texts == [b"A dog barks .\nYes\n", b"Ein Hund bellt .\nJa\n"]
+    assert (counts["pairs_read"], counts["pairs_kept"]) == (2, 2)
+    assert not any(counts["dropped"].values()) and not any(counts["found"].values())
+
+
+@pytest.mark.parametrize("cut", [10, 100, -9, -4, -1])
+def test_f14_truncated_gzip(step, capsys, cut):
+    packed = gzip.compress(b"".join(b"%d words\n" % i for i in range(10_000)))
+    assert step(packed[:cut], packed[:cut], suffix=".gz") == 2
+    assert "damaged, cut short" in capsys.readouterr().err
+    assert not list(step.out.glob("*"))
+
+
+def test_f15_damage_and_many_members(step, capsys):
+    packed = gzip.compress(FOUR)
+    wrong_crc = packed[:-8] + bytes([packed[-8] ^ 1]) + packed[-7:]
+    for content in (wrong_crc, packed + b"garbage"):
+        assert step(content, content, suffix=".gz") == 2
+        assert "CRC" in (message := capsys.readouterr().err) or "Not a gzipped" in message
+        assert not list(step.out.glob("*"))
+    assert step(packed + packed, FOUR + FOUR, suffix=".gz") == 2  # the target is no gzip
+    both = gzip.compress(FOUR) + gzip.compress(b"five 5\n")
+    assert step(both, both, suffix=".gz") == 0
+    assert step.result()[0][0] == FOUR + b"five 5\n"
+
+
+def archive(members):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as file:
+        for name, content, kind in members:
+            info = tarfile.TarInfo(name)
+            info.type, info.size, info.linkname = kind, len(content), "/etc/passwd"
+            file.addfile(info, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def test_f16_archive_members_are_read_never_unpacked(tmp_path, write):
+    plain = tarfile.REGTYPE
+    members = [("../../up", b"x", plain), ("/abs", b"x", plain), ("in/train.en", FOUR, plain)]
+    path = write(archive(members + [("in/TRAIN.EN", b"other\n", plain)]), "a.tgz")
+    assert read(path, "in/train.en")[0] == ["one 1", "two 2", "three 3", "four 4"]
+    assert [p.name for p in tmp_path.iterdir()] == ["a.tgz"]
+
+    for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.DIRTYPE):
+        path = write(archive([("t", b"", kind)]), "a.tgz")
+        with pytest.raises(UserError, match="plain file"):
+            read(path, "t")
+    path = write(archive([("t", FOUR, plain), ("t", b"other\n", plain)]), "a.tgz")
+    with pytest.raises(UserError, match="more than one t"):
+        read(path, "t")
+    with pytest.raises(UserError, match="expected a member absent, found t, t"):
+        read(path, "absent")
+    packed = archive([("t", FOUR * 1000, plain)])
+    with pytest.raises(UserError, match="damaged"):
+        read(write(packed[:-20], "a.tgz"), "t")
+
+
+def test_f16_bombs_are_refused(write, monkeypatch):
+    dense = (b"a" * 1023 + b"\n") * 4096
+    with pytest.raises(UserError, match="bomb"):
+        read(write(bz2.compress(dense), "a.bz2"))
+    monkeypatch.setattr(lines_module, "HIGHEST_RATIO", 100)
+    path = write(archive([("t", dense, tarfile.REGTYPE)]), "a.tgz")
+    with pytest.raises(UserError, match="bomb"):
+        read(path, "t")
+    monkeypatch.setattr(lines_module, "LARGEST_TEXT", 20)
+    with pytest.raises(UserError, match="more than 20 bytes"):
+        read(write(gzip.compress(FOUR), "a.gz"))
+
+
+def test_f17_misaligned_sides(step, capsys):
+    source = [b"a short one", b"on page 12 of the book", b"yes", b"there were 300 of them", b"no"]
+    target = [line.upper() for line in source]
+    doubled = target[:2] + [b"AN EXTRA LINE THAT TRANSLATES NOTHING AT ALL"] + target[2:]
+    lines = (b"".join(line + b"\n" for line in side) for side in (source, doubled))
+    assert step(*lines) == 2
+    message = capsys.readouterr().err
+    assert "a has 5 lines" in message and "b has 6 lines" in message
+    assert "suspicious line is 3 " in message
+    assert not list(step.out.glob("*"))
+
+
+def test_f17_parting_line_by_hand():
+    # After line 2 the other side has two lines too many; numbers tell which line goes with which.
+    shorter = ["1", "2", "3", "4"]
+    assert parting_line(shorter, ["1", "2", "8", "9", "3", "4"], 2) == 3
+    assert parting_line(shorter, ["9", "1", "2", "3", "4"], 1) == 1
+    assert parting_line(shorter, ["1", "2", "3", "4", "9"], 1) == 5
+    assert parting_line([], ["1"], 1) == 1
+
+
+def test_f18_only_line_feeds_end_lines(step):
+    text = "a\u2028b\u0085c\x0cd\x0be\x1cf\rg\nh\x07i\n".encode()
+    assert step(text, b"1 2 3 4 5 6 7\n8 9\n") == 0
+    texts, counts = step.result()
+    assert texts[0] == b"a b c d e f g\nh i\n"
+    assert counts["src"]["line_breaks"] == 6  # U+2028, U+0085, form feed, VT, FS and lone CR
+    assert counts["src"]["controls"] == 1  # BEL
+
+
+def test_f19_line_ends_make_no_difference(step):
+    assert step(FOUR, FOUR) == 0
+    expected = step.result()[0]
+    assert step(FOUR.replace(b"\n", b"\r\n"), FOUR.replace(b"2\n", b"2\r\n")[:-1]) == 0
+    texts, counts = step.result()
+    assert texts == expected
+    assert (counts["src"]["crlf"], counts["src"]["no_final_newline"]) == (4, 0)
+    assert (counts["tgt"]["crlf"], counts["tgt"]["no_final_newline"]) == (1, 1)
+
+
+def test_f20_byte_order_mark_is_dropped(step):
+    assert step(b"\xef\xbb\xbf" + FOUR, FOUR) == 0
+    texts, counts = step.result()
+    assert texts[0] == FOUR
+    assert (counts["src"]["bom"], counts["tgt"]["bom"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "offset"),
+    [
+        ("one\ntwo\n".encode("utf-16"), 1, 0),
+        ("one\ntwo\n".encode("utf-16-le"), 1, 1),
+        ("one\nçafé\n".encode("latin-1"), 2, 4),
+        (b"\xef\xbb\xbfone\ntw\xffo\n", 2, 9),
+        (b"one\n" + "\ud800".encode("utf-8", "surrogatepass") + b"\n", 2, 4),
+        (b"one\ntwo\0\n", 2, 7),
+    ],
+)
+def test_f20_anything_but_utf8(step, capsys, content, line, offset):
+    assert step(content, FOUR) == 2
+    assert f"a:{line}: byte offset {offset}: expected" in capsys.readouterr().err
+    assert not list(step.out.glob("*"))
+
+
+def test_f21_empty_lines(step, capsys):
+    source, target = "\u3000\nb\nc\n\n".encode(), "x\n\u00a0 \nz\n\n".encode()
+    assert step(source, target) == 0
+    texts, counts = step.result()
+    assert texts == [b"c\n", b"z\n"]
+    assert counts["dropped"]["empty"] == 3
+
+    assert step(source, target, "test_1") == 0
+    texts, counts = step.result("test_1")
+    assert texts == [b"\nb\nc\n\n", b"x\n\nz\n\n"]  # every line keeps its number
+    assert (counts["found"]["empty"], counts["dropped"]["empty"]) == (3, 0)
+
+    for nothing in (b"", b"\n \n\n", b"\xef\xbb\xbf"):
+        for split in ("train", "dev"):
+            (step.out / f"{split}.src").unlink(missing_ok=True)
+            assert step(nothing, nothing, split) == 2
+            assert "with words on both sides" in capsys.readouterr().err
+            assert not (step.out / f"{split}.src").exists()
+
+
+def test_f22_overlong_lines_and_words(step):
+    source = b"w " * 100_000 + b"\nshort\n" + b"x" * 2**20 + b"\n"
+    target = b"u " * 100_000 + b"\nkurz\n" + b"x\n"
+    assert step(source, target) == 0
+    texts, counts = step.result()
+    assert texts == [b"short\n", b"kurz\n"]
+    assert (counts["dropped"]["max_words"], counts["dropped"]["long_word"]) == (1, 1)
+    assert step(source, target, "dev") == 0
+    texts, counts = step.result("dev")
+    assert texts[0].count(b"\n") == 3 and len(texts[0]) > 2**20
+    assert (counts["found"]["max_words"], counts["found"]["long_word"]) == (1, 1)
+
+
+def test_f22_endless_line(write, monkeypatch):
+    monkeypatch.setattr(lines_module, "LONGEST_LINE", 100)
+    with pytest.raises(UserError, match="text.en:2: line longer than 100 bytes"):
+        read(write(b"a\n" + b"b" * 101 + b"\n"))
+
+
+def test_f24_duplicates_and_overlap(step):
+    assert step(b"seen\n\n", b"x\n\n", "dev") == 0
+    source, target = b"a\na\na\nseen\nseen\n", b"b\nb\nc\nd\nd\n"
+    held_out = ["--held-out", step.out / "dev.src"]
+    assert step(source, target, "train", *held_out) == 0
+    texts, counts = step.result()
+    assert texts == [source, target]
+    assert (counts["found"]["duplicates"], counts["found"]["overlap"]) == (2, 2)
+    assert (counts["dropped"]["duplicates"], counts["dropped"]["overlap"]) == (0, 0)
+
+    dropping = ["--drop-duplicates", "true", "--drop-overlap", "true"]
+    assert step(source, target, "train", *held_out, *dropping) == 0
+    texts, counts = step.result()
+    assert texts == [b"a\na\n", b"b\nc\n"]
+    # The second copy of a pair is counted as a duplicate, so the overlap sees one pair only.
+    assert (counts["dropped"]["duplicates"], counts["dropped"]["overlap"]) == (2, 1)
+    assert step(source, target, "train", *dropping) == 2  # nothing to compare with
+
+
+def test_f25_normal_forms():
+    decomposed, ligature = "e\u0301", "\ufb01n"
+    assert clean(decomposed, "NFC", LineTally()) == "\u00e9"
+    assert clean(decomposed, "none", LineTally()) == decomposed
+    assert clean(ligature, "NFC", LineTally()) == ligature
+    assert clean(ligature, "NFKC", LineTally()) == "fin"
+    assert clean("\u05d0\u200f \u05d1", "NFC", LineTally()) == "\u05d0\u200f \u05d1"
+
+
+def test_ratio_counts_from_six_words():
+    settings = TextSettings(max_ratio=2.5, max_words=9)
+
+    def keeps(src, tgt):
+        return PairFilter(settings, [], active=True).keeps("w " * src, "w " * tgt)
+
+    assert keeps(1, 5)  # five words may face one
+    assert not keeps(1, 6)
+    assert keeps(2, 5) and not keeps(2, 6)  # 6 > 2.5 × 2
+    assert not keeps(6, 2)
+    assert keeps(9, 9) and not keeps(9, 10)
+
+
+def test_changed_raw_file_is_refused(step, capsys):
+    assert step(FOUR, FOUR) == 0
+    before = step.result()
+    (step.folder / "a").write_bytes(FOUR.replace(b"one", b"One"))
+    assert step.again("train") == 2
+    assert "changed since its download" in capsys.readouterr().err
+    assert step.result() == before  # earlier results stay
+    (step.folder / "a").unlink()
+    assert step.again("train") == 2
+    assert "missing" in capsys.readouterr().err
+    assert step.again("dev") == 2
+    assert "expected the split 'dev'" in capsys.readouterr().err
+
+
+def test_reading_is_the_same_packed_or_not(write):
+    names = ("t.en", "t.en.gz", "t.en.bz2", "t.en.xz")
+    packers = (bytes, gzip.compress, bz2.compress, lzma.compress)
+    read_back = [read(write(pack(FOUR), name)) for name, pack in zip(names, packers, strict=True)]
+    assert all(one == other for one, other in pairwise(read_back))
+    assert read_back[0][1].lines == 4
+    for name, pack in list(zip(names, packers, strict=True))[1:]:
+        with pytest.raises(UserError, match="damaged"):
+            read(write(pack(FOUR)[:-3], name))

@@ -1,0 +1,242 @@
+"""The training loop: one update by hand, faults that stop it, what it keeps, what it repeats."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from small_models import TEXT, make_settings
+
+from headcount.base.errors import UserError
+from headcount.base.settings.train import TrainSettings
+from headcount.data.batches import ParallelText, collate
+from headcount.model.loss import token_losses
+from headcount.model.transformer import Transformer
+from headcount.runs import train as train_module
+from headcount.runs.checkpoint import StateStore, load_weights
+from headcount.runs.train import Trainer
+
+# Lengths with EOS: 7, 3 and 6 make two batches at a budget of 14 and one at 21.
+DEV = ParallelText([[5, 8], [6, 6, 7]], [[10], [4, 9, 9, 5]])
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Makes a trainer of a fresh small model; everything follows the seed."""
+    made = []
+
+    def trainer(seed=1, dropout=0.0, double=False, text=TEXT, dev=DEV, **changes):
+        torch.manual_seed(seed)
+        model = Transformer(make_settings(dropout=dropout), 9, 11, False)
+        small = {"updates": 4, "warmup_updates": 2, "batch_tokens": 14, "dev_interval": 2}
+        settings = TrainSettings(**{**small, "clip_norm": 1e6, **changes})
+        made.append(StateStore(tmp_path / str(len(made)), {"run": 1}, 1e9))
+        return Trainer(model.double() if double else model, text, dev, settings, seed, made[-1])
+
+    return trainer
+
+
+def weights_of(trainer):
+    return {name: weight.detach().clone() for name, weight in trainer.weights.items()}
+
+
+def same(one, other):
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def gradients(model, text, smoothing):
+    """Of the loss summed over all pairs and divided by their 12 target tokens."""
+    model.zero_grad()
+    loss = token_losses(model, collate(text, range(3)), smoothing=smoothing).sum() / 12
+    loss.backward()
+    return {name: weight.grad.clone() for name, weight in model.named_parameters()}
+
+
+@pytest.mark.parametrize(("batch_tokens", "accumulate"), [(21, 1), (14, 2)])
+def test_first_update_by_hand(make, batch_tokens, accumulate):
+    # Adam's first step is lr · g / (|g| + ε); a large ε makes the size of g matter.
+    trainer = make(
+        double=True, updates=1, warmup_updates=1, peak_lr=0.5, epsilon=0.1,
+        batch_tokens=batch_tokens, accumulate=accumulate,
+    )  # fmt: skip
+    assert len(trainer.plan.epoch(0)) == accumulate
+    before = weights_of(trainer)
+    gradient = gradients(trainer.model, TEXT, 0.1)
+    trainer.fit()
+    for name, weight in trainer.weights.items():
+        expected = before[name] - 0.5 * gradient[name] / (gradient[name].abs() + 0.1)
+        torch.testing.assert_close(weight.detach(), expected, atol=1e-7, rtol=0, msg=name)
+
+
+def test_a_long_gradient_is_scaled_down(make):
+    trainer = make(
+        double=True, updates=1, warmup_updates=1, peak_lr=0.5, epsilon=0.1,
+        batch_tokens=21, clip_norm=0.02, label_smoothing=0.0,
+    )  # fmt: skip
+    before, gradient = weights_of(trainer), gradients(trainer.model, TEXT, 0.0)
+    norm = math.sqrt(sum(float(g.square().sum()) for g in gradient.values()))
+    assert norm > 0.04
+    trainer.fit()
+    for name, weight in trainer.weights.items():
+        clipped = gradient[name] * 0.02 / norm
+        expected = before[name] - 0.5 * clipped / (clipped.abs() + 0.1)
+        torch.testing.assert_close(weight.detach(), expected, atol=1e-6, rtol=0)
+
+
+def test_curve_by_hand(make):
+    trainer = make(updates=5, peak_lr=0.01, dropout=0.0, average="none", dev_interval=2)
+    trainer.fit()
+    curve = trainer.progress.curve
+    assert [row["step"] for row in curve] == [2, 4, 5]  # every second update and the last
+    # Warm-up to 0.01 at update 2, then √(2 / update).
+    rates = [0.01, 0.01 * math.sqrt(2 / 4), 0.01 * math.sqrt(2 / 5)]
+    assert [row["lr"] for row in curve] == pytest.approx(rates)
+    # Two batches an epoch; the row counts finished epochs up to the batch in use.
+    assert [row["epoch"] for row in curve] == [0, 1, 2]
+    with torch.no_grad():
+        losses = [token_losses(trainer.model.eval(), collate(DEV, [i])).sum() for i in range(2)]
+    # 2 + 5 target tokens with EOS, no smoothing.
+    assert curve[-1]["dev_loss"] == pytest.approx(float(sum(losses)) / 7, abs=1e-5)
+
+
+def test_training_loss_is_the_mean_since_the_last_validation(make):
+    # So small a rate changes nothing; an update sees one of two batches, 12 tokens in all.
+    trainer = make(updates=4, peak_lr=1e-12, dev_interval=4)
+    losses = token_losses(trainer.model, collate(TEXT, range(3)), smoothing=0.1)
+    expected = losses.sum().item() / 12
+    trainer.fit()
+    assert trainer.progress.curve[0]["train_loss"] == pytest.approx(expected, abs=1e-5)
+    assert trainer.progress.curve[0]["tokens_per_s"] > 0
+
+
+def test_best_is_the_lowest_dev_loss(make):
+    # Three lines learnt by heart help at first, then not.
+    trainer = make(updates=60, peak_lr=0.02, warmup_updates=1, average="none", dev_interval=3)
+    trainer.fit()
+    losses = {row["step"]: row["dev_loss"] for row in trainer.progress.curve}
+    best = min(losses, key=losses.__getitem__)
+    assert best < 60
+    assert (trainer.progress.best_update, trainer.progress.best_loss) == (best, losses[best])
+
+    def dev_loss(weights):
+        trainer.model.load_state_dict(weights)
+        return token_losses(trainer.model.eval(), collate(DEV, [0, 1])).sum().item() / 7
+
+    last = {name: weight.detach().clone() for name, weight in trainer.last().items()}
+    assert dev_loss(trainer.chosen()) == pytest.approx(losses[best], abs=1e-5)
+    assert dev_loss(last) == pytest.approx(losses[60], abs=1e-5)
+    lasting = make(
+        updates=60, peak_lr=0.02, warmup_updates=1, average="none", dev_interval=3, select="last"
+    )
+    lasting.fit()
+    assert same(lasting.chosen(), last)
+
+
+@pytest.mark.parametrize("average", ["none", "ema", "last"])
+def test_seed_decides_every_bit(make, average):
+    found = []
+    for seed in (1, 1, 2):
+        trainer = make(seed=seed, dropout=0.2, average=average)
+        trainer.fit()
+        found.append(trainer.chosen())
+    one, again, other = found
+    assert same(one, again)
+    assert not any(torch.equal(one[name], other[name]) for name in one if "embedding" in name)
+
+
+def test_every_epoch_shows_every_pair_once(make, monkeypatch):
+    seen = []
+
+    def watch(text, ids):
+        seen.append(list(ids))
+        return collate(text, ids)
+
+    monkeypatch.setattr(train_module, "collate", watch)
+    lengths = np.random.default_rng(1).integers(0, 7, (10, 2)).tolist()
+    text = ParallelText([[4] * src for src, _ in lengths], [[5] * tgt for _, tgt in lengths])
+    trainer = make(text=text, updates=5, accumulate=3)
+    sizes = [len(trainer.plan.epoch(number)) for number in range(4)]
+    assert sizes[0] + sizes[1] + 1 < 15  # into the third epoch at least
+    trainer.fit()
+    assert len(seen) == 5 * 3
+    start = 0
+    for number, size in enumerate(sizes):
+        epoch = [i for batch in seen[start : start + size] for i in batch]
+        if len(seen) >= start + size:
+            assert sorted(epoch) == list(range(10))
+            finished = number
+        start += size
+    assert finished >= 1
+    assert trainer.progress.epoch * 10 <= sum(map(len, seen))
+
+
+def test_f37_loss_that_is_no_number_stops_before_any_weight_changes(make):
+    trainer = make(batch_tokens=21)
+    with torch.no_grad():
+        trainer.model.own_src_embedding.weight[4, 3] = math.inf
+    before = weights_of(trainer)
+    told = (
+        r"update 1: the loss is nan, expected a finite number; no weight was changed\. "
+        r"Training pairs of this update: \[[123], [123], [123]\]\. Lower train\.peak_lr"
+    )
+    with pytest.raises(UserError, match=told):
+        trainer.fit()
+    assert same(weights_of(trainer), before)
+    assert trainer.states.load() is None
+
+
+def test_f37_gradient_that_is_no_number_stops_before_any_weight_changes(make, monkeypatch):
+    trainer, normal = make(accumulate=2), token_losses
+
+    def steep(model, batch, smoothing):
+        if trainer.progress.update < 2:
+            return normal(model, batch, smoothing=smoothing)
+        zero = model.tgt_embedding.weight.sum() * 0
+        return normal(model, batch, smoothing=smoothing) + zero.sqrt()  # slope 1 / √0 times 0
+
+    monkeypatch.setattr(train_module, "token_losses", steep)
+    seen = []
+    trainer.average.after_update = lambda weights, update: seen.append(weights_of(trainer))
+    with pytest.raises(UserError, match="update 3: the gradient norm is nan, .* no weight was ch"):
+        trainer.fit()
+    assert len(seen) == 2 and same(weights_of(trainer), seen[-1])
+
+
+def test_f37_dev_loss_that_is_no_number_stops_training(make):
+    trainer = make(dev=ParallelText([[8]], [[4]]), text=ParallelText([[4]], [[5]]), average="none")
+    with torch.no_grad():
+        trainer.model.own_src_embedding.weight[8] = math.inf  # only the dev set has this word
+    with pytest.raises(UserError, match="update 2: the dev loss is nan, expected a finite number"):
+        trainer.fit()
+
+
+def test_bf16_is_near_fp32_and_keeps_fp32_weights(make):
+    runs = [make(precision=precision, peak_lr=0.01) for precision in ("fp32", "bf16")]
+    for run in runs:
+        run.fit()
+    full, half = (run.progress.curve[-1]["dev_loss"] for run in runs)
+    assert full != half and half == pytest.approx(full, rel=0.02)  # 8 bits: 0.4 % a product
+    assert all(weight.dtype == torch.float32 for weight in runs[1].weights.values())
+
+
+def test_an_empty_dev_set_is_refused_at_once(make):
+    with pytest.raises(UserError, match="the dev set has no sentence pair"):
+        make(dev=ParallelText([], []))
+
+
+def test_a_dev_pair_longer_than_any_batch_is_scored(make):
+    trainer = make(dev=ParallelText([[4] * 200], [[5] * 3]))
+    trainer.fit()
+    assert math.isfinite(trainer.progress.best_loss)
+
+
+@pytest.mark.parametrize("average", ["none", "ema", "last"])
+def test_keeping_weights_changes_nothing_else(make, average):
+    plain, keeping = make(average=average), make(average=average, keep_updates=[1, 2])
+    for trainer in (plain, keeping):
+        trainer.fit()
+    assert same(plain.last(), keeping.last())
+    kept = load_weights(keeping.states.kept(2))
+    shorter = make(average=average, updates=2)
+    shorter.fit()
+    assert same(kept, shorter.last())  # the weights that were validated there

@@ -1,0 +1,71 @@
+"""A saved state holds all that the rest of a run depends on: every average, dropout, counters."""
+
+import pytest
+import torch
+from small_models import TEXT, make_settings
+
+from headcount.base.settings.train import TrainSettings
+from headcount.data.batches import ParallelText
+from headcount.model.transformer import Transformer
+from headcount.runs.checkpoint import StateStore
+from headcount.runs.train import Trainer
+
+# A dev set that training makes worse: its targets are a word that no training target has.
+UNLIKE = ParallelText([[7, 4], [6]], [[3, 3, 3, 3, 3], [3, 3]])
+
+
+class Stopping(StateStore):
+    """Saves after one update, where the run ends without a word."""
+
+    stop = 0
+
+    def due(self):
+        return True
+
+    def save(self, update, state):
+        if update == self.stop:
+            super().save(update, state)
+            raise SystemExit
+
+
+def facts_of(trainer):
+    """Every number of the run but the times."""
+    rows = [
+        {key: row[key] for key in row if key not in ("tokens_per_s", "seconds")}
+        for row in trainer.progress.curve
+    ]
+    progress = trainer.progress
+    return rows, progress.best_update, progress.best_loss, progress.epoch, progress.position
+
+
+@pytest.mark.parametrize("average", ["none", "ema", "last"])
+@pytest.mark.parametrize("stops", [[1], [3, 4, 6], [2, 7]])
+def test_f30_a_run_taken_up_again_ends_in_the_same_bits(tmp_path, average, stops):
+    settings = TrainSettings(
+        updates=7, warmup_updates=1, peak_lr=0.05, batch_tokens=14, accumulate=3,
+        dev_interval=2, average=average, average_last=2,
+    )  # fmt: skip
+
+    def start(name, stop):
+        torch.manual_seed(5)
+        model = Transformer(make_settings(dropout=0.2), 9, 11, False)
+        states = Stopping(tmp_path / name, {"run": 1}, 0)
+        states.stop = stop
+        return Trainer(model, TEXT, UNLIKE, settings, 3, states)
+
+    whole = start("whole", 0)
+    whole.fit()
+    assert whole.progress.best_update == 2  # so that the best weights go through a state, too
+    for stop in stops:
+        with pytest.raises(SystemExit):
+            start("parts", stop).fit()
+    parts = start("parts", 0)
+    parts.fit()
+    assert facts_of(parts) == facts_of(whole)
+    for chosen in ("chosen", "last"):
+        one, other = getattr(parts, chosen)(), getattr(whole, chosen)()
+        assert all(torch.equal(one[name], other[name]) for name in other)
+    expected = whole.snapshot().tensors
+    found = parts.snapshot().tensors
+    assert found.keys() == expected.keys()
+    assert [name for name in found if not torch.equal(found[name], expected[name])] == []

@@ -1,0 +1,166 @@
+"""The Transformer as a whole: sizes, sharing, who sees what, norms and positions."""
+
+import math
+
+import pytest
+import torch
+from small_models import TEXT, UNEVEN, make_model, make_settings, one_pair
+from torch import nn
+
+from headcount.base.settings.decode import DecodeSettings
+from headcount.data.batches import ParallelText, collate
+from headcount.model.attention import sinusoids
+from headcount.model.layers import Residual
+from headcount.model.loss import token_losses
+from headcount.model.transformer import Transformer, check_multiplier, parameter_count
+from headcount.runs.checkpoint import load_model, save_model
+from headcount.runs.decode import translate
+from headcount.runs.score import score_targets
+
+# One attention module of 3 heads × 4 in a width of 10: inputs 36 × (10 + 1), output 10 × (12 + 1).
+ATTENTION = 396 + 130
+FEED_FORWARD = 14 * (10 + 1) + 10 * (14 + 1)
+NORM = 20
+LAYERS = 2 * (ATTENTION + FEED_FORWARD + 2 * NORM) + 3 * (2 * ATTENTION + FEED_FORWARD + 3 * NORM)
+
+
+@pytest.mark.parametrize(
+    ("joint", "norm", "count"),
+    [
+        (True, "pre", 11 * 10 + LAYERS + 2 * NORM),
+        (False, "pre", 11 * 10 + 9 * 10 + LAYERS + 2 * NORM),
+        (True, "post", 11 * 10 + LAYERS),
+    ],
+)
+def test_f36_parameter_count_by_hand(joint, norm, count):
+    model = Transformer(make_settings(norm=norm), 9, 11, joint)
+    assert parameter_count(model) == count
+
+
+def test_parameter_count_with_uneven_heads():
+    # One head costs 3 × 4 × (10 + 1) numbers for Q, K, V and 10 × 4 columns of W_O: 172.
+    even, uneven = make_model(), make_model(heads=UNEVEN)
+    heads_less = 8 * 3 - (5 + 6 + 6)
+    assert parameter_count(even) - parameter_count(uneven) == heads_less * 172
+    assert uneven.grid.size == 17
+    assert [layer.cross.heads for layer in uneven.decoder] == [2, 3, 1]
+
+
+def test_f36_shared_embedding_stays_shared(tmp_path):
+    model = make_model(joint=True, src_size=11)
+    save_model(tmp_path, model, dict(model.named_parameters()), {})
+    loaded = load_model(tmp_path)
+    assert loaded.src_embedding is loaded.tgt_embedding
+    assert parameter_count(loaded) == parameter_count(model)
+    assert torch.equal(score_targets(loaded, TEXT, 50), score_targets(model, TEXT, 50))
+    states = torch.randn(1, 10)
+    before = loaded.logits(states)[0, 4].item()
+    with torch.no_grad():
+        loaded.src_embedding.weight[4] *= 2  # the source table is the output layer too
+    assert loaded.logits(states)[0, 4].item() == pytest.approx(2 * before)
+
+
+def test_separate_vocabularies(tmp_path):
+    model = make_model(joint=False, src_size=20, tgt_size=7)
+    assert model.src_embedding is not model.tgt_embedding
+    text = ParallelText([[19, 12], [4]], [[6], [5, 4, 6]])  # 19 is no target id
+    before = score_targets(model, text, 50)
+    assert model.logits(torch.zeros(2, 10)).shape == (2, 7)
+    save_model(tmp_path, model, dict(model.named_parameters()), {})
+    assert torch.equal(score_targets(load_model(tmp_path), text, 50), before)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_padding_changes_no_loss(norm):
+    model = make_model(norm=norm, heads=UNEVEN)
+    together = token_losses(model, collate(TEXT, [0, 1, 2]))
+    alone = [token_losses(model, collate(one_pair(TEXT, i), [0])) for i in range(3)]
+    assert [len(losses) for losses in alone] == [3, 7, 2]  # words and EOS
+    torch.testing.assert_close(together, torch.cat(alone), atol=1e-5, rtol=0)
+
+
+def test_later_words_do_not_change_earlier_losses():
+    model = make_model()
+    changed = [row.copy() for row in TEXT.tgt]
+    changed[1][3] = 9  # the fourth word of the second target
+    before = token_losses(model, collate(TEXT, [1]))
+    after = token_losses(model, collate(ParallelText(TEXT.src, changed), [1]))
+    torch.testing.assert_close(after[:3], before[:3])
+    assert (after[3:] - before[3:]).abs().min() > 1e-6
+
+
+def test_every_source_word_counts():
+    model = make_model()
+    before = token_losses(model, collate(TEXT, [0]))
+    for place in range(5):
+        src = TEXT.src[0].copy()
+        src[place] = 3
+        after = token_losses(model, collate(ParallelText([src], TEXT.tgt[:1]), [0]))
+        assert (after - before).abs().min() > 1e-6
+
+
+def test_residual_by_hand():
+    # d_model 2, x = (1, 3): mean 2, standard deviation 1, so norm(x) = (-1, 1).
+    states = torch.tensor([[1.0, 3.0]])
+    sizes = {"d_model": 2, "dropout": 0.0}
+    pre, post = (Residual(make_settings(norm=norm, **sizes)) for norm in ("pre", "post"))
+    # x + 2 · norm(x) = (1 - 2, 3 + 2)
+    torch.testing.assert_close(pre(states, lambda x: 2 * x), torch.tensor([[-1.0, 5.0]]))
+    # norm(x + 2 · x) = norm((3, 9)) = (-1, 1)
+    torch.testing.assert_close(post(states, lambda x: 2 * x), torch.tensor([[-1.0, 1.0]]))
+
+
+def test_only_pre_norm_ends_in_a_norm_of_the_stack():
+    pre, post = make_model(norm="pre"), make_model(norm="post")
+    assert isinstance(pre.encoder_norm, nn.LayerNorm) and isinstance(pre.decoder_norm, nn.LayerNorm)
+    assert isinstance(post.encoder_norm, nn.Identity) and isinstance(post.decoder_norm, nn.Identity)
+    batch = collate(TEXT, [0])
+    plain = Transformer(make_settings(norm="post"), 9, 11, False).eval()
+    states = plain.decode(batch.tgt_in, plain.encode(batch.src))
+    # With fresh norms every output of the last layer has mean 0 and variance 1.
+    torch.testing.assert_close(states.mean(-1), torch.zeros(1, 3), atol=1e-5, rtol=0)
+    torch.testing.assert_close(states.var(-1, unbiased=False), torch.ones(1, 3), atol=1e-3, rtol=0)
+
+
+def test_embeddings_are_scaled_and_placed():
+    model = make_model()
+    tokens = torch.tensor([[5, 9, 4]])  # three rows that all stand at position 600
+    expected = model.tgt_embedding.weight[tokens] * math.sqrt(10) + sinusoids(601, 10)[600]
+    torch.testing.assert_close(model.embed_target(tokens, 600), expected)
+
+
+def test_sentences_beyond_the_first_512_positions():
+    text = ParallelText([[4, 5, 6, 7] * 150], [[4, 5, 6] * 180])  # 601 and 541 with EOS
+    model, roomy = make_model(), make_model()
+    roomy.positions = sinusoids(700, 10)
+    found = translate(model, text.src, DecodeSettings(max_length_factor=0.01, max_length_extra=1))
+    assert len(found) == 1  # the table grows while decoding …
+    model.train()
+    losses = token_losses(model, collate(text, [0]))
+    losses.sum().backward()  # … and training goes on with it
+    assert all(weight.grad.isfinite().all() for weight in model.parameters())
+    expected = score_targets(roomy, text, 700)
+    torch.testing.assert_close(score_targets(model, text, 700), expected)
+
+
+def test_odd_width():
+    model = make_model(d_model=7, heads=2, d_head=3)
+    assert token_losses(model, collate(TEXT, [0, 1])).isfinite().all()
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_every_parameter_learns(norm):
+    model = make_model(norm=norm).train()
+    token_losses(model, collate(TEXT, [0, 1, 2])).sum().backward()
+    idle = [n for n, w in model.named_parameters() if w.grad is None or not w.grad.any()]
+    assert idle == []
+
+
+@pytest.mark.parametrize("shape", [(16,), (18,), (2, 17), (17, 3), (3, 17, 1), ()])
+def test_wrong_shape_of_multipliers(shape):
+    model = make_model(heads=UNEVEN)
+    told = r"head multiplier: expected shape \[17\] or \[3, 17\], found \["
+    with pytest.raises(ValueError, match=told):
+        check_multiplier(model, torch.ones(shape), 3)
+    for right in (None, torch.ones(17), torch.ones(3, 17)):
+        check_multiplier(model, right, 3)

@@ -1,0 +1,221 @@
+"""The whole workflow, on real engines: every rule, nothing to do afterwards, killed and resumed."""
+
+import csv
+import gzip
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from project_copy import ROOT, ProjectCopy, planned, ran, saved_states, training_of
+
+from headcount.data.synthetic import generate_splits
+
+pytestmark = pytest.mark.slow
+
+CURVE_COLUMNS = ("step", "epoch", "train_loss", "dev_loss", "lr", "tokens_per_s", "seconds")
+
+PUBLISHED = """
+published:
+  licence: made by the test
+  citation: none
+  base_url: https://example.invalid/data
+  pretokenised: true
+  splits:
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> ProjectCopy:
+    """A copy in a folder whose name a careless rule would trip over, its results in place."""
+    copy = ProjectCopy(tmp_path_factory.mktemp("work") / "a folder's $HOME")
+    mirror = copy.folder / "mirror"
+    _publish(copy, mirror)
+    experiment = (copy.folder / "config" / "tiny.yaml").read_text()
+    pairs = "pairs: [synthetic_tiny.en-art, published.art-en]"
+    experiment = experiment.replace("pairs: [synthetic_tiny.en-art]", pairs)
+    experiment = experiment.replace("  updates: 300\n", "  updates: 300\n  keep_updates: [10]\n")
+    (copy.folder / "config" / "every_rule.yaml").write_text(experiment)
+    copy.first = copy.run("--config", "experiment=every_rule", HEADCOUNT_MIRROR=str(mirror))
+    return copy
+
+
+def _publish(copy: ProjectCopy, mirror: Path) -> None:
+    """A second corpus, gzipped and with checksums, as a person would add one."""
+    entry = PUBLISHED
+    (mirror / "published").mkdir(parents=True)
+    for split, sentences in generate_splits(5, 300, 30, 30).items():
+        entry += f"    {split}:\n"
+        for language, side in (("en", "source"), ("art", "target")):
+            lines = "".join(" ".join(getattr(pair, side)) + "\n" for pair in sentences)
+            data = gzip.compress(lines.encode())
+            (mirror / "published" / f"{split}.{language}.gz").write_bytes(data)
+            checksum = hashlib.sha256(data).hexdigest()
+            entry += f"      {language}: {{file: {split}.{language}.gz, sha256: {checksum}}}\n"
+    with (copy.folder / "config" / "corpora.yaml").open("a") as file:
+        file.write(entry)
+
+
+def test_every_rule_runs_and_leaves_what_the_design_names(project):
+    code, output = project.first
+    assert code == 0, output
+    files = [ROOT / "workflow" / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
+    rules = [name for file in files for name in re.findall(r"(?m)^rule (\w+):", file.read_text())]
+    assert {"download", "synthetic", "train", "report", "all"} <= set(rules)
+    assert set(rules) - {"all"} == set(ran(output))
+    results = project.folder / "results" / "every_rule"
+    run = results / "train" / "published.art-en" / "baseline" / "seed1"
+    for name in ("model/weights.safetensors", "model/model.json", "updates/10.safetensors"):
+        assert (run / name).stat().st_size > 0
+    curve = list(csv.DictReader((run / "curves.csv").open()))
+    assert tuple(curve[0]) == CURVE_COLUMNS
+    assert [row["step"] for row in curve] == ["100", "200", "300"]
+    assert float(curve[2]["dev_loss"]) < float(curve[0]["dev_loss"])
+    assert len((run / "translations" / "test.txt").read_text().splitlines()) == 30
+    rows = list(csv.DictReader((results / "tables" / "bleu.csv").open()))
+    assert list(rows[0])[:7] == ["pair", "run", "seed", "test_set", "metric", "score", "signature"]
+    assert {(row["pair"], row["metric"]) for row in rows} == {
+        (pair, metric)
+        for pair in ("synthetic_tiny.en-art", "published.art-en")
+        for metric in ("bleu", "chrf")
+    }
+    for kind in ("pdf", "svg", "png"):
+        assert (results / "figures" / f"curves.{kind}").stat().st_size > 2000
+    page = (results / "report.html").read_text()
+    assert "published.art-en" in page and "<svg" in page
+    assert not re.search(r"(src|href)=.https?:", page)  # opens offline
+
+
+def test_scores_in_the_table_are_those_of_the_translations(project):
+    """The table's BLEU, recomputed with sacreBLEU's command from the files that people see."""
+    results = project.folder / "results" / "every_rule"
+    pair = "synthetic_tiny.en-art"
+    translations = results / "train" / pair / "baseline" / "seed1" / "translations" / "test.txt"
+    reference = project.folder / "data" / "text" / "every_rule" / pair / "test.tgt"
+    command = ["sacrebleu", reference, "-i", translations, "-m", "chrf", "-b", "-w", "4"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    rows = list(csv.DictReader((results / "tables" / "bleu.csv").open()))
+    (row,) = [row for row in rows if row["pair"] == pair and row["metric"] == "chrf"]
+    assert float(found.stdout) == pytest.approx(float(row["score"]), abs=1e-3)
+    assert float(row["score"]) > 0
+
+
+def test_nothing_to_do_afterwards_and_no_undeclared_files(project):
+    code, output = project.run("-n", "--config", "experiment=every_rule")
+    assert code == 0 and "Nothing to be done" in output
+    assert not list((project.folder / "results" / "every_rule" / "state").glob("*"))
+    assert not list(project.folder.rglob(".part-*"))
+
+
+def test_f11_a_changed_setting_reruns_only_what_it_touches(project):
+    path = project.folder / "config" / "every_rule.yaml"
+    plain = path.read_text()
+    path.write_text(plain.replace("beam: 2", "beam: 3"))
+    code, output = project.run("-n", "--config", "experiment=every_rule")
+    path.write_text(plain)
+    assert code == 0
+    assert planned(output) == {"translate": 2, "bleu": 2, "bleu_table": 1, "report": 1}
+
+
+def test_a_changed_module_reruns_its_readers_and_a_comment_none(project):
+    path = project.folder / "src" / "headcount" / "findings" / "curves.py"
+    plain = path.read_text()
+    path.write_text(plain + "\n# A remark.\n")
+    assert "Nothing to be done" in project.run("-n", "--config", "experiment=every_rule")[1]
+    path.write_text(plain.replace('"minutes of training"', '"minutes"'))
+    _, output = project.run("-n", "--config", "experiment=every_rule")
+    path.write_text(plain)
+    assert planned(output) == {"curves_figure": 1, "report": 1}
+
+
+def test_wrong_settings_end_with_exit_code_2_and_no_traceback(project):
+    path = project.folder / "config" / "wrong.yaml"
+    path.write_text("pairs: [synthetic_tiny.en-art]\ntrain:\n  update: 5\n")
+    code, output = project.run("--config", "experiment=wrong")
+    assert code == 2
+    assert "config/wrong.yaml:3: train.update: unknown key" in output and "updates" in output
+    assert "Traceback" not in output
+
+
+def test_a_mistyped_config_key_does_not_build_the_default(project):
+    code, output = project.run("-n", "--config", "experment=tiny")
+    assert code == 2 and "--config experment: unknown key" in output
+
+
+@pytest.fixture
+def killable(project, tmp_path) -> ProjectCopy:
+    """A copy whose training lasts some seconds and saves its state at every chance."""
+    copy = ProjectCopy(tmp_path / "copy")
+    path = copy.folder / "config" / "tiny.yaml"
+    path.write_text(path.read_text().replace("updates: 300", "updates: 600"))
+    rule = copy.folder / "workflow" / "rules" / "train.smk"
+    rule.write_text(rule.read_text().replace("--state ", "--save-seconds 0 --state "))
+    shutil.copytree(project.folder / "data" / "raw", copy.folder / "data" / "raw")
+    return copy
+
+
+def _until_saved(copy: ProjectCopy, process: subprocess.Popen) -> int:
+    """Wait for a state that was not there before; returns the process id of the training."""
+    before = saved_states(copy.folder)
+    while saved_states(copy.folder)[-1:] <= before[-1:]:
+        assert process.poll() is None, process.stdout.read()
+        time.sleep(0.01)
+    return training_of(copy.folder)
+
+
+def _weights(copy: ProjectCopy) -> str:
+    model = copy.folder / "results/tiny/train/synthetic_tiny.en-art/baseline/seed1/model"
+    return json.loads((model / "model.json").read_text())["sha256"]["weights.safetensors"]
+
+
+def test_f31_killed_failed_and_stopped_the_same_command_finishes(killable, tmp_path):
+    """Snakemake killed, its job killed, Ctrl-C; at last the weights of an uninterrupted run."""
+    arguments = ("--config", "experiment=tiny")
+    log = killable.folder / "results/tiny/logs/train/synthetic_tiny.en-art.baseline.seed1.log"
+    for kill in ("snakemake", "job", "interrupt"):
+        process = killable.start(*arguments)
+        training = _until_saved(killable, process)
+        if kill == "snakemake":
+            process.kill()
+        elif kill == "job":
+            os.kill(training, signal.SIGKILL)
+        else:
+            process.send_signal(signal.SIGINT)
+            os.kill(training, signal.SIGINT)  # a terminal sends it to both
+        process.communicate(timeout=60)
+        assert process.returncode != 0
+        time.sleep(0.2)
+        assert not Path(f"/proc/{training}/cwd").exists()  # no job outlives its run
+    code, output = killable.run(*arguments)
+    assert code == 0, output
+    assert "going on from update" in log.read_text()
+    resumed = _weights(killable)
+    code, output = killable.run("--forcerun", "train", *arguments)
+    assert code == 0 and "going on from update" not in log.read_text()  # -F starts from zero
+    assert _weights(killable) == resumed
+
+
+def test_f43_a_second_run_in_the_folder_names_the_first_and_leaves_with_3(killable):
+    process = killable.start("--config", "experiment=tiny")
+    _until_saved(killable, process)
+    code, output = killable.run("--config", "experiment=tiny")
+    assert code == 3
+    assert f"process {process.pid} is running this workflow" in output
+    assert process.communicate(timeout=120) and process.returncode == 0
+
+
+def test_lint_and_format():
+    assert subprocess.run(["snakemake", "--lint"], cwd=ROOT, capture_output=True).returncode == 0
+    for command in (
+        ["snakefmt", "--check", "workflow"],
+        ["ruff", "check"],
+        ["ruff", "format", "--check"],
+    ):
+        found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        assert found.returncode == 0, found.stdout + found.stderr

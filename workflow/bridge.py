@@ -1,0 +1,133 @@
+"""Between Snakemake, which knows the jobs, and DVC, which keeps the files.
+
+bridge.py plan EXPERIMENT         write down the jobs of each phase; check that dvc.yaml fits them
+bridge.py run EXPERIMENT PHASE    build a phase, remove what no job of it makes, pack its records
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from engine import check_version, planned_jobs, read_records, write_records
+from phases import assign, declared, plan_file, records_file
+
+from headcount.base import command
+from headcount.base.errors import UserError
+from headcount.base.files import read_json, sha256, write_json
+from headcount.base.fingerprint import code
+
+UNPACKED = Path(".snakemake/unpacked.json")  # which records Snakemake was given, by checksum
+
+
+def plan(experiment: str) -> None:
+    """Write `results/<experiment>/plan/<phase>.json`: commands, files and code of every job."""
+    jobs = planned_jobs(experiment)
+    for job in jobs:
+        scripts = re.findall(r"\bscripts/\w+\.py\b", job["shell"])
+        job["code"] = {path: print_ for script in scripts for path, print_ in code(script).items()}
+    phases = assign(experiment, jobs, declared(experiment))
+    for name, found in phases.items():
+        _write_changed(plan_file(experiment, name), found)
+
+
+def run(experiment: str, phase: str) -> None:
+    """Build the files of a phase; leave in its folders those and nothing else; pack the records."""
+    own = sorted(output for job in _plan(experiment, phase) for output in job["output"])
+    freshen(read_records(own))
+    if own:  # without targets Snakemake would build everything
+        target = ["--cores", "all", *own, "--config", f"experiment={experiment}"]
+        snakemake = [sys.executable, "-m", "snakemake", *target]
+        done = subprocess.run(snakemake, preexec_fn=command.die_with_parent)
+        if done.returncode:
+            sys.exit(done.returncode)
+    _sweep(experiment, phase, set(own))
+    packed = records_file(experiment, phase)
+    _write_changed(packed, read_records(own))
+    _remember([packed])
+
+
+def unpack(experiment: str) -> None:
+    """Give Snakemake the records that came by `dvc pull` or `dvc checkout`, if any did.
+
+    Called when the Snakefile is read. The files get the times at which they were made, so that they
+    stand in the right order without a checksum of every model.
+    """
+    packed = sorted(records_file(experiment, "").parent.glob("*.json"))
+    known = read_json(UNPACKED) if UNPACKED.exists() else {}
+    new = [path for path in packed if known.get(str(path)) != sha256(path)]
+    if not new:
+        return
+    for path in new:
+        records = read_json(path)
+        write_records(records)
+        for output, record in records.items():
+            if os.path.exists(output):
+                os.utime(output, (record["endtime"], record["endtime"]))
+    for path in packed:
+        freshen(read_json(path))
+    _remember(packed)
+
+
+def freshen(records: dict[str, dict]) -> None:
+    """Make every input whose content is not the recorded one look new.
+
+    Snakemake compares contents only of inputs that are newer than the outputs.
+    """
+    read = {
+        pair for record in records.values() for pair in (record["input_checksums"] or {}).items()
+    }
+    now = {path: f"sha256:{sha256(Path(path))}" for path, _ in read if os.path.exists(path)}
+    for path in {path for path, then in read if now.get(path, then) != then}:
+        os.utime(path)
+
+
+def _plan(experiment: str, phase: str) -> list[dict]:
+    path = plan_file(experiment, phase)
+    if not path.exists():
+        raise UserError(f"{path}: no plan; run: python workflow/bridge.py plan {experiment}")
+    return read_json(path)
+
+
+def _sweep(experiment: str, phase: str, own: set[str]) -> None:
+    """Remove files of the phase's folders that no job makes, such as those of a dropped seed."""
+    for root in map(Path, declared(experiment)[phase].writes):
+        if root.suffix:
+            continue
+        root.mkdir(parents=True, exist_ok=True)  # DVC wants the folder of an empty phase too
+        for path in sorted(root.rglob("*")):
+            if path.is_file() and str(path) not in own:
+                print(f"removing {path}, which no job makes any more")
+                path.unlink()
+
+
+def _write_changed(path: Path, value: object) -> None:
+    """Write JSON unless it is there already, so that its time says when it changed."""
+    if not path.exists() or read_json(path) != value:
+        write_json(path, value)
+
+
+def _remember(packed: list[Path]) -> None:
+    known = read_json(UNPACKED) if UNPACKED.exists() else {}
+    write_json(UNPACKED, known | {str(path): sha256(path) for path in packed})
+
+
+def main() -> None:
+    """Read the arguments and plan, or run a phase."""
+    parser = command.parser(__doc__)
+    steps = parser.add_subparsers(dest="step", required=True)
+    steps.add_parser("plan").add_argument("experiment")
+    running = steps.add_parser("run")
+    running.add_argument("experiment")
+    running.add_argument("phase")
+    args = parser.parse_args()
+    check_version()
+    if args.step == "plan":
+        plan(args.experiment)
+    else:
+        run(args.experiment, args.phase)
+
+
+if __name__ == "__main__":
+    command.run(main)

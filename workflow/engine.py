@@ -1,0 +1,90 @@
+"""Snakemake's inside, as far as the seam to DVC needs it: its plan of jobs, and its records.
+
+`_read_record` and `_write_record` are private, so the version is checked: with another one the
+records could be read wrongly in silence. The test of two engines says whether a new one will do.
+"""
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from headcount.base.errors import EnvironmentFault
+
+TESTED = "9.27.1"
+
+Job = dict[str, Any]
+Record = dict[str, Any]
+
+
+def check_version() -> None:
+    """Raise EnvironmentFault unless Snakemake is the version this seam was tested with."""
+    found = version("snakemake")
+    if found != TESTED:
+        raise EnvironmentFault(
+            f"snakemake {found}: sharing results through DVC reads Snakemake's own records, whose "
+            f"form is known for {TESTED} only; pip install snakemake=={TESTED}"
+        )
+
+
+def planned_jobs(experiment: str) -> list[Job]:
+    """Every job of an experiment, done or not: rule, shell command, inputs and outputs.
+
+    They are what a dry run of everything announces.
+    """
+    from snakemake.api import (
+        ConfigSettings,
+        DAGSettings,
+        ExecutionSettings,
+        OutputSettings,
+        ResourceSettings,
+        SnakemakeApi,
+    )
+    from snakemake.logging import logger
+    from snakemake.settings.types import Quietness
+    from snakemake_interface_logger_plugins.common import LogEvent
+
+    events = []
+    logger.addFilter(lambda record: events.append(record) or True)
+    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
+        workflow = api.workflow(
+            snakefile=Path("workflow/Snakefile"),
+            resource_settings=ResourceSettings(cores=1),
+            config_settings=ConfigSettings(config={"experiment": experiment}),
+        )
+        dag = workflow.dag(DAGSettings(forceall=True, force_incomplete=True))
+        dag.execute_workflow(
+            pseudo_executor="dryrun", execution_settings=ExecutionSettings(lock=False)
+        )
+    return [
+        {
+            "rule": event.rule_name,
+            "shell": event.shellcmd,
+            "input": sorted(event.input),
+            "output": sorted(event.output),
+        }
+        for event in events
+        if getattr(event, "event", None) == LogEvent.JOB_INFO and event.output
+    ]
+
+
+def read_records(outputs: list[str]) -> dict[str, Record]:
+    """Snakemake's records of these files: what made each, from which inputs, and when."""
+    store = _store()
+    found = {output: store._read_record(output) for output in sorted(outputs)}
+    return {output: r.model_dump(exclude={"job_hash"}) for output, r in found.items() if r}
+
+
+def write_records(records: dict[str, Record]) -> None:
+    """Give Snakemake the records of files that came from elsewhere."""
+    from snakemake.persistence import MetadataRecord
+
+    store = _store()
+    for output, record in records.items():
+        store._write_record(output, MetadataRecord(**record))
+
+
+def _store():
+    from snakemake.persistence.file import FilePersistence
+
+    check_version()
+    return FilePersistence(nolock=True)

@@ -1,0 +1,118 @@
+"""The phases of dvc.yaml, and which of Snakemake's jobs belong to which.
+
+A phase is a stage of dvc.yaml other than `plan`. Its outs say which files, and so which jobs,
+are its own; nothing else says it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from headcount.base.errors import UserError
+
+SHARED = "data/raw/"  # downloads, named by what makes them; of all experiments, kept by no phase
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What a phase reads and writes: files and folders."""
+
+    name: str
+    reads: list[str]
+    writes: list[str]
+
+    def owns(self, path: str) -> bool:
+        """Whether a file is one of those that this phase writes."""
+        return _covered(path, self.writes)
+
+    def sees(self, path: str) -> bool:
+        """Whether a file may be read in this phase."""
+        return path.startswith(SHARED) or _covered(path, self.reads + self.writes)
+
+
+def plan_file(experiment: str, phase: str) -> Path:
+    """Where the jobs of a phase are written down."""
+    return Path(f"results/{experiment}/plan/{phase}.json")
+
+
+def records_file(experiment: str, phase: str) -> Path:
+    """Where Snakemake's records of a phase travel."""
+    return Path(f"results/{experiment}/provenance/{phase}.json")
+
+
+def declared(experiment: str) -> dict[str, Phase]:
+    """The phases of an experiment as dvc.yaml declares them, by name."""
+    text = Path("dvc.yaml").read_text(encoding="utf-8").replace("${item}", experiment)
+    stages = yaml.safe_load(text)["stages"]
+    return {
+        name: Phase(
+            name, _paths(stage["do"], "deps"), _paths(stage["do"], "outs", "metrics", "plots")
+        )
+        for name, stage in stages.items()
+        if name != "plan"
+    }
+
+
+def assign(experiment: str, jobs: list[dict], phases: dict[str, Phase]) -> dict[str, list[dict]]:
+    """The jobs of each phase. Raises UserError where dvc.yaml and the rules do not fit together."""
+    faults = _missing_files(experiment, phases)
+    assigned: dict[str, list[dict]] = {name: [] for name in phases}
+    for job in jobs:
+        if all(output.startswith(SHARED) for output in job["output"]):
+            continue
+        owners = {
+            output: [p for p in phases.values() if p.owns(output)] for output in job["output"]
+        }
+        faults += _owner_faults(job, owners)
+        names = {phase.name for found in owners.values() for phase in found}
+        if len(names) == 1:
+            phase = phases[names.pop()]
+            assigned[phase.name].append(job)
+            faults += [
+                f"stage {phase.name}: no dep covers {path}, which rule {job['rule']} reads"
+                for path in job["input"]
+                if not phase.sees(path)
+            ]
+    if faults:
+        listed = "\n  ".join(sorted(set(faults))[:9])
+        raise UserError(f"dvc.yaml does not fit the rules; mend it there:\n  {listed}")
+    return {name: sorted(found, key=lambda job: job["output"]) for name, found in assigned.items()}
+
+
+def _owner_faults(job: dict, owners: dict[str, list[Phase]]) -> list[str]:
+    names = {phase.name for found in owners.values() for phase in found}
+    faults = [
+        f"rule {job['rule']}: no stage's outs cover {o}" for o, found in owners.items() if not found
+    ]
+    if len(names) > 1:
+        faults.append(
+            f"rule {job['rule']}: outs of several stages cover its files: {sorted(names)}"
+        )
+    return faults
+
+
+def _missing_files(experiment: str, phases: dict[str, Phase]) -> list[str]:
+    wanted = [
+        (phase, kind, str(path), listed)
+        for phase in phases.values()
+        for kind, path, listed in (
+            ("dep", plan_file(experiment, phase.name), phase.reads),
+            ("out", records_file(experiment, phase.name), phase.writes),
+        )
+    ]
+    return [
+        f"stage {p.name}: {kind} {path} is missing"
+        for p, kind, path, had in wanted
+        if path not in had
+    ]
+
+
+def _paths(stage: dict, *keys: str) -> list[str]:
+    """Paths of a stage's entries; an entry with options is a mapping from path to options."""
+    entries = [entry for key in keys for entry in stage.get(key, [])]
+    return [path for entry in entries for path in (entry if isinstance(entry, dict) else [entry])]
+
+
+def _covered(path: str, roots: list[str]) -> bool:
+    return any(path == root or path.startswith(f"{root}/") for root in roots)

@@ -1,0 +1,108 @@
+"""What the rules ask of an experiment's settings: recipes of corpora, test sets, flags."""
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from headcount.base.errors import HeadcountError, UserError
+from headcount.base.fingerprint import code, digest
+from headcount.base.settings.corpora import Corpus, check_pairs, load_corpora, test_sets
+from headcount.base.settings.experiment import Experiment, load_experiment
+from headcount.base.settings.flags import as_flags
+from headcount.base.settings.pair import parse_pair
+
+CONFIG = Path("config")
+DEFAULT = "quickstart"
+NOTHING = "(?!)"  # a wildcard that matches no name
+
+
+class Plan:
+    """One experiment as the rules see it. Leaves with exit code 2 if its settings are wrong."""
+
+    def __init__(self, config: Mapping[str, Any]):
+        """`config`: what `--config` gave; `experiment=NAME` is all there is to give."""
+        name = str(config.get("experiment", DEFAULT))
+        try:
+            if unknown := sorted(set(config) - {"experiment"}):
+                raise UserError(f"--config {unknown[0]}: unknown key; the only one is experiment")
+            self.settings: Experiment = load_experiment(name, CONFIG)
+            self.corpora: dict[str, Corpus] = load_corpora(CONFIG / "corpora.yaml")
+            check_pairs(self.settings.pairs, self.corpora)
+        except HeadcountError as fault:
+            print(f"error: {fault}", file=sys.stderr)
+            sys.exit(fault.exit_code)
+        self.name = name
+
+    def tests(self, pair: str) -> list[str]:
+        """Names of a pair's test sets."""
+        corpus, src, tgt = parse_pair(pair)
+        return test_sets(self.corpora[corpus], src, tgt)
+
+    def held_out(self, pair: str) -> list[str]:
+        """Names of the splits that are not for training."""
+        return ["dev", *self.tests(pair)]
+
+    def manifest(self, pair: str) -> str:
+        """Where a pair's raw corpus lies: in a folder named by what makes it.
+
+        Another entry in corpora.yaml, or other code, is another folder, so a file there is never
+        out of date and experiments may share it.
+        """
+        corpus = parse_pair(pair).corpus
+        script = "synthetic" if self.corpora[corpus].generator else "download"
+        recipe = digest([code(f"scripts/{script}.py"), self.entry(corpus)])
+        return f"data/raw/{corpus}/{recipe}/manifest.json"
+
+    def entry(self, corpus: str) -> str:
+        """A corpus's part that shapes its files, as JSON: all but licence and citation."""
+        words = {"licence", "citation"}
+        return json.dumps(self.corpora[corpus].model_dump(exclude=words, exclude_none=True))
+
+    def text(self, pair: str, splits: list[str], *ends: str) -> list[str]:
+        """Files of a pair's cleaned text."""
+        folder = f"data/text/{self.name}/{pair}"
+        return [f"{folder}/{split}.{end}" for split in splits for end in ends]
+
+    def own_files(self, corpus: str) -> list[str]:
+        """A corpus's files that lie outside the project's care."""
+        splits = (self.corpora[corpus].splits or {}).values()
+        return [source.path for sides in splits for source in sides.values() if source.path]
+
+    def translations(self, run: Mapping[str, str], end: str) -> list[str]:
+        """Files of a run's translations of all its test sets; `run` has pair, run and seed."""
+        folder = f"results/{self.name}/train/{run['pair']}/{run['run']}/seed{run['seed']}"
+        return [f"{folder}/translations/{test}.{end}" for test in self.tests(run["pair"])]
+
+    def generator_flags(self, corpus: str) -> list[str]:
+        """Settings of a generated corpus, as flags."""
+        return as_flags(self.corpora[corpus].settings)
+
+    def section(self, *names: str) -> list[str]:
+        """Sections of the experiment, as flags: every key, so that the command says it all."""
+        return [flag for name in names for flag in as_flags(getattr(self.settings, name))]
+
+    def pretokenised(self, pair: str) -> bool:
+        """Whether a pair's text needs no tokeniser."""
+        corpus = self.corpora[parse_pair(pair).corpus]
+        return corpus.pretokenised or corpus.generator is not None
+
+    def corpus_names(self, generated: bool) -> str:
+        """Wildcard pattern of the corpora that are generated, or that are fetched."""
+        names = (n for n, corpus in self.corpora.items() if bool(corpus.generator) == generated)
+        return alternatives(names)
+
+    def gpus(self, section: str) -> int:
+        """GPUs that a job of a section asks for: one, if it is to use one and there is one."""
+        device = getattr(self.settings, section).device
+        return int(
+            device == "cuda" or (device == "auto" and shutil.which("nvidia-smi") is not None)
+        )
+
+
+def alternatives(names) -> str:
+    """Wildcard pattern that matches these names and nothing else."""
+    return "|".join(map(re.escape, names)) or NOTHING

@@ -1,0 +1,105 @@
+# Needs: the text, subwords and runs of all pairs.
+# Makes: <results>/tables, <results>/figures, <results>/metrics.json, <results>/report.html.
+
+
+rule corpus_table:
+    """Tabulate the corpora: sizes, subwords, duplicates, overlap."""
+    input:
+        text=[
+            file
+            for pair in pairs
+            for file in plan.text(pair, ["train", *plan.held_out(pair)], "src", "tgt", "json")
+        ],
+        bpe=[
+            f"data/bpe/{plan.name}/{pair}/{name}"
+            for pair in pairs
+            for name in ("segmentation.json", "src.codes", "tgt.codes", "src.vocab", "tgt.vocab")
+            + ("train.src", "train.tgt", "dev.src", "dev.tgt")
+        ],
+    output:
+        multiext("<results>/tables/corpus", md=".md", tex=".tex", shown=".json"),
+        csv=report("<results>/tables/corpus.csv", caption="../report/corpus.rst", category="Tables"),
+    log:
+        "<logs>/corpus_table.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code("scripts/corpus_table.py"),
+        folders=[
+            word
+            for pair in pairs
+            for word in (
+                ("--pair", pair)
+                + ("--splits", ",".join(["train", *plan.held_out(pair)]))
+                + ("--text", f"data/text/{plan.name}/{pair}")
+                + ("--bpe", f"data/bpe/{plan.name}/{pair}")
+            )
+        ],
+    message:
+        "Tabulating the corpora"
+    shell:
+        "python scripts/corpus_table.py {params.folders:q} --out {output.csv:q} > {log:q} 2>&1"
+
+
+rule bleu_table:
+    """Gather the scores of all runs."""
+    input:
+        expand(rules.bleu.output, pair=pairs, run=runs, seed=seeds),
+    output:
+        multiext("<results>/tables/bleu", md=".md", tex=".tex", shown=".json"),
+        csv=report("<results>/tables/bleu.csv", caption="../report/bleu.rst", category="Tables"),
+        metrics="<results>/metrics.json",
+    log:
+        "<logs>/bleu_table.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code("scripts/bleu_table.py"),
+    message:
+        "Tabulating BLEU and chrF"
+    shell:
+        "python scripts/bleu_table.py --scores {input:q} --out {output.csv:q}"
+        " --metrics {output.metrics:q} > {log:q} 2>&1"
+
+
+rule curves_figure:
+    """Draw loss against updates and against time, for every run."""
+    input:
+        expand(rules.train.output.curves, pair=pairs, run=runs, seed=seeds),
+    output:
+        multiext("<results>/figures/curves", csv=".csv", pdf=".pdf", png=".png", about=".json"),
+        svg=report(
+            "<results>/figures/curves.svg", caption="../report/curves.rst", category="Figures"
+        ),
+    log:
+        "<logs>/curves_figure.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code("scripts/curves_figure.py"),
+    message:
+        "Drawing training curves"
+    shell:
+        "python scripts/curves_figure.py --curves {input:q} --out {output.csv:q} > {log:q} 2>&1"
+
+
+rule report:
+    """Put tables and figures on one page that opens offline."""
+    input:
+        tables=[rules.bleu_table.output.shown, rules.corpus_table.output.shown],
+        figures=[rules.curves_figure.output.svg],
+        captions=[rules.curves_figure.output.about],
+    output:
+        report("<results>/report.html", caption="../report/page.rst", category="Page"),
+    log:
+        "<logs>/report.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code("scripts/report.py"),
+        title=plan.settings.title or plan.name,
+    message:
+        "Writing the report"
+    shell:
+        "python scripts/report.py --title {params.title:q} --tables {input.tables:q}"
+        " --figures {input.figures:q} --out {output:q} > {log:q} 2>&1"

@@ -1,0 +1,101 @@
+# Needs: <bpe>/<pair> and <text>/<pair>.
+# Makes: <results>/train/<pair>/<run>/seed<k>: model, curve, translations, scores.
+
+
+rule train:
+    """Train one model. Killed or stopped, it goes on from its last saved state."""
+    input:
+        multiext(
+            "<bpe>/{pair}/",
+            "segmentation.json",
+            "src.vocab",
+            "tgt.vocab",
+            "train.src",
+            "train.tgt",
+            "dev.src",
+            "dev.tgt",
+        ),
+    output:
+        weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
+        model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
+        last="<results>/train/{pair}/{run}/seed{seed}/model/last.safetensors",
+        curves="<results>/train/{pair}/{run}/seed{seed}/curves.csv",
+        kept=expand(
+            "<results>/train/{{pair}}/{{run}}/seed{{seed}}/updates/{update}.safetensors",
+            update=plan.settings.train.keep_updates,
+        ),
+    log:
+        "<logs>/train/{pair}.{run}.seed{seed}.log",
+    conda:
+        "../../environment.yml"
+    threads: plan.settings.train.threads
+    resources:
+        gpu=plan.gpus("train"),
+        mem_mb=3000,
+    params:
+        code=code("scripts/train.py"),
+        settings=plan.section("model", "train"),
+        bpe=subpath(input[0], parent=True),
+        folder=subpath(output.curves, parent=True),
+        # Not an output, so that Snakemake leaves it alone when it cleans up after a failed job.
+        state=f"results/{plan.name}/state/{{pair}}.{{run}}.seed{{seed}}",
+    message:
+        "Training {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}; curve in {log}"
+    shell:
+        "python scripts/train.py --bpe {params.bpe:q} --seed {wildcards.seed}"
+        " --out {params.folder:q} --state {params.state:q} {params.settings:q} > {log:q} 2>&1"
+
+
+rule translate:
+    """Translate one test set with one model."""
+    input:
+        model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
+        weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
+        source="<text>/{pair}/{test}.src",
+        segmentation="<bpe>/{pair}/segmentation.json",
+        subwords=multiext("<bpe>/{pair}/", "src.codes", "tgt.codes", "src.vocab", "tgt.vocab"),
+    output:
+        text="<results>/train/{pair}/{run}/seed{seed}/translations/{test}.txt",
+        facts="<results>/train/{pair}/{run}/seed{seed}/translations/{test}.json",
+    log:
+        "<logs>/translate/{pair}.{run}.seed{seed}.{test}.log",
+    conda:
+        "../../environment.yml"
+    threads: plan.settings.decode.threads
+    resources:
+        gpu=plan.gpus("decode"),
+        mem_mb=2000,
+    params:
+        code=code("scripts/translate.py"),
+        decode=plan.section("decode"),
+        model=subpath(input.model, parent=True),
+        bpe=subpath(input.segmentation, parent=True),
+    message:
+        "Translating {wildcards.test} with {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
+    shell:
+        "python scripts/translate.py --model {params.model:q} --bpe {params.bpe:q}"
+        " --source {input.source:q} --out {output.text:q}"
+        " --facts {output.facts:q} {params.decode:q} > {log:q} 2>&1"
+
+
+rule bleu:
+    """Score a run's translations of all test sets."""
+    input:
+        translations=lambda w: plan.translations(w, "txt"),
+        facts=lambda w: plan.translations(w, "json"),
+        references=lambda w: plan.text(w.pair, plan.tests(w.pair), "tgt"),
+    output:
+        "<results>/train/{pair}/{run}/seed{seed}/bleu.json",
+    log:
+        "<logs>/bleu/{pair}.{run}.seed{seed}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code("scripts/bleu.py"),
+        tests=lambda w: plan.tests(w.pair),
+    message:
+        "Scoring {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
+    shell:
+        "python scripts/bleu.py --pair {wildcards.pair:q} --run {wildcards.run:q}"
+        " --seed {wildcards.seed} --tests {params.tests:q} --translations {input.translations:q}"
+        " --references {input.references:q} --facts {input.facts:q} --out {output:q} > {log:q} 2>&1"
