@@ -81,7 +81,7 @@ def planned(output: str) -> dict[str, int]:
 
 def _table_rows(output: str) -> list[tuple[str, int]]:
     rows = re.findall(r"^(\w+) +(\d+)$", output, re.MULTILINE)
-    return [(rule, int(count)) for rule, count in rows if rule not in ("total", "all")]
+    return [(rule, int(count)) for rule, count in rows if rule not in ("total", "all", "raw")]
 
 
 def training_of(folder: Path) -> int:

@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import shlex
 import signal
+import tempfile
 import time
 import zipfile
 from pathlib import Path
@@ -16,6 +18,33 @@ pytestmark = pytest.mark.slow
 
 TINY = ("--config", "experiment=tiny")
 QUIET = "Nothing to be done"
+REVERSED_LISTINGS = """
+import os
+from contextlib import nullcontext
+listed, scanned = os.listdir, os.scandir
+os.listdir = lambda *path: sorted(listed(*path), reverse=True)
+
+
+class Reversed(nullcontext):
+    def __init__(self, *path):
+        with scanned(*path) as entries:
+            self.entries = iter(sorted(entries, key=lambda entry: entry.name, reverse=True))
+
+    def __enter__(self):
+        return self
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self.entries)
+
+    def close(self):
+        pass
+
+
+os.scandir = Reversed
+"""
 RUN = "results/tiny/train/synthetic_tiny.en-art/baseline"
 
 
@@ -245,6 +274,8 @@ def test_metrics_params_and_experiments(clone):
 
 
 def test_a_queued_experiment_runs_its_own_jobs_and_can_be_applied(clone):
+    # DVC's queue copies the Git settings in ASCII; the origin's path is not (docs/engines.md).
+    clone.call("git", "remote", "remove", "origin")
     clone.call(
         "dvc", "exp", "run", "--queue", "-n", "wider", "-S", "config/tiny.yaml:decode.beam=4"
     )
@@ -273,11 +304,58 @@ def test_f47_no_step_writes_through_a_link_into_the_cache(origin, tmp_path, link
     both_quiet(copy)
 
 
-def test_f51_another_hash_seed_gives_the_same_data_and_weights(origin, tmp_path):
+def test_f47_a_cache_on_another_device_serves_by_copies(origin, tmp_path):
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as cache:
+        assert os.stat(cache).st_dev != os.stat(tmp_path).st_dev
+        folder = origin.folder.parent / f"{tmp_path.name}-device"
+        origin.call("git", "clone", "-q", str(origin.folder), str(folder))
+        copy = object.__new__(ProjectCopy)
+        copy.folder = folder
+        copy.call("dvc", "cache", "dir", "--local", cache)
+        copy.call("dvc", "config", "--local", "cache.type", "reflink,hardlink,copy")
+        copy.call("dvc", "pull", "-q")
+        copy.change("config/tiny.yaml", "beam: 2", "beam: 3")
+        assert ran(copy.call("dvc", "repro"))["translate"] == 2
+        both_quiet(copy)
+
+
+def test_f47_a_read_only_checkout_is_refused(clone):
+    here = shlex.quote(str(clone.folder))
+    read_only = f"mount --bind {here} {here} && mount -o remount,ro,bind {here} && cd {here} && "
+    if clone.start_command("unshare", "-m", "sh", "-c", read_only + "true").wait():
+        pytest.skip("a read-only mount needs root and mount namespaces")
+    command = read_only + "snakemake -n --config experiment=tiny"
+    process = clone.start_command("unshare", "-m", "sh", "-c", command)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 3, output
+    assert "is read-only" in output and "Traceback" not in output
+    both_quiet(clone)
+
+
+def test_a_pair_more_runs_its_own_jobs_and_its_removal_sweeps_them(origin, clone):
+    first = "synthetic_tiny.en-art"
+    clone.change("config/tiny.yaml", f"[{first}]", f"[{first}, synthetic_tiny.art-en]")
+    assert ran(clone.run("raw", *TINY)[1]) == {"synthetic": 1}  # a clone has no raw data
+    per_pair = {"text": 3, "bpe": 1, "train": 2, "translate": 2, "bleu": 2}
+    gathered = {"corpus_table": 1, "bleu_table": 1, "curves_figure": 1, "report": 1}
+    assert planned(clone.run("-n", *TINY)[1]) == per_pair | gathered
+    assert ran(clone.call("dvc", "repro")) == per_pair | gathered
+    both_quiet(clone)
+    assert weights(clone) == weights(origin)
+    clone.change("config/tiny.yaml", ", synthetic_tiny.art-en]", "]")
+    assert ran(clone.call("dvc", "repro")) == gathered
+    assert not list((clone.folder / "results/tiny/train").glob("*art-en/**/*.*"))
+    both_quiet(clone)
+
+
+def test_f51_another_hash_seed_and_order_of_folders_give_the_same_data_and_weights(
+    origin, tmp_path
+):
     folder = origin.folder.parent / f"{tmp_path.name}-seeded"
     origin.call("git", "clone", "-q", str(origin.folder), str(folder))
     copy = object.__new__(ProjectCopy)
     copy.folder = folder
+    (folder / "src" / "sitecustomize.py").write_text(REVERSED_LISTINGS)
     lock = yaml.safe_load((folder / "dvc.lock").read_text())["stages"]["data@tiny"]["outs"]
     code, output = copy.run(*TINY, PYTHONHASHSEED="7", TZ="Asia/Tokyo")
     assert code == 0, output

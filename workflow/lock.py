@@ -1,4 +1,4 @@
-"""One run at a time in a folder, by a lock that the kernel drops with the process."""
+"""A folder that can be written, by one run at a time; the kernel drops the lock with its run."""
 
 import fcntl
 import os
@@ -9,6 +9,15 @@ from headcount.base.errors import EnvironmentFault
 
 LOCK = Path(".snakemake/headcount.lock")
 _held = []  # open files: closing one would drop its lock
+
+
+def require_writable() -> None:
+    """Leave with exit code 3 if this folder can't be written; Snakemake would show a traceback."""
+    for folder in (Path(), LOCK.parent):
+        if folder.exists() and not os.access(folder, os.W_OK):
+            _leave(
+                f"{folder.resolve()} is read-only, also for a dry run; copy the project elsewhere"
+            )
 
 
 def hold_folder() -> None:
@@ -23,14 +32,16 @@ def hold_folder() -> None:
     except BlockingIOError:
         file.seek(0)
         holder = file.read().strip() or "unknown"
-        print(
-            f"error: process {holder} is running this workflow in {Path.cwd()}; "
-            "wait until it ends, or stop it",
-            file=sys.stderr,
-            flush=True,
+        _leave(
+            f"process {holder} is running this workflow in {Path.cwd()}; "
+            "wait until it ends, or stop it"
         )
-        os._exit(EnvironmentFault.exit_code)  # Snakemake would turn sys.exit into its own code
     file.truncate(0)
     file.write(f"{os.getpid()}\n")
     file.flush()
     _held.append(file)
+
+
+def _leave(message: str) -> None:
+    print(f"error: {message}", file=sys.stderr, flush=True)
+    os._exit(EnvironmentFault.exit_code)  # Snakemake would turn sys.exit into its own code
