@@ -38,12 +38,12 @@ def learnt(tmp_path_factory):
     sizes = {"encoder_layers": 1, "decoder_layers": 2, "d_model": 32, "d_ff": 48, "d_head": 7}
     model = Transformer(make_settings(**sizes, dropout=0.0), 9, 14, False)
     training = TrainSettings(
-        updates=250,
+        updates=600,
         batch_tokens=400,
         peak_lr=5e-3,
         warmup_updates=20,
         schedule="cosine",
-        dev_interval=250,
+        dev_interval=600,
         label_smoothing=0.0,
         average="none",
     )

@@ -10,7 +10,7 @@ from small_models import TEXT, make_settings
 from headcount.base.errors import UserError
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, collate
-from headcount.model.loss import token_losses
+from headcount.model.loss import summed_loss, token_losses
 from headcount.model.transformer import Transformer
 from headcount.runs import train as train_module
 from headcount.runs.checkpoint import StateStore, load_weights
@@ -186,7 +186,7 @@ def test_f37_loss_that_is_no_number_stops_before_any_weight_changes(make):
 
 
 def test_f37_gradient_that_is_no_number_stops_before_any_weight_changes(make, monkeypatch):
-    trainer, normal = make(accumulate=2), token_losses
+    trainer, normal = make(accumulate=2), summed_loss
 
     def steep(model, batch, smoothing):
         if trainer.progress.update < 2:
@@ -194,7 +194,7 @@ def test_f37_gradient_that_is_no_number_stops_before_any_weight_changes(make, mo
         zero = model.tgt_embedding.weight.sum() * 0
         return normal(model, batch, smoothing=smoothing) + zero.sqrt()  # slope 1 / √0 times 0
 
-    monkeypatch.setattr(train_module, "token_losses", steep)
+    monkeypatch.setattr(train_module, "summed_loss", steep)
     seen = []
     trainer.average.after_update = lambda weights, update: seen.append(weights_of(trainer))
     with pytest.raises(UserError, match="update 3: the gradient norm is nan, .* no weight was ch"):

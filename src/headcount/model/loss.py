@@ -5,6 +5,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headcount.data.batches import Batch
+from headcount.model.fused_loss import FusedLoss, rows_at_once
 from headcount.model.transformer import Transformer
 
 
@@ -16,10 +17,31 @@ def token_losses(
     Sentence by sentence in the order of the batch, EOS included, padding left out before the
     output layer. With smoothing ε: (1 − ε) · cross-entropy + ε · the mean over the vocabulary.
     """
+    states, targets = _real_states(model, batch, multiplier)
+    rows = rows_at_once(model.logits(states[:1]).shape[-1], states.device)
+    losses = []
+    for part, words in zip(states.split(rows), targets.split(rows), strict=True):
+        logits = model.logits(part)
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # from bf16
+        losses.append(
+            functional.cross_entropy(logits, words, reduction="none", label_smoothing=smoothing)
+        )
+    return torch.cat(losses)
+
+
+def summed_loss(
+    model: Transformer, batch: Batch, multiplier: Tensor | None = None, smoothing: float = 0.0
+) -> Tensor:
+    """Sum of `token_losses`, a scalar in nats, by the fast way to its gradient."""
+    states, targets = _real_states(model, batch, multiplier)
+    return FusedLoss.apply(states, model.tgt_embedding.weight, targets, smoothing)
+
+
+def _real_states(
+    model: Transformer, batch: Batch, multiplier: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Decoder output [tokens, d] and target [tokens] at every real target position."""
     memory = model.encode(batch.src, multiplier)
     states = model.decode(batch.tgt_in, memory, multiplier)
     real = states.flatten(0, 1).index_select(0, batch.real)
-    logits = model.logits(real)
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # from bf16
-    targets = batch.tgt_out.flatten().index_select(0, batch.real)
-    return functional.cross_entropy(logits, targets, reduction="none", label_smoothing=smoothing)
+    return real, batch.tgt_out.flatten().index_select(0, batch.real)

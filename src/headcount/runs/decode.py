@@ -14,6 +14,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
+from headcount.model.fused_loss import rows_at_once
 from headcount.model.transformer import Transformer, check_multiplier, first_device
 
 
@@ -139,26 +140,42 @@ class BeamSearch:
         while len(self.sentence):
             length += 1
             at_limit = self.limits == length
-            totals = self._extend(length, at_limit)
-            values, flat = totals.flatten(1).topk(2 * self.beam)
-            parents, words = flat // totals.shape[2], flat % totals.shape[2]
+            values, parents, words = self._candidates(self._states(length), at_limit)
             ends = words == EOS
             self._record_ends(values, parents, ends, length)
-            self._advance(values.masked_fill(ends, -torch.inf), parents, words)
-            self._leave((self.ended >= self.beam) | at_limit, at_limit)
+            rows = self._advance(values.masked_fill(ends, -torch.inf), parents, words)
+            left = self._leave((self.ended >= self.beam) | at_limit, at_limit)
+            for cache in self.caches:
+                cache.select(rows[left].flatten())
         return self.results
 
-    def _extend(self, length: int, at_limit: Tensor) -> Tensor:
-        """Log-probability [n, m, v] of every hypothesis with every next word."""
+    def _states(self, length: int) -> Tensor:
+        """Decoder output [n, m, d] at the last word of every hypothesis."""
         states = self.model.embed_target(self.tokens[:, :, -1], length - 1)
-        states = self.model.run_decoder(states, self._cached, self.memory, self.multiplier)
-        words = self.model.logits(states).float().log_softmax(-1)
-        words[..., PAD] = words[..., BOS] = -torch.inf
-        if at_limit.any():
-            only_end = torch.full_like(words[0, 0], -torch.inf)
-            only_end[EOS] = 0.0
-            words = torch.where(at_limit[:, None, None], words + only_end, words)
-        return self.scores[..., None] + words
+        return self.model.run_decoder(states, self._cached, self.memory, self.multiplier)
+
+    def _candidates(self, states: Tensor, at_limit: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The best 2m continuations of each sentence: log-probabilities, hypotheses, words.
+
+        Each is [n, 2m]. A few sentences at a time, so that the scores over the vocabulary are
+        used while they are in the processor's cache.
+        """
+        size = self.model.tgt_embedding.num_embeddings
+        parts = max(1, rows_at_once(size, states.device) // self.beam)
+        found = map(self._best_words, states.split(parts), at_limit.split(parts))
+        values, words = (torch.cat(part) for part in zip(*found, strict=True))
+        best, flat = (self.scores[..., None] + values).flatten(1).topk(2 * self.beam)
+        return best, flat // values.shape[2], words.flatten(1).gather(1, flat)
+
+    def _best_words(self, states: Tensor, at_limit: Tensor) -> tuple[Tensor, Tensor]:
+        """Log-probabilities and words [n, m, 2m] that may be among a sentence's best 2m."""
+        logs = self.model.logits(states).float().log_softmax(-1)
+        logs[..., PAD] = logs[..., BOS] = -torch.inf
+        for sentence in at_limit.nonzero().flatten():  # must end here
+            end = logs[sentence, :, EOS].clone()
+            logs[sentence] = -torch.inf
+            logs[sentence, :, EOS] = end
+        return logs.topk(min(2 * self.beam, logs.shape[-1]))
 
     def _cached(self, layer: int) -> Callable[[Tensor], Tensor]:
         """Self-attention of one layer for one new position; the beam's rows are apart here."""
@@ -188,22 +205,19 @@ class BeamSearch:
         self.best_tokens[rows, :length] = self.tokens[rows, parents[rows, which]]
         self.best_length[rows] = length - 1
 
-    def _advance(self, values: Tensor, parents: Tensor, words: Tensor) -> None:
-        """Go on with the best m hypotheses that have not ended."""
+    def _advance(self, values: Tensor, parents: Tensor, words: Tensor) -> Tensor:
+        """Go on with the best m hypotheses that have not ended; returns their old rows [n, m]."""
         self.scores, chosen = values.topk(self.beam)
         parents, words = parents.gather(1, chosen), words.gather(1, chosen)
-        rows = (
-            parents + torch.arange(len(parents), device=parents.device)[:, None] * self.beam
-        ).flatten()
-        for cache in self.caches:
-            cache.select(rows)
-        kept = self.tokens.flatten(0, 1).index_select(0, rows).view(*words.shape, -1)
+        rows = parents + torch.arange(len(parents), device=parents.device)[:, None] * self.beam
+        kept = self.tokens.flatten(0, 1).index_select(0, rows.flatten()).view(*words.shape, -1)
         self.tokens = torch.cat((kept, words[..., None]), dim=2)
+        return rows
 
-    def _leave(self, finished: Tensor, at_limit: Tensor) -> None:
-        """Write down the finished sentences and shrink the batch to the others."""
+    def _leave(self, finished: Tensor, at_limit: Tensor) -> Tensor | slice:
+        """Write down the finished sentences, shrink the batch to the others; returns those."""
         if not finished.any():
-            return
+            return slice(None)
         for row in finished.nonzero().squeeze(1).tolist():
             if not self.best_value[row].isfinite():
                 raise UserError(
@@ -223,6 +237,4 @@ class BeamSearch:
         if self.multiplier is not None and self.multiplier.ndim == 2:
             self.multiplier = self.multiplier.index_select(0, left)
         self.memory = self.memory.select(left)
-        rows = (left[:, None] * self.beam + torch.arange(self.beam, device=left.device)).flatten()
-        for cache in self.caches:
-            cache.select(rows)
+        return left

@@ -16,7 +16,7 @@ from torch import Tensor
 from headcount.base.errors import Interrupted, UserError
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch, BatchPlan, ParallelText, collate
-from headcount.model.loss import token_losses
+from headcount.model.loss import summed_loss
 from headcount.model.transformer import Transformer, first_device
 from headcount.runs.averaging import Weights, make_average
 from headcount.runs.checkpoint import State, StateStore
@@ -153,10 +153,9 @@ class Trainer:
     def _backward(self, batch: Batch, target_tokens: int) -> float:
         """Add a batch's gradients; returns its summed loss."""
         with number_format(self.settings.precision, self.device):
-            losses = token_losses(
+            loss = summed_loss(
                 self.model, batch.to(self.device), smoothing=self.settings.label_smoothing
             )
-        loss = losses.sum()
         value = loss.item()
         if not math.isfinite(value):
             raise UserError(self._not_finite("loss", value, [batch]))
