@@ -7,7 +7,9 @@ import torch
 from small_models import TEXT, make_model, one_pair
 
 from headcount.data.batches import ParallelText, collate
-from headcount.model.loss import token_losses
+from headcount.model import fused_loss
+from headcount.model.fused_loss import FusedLoss
+from headcount.model.loss import summed_loss, token_losses
 from headcount.runs.score import mean_loss, score_targets
 
 
@@ -95,3 +97,62 @@ def test_scoring_changes_nothing_in_the_model():
     assert torch.equal(torch.get_rng_state(), random)
     assert all(torch.equal(before[name], w) for name, w in model.state_dict().items())
     assert all(weight.grad is None for weight in model.parameters())
+
+
+@pytest.fixture(params=[1, 5, 100])
+def rows(request, monkeypatch):
+    """How many of the 12 target tokens are taken at a time: one, a part with a rest, all."""
+    monkeypatch.setattr(fused_loss, "_BYTES", {"cpu": 4 * 11 * request.param})
+    return request.param
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_fused_loss_and_its_gradients_are_those_of_the_plain_one(rows, smoothing):
+    model = make_model().double()
+    batch = collate(TEXT, [0, 1, 2])
+    fused, plain = (
+        gradients(model, loss)
+        for loss in (
+            summed_loss(model, batch, smoothing=smoothing),
+            token_losses(model, batch, smoothing=smoothing).sum(),
+        )
+    )
+    assert len(plain) > 20
+    for name, expected in plain.items():
+        torch.testing.assert_close(fused[name], expected, rtol=1e-9, atol=1e-11)
+
+
+def gradients(model, loss):
+    """Value and derivatives of 3 · loss, so that a lost factor shows."""
+    found = torch.autograd.grad(3 * loss, list(model.parameters()), allow_unused=True)
+    names = [name for name, _ in model.named_parameters()]
+    return {"loss": loss} | {n: g for n, g in zip(names, found, strict=True) if g is not None}
+
+
+def test_fused_gradients_against_finite_differences(rows):
+    torch.manual_seed(2)
+    states = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(11, 3, dtype=torch.float64, requires_grad=True)
+    targets = torch.tensor([0, 10, 4, 4])
+    torch.autograd.gradcheck(lambda s, w: FusedLoss.apply(s, w, targets, 0.2), (states, weight))
+
+
+def test_fused_loss_leaves_out_the_gradient_that_is_not_wanted():
+    states = torch.zeros(2, 3, requires_grad=True)
+    weight = torch.eye(3)
+    FusedLoss.apply(states, weight, torch.tensor([0, 2]), 0.0).backward()
+    # Even scores: softmax 1/3 each, minus 1 at the target; times the unit matrix.
+    torch.testing.assert_close(states.grad, torch.tensor([[-2, 1, 1], [1, 1, -2]]) / 3)
+    assert weight.grad is None
+
+
+def test_fused_loss_in_bf16_is_near_the_plain_one_in_bf16():
+    model, batch = make_model(), collate(TEXT, [0, 1, 2])
+    exact = gradients(model, summed_loss(model, batch, smoothing=0.1))
+    with torch.autocast("cpu", torch.bfloat16):
+        fused = gradients(model, summed_loss(model, batch, smoothing=0.1))
+        plain = gradients(model, token_losses(model, batch, smoothing=0.1).sum())
+    assert fused["loss"].dtype == torch.float32 and fused["loss"] != exact["loss"]
+    assert fused["loss"].item() == pytest.approx(plain["loss"].item(), rel=1e-3)
+    for name, expected in plain.items():  # bf16 has 8 bits of fraction: 0.4 % a step
+        assert (fused[name] - expected).norm() <= 0.01 * expected.norm()

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-_BYTES = {"cpu": 16 << 20, "cuda": 512 << 20}  # scores at once: within a cache; enough to fill a GPU
+_BYTES = {"cpu": 16 << 20, "cuda": 512 << 20}  # scores at once: in a cache; enough to fill a GPU
 
 
 def rows_at_once(vocabulary: int, device: torch.device) -> int:
@@ -77,7 +77,8 @@ def _score_gradient(logs: Tensor, wanted: Tensor, smoothing: float) -> Tensor:
     gradient = logs.exp_()
     if smoothing:
         gradient -= smoothing / gradient.shape[1]
-    return gradient.scatter_add_(1, wanted, torch.full_like(wanted, smoothing - 1, dtype=logs.dtype))
+    off = torch.full_like(wanted, smoothing - 1, dtype=logs.dtype)
+    return gradient.scatter_add_(1, wanted, off)
 
 
 def _product_type(states: Tensor) -> torch.dtype:
