@@ -154,5 +154,5 @@ def test_fused_loss_in_bf16_is_near_the_plain_one_in_bf16():
         plain = gradients(model, token_losses(model, batch, smoothing=0.1).sum())
     assert fused["loss"].dtype == torch.float32 and fused["loss"] != exact["loss"]
     assert fused["loss"].item() == pytest.approx(plain["loss"].item(), rel=1e-3)
-    for name, expected in plain.items():  # bf16 has 8 bits of fraction: 0.4 % a step
-        assert (fused[name] - expected).norm() <= 0.01 * expected.norm()
+    for name, expected in plain.items():  # 0.4 % a rounding, and several on the way down
+        assert (fused[name] - expected).norm() <= 0.03 * expected.norm()
