@@ -122,9 +122,9 @@ def test_fused_loss_and_its_gradients_are_those_of_the_plain_one(rows, smoothing
         torch.testing.assert_close(fused[name], expected, rtol=1e-9, atol=1e-11)
 
 
-def gradients(model, loss):
-    """Value and derivatives of 3 · loss, so that a lost factor shows."""
-    found = torch.autograd.grad(3 * loss, list(model.parameters()), allow_unused=True)
+def gradients(model, loss, factor=3):
+    """Value of a loss and derivatives of a multiple of it, so that a lost factor shows."""
+    found = torch.autograd.grad(factor * loss, list(model.parameters()), allow_unused=True)
     names = [name for name, _ in model.named_parameters()]
     return {"loss": loss} | {n: g for n, g in zip(names, found, strict=True) if g is not None}
 
@@ -146,13 +146,12 @@ def test_fused_loss_leaves_out_the_gradient_that_is_not_wanted():
     assert weight.grad is None
 
 
-def test_fused_loss_in_bf16_is_near_the_plain_one_in_bf16():
+def test_fused_loss_in_bf16_is_the_plain_one_in_bf16():
     model, batch = make_model(), collate(TEXT, [0, 1, 2])
     exact = gradients(model, summed_loss(model, batch, smoothing=0.1))
     with torch.autocast("cpu", torch.bfloat16):
-        fused = gradients(model, summed_loss(model, batch, smoothing=0.1))
-        plain = gradients(model, token_losses(model, batch, smoothing=0.1).sum())
+        fused = gradients(model, summed_loss(model, batch, smoothing=0.1), factor=1)
+        plain = gradients(model, token_losses(model, batch, smoothing=0.1).sum(), factor=1)
     assert fused["loss"].dtype == torch.float32 and fused["loss"] != exact["loss"]
-    assert fused["loss"].item() == pytest.approx(plain["loss"].item(), rel=1e-3)
-    for name, expected in plain.items():  # 0.4 % a rounding, and several on the way down
-        assert (fused[name] - expected).norm() <= 0.03 * expected.norm()
+    for name, expected in plain.items():  # the same roundings, in sums of another order
+        torch.testing.assert_close(fused[name], expected, rtol=1e-3, atol=1e-3)
