@@ -42,7 +42,7 @@ def score_corpus(hypotheses: Lines, references: Lines, language: str) -> list[Sc
     """
     check_lengths(hypotheses, references)
     scores = []
-    for name, metric in (("bleu", _bleu(language)), ("chrf", CHRF())):
+    for name, metric in (("bleu", bleu_metric(language)), ("chrf", CHRF())):
         score = metric.corpus_score(hypotheses, [references]).score
         scores.append(Score(name, score, str(metric.get_signature())))
     return scores
@@ -58,7 +58,7 @@ def paired_bootstrap(
     check_lengths(baseline, references)
     check_lengths(system, references)
     systems = [("baseline", baseline), ("system", system)]
-    test = PairedTest(systems, {"BLEU": _bleu(language, [references])}, None, "bs", samples)
+    test = PairedTest(systems, {"BLEU": bleu_metric(language, [references])}, None, "bs", samples)
     signatures, results = test()
     before, after = results["BLEU"]
     delta = after.score - before.score
@@ -67,7 +67,11 @@ def paired_bootstrap(
     return Comparison(delta, p_value, str(signatures["BLEU"]))
 
 
-def _bleu(language: str, references: list[Lines] | None = None) -> BLEU:
+def bleu_metric(language: str, references: list[Lines] | None = None) -> BLEU:
+    """sacreBLEU's metric for a target language; with `references`, these are prepared once.
+
+    Raises EnvironmentFault where the language's tokeniser needs a package that is missing.
+    """
     try:
         return BLEU(trg_lang=language, references=references)
     except (ImportError, RuntimeError) as fault:  # some languages need a package of their own
