@@ -68,12 +68,14 @@ def paired_bootstrap(
 
 
 def bleu_metric(language: str, references: list[Lines] | None = None) -> BLEU:
-    """sacreBLEU's metric for a target language; with `references`, these are prepared once.
+    """sacreBLEU's metric for a target language.
 
-    Raises EnvironmentFault where the language's tokeniser needs a package that is missing.
+    With `references`, these are prepared once, for comparisons, and texts that look tokenised are
+    not warned of: `score_corpus` does that. Raises EnvironmentFault where the language's tokeniser
+    needs a package that is missing.
     """
     try:
-        return BLEU(trg_lang=language, references=references)
+        return BLEU(trg_lang=language, references=references, force=references is not None)
     except (ImportError, RuntimeError) as fault:  # some languages need a package of their own
         raise EnvironmentFault(f"BLEU for the language {language!r}: {fault}") from fault
 
