@@ -10,7 +10,13 @@ from typing import Any
 
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.fingerprint import code, digest
-from headcount.base.settings.corpora import Corpus, check_pairs, load_corpora, test_sets
+from headcount.base.settings.corpora import (
+    Corpus,
+    check_masking_tests,
+    check_pairs,
+    load_corpora,
+    test_sets,
+)
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.pair import parse_pair
@@ -32,6 +38,8 @@ class Plan:
             self.settings: Experiment = load_experiment(name, CONFIG)
             self.corpora: dict[str, Corpus] = load_corpora(CONFIG / "corpora.yaml")
             check_pairs(self.settings.pairs, self.corpora)
+            named = self.settings.masking.test_sets
+            check_masking_tests(named, self.settings.pairs, self.corpora)
         except HeadcountError as fault:
             print(f"error: {fault}", file=sys.stderr)
             sys.exit(fault.exit_code)
@@ -76,6 +84,28 @@ class Plan:
         """Files of a run's translations of all its test sets; `run` has pair, run and seed."""
         folder = f"results/{self.name}/train/{run['pair']}/{run['run']}/seed{run['seed']}"
         return [f"{folder}/translations/{test}.{end}" for test in self.tests(run["pair"])]
+
+    def masking_tests(self, pair: str) -> list[str]:
+        """Names of the test sets that are translated under masks: those named, or the first."""
+        named = self.settings.masking.test_sets
+        return (
+            [test for test in self.tests(pair) if test in named] if named else self.tests(pair)[:1]
+        )
+
+    def masking_flags(self, pair: str) -> list[str]:
+        """The masking section, as flags, with the pair's own test sets."""
+        tests = self.masking_tests(pair)
+        return as_flags(self.settings.masking.model_copy(update={"test_sets": tests}))
+
+    def baseline_importance(self, run: Mapping[str, str]) -> list[str]:
+        """The file of head importance of the baseline of a run's pair and seed, if it is another.
+
+        `run` has pair, run and seed.
+        """
+        if run["run"] == "baseline" or "baseline" not in self.settings.runs:
+            return []
+        folder = f"results/{self.name}/heads/{run['pair']}/baseline/seed{run['seed']}"
+        return [f"{folder}/importance.csv"]
 
     def generator_flags(self, corpus: str) -> list[str]:
         """Settings of a generated corpus, as flags."""

@@ -30,6 +30,10 @@ class Head(NamedTuple):
         """How people read it, counted from 1: 'encoder self-attention layer 1 head 4'."""
         return f"{_NAMES[self.kind]} layer {self.layer + 1} head {self.head + 1}"
 
+    def name(self) -> str:
+        """How files list it, counted from 0: 'enc_self.0.3'."""
+        return f"{self.kind}.{self.layer}.{self.head}"
+
 
 @dataclass(frozen=True)
 class HeadGrid:

@@ -42,7 +42,7 @@ def score_corpus(hypotheses: Lines, references: Lines, language: str) -> list[Sc
     """
     check_lengths(hypotheses, references)
     scores = []
-    for name, metric in (("bleu", _bleu(language)), ("chrf", CHRF())):
+    for name, metric in (("bleu", bleu_metric(language)), ("chrf", CHRF())):
         score = metric.corpus_score(hypotheses, [references]).score
         scores.append(Score(name, score, str(metric.get_signature())))
     return scores
@@ -58,7 +58,7 @@ def paired_bootstrap(
     check_lengths(baseline, references)
     check_lengths(system, references)
     systems = [("baseline", baseline), ("system", system)]
-    test = PairedTest(systems, {"BLEU": _bleu(language, [references])}, None, "bs", samples)
+    test = PairedTest(systems, {"BLEU": bleu_metric(language, [references])}, None, "bs", samples)
     signatures, results = test()
     before, after = results["BLEU"]
     delta = after.score - before.score
@@ -67,9 +67,15 @@ def paired_bootstrap(
     return Comparison(delta, p_value, str(signatures["BLEU"]))
 
 
-def _bleu(language: str, references: list[Lines] | None = None) -> BLEU:
+def bleu_metric(language: str, references: list[Lines] | None = None) -> BLEU:
+    """sacreBLEU's metric for a target language.
+
+    With `references`, these are prepared once, for comparisons, and texts that look tokenised are
+    not warned of: `score_corpus` does that. Raises EnvironmentFault where the language's tokeniser
+    needs a package that is missing.
+    """
     try:
-        return BLEU(trg_lang=language, references=references)
+        return BLEU(trg_lang=language, references=references, force=references is not None)
     except (ImportError, RuntimeError) as fault:  # some languages need a package of their own
         raise EnvironmentFault(f"BLEU for the language {language!r}: {fault}") from fault
 

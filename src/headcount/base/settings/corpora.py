@@ -159,6 +159,31 @@ def check_pairs(pairs: Iterable[str], corpora: Mapping[str, Corpus]) -> None:
         _check_languages(pair, corpora[pair.corpus])
 
 
+def check_masking_tests(
+    named: Iterable[str], pairs: Iterable[str], corpora: Mapping[str, Corpus]
+) -> None:
+    """Raise UserError for a test set that no pair has, and for a pair that has none of those named.
+
+    The pairs must have passed `check_pairs`.
+    """
+    by_pair = {
+        pair: test_sets(corpora[pair.corpus], pair.src, pair.tgt) for pair in map(parse_pair, pairs)
+    }
+    known = dict.fromkeys(test for tests in by_pair.values() for test in tests)
+    wanted = list(named)
+    for test in wanted:
+        if test not in known:
+            raise UserError(
+                f"masking.test_sets: no pair has a test set {test!r}; {nearest(test, known)}"
+            )
+    for pair, tests in by_pair.items():
+        if wanted and not set(wanted) & set(tests):
+            raise UserError(
+                f"masking.test_sets: {pair} has none of {', '.join(wanted)}; add one of its own: "
+                f"{', '.join(tests)}"
+            )
+
+
 def _check_languages(pair: Pair, corpus: Corpus) -> None:
     known = dict.fromkeys(each for sides in corpus.languages.values() for each in sides)
     for language in (pair.src, pair.tgt):

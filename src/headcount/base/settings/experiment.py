@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from headcount.base.errors import UserError
 from headcount.base.settings.bpe import BpeSettings
 from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.names import check_corpus_name
 from headcount.base.settings.nearest import nearest
@@ -68,6 +70,22 @@ class Experiment(Section):
 
     decode: DecodeSettings = Field(default_factory=DecodeSettings)
     """Beam search."""
+
+    importance: ImportanceSettings = Field(default_factory=ImportanceSettings)
+    """Head importance."""
+
+    masking: MaskingSettings = Field(default_factory=MaskingSettings)
+    """Masking experiments."""
+
+    @model_validator(mode="after")
+    def _check_groups(self) -> "Experiment":
+        heads, groups = self.model.grid.size, self.masking.groups
+        if groups > heads:
+            raise ValueError(
+                f"masking.groups: expected at most {heads}, the number of the model's heads, "
+                f"found {groups}"
+            )
+        return self
 
 
 def load_experiment(name: str, folder: Path) -> Experiment:

@@ -8,6 +8,8 @@ from headcount.base.settings.corpora import Corpus, Source
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import shown_default
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.schema import Schema
 from headcount.base.settings.synthetic import SyntheticSettings
@@ -49,6 +51,8 @@ _SECTIONS: dict[str, tuple[str, type[BaseModel]]] = {
     "model.": ("`model`", ModelSettings),
     "train.": ("`train`", TrainSettings),
     "decode.": ("`decode`", DecodeSettings),
+    "importance.": ("`importance`", ImportanceSettings),
+    "masking.": ("`masking`", MaskingSettings),
 }
 
 _CORPORA: dict[str, tuple[str, type[BaseModel]]] = {

@@ -1,0 +1,42 @@
+"""Translate with one model under many head masks: groups by importance, cumulative, random."""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.base.results import provenance
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.masking import MaskingSettings
+from headcount.base.settings.pair import parse_pair
+from headcount.runs.machine import use_threads
+from headcount.runs.masking import MaskingInputs, write_masking
+
+
+def main() -> None:
+    """Read the flags and write BLEU under every mask as CSV, and a JSON beside it."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--pair", required=True, help="pair, such as multi30k.en-de")
+    parser.add_argument("--seed", required=True, type=int, help="seed of the random masks")
+    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
+    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
+    parser.add_argument("--text", required=True, type=Path, help="folder of the pair's text")
+    parser.add_argument("--own", required=True, type=Path, help="importance.csv of the model")
+    parser.add_argument(
+        "--baseline", type=Path, help="importance.csv of the baseline, to mask by its ranking too"
+    )
+    parser.add_argument("--out", required=True, type=Path, help="CSV to write")
+    add_flags(parser, MaskingSettings)
+    add_flags(parser, DecodeSettings)
+    args = parser.parse_args()
+    masking, decode = from_flags(args, MaskingSettings), from_flags(args, DecodeSettings)
+    use_threads(decode.threads)
+    rankings = {"own": args.own} | ({"baseline": args.baseline} if args.baseline else {})
+    inputs = MaskingInputs(args.model, args.bpe, args.text, rankings)
+    shown = {"masking": masking.model_dump(), "decode": decode.model_dump()}
+    origin = provenance("scripts/masking.py", shown, args.seed, inputs.files(masking))
+    language = parse_pair(args.pair).tgt
+    write_masking(inputs, masking, decode, language, args.seed, args.out, origin)
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,85 @@
+"""Heads in order of importance, and the sets of them that masking experiments silence.
+
+Heads are flat positions in the order of `HeadGrid`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+
+from headcount.base.errors import UserError
+
+Heads = list[int]
+
+
+@dataclass(frozen=True)
+class MaskedSet:
+    """Heads to mask together, and their place in the experiment."""
+
+    order: str  # none, group, ascending, descending, random_group or random_cumulative
+    index: int  # number of the group, from 1; cumulatively: how many groups are masked
+    draw: int | None  # number of the random ranking, from 1
+    heads: tuple[int, ...]  # sorted
+
+
+def rank_heads(importance: Sequence[float] | np.ndarray) -> Heads:
+    """All heads, most important first; equally important ones in flat order."""
+    return np.argsort(-np.asarray(importance, dtype=float), kind="stable").tolist()
+
+
+def cut_groups(ranking: Heads, groups: int) -> list[Heads]:
+    """A ranking cut into near-equal groups, the first ones longer by one where it must be.
+
+    Raises UserError if there are more groups than heads.
+    """
+    if groups > len(ranking):
+        raise UserError(
+            f"masking.groups: expected at most {len(ranking)}, the number of the model's heads, "
+            f"found {groups}"
+        )
+    return [group.tolist() for group in np.array_split(np.array(ranking), groups)]
+
+
+def ranked_sets(ranking: Heads, groups: int) -> list[MaskedSet]:
+    """The sets by importance: none; each group alone; from none to all heads, both ways.
+
+    Group 1 holds the most important heads. `descending` masks groups from the first on,
+    `ascending` from the last on; index 0 of both is no head, the last index all of them.
+    """
+    cut = cut_groups(ranking, groups)
+    return [
+        _set("none", 0, None, []),
+        *_groups("group", cut, None),
+        *_cumulative("ascending", cut[::-1], None),
+        *_cumulative("descending", cut, None),
+    ]
+
+
+def random_sets(heads: int, groups: int, draws: int, seed: int) -> list[MaskedSet]:
+    """The same numbers of heads at random: each draw is a ranking in random order.
+
+    Its groups control single groups, and their unions, from the first on, control both cumulative
+    curves. Draw k of a seed is the same for every model with as many heads.
+    """
+    sets = []
+    for draw in range(1, draws + 1):
+        ranking = np.random.default_rng([seed, draw]).permutation(heads).tolist()
+        cut = cut_groups(ranking, groups)
+        sets += _groups("random_group", cut, draw)
+        sets += _cumulative("random_cumulative", cut, draw)
+    return sets
+
+
+def _groups(order: str, cut: list[Heads], draw: int | None) -> list[MaskedSet]:
+    return [_set(order, index, draw, group) for index, group in enumerate(cut, start=1)]
+
+
+def _cumulative(order: str, cut: list[Heads], draw: int | None) -> list[MaskedSet]:
+    unions = accumulate(cut, initial=[])
+    return [_set(order, index, draw, union) for index, union in enumerate(unions)]
+
+
+def _set(order: str, index: int, draw: int | None, heads: Heads) -> MaskedSet:
+    return MaskedSet(order, index, draw, tuple(sorted(heads)))

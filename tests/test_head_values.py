@@ -1,0 +1,70 @@
+"""Numbers by head as CSV: written and read back; files of another model are refused."""
+
+import numpy as np
+import pytest
+
+from headcount.base.addresses import HeadGrid
+from headcount.base.errors import UserError
+from headcount.base.head_values import read_head_values, write_head_values
+
+GRID = HeadGrid({"enc_self": (2, 0), "dec_self": (1,), "dec_enc": (1,)})
+HEADER = "kind,layer,head,statistic,value\n"
+ROWS = "enc_self,0,0,importance,0.5\nenc_self,0,1,importance,2\n"
+ROWS += "dec_self,0,0,importance,1\ndec_enc,0,0,importance,3\n"
+
+
+def test_one_number_a_row(tmp_path):
+    path = tmp_path / "deep" / "importance.csv"
+    third = 1 / 3
+    write_head_values(path, GRID, {"importance": [third, 2.0, 1e-9, 4.0], "gate": np.ones(4)})
+    lines = path.read_text().splitlines()
+    assert lines[0] + "\n" == HEADER and len(lines) == 9
+    assert lines[1:5] == [
+        f"enc_self,0,0,importance,{third!r}",
+        "enc_self,0,1,importance,2.0",
+        "dec_self,0,0,importance,1e-09",
+        "dec_enc,0,0,importance,4.0",
+    ]
+    assert read_head_values(path, "importance", GRID).tolist() == [third, 2.0, 1e-9, 4.0]
+    assert read_head_values(path, "gate", GRID).tolist() == [1.0] * 4
+
+
+def test_the_order_of_rows_does_not_matter(tmp_path):
+    path = tmp_path / "importance.csv"
+    path.write_text(HEADER + "".join(reversed(ROWS.splitlines(keepends=True))))
+    assert read_head_values(path, "importance", GRID).tolist() == [0.5, 2.0, 1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", r"x\.csv:1: expected the columns kind, .* found nothing; make it by scripts/imp"),
+        ("kind,layer\n", r"x\.csv:1: expected the columns kind, .* found kind, layer; make"),
+        (
+            HEADER + ROWS + "dec_self,2,0,importance,1\n",
+            r"x\.csv:6: decoder self-attention layer 3 does not exist; this model has layers 1–1; "
+            "this file belongs to another model",
+        ),
+        (
+            HEADER + ROWS.replace("dec_enc,0,0", "enc_self,1,0"),
+            r"x\.csv:5: encoder self-attention layer 2 head 1 does not exist; this layer has 0",
+        ),
+        (HEADER + ROWS.replace("dec_enc", "cross"), r"x\.csv:5: head kind 'cross' does not exist"),
+        (
+            HEADER + ROWS.replace("dec_self,0,0,importance", "dec_self,0,0,gate"),
+            r"x\.csv: decoder self-attention layer 1 head 1 has no importance; this file belongs",
+        ),
+        (
+            HEADER + ROWS + "enc_self,0,1,importance,2\n",
+            r"x\.csv:6: encoder self-attention layer 1 head 2 has a second importance; keep one",
+        ),
+        (HEADER + ROWS.replace("0.5", "nan"), r"x\.csv:2: expected whole .* importance, nan"),
+        (HEADER + ROWS.replace("0.5", ""), r"x\.csv:2: expected whole numbers .* finite value"),
+        (HEADER + "enc_self,0\n", r"x\.csv: encoder self-attention layer 1 head 1 has no import"),
+    ],
+)
+def test_files_of_another_model_and_damaged_ones_name_the_first_fault(tmp_path, text, told):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(UserError, match=told):
+        read_head_values(path, "importance", GRID)

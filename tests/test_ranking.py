@@ -1,0 +1,83 @@
+"""Heads in order, in groups and in the sets that masking experiments silence."""
+
+from collections import Counter
+
+import pytest
+
+from headcount.base.errors import UserError
+from headcount.base.ranking import cut_groups, random_sets, rank_heads, ranked_sets
+
+
+def test_most_important_first_and_ties_in_flat_order():
+    assert rank_heads([0.5, 2.0, -1.0, 0.5, 3.0]) == [4, 1, 0, 3, 2]
+    assert rank_heads([1.0] * 20) == list(range(20))
+
+
+def test_groups_are_near_equal_with_the_longer_ones_first():
+    assert cut_groups([4, 1, 0, 3, 2], 3) == [[4, 1], [0, 3], [2]]
+    assert cut_groups([1, 0], 2) == [[1], [0]]
+    sizes = [len(group) for group in cut_groups(list(range(48)), 8)]
+    assert sizes == [6] * 8
+
+
+def test_more_groups_than_heads_are_refused():
+    with pytest.raises(UserError, match=r"masking\.groups: expected at most 5, .* found 6"):
+        cut_groups([4, 1, 0, 3, 2], 6)
+
+
+def test_sets_by_importance_by_hand():
+    found = [(s.order, s.index, s.heads) for s in ranked_sets([4, 1, 0, 3, 2], 3)]
+    assert found == [
+        ("none", 0, ()),
+        ("group", 1, (1, 4)),
+        ("group", 2, (0, 3)),
+        ("group", 3, (2,)),
+        ("ascending", 0, ()),
+        ("ascending", 1, (2,)),  # the least important group first
+        ("ascending", 2, (0, 2, 3)),
+        ("ascending", 3, (0, 1, 2, 3, 4)),
+        ("descending", 0, ()),
+        ("descending", 1, (1, 4)),
+        ("descending", 2, (0, 1, 3, 4)),
+        ("descending", 3, (0, 1, 2, 3, 4)),
+    ]
+    assert all(masked.draw is None for masked in ranked_sets([1, 0], 1))
+
+
+def test_random_sets_have_the_sizes_of_the_ranked_ones():
+    sets = random_sets(heads=7, groups=3, draws=2, seed=5)
+    assert Counter((s.order, s.draw) for s in sets) == {
+        ("random_group", 1): 3,
+        ("random_cumulative", 1): 4,  # from no head to all
+        ("random_group", 2): 3,
+        ("random_cumulative", 2): 4,
+    }
+    for draw in (1, 2):
+        groups = [s.heads for s in sets if (s.order, s.draw) == ("random_group", draw)]
+        unions = [s.heads for s in sets if (s.order, s.draw) == ("random_cumulative", draw)]
+        assert [len(group) for group in groups] == [3, 2, 2]  # 7 heads in 3 groups
+        assert [len(union) for union in unions] == [0, 3, 5, 7]
+        assert sorted(sum(groups, ())) == list(range(7))
+        for count, union in enumerate(unions):
+            assert union == tuple(sorted(sum(groups[:count], ())))
+
+
+def test_draws_are_seeded_and_differ():
+    def first_groups(seed: int, draws: int) -> list[tuple[int, ...]]:
+        sets = random_sets(48, 8, draws, seed)
+        return [s.heads for s in sets if s.order == "random_group" and s.index == 1]
+
+    three = first_groups(1, 3)
+    assert len(set(three)) == 3
+    assert first_groups(1, 2) == three[:2]  # more draws leave the first ones alone
+    assert not set(first_groups(2, 3)) & set(three)
+    assert first_groups(1, 0) == []
+
+
+def test_random_groups_hit_every_head_alike():
+    # Head 0 is in group 1 of 8 with chance 1/8: 250 of 2000 draws, sd sqrt(2000 · 7/64) = 14.8.
+    sets = random_sets(16, 8, 2000, seed=3)
+    hits = Counter(
+        head for s in sets if (s.order, s.index) == ("random_group", 1) for head in s.heads
+    )
+    assert all(abs(hits[head] - 250) < 5 * 14.8 for head in range(16))
