@@ -31,7 +31,8 @@ def slope(model, number: int, position: int, step: float = 1e-5) -> float:
 
 
 def test_batch_importance_is_the_mean_slope_over_single_sentences(model):
-    slopes = torch.tensor([[slope(model, n, h) for h in range(17)] for n in range(3)])
+    rows = [[slope(model, n, h) for h in range(17)] for n in range(3)]
+    slopes = torch.tensor(rows, dtype=torch.float64)
     found, loss = batch_importance(model, BATCH)
     torch.testing.assert_close(found, slopes.abs().mean(0), atol=1e-8, rtol=1e-6)
     signed, _ = batch_importance(model, BATCH, signed=True)
