@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 from tqdm import tqdm
 
-CURVE_COLUMNS = ("step", "epoch", "train_loss", "dev_loss", "lr", "tokens_per_s", "seconds")
-CURVE_COLUMNS += ("first_pass_loss",)
+CURVE_COLUMNS = (
+    *("step", "epoch", "train_loss", "dev_loss", "lr", "tokens_per_s", "seconds"),
+    "first_pass_loss",  # per target token, like train_loss, but of all heads and without dropout
+)
 
 
 @dataclass
