@@ -1,4 +1,4 @@
-"""Train one Transformer on the subwords of a pair; write its weights, description and curve.
+"""Train one Transformer on the subwords of a pair; write its weights, curve and head masks.
 
 Killed or stopped, the same command goes on from the last saved state, to the same last bit.
 """
@@ -9,6 +9,7 @@ from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.run_names import parse_run
 from headcount.base.settings.train import TrainSettings
 from headcount.runs.machine import use_threads
 from headcount.runs.training_run import TrainingRun
@@ -18,7 +19,8 @@ def main() -> None:
     """Read the flags, train, and write the folder of the run."""
     parser = command.parser(__doc__)
     parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
-    parser.add_argument("--seed", required=True, type=int, help="seed of weights, data, dropout")
+    parser.add_argument("--run", required=True, help="baseline, random-6, impt-12.5%%, …")
+    parser.add_argument("--seed", required=True, type=int, help="of weights, data, dropout, masks")
     parser.add_argument("--out", required=True, type=Path, help="folder of the run")
     parser.add_argument("--state", required=True, type=Path, help="folder of unfinished states")
     parser.add_argument(
@@ -28,12 +30,13 @@ def main() -> None:
     add_flags(parser, TrainSettings)
     args = parser.parse_args()
     model, train = from_flags(args, ModelSettings), from_flags(args, TrainSettings)
+    run = parse_run(args.run, model.grid.size)
     use_threads(train.threads)
-    settings = {"model": model.model_dump(), "train": train.model_dump()}
+    settings = {"run": str(run), "model": model.model_dump(), "train": train.model_dump()}
     files = TrainingRun.inputs(args.bpe)
     origin = provenance("scripts/train.py", settings, args.seed, files)
-    run = TrainingRun(args.bpe, model, train, args.seed, origin)
-    run.finish(args.out, args.state, args.save_seconds)
+    training = TrainingRun(args.bpe, model, train, args.seed, origin, run)
+    training.finish(args.out, args.state, args.save_seconds)
 
 
 if __name__ == "__main__":

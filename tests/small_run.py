@@ -6,6 +6,7 @@ from pathlib import Path
 from headcount.base.files import write_json
 from headcount.base.settings.bpe import BpeSettings
 from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.run_names import BASELINE, RunName
 from headcount.base.settings.text import TextSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.bpe import Paths, segment_corpus
@@ -38,13 +39,18 @@ class SmallRun:
     train: TrainSettings = TRAIN
     model: ModelSettings = MODEL
     seed: int = 3
+    run: RunName = BASELINE
 
     def finish(self, out: Path, state: Path) -> None:
         """Train to the end, saving the state after every update."""
-        settings = {"model": self.model.model_dump(), "train": self.train.model_dump()}
+        settings = {
+            "run": str(self.run),
+            "model": self.model.model_dump(),
+            "train": self.train.model_dump(),
+        }
         origin = {"settings": settings, "seed": self.seed, "code": "", "inputs": {}, "versions": {}}
-        run = TrainingRun(self.bpe, self.model, self.train, self.seed, origin)
-        run.finish(out, state, save_seconds=0)
+        training = TrainingRun(self.bpe, self.model, self.train, self.seed, origin, self.run)
+        training.finish(out, state, save_seconds=0)
 
 
 def segment(folder: Path, pairs: int = 60) -> Path:
@@ -66,9 +72,10 @@ def outcome(folder: Path) -> dict[str, bytes | list[str]]:
     """Everything a finished run wrote; of the curve, the columns that do not tell the time."""
     files = {path.name: path.read_bytes() for path in folder.rglob("*.safetensors")}
     rows = (folder / "curves.csv").read_text().splitlines()
-    timeless = [",".join(row.split(",")[:5]) for row in rows]
+    timeless = [",".join(row.split(",")[:5] + row.split(",")[7:]) for row in rows]
     return {
         **files,
         "model.json": (folder / "model" / "model.json").read_bytes(),
         "curve": timeless,
+        "masks": (folder / "masks.csv").read_bytes(),
     }

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from small_run import SmallRun, outcome, segment
 from tqdm import tqdm
 
 from headcount.base.errors import Interrupted
+from headcount.base.settings.run_names import parse_run
 from headcount.runs import checkpoint
 
 fork = multiprocessing.get_context("fork")
@@ -115,6 +117,22 @@ def test_f29_killed_at_each_step_of_writing(run, uninterrupted, tmp_path):
         assert process.exitcode == -signal.SIGKILL
     start(run, tmp_path / "run").join()
     assert outcome(tmp_path / "run" / "out") == uninterrupted
+
+
+@pytest.mark.parametrize("name", ["random-4", "impt-4", "impt-4-p0.6-signed-ema0.9"])
+def test_f29_killed_runs_with_masks_end_in_the_same_bytes(run, tmp_path, name):
+    """Killed in the 4th, 7th and 11th update after each start, then left to end."""
+    masked = replace(run, run=parse_run(name, 12))
+    masked.finish(tmp_path / "whole", tmp_path / "state")
+    expected = outcome(tmp_path / "whole")
+    assert len(expected["masks"].splitlines()) == 1 + 4 * 12  # 4 validations of 12 heads
+    for call in (25, 50, 83):
+        process = start(masked, tmp_path / "run", call)
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+    start(masked, tmp_path / "run").join()
+    assert (tmp_path / "run" / "log").read_text().count("going on from update") == 3
+    assert outcome(tmp_path / "run" / "out") == expected
 
 
 @pytest.mark.slow

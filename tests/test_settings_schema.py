@@ -31,6 +31,16 @@ def test_defaults_are_those_of_the_sections(load):
     assert (found.model.preset, found.model.d_model, found.train.updates) == ("base", 512, 30000)
 
 
+def test_runs_are_named_by_counts_of_the_models_own_heads(load):
+    # 3 layers of each kind with 4 heads are 36; 12.5 % of them 4.5.
+    text = "model: {preset: small}\nruns: [baseline, random-12.5%, impt-5%-ema0.90]"
+    assert load(text).runs == ["baseline", "random-5", "impt-2-ema0.9"]
+    with pytest.raises(
+        UserError, match=r"x\.yaml:3: runs\[1\]: run 'impt-37': .* nearest: impt-36$"
+    ):
+        load("runs: [impt-36,\n  impt-37]\nmodel: {preset: small}")
+
+
 def test_whole_numbers_are_numbers_and_numbers_are_not_whole(load):
     assert load("model: {dropout: 0}").model.dropout == 0.0
     with pytest.raises(UserError, match=r"x\.yaml:2: seeds\[0\]: expected a whole .* found 1\.0"):
@@ -62,8 +72,13 @@ def test_f03_a_preset_that_does_not_exist_is_one_fault(load):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("runs: [random-18]", r"runs\[0\]: expected baseline, found 'random-18'"),
-        ("runs: []", r"runs: expected a list of at least 1 \(each baseline\), found \[\]"),
+        ("runs: [random-145]", r"runs\[0\]: run 'random-145': expected 0 to 144 heads, as many"),
+        (
+            "runs: [impt-0.5%, impt-1]",
+            "runs: 'impt-1' is listed twice; .*; a share counts as the n",
+        ),
+        ("runs: [3]", r"runs\[0\]: expected text, found 3; quote it"),
+        ("runs: []", r"runs: expected a list of at least 1 \(each text\), found \[\]"),
         ("seeds: [0]", r"seeds\[0\]: expected a whole number from 1 to 1000000000, found 0"),
         ("seeds: [-1]", r"seeds\[0\]: expected a whole number from 1 to 1000000000, found -1"),
         ("seeds: [3, 1, 3]", "seeds: 3 is listed twice; name each entry once"),

@@ -4,6 +4,7 @@ import pytest
 import torch
 from small_models import TEXT, make_settings
 
+from headcount.base.settings.run_names import parse_run
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText
 from headcount.model.transformer import Transformer
@@ -35,12 +36,17 @@ def facts_of(trainer):
         for row in trainer.progress.curve
     ]
     progress = trainer.progress
-    return rows, progress.best_update, progress.best_loss, progress.epoch, progress.position
+    best = progress.best_update, progress.best_loss
+    return rows, *best, progress.epoch, progress.position, progress.masks, progress.masked_since
 
 
-@pytest.mark.parametrize("average", ["none", "ema", "last"])
 @pytest.mark.parametrize("stops", [[1], [3, 4, 6], [2, 7]])
-def test_f30_a_run_taken_up_again_ends_in_the_same_bits(tmp_path, average, stops):
+@pytest.mark.parametrize(
+    ("average", "run"),
+    [("none", "baseline"), ("ema", "baseline"), ("last", "baseline"), ("none", "random-4")]
+    + [("ema", "impt-3"), ("last", "impt-3-signed-p0.7"), ("none", "impt-3-ema0.9")],
+)
+def test_f30_a_run_taken_up_again_ends_in_the_same_bits(tmp_path, average, run, stops):
     settings = TrainSettings(
         updates=7, warmup_updates=1, peak_lr=0.05, batch_tokens=14, accumulate=3,
         dev_interval=2, average=average, average_last=2,
@@ -51,7 +57,7 @@ def test_f30_a_run_taken_up_again_ends_in_the_same_bits(tmp_path, average, stops
         model = Transformer(make_settings(dropout=0.2), 9, 11, False)
         states = Stopping(tmp_path / name, {"run": 1}, 0)
         states.stop = stop
-        return Trainer(model, TEXT, UNLIKE, settings, 3, states)
+        return Trainer(model, TEXT, UNLIKE, settings, 3, states, parse_run(run, 24))
 
     whole = start("whole", 0)
     whole.fit()

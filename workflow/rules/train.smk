@@ -1,5 +1,5 @@
 # Needs: <bpe>/<pair> and <text>/<pair>.
-# Makes: <results>/train/<pair>/<run>/seed<k>: model, curve, translations, scores.
+# Makes: <results>/train/<pair>/<run>/seed<k>: model, curve, head masks, translations, scores.
 
 
 rule train:
@@ -20,6 +20,7 @@ rule train:
         model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
         last="<results>/train/{pair}/{run}/seed{seed}/model/last.safetensors",
         curves="<results>/train/{pair}/{run}/seed{seed}/curves.csv",
+        masks="<results>/train/{pair}/{run}/seed{seed}/masks.csv",
         kept=expand(
             "<results>/train/{{pair}}/{{run}}/seed{{seed}}/updates/{update}.safetensors",
             update=plan.settings.train.keep_updates,
@@ -42,8 +43,9 @@ rule train:
     message:
         "Training {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}; curve in {log}"
     shell:
-        "python scripts/train.py --bpe {params.bpe:q} --seed {wildcards.seed}"
-        " --out {params.folder:q} --state {params.state:q} {params.settings:q} > {log:q} 2>&1"
+        "python scripts/train.py --bpe {params.bpe:q} --run {wildcards.run:q}"
+        " --seed {wildcards.seed} --out {params.folder:q} --state {params.state:q}"
+        " {params.settings:q} > {log:q} 2>&1"
 
 
 rule translate:

@@ -16,7 +16,7 @@ from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import Batch, BatchPlan, ParallelText
 from headcount.data.vocabulary import PAD
 from headcount.model.attention import MultiHeadAttention
-from headcount.model.loss import token_losses
+from headcount.model.loss import summed_loss, token_losses
 from headcount.model.transformer import Transformer, first_device
 from headcount.runs.machine import number_format
 
@@ -39,8 +39,8 @@ def batch_importance(
     Source: Sun et al. 2020, equation 1, on a single batch (their algorithm 2, steps 1 and 2).
     """
     with measured(model), number_format(precision, first_device(model)):
-        losses, ones = _losses(model, batch, smoothing)
-        total = losses.sum()
+        ones = _ones(model, batch)
+        total = summed_loss(model, batch.to(ones.device), ones, smoothing)
     (slopes,) = torch.autograd.grad(total, ones)
     return (-slopes if signed else slopes.abs()).mean(0), total.item()
 
@@ -111,64 +111,66 @@ def measured(model: Transformer) -> Iterator[None]:
             weight.requires_grad_(True)
 
 
-def _losses(model: Transformer, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Loss of every real target token, and the multipliers of one [b, h] that it depends on.
+def _ones(model: Transformer, batch: Batch) -> Tensor:
+    """Multipliers [b, h] to differentiate by.
 
     Sentences do not touch each other, so row b of a derivative belongs to sentence b alone.
     """
     weight = next(model.parameters())
     shape = (len(batch.ids), model.grid.size)
-    ones = torch.ones(shape, dtype=weight.dtype, device=weight.device, requires_grad=True)
-    return token_losses(model, batch.to(weight.device), ones, smoothing), ones
+    return torch.ones(shape, dtype=weight.dtype, device=weight.device, requires_grad=True)
 
 
 def _sum_over_sentences(
     model: Transformer, batch: Batch, settings: ImportanceSettings, smoothing: float
 ) -> Tensor:
     """What `settings.abs` names, [h], summed over the sentences of a batch."""
-    batch = batch.to(first_device(model))
-    with measured(model), _kept_contexts(model) as contexts:
-        losses, ones = _losses(model, batch, smoothing)
-        if settings.reduction == "mean":
-            lengths = (batch.tgt_out != PAD).sum(1)
-            losses = losses / lengths.repeat_interleave(lengths)
+    batch, ones = batch.to(first_device(model)), _ones(model, batch)
+    lengths = (batch.tgt_out != PAD).sum(1, keepdim=True)
+    scale = 1 / lengths if settings.reduction == "mean" else torch.ones_like(lengths)
     if settings.abs == "token":
-        return _by_token(losses, ones, batch)
+        return _by_token(model, batch, ones, scale, smoothing)
+    with measured(model), _kept_contexts(model) as contexts:
+        loss = summed_loss(model, batch, ones, smoothing)
     if settings.abs == "position":
-        return _by_position(losses.sum(), contexts, model)
-    (slopes,) = torch.autograd.grad(losses.sum(), ones)
+        return _by_position(loss, contexts, model, scale)
+    (slopes,) = torch.autograd.grad(loss, ones)
+    slopes *= scale
     if settings.abs == "sentence":
         return slopes.abs().sum(0)
     return slopes.sum(0).abs() if settings.abs == "batch" else -slopes.sum(0)
 
 
-def _by_token(losses: Tensor, ones: Tensor, batch: Batch) -> Tensor:
-    """Σ_t |∂ℓ_t/∂ξ| over all target tokens, [h].
+def _by_token(
+    model: Transformer, batch: Batch, ones: Tensor, scale: Tensor, smoothing: float
+) -> Tensor:
+    """Σ_t |∂ℓ_t/∂ξ| over all target tokens, [h], each sentence times its scale [b, 1].
 
     One backward pass per target position serves all sentences at once: row b of the derivative
     of Σ_b ℓ_(b,t) holds the token of sentence b alone.
     """
+    with measured(model):
+        losses = token_losses(model, batch, ones, smoothing)
     positions = batch.real % batch.tgt_out.shape[1]
     total = torch.zeros_like(ones[0])
     for position in range(batch.tgt_out.shape[1]):
         loss = losses[positions == position].sum()
         (slopes,) = torch.autograd.grad(loss, ones, retain_graph=True)
-        total += slopes.abs().sum(0)
+        total += (slopes.abs() * scale).sum(0)
     return total
 
 
-def _by_position(loss: Tensor, contexts: list[Tensor], model: Transformer) -> Tensor:
-    """Σ_i |c_i · ∂L/∂c_i| over the query positions of all sentences, [h].
+def _by_position(loss: Tensor, contexts: list[Tensor], model: Transformer, scale: Tensor) -> Tensor:
+    """Σ_i |c_i · ∂L/∂c_i| over the query positions of all sentences, [h], each times its scale.
 
     At padded positions the derivative is 0: nothing that counts attends to them.
     """
     slopes = torch.autograd.grad(loss, contexts)
     total = loss.new_zeros(model.grid.size)
     for (span, module), context, slope in zip(_attentions(model), contexts, slopes, strict=True):
-        by_head = (context.detach() * slope).unflatten(
-            2, (module.heads, module.d_head)
-        )  # [b, q, h, e]
-        total[span] = by_head.sum(3).abs().sum((0, 1))
+        products = (context.detach() * slope).unflatten(2, (module.heads, module.d_head))
+        by_head = products.sum(3).abs().sum(1)  # [b, q, h, e] to [b, h]
+        total[span] = (by_head * scale).sum(0)
     return total
 
 

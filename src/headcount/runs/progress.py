@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 
 from tqdm import tqdm
 
-CURVE_COLUMNS = ("step", "epoch", "train_loss", "dev_loss", "lr", "tokens_per_s", "seconds")
+CURVE_COLUMNS = (
+    *("step", "epoch", "train_loss", "dev_loss", "lr", "tokens_per_s", "seconds"),
+    "first_pass_loss",  # per target token, like train_loss, but of all heads and without dropout
+)
 
 
 @dataclass
@@ -23,7 +26,24 @@ class Progress:
     seconds: float = 0.0  # in updates and validations, not in saving; over all sessions
     best_loss: float = math.inf
     best_update: int = 0
-    curve: list[dict[str, float]] = field(default_factory=list)
+    first_pass_loss_since: float = 0.0
+    first_pass_tokens_since: int = 0  # target tokens that passed twice
+    masked_since: list[int] = field(default_factory=list)  # per head: updates that masked it
+    curve: list[dict[str, float | None]] = field(default_factory=list)
+    masks: list[list[int]] = field(default_factory=list)  # `masked_since` at each row of the curve
+
+    def add_choice(
+        self, masked: list[bool], first_pass_loss: float | None, target_tokens: int
+    ) -> None:
+        """Count in which heads the update at hand masks, and the loss of its first pass.
+
+        `masked` is empty in a run that never masks; the loss is a sum, None without first pass.
+        """
+        before = self.masked_since or [0] * len(masked)
+        self.masked_since = [count + now for count, now in zip(before, masked, strict=True)]
+        if first_pass_loss is not None:
+            self.first_pass_loss_since += first_pass_loss
+            self.first_pass_tokens_since += target_tokens
 
     def add_update(self, loss: float, target_tokens: int, tokens: int, seconds: float) -> None:
         """Count one update in; `loss` is the sum over its target tokens."""
@@ -37,6 +57,7 @@ class Progress:
     def add_validation(self, dev_loss: float, lr: float, seconds: float) -> None:
         """Add a row to the curve and start counting anew."""
         self.seconds += seconds
+        passed = self.first_pass_tokens_since
         row = (
             self.update,
             self.epoch,
@@ -45,10 +66,13 @@ class Progress:
             lr,
             round(self.tokens_since / self.seconds_since, 1),
             round(self.seconds, 2),
+            self.first_pass_loss_since / passed if passed else None,
         )
         self.curve.append(dict(zip(CURVE_COLUMNS, row, strict=True)))
-        self.loss_since = self.seconds_since = 0.0
-        self.target_tokens_since = self.tokens_since = 0
+        self.masks.append(self.masked_since)
+        self.masked_since = []
+        self.loss_since = self.seconds_since = self.first_pass_loss_since = 0.0
+        self.target_tokens_since = self.tokens_since = self.first_pass_tokens_since = 0
 
 
 class ProgressBar:

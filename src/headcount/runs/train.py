@@ -14,12 +14,14 @@ import torch
 from torch import Tensor
 
 from headcount.base.errors import Interrupted, UserError
+from headcount.base.settings.run_names import BASELINE, RunName
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch, BatchPlan, ParallelText, collate
 from headcount.model.loss import summed_loss
 from headcount.model.transformer import Transformer, first_device
 from headcount.runs.averaging import Weights, make_average
 from headcount.runs.checkpoint import State, StateStore
+from headcount.runs.headmask import make_head_mask
 from headcount.runs.machine import number_format
 from headcount.runs.progress import Progress, ProgressBar
 from headcount.runs.schedule import learning_rate
@@ -27,7 +29,7 @@ from headcount.runs.score import mean_loss
 
 
 class Trainer:
-    """One training run; the order of the data and dropout follow the seed."""
+    """One training run; data order, dropout and random masks follow the seed, each by itself."""
 
     def __init__(
         self,
@@ -37,6 +39,7 @@ class Trainer:
         settings: TrainSettings,
         seed: int,
         states: StateStore,
+        run: RunName = BASELINE,
     ):
         if not len(dev):
             raise UserError("the dev set has no sentence pair; training validates on it")
@@ -56,6 +59,7 @@ class Trainer:
             fused=True,
         )
         self.average = make_average(settings, self.weights)
+        self.head_mask = make_head_mask(run, model.grid.size, settings, seed)
         self.best: Weights = {}
         self.progress = Progress()
         self._batches = self._stream()
@@ -98,6 +102,7 @@ class Trainer:
         groups: dict[str, Weights] = {
             "model": self.weights,
             "average": self.average.state(),
+            "head_mask": self.head_mask.state(),
             "averaged": self.last(),
             "best": self.best,
             "random": _random_state(self.device),
@@ -128,6 +133,7 @@ class Trainer:
             for name, weight in self.averaged.named_parameters():
                 weight.copy_(groups["averaged"][name])
         self.average.restore({n: t.to(self.device) for n, t in groups.get("average", {}).items()})
+        self.head_mask.restore(groups.get("head_mask", {}))
         self.best = {n: t.to(self.device) for n, t in groups.get("best", {}).items()}
         _set_random_state(groups["random"], self.device)
         self._batches = self._stream()
@@ -137,8 +143,9 @@ class Trainer:
         start = time.monotonic()
         batches = [next(self._batches) for _ in range(self.settings.accumulate)]
         target_tokens = sum(batch.target_tokens for batch in batches)
+        multiplier = self._choose_heads(batches, target_tokens)
         self.optimiser.zero_grad(set_to_none=True)
-        loss = sum(self._backward(batch, target_tokens) for batch in batches)
+        loss = sum(self._backward(batch, target_tokens, multiplier) for batch in batches)
         norm = torch.nn.utils.clip_grad_norm_(self.weights.values(), self.settings.clip_norm)
         if not math.isfinite(norm.item()):
             raise UserError(self._not_finite("gradient norm", norm.item(), batches))
@@ -150,12 +157,20 @@ class Trainer:
         if self.progress.update in self.settings.keep_updates:
             self.states.keep(self.progress.update, self.average.between(self.weights))
 
-    def _backward(self, batch: Batch, target_tokens: int) -> float:
+    def _choose_heads(self, batches: list[Batch], target_tokens: int) -> Tensor | None:
+        """The multiplier [heads] of the update at hand; None leaves every head as it is."""
+        choice = self.head_mask.choose(self.model, batches, self.progress.update + 1)
+        loss = choice.first_pass_loss
+        if loss is not None and not math.isfinite(loss):
+            raise UserError(self._not_finite("loss of the first pass", loss, batches))
+        self.progress.add_choice(choice.masked, loss, target_tokens)
+        return None if choice.multiplier is None else choice.multiplier.to(self.device)
+
+    def _backward(self, batch: Batch, target_tokens: int, multiplier: Tensor | None) -> float:
         """Add a batch's gradients; returns its summed loss."""
+        smoothing = self.settings.label_smoothing
         with number_format(self.settings.precision, self.device):
-            loss = summed_loss(
-                self.model, batch.to(self.device), smoothing=self.settings.label_smoothing
-            )
+            loss = summed_loss(self.model, batch.to(self.device), multiplier, smoothing)
         value = loss.item()
         if not math.isfinite(value):
             raise UserError(self._not_finite("loss", value, [batch]))

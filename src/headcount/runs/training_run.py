@@ -7,16 +7,21 @@ from typing import Any
 
 import torch
 
+from headcount.base.addresses import HeadGrid
 from headcount.base.files import read_json, sha256, write_text
 from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.run_names import BASELINE, RunName
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import read_parallel_text
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.transformer import Transformer, parameter_count
 from headcount.runs.checkpoint import StateStore, load_weights, save_model, save_weights
 from headcount.runs.machine import pick_device
-from headcount.runs.progress import CURVE_COLUMNS
+from headcount.runs.progress import CURVE_COLUMNS, Progress
 from headcount.runs.train import Trainer
+
+MASK_COLUMNS = ("step", "kind", "layer", "head", "masked")
+Row = dict[str, Any]
 
 
 class TrainingRun:
@@ -29,9 +34,11 @@ class TrainingRun:
         train: TrainSettings,
         seed: int,
         origin: dict[str, Any],
+        run: RunName = BASELINE,
     ):
         """`bpe`: folder of the segmented pair; `origin`: the run's provenance."""
         self.settings = train
+        self.run = run
         self.seed = seed
         self.origin = origin
         words = [Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt")]
@@ -56,23 +63,27 @@ class TrainingRun:
     def finish(self, out: Path, state: Path, save_seconds: float) -> None:
         """Train to the end and write `out`; states of the unfinished run lie in `state`.
 
-        Writes model/weights.safetensors, model/model.json, model/last.safetensors, curves.csv and
-        updates/<n>.safetensors for the updates to keep, then forgets the states.
+        Writes model/weights.safetensors, model/model.json, model/last.safetensors, curves.csv,
+        masks.csv and updates/<n>.safetensors for the updates to keep, then forgets the states.
         """
         parts = ("settings", "seed", "code", "inputs", "versions")
         identity = {part: self.origin[part] for part in parts} | {"device": self.device.type}
         states = StateStore(state, identity, save_seconds)
-        trainer = Trainer(self.model, self.train, self.dev, self.settings, self.seed, states)
+        trainer = Trainer(
+            self.model, self.train, self.dev, self.settings, self.seed, states, self.run
+        )
         trainer.fit()
         for update in self.settings.keep_updates:
             kept = load_weights(states.kept(update))
             save_weights(out / "updates" / f"{update}.safetensors", kept)
-        write_text(out / "curves.csv", _as_csv(trainer.progress.curve))
+        progress = trainer.progress
+        write_text(out / "curves.csv", _as_csv(progress.curve, CURVE_COLUMNS))
+        write_text(out / "masks.csv", _as_csv(mask_rows(progress, self.model.grid), MASK_COLUMNS))
         save_weights(out / "model" / "last.safetensors", trainer.last())
         facts = {
             "parameters": parameter_count(self.model),
-            "best_update": trainer.progress.best_update,
-            "best_dev_loss": trainer.progress.best_loss,
+            "best_update": progress.best_update,
+            "best_dev_loss": progress.best_loss,
             "vocabularies": self.vocabularies,
             "provenance": self.origin,
         }
@@ -85,9 +96,26 @@ def vocabulary_checksums(bpe: Path) -> dict[str, str]:
     return {side: sha256(bpe / f"{side}.vocab") for side in ("src", "tgt")}
 
 
-def _as_csv(curve: list[dict[str, float]]) -> str:
+def mask_rows(progress: Progress, grid: HeadGrid) -> list[Row]:
+    """How often each head was masked, a row per validation and head; none in a baseline.
+
+    `step` is the last update of the interval that ends with the validation, `masked` the share of
+    the interval's updates that masked the head, 0 to 1.
+    """
+    rows, start = [], 0
+    for validation, counts in zip(progress.curve, progress.masks, strict=True):
+        step = validation["step"]
+        heads = grid.heads() if counts else []
+        for address, count in zip(heads, counts, strict=True):
+            share = {"step": step, **address._asdict(), "masked": count / (step - start)}
+            rows.append(share)
+        start = step
+    return rows
+
+
+def _as_csv(rows: list[Row], columns: tuple[str, ...]) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, CURVE_COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(curve)
+    writer.writerows(rows)
     return text.getvalue()

@@ -1,9 +1,9 @@
 """An experiment: one file of settings, from the pairs it trains to how it decodes."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from headcount.base.errors import UserError
 from headcount.base.settings.bpe import BpeSettings
@@ -15,6 +15,7 @@ from headcount.base.settings.names import check_corpus_name
 from headcount.base.settings.nearest import nearest
 from headcount.base.settings.pair import parse_pair
 from headcount.base.settings.reader import read_settings
+from headcount.base.settings.run_names import BASELINE, parse_run
 from headcount.base.settings.section import Section
 from headcount.base.settings.text import TextSettings
 from headcount.base.settings.train import TrainSettings
@@ -29,6 +30,15 @@ def _check_pair(text: str) -> str:
         raise ValueError(str(fault)) from None
 
 
+def _resolve_run(text: str, info: ValidationInfo) -> str:
+    """The run's name with a count in place of a share; checked once the model is known."""
+    model = info.data.get("model")
+    try:
+        return text if model is None else str(parse_run(text, model.grid.size))
+    except UserError as fault:
+        raise ValueError(str(fault)) from None
+
+
 def _each_once(entries: list) -> list:
     for position, entry in enumerate(entries):
         if entry in entries[:position]:
@@ -36,8 +46,15 @@ def _each_once(entries: list) -> list:
     return entries
 
 
+def _each_run_once(runs: list[str]) -> list[str]:
+    try:
+        return _each_once(runs)
+    except ValueError as fault:
+        raise ValueError(f"{fault}; a share counts as the number of heads that it makes") from None
+
+
 PairName = Annotated[str, AfterValidator(_check_pair)]
-Run = Literal["baseline"]
+Run = Annotated[str, AfterValidator(_resolve_run)]
 Seed = Annotated[int, Field(ge=1, le=10**9)]
 
 
@@ -50,9 +67,6 @@ class Experiment(Section):
     pairs: Annotated[list[PairName], AfterValidator(_each_once)] = Field(min_length=1)
     """What to train: `<corpus>.<source>-<target>`, with corpora from `corpora.yaml`."""
 
-    runs: Annotated[list[Run], AfterValidator(_each_once)] = Field(["baseline"], min_length=1)
-    """Training variants; each is trained on every pair with every seed."""
-
     seeds: Annotated[list[Seed], AfterValidator(_each_once)] = Field([1], min_length=1)
     """Random seeds. Differences between runs are means over seeds."""
 
@@ -64,6 +78,16 @@ class Experiment(Section):
 
     model: ModelSettings = Field(default_factory=ModelSettings)
     """The Transformer's sizes."""
+
+    # Below the model, whose number of heads it needs.
+    runs: Annotated[list[Run], AfterValidator(_each_run_once)] = Field(
+        [str(BASELINE)], min_length=1
+    )
+    """Training variants; each is trained on every pair with every seed. `baseline`; `random-<N>`
+    masks N heads in each update, drawn anew from the whole model; `impt-<N>` the N most important
+    ones for the very batch. N is a count or a share of all heads: `random-12.5%`. Variants of
+    `impt` that depart from the paper: `-p0.5` masks in half of the updates, `-signed` masks only
+    heads that lower the loss, `-ema0.9` averages importance over updates."""
 
     train: TrainSettings = Field(default_factory=TrainSettings)
     """Training."""

@@ -1,0 +1,162 @@
+"""Which heads an update masks: the distribution of Random-N, the ranking of Impt-N."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from small_models import TEXT, UNEVEN, make_model
+
+from headcount.base.settings.run_names import parse_run
+from headcount.base.settings.train import TrainSettings
+from headcount.data.batches import collate
+from headcount.model.loss import token_losses
+from headcount.runs import headmask
+from headcount.runs.headmask import make_head_mask
+from headcount.runs.importance import batch_importance
+
+HEADS = 17  # of UNEVEN
+BATCHES = [collate(TEXT, [0, 2]), collate(TEXT, [1])]
+SMOOTHING = 0.2
+
+
+def make(name, heads=HEADS, seed=3):
+    settings = TrainSettings(label_smoothing=SMOOTHING)
+    return make_head_mask(parse_run(name, heads), heads, settings, seed)
+
+
+def masked(choice):
+    return {position for position, silent in enumerate(choice.masked) if silent}
+
+
+@pytest.fixture
+def model():
+    return make_model(heads=UNEVEN).double().train()
+
+
+def near(found, expected, draws):
+    """Whether shares are within 4.5 standard deviations of a probability."""
+    return (abs(found - expected) < 4.5 * math.sqrt(expected * (1 - expected) / draws)).all()
+
+
+def test_random_draws_every_set_of_heads_alike():
+    sampler, draws = make("random-5"), 20000
+    table = np.array([sampler.choose(None, [], update).masked for update in range(1, draws + 1)])
+    assert (table.sum(1) == 5).all()
+    assert near(table.mean(0), 5 / 17, draws)
+    pairs = [(table[:, a] & table[:, b]).mean() for a, b in itertools.combinations(range(17), 2)]
+    assert near(np.array(pairs), 5 * 4 / (17 * 16), draws)
+    # A head masked now is no likelier to be masked next.
+    assert near((table[:-1] & table[1:]).mean(0), (5 / 17) ** 2, draws)
+
+
+def test_random_follows_seed_and_update_and_disturbs_no_other_generator():
+    torch_state, numpy_state = torch.get_rng_state(), np.random.get_state()[1].copy()
+    one, again, other = make("random-5"), make("random-5"), make("random-5", seed=4)
+    updates = (1, 2, 30000)
+    drawn = [one.choose(None, [], update).masked for update in updates]
+    assert [again.choose(None, [], u).masked for u in reversed(updates)] == drawn[::-1]
+    assert [other.choose(None, [], update).masked for update in updates] != drawn
+    assert torch.equal(torch.get_rng_state(), torch_state)
+    assert (np.random.get_state()[1] == numpy_state).all()
+
+
+def test_none_and_all():
+    assert make("baseline").choose(None, [], 1).multiplier is None
+    assert make("random-0").choose(None, [], 1).multiplier.tolist() == [1] * 17
+    assert make("random-17").choose(None, [], 1).multiplier.tolist() == [0] * 17
+
+
+def slopes(model, batches):
+    """∂L/∂ξ [sentences, heads] of the smoothed loss, sentence by sentence, by differences."""
+    model.eval()
+    table, step = torch.zeros(3, HEADS, dtype=torch.float64), 1e-5
+    for number in (n for batch in batches for n in batch.ids):
+        for head in range(HEADS):
+            nudge = torch.zeros(HEADS, dtype=torch.float64)
+            nudge[head] = step
+            with torch.no_grad():
+                up, down = (
+                    token_losses(model, collate(TEXT, [number]), 1 + sign * nudge, SMOOTHING).sum()
+                    for sign in (1, -1)
+                )
+            table[number, head] = (up - down) / (2 * step)
+    model.train()
+    return table
+
+
+@pytest.mark.parametrize("batches", [BATCHES[:1], BATCHES])
+def test_impt_masks_the_largest_of_the_very_batches(model, batches):
+    sentences = sum(len(batch.ids) for batch in batches)
+    importance = slopes(model, batches).abs().sum(0) / sentences
+    order = importance.argsort(descending=True).tolist()
+    for count in (0, 1, 5, 16, 17):
+        choice = make(f"impt-{count}").choose(model, batches, 1)
+        assert masked(choice) == set(order[:count])
+    with torch.no_grad():
+        expected = sum(token_losses(model.eval(), b, None, SMOOTHING).sum() for b in batches)
+    assert choice.first_pass_loss == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_signed_masks_the_most_helpful_and_never_a_harmful_head(model):
+    # Masking takes ξ from 1 to 0, so the loss grows by about −∂L/∂ξ.
+    growth = -slopes(model, BATCHES).sum(0)
+    helpful = [head for head in growth.argsort(descending=True).tolist() if growth[head] > 0]
+    assert 3 < len(helpful) < HEADS
+    for count in (2, len(helpful), HEADS):
+        choice = make(f"impt-{count}-signed").choose(model, BATCHES, 1)
+        assert masked(choice) == set(helpful[:count])
+    assert masked(make("impt-2").choose(model, BATCHES, 1)) != set(helpful[:2])
+
+
+def test_ema_ranks_by_the_average_over_updates(model):
+    first, second = (batch_importance(model, b, smoothing=SMOOTHING)[0] for b in BATCHES)
+    averaged, latest = (
+        importance.argsort(descending=True).tolist()
+        for importance in (0.75 * 0.25 * first + 0.25 * second, second)
+    )
+    count = next(n for n in range(1, HEADS) if set(averaged[:n]) != set(latest[:n]))
+    sampler = make(f"impt-{count}-ema0.75")
+    sampler.choose(model, BATCHES[:1], 1)
+    assert masked(sampler.choose(model, BATCHES[1:], 2)) == set(averaged[:count])
+
+
+def test_equal_importances_are_masked_in_flat_order(monkeypatch):
+    equal = torch.ones(HEADS), 2.5
+    monkeypatch.setattr(headmask, "batch_importance", lambda *_: equal)
+    assert masked(make("impt-4").choose(None, BATCHES, 1)) == {0, 1, 2, 3}
+    silent = make("impt-4-signed")
+    monkeypatch.setattr(headmask, "batch_importance", lambda *_: (torch.zeros(HEADS), 2.5))
+    assert masked(silent.choose(None, BATCHES, 1)) == set()  # a slope of 0 helps nobody
+
+
+def test_p_masks_in_its_share_of_the_updates_and_measures_in_no_other(monkeypatch):
+    calls = []
+
+    def measure(*arguments):
+        calls.append(arguments)
+        return torch.arange(HEADS), 1.0
+
+    monkeypatch.setattr(headmask, "batch_importance", measure)
+    sampler = make("impt-2-p0.3")
+    choices = [sampler.choose(None, BATCHES[:1], update) for update in range(1, 4001)]
+    masking = [choice for choice in choices if choice.first_pass_loss is not None]
+    assert len(calls) == len(masking)
+    assert all(masked(choice) == {15, 16} for choice in masking)
+    assert all(masked(choice) == set() for choice in choices if choice.first_pass_loss is None)
+    assert near(np.array(len(masking) / 4000), 0.3, 4000)
+
+
+def test_a_first_pass_leaves_the_model_as_it_was(model):
+    token_losses(model, BATCHES[0]).sum().backward()  # a gradient, to see whether it stays
+    weights = [w.detach().clone() for w in model.parameters()]
+    gradients = [w.grad.clone() for w in model.parameters()]
+    random = torch.get_rng_state()
+    for name in ("impt-3", "impt-3-signed", "impt-3-ema0.5"):
+        make(name).choose(model, BATCHES, 1)
+    assert torch.equal(torch.get_rng_state(), random)
+    assert all(module.training for module in model.modules())
+    for weight, before, gradient in zip(model.parameters(), weights, gradients, strict=True):
+        assert torch.equal(weight, before) and torch.equal(weight.grad, gradient)
+        assert weight.requires_grad

@@ -1,0 +1,184 @@
+"""Training with masked heads: what reaches the model, what stays the baseline's, what is told."""
+
+import math
+
+import pytest
+import torch
+from small_models import TEXT, UNEVEN, make_settings
+
+from headcount.base.errors import UserError
+from headcount.base.settings.run_names import parse_run
+from headcount.base.settings.train import TrainSettings
+from headcount.data.batches import ParallelText, collate
+from headcount.model.loss import summed_loss
+from headcount.model.transformer import Transformer
+from headcount.runs import train as train_module
+from headcount.runs.checkpoint import StateStore
+from headcount.runs.headmask import make_head_mask
+from headcount.runs.train import Trainer
+from headcount.runs.training_run import mask_rows
+
+HEADS = 17  # of UNEVEN
+DEV = ParallelText([[5, 8], [6, 6, 7]], [[10], [4, 9, 9, 5]])
+# Seven updates, the last interval one update long.
+SETTINGS = {"updates": 7, "warmup_updates": 2, "peak_lr": 0.02, "dev_interval": 3}
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Makes a trainer of a run on a small model with dropout; two batches make an epoch."""
+
+    def trainer(name, dropout=0.2, **changes):
+        torch.manual_seed(5)
+        model = Transformer(make_settings(dropout=dropout, heads=UNEVEN), 9, 11, False)
+        settings = TrainSettings(**{**SETTINGS, "batch_tokens": 14, **changes})
+        states = StateStore(tmp_path, {"run": name}, 1e9)
+        return Trainer(model, TEXT, DEV, settings, 2, states, parse_run(name, HEADS))
+
+    return trainer
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """Ids and multiplier of every batch that training learns from."""
+    seen = []
+
+    def watch(model, batch, multiplier, smoothing):
+        seen.append((batch.ids, multiplier))
+        return summed_loss(model, batch, multiplier, smoothing)
+
+    monkeypatch.setattr(train_module, "summed_loss", watch)
+    return seen
+
+
+def state_of(trainer):
+    """All tensors of the run's state but those of the head mask."""
+    tensors = trainer.snapshot().tensors
+    return {name: tensor for name, tensor in tensors.items() if "head_mask" not in name}
+
+
+def differing(one, other):
+    assert one.keys() == other.keys()
+    return {name for name in one if not torch.equal(one[name], other[name])}
+
+
+@pytest.mark.parametrize("name", ["random-0", "impt-0", "impt-0-ema0.9"])
+def test_masking_no_head_is_the_baseline_to_the_last_bit(make, name):
+    """So the first pass of Impt disturbs neither weights, moments, averages nor dropout."""
+    ends = []
+    for run in ("baseline", name):
+        trainer = make(run)  # seeds dropout
+        trainer.fit()
+        ends.append(state_of(trainer))
+    assert differing(*ends) == set()
+
+
+@pytest.mark.parametrize("name", ["random-4", "impt-4"])
+def test_masked_runs_share_data_order_and_dropout_with_the_baseline(make, seen, name):
+    plain = make("baseline", accumulate=3)
+    plain.fit()
+    data = [ids for ids, _ in seen]
+    seen.clear()
+    masked = make(name, accumulate=3)
+    masked.fit()
+    assert [ids for ids, _ in seen] == data and len(data) == 21
+    differing_tensors = differing(state_of(plain), state_of(masked))
+    assert "random/cpu" not in differing_tensors  # dropout drew as often
+    assert "model/tgt_embedding.weight" in differing_tensors
+
+
+@pytest.mark.parametrize("name", ["random-17", "impt-17"])
+def test_heads_that_are_always_masked_learn_nothing(make, name):
+    trainer = make(name)
+    before = {name: weight.detach().clone() for name, weight in trainer.weights.items()}
+    trainer.fit()
+    changed = differing(before, trainer.weights)
+    # An attention layer without heads gives the bias of W_O, and the decoder sees no source.
+    learning = ("output.bias", "feed_forward", "tgt_embedding", "decoder_norm")
+    assert changed == {
+        name
+        for name in before
+        if any(part in name for part in learning) and not name.startswith("encoder")
+    }
+
+
+@pytest.mark.parametrize("name", ["random-4", "impt-4"])
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_one_choice_reaches_every_batch_of_an_update(make, seen, name, accumulate):
+    trainer = make(name, accumulate=accumulate, peak_lr=1e-12)
+    trainer.fit()
+    assert len(seen) == 7 * accumulate
+    sampler = make_head_mask(parse_run(name, HEADS), HEADS, trainer.settings, 2)
+    for update in range(7):
+        of_update = seen[update * accumulate :][:accumulate]
+        # So small a rate changes no weight, so the model is still that of the first update.
+        batches = [collate(TEXT, ids) for ids, _ in of_update]
+        expected = sampler.choose(trainer.model, batches, update + 1).multiplier
+        assert expected.sum() == HEADS - 4
+        assert all(torch.equal(multiplier, expected) for _, multiplier in of_update)
+    assert len({tuple(multiplier.tolist()) for _, multiplier in seen}) > 1
+
+
+def test_first_pass_loss_is_that_of_all_heads_without_dropout(make, seen):
+    masked = make("impt-4", batch_tokens=21, peak_lr=1e-12)
+    masked.fit()
+    with torch.no_grad():
+        model, batch = masked.model.eval(), collate(TEXT, [0, 1, 2])
+        expected = summed_loss(model, batch, smoothing=0.1).sum().item() / 12
+        with_masks = summed_loss(model, batch, seen[0][1], smoothing=0.1).sum().item() / 12
+    assert [row["first_pass_loss"] for row in masked.progress.curve] == pytest.approx(
+        [expected] * 3, abs=1e-5
+    )
+    assert abs(expected - with_masks) > 1e-3
+    for name in ("baseline", "random-4"):
+        plain = make(name, batch_tokens=21)
+        plain.fit()
+        assert [row["first_pass_loss"] for row in plain.progress.curve] == [None] * 3
+
+
+def test_train_loss_is_that_of_the_masked_model(make, seen):
+    trainer = make("random-9", batch_tokens=21, peak_lr=1e-12, dropout=0.0)
+    trainer.fit()
+    with torch.no_grad():
+        losses = [
+            summed_loss(trainer.model, collate(TEXT, [0, 1, 2]), multiplier, 0.1).sum() / 12
+            for _, multiplier in seen[:3]
+        ]
+    mean = sum(map(float, losses)) / 3
+    assert trainer.progress.curve[0]["train_loss"] == pytest.approx(mean, abs=1e-5)
+    assert max(losses) - min(losses) > 1e-3
+
+
+@pytest.mark.parametrize("name", ["random-4", "impt-4", "impt-4-p0.5"])
+def test_frequencies_count_every_masked_head_once_an_update(make, seen, name):
+    trainer = make(name)
+    trainer.fit()
+    rows = mask_rows(trainer.progress, trainer.model.grid)
+    assert [row["step"] for row in rows] == [3] * 17 + [6] * 17 + [7] * 17
+    addresses = [(row["kind"], row["layer"], row["head"]) for row in rows]
+    assert addresses == [tuple(head) for head in trainer.model.grid.heads()] * 3
+    for start, stop, of_interval in ((0, 3, rows[:17]), (3, 6, rows[17:34]), (6, 7, rows[34:])):
+        used = torch.stack([multiplier for _, multiplier in seen[start:stop]])
+        expected = (used == 0).double().mean(0)
+        assert [row["masked"] for row in of_interval] == pytest.approx(expected.tolist())
+    masking = sum(1 for _, multiplier in seen if (multiplier == 0).any())
+    told = sum(row["masked"] * (1 if row["step"] == 7 else 3) for row in rows)
+    assert told == pytest.approx(4 * masking)
+    assert masking == 7 or (name == "impt-4-p0.5" and 0 < masking < 7)
+
+
+def test_a_baseline_has_no_frequencies(make):
+    trainer = make("baseline")
+    trainer.fit()
+    assert mask_rows(trainer.progress, trainer.model.grid) == []
+
+
+def test_f37_a_first_pass_that_is_no_number_stops_before_any_weight_changes(make):
+    trainer = make("impt-4", batch_tokens=21)
+    with torch.no_grad():
+        trainer.model.own_src_embedding.weight[4, 3] = math.inf
+    before = {name: weight.detach().clone() for name, weight in trainer.weights.items()}
+    told = "update 1: the loss of the first pass is nan, expected a finite number; no weight was"
+    with pytest.raises(UserError, match=told):
+        trainer.fit()
+    assert differing(before, trainer.weights) == set()

@@ -1,0 +1,93 @@
+"""Names of runs: what they mean, how they are printed, what is refused."""
+
+import re
+
+import pytest
+
+from headcount.base.errors import UserError
+from headcount.base.settings.run_names import BASELINE, RunName, parse_run
+
+
+@pytest.mark.parametrize(
+    ("text", "run", "name"),
+    [
+        ("baseline", BASELINE, "baseline"),
+        ("random-0", RunName("random", 0), "random-0"),
+        ("random-052", RunName("random", 52), "random-52"),
+        ("impt-7", RunName("impt", 7), "impt-7"),
+        ("impt-7-p1-ema0", RunName("impt", 7), "impt-7"),  # both as in the paper
+        ("impt-7-signed", RunName("impt", 7, signed=True), "impt-7-signed"),
+        ("impt-7-ema0.9", RunName("impt", 7, decay=0.9), "impt-7-ema0.9"),
+        (
+            "impt-25%-ema0.90-signed-p0.0500",  # in any order; 13 of 52
+            RunName("impt", 13, probability=0.05, signed=True, decay=0.9),
+            "impt-13-p0.05-signed-ema0.9",
+        ),
+        ("impt-7-p0.0001", RunName("impt", 7, probability=0.0001), "impt-7-p0.0001"),
+    ],
+)
+def test_a_name_is_read_and_printed(text, run, name):
+    assert parse_run(text, 52) == run
+    assert str(run) == name
+    assert parse_run(name, 52) == run
+
+
+@pytest.mark.parametrize(
+    ("share", "heads", "count"),
+    [
+        ("12.5%", 48, 6),
+        ("12.5%", 144, 18),
+        ("10%", 24, 2),  # 2.4
+        ("11%", 24, 3),  # 2.64
+        ("12.5%", 20, 3),  # 2.5: halves go up
+        ("12.4999%", 20, 2),
+        ("0.1%", 48, 1),  # 0.048, but not 0 %
+        ("0%", 48, 0),
+        ("0.00%", 48, 0),
+        ("100%", 17, 17),
+        ("99.9%", 17, 17),  # 16.98
+    ],
+)
+def test_a_share_is_the_nearest_count(share, heads, count):
+    assert parse_run(f"random-{share}", heads) == RunName("random", count)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("random-49", "expected 0 to 48 heads, as many as the model has, found 49; nearest: rando"),
+        ("impt--3", "expected 0 to 48 heads, as many as the model has, found -3; nearest: impt-0"),
+        ("random-100.5%", "expected 0% to 100% of the heads, found 100.5%; nearest: random-100%"),
+        ("impt--0.5%", "expected 0% to 100% of the heads, found -0.5%; nearest: impt-0%"),
+        ("impt-6-p0", "expected a probability above 0 and at most 1, found 0; nearest: -p0.5"),
+        ("impt-6-p1.01", "expected a probability above 0 and at most 1, found 1.01"),
+        ("impt-6-ema1", "expected a decay of 0 or more and less than 1, found 1; nearest: -ema0.9"),
+        ("impt-6-p0.5-signed-p0.5", "-p stands twice; each suffix may come once"),
+        ("impt-6-signed-signed", "-signed stands twice"),
+        ("random-6-p0.5", "only impt takes suffixes; nearest: random-6"),
+        ("baseline-signed", "expected baseline, random-<N>, .* nearest: baseline"),
+        ("randon-12.5%", "expected baseline, random-<N>, .* nearest: random-12.5%"),
+        ("random6", "expected baseline, .*, found 'random6'; nearest: random-6"),
+        ("impt-6-sign", "expected baseline, .*, found 'impt-6-sign'; nearest: impt-6-signed"),
+        ("impt-6-p.5", "at most 4 decimals.* nearest: impt-6-p0.5"),
+        ("impt-6-p0.12345", "at most 4 decimals"),
+        ("impt-6-", "expected baseline"),
+        ("impt-6-signed-", "expected baseline"),
+        ("random-6.5", "expected baseline, .* nearest: random-6"),
+        ("random-", "expected baseline, .* nearest: random-6"),
+        ("random-6\n", r"found 'random-6\\n'"),
+        ("impt-6-signed\n", r"found 'impt-6-signed\\n'"),
+        ("../random-6", r"found '\.\./random-6'"),
+        ("Baseline", "nearest: baseline"),
+        ("", "found ''; known: baseline, random-6, impt-6"),
+        ("x" * 500, "found 'x{100}'"),
+    ],
+)
+def test_a_wrong_name_says_what_is_expected(text, told):
+    with pytest.raises(UserError, match=told):
+        parse_run(text, 48)
+
+
+def test_names_are_safe_in_paths_and_commands():
+    for text in ("baseline", "random-12.5%", "impt-100%-p0.5-signed-ema0.9999"):
+        assert re.fullmatch(r"[a-z0-9.-]+", str(parse_run(text, 48)))
