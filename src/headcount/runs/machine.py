@@ -8,6 +8,8 @@ import torch
 
 from headcount.base.errors import EnvironmentFault
 
+_BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # names of the ability on x86 and on ARM
+
 
 def pick_device(wanted: str) -> torch.device:
     """The device for `auto`, `cpu` or `cuda`; raises EnvironmentFault if there is no such GPU."""
@@ -37,6 +39,18 @@ def _keep_freed_memory() -> None:
         libc.mallopt(mmap_threshold, 32 << 20)  # the largest that glibc takes
         libc.mallopt(trim_threshold, (1 << 31) - 1)
         libc.mallopt(top_pad, 64 << 20)
+
+
+def warn_of_slow_format(precision: str, device: torch.device) -> None:
+    """Say on standard error that this CPU has no bf16 arithmetic, if bf16 is asked of it."""
+    able = torch.cpu.get_capabilities()
+    if precision == "bf16" and device.type == "cpu" and not any(map(able.get, _BF16)):
+        print(
+            "precision: this CPU has no bf16 arithmetic, so bf16 gives the same result many times "
+            "more slowly than on one that has; fp32 is the fast format here",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def number_format(precision: str, device: torch.device) -> AbstractContextManager:

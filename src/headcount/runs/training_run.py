@@ -16,7 +16,7 @@ from headcount.data.batches import read_parallel_text
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.transformer import Transformer, parameter_count
 from headcount.runs.checkpoint import StateStore, load_weights, save_model, save_weights
-from headcount.runs.machine import pick_device
+from headcount.runs.machine import pick_device, warn_of_slow_format
 from headcount.runs.progress import CURVE_COLUMNS, Progress
 from headcount.runs.train import Trainer
 
@@ -51,6 +51,7 @@ class TrainingRun:
         torch.manual_seed(seed)
         self.model = Transformer(model, len(words[0]), len(words[1]), joint)
         self.device = pick_device(train.device)
+        warn_of_slow_format(train.precision, self.device)
         self.model.to(self.device)
 
     @staticmethod
