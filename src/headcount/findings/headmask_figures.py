@@ -25,6 +25,7 @@ class FigureFiles:
     masks: list[Path]  # masks.csv
     importance: list[Path]  # importance.csv
     masking: list[Path]  # headmask.csv
+    facts: list[Path]  # headmask.json, beside it
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def headmask_figures(
     heads = importance_figures.distribution(read_importance(files.importance))
     runs = list(heads["run"].unique())
     rows = masking.read_masking(files.masking)
-    tests = masking.describe_tests(files.masking)
+    tests = masking.describe_tests(files.facts)
     setting = f"{describe_importance(importance)} {describe_setting(model, heads)}"
     return [
         *_masking_figures(rows, runs, model.grid.size, f"{tests} {setting}"),

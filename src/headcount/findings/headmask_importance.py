@@ -63,7 +63,7 @@ def inequality_table(importance: pd.DataFrame, number: int) -> pd.DataFrame:
     """Table 5 (`variance`) or 6 (`mean`): pair, run, seed, that statistic, then `_PLUS`.
 
     A row per run and seed, then the paper's, whose seed and unprinted measures are empty. The ratio
-    is to the baseline of the same seed. Importances are in nats per sentence.
+    is to the baseline of the same seed, empty where that is 0 or lacks.
     """
     name = {5: "variance", 6: "mean"}[number]
     heads = of_heads(importance)
@@ -71,11 +71,10 @@ def inequality_table(importance: pd.DataFrame, number: int) -> pd.DataFrame:
     sizes = heads.groupby(KEYS, sort=False).size()
     rows = []
     for (pair, run, seed), found in spreads.items():
-        base = spreads.get((pair, BASE, seed))
-        ratio = getattr(found, name) / getattr(base, name) if base else ""
+        value, base = (getattr(part, name, 0) for part in (found, spreads.get((pair, BASE, seed))))
         measures = [cell if isfinite(cell) else "" for cell in found[2:]]
         measures.append(int(sizes[pair, run, seed]))
-        rows.append((pair, run, seed, getattr(found, name), ratio, *measures, "ours"))
+        rows.append((pair, run, seed, value, value / base if base else "", *measures, "ours"))
     return pd.DataFrame(rows + _printed(number), columns=[*KEYS, name, *_PLUS])
 
 

@@ -34,17 +34,11 @@ def read_masking(files: list[Path]) -> pd.DataFrame:
     return table
 
 
-def describe_tests(files: list[Path]) -> str:
-    """Test sets, sentences and search of all files, from the facts beside them."""
-    facts = [read_json(path.with_suffix(".json")) for path in files]
-    sizes = {
-        f"{test} ({size} sentences)"
-        for of_run in facts
-        for test, size in of_run["sentences"].items()
-    }
-    searches = {
-        f"beam {of_run['beam']}, length penalty {of_run['length_penalty']}" for of_run in facts
-    }
+def describe_tests(facts: list[Path]) -> str:
+    """A sentence on test sets, sentences and search, from the headmask.json of runs."""
+    found = [read_json(path) for path in facts]
+    sizes = {f"{test} ({n} sentences)" for run in found for test, n in run["sentences"].items()}
+    searches = {f"beam {run['beam']}, length penalty {run['length_penalty']}" for run in found}
     return f"Scored on {', '.join(sorted(sizes))}, by {'; '.join(sorted(searches))}."
 
 

@@ -72,13 +72,16 @@ def draw_groups_by_method(points: pd.DataFrame, runs: list[str]) -> Figure:
     tasks = list(points.groupby(_TASK, sort=False))
     figure, axes = panels(len(tasks), width=4.8)
     for panel, (task, rows) in zip(axes, tasks, strict=True):
-        for number, (run, style) in enumerate(run_styles(runs).items()):
-            last = _ladder(
-                panel, rows[rows["run"] == run], number - (len(runs) - 1) / 2, run, style
-            )
-        panel.set_xticks(range(last + 1), ["none", *range(1, last), "random"])
+        last = int(rows["index"].max()) + 1
+        for place, (run, style) in enumerate(run_styles(runs).items()):
+            # Runs stand side by side, so that their error bars can be told apart.
+            shift = 0.08 * (place - (len(runs) - 1) / 2)
+            _ladder(panel, rows[rows["run"] == run], shift, last, {"label": run, **style})
+        panel.set_xticks(range(last), ["none", *range(1, last)])
         panel.axvline(0.5, color=_GREY, linewidth=0.6)
-        panel.axvline(last - 0.5, color=_GREY, linewidth=0.6)
+        if "random_group" in set(rows["order"]):
+            panel.set_xticks(range(last + 1), ["none", *range(1, last), "random"])
+            panel.axvline(last - 0.5, color=_GREY, linewidth=0.6)
         panel.grid(axis="x", visible=False)
         panel.set_xlabel("masked group (1: most important to the model)")
         _finish(panel, task)
@@ -86,20 +89,16 @@ def draw_groups_by_method(points: pd.DataFrame, runs: list[str]) -> Figure:
     return figure
 
 
-def _ladder(panel: Axes, rows: pd.DataFrame, side: float, run: str, style: dict) -> int:
-    """One run: no mask, its groups, the control. Returns the control's place on the axis."""
-    shift = 0.08 * side  # runs stand side by side, so that their error bars can be told apart
+def _ladder(panel: Axes, rows: pd.DataFrame, shift: float, last: int, style: dict) -> None:
+    """One run: no mask at 0, its groups, and the control at `last`; all moved by `shift`."""
+    bars = {"capsize": 2, "markersize": 4, "linewidth": 1}
     groups = rows[rows["order"] == "group"].sort_values("index")
-    last = len(groups) + 1
-    parts = (("none", [0], ""), ("group", range(1, last), "-"), ("random_group", [last], ""))
-    for order, places, line in parts:
-        found = groups if order == "group" else rows[rows["order"] == order]
+    panel.errorbar(groups["index"] + shift, groups["bleu"], _errors(groups), **bars, **style)
+    plain = bars | style | {"label": None, "linestyle": ""}
+    for order, place in (("none", 0), ("random_group", last)):
+        found = rows[rows["order"] == order]
         if len(found):
-            label = run if order == "group" else None
-            spots = [place + shift for place in places]
-            bars = {"yerr": _errors(found), "capsize": 2, "markersize": 4, "linewidth": 1}
-            panel.errorbar(spots, found["bleu"], linestyle=line, label=label, **bars, **style)
-    return last
+            panel.errorbar([place + shift], found["bleu"], _errors(found), **plain)
 
 
 def panels_by_n(points: pd.DataFrame, heads: int) -> list[tuple[tuple, pd.DataFrame]]:
@@ -131,7 +130,7 @@ def draw_cumulative_by_n(points: pd.DataFrame, heads: int, runs: list[str]) -> F
         _finish(panel, task)
         if count:
             panel.set_title(f"{panel.get_title(loc='left')}, N = {count}", loc="left")
-    _two_part_legend(figure, styles)
+    _two_part_legend(figure, styles, [_LINES[order] for order in points["order"].unique()])
     return figure
 
 
@@ -143,12 +142,12 @@ def _plain_line(panel: Axes, rows: pd.DataFrame, line: str, colour: str) -> None
         panel.fill_between(rows["heads_masked"], rows["low"], rows["high"], **band)
 
 
-def _two_part_legend(figure: Figure, styles: dict[str, dict]) -> None:
+def _two_part_legend(figure: Figure, styles: dict[str, dict], orders: list) -> None:
     """Colours are runs, dashes are orders, in columns of their own."""
     keys = [Line2D([], [], color=style["color"], label=run) for run, style in styles.items()]
-    keys += [Line2D([], [], ls="", label="") for _ in range(-len(keys) % len(_LINES))]
-    keys += [Line2D([], [], ls=line, color="black", label=words) for words, line in _LINES.values()]
-    columns = len(keys) // len(_LINES)
+    keys += [Line2D([], [], ls="", label="") for _ in range(-len(keys) % len(orders))]
+    keys += [Line2D([], [], ls=line, color="black", label=words) for words, line in orders]
+    columns = len(keys) // len(orders)
     figure.legend(handles=keys, loc="outside upper center", ncols=columns, frameon=False)
 
 

@@ -32,7 +32,9 @@ def panels(
     return figure, axes[:count]
 
 
-def heat_panels(models: pd.DataFrame, width: float, height: float):
+def heat_panels(
+    models: pd.DataFrame, width: float, height: float
+) -> tuple[Figure, dict[tuple, Axes]]:
     """A figure with a panel per model: runs across; pairs, and below each its seeds, down.
 
     `models` has columns pair, run, seed. Returns the figure and {(pair, run, seed): axes}.
@@ -42,12 +44,16 @@ def heat_panels(models: pd.DataFrame, width: float, height: float):
     size = (max(width * len(runs) + 1.2, 5.5), height * len(rows) + 0.4)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(len(rows), len(runs), squeeze=False)
+    known = set(models.itertuples(index=False, name=None))
     found = {}
     for (pair, seed), line in zip(rows, grid, strict=True):
         for run, axes in zip(runs, line, strict=True):
-            axes.set_title(f"{run}, seed {seed}\n{pair}", loc="left", fontsize="small")
-            axes.grid(visible=False)
-            found[pair, run, seed] = axes
+            if (pair, run, seed) in known:
+                axes.set_title(f"{run}, seed {seed}\n{pair}", loc="left", fontsize="small")
+                axes.grid(visible=False)
+                found[pair, run, seed] = axes
+            else:
+                axes.remove()
     return figure, found
 
 
