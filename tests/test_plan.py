@@ -54,7 +54,7 @@ def test_files_of_a_pair(plan):
 
 
 def test_files_of_all_runs(plan):
-    """Pairs, then training variants, then seeds: the order in which tables and figures show them."""
+    """Pairs, then training variants, then seeds: the order of tables and figures."""
     changes = {"pairs": ["multi30k.cs-en", "a.x-y"], "runs": ["baseline", "impt-6"]}
     plan.settings = plan.settings.model_copy(update=changes | {"seeds": [3, 1]})
     found = plan.of_runs("heads", "importance.csv")
