@@ -174,6 +174,18 @@ def test_a_pair_needs_a_test_set_of_both_languages(load):
         corpora.check_pairs(["mine.en-cs"], known)
 
 
+def test_test_sets_to_mask_exist_and_every_pair_has_one(load):
+    known = load(OWN.replace("dev: {en: {path: d.en}", "dev: {fy: {path: d.fy}, en: {path: d.en}"))
+    both = ["mine.en-nl", "mine.fy-en"]  # the second has the test set talks alone
+    corpora.check_masking_tests([], both, known)
+    corpora.check_masking_tests(["news.2020", "talks"], both, known)
+    with pytest.raises(UserError, match=r"no pair has a test set 'news'; nearest: news\.2020"):
+        corpora.check_masking_tests(["talks", "news"], both, known)
+    told = r"masking\.test_sets: mine\.fy-en has none of news\.2020; add one of its own: talks"
+    with pytest.raises(UserError, match=told):
+        corpora.check_masking_tests(["news.2020"], both, known)
+
+
 @pytest.mark.parametrize("name", experiment_names(CONFIG))
 def test_every_pair_of_every_experiment_can_be_had(name):
     known = corpora.load_corpora(CONFIG / "corpora.yaml")

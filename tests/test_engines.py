@@ -110,7 +110,7 @@ def test_f45_f49_clone_and_pull_and_both_rightly_have_nothing_to_do(origin, clon
 
 def test_f11_one_setting_reruns_the_same_jobs_in_either_engine(clone):
     clone.change("config/tiny.yaml", "beam: 2", "beam: 3")
-    expected = {"translate": 2, "bleu": 2, "bleu_table": 1, "report": 1}
+    expected = {"translate": 2, "bleu": 2, "masking": 2, "bleu_table": 1, "report": 1}
     assert planned(clone.run("-n", *TINY)[1]) == expected
     assert ran(clone.call("dvc", "repro")) == expected
     both_quiet(clone)
@@ -152,7 +152,7 @@ def test_a_seed_more_and_less_and_another_experiment_untouched(clone):
     other = sorted((clone.folder / "results" / "other").rglob("*.*"))
     times = [path.stat().st_mtime_ns for path in other]
     clone.change("config/tiny.yaml", "seeds: [1, 2]", "seeds: [1, 2, 3]")
-    per_run = {"train": 1, "translate": 1, "bleu": 1}
+    per_run = {"train": 1, "translate": 1, "bleu": 1, "importance": 1, "masking": 1}
     gathered = {"bleu_table": 1, "curves_figure": 1, "report": 1}
     assert ran(clone.call("dvc", "repro")) == per_run | gathered
     clone.change("config/tiny.yaml", "seeds: [1, 2, 3]", "seeds: [1, 3]")
@@ -337,6 +337,7 @@ def test_a_pair_more_runs_its_own_jobs_and_its_removal_sweeps_them(origin, clone
     clone.change("config/tiny.yaml", f"[{first}]", f"[{first}, synthetic_tiny.art-en]")
     assert ran(clone.run("raw", *TINY)[1]) == {"synthetic": 1}  # a clone has no raw data
     per_pair = {"text": 3, "bpe": 1, "train": 2, "translate": 2, "bleu": 2}
+    per_pair |= {"importance": 2, "masking": 2}
     gathered = {"corpus_table": 1, "bleu_table": 1, "curves_figure": 1, "report": 1}
     assert planned(clone.run("-n", *TINY)[1]) == per_pair | gathered
     assert ran(clone.call("dvc", "repro")) == per_pair | gathered

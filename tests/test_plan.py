@@ -40,6 +40,32 @@ def test_another_corpus_is_another_folder_and_the_same_one_the_same(plan):
     assert plan.manifest("synthetic.en-art") == before
 
 
+def masked(plan, *names):
+    """The plan with these test sets under masks."""
+    changed = plan.settings.masking.model_copy(update={"test_sets": list(names)})
+    plan.settings = plan.settings.model_copy(update={"masking": changed})
+    return plan
+
+
+def test_test_sets_under_masks_are_the_first_or_those_named(plan):
+    assert plan.masking_tests("multi30k.de-en") == ["test_2016_flickr"]
+    masked(plan, "test_2018_flickr", "test_2017_flickr")
+    assert plan.masking_tests("multi30k.de-en") == ["test_2017_flickr", "test_2018_flickr"]
+    assert plan.masking_tests("multi30k.cs-en") == ["test_2018_flickr"]
+    flags = plan.masking_flags("multi30k.cs-en")
+    assert flags[flags.index("--test-sets") + 1] == '["test_2018_flickr"]'
+
+
+def test_the_baselines_ranking_serves_the_other_runs_of_its_pair_and_seed(plan):
+    run = {"pair": "multi30k.de-en", "run": "impt-6", "seed": "3"}
+    path = "results/quickstart/heads/multi30k.de-en/baseline/seed3/importance.csv"
+    plan.settings = plan.settings.model_copy(update={"runs": ["baseline", "impt-6"]})
+    assert plan.baseline_importance(run) == [path]
+    assert plan.baseline_importance({**run, "run": "baseline"}) == []  # its own already
+    plan.settings = plan.settings.model_copy(update={"runs": ["impt-6"]})
+    assert plan.baseline_importance(run) == []  # no such run in the experiment
+
+
 def test_files_of_a_pair(plan):
     pair = "multi30k.de-en"
     tests = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"]

@@ -12,6 +12,8 @@ from headcount.base.errors import UserError
 from headcount.base.settings.bpe import BpeSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, as_flags, from_flags
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.section import Section
 from headcount.base.settings.synthetic import SyntheticSettings
@@ -82,6 +84,8 @@ def test_round_trip(sample):
     [
         BpeSettings(joint=False),
         DecodeSettings(length_penalty=0, device="cpu"),
+        ImportanceSettings(abs="token", data="dev", sentences=30),
+        MaskingSettings(groups=5, test_sets=["news.2020", "talks"], sentences=7),
         ModelSettings(preset="small", d_model=96, heads=3, dropout=0.0),
         ModelSettings(
             preset="small",

@@ -70,6 +70,11 @@ def test_f03_a_preset_that_does_not_exist_is_one_fault(load):
         ("bpe: {merges: -1}", r"bpe\.merges: expected a whole number, 0 or more, found -1"),
         ("decode: {beam: 0}", r"decode\.beam: expected a whole number, 1 or more, found 0"),
         ("model: {d_ff: -4}", r"model\.d_ff: expected a whole number, 1 or more, found -4"),
+        ("importance: {sentences: 1}", r"importance\.sentences: .* 2 or more, found 1"),
+        ("importance: {abs: word}", r"importance\.abs: expected sentence, token, .* 'word'"),
+        ("masking: {groups: 0}", r"masking\.groups: expected a whole number, 1 or more, found 0"),
+        ("masking: {draws: -1}", r"masking\.draws: expected a whole number, 0 or more, found -1"),
+        ("masking: {sentences: 0}", r"masking\.sentences: .* 1 or more, found 0"),
         ("model: {dropout: 1}", r"model\.dropout: .* 0 or more and less than 1, found 1"),
     ],
 )
@@ -93,6 +98,16 @@ def test_f05_f07_values_out_of_range_name_the_range(load, text, told):
 def test_f08_heads_that_do_not_fit_the_model(load, text, told):
     with pytest.raises(UserError, match=rf"x\.yaml:2: model: {told}"):
         load(f"model: {text}")
+
+
+def test_more_groups_than_heads_are_refused(load):
+    heads = (
+        "{preset: tiny, d_head: 8, heads: {enc_self: [3, 0], dec_self: [1, 2], dec_enc: [1, 1]}}"
+    )
+    assert load(f"model: {heads}").masking.groups == 8  # as many as the model's heads
+    told = r"x\.yaml:1: masking\.groups: expected at most 8, the number .* heads, found 9"
+    with pytest.raises(UserError, match=told):
+        load(f"model: {heads}\nmasking: {{groups: 9}}")
 
 
 def test_f08_a_faulty_list_of_heads_is_named_at_its_entry(load):

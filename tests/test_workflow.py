@@ -68,7 +68,7 @@ def test_every_rule_runs_and_leaves_what_the_design_names(project):
     files = [ROOT / "workflow" / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
     rules = [name for file in files for name in re.findall(r"(?m)^rule (\w+):", file.read_text())]
     assert {"download", "synthetic", "train", "report", "all"} <= set(rules)
-    assert set(rules) - {"all"} == set(ran(output))
+    assert set(rules) - {"all", "raw"} == set(ran(output))  # raw: only where asked for
     results = project.folder / "results" / "every_rule"
     run = results / "train" / "published.art-en" / "baseline" / "seed1"
     for name in ("model/weights.safetensors", "model/model.json", "updates/10.safetensors"):
@@ -78,6 +78,11 @@ def test_every_rule_runs_and_leaves_what_the_design_names(project):
     assert [row["step"] for row in curve] == ["100", "200", "300"]
     assert float(curve[2]["dev_loss"]) < float(curve[0]["dev_loss"])
     assert len((run / "translations" / "test.txt").read_text().splitlines()) == 30
+    masked = results / "masking" / "published.art-en" / "baseline" / "seed1" / "headmask.csv"
+    points = list(csv.DictReader(masked.open()))
+    # None, 5 groups, 0 to 5 groups both ways; one random draw of 5 groups and of 0 to 5.
+    assert len(points) == 1 + 5 + 2 * 6 + 5 + 6
+    assert {r["heads_masked"] for r in points if r["order"] == "group"} == {"3", "2"}  # of 12
     rows = list(csv.DictReader((results / "tables" / "bleu.csv").open()))
     assert list(rows[0])[:7] == ["pair", "run", "seed", "test_set", "metric", "score", "signature"]
     assert {(row["pair"], row["metric"]) for row in rows} == {
@@ -120,7 +125,13 @@ def test_f11_a_changed_setting_reruns_only_what_it_touches(project):
     code, output = project.run("-n", "--config", "experiment=every_rule")
     path.write_text(plain)
     assert code == 0
-    assert planned(output) == {"translate": 2, "bleu": 2, "bleu_table": 1, "report": 1}
+    assert planned(output) == {
+        "translate": 2,
+        "bleu": 2,
+        "masking": 2,
+        "bleu_table": 1,
+        "report": 1,
+    }
 
 
 def test_a_changed_module_reruns_its_readers_and_a_comment_none(project):

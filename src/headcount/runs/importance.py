@@ -61,7 +61,8 @@ def measure_importance(
       backward passes per batch as its longest target has tokens.
     - `position`: Σ_i |c_i · ∂L(x)/∂c_i| over the query positions i of the head's own layer, c_i
       being the head's output there; what the code of Michel et al. 2019 computes.
-    - `batch`: |Σ_x ∂L(x)/∂ξ| of each batch; the only one that depends on `batch_tokens`.
+    - `batch`: |Σ_x ∂L(x)/∂ξ| of each batch, summed over batches before the division by the number of
+      sentences; the only one that depends on `batch_tokens`.
     - `none`: −∂L(x)/∂ξ, below 0 for a head without which the loss would fall.
 
     Larger means more important. With `reduction: mean`, L(x) is the mean of the ℓ_t instead of

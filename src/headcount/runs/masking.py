@@ -26,7 +26,6 @@ from headcount.base.settings.masking import MaskingSettings
 from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.data.lines import clean_lines
 from headcount.model.transformer import Transformer
-from headcount.runs.bleu import check_lengths
 from headcount.runs.bootstrap import Difference, compare_systems
 from headcount.runs.checkpoint import load_model
 from headcount.runs.decode import translate
@@ -146,10 +145,13 @@ def _read_tests(text: Path, settings: MaskingSettings) -> TestSets:
         raise UserError("masking.test_sets: expected the name of a test set, found none")
     tests = {}
     for test in settings.test_sets:
-        sides = (list(clean_lines(text / f"{test}.{end}")) for end in ("src", "tgt"))
-        sources, references = (lines[: settings.sentences] for lines in sides)
-        check_lengths(sources, references)
-        tests[test] = (sources, references)
+        sources, references = (list(clean_lines(text / f"{test}.{end}")) for end in ("src", "tgt"))
+        if len(sources) != len(references) or not sources:
+            raise UserError(
+                f"{text}: {test}.src has {len(sources)} lines, {test}.tgt has {len(references)}; "
+                "expected as many on both sides, and at least one; run scripts/text.py again"
+            )
+        tests[test] = (sources[: settings.sentences], references[: settings.sentences])
     return tests
 
 

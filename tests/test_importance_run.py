@@ -1,0 +1,137 @@
+"""From a model and a text to a file of head importance."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from small_models import make_model
+from small_run import segment
+
+from headcount.base.errors import UserError
+from headcount.base.head_values import read_head_values
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.data.batches import ParallelText, read_parallel_text
+from headcount.data.vocabulary import Vocabulary
+from headcount.model.transformer import Transformer
+from headcount.runs.checkpoint import load_model, save_model
+from headcount.runs.importance import measure_importance
+from headcount.runs.importance_run import draw_halves, importance_inputs, write_importance
+from headcount.runs.training_run import vocabulary_checksums
+
+HEADS = {"enc_self": [3, 2], "dec_self": [1, 3, 2], "dec_enc": [2, 0, 1]}
+NAMES = ("importance", "importance_first_half", "importance_second_half")
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:Initializing zero-element")
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """An untrained model with uneven heads and the segmented text it belongs to."""
+    folder = tmp_path_factory.mktemp("importance")
+    bpe = segment(folder)
+    size = len(Vocabulary.load(bpe / "src.vocab"))
+    torch.manual_seed(1)
+    model = Transformer(make_model(heads=HEADS).settings, size, size, joint=True)
+    train = {"train": {"label_smoothing": 0.2}}
+    facts = {"vocabularies": vocabulary_checksums(bpe), "provenance": {"settings": train}}
+    save_model(folder / "model", model, dict(model.named_parameters()), facts)
+    return folder / "model", bpe
+
+
+def written(folders, path, **settings) -> tuple[dict[str, np.ndarray], dict]:
+    """The three statistics of a file, and the facts beside it."""
+    write_importance(*folders, ImportanceSettings(**settings), path, {"seed": 4})
+    grid = load_model(folders[0]).grid
+    values = {name: read_head_values(path, name, grid) for name in NAMES}
+    return values, json.loads(path.with_suffix(".json").read_text())
+
+
+def text_of(bpe, split: str) -> ParallelText:
+    words = [Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt")]
+    return read_parallel_text(bpe / f"{split}.src", bpe / f"{split}.tgt", *words)
+
+
+def test_the_whole_is_the_mean_of_its_halves(folders, tmp_path):
+    values, facts = written(folders, tmp_path / "importance.csv", sentences=9)
+    assert (facts["data"], facts["sentences"], facts["halves"]) == ("train", 9, [4, 5])
+    assert facts["provenance"] == {"seed": 4}
+    whole, first, second = (values[name] for name in NAMES)
+    np.testing.assert_allclose(whole, (4 * first + 5 * second) / 9, rtol=1e-12)
+    assert not np.allclose(first, second)
+
+
+def test_a_small_text_is_measured_whole(folders, tmp_path):
+    model, bpe = folders
+    values, facts = written(folders, tmp_path / "importance.csv", data="dev", sentences=500)
+    text = text_of(bpe, "dev")
+    assert facts["sentences"] == len(text) == 12 and facts["label_smoothing"] == 0
+    expected = measure_importance(load_model(model), text, ImportanceSettings(), 0.0)
+    np.testing.assert_allclose(values["importance"], expected, rtol=1e-4)
+
+
+def test_the_models_own_label_smoothing_and_layer_norms(folders, tmp_path):
+    model, bpe = folders
+    settings = {"data": "dev", "loss": "smoothed", "normalise": "layer_l2"}
+    values, facts = written(folders, tmp_path / "importance.csv", **settings)
+    assert facts["label_smoothing"] == 0.2
+    raw = measure_importance(
+        load_model(model), text_of(bpe, "dev"), ImportanceSettings(**settings), 0.2
+    )
+    expected = np.concatenate(  # layers of 3, 2, 1, 3, 2, 2, 0 and 1 heads
+        [part / np.linalg.norm(part) for part in np.split(raw, [3, 5, 6, 9, 11, 13])]
+    )
+    np.testing.assert_allclose(values["importance"], expected, rtol=1e-4)
+    for part in np.split(values["importance_first_half"], [3, 5, 6, 9, 11, 13]):
+        assert np.linalg.norm(part) == pytest.approx(1)
+
+
+def test_halves_share_no_pair_and_follow_the_seed():
+    text = ParallelText([[n] for n in range(4, 34)], [[n, n] for n in range(4, 34)])
+    first, second = draw_halves(text, ImportanceSettings(sentences=13, subset_seed=2), "train.src")
+    assert (len(first), len(second)) == (6, 7)
+    drawn = [ids[0] for half in (first, second) for ids in half.src]
+    assert len(set(drawn)) == 13 and drawn != sorted(drawn)
+    assert [[n, n] for n in drawn] == [*first.tgt, *second.tgt]
+    again = draw_halves(text, ImportanceSettings(sentences=13, subset_seed=2), "train.src")
+    assert again == (first, second)
+    other = draw_halves(text, ImportanceSettings(sentences=13, subset_seed=3), "train.src")
+    assert other[0].src != first.src
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_f04_too_small_a_text_is_refused(count):
+    text = ParallelText([[4]] * count, [[5]] * count)
+    with pytest.raises(UserError, match=rf"dev\.src: expected at least 2 .* found {count}; choose"):
+        draw_halves(text, ImportanceSettings(data="dev"), "bpe/dev.src")
+
+
+def test_f33_another_vocabulary_is_refused(folders, tmp_path):
+    model, bpe = folders
+    other = tmp_path / "bpe"
+    other.mkdir()
+    for path in bpe.iterdir():
+        (other / path.name).write_bytes(path.read_bytes())
+    Vocabulary(Vocabulary.load(bpe / "src.vocab").counts[::-1]).save(other / "src.vocab")
+    with pytest.raises(UserError, match=r"src\.vocab: not the vocabulary that the model"):
+        write_importance(model, other, ImportanceSettings(), tmp_path / "out.csv", {})
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_model_that_does_not_tell_its_label_smoothing(folders, tmp_path):
+    model, bpe = folders
+    (tmp_path / "model").mkdir()
+    facts = json.loads((model / "model.json").read_text())
+    (tmp_path / "model" / "model.json").write_text(json.dumps(facts | {"provenance": {}}))
+    with pytest.raises(UserError, match=r"model\.json: does not say .* set importance\.loss: nll"):
+        settings = ImportanceSettings(loss="smoothed")
+        write_importance(tmp_path / "model", bpe, settings, tmp_path / "out.csv", {})
+
+
+def test_every_file_that_shapes_the_outcome_is_named(folders):
+    model, bpe = folders
+    found = importance_inputs(model, bpe, ImportanceSettings(data="dev"))
+    assert all(path.is_file() for path in found)
+    names = ["model.json", "weights.safetensors", "src.vocab", "tgt.vocab", "dev.src", "dev.tgt"]
+    assert [path.name for path in found] == names

@@ -1,0 +1,236 @@
+"""Masking experiments: every row held against a translation under that mask alone."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+import torch
+from small_run import segment
+
+from headcount.base.errors import UserError
+from headcount.base.head_values import write_head_values
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.masking import MaskingSettings
+from headcount.base.settings.model import ModelSettings
+from headcount.data.bpe import load_segmenters
+from headcount.data.lines import clean_lines, write_lines
+from headcount.data.vocabulary import EOS, Vocabulary
+from headcount.model.transformer import Transformer
+from headcount.runs import masking
+from headcount.runs.bleu import paired_bootstrap, score_corpus
+from headcount.runs.checkpoint import load_model, save_model
+from headcount.runs.decode import translate
+from headcount.runs.masking import COLUMNS, MaskingInputs, write_masking
+from headcount.runs.training_run import vocabulary_checksums
+
+MODEL = ModelSettings(
+    preset="tiny",
+    encoder_layers=2,
+    decoder_layers=1,
+    d_model=24,
+    d_ff=32,
+    d_head=7,
+    heads={"enc_self": [2, 0], "dec_self": [3], "dec_enc": [1]},
+)
+DECODE = DecodeSettings(beam=2, max_length_factor=1.0, max_length_extra=3)
+SETTINGS = MaskingSettings(groups=4, draws=2, test_sets=["easy", "half"])
+# Flat order: enc_self.0.0, enc_self.0.1, dec_self.0.0, .1, .2, dec_enc.0.0.
+OWN = [0.5, 3.0, 1.0, 4.0, 0.1, 2.0]  # ranked 3 1 5 2 0 4: groups (1 3) (2 5) (0) (4)
+BASELINES = [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:Initializing zero-element")
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory) -> MaskingInputs:
+    """An untrained model, two rankings, and two test sets: its own translations, and those with
+    one head masked.
+    """
+    folder = tmp_path_factory.mktemp("masking")
+    bpe = segment(folder)
+    size = len(Vocabulary.load(bpe / "src.vocab"))
+    torch.manual_seed(2)
+    model = Transformer(MODEL, size, size, joint=True)
+    with torch.no_grad():
+        model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
+        model.tgt_embedding.weight.mul_(4.0)
+    facts = {"vocabularies": vocabulary_checksums(bpe)}
+    save_model(folder / "model", model, dict(model.named_parameters()), facts)
+    for name, values in (("own", OWN), ("baseline", BASELINES)):
+        write_head_values(folder / f"{name}.csv", model.grid, {"importance": values})
+    rankings = {name: folder / f"{name}.csv" for name in ("own", "baseline")}
+    found = MaskingInputs(folder / "model", bpe, folder, rankings)
+    lines = list(clean_lines(folder / "dev.src"))
+    write_lines(folder / "easy.src", lines[:7])
+    write_lines(folder / "easy.tgt", translated(found, lines[:7], np.ones(6)))
+    write_lines(folder / "half.src", lines[3:])
+    write_lines(folder / "half.tgt", translated(found, lines[3:], np.array([1, 1, 1, 0, 1, 1])))
+    return found
+
+
+def lines_of(inputs: MaskingInputs, test_set: str) -> list[list[str]]:
+    """Source lines and references."""
+    return [list(clean_lines(inputs.text / f"{test_set}.{end}")) for end in ("src", "tgt")]
+
+
+def translated(inputs: MaskingInputs, lines: list[str], mask: np.ndarray) -> list[str]:
+    """Lines translated under one mask, by a search of its own."""
+    src, tgt = load_segmenters(inputs.bpe)
+    sources = [src.encode(line) for line in lines]
+    found = translate(load_model(inputs.model), sources, DECODE, torch.tensor(mask).float())
+    return [tgt.decode(translation.ids) for translation in found]
+
+
+def written(inputs: MaskingInputs, out, settings=SETTINGS) -> list[dict[str, str]]:
+    write_masking(inputs, settings, DECODE, "de", 5, out, {"seed": 5})
+    with out.open() as file:
+        assert tuple(next(csv.reader(file))) == COLUMNS
+    with out.open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def rows(inputs, tmp_path_factory) -> list[dict[str, str]]:
+    return written(inputs, tmp_path_factory.mktemp("out") / "headmask.csv")
+
+
+def heads_of(rows, test_set: str, ranking: str, order: str) -> list[str]:
+    keys = (test_set, ranking, order)
+    return [r["heads"] for r in rows if (r["test_set"], r["ranking"], r["order"]) == keys]
+
+
+def test_which_heads_are_masked_by_hand(rows):
+    groups = ["enc_self.0.1 dec_self.0.1", "dec_self.0.0 dec_enc.0.0", "enc_self.0.0"]
+    for test_set in ("easy", "half"):
+        assert heads_of(rows, test_set, "own", "none") == [""]
+        assert heads_of(rows, test_set, "own", "group") == [*groups, "dec_self.0.2"]
+        assert heads_of(rows, test_set, "baseline", "group")[0] == "enc_self.0.0 enc_self.0.1"
+        assert heads_of(rows, test_set, "own", "ascending")[:3] == [
+            "",
+            "dec_self.0.2",
+            "enc_self.0.0 dec_self.0.2",
+        ]
+        assert heads_of(rows, test_set, "own", "descending")[1] == groups[0]
+        assert len(heads_of(rows, test_set, "own", "random_group")) == 2 * 4
+        assert len(heads_of(rows, test_set, "own", "random_cumulative")) == 2 * 5
+        assert not heads_of(rows, test_set, "baseline", "random_group")
+    for row in rows:
+        assert int(row["heads_masked"]) == len(row["heads"].split())
+        assert (row["draw"] in ("1", "2")) == row["order"].startswith("random")
+        assert row["draw"] == "" or row["order"].startswith("random")
+
+
+def test_every_row_is_a_translation_under_that_mask_alone(inputs, rows):
+    grid = load_model(inputs.model).grid
+    by_name = {head.name(): head for head in grid.heads()}
+    for test_set in ("easy", "half"):
+        lines, references = lines_of(inputs, test_set)
+        scores = {}
+        for row in (row for row in rows if row["test_set"] == test_set):
+            if (names := row["heads"]) not in scores:
+                mask = grid.mask(by_name[name] for name in names.split())
+                found = score_corpus(translated(inputs, lines, mask), references, "de")
+                scores[names] = found[0].score
+            assert float(row["bleu"]) == pytest.approx(scores[names])
+            assert float(row["delta"]) == pytest.approx(scores[names] - scores[""])
+            assert float(row["delta_low"]) <= float(row["delta"]) <= float(row["delta_high"])
+            assert row["signature"].startswith("nrefs:1|bs:1000|seed:12345|case:mixed|")
+        assert len({round(score) for score in scores.values()}) > 3  # masks make a difference
+
+
+def test_p_values_are_those_of_the_paired_bootstrap(inputs, rows):
+    lines, references = lines_of(inputs, "half")
+    plain = translated(inputs, lines, np.ones(6))
+    row = next(r for r in rows if r["test_set"] == "half" and r["heads"] == "dec_self.0.2")
+    masked = translated(inputs, lines, np.array([1, 1, 1, 1, 0, 1]))
+    assert float(row["p"]) == paired_bootstrap(plain, masked, references, "de").p_value
+
+
+def test_no_mask_loses_nothing(rows):
+    for row in (row for row in rows if row["heads"] == ""):
+        assert (row["delta"], row["delta_low"], row["delta_high"], row["p"]) == ("0.0",) * 3 + (
+            "1.0",
+        )
+        assert row["test_set"] == "half" or float(row["bleu"]) == pytest.approx(100)
+    assert sum(row["heads"] == "" for row in rows) == 2 * (3 + 3 + 2)
+
+
+def test_each_distinct_mask_is_translated_once(inputs, tmp_path, monkeypatch):
+    calls = []
+
+    def counted(model, sources, settings, multiplier, done):
+        calls.append(multiplier)
+        return translate(model, sources, settings, multiplier, done)
+
+    monkeypatch.setattr(masking, "translate", counted)
+    settings = MaskingSettings(groups=3, draws=0, test_sets=["easy"])
+    found = written(inputs, tmp_path / "headmask.csv", settings)
+    # No head and all heads; for either ranking three groups of 2, and two unions of 4: a union of
+    # one group is the group.
+    (rows_of_masks,) = calls
+    assert rows_of_masks.shape == ((2 + 2 * 5) * 7, 6)
+    masks = {tuple(mask) for mask in rows_of_masks.tolist()}
+    assert len(masks) == 12 == len({row["heads"] for row in found})
+    facts = json.loads((tmp_path / "headmask.json").read_text())
+    assert (facts["distinct_masks"], facts["sentences"]) == (12, {"easy": 7})
+    assert (facts["beam"], facts["provenance"]) == (2, {"seed": 5})
+
+
+def test_only_the_first_sentences(inputs, tmp_path):
+    short = MaskingSettings(groups=2, draws=0, test_sets=["half"], sentences=5)
+    found = written(inputs, tmp_path / "headmask.csv", short)
+    lines, references = (side[:5] for side in lines_of(inputs, "half"))
+    expected = score_corpus(translated(inputs, lines, np.zeros(6)), references, "de")[0].score
+    last = [row for row in found if row["heads_masked"] == "6"]
+    assert len(last) == 4 and all(float(row["bleu"]) == pytest.approx(expected) for row in last)
+    assert json.loads((tmp_path / "headmask.json").read_text())["sentences"] == {"half": 5}
+
+
+def refused(inputs, tmp_path, monkeypatch, told, settings=SETTINGS):
+    """Nothing is translated and nothing written."""
+    monkeypatch.setattr(masking, "translate", None)
+    with pytest.raises(UserError, match=told):
+        write_masking(inputs, settings, DECODE, "de", 5, tmp_path / "headmask.csv", {})
+    assert not (tmp_path / "headmask.csv").exists()
+
+
+def test_f09_a_ranking_of_another_model_is_refused(inputs, tmp_path, monkeypatch):
+    path = tmp_path / "importance.csv"
+    lines = inputs.rankings["own"].read_text().splitlines()
+    path.write_text("\n".join([*lines, "enc_self,1,0,importance,1.0"]) + "\n")
+    other = MaskingInputs(inputs.model, inputs.bpe, inputs.text, {**inputs.rankings, "own": path})
+    told = (
+        r"importance\.csv:8: encoder self-attention layer 2 head 1 does not exist; this layer has 0"
+    )
+    refused(other, tmp_path, monkeypatch, told)
+    path.write_text("\n".join(lines[:-1]) + "\n")
+    told = r"importance\.csv: encoder-decoder attention layer 1 head 1 has no importance"
+    refused(other, tmp_path, monkeypatch, told)
+
+
+def test_more_groups_than_heads_are_refused(inputs, tmp_path, monkeypatch):
+    settings = MaskingSettings(groups=7, test_sets=["easy"])
+    told = r"masking\.groups: expected at most 6, the number of the model's heads, found 7"
+    refused(inputs, tmp_path, monkeypatch, told, settings)
+
+
+def test_a_test_set_must_be_named_and_have_two_equal_sides(inputs, tmp_path, monkeypatch):
+    told = r"masking\.test_sets: expected the name of a test set, found none"
+    refused(inputs, tmp_path, monkeypatch, told, MaskingSettings(groups=2))
+    text = tmp_path / "text"
+    write_lines(text / "easy.src", ["a", "b"])
+    write_lines(text / "easy.tgt", ["a"])
+    other = MaskingInputs(inputs.model, inputs.bpe, text, inputs.rankings)
+    settings = MaskingSettings(groups=2, test_sets=["easy"])
+    told = r"easy\.src has 2 lines, easy\.tgt has 1; expected as many on both sides"
+    refused(other, tmp_path, monkeypatch, told, settings)
+    for end in ("src", "tgt"):
+        write_lines(text / f"easy.{end}", [])
+    refused(other, tmp_path, monkeypatch, r"easy\.src has 0 lines, .* at least one", settings)
+
+
+def test_every_file_that_shapes_the_outcome_is_named(inputs):
+    files = inputs.files(SETTINGS)
+    assert len(set(files)) == 2 + 5 + 4 + 2 and all(path.is_file() for path in files)
