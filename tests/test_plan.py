@@ -77,3 +77,21 @@ def test_files_of_a_pair(plan):
     run = {"pair": pair, "run": "baseline", "seed": "3"}
     folder = "results/quickstart/train/multi30k.de-en/baseline/seed3/translations"
     assert plan.translations(run, "txt") == [f"{folder}/{test}.txt" for test in tests]
+
+
+def test_files_of_all_runs(plan):
+    """Pairs, then training variants, then seeds: the order of tables and figures."""
+    changes = {"pairs": ["multi30k.cs-en", "a.x-y"], "runs": ["baseline", "impt-6"]}
+    plan.settings = plan.settings.model_copy(update=changes | {"seeds": [3, 1]})
+    found = plan.of_runs("heads", "importance.csv")
+    assert len(found) == 8
+    assert found[:3] == [
+        f"results/quickstart/heads/multi30k.cs-en/{run}/importance.csv"
+        for run in ("baseline/seed3", "baseline/seed1", "impt-6/seed3")
+    ]
+    assert found[4] == "results/quickstart/heads/a.x-y/baseline/seed3/importance.csv"
+    plan.settings = plan.settings.model_copy(update={"pairs": ["multi30k.cs-en"]})
+    tests = ("test_2016_flickr", "test_2018_flickr")
+    folder = "results/quickstart/train/multi30k.cs-en/baseline/seed3/translations"
+    assert plan.all_translations()[:2] == [f"{folder}/{test}.txt" for test in tests]
+    assert len(plan.all_translations()) == 8

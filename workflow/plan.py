@@ -4,7 +4,8 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,19 @@ class Plan:
         """Files of a run's translations of all its test sets; `run` has pair, run and seed."""
         folder = f"results/{self.name}/train/{run['pair']}/{run['run']}/seed{run['seed']}"
         return [f"{folder}/translations/{test}.{end}" for test in self.tests(run["pair"])]
+
+    def of_runs(self, phase: str, name: str) -> list[str]:
+        """The file of this name of every run: pairs, then training variants, then seeds."""
+        folder = f"results/{self.name}/{phase}"
+        return [f"{folder}/{pair}/{run}/seed{seed}/{name}" for pair, run, seed in self._runs()]
+
+    def all_translations(self) -> list[str]:
+        """Every run's translations of all its test sets."""
+        keys = (dict(zip(("pair", "run", "seed"), run, strict=True)) for run in self._runs())
+        return [file for key in keys for file in self.translations(key, "txt")]
+
+    def _runs(self) -> Iterator[tuple[str, str, int]]:
+        return product(self.settings.pairs, self.settings.runs, self.settings.seeds)
 
     def masking_tests(self, pair: str) -> list[str]:
         """Names of the test sets that are translated under masks: those named, or the first."""

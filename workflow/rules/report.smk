@@ -1,4 +1,4 @@
-# Needs: the text, subwords and runs of all pairs.
+# Needs: the text, subwords and runs of all pairs, and the tables and figures of headmask.smk.
 # Makes: <results>/tables, <results>/figures, <results>/metrics.json, <results>/report.html.
 
 
@@ -86,9 +86,13 @@ rule curves_figure:
 rule report:
     """Put tables and figures on one page that opens offline."""
     input:
-        tables=[rules.bleu_table.output.shown, rules.corpus_table.output.shown],
-        figures=[rules.curves_figure.output.svg],
-        captions=[rules.curves_figure.output.about],
+        tables=[
+            rules.bleu_table.output.shown,
+            rules.corpus_table.output.shown,
+            *rules.headmask_tables.output.shown,
+        ],
+        figures=[rules.curves_figure.output.svg, *rules.headmask_figures.output.svg],
+        captions=[rules.curves_figure.output.about, *rules.headmask_figures.output.about],
     output:
         report("<results>/report.html", caption="../report/page.rst", category="Page"),
     log:

@@ -9,7 +9,9 @@ from matplotlib.ticker import MaxNLocator
 
 from headcount.base.errors import UserError
 from headcount.findings.figures import colours
+from headcount.findings.run_tables import KEYS, gather, run_of
 
+_COLUMNS = ["step", "train_loss", "dev_loss", "seconds"]
 _PANELS = (("step", "updates"), ("minutes", "minutes of training"))
 _LINES = (("train_loss", "train (label-smoothed)", "--"), ("dev_loss", "dev", "-"))
 
@@ -19,17 +21,12 @@ def curve_table(files: list[Path]) -> pd.DataFrame:
 
     Files are `…/<pair>/<run>/seed<k>/curves.csv`. Raises UserError for one that holds no row.
     """
-    frames = []
+    table = gather(files, _COLUMNS)
+    found = set(table[KEYS].itertuples(index=False, name=None))
     for path in files:
-        seed, run, pair = (folder.name for folder in list(path.parents)[:3])
-        frame = pd.read_csv(path)
-        if frame.empty:
+        if run_of(path) not in found:
             raise UserError(f"{path}: expected a row per validation, found none; train again")
-        frame.insert(0, "seed", int(seed.removeprefix("seed")))
-        frame.insert(0, "run", run)
-        frame.insert(0, "pair", pair)
-        frames.append(frame)
-    return pd.concat(frames, ignore_index=True)
+    return table
 
 
 def draw_curves(table: pd.DataFrame) -> Figure:

@@ -1,0 +1,114 @@
+"""HeadMask's Tables 2–4: BLEU of every training method against the baseline."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from headcount.base.files import read_json
+from headcount.base.settings.pair import parse_pair
+from headcount.data.lines import clean_lines
+from headcount.findings.published import headmask
+from headcount.findings.run_tables import BASE, run_of
+from headcount.findings.significance import paired_t
+from headcount.runs.bleu import paired_bootstrap
+
+COLUMNS = ["pair", "run", "seed", "test_set", "statistic", "value", "source", "signature"]
+_GROUP = ["pair", "test_set", "run"]
+
+
+def compare_scores(
+    scores: list[Path], translations: list[Path], references: list[Path]
+) -> pd.DataFrame:
+    """BLEU of every run and its difference to the baseline of the same seed: columns of `COLUMNS`.
+
+    Statistics of a seed: `bleu`; beside a baseline `delta` (run − baseline, points) and
+    `p_bootstrap` (paired bootstrap). Over seeds, with an empty seed: `bleu_mean`, `delta_mean`
+    and, from two seeds on, `bleu_sd`, `delta_sd` (ddof 1), `delta_low`, `delta_high` (95 % t
+    interval) and `p_t` (paired t-test).
+
+    `scores` are the runs' bleu.json, `translations` their `translations/<test>.txt`,
+    `references` `<pair>/<test>.tgt`.
+    """
+    texts = {(*run_of(path), path.stem): path for path in translations}
+    golden = {(path.parent.name, path.stem): path for path in references}
+    bleu = _bleu_rows(scores)
+    rows = []
+    for (pair, run, seed, test), (score, signature) in bleu.items():
+        rows.append((pair, run, seed, test, "bleu", score, "ours", signature))
+        if run == BASE or (pair, BASE, seed, test) not in bleu:
+            continue
+        files = (texts[pair, BASE, seed, test], texts[pair, run, seed, test], golden[pair, test])
+        found = paired_bootstrap(*(list(clean_lines(file)) for file in files), parse_pair(pair).tgt)
+        delta = score - bleu[pair, BASE, seed, test][0]
+        rows.append((pair, run, seed, test, "delta", delta, "ours", signature))
+        cells = ("p_bootstrap", found.p_value, "ours", found.signature)
+        rows.append((pair, run, seed, test, *cells))
+    table = pd.DataFrame(rows, columns=COLUMNS).astype({"seed": object})
+    return pd.concat([table, _over_seeds(table)], ignore_index=True)
+
+
+def _bleu_rows(scores: list[Path]) -> dict[tuple[str, str, int, str], tuple[float, str]]:
+    """{(pair, run, seed, test set): (BLEU, signature)}, in the files' order."""
+    return {
+        (found["pair"], found["run"], found["seed"], row["test_set"]): (
+            row["score"],
+            row["signature"],
+        )
+        for found in map(read_json, scores)
+        for row in found["scores"]
+        if row["metric"] == "bleu"
+    }
+
+
+def _over_seeds(table: pd.DataFrame) -> pd.DataFrame:
+    rows = []
+    kept = table[table["statistic"].isin(["bleu", "delta"])]
+    for (*group, statistic, signature), of_group in kept.groupby(
+        [*_GROUP, "statistic", "signature"], sort=False
+    ):
+        pair, test, run = group
+        for name, value in _summaries(statistic, of_group["value"].to_numpy()):
+            rows.append((pair, run, "", test, name, value, "ours", signature))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _summaries(statistic: str, values) -> list[tuple[str, float]]:
+    found = [(f"{statistic}_mean", float(values.mean()))]
+    if len(values) > 1:
+        found.append((f"{statistic}_sd", float(values.std(ddof=1))))
+        if statistic == "delta":
+            test = paired_t(values)
+            found += [("delta_low", test.low), ("delta_high", test.high), ("p_t", test.p)]
+    return found
+
+
+def paper_scores(number: int, ours: pd.DataFrame) -> pd.DataFrame:
+    """Printed BLEU beside ours, in the same columns: Table `number`, and whatever matches ours.
+
+    Differences are computed from the printed scores.
+    """
+    tables = [headmask.table(table).assign(table=table) for table in (2, 3, 4)]
+    rows = []
+    groups = ["table", "pair", "test_set"]
+    for (table, *task), of_test in pd.concat(tables).groupby(groups, sort=False):
+        if table != number and not any(same_task(task, own) for own in keys(ours)):
+            continue
+        scores = of_test.set_index("run")["value"]
+        for run, score in scores.items():
+            rows.append((task[0], run, "", task[1], "bleu", score, "paper", ""))
+            if run != BASE:
+                delta = round(score - scores[BASE], 2)
+                rows.append((task[0], run, "", task[1], "delta", delta, "paper", ""))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def keys(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """(pair, test set) of a table, each once, in its order."""
+    return list(dict.fromkeys(zip(table["pair"], table["test_set"], strict=True)))
+
+
+def same_task(printed: Sequence[str], ours: Sequence[str]) -> bool:
+    """Whether languages and test set are the same, whatever the corpus is called."""
+    languages = [parse_pair(pair)[1:] for pair, _ in (printed, ours)]
+    return languages[0] == languages[1] and printed[1].lower() == ours[1].lower()

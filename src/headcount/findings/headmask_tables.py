@@ -1,0 +1,108 @@
+"""All tables of HeadMask: 1 to 6, and two that the paper lacks, on stability and collapse."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.model import ModelSettings
+from headcount.findings import headmask_collapse as collapse
+from headcount.findings import headmask_corpora as corpora
+from headcount.findings import headmask_importance as inequality
+from headcount.findings import headmask_score_tables as scores
+from headcount.findings.headmask_scores import compare_scores
+from headcount.findings.mask_frequency import read_masks
+from headcount.findings.masking import read_masking
+from headcount.findings.run_tables import gather
+from headcount.findings.setting import describe_importance, describe_setting, importance_unit
+from headcount.findings.tables import write_table
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """What the tables are made from; each file of a run lies below `<pair>/<run>/seed<k>/`."""
+
+    counts: list[Path]  # <pair>/<split>.json of the cleaned text
+    references: list[Path]  # <pair>/<test>.tgt
+    scores: list[Path]  # bleu.json
+    translations: list[Path]  # translations/<test>.txt
+    curves: list[Path]  # curves.csv
+    masks: list[Path]  # masks.csv
+    importance: list[Path]  # importance.csv
+    masking: list[Path]  # headmask.csv
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: tidy, as people read it, and what it shows."""
+
+    name: str
+    tidy: pd.DataFrame
+    shown: pd.DataFrame
+    caption: str
+
+
+def write_tables(
+    files: TableFiles,
+    model: ModelSettings,
+    importance: ImportanceSettings,
+    folder: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write headmask_table1 … 6, headmask_stability and headmask_collapse into a folder.
+
+    Raises UserError for files that lack what a table needs, before it writes any.
+    """
+    for table in headmask_tables(files, model, importance):
+        write_table(table.tidy, folder / table.name, table.caption, origin, table.shown)
+
+
+def headmask_tables(
+    files: TableFiles, model: ModelSettings, importance: ImportanceSettings
+) -> list[Table]:
+    """The tables, in the paper's order, then those it lacks."""
+    heads = inequality.read_importance(files.importance)
+    masking, masks = read_masking(files.masking), read_masks(files.masks)
+    curves = gather(files.curves, collapse.CURVES)
+    setting = describe_setting(model, heads)
+    measured = f"{describe_importance(importance)} {setting}"
+    unit = importance_unit(importance)
+    sizes = corpora.corpora_table(files.counts)
+    collapsed = collapse.collapse_table(heads, masks, curves, masking)
+    stable = inequality.stability_table(heads)
+    return [
+        Table("headmask_table1", sizes, corpora.corpora_summary(sizes), corpora.CAPTION),
+        *_score_tables(files, model),
+        *(_inequality(number, heads, unit, measured) for number in (5, 6)),
+        Table(
+            "headmask_stability",
+            stable,
+            inequality.stability_summary(stable),
+            f"{inequality.STABILITY_CAPTION} {measured}",
+        ),
+        Table(
+            "headmask_collapse",
+            collapsed,
+            collapse.collapse_summary(collapsed),
+            f"{collapse.CAPTION} {measured}",
+        ),
+    ]
+
+
+def _score_tables(files: TableFiles, model: ModelSettings) -> list[Table]:
+    ours = compare_scores(files.scores, files.translations, files.references)
+    tables = []
+    for number in (2, 3, 4):
+        tidy = scores.score_table(number, ours)
+        caption = scores.score_caption(number, tidy, model)
+        tables.append(Table(f"headmask_table{number}", tidy, scores.score_summary(tidy), caption))
+    return tables
+
+
+def _inequality(number: int, heads: pd.DataFrame, unit: str, setting: str) -> Table:
+    tidy = inequality.inequality_table(heads, number)
+    shown = inequality.inequality_summary(tidy)
+    caption = f"{inequality.inequality_caption(number, unit)} {setting}"
+    return Table(f"headmask_table{number}", tidy, shown, caption)

@@ -1,0 +1,33 @@
+"""How often training masked each head, from the masks.csv of runs."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from headcount.findings.run_tables import KEYS, gather
+
+HEAD = ["kind", "layer", "head"]
+
+
+def read_masks(files: list[Path]) -> pd.DataFrame:
+    """Shares of updates by interval: pair, run, seed, step, kind, layer, head, masked, updates.
+
+    `masked` is the share, 0 to 1, of the interval's updates that masked the head; `updates` is the
+    length of the interval, which ends at update `step`. Runs that mask no head have no rows.
+    """
+    table = gather(files, ["step", *HEAD, "masked"])
+    steps = table[[*KEYS, "step"]].drop_duplicates()
+    before = steps.groupby(KEYS, sort=False)["step"].shift(fill_value=0)
+    return table.merge(steps.assign(updates=steps["step"] - before), on=[*KEYS, "step"])
+
+
+def second_half(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of intervals that end in the second half of their run."""
+    return table[table["step"] > table.groupby(KEYS)["step"].transform("max") / 2]
+
+
+def frequencies(masks: pd.DataFrame) -> pd.Series:
+    """Share of all updates at hand that masked a head, by pair, run, seed, kind, layer, head."""
+    weighted = masks.assign(count=masks["masked"] * masks["updates"])
+    sums = weighted.groupby([*KEYS, *HEAD], sort=False)[["count", "updates"]].sum()
+    return sums["count"] / sums["updates"]

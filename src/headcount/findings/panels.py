@@ -1,0 +1,88 @@
+"""Panels of figures: one for each pair or task, and the same colour for a run everywhere."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
+from matplotlib.figure import Figure
+
+from headcount.findings.figures import colours
+
+SHORT = {"enc_self": "enc", "dec_self": "dec", "dec_enc": "dec-enc"}  # kinds, on axes
+_ABREAST = 3
+_MARKERS = "osD^vPX"
+_BAR_LENGTH = 3.0  # of a colour bar, in inches at most
+
+
+def panels(
+    count: int, columns: int = _ABREAST, width: float = 4.2, height: float = 3.2
+) -> tuple[Figure, list[Axes]]:
+    """A figure with this many panels, at most `columns` abreast; sizes of a panel in inches."""
+    columns = min(count, columns)
+    rows = -(-count // columns)
+    # A single panel is widened, so that a legend above it has room.
+    size = (max(width * columns, 5.5), height * rows + 0.6)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for spare in axes[count:]:
+        spare.remove()
+    return figure, axes[:count]
+
+
+def heat_panels(
+    models: pd.DataFrame, width: float, height: float
+) -> tuple[Figure, dict[tuple, Axes]]:
+    """A figure with a panel per model: runs across; pairs, and below each its seeds, down.
+
+    `models` has columns pair, run, seed. Returns the figure and {(pair, run, seed): axes}.
+    """
+    runs = list(models["run"].unique())
+    rows = list(models[["pair", "seed"]].drop_duplicates().itertuples(index=False, name=None))
+    size = (max(width * len(runs) + 1.2, 5.5), height * len(rows) + 0.4)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(len(rows), len(runs), squeeze=False)
+    known = set(models.itertuples(index=False, name=None))
+    found = {}
+    for (pair, seed), line in zip(rows, grid, strict=True):
+        for run, axes in zip(runs, line, strict=True):
+            if (pair, run, seed) in known:
+                axes.set_title(f"{run}, seed {seed}\n{pair}", loc="left", fontsize="small")
+                axes.grid(visible=False)
+                found[pair, run, seed] = axes
+            else:
+                axes.remove()
+    return figure, found
+
+
+def colour_bar(figure: Figure, image: ScalarMappable, words: str, **options: Any) -> Colorbar:
+    """One colour bar for all panels, at their right, no longer than is pleasant."""
+    shrink = min(0.9, _BAR_LENGTH / figure.get_size_inches()[1])
+    place = {"shrink": shrink, "anchor": (0, 1), "aspect": 18}
+    bar = figure.colorbar(image, ax=figure.axes, **place, **options)
+    bar.set_label(words, fontsize="small")
+    bar.ax.tick_params(labelsize="small")
+    return bar
+
+
+def run_styles(runs: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Colour and marker of each run, the same in every figure of an experiment."""
+    return {
+        run: {"color": colour, "marker": _MARKERS[place % len(_MARKERS)]}
+        for place, (run, colour) in enumerate(zip(runs, colours(len(runs)), strict=True))
+    }
+
+
+def note(words: str) -> Figure:
+    """A figure that says why there is nothing to draw."""
+    figure = Figure(figsize=(5.5, 1))
+    figure.text(0.5, 0.5, words, ha="center", va="center")
+    return figure
+
+
+def legend_above(figure: Figure, axes: Axes, columns: int) -> None:
+    """One legend for all panels, above them, from the entries of one panel."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False)

@@ -1,0 +1,44 @@
+"""Tables that every run has, gathered into one; the run is told by the folders."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from headcount.base.errors import UserError
+from headcount.base.settings.run_names import BASELINE
+
+BASE = str(BASELINE)
+KEYS = ["pair", "run", "seed"]
+
+
+def run_of(path: Path) -> tuple[str, str, int]:
+    """Pair, run and seed of a file below `…/<pair>/<run>/seed<k>/`. Raises UserError for another.
+
+    The file may lie in a folder of its own there, as translations do.
+    """
+    for folder in path.parents:
+        number = folder.name.removeprefix("seed")
+        if number != folder.name and number.isdecimal():
+            return folder.parent.parent.name, folder.parent.name, int(number)
+    raise UserError(f"{path}: expected a file of a run, below <pair>/<run>/seed<k>/")
+
+
+def gather(files: list[Path], columns: list[str]) -> pd.DataFrame:
+    """Rows of all files, with pair, run and seed before their own columns, in the files' order.
+
+    Raises UserError for a file that lacks one of `columns`.
+    """
+    frames = [pd.DataFrame(columns=[*KEYS, *columns])]
+    for path in files:
+        frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
+        lacking = [column for column in columns if column not in frame.columns]
+        if lacking:
+            raise UserError(
+                f"{path}: expected the columns {', '.join(columns)}; found none named "
+                f"{', '.join(lacking)}; make the file again"
+            )
+        for key, value in zip(reversed(KEYS), reversed(run_of(path)), strict=True):
+            frame.insert(0, key, value)
+        frames.append(frame)
+    filled = [frame for frame in frames if not frame.empty]
+    return pd.concat(filled or frames[:1], ignore_index=True)

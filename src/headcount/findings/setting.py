@@ -1,0 +1,43 @@
+"""What every caption says of an experiment: the model's sizes, the data, the seeds, N."""
+
+import pandas as pd
+
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.run_names import parse_run
+from headcount.findings.run_tables import BASE
+
+_ABS = {"none": "signed, above 0 where the head lowers the loss", "batch": "size for each batch"}
+_ABS |= {kind: f"size for each {kind}" for kind in ("sentence", "token")}
+_ABS |= {"position": "size for each query position"}
+
+
+def describe_setting(model: ModelSettings, runs: pd.DataFrame) -> str:
+    """Two sentences, from the model's settings and the pair, run and seed of each row."""
+    heads = model.grid.size
+    pairs, seeds = ", ".join(runs["pair"].unique()), runs["seed"].unique()
+    counts = [parse_run(run, heads).count for run in runs["run"].unique() if run != BASE]
+    masked = f"; N = {', '.join(map(str, dict.fromkeys(counts)))} of {heads} heads"
+    return (
+        f"Model: {model.encoder_layers} encoder and {model.decoder_layers} decoder layers, "
+        f"d_model {model.d_model}, d_ff {model.d_ff}, {heads} heads, {model.norm}-norm. "
+        f"Data: {pairs}; {'seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}"
+        f"{masked if counts else ''}."
+    )
+
+
+def describe_importance(importance: ImportanceSettings) -> str:
+    """A sentence: what importance is here, and on which data."""
+    layer = "" if importance.normalise == "none" else " divided by its layer's L2 norm,"
+    return (
+        f"Importance: derivative of the loss ({importance.loss}, {importance.reduction} over a "
+        f"sentence's tokens) by a head's multiplier, {_ABS[importance.abs]},{layer} mean over "
+        f"up to {importance.sentences} sentence pairs of {importance.data}."
+    )
+
+
+def importance_unit(importance: ImportanceSettings) -> str:
+    """Unit of the importance for axes and captions."""
+    if importance.normalise != "none":
+        return "share of its layer's L2 norm"
+    return f"nats per {'sentence' if importance.reduction == 'sum' else 'token'}"

@@ -1,0 +1,81 @@
+"""Statistics over seeds and heads: paired t-test, t interval, rank correlation."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from headcount.base.errors import UserError
+
+
+class PairedT(NamedTuple):
+    """Differences of two systems trained with the same seeds, tested against 0."""
+
+    mean: float
+    sd: float  # ddof 1
+    low: float  # 95 % t interval of the mean
+    high: float
+    p: float  # two-sided
+
+
+def paired_t(differences: np.ndarray) -> PairedT:
+    """Student's t-test over paired differences, one per seed.
+
+    Raises UserError for fewer than two. Equal differences have no spread to test against: p is
+    then 1 if they are 0, else 0.
+    """
+    values = np.asarray(differences, dtype=np.float64)
+    if values.size < 2:
+        raise UserError(f"paired t-test: expected two differences or more, found {values.size}")
+    degrees = values.size - 1
+    mean, sd = float(values.mean()), float(values.std(ddof=1))
+    error = sd / math.sqrt(values.size)
+    reach = t_quantile(0.95, degrees) * error
+    p = two_sided_p(mean / error, degrees) if error else float(mean == 0)
+    return PairedT(mean, sd, mean - reach, mean + reach, p)
+
+
+def two_sided_p(t: float, degrees: int) -> float:
+    """P(|T| ≥ |t|) of Student's t with a whole number of degrees of freedom, 1 or more.
+
+    The finite series of Abramowitz and Stegun, 26.7.3 and 26.7.4.
+    """
+    angle = math.atan(abs(t) / math.sqrt(degrees))
+    cosine = math.cos(angle)
+    odd = degrees % 2
+    term, total = (cosine, cosine) if odd else (1.0, 1.0)
+    for power in range(2 + odd, degrees, 2):
+        term *= cosine**2 * (power - 1) / power
+        total += term
+    within = math.sin(angle) * (total if degrees > 1 else 0)
+    if odd:
+        within = 2 / math.pi * (angle + within)
+    return max(0.0, 1 - within)  # rounding may end just below 0
+
+
+def t_quantile(inside: float, degrees: int) -> float:
+    """The t with P(|T| < t) = `inside`, a share between 0 and 1, by bisection."""
+    low, high = 0.0, 1.0
+    while 1 - two_sided_p(high, degrees) < inside:
+        high *= 2
+    for _ in range(100):  # each step halves the error: more than a float can hold
+        middle = (low + high) / 2
+        low, high = (middle, high) if 1 - two_sided_p(middle, degrees) < inside else (low, middle)
+    return high
+
+
+def spearman(first: np.ndarray, second: np.ndarray) -> float:
+    """Rank correlation, −1 to 1; equal values share the mean of their ranks.
+
+    NaN if either has no two different values. Raises UserError for unequal lengths.
+    """
+    if len(first) != len(second):
+        raise UserError(
+            f"rank correlation: expected as many values on both sides, found {len(first)} and "
+            f"{len(second)}; are these files of one model?"
+        )
+    ranks = [pd.Series(values).rank().to_numpy() for values in (first, second)]
+    if any(np.ptp(rank) == 0 for rank in ranks):
+        return math.nan
+    return float(np.corrcoef(*ranks)[0, 1])

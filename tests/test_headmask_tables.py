@@ -1,0 +1,313 @@
+"""HeadMask's tables from hand-made files; every expected number is worked out beside it."""
+
+import math
+
+import pandas as pd
+import pytest
+from headmask_files import MODEL, HeadmaskFiles, masking_rows
+
+from headcount.base.errors import UserError
+from headcount.base.files import read_json
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.findings.headmask_scores import compare_scores
+from headcount.findings.headmask_tables import headmask_tables, write_tables
+
+PAIR, REVERSE = "multi.en-de", "multi.de-en"
+NUMBERS = {f"headmask_table{n}" for n in range(1, 7)}
+NAMES = NUMBERS | {"headmask_stability", "headmask_collapse"}
+LINES = [f"this is sentence number {n} of the test ." for n in range(12)]
+WORSE = [line.replace("this is", "is this") for line in LINES]
+RUNS = {"baseline": (30.0, 32.0), "random-1": (31.0, 34.0), "impt-2": (29.0, 28.0)}
+
+
+def add_run(
+    files, run, bleu, lines, importance, masks=None, curve=None, groups=(10.0, 20.0), test="flickr"
+):
+    files.scores(run, {test: bleu}, {test: lines})
+    files.importance(run, importance, first=importance, second=importance[::-1])
+    files.masks(run, masks or {})
+    files.curves(run, curve or {10: (2.0, ""), 20: (1.0, "")})
+    files.masking(run, masking_rows(bleu, groups, [12.0, 14.0]), test)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two seeds of three runs of one pair; impt-2 keeps masking the same head."""
+    made = HeadmaskFiles(tmp_path)
+    made.text(PAIR, 29000, 1014, {"flickr": LINES})
+    values = {"baseline": [1.0, 2, 3, 4, 5, 9], "random-1": [2.0] * 5 + [8.0], "impt-2": [1.0] * 6}
+    for run, bleus in RUNS.items():
+        for seed, bleu in enumerate(bleus, start=1):
+            lines = WORSE if run == "impt-2" else LINES
+            masks, curve, groups = None, None, (10.0, 20.0)
+            if run == "random-1":
+                masks = {10: [0.6, 0.4, 0, 0, 0, 0], 30: [0.0, 0.1, 0.2, 0.3, 0.4, 0]}
+            if run == "impt-2":
+                masks = {10: [1.0, 1, 0, 0, 0, 0], 30: [0.95, 0, 0, 0.5, 0.5, 0.05]}
+                curve = {10: (9.0, 9.5), 30: (1.0, 1.5)}
+                groups = (36.0, 20.0)
+            name = (PAIR, run, seed)
+            add_run(made, name, bleu, lines, values[run], masks, curve, groups)
+    return made
+
+
+def tables(files):
+    found = headmask_tables(files.for_tables(), MODEL, ImportanceSettings())
+    assert {table.name for table in found} == NAMES
+    return {table.name.removeprefix("headmask_"): table for table in found}
+
+
+def ours(table):
+    return table.tidy[table.tidy["source"] == "ours"]
+
+
+def test_table_1_counts_each_split(files):
+    table = tables(files)["table1"]
+    counted = ours(table)[["pair", "split", "role", "sentences"]].values.tolist()
+    sizes = [("train", "train", 29000), ("dev", "dev", 1014), ("flickr", "test", 12)]
+    assert counted == [[PAIR, *size] for size in sizes]
+    first, second = table.shown.head(2).values.tolist()
+    assert first == [PAIR, "29,000", "1,014", "flickr 12", "ours"]
+    assert second == ["nist.zh-en", "1,340,000", "MT03", "MT04, MT05, MT06", "paper"]
+
+
+def statistics(table, run):
+    """{(statistic, seed): value} of one of our runs."""
+    rows = ours(table)
+    rows = rows[rows["run"] == run]
+    keys = zip(rows["statistic"], rows["seed"], strict=True)
+    return dict(zip(keys, rows["value"], strict=True))
+
+
+def test_scores_differences_and_tests_over_seeds(files):
+    table = tables(files)["table4"]
+    random = statistics(table, "random-1")
+    assert (random["bleu", 1], random["delta", 1], random["delta", 2]) == (31, 1, 2)
+    assert (random["bleu_mean", ""], random["delta_mean", ""]) == (32.5, 1.5)
+    # BLEU 31 and 34: each 1.5 from the mean, variance 4.5. Differences 1 and 2: sd √½.
+    assert random["bleu_sd", ""] == pytest.approx(math.sqrt(4.5))
+    assert random["delta_sd", ""] == pytest.approx(math.sqrt(0.5))
+    # t = 1.5 / (√½ / √2) = 3 with one degree: p = 1 − 2/π · atan 3; reach 12.706 · ½.
+    assert random["p_t", ""] == pytest.approx(1 - 2 / math.pi * math.atan(3))
+    assert random["delta_low", ""] == pytest.approx(1.5 - 6.353, abs=1e-3)
+    assert random["delta_high", ""] == pytest.approx(1.5 + 6.353, abs=1e-3)
+    # random-1 translates as the baseline does; impt-2 turns every sentence round.
+    assert random["p_bootstrap", 1] == 1.0
+    assert statistics(table, "impt-2")["p_bootstrap", 2] < 0.01
+    baseline = {name for name, _ in statistics(table, "baseline")}
+    assert baseline == {"bleu", "bleu_mean", "bleu_sd"}
+
+
+def test_scores_as_people_read_them(files):
+    shown = tables(files)["table4"].shown.set_index(["run", "source"])
+    row = shown.loc[("random-1", "ours")]
+    assert row["BLEU"] == "32.50 ± 2.12" and row["difference"] == "+1.50 ± 0.71"
+    assert (row["p (bootstrap)"], row["p (t-test)"]) == ("1.0, 1.0", "0.20")
+    assert row["95 % interval"] == "-4.85 to +7.85"
+    assert shown.loc[("impt-2", "ours"), "difference"] == "-2.50 ± 2.12"  # −1 and −4
+    paper = shown.loc[("impt-18", "paper")]
+    assert paper["BLEU"].tolist() == ["32.47", "28.06", "16.10"]
+    assert paper["difference"].tolist() == ["+0.49", "-0.01", "+0.36"]
+
+
+def test_pairs_stand_in_the_table_of_their_direction(files):
+    """The first pair is Table 2; into English is Table 3; the rest is Table 4."""
+    files.text(REVERSE, 29000, 1014, {"flickr": LINES})
+    add_run(files, (REVERSE, "baseline", 1), 40.0, LINES, [1.0] * 6)
+    files.text("wmt.en-ro", 10, 2, {"NewsTest2016": LINES})
+    add_run(files, ("wmt.en-ro", "baseline", 1), 20.0, LINES, [1.0] * 6, test="NewsTest2016")
+    found = tables(files)
+    pairs = [list(ours(found[f"table{n}"])["pair"].unique()) for n in (2, 3, 4)]
+    assert pairs == [[PAIR], [REVERSE], [PAIR, "wmt.en-ro"]]
+    # The paper's score of the same languages and test set follows ours, before the others.
+    order = found["table4"].shown[["pair", "source"]].drop_duplicates().values.tolist()
+    assert order[:3] == [[PAIR, "ours"], ["wmt.en-ro", "ours"], ["wmt16.en-ro", "paper"]]
+    assert order[3:] == [["iwslt15.en-vi", "paper"], ["wmt17.en-tr", "paper"]]
+    assert "all pairs into English" in found["table3"].caption
+    assert f"Data: {REVERSE}; seed 1." in found["table3"].caption
+
+
+def test_a_table_without_a_pair_of_ours_says_so(files):
+    table = tables(files)["table3"]
+    assert ours(table).empty and len(table.shown) == 9
+    assert "This experiment has no such pair." in table.caption
+
+
+def test_inequality_of_heads(files):
+    found = tables(files)
+    variance, mean = (ours(found[f"table{n}"]).set_index(["run", "seed"]) for n in (5, 6))
+    # 1 2 3 4 5 9: mean 4; squares 9 4 1 0 1 25 = 40, over 6.
+    assert mean.loc[("baseline", 1), "mean"] == 4
+    assert variance.loc[("baseline", 1), "variance"] == pytest.approx(40 / 6)
+    assert variance.loc[("baseline", 2), "max_over_mean"] == 2.25
+    # Σ (2i − 7) x: −5 − 6 − 3 + 4 + 15 + 45 = 50, over 6 · 24.
+    assert variance.loc[("baseline", 1), "gini"] == pytest.approx(50 / 144)
+    # 2 2 2 2 2 8: mean 3, variance (5 + 25) / 6 = 5.
+    random = variance.loc[("random-1", 1)]
+    assert random["variance"] == pytest.approx(5)
+    assert random["ratio_to_baseline"] == pytest.approx(5 / (40 / 6))
+    assert random["cv"] == pytest.approx(math.sqrt(5) / 3)
+    assert mean.loc[("random-1", 2), "ratio_to_baseline"] == 0.75
+    impt = variance.loc[("impt-2", 1)]  # all heads are equal
+    assert impt[["variance", "cv", "gini"]].tolist() == pytest.approx([0, 0, 0], abs=1e-12)
+    assert list(found["table5"].tidy.columns[:4]) == ["pair", "run", "seed", "variance"]
+    assert list(found["table6"].tidy.columns[:4]) == ["pair", "run", "seed", "mean"]
+
+
+def test_the_papers_inequality_stands_beside_ours(files):
+    shown = tables(files)["table5"].shown.set_index(["pair", "run"])
+    row = shown.loc[("nist.zh-en", "random-18")]
+    # √33.21 / 19.62 = 0.2937; 33.21 / 77.28 = 0.4297.
+    assert (row["variance"], row["cv"], row["ratio to baseline"]) == ("33.21", "0.294", "0.430")
+    assert (row["gini"], row["heads"], row["source"]) == ("–", "144", "paper")
+    assert shown.loc[(PAIR, "baseline"), "variance"] == "6.67 ± 0.00"
+
+
+def test_stability_between_halves_and_seeds(files):
+    files.importance((PAIR, "baseline", 2), [2.0, 1, 3, 4, 5, 9])
+    found = tables(files)["stability"]
+    rows = found.tidy[found.tidy["run"] == "baseline"]
+    halves = rows[rows["comparison"] == "halves"]
+    # Seed 1's second half is its first turned round; seed 2's halves are alike.
+    assert halves["spearman"].tolist() == pytest.approx([-1, 1])
+    (seeds,) = rows[rows["comparison"] == "seeds"].to_dict("records")
+    assert (seeds["seed"], seeds["other_seed"], seeds["heads"]) == (1, 2, 6)
+    # Two neighbours swapped among six: 1 − 6 · 2 / (6 · 35).
+    assert seeds["spearman"] == pytest.approx(1 - 12 / 210)
+    shown = found.shown.set_index("run")
+    assert shown.loc["baseline", "between halves of the data"] == "0.00 (-1.00 to 1.00)"
+    assert shown.loc["impt-2", "between pairs of seeds"] == "–"  # all heads are equal
+
+
+def test_collapse_is_told_from_masks_losses_and_bleu(files):
+    found = tables(files)["collapse"].tidy.set_index(["run", "seed"])
+    impt = found.loc[("impt-2", 1)]
+    # Intervals of 10 and 20 updates: head 1 in 10 + 19 of 30, head 2 in 10, 4 and 5 in 10 each,
+    # head 6 in 1, head 3 never. The middle of 0 1 10 10 10 29 is 10.
+    assert impt["largest_frequency"] == pytest.approx(29 / 30)
+    assert impt["median_frequency"] == pytest.approx(10 / 30)
+    # The two most masked: heads 1 and 2 (first of three equals): 39 of 60 masks.
+    assert impt["top_n_share"] == pytest.approx(39 / 60)
+    # Second half: only the interval that ends at update 30.
+    assert (impt["late_largest_frequency"], impt["abandoned_heads"]) == (0.95, 1)
+    assert (impt["first_pass_loss"], impt["masked_loss"]) == (1.5, 1.0)
+    assert impt["most_masked_importance"] == 1.0
+    # 29 unmasked, 36 with the top group masked: + 7, interval from 6 to 9.
+    assert impt[["top_group_delta", "top_group_low", "top_group_high"]].tolist() == [7, 6, 9]
+    assert (impt["heads"], impt["n"], impt["collapsed"]) == (6, 2, "yes")
+    random = found.loc[("random-1", 1)]
+    assert (random["abandoned_heads"], random["first_pass_loss"], random["collapsed"]) == (
+        0,
+        "",
+        "no",
+    )
+    # Of 30 updates: heads 1 6, 2 4 + 2, 3 4, 4 6, 5 8: head 5 has 8 of 30 masks.
+    assert random["top_n_share"] == pytest.approx(8 / 30)
+    # Its importance 2 against a mean of 3.
+    assert random["most_masked_importance"] == pytest.approx(2 / 3)
+    baseline = found.loc[("baseline", 1)]
+    assert (baseline["n"], baseline["largest_frequency"], baseline["collapsed"]) == (0, 0, "no")
+    assert baseline["top_group_delta"] == -20
+
+
+@pytest.mark.parametrize(
+    ("late", "first_pass", "top_group", "verdict"),
+    [
+        (0.9, 1.1, 10.0, "yes"),  # louder with all heads
+        (0.9, 0.9, 40.0, "yes"),  # better without its top group
+        (0.9, 0.9, 30.5, "no"),  # + 0.5, but the interval begins at − 0.5
+        (0.9, 0.9, 10.0, "no"),  # abandoned, without harm
+        (0.89, 1.1, 40.0, "no"),  # harm, but no head is abandoned
+    ],
+)
+def test_the_verdict_needs_an_abandoned_head_and_harm(files, late, first_pass, top_group, verdict):
+    run = (PAIR, "impt-2", 1)
+    files.masks(run, {10: [1.0, 1, 0, 0, 0, 0], 30: [late, 0.1, 0.2, 0.5, 0.1, 0.1]})
+    files.curves(run, {10: (9.0, 99.0), 30: (1.0, first_pass)})
+    files.masking(run, masking_rows(30.0, (top_group, 20.0), [12.0]), test="flickr")
+    found = tables(files)["collapse"].tidy.set_index(["run", "seed"])
+    assert found.loc[("impt-2", 1), "collapsed"] == verdict
+
+
+def test_the_baseline_alone(tmp_path):
+    files = HeadmaskFiles(tmp_path)
+    files.text(PAIR, 100, 10, {"flickr": LINES})
+    add_run(files, (PAIR, "baseline", 1), 30.0, LINES, [1.0, 2, 3, 4, 5, 9])
+    found = tables(files)
+    assert ours(found["table2"])["statistic"].tolist() == ["bleu", "bleu_mean"]
+    assert "p (t-test)" not in found["table2"].shown.columns
+    assert "N =" not in found["table2"].caption
+    assert found["collapse"].tidy["collapsed"].tolist() == ["no"]
+    assert found["stability"].shown["between pairs of seeds"].tolist() == ["–"]
+
+
+def test_without_a_baseline_there_are_no_differences(tmp_path):
+    files = HeadmaskFiles(tmp_path)
+    files.text(PAIR, 100, 10, {"flickr": LINES})
+    masks = {20: [0.5, 0.5, 0, 0, 0, 0]}
+    add_run(files, (PAIR, "random-1", 1), 30.0, LINES, [1.0, 2, 3, 4, 5, 9], masks)
+    found = tables(files)
+    assert set(ours(found["table2"])["statistic"]) == {"bleu", "bleu_mean"}
+    assert "No run is named baseline." in found["table2"].caption
+    assert ours(found["table5"])["ratio_to_baseline"].tolist() == [""]
+
+
+def test_captions_name_model_data_seeds_and_n(files):
+    found = tables(files)
+    for name in NAMES - {"headmask_table1", "headmask_table3"}:
+        caption = found[name.removeprefix("headmask_")].caption
+        assert "2 encoder and 1 decoder layers, d_model 8, d_ff 16, 6 heads, post-norm" in caption
+        assert f"Data: {PAIR}; seeds 1, 2; N = 1, 2 of 6 heads." in caption
+    assert "its two scores differ by 0.32" in found["table2"].caption
+    assert "sig bleu" in found["table2"].caption and "bs:1000" in found["table2"].caption
+    assert "nats per sentence" in found["table5"].caption
+
+
+def test_importance_of_another_kind_has_its_own_words(files):
+    settings = ImportanceSettings(reduction="mean", abs="batch", data="dev", normalise="layer_l2")
+    found = headmask_tables(files.for_tables(), MODEL, settings)
+    caption = {table.name: table.caption for table in found}["headmask_table6"]
+    assert "share of its layer's L2 norm" in caption and "size for each batch" in caption
+    assert "sentence pairs of dev" in caption
+
+
+def test_tables_are_written_and_escaped(files, tmp_path):
+    out = tmp_path / "tables"
+    write_tables(files.for_tables(), MODEL, ImportanceSettings(), out, {"command": []})
+    for name in NAMES:
+        assert {path.suffix for path in out.glob(f"{name}.*")} == {".csv", ".md", ".tex", ".json"}
+    latex = (out / "headmask_table4.tex").read_text()
+    assert "p (bootstrap) & 95 \\% interval" in latex and "95 \\% t interval" in latex
+    assert "d\\_model 8" in latex
+    markdown = (out / "headmask_table4.md").read_text()
+    assert "&lt; 0.001" in markdown or "0.00" in markdown
+    tidy = pd.read_csv(out / "headmask_table5.csv")
+    assert tidy.loc[tidy["source"] == "paper", "seed"].isna().all()
+    assert tidy.loc[tidy["run"] == "random-1", "seed"].tolist() == [1, 2]
+    about = read_json(out / "headmask_collapse.json")
+    assert about["columns"][-1] == "collapsed" and about["rows"][-1][-1] == "yes"
+
+
+def test_files_that_lack_something(files):
+    importance = files.of_runs("heads", "importance.csv")[0]
+    importance.write_text("kind,layer,head,statistic,value\n")
+    with pytest.raises(UserError, match="in each of 6 files, found it in 5"):
+        tables(files)
+    importance.write_text("kind,layer,head,value\n")
+    with pytest.raises(UserError, match="importance.csv: expected the columns.*named statistic"):
+        tables(files)
+
+
+def test_halves_of_other_heads(files):
+    path = files.of_runs("heads", "importance.csv")[0]
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if "enc_self,1,0,importance_second" not in line))
+    with pytest.raises(UserError, match="multi.en-de, baseline: expected the same heads"):
+        tables(files)
+
+
+def test_a_translation_too_few(files):
+    found = files.for_tables()
+    found.translations[0].write_text("one line\n")
+    with pytest.raises(UserError, match="expected one translation per reference line"):
+        compare_scores(found.scores, found.translations, found.references)

@@ -1,0 +1,86 @@
+"""Statistics over seeds and heads, against closed forms, printed tables and sums by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from headcount.base.errors import UserError
+from headcount.findings.inequality import spread
+from headcount.findings.significance import paired_t, spearman, t_quantile, two_sided_p
+
+
+@pytest.mark.parametrize("t", [0.0, 0.3, 1.0, 7.5])
+def test_p_of_one_and_two_degrees_has_a_closed_form(t):
+    # One degree is the Cauchy distribution; two: P(|T| < t) = t / sqrt(2 + t²).
+    assert two_sided_p(t, 1) == pytest.approx(1 - 2 / math.pi * math.atan(t), abs=1e-14)
+    assert two_sided_p(-t, 2) == pytest.approx(1 - t / math.sqrt(2 + t * t), abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("degrees", "t"),
+    [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (5, 2.571), (9, 2.262), (30, 2.042)],
+)
+def test_printed_table_of_the_t_distribution(degrees, t):
+    """The two-sided 5 % points of any statistics book, to the three decimals they print."""
+    assert two_sided_p(t, degrees) == pytest.approx(0.05, abs=5e-5)
+    assert t_quantile(0.95, degrees) == pytest.approx(t, abs=5e-4)
+
+
+def test_paired_t_by_hand():
+    # Mean 2, deviations −1, 0, 1: sd 1, standard error 1/√3, t = 2√3 with 2 degrees.
+    # p = 1 − t / √(2 + t²) = 1 − √(12/14); the interval reaches 4.3027 / √3 = 2.4841.
+    found = paired_t(np.array([1.0, 2.0, 3.0]))
+    assert (found.mean, found.sd) == (2.0, 1.0)
+    assert found.p == pytest.approx(1 - math.sqrt(12 / 14))
+    assert (found.low, found.high) == pytest.approx((-0.4841, 4.4841), abs=5e-5)
+    assert paired_t(-np.array([1.0, 2.0, 3.0])).p == found.p
+
+
+def test_equal_differences_have_no_spread():
+    assert paired_t(np.array([0.5, 0.5]))[:5] == (0.5, 0.0, 0.5, 0.5, 0.0)
+    assert paired_t(np.array([0.0, 0.0])).p == 1.0
+    with pytest.raises(UserError, match="expected two differences or more, found 1"):
+        paired_t(np.array([0.5]))
+
+
+def test_rank_correlation_with_ties():
+    # Ranks 1.5, 1.5, 3, 4 against 2, 1, 3, 4: Σ products of deviations from 2.5 is
+    # (−1)(−.5) + (−1)(−1.5) + .5·.5 + 1.5·1.5 = 4.5; the squares sum to 4.5 and 5.
+    found = spearman(np.array([7, 7, 8, 90.0]), np.array([0.2, 0.1, 0.3, 0.4]))
+    assert found == pytest.approx(4.5 / math.sqrt(4.5 * 5))
+    assert spearman(np.array([1, 2, 3]), np.array([9, 8, 2])) == pytest.approx(-1)
+    assert math.isnan(spearman(np.array([1, 2, 3]), np.array([4, 4, 4])))
+    with pytest.raises(UserError, match="found 2 and 3"):
+        spearman(np.array([1, 2]), np.array([1, 2, 3]))
+
+
+def test_spread_of_four_heads_by_hand():
+    # Mean 2.5; squares of deviations 2.25 .25 .25 2.25: variance 1.25.
+    # Gini: Σ (2i − 5) i for i = 1 … 4 is −3 − 2 + 3 + 12 = 10, over 4 · 10.
+    found = spread(np.array([3.0, 1.0, 4.0, 2.0]))
+    assert found == pytest.approx((2.5, 1.25, math.sqrt(1.25) / 2.5, 0.25, 1.6))
+    assert spread(np.array([3.0, 1, 4, 2]) * 7)[2:] == pytest.approx(found[2:])  # no unit
+
+
+@pytest.mark.parametrize("heads", [2, 5, 48])
+def test_spread_at_its_ends(heads):
+    equal = spread(np.full(heads, 0.3))
+    assert equal[1:] == pytest.approx((0, 0, 0, 1), abs=1e-12)
+    one_has_all = spread(np.eye(heads)[1])
+    # Variance of one 1 among n − 1 zeros: 1/n − 1/n²; over the mean 1/n: √(n − 1).
+    assert one_has_all.cv == pytest.approx(math.sqrt(heads - 1))
+    assert one_has_all.gini == pytest.approx((heads - 1) / heads)
+    assert one_has_all.max_over_mean == pytest.approx(heads)
+
+
+def test_importances_with_a_sign_have_mean_and_variance_only():
+    found = spread(np.array([-1.0, 3.0]))
+    assert found[:2] == (1.0, 4.0)
+    assert all(map(math.isnan, found[2:]))
+
+
+@pytest.mark.parametrize("values", [[], [0.0, 0.0], [1.0, math.nan], [1.0, math.inf]])
+def test_importances_that_are_none(values):
+    with pytest.raises(UserError, match="expected finite numbers, not all 0"):
+        spread(np.array(values))
