@@ -1,0 +1,194 @@
+"""Training: this project's loop beside HF Marian and torch.nn.Transformer.
+
+All see the same batches, as our plan cuts them, with the same sizes, dropout, label smoothing,
+fused Adam and clipping. Ours is the project's own trainer with all that it does besides: collating
+batches, checking for numbers that are not finite, averaging weights.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from benchmarks.data import BenchData, add_common_flags, read_data, sentence_lengths
+from benchmarks.flops import training_flops
+from benchmarks.marian import marian_logits, marian_model
+from benchmarks.measuring import (
+    Contender,
+    Work,
+    alternate,
+    ceilings,
+    formats,
+    machine_facts,
+    table,
+)
+from benchmarks.peers import add_peers_flag, chosen_peers
+from benchmarks.plain_transformer import PlainTransformer
+from headcount.base import command
+from headcount.base.settings.model import PRESETS, ModelSettings
+from headcount.base.settings.train import TrainSettings
+from headcount.data.batches import Batch, collate
+from headcount.data.vocabulary import PAD
+from headcount.model.transformer import Transformer
+from headcount.runs.checkpoint import StateStore
+from headcount.runs.machine import number_format, pick_device, use_threads
+from headcount.runs.train import Trainer
+
+PEERS = ("marian", "torch")
+SEED = 1
+
+
+class RepeatingTrainer(Trainer):
+    """The project's trainer, fed with the first batches of one epoch over and over."""
+
+    def repeat(self, updates: int) -> None:
+        """From now on, go through the first batches only, as many as updates take."""
+        ids = self.plan.epoch(0)[: updates * self.settings.accumulate]
+        self._batches = self._again(ids)
+
+    def run(self, updates: int) -> None:
+        """Make that many updates."""
+        for _ in range(updates):
+            self._update()
+
+    def _again(self, batches: Sequence) -> Iterator[Batch]:
+        while True:
+            for ids in batches:
+                yield collate(self.plan.text, ids)
+
+
+def our_trainer(
+    data: BenchData, model: ModelSettings, settings: TrainSettings, folder: Path
+) -> RepeatingTrainer:
+    """This project's trainer of a fresh model. It saves nothing; `folder` stays empty."""
+    torch.manual_seed(SEED)
+    device = pick_device(settings.device)
+    ours = Transformer(model, len(data.words), len(data.words), joint=True).to(device)
+    states = StateStore(folder, {}, float("inf"))
+    return RepeatingTrainer(ours, data.train, data.dev, settings, SEED, states)
+
+
+def peer_training(
+    model: nn.Module,
+    logits: Callable[[Batch], Tensor],
+    batches: Sequence[Batch],
+    settings: TrainSettings,
+) -> Callable[[], None]:
+    """One pass over the batches with the loop that a peer's user writes; an update for each."""
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    optimiser = torch.optim.Adam(
+        weights,
+        lr=settings.peak_lr / settings.warmup_updates,
+        betas=(settings.beta1, settings.beta2),
+        eps=settings.epsilon,
+        fused=True,
+    )
+    device = weights[0].device
+
+    def update(batch: Batch) -> None:
+        optimiser.zero_grad(set_to_none=True)
+        with number_format(settings.precision, device):
+            scores = logits(batch).flatten(0, 1)
+            loss = functional.cross_entropy(
+                scores,
+                batch.tgt_out.flatten(),
+                ignore_index=PAD,
+                label_smoothing=settings.label_smoothing,
+            )
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(weights, settings.clip_norm)
+        optimiser.step()
+
+    return lambda: [update(batch) for batch in batches]
+
+
+def contenders(
+    data: BenchData,
+    model: ModelSettings,
+    settings: TrainSettings,
+    updates: int,
+    peers: Sequence[str],
+    folder: Path,
+) -> list[Contender]:
+    """Ours first, then the peers, all in one number format."""
+    trainer = our_trainer(data, model, settings, folder)
+    batches = [collate(data.train, ids) for ids in trainer.plan.epoch(0)[:updates]]
+    work = work_of(batches, model, len(data.words))
+    trainer.repeat(updates)
+    found = [Contender(f"ours {settings.precision}", lambda: trainer.run(updates), work)]
+    resident = [batch.to(trainer.device) for batch in batches]
+    for name in peers:
+        torch.manual_seed(SEED)
+        if name == "marian":
+            peer = marian_model(model, len(data.words)).to(trainer.device).train()
+            logits = _logits_of_marian(peer)
+        else:
+            logits = peer = PlainTransformer(model, len(data.words)).to(trainer.device).train()
+        print(f"{name}: {_trained(peer):,} trained parameters, ours {_trained(trainer.model):,}")
+        run = peer_training(peer, logits, resident, settings)
+        shown = {"marian": "HF Marian", "torch": "nn.Transformer"}[name]
+        found.append(Contender(f"{shown} {settings.precision}", run, work))
+    return found
+
+
+def work_of(batches: Sequence[Batch], model: ModelSettings, vocabulary: int) -> Work:
+    """Real tokens, source and target, of training on these batches, and its operations."""
+    lengths = [pair for batch in batches for pair in sentence_lengths(batch)]
+    units = {"tokens": float(sum(s + t for s, t in lengths))}
+    return Work(units, training_flops(model, vocabulary, lengths))
+
+
+def main() -> None:
+    """Measure, and print one table."""
+    args = _flags().parse_args()
+    peers = chosen_peers(args.peers, PEERS)
+    data = read_data(args.data)
+    use_threads(args.threads)
+    device = pick_device(args.device)
+    ceiling = ceilings(device)
+    print(machine_facts(device, ceiling), end="\n\n")
+    model = ModelSettings(preset=args.preset, norm=args.norm)
+    with tempfile.TemporaryDirectory() as folder:
+        all_of_them = []
+        for precision in formats(args.precision, ceiling):
+            settings = TrainSettings(
+                precision=precision,
+                device=args.device,
+                threads=args.threads,
+                batch_tokens=args.batch_tokens,
+            )
+            all_of_them += contenders(
+                data, model, settings, args.updates, peers, Path(folder) / precision
+            )
+        times = alternate(all_of_them, args.repeats, args.warm_up, device)
+    print(f"\nTraining, {args.preset}: {args.updates} updates of {args.batch_tokens} tokens.\n")
+    top = max(ceiling.values())
+    print(table(all_of_them, times, top, all_of_them[0].name, args.repeats))
+
+
+def _flags() -> argparse.ArgumentParser:
+    parser = command.parser(__doc__)
+    add_common_flags(parser)
+    add_peers_flag(parser, PEERS)
+    parser.add_argument("--preset", default="small", choices=PRESETS, help="sizes of all models")
+    parser.add_argument("--norm", default="pre", choices=("pre", "post"), help="Marian's is post")
+    parser.add_argument("--precision", default="both", choices=("fp32", "bf16", "both"))
+    parser.add_argument("--updates", type=int, default=8, help="updates of one run")
+    parser.add_argument("--batch-tokens", type=int, default=4096, help="budget of one batch")
+    return parser
+
+
+def _logits_of_marian(marian: nn.Module) -> Callable[[Batch], Tensor]:
+    return lambda batch: marian_logits(marian, batch)
+
+
+def _trained(model: nn.Module) -> int:
+    return sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+
+
+if __name__ == "__main__":
+    command.run(main)
