@@ -37,17 +37,20 @@ def alternate(
     repeats: int,
     warm_up: int,
     device: torch.device,
+    threads: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Times:
     """Seconds of `repeats` runs of each contender, taken in turns after `warm_up` unmeasured ones.
 
     Every round runs each contender once and starts with another one than the round before, so
-    that a machine that slows down or speeds up meets them all alike.
+    that a machine that slows down or speeds up meets them all alike. Torch's threads are set anew
+    before each run: CTranslate2 changes them under its feet.
     """
     times: Times = {contender.name: [] for contender in contenders}
     for number in range(-warm_up, repeats):
         turn = number % len(contenders)
         for contender in [*contenders[turn:], *contenders[:turn]]:
+            torch.set_num_threads(threads)
             start = clock()
             contender.run()
             finish(device)

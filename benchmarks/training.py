@@ -164,7 +164,7 @@ def main() -> None:
             all_of_them += contenders(
                 data, model, settings, args.updates, peers, Path(folder) / precision
             )
-        times = alternate(all_of_them, args.repeats, args.warm_up, device)
+        times = alternate(all_of_them, args.repeats, args.warm_up, device, args.threads)
     print(f"\nTraining, {args.preset}: {args.updates} updates of {args.batch_tokens} tokens.\n")
     top = max(ceiling.values())
     print(table(all_of_them, times, top, all_of_them[0].name, args.repeats))
