@@ -1,4 +1,4 @@
-"""Training: this project's loop beside HF Marian and torch.nn.Transformer.
+"""Training: this project's loop beside HF Marian, torch.nn.Transformer and JoeyNMT.
 
 All see the same batches, as our plan cuts them, with the same sizes, dropout, label smoothing,
 fused Adam and clipping. Ours is the project's own trainer with all that it does besides: collating
@@ -8,6 +8,7 @@ batches, checking for numbers that are not finite, averaging weights.
 import argparse
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -16,6 +17,7 @@ from torch.nn import functional
 
 from benchmarks.data import BenchData, add_common_flags, read_data, sentence_lengths
 from benchmarks.flops import training_flops
+from benchmarks.joeynmt_model import joeynmt_loss, joeynmt_model
 from benchmarks.marian import marian_logits, marian_model
 from benchmarks.measuring import (
     Contender,
@@ -32,13 +34,13 @@ from headcount.base import command
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch, collate
-from headcount.data.vocabulary import PAD
+from headcount.data.vocabulary import PAD, Vocabulary
 from headcount.model.transformer import Transformer
 from headcount.runs.checkpoint import StateStore
 from headcount.runs.machine import number_format, pick_device, use_threads
 from headcount.runs.train import Trainer
 
-PEERS = ("marian", "torch")
+PEERS = ("marian", "torch", "joeynmt")
 SEED = 1
 
 
@@ -72,14 +74,47 @@ def our_trainer(
     return RepeatingTrainer(ours, data.train, data.dev, settings, SEED, states)
 
 
+@dataclass(frozen=True)
+class Peer:
+    """A peer's model in training mode, and its mean loss per target token of a batch."""
+
+    title: str
+    model: nn.Module
+    loss: Callable[[Batch], Tensor]
+
+
+def make_peer(name: str, words: Vocabulary, model: ModelSettings, settings: TrainSettings) -> Peer:
+    """A peer of the same sizes with random weights, on the device of the settings."""
+    torch.manual_seed(SEED)
+    device, smoothing = pick_device(settings.device), settings.label_smoothing
+    if name == "marian":
+        marian = marian_model(model, len(words)).to(device).train()
+        loss = padded_loss(lambda batch: marian_logits(marian, batch), smoothing)
+        return Peer("HF Marian", marian, loss)
+    if name == "torch":
+        plain = PlainTransformer(model, len(words)).to(device).train()
+        return Peer("nn.Transformer", plain, padded_loss(plain, smoothing))
+    joey = joeynmt_model(model, words, smoothing).to(device).train()
+    return Peer("JoeyNMT", joey, joeynmt_loss(joey))
+
+
+def padded_loss(logits: Callable[[Batch], Tensor], smoothing: float) -> Callable[[Batch], Tensor]:
+    """The loss that a user of torch writes: over all positions, padding left out of the mean."""
+
+    def loss(batch: Batch) -> Tensor:
+        targets = batch.tgt_out.flatten()
+        return functional.cross_entropy(
+            logits(batch).flatten(0, 1), targets, ignore_index=PAD, label_smoothing=smoothing
+        )
+
+    return loss
+
+
 def peer_training(
-    model: nn.Module,
-    logits: Callable[[Batch], Tensor],
-    batches: Sequence[Batch],
-    settings: TrainSettings,
+    peer: Peer, batches: Sequence[Batch], settings: TrainSettings
 ) -> Callable[[], None]:
     """One pass over the batches with the loop that a peer's user writes; an update for each."""
-    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    weights = [weight for weight in peer.model.parameters() if weight.requires_grad]
     optimiser = torch.optim.Adam(
         weights,
         lr=settings.peak_lr / settings.warmup_updates,
@@ -89,21 +124,16 @@ def peer_training(
     )
     device = weights[0].device
 
-    def update(batch: Batch) -> None:
-        optimiser.zero_grad(set_to_none=True)
-        with number_format(settings.precision, device):
-            scores = logits(batch).flatten(0, 1)
-            loss = functional.cross_entropy(
-                scores,
-                batch.tgt_out.flatten(),
-                ignore_index=PAD,
-                label_smoothing=settings.label_smoothing,
-            )
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(weights, settings.clip_norm)
-        optimiser.step()
+    def run() -> None:
+        for batch in batches:
+            optimiser.zero_grad(set_to_none=True)
+            with number_format(settings.precision, device):
+                loss = peer.loss(batch)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(weights, settings.clip_norm)
+            optimiser.step()
 
-    return lambda: [update(batch) for batch in batches]
+    return run
 
 
 def contenders(
@@ -121,17 +151,10 @@ def contenders(
     trainer.repeat(updates)
     found = [Contender(f"ours {settings.precision}", lambda: trainer.run(updates), work)]
     resident = [batch.to(trainer.device) for batch in batches]
-    for name in peers:
-        torch.manual_seed(SEED)
-        if name == "marian":
-            peer = marian_model(model, len(data.words)).to(trainer.device).train()
-            logits = _logits_of_marian(peer)
-        else:
-            logits = peer = PlainTransformer(model, len(data.words)).to(trainer.device).train()
-        print(f"{name}: {_trained(peer):,} trained parameters, ours {_trained(trainer.model):,}")
-        run = peer_training(peer, logits, resident, settings)
-        shown = {"marian": "HF Marian", "torch": "nn.Transformer"}[name]
-        found.append(Contender(f"{shown} {settings.precision}", run, work))
+    for peer in (make_peer(name, data.words, model, settings) for name in peers):
+        print(f"{peer.title}: {_trained(peer.model):,} weights, ours {_trained(trainer.model):,}")
+        run = peer_training(peer, resident, settings)
+        found.append(Contender(f"{peer.title} {settings.precision}", run, work))
     return found
 
 
@@ -180,10 +203,6 @@ def _flags() -> argparse.ArgumentParser:
     parser.add_argument("--updates", type=int, default=8, help="updates of one run")
     parser.add_argument("--batch-tokens", type=int, default=4096, help="budget of one batch")
     return parser
-
-
-def _logits_of_marian(marian: nn.Module) -> Callable[[Batch], Tensor]:
-    return lambda batch: marian_logits(marian, batch)
 
 
 def _trained(model: nn.Module) -> int:
