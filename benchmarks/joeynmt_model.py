@@ -25,8 +25,6 @@ def joeynmt_model(settings: ModelSettings, words: Vocabulary, smoothing: float) 
 
     model = build_model(_sizes(settings), *[_vocabulary(words)] * 2)
     model.loss_function = ("crossentropy", smoothing)  # its setter makes the loss of this
-        pad_index=_renumbered(torch.tensor(PAD)).item(), smoothing=smoothing
-    )
     return model
 
 
