@@ -218,9 +218,6 @@ def _flags() -> argparse.ArgumentParser:
 def _task(args: argparse.Namespace) -> Task:
     check_vocabularies(args.model, args.data)
     data = read_data(args.data)
-    text = ParallelText(data.dev.src[: args.sentences], data.dev.tgt[: args.sentences])
-    if not all(text.src):
-        raise UserError(f"{args.data}: expected no empty source in dev, found one")
     settings = DecodeSettings(
         beam=args.beam,
         length_penalty=args.length_penalty,
@@ -229,7 +226,30 @@ def _task(args: argparse.Namespace) -> Task:
         threads=args.threads,
     )
     device = pick_device(args.device)
-    return Task(load_model(args.model).to(device), data.words, text, settings, device)
+    model = load_model(args.model).to(device)
+    text = ParallelText(data.dev.src[: args.sentences], data.dev.tgt[: args.sentences])
+    text = ended_by_themselves(model, text, settings)
+    return Task(model, data.words, text, settings, device)
+
+
+def ended_by_themselves(
+    model: Transformer, text: ParallelText, settings: DecodeSettings
+) -> ParallelText:
+    """The pairs whose translation the model ends, with the length penalty and without.
+
+    Others go on up to the longest output allowed, which is another one in every engine.
+    """
+    ended = [bool(ids) for ids in text.src]
+    for alpha in {0.0, settings.length_penalty}:
+        search = settings.model_copy(update={"length_penalty": alpha})
+        found = translate(model, text.src, search)
+        ended = [before and not each.capped for before, each in zip(ended, found, strict=True)]
+    kept = [number for number, each in enumerate(ended) if each]
+    if not kept:
+        raise UserError("--model: it ends no translation by itself; name one trained for longer")
+    if len(kept) < len(text):
+        print(f"left out: {len(text) - len(kept)} sentences that the model does not end\n")
+    return ParallelText([text.src[i] for i in kept], [text.tgt[i] for i in kept])
 
 
 def _our_scores(task: Task, text: ParallelText) -> list[float]:
