@@ -48,9 +48,8 @@ class RepeatingTrainer(Trainer):
     """The project's trainer, fed with the first batches of one epoch over and over."""
 
     def repeat(self, updates: int) -> None:
-        """From now on, go through the first batches only, as many as updates take."""
-        ids = self.plan.epoch(0)[: updates * self.settings.accumulate]
-        self._batches = self._again(ids)
+        """From now on, go through the first batches only, one for each update."""
+        self._batches = self._again(self.plan.epoch(0)[:updates])
 
     def run(self, updates: int) -> None:
         """Make that many updates."""
@@ -146,9 +145,9 @@ def contenders(
 ) -> list[Contender]:
     """Ours first, then the peers, all in one number format."""
     trainer = our_trainer(data, model, settings, folder)
-    batches = [collate(data.train, ids) for ids in trainer.plan.epoch(0)[:updates]]
-    work = work_of(batches, model, len(data.words))
     trainer.repeat(updates)
+    batches = first_batches(data, settings, updates)
+    work = work_of(batches, model, len(data.words))
     found = [Contender(f"ours {settings.precision}", lambda: trainer.run(updates), work)]
     resident = [batch.to(trainer.device) for batch in batches]
     for peer in (make_peer(name, data.words, model, settings) for name in peers):
@@ -156,6 +155,12 @@ def contenders(
         run = peer_training(peer, resident, settings)
         found.append(Contender(f"{peer.title} {settings.precision}", run, work))
     return found
+
+
+def first_batches(data: BenchData, settings: TrainSettings, updates: int) -> list[Batch]:
+    """The batches that our trainer repeats."""
+    plan = BatchPlan(data.train, settings.batch_tokens, SEED)
+    return [collate(data.train, ids) for ids in plan.epoch(0)[:updates]]
 
 
 def work_of(batches: Sequence[Batch], model: ModelSettings, vocabulary: int) -> Work:
