@@ -17,7 +17,11 @@ from headcount.model.transformer import Transformer
 from headcount.runs.decode import translate
 from headcount.runs.score import score_targets
 
-PEERS = ("ctranslate2", "ctranslate2-int8", "marian")
+PEERS = {
+    "ctranslate2": "ctranslate2",
+    "ctranslate2-int8": "ctranslate2",
+    "marian": "transformers",
+}
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from headcount.data.vocabulary import PAD
 from headcount.model.transformer import Transformer
 from headcount.runs.machine import pick_device, use_threads
 
-PEERS = ("multipliers", "full", "single")
+PEERS = dict.fromkeys(("multipliers", "full", "single"), "transformers")
 TITLES = {
     "multipliers": "Marian, multipliers only",
     "full": "Marian, whole backward",

@@ -30,7 +30,7 @@ from headcount.data.batches import ParallelText
 from headcount.model.transformer import Transformer
 from headcount.runs.machine import pick_device, use_threads
 
-PEERS = ("marian",)
+PEERS = {"marian": "transformers"}
 TASKS = ("training", "decoding")
 SEED = 1
 _MEGABYTE = 1e6

@@ -2,7 +2,7 @@
 
 import argparse
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -25,23 +25,27 @@ def load_peer(package: str) -> ModuleType:
         ) from fault
 
 
-def add_peers_flag(parser: argparse.ArgumentParser, known: Sequence[str]) -> None:
+def add_peers_flag(parser: argparse.ArgumentParser, known: Mapping[str, str]) -> None:
     """Declare `--peers`, by default all of those known."""
     parser.add_argument(
         "--peers", default=",".join(known), help="those to measure against, joined by commas"
     )
 
 
-def chosen_peers(text: str, known: Sequence[str]) -> list[str]:
-    """Names of peers, as asked for. Raises UserError for one that is not known."""
+def chosen_peers(text: str, known: Mapping[str, str]) -> list[str]:
+    """Names of peers, as asked for; `known` has the package that each one needs.
+
+    Raises UserError for a name that is not known, EnvironmentFault for a package that lacks.
+    """
     names = [name for name in text.split(",") if name]
     for name in names:
         if name not in known:
             raise UserError(f"--peers: expected some of {', '.join(known)}; found {name!r}")
+        load_peer(known[name])
     return names
 
 
 def _requirement(package: str) -> str:
     """The line of requirements.txt that pins a package."""
     lines = REQUIREMENTS.read_text().splitlines()
-    return next(line for line in lines if line.startswith(f"{package}=="))
+    return next(line.split("#")[0].strip() for line in lines if line.startswith(f"{package}=="))

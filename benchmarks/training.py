@@ -33,14 +33,14 @@ from benchmarks.plain_transformer import PlainTransformer
 from headcount.base import command
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.train import TrainSettings
-from headcount.data.batches import Batch, collate
+from headcount.data.batches import Batch, BatchPlan, collate
 from headcount.data.vocabulary import PAD, Vocabulary
 from headcount.model.transformer import Transformer
 from headcount.runs.checkpoint import StateStore
 from headcount.runs.machine import number_format, pick_device, use_threads
 from headcount.runs.train import Trainer
 
-PEERS = ("marian", "torch", "joeynmt")
+PEERS = {"marian": "transformers", "torch": "torch", "joeynmt": "joeynmt"}
 SEED = 1
 
 
