@@ -4,6 +4,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.measuring import CLOCKS
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.data.batches import Batch, ParallelText, read_parallel_text
@@ -50,4 +51,11 @@ def add_common_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, default=2, help="CPU threads of every contender")
     parser.add_argument("--repeats", type=int, default=5, help="measured runs of every contender")
     parser.add_argument("--warm-up", type=int, default=1, help="runs before them, not measured")
+    parser.add_argument(
+        "--clock",
+        default="wall",
+        choices=CLOCKS,
+        help="cpu, the processor time of all threads, suits a machine that others use as well; "
+        "with one thread, for threads that wait count too",
+    )
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))

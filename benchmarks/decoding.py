@@ -15,7 +15,7 @@ import torch
 from benchmarks.data import add_common_flags, read_data
 from benchmarks.engines import PEERS, Engine, Task, engines, reference_scores
 from benchmarks.flops import forward_flops
-from benchmarks.measuring import Contender, Work, alternate, ceilings, machine_facts, table
+from benchmarks.measuring import CLOCKS, Contender, Work, alternate, ceilings, machine_facts, table
 from benchmarks.peers import add_peers_flag, chosen_peers
 from headcount.base import command
 from headcount.base.errors import HeadcountError, UserError
@@ -73,14 +73,15 @@ def main() -> None:
     peers = chosen_peers(args.peers, PEERS)
     use_threads(args.threads)
     task = _task(args)
-    ceiling = ceilings(task.device)
+    clock = CLOCKS[args.clock]
+    ceiling = ceilings(task.device, clock)
     print(machine_facts(task.device, ceiling), end="\n\n")
     with tempfile.TemporaryDirectory() as folder:
         found = engines(task, peers, Path(folder))
         torch.set_num_threads(args.threads)  # making a CTranslate2 translator changes it
         check_agreement(task, found)
         contenders = [contender(task, engine) for engine in found]
-        times = alternate(contenders, args.repeats, args.warm_up, task.device, args.threads)
+        times = alternate(contenders, args.repeats, args.warm_up, task.device, args.threads, clock)
     sizes = task.model.settings
     print(
         f"\nBeam {args.beam}, α {args.length_penalty}, {len(task.text)} sentences, "

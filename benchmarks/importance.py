@@ -20,7 +20,7 @@ from torch.nn import functional
 from benchmarks.data import add_common_flags, read_data, sentence_lengths
 from benchmarks.flops import forward_flops
 from benchmarks.marian import copy_weights, marian_logits, marian_model
-from benchmarks.measuring import Contender, Work, alternate, ceilings, machine_facts, table
+from benchmarks.measuring import CLOCKS, Contender, Work, alternate, ceilings, machine_facts, table
 from benchmarks.peers import add_peers_flag, chosen_peers
 from headcount.base import command
 from headcount.base.errors import HeadcountError
@@ -134,7 +134,8 @@ def main() -> None:
     data = read_data(args.data)
     use_threads(args.threads)
     device = pick_device(args.device)
-    ceiling = ceilings(device)
+    clock = CLOCKS[args.clock]
+    ceiling = ceilings(device, clock)
     print(machine_facts(device, ceiling), end="\n\n")
     text = ParallelText(data.dev.src[: args.sentences], data.dev.tgt[: args.sentences])
     sizes = ModelSettings(preset=args.preset, norm="post")  # Marian knows no other
@@ -155,7 +156,7 @@ def main() -> None:
     flops = 2 * forward_flops(sizes, len(data.words), lengths)
     units = {"sentences": float(len(text)), "tokens": float(sum(map(sum, lengths)))}
     contenders = [Contender(way.title, way.measure, Work(units, flops)) for way in ways]
-    times = alternate(contenders, args.repeats, args.warm_up, device, args.threads)
+    times = alternate(contenders, args.repeats, args.warm_up, device, args.threads, clock)
     print(f"\nImportance of {model.grid.size} heads, {args.preset}, {len(text)} sentences.\n")
     print(table(contenders, times, ceiling["fp32"], ways[0].title, args.repeats))
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 import torch
 
+Clock = Callable[[], float]  # seconds since some moment
 Times = dict[str, list[float]]  # seconds of every repeat, by contender
 
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 CEILING_SIZE = 2048
 CEILING_SECONDS = 1.0
 
@@ -38,7 +40,7 @@ def alternate(
     warm_up: int,
     device: torch.device,
     threads: int,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Clock,
 ) -> Times:
     """Seconds of `repeats` runs of each contender, taken in turns after `warm_up` unmeasured ones.
 
@@ -76,29 +78,19 @@ def finish(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def matmul_ceiling(device: torch.device, precision: str, size: int = CEILING_SIZE) -> float:
-    """GFLOP/s of the fastest product of two square matrices in `fp32` or `bf16` found here.
+def ceilings(device: torch.device, clock: Clock) -> dict[str, float]:
+    """GFLOP/s of the fastest square matrix products found, by number format: `fp32`, `bf16`.
 
     On a CPU torch multiplies fp32 by way of its BLAS or of oneDNN; the faster one counts.
     """
-    kind = {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
-    a, b = (torch.randn(size, size, device=device).to(kind) for _ in range(2))
-    ways: list[Callable[[], object]] = [lambda: a @ b]
-    if device.type == "cpu" and precision == "fp32" and torch.backends.mkldnn.is_available():
-        blocked = a.to_mkldnn()
-        ways.append(lambda: torch.nn.functional.linear(blocked, b))
-    return max(2 * size**3 / _fastest(way, device) / 1e9 for way in ways)
-
-
-def ceilings(device: torch.device) -> dict[str, float]:
-    """GFLOP/s of square matrix products by number format."""
-    found = {"fp32": matmul_ceiling(device, "fp32")}
+    found = {"fp32": _matmul_rate(device, torch.float32, CEILING_SIZE, clock)}
     if device.type == "cpu":
         # Without the instructions for it, one large bf16 product takes half a minute.
-        small = {name: matmul_ceiling(device, name, 256) for name in ("fp32", "bf16")}
+        kinds = {"fp32": torch.float32, "bf16": torch.bfloat16}
+        small = {name: _matmul_rate(device, kind, 256, clock) for name, kind in kinds.items()}
         if small["bf16"] < small["fp32"]:
             return found | {"bf16": small["bf16"]}
-    return found | {"bf16": matmul_ceiling(device, "bf16")}
+    return found | {"bf16": _matmul_rate(device, torch.bfloat16, CEILING_SIZE, clock)}
 
 
 def formats(asked: str, ceiling: dict[str, float]) -> list[str]:
@@ -157,16 +149,25 @@ def table(
     return "\n".join([*lines, f"\n{repeats} repeats in turns; ratio: its seconds / ours."])
 
 
-def _fastest(way: Callable[[], object], device: torch.device) -> float:
+def _matmul_rate(device: torch.device, kind: torch.dtype, size: int, clock: Clock) -> float:
+    a, b = (torch.randn(size, size, device=device).to(kind) for _ in range(2))
+    ways: list[Callable[[], object]] = [lambda: a @ b]
+    if device.type == "cpu" and kind == torch.float32 and torch.backends.mkldnn.is_available():
+        blocked = a.to_mkldnn()
+        ways.append(lambda: torch.nn.functional.linear(blocked, b))
+    return max(2 * size**3 / _fastest(way, device, clock) / 1e9 for way in ways)
+
+
+def _fastest(way: Callable[[], object], device: torch.device, clock: Clock) -> float:
     """Seconds of the fastest call within `CEILING_SECONDS` of calls."""
     way()
     finish(device)
-    best, end = float("inf"), time.perf_counter() + CEILING_SECONDS
-    while time.perf_counter() < end:
-        start = time.perf_counter()
+    best, end = float("inf"), time.monotonic() + CEILING_SECONDS
+    while time.monotonic() < end:
+        start = clock()
         way()
         finish(device)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, clock() - start)
     return best
 
 

@@ -20,6 +20,7 @@ from benchmarks.flops import training_flops
 from benchmarks.joeynmt_model import joeynmt_loss, joeynmt_model
 from benchmarks.marian import marian_logits, marian_model
 from benchmarks.measuring import (
+    CLOCKS,
     Contender,
     Work,
     alternate,
@@ -177,7 +178,8 @@ def main() -> None:
     data = read_data(args.data)
     use_threads(args.threads)
     device = pick_device(args.device)
-    ceiling = ceilings(device)
+    clock = CLOCKS[args.clock]
+    ceiling = ceilings(device, clock)
     print(machine_facts(device, ceiling), end="\n\n")
     model = ModelSettings(preset=args.preset, norm=args.norm)
     with tempfile.TemporaryDirectory() as folder:
@@ -192,7 +194,7 @@ def main() -> None:
             all_of_them += contenders(
                 data, model, settings, args.updates, peers, Path(folder) / precision
             )
-        times = alternate(all_of_them, args.repeats, args.warm_up, device, args.threads)
+        times = alternate(all_of_them, args.repeats, args.warm_up, device, args.threads, clock)
     print(f"\nTraining, {args.preset}: {args.updates} updates of {args.batch_tokens} tokens.\n")
     top = max(ceiling.values())
     print(table(all_of_them, times, top, all_of_them[0].name, args.repeats))

@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks import measuring
 from benchmarks.data import sentence_lengths
 from benchmarks.flops import forward_flops, training_flops
-from benchmarks.measuring import Contender, Work, alternate, formats, ratios, table
+from benchmarks.measuring import CLOCKS, Contender, Work, alternate, formats, ratios, table
 from benchmarks.peers import REQUIREMENTS, chosen_peers
 from headcount.base import command
 from headcount.base.errors import UserError
@@ -108,7 +108,7 @@ def test_threads_that_a_contender_changes_come_back_for_the_next():
         torch.set_num_threads(2)
 
     try:
-        alternate([Contender("a", run, NOTHING)] * 2, 1, 0, CPU, threads=1)
+        alternate([Contender("a", run, NOTHING)] * 2, 1, 0, CPU, 1, CLOCKS["cpu"])
     finally:
         torch.set_num_threads(1)
     assert seen == [1, 1]
