@@ -1,0 +1,61 @@
+"""The text that benchmarks work on, and the flags that they share."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.measuring import CLOCKS
+from headcount.base.errors import UserError
+from headcount.base.files import read_json
+from headcount.data.batches import Batch, ParallelText, read_parallel_text
+from headcount.data.vocabulary import PAD, Vocabulary
+
+FOLDER = Path("data/bpe/bench/multi30k.en-de")
+
+
+@dataclass(frozen=True)
+class BenchData:
+    """A pair under one vocabulary."""
+
+    words: Vocabulary
+    train: ParallelText
+    dev: ParallelText
+
+
+def read_data(folder: Path) -> BenchData:
+    """The pair in a `data/bpe` folder. Raises UserError if it is not there, or not joint."""
+    if not (folder / "segmentation.json").is_file():
+        raise UserError(
+            f"{folder}: expected a segmented pair, found none; docs/speed.md has the command "
+            "that makes it, and --data names another folder"
+        )
+    if not read_json(folder / "segmentation.json")["joint"]:
+        raise UserError(f"{folder}: expected one joint vocabulary, which the peers need; found two")
+    words = Vocabulary.load(folder / "src.vocab")
+    train, dev = (
+        read_parallel_text(folder / f"{split}.src", folder / f"{split}.tgt", words, words)
+        for split in ("train", "dev")
+    )
+    return BenchData(words, train, dev)
+
+
+def sentence_lengths(batch: Batch) -> list[tuple[int, int]]:
+    """Real tokens of source and target of each pair of a batch, EOS counted."""
+    sides = ((tokens != PAD).sum(1).tolist() for tokens in (batch.src, batch.tgt_out))
+    return list(zip(*sides, strict=True))
+
+
+def add_common_flags(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of every benchmark that measures time."""
+    parser.add_argument("--data", type=Path, default=FOLDER, help="folder of the segmented pair")
+    parser.add_argument("--threads", type=int, default=2, help="CPU threads of every contender")
+    parser.add_argument("--repeats", type=int, default=5, help="measured runs of every contender")
+    parser.add_argument("--warm-up", type=int, default=1, help="runs before them, not measured")
+    parser.add_argument(
+        "--clock",
+        default="wall",
+        choices=CLOCKS,
+        help="cpu, the processor time of all threads, suits a machine that others use as well; "
+        "with one thread, for threads that wait count too",
+    )
+    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))

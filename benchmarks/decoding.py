@@ -1,0 +1,149 @@
+"""Beam search: this project beside CTranslate2 and HF generate, with the very same weights.
+
+`--model` is a folder that training wrote. Before anything is timed, each peer must give our
+log-probabilities for the references, and our translations where no length penalty enters: with one
+they differ by right, for ours divides by ((5 + length) / 6)^α, the peers by length^α.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from benchmarks.data import add_common_flags, read_data
+from benchmarks.engines import PEERS, Engine, Task, engines, reference_scores
+from benchmarks.flops import forward_flops
+from benchmarks.measuring import CLOCKS, Contender, Work, alternate, ceilings, machine_facts, table
+from benchmarks.peers import add_peers_flag, chosen_peers
+from headcount.base import command
+from headcount.base.errors import HeadcountError, UserError
+from headcount.base.settings.decode import DecodeSettings
+from headcount.data.batches import Ids, ParallelText
+from headcount.model.transformer import Transformer
+from headcount.runs.checkpoint import load_model
+from headcount.runs.decode import translate
+from headcount.runs.machine import pick_device, use_threads
+from headcount.runs.translation import check_vocabularies
+
+NATS = 1e-3  # by which one token's log-probability may differ between two engines in fp32
+AGREEING = 0.99  # share of sentences that two engines in fp32 must translate alike
+
+
+def check_agreement(task: Task, found: Sequence[Engine]) -> None:
+    """Print how far each engine is from ours. Raises HeadcountError where one is not the same.
+
+    References: the largest difference in log-probability, per token. Translations without length
+    penalty: the share that is the same, and the mean log-probability that our model gives them.
+    """
+    ours, references = found[0].translate(0.0), found[0].score()
+    print(f"{found[0].name}: {_mean_score(task, ours):.4f} nats a translation")
+    for engine in found[1:]:
+        theirs = engine.translate(0.0)
+        same = sum(a == b for a, b in zip(ours, theirs, strict=True)) / len(ours)
+        line = f"{engine.name}: {_mean_score(task, theirs):.4f} nats, {same:.1%} as ours"
+        if engine.score is not None:
+            gap = max(
+                abs(a - b) / (len(ids) + 1)
+                for a, b, ids in zip(references, engine.score(), task.text.tgt, strict=True)
+            )
+            line += f", references within {gap:.1e} nats a token"
+            if gap > NATS or same < AGREEING:
+                raise HeadcountError(f"{line}; expected the same model: this is a bug")
+        print(line)
+
+
+def contender(task: Task, engine: Engine) -> Contender:
+    """The engine at the length penalty of the task; runs it once for the length of its output."""
+    alpha = task.settings.length_penalty
+    lengths = [
+        (len(source) + 1, len(ids) + 1)
+        for source, ids in zip(task.text.src, engine.translate(alpha), strict=True)
+    ]
+    units = {"sentences": float(len(lengths)), "tokens": float(sum(t for _, t in lengths))}
+    sizes = task.model.settings
+    flops = forward_flops(sizes, len(task.words), lengths, task.settings.beam)
+    return Contender(engine.name, lambda: engine.translate(alpha), Work(units, flops))
+
+
+def main() -> None:
+    """Check, measure, and print one table."""
+    args = _flags().parse_args()
+    peers = chosen_peers(args.peers, PEERS)
+    use_threads(args.threads)
+    task = _task(args)
+    clock = CLOCKS[args.clock]
+    ceiling = ceilings(task.device, clock)
+    print(machine_facts(task.device, ceiling), end="\n\n")
+    with tempfile.TemporaryDirectory() as folder:
+        found = engines(task, peers, Path(folder))
+        torch.set_num_threads(args.threads)  # making a CTranslate2 translator changes it
+        check_agreement(task, found)
+        contenders = [contender(task, engine) for engine in found]
+        times = alternate(contenders, args.repeats, args.warm_up, task.device, args.threads, clock)
+    sizes = task.model.settings
+    print(
+        f"\nBeam {args.beam}, α {args.length_penalty}, {len(task.text)} sentences, "
+        f"{sizes.encoder_layers} + {sizes.decoder_layers} layers of {sizes.d_model}.\n"
+    )
+    print(table(contenders, times, ceiling["fp32"], found[0].name, args.repeats))
+
+
+def _flags() -> argparse.ArgumentParser:
+    parser = command.parser(__doc__)
+    add_common_flags(parser)
+    add_peers_flag(parser, PEERS)
+    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
+    parser.add_argument("--sentences", type=int, default=1014, help="of the dev set, at most")
+    parser.add_argument("--beam", type=int, default=5, help="hypotheses kept per sentence")
+    parser.add_argument("--length-penalty", type=float, default=0.6, help="α of every engine")
+    parser.add_argument("--batch-tokens", type=int, default=4096, help="budget of one batch")
+    return parser
+
+
+def _task(args: argparse.Namespace) -> Task:
+    check_vocabularies(args.model, args.data)
+    data = read_data(args.data)
+    settings = DecodeSettings(
+        beam=args.beam,
+        length_penalty=args.length_penalty,
+        batch_tokens=args.batch_tokens,
+        device=args.device,
+        threads=args.threads,
+    )
+    device = pick_device(args.device)
+    model = load_model(args.model).to(device)
+    text = ParallelText(data.dev.src[: args.sentences], data.dev.tgt[: args.sentences])
+    text = ended_by_themselves(model, text, settings)
+    return Task(model, data.words, text, settings, device)
+
+
+def ended_by_themselves(
+    model: Transformer, text: ParallelText, settings: DecodeSettings
+) -> ParallelText:
+    """The pairs whose translation the model ends, with the length penalty and without.
+
+    Others go on up to the longest output allowed, which is another one in every engine.
+    """
+    ended = [bool(ids) for ids in text.src]
+    for alpha in {0.0, settings.length_penalty}:
+        search = settings.model_copy(update={"length_penalty": alpha})
+        found = translate(model, text.src, search)
+        ended = [before and not each.capped for before, each in zip(ended, found, strict=True)]
+    kept = [number for number, each in enumerate(ended) if each]
+    if not kept:
+        raise UserError("--model: it ends no translation by itself; name one trained for longer")
+    if len(kept) < len(text):
+        print(f"left out: {len(text) - len(kept)} sentences that the model does not end\n")
+    return ParallelText([text.src[i] for i in kept], [text.tgt[i] for i in kept])
+
+
+def _mean_score(task: Task, translations: list[Ids]) -> float:
+    """Mean log-probability, in nats, that our model gives to translations; larger is better."""
+    losses = reference_scores(task, ParallelText(task.text.src, translations))
+    return -sum(losses) / len(losses)
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,220 @@
+"""Training: this project's loop beside HF Marian, torch.nn.Transformer and JoeyNMT.
+
+All see the same batches, as our plan cuts them, with the same sizes, dropout, label smoothing,
+fused Adam and clipping. Ours is the project's own trainer with all that it does besides: collating
+batches, checking for numbers that are not finite, averaging weights.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from benchmarks.data import BenchData, add_common_flags, read_data, sentence_lengths
+from benchmarks.flops import training_flops
+from benchmarks.joeynmt_model import joeynmt_loss, joeynmt_model
+from benchmarks.marian import marian_logits, marian_model
+from benchmarks.measuring import (
+    CLOCKS,
+    Contender,
+    Work,
+    alternate,
+    ceilings,
+    formats,
+    machine_facts,
+    table,
+)
+from benchmarks.peers import add_peers_flag, chosen_peers
+from benchmarks.plain_transformer import PlainTransformer
+from headcount.base import command
+from headcount.base.settings.model import PRESETS, ModelSettings
+from headcount.base.settings.train import TrainSettings
+from headcount.data.batches import Batch, BatchPlan, collate
+from headcount.data.vocabulary import PAD, Vocabulary
+from headcount.model.transformer import Transformer
+from headcount.runs.checkpoint import StateStore
+from headcount.runs.machine import number_format, pick_device, use_threads
+from headcount.runs.train import Trainer
+
+PEERS = {"marian": "transformers", "torch": "torch", "joeynmt": "joeynmt"}
+SEED = 1
+
+
+class RepeatingTrainer(Trainer):
+    """The project's trainer, fed with the first batches of one epoch over and over."""
+
+    def repeat(self, updates: int) -> None:
+        """From now on, go through the first batches only, one for each update."""
+        self._batches = self._again(self.plan.epoch(0)[:updates])
+
+    def run(self, updates: int) -> None:
+        """Make that many updates."""
+        for _ in range(updates):
+            self._update()
+
+    def _again(self, batches: Sequence) -> Iterator[Batch]:
+        while True:
+            for ids in batches:
+                yield collate(self.plan.text, ids)
+
+
+def our_trainer(
+    data: BenchData, model: ModelSettings, settings: TrainSettings, folder: Path
+) -> RepeatingTrainer:
+    """This project's trainer of a fresh model. It saves nothing; `folder` stays empty."""
+    torch.manual_seed(SEED)
+    device = pick_device(settings.device)
+    ours = Transformer(model, len(data.words), len(data.words), joint=True).to(device)
+    states = StateStore(folder, {}, float("inf"))
+    return RepeatingTrainer(ours, data.train, data.dev, settings, SEED, states)
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A peer's model in training mode, and its mean loss per target token of a batch."""
+
+    title: str
+    model: nn.Module
+    loss: Callable[[Batch], Tensor]
+
+
+def make_peer(name: str, words: Vocabulary, model: ModelSettings, settings: TrainSettings) -> Peer:
+    """A peer of the same sizes with random weights, on the device of the settings."""
+    torch.manual_seed(SEED)
+    device, smoothing = pick_device(settings.device), settings.label_smoothing
+    if name == "marian":
+        marian = marian_model(model, len(words)).to(device).train()
+        loss = padded_loss(lambda batch: marian_logits(marian, batch), smoothing)
+        return Peer("HF Marian", marian, loss)
+    if name == "torch":
+        plain = PlainTransformer(model, len(words)).to(device).train()
+        return Peer("nn.Transformer", plain, padded_loss(plain, smoothing))
+    joey = joeynmt_model(model, words, smoothing).to(device).train()
+    return Peer("JoeyNMT", joey, joeynmt_loss(joey))
+
+
+def padded_loss(logits: Callable[[Batch], Tensor], smoothing: float) -> Callable[[Batch], Tensor]:
+    """The loss that a user of torch writes: over all positions, padding left out of the mean."""
+
+    def loss(batch: Batch) -> Tensor:
+        targets = batch.tgt_out.flatten()
+        return functional.cross_entropy(
+            logits(batch).flatten(0, 1), targets, ignore_index=PAD, label_smoothing=smoothing
+        )
+
+    return loss
+
+
+def peer_training(
+    peer: Peer, batches: Sequence[Batch], settings: TrainSettings
+) -> Callable[[], None]:
+    """One pass over the batches with the loop that a peer's user writes; an update for each."""
+    weights = [weight for weight in peer.model.parameters() if weight.requires_grad]
+    optimiser = torch.optim.Adam(
+        weights,
+        lr=settings.peak_lr / settings.warmup_updates,
+        betas=(settings.beta1, settings.beta2),
+        eps=settings.epsilon,
+        fused=True,
+    )
+    device = weights[0].device
+
+    def run() -> None:
+        for batch in batches:
+            optimiser.zero_grad(set_to_none=True)
+            with number_format(settings.precision, device):
+                loss = peer.loss(batch)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(weights, settings.clip_norm)
+            optimiser.step()
+
+    return run
+
+
+def contenders(
+    data: BenchData,
+    model: ModelSettings,
+    settings: TrainSettings,
+    updates: int,
+    peers: Sequence[str],
+    folder: Path,
+) -> list[Contender]:
+    """Ours first, then the peers, all in one number format."""
+    trainer = our_trainer(data, model, settings, folder)
+    trainer.repeat(updates)
+    batches = first_batches(data, settings, updates)
+    work = work_of(batches, model, len(data.words))
+    found = [Contender(f"ours {settings.precision}", lambda: trainer.run(updates), work)]
+    resident = [batch.to(trainer.device) for batch in batches]
+    for peer in (make_peer(name, data.words, model, settings) for name in peers):
+        print(f"{peer.title}: {_trained(peer.model):,} weights, ours {_trained(trainer.model):,}")
+        run = peer_training(peer, resident, settings)
+        found.append(Contender(f"{peer.title} {settings.precision}", run, work))
+    return found
+
+
+def first_batches(data: BenchData, settings: TrainSettings, updates: int) -> list[Batch]:
+    """The batches that our trainer repeats."""
+    plan = BatchPlan(data.train, settings.batch_tokens, SEED)
+    return [collate(data.train, ids) for ids in plan.epoch(0)[:updates]]
+
+
+def work_of(batches: Sequence[Batch], model: ModelSettings, vocabulary: int) -> Work:
+    """Real tokens, source and target, of training on these batches, and its operations."""
+    lengths = [pair for batch in batches for pair in sentence_lengths(batch)]
+    units = {"tokens": float(sum(s + t for s, t in lengths))}
+    return Work(units, training_flops(model, vocabulary, lengths))
+
+
+def main() -> None:
+    """Measure, and print one table."""
+    args = _flags().parse_args()
+    peers = chosen_peers(args.peers, PEERS)
+    data = read_data(args.data)
+    use_threads(args.threads)
+    device = pick_device(args.device)
+    clock = CLOCKS[args.clock]
+    ceiling = ceilings(device, clock)
+    print(machine_facts(device, ceiling), end="\n\n")
+    model = ModelSettings(preset=args.preset, norm=args.norm)
+    with tempfile.TemporaryDirectory() as folder:
+        all_of_them = []
+        for precision in formats(args.precision, ceiling):
+            settings = TrainSettings(
+                precision=precision,
+                device=args.device,
+                threads=args.threads,
+                batch_tokens=args.batch_tokens,
+            )
+            all_of_them += contenders(
+                data, model, settings, args.updates, peers, Path(folder) / precision
+            )
+        times = alternate(all_of_them, args.repeats, args.warm_up, device, args.threads, clock)
+    print(f"\nTraining, {args.preset}: {args.updates} updates of {args.batch_tokens} tokens.\n")
+    top = max(ceiling.values())
+    print(table(all_of_them, times, top, all_of_them[0].name, args.repeats))
+
+
+def _flags() -> argparse.ArgumentParser:
+    parser = command.parser(__doc__)
+    add_common_flags(parser)
+    add_peers_flag(parser, PEERS)
+    parser.add_argument("--preset", default="small", choices=PRESETS, help="sizes of all models")
+    parser.add_argument("--norm", default="pre", choices=("pre", "post"), help="Marian's is post")
+    parser.add_argument("--precision", default="both", choices=("fp32", "bf16", "both"))
+    parser.add_argument("--updates", type=int, default=8, help="updates of one run")
+    parser.add_argument("--batch-tokens", type=int, default=4096, help="budget of one batch")
+    return parser
+
+
+def _trained(model: nn.Module) -> int:
+    return sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+
+
+if __name__ == "__main__":
+    command.run(main)

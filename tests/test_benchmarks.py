@@ -1,0 +1,272 @@
+"""The benchmarks: what they count and how they take turns; the commands without any peer."""
+
+import importlib
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from small_models import TEXT, UNEVEN, make_settings
+from small_run import segment
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from benchmarks import measuring
+from benchmarks.data import sentence_lengths
+from benchmarks.flops import forward_flops, training_flops
+from benchmarks.measuring import CLOCKS, Contender, Work, alternate, formats, ratios, table
+from benchmarks.peers import REQUIREMENTS, chosen_peers
+from headcount.base import command
+from headcount.base.errors import UserError
+from headcount.base.settings.model import ModelSettings
+from headcount.data.batches import ParallelText, collate
+from headcount.data.vocabulary import EOS, Vocabulary
+from headcount.model.loss import token_losses
+from headcount.model.transformer import Transformer
+from headcount.runs.checkpoint import save_model
+from headcount.runs.training_run import vocabulary_checksums
+
+ROOT = Path(__file__).resolve().parents[1]
+CPU = torch.device("cpu")
+NOTHING = Work({"tokens": 30.0}, 6e9)
+PEERS = ("ctranslate2", "joeynmt", "transformers")
+installed = {name for name in PEERS if importlib.util.find_spec(name)}
+without_peers = pytest.mark.skipif(bool(installed), reason=f"installed here: {sorted(installed)}")
+
+
+def test_operations_of_an_uneven_model_by_hand():
+    # d 10, ff 14, width of a head 4: 3 and 2 heads in the encoder's two layers; 1, 3, 2 and
+    # 2, 3, 1 in the decoder's three. A product of [m, k] and [k, n] takes 2·m·k·n.
+    settings = make_settings(heads=UNEVEN)
+    # Encoder, one source token: four products of 10 × 4 for each of 5 heads, feed-forward twice.
+    encoder = 5 * 4 * (2 * 10 * 4) + 2 * 2 * (2 * 10 * 14)
+    assert encoder == 2720
+    # The memory's keys and values: two products for each of the 6 encoder-decoder heads.
+    memory = 6 * 2 * (2 * 10 * 4)
+    # Decoder, one target token: four products for each of 6 heads, two (queries, output) for each
+    # of the other 6, feed-forward three times, 11 words.
+    decoder = 6 * 4 * 80 + 6 * 2 * 80 + 3 * 560 + 2 * 10 * 11
+    # A head's score and weighted value take 2·4 each for each pair of positions. Source 5, target
+    # 3: 25 pairs in the encoder; 1 + 2 + 3 that the decoder may see of itself; 15 across.
+    pairs = 5 * 16 * 25 + 6 * 16 * 6 + 6 * 16 * 15
+    expected = 5 * (encoder + memory) + 3 * decoder + pairs
+    assert forward_flops(settings, 11, [(5, 3)]) == expected
+    # Two hypotheses: what belongs to target positions twice, the source's once.
+    twice = 5 * (encoder + memory) + 5 * 16 * 25 + 2 * (3 * decoder + 6 * 16 * 6 + 6 * 16 * 15)
+    assert forward_flops(settings, 11, [(5, 3)], hypotheses=2) == twice
+    assert training_flops(settings, 11, [(5, 3), (5, 3)]) == 6 * expected
+
+
+def test_operations_are_those_that_torch_counts():
+    # One sentence without padding. Torch's counter takes all T² pairs of decoder self-attention;
+    # with one target token that is no difference.
+    settings = make_settings(dropout=0.0)
+    model = Transformer(settings, 9, 11, False)
+    batch = collate(ParallelText([[4, 8, 5, 6]], [[]]), [0])
+    # It counts the products of plain attention, not those inside a fused kernel.
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        token_losses(model, batch)
+    assert sentence_lengths(batch) == [(5, 1)]
+    assert counter.get_total_flops() == forward_flops(settings, 11, [(5, 1)])
+
+
+def test_lengths_leave_padding_out_and_count_the_end():
+    # Pair 0 has 5 and 2 words, pair 1 one and six; each side ends in one more.
+    assert sentence_lengths(collate(TEXT, [0, 1])) == [(6, 3), (2, 7)]
+
+
+class Clock:
+    """A clock that moves only when a contender runs."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.log = ""
+
+    def contender(self, name, seconds):
+        def run():
+            self.log += name
+            self.now += seconds
+
+        return Contender(name, run, NOTHING)
+
+
+def test_contenders_take_turns_and_each_round_begins_with_another():
+    clock = Clock()
+    three = [clock.contender(name, seconds) for name, seconds in (("a", 1), ("b", 2), ("c", 4))]
+    times = alternate(three, repeats=4, warm_up=2, device=CPU, threads=1, clock=lambda: clock.now)
+    assert clock.log == "bca" + "cab" + "abc" + "bca" + "cab" + "abc"  # warm-up first
+    assert times == {"a": [1.0] * 4, "b": [2.0] * 4, "c": [4.0] * 4}
+
+
+def test_threads_that_a_contender_changes_come_back_for_the_next():
+    seen = []
+
+    def run():
+        seen.append(torch.get_num_threads())
+        torch.set_num_threads(2)
+
+    try:
+        alternate([Contender("a", run, NOTHING)] * 2, 1, 0, CPU, 1, CLOCKS["cpu"])
+    finally:
+        torch.set_num_threads(1)
+    assert seen == [1, 1]
+
+
+def test_ratios_compare_within_a_round():
+    # The machine is half as fast in the second round: the seconds double, the ratio stays.
+    times = {"ours": [2.0, 4.0], "peer": [3.0, 6.0]}
+    assert ratios(times, "ours") == {"ours": [1.0, 1.0], "peer": [1.5, 1.5]}
+
+
+def test_the_table_shows_rates_at_the_median():
+    clock = Clock()
+    both = [clock.contender("ours", 0), clock.contender("peer", 0)]
+    times = {"ours": [3.0, 2.0, 1.0], "peer": [3.0, 3.0, 4.0]}
+    lines = table(both, times, ceiling=12.0, ours="ours", repeats=3).splitlines()
+    # 30 tokens and 6e9 operations in 2 s: 15 tokens/s, 3 GFLOP/s, a quarter of 12.
+    assert lines[2] == "| ours | 1.000 | 2.000 | 3.000 | 15 | 3.0 | 25% | 1.00 (1.00–1.00) |"
+    assert lines[3] == "| peer | 3.000 | 3.000 | 4.000 | 10 | 2.0 | 17% | 1.50 (1.00–4.00) |"
+
+
+def test_bf16_is_measured_only_where_it_is_faster(capsys):
+    assert formats("both", {"fp32": 100.0, "bf16": 150.0}) == ["fp32", "bf16"]
+    assert capsys.readouterr().out == ""
+    assert formats("both", {"fp32": 100.0, "bf16": 1.0}) == ["fp32"]
+    assert "bf16 is left out: matrix products run at 1 GFLOP/s" in capsys.readouterr().out
+
+
+def test_unknown_peers_are_named():
+    known = {"a": "torch", "b": "numpy"}
+    assert chosen_peers("b,a", known) == ["b", "a"]
+    assert chosen_peers("", known) == []
+    with pytest.raises(UserError, match="expected some of a, b; found 'z'"):
+        chosen_peers("a,z", known)
+
+
+def test_every_peer_is_pinned_and_none_is_a_dependency():
+    lines = [line.split("#")[0].strip() for line in REQUIREMENTS.read_text().splitlines()]
+    pins = [line for line in lines if line]
+    assert all(re.fullmatch(r"[a-z0-9-]+==[0-9.]+", line) for line in pins)
+    project = (ROOT / "pyproject.toml").read_text()
+    assert set(PEERS) <= {pin.split("==")[0] for pin in pins}
+    assert not any(name in project for name in PEERS)
+
+
+@pytest.fixture(scope="module")
+def bpe(tmp_path_factory):
+    """A segmented pair of sixty sentences."""
+    return segment(tmp_path_factory.mktemp("bench"))
+
+
+@pytest.fixture
+def bench(monkeypatch, capsys):
+    """Runs `python -m benchmarks.<name>` in this process: exit code, output, errors."""
+    monkeypatch.setattr(measuring, "CEILING_SECONDS", 0.01)
+    monkeypatch.setattr(measuring, "CEILING_SIZE", 64)
+
+    def run(name, *arguments):
+        module = importlib.import_module(f"benchmarks.{name}")
+        monkeypatch.setattr(module, "use_threads", torch.set_num_threads)  # the rest works once
+        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+        try:
+            command.run(module.main)
+            code = 0
+        except SystemExit as end:
+            code = end.code
+        return (code, *capsys.readouterr())
+
+    return run
+
+
+def quick(bpe):
+    return ["--data", bpe, "--threads", 1, "--repeats", 1, "--warm-up", 0]
+
+
+def tiny(bpe):
+    return [*quick(bpe), "--preset", "tiny", "--batch-tokens", 200]
+
+
+def model_of(bpe, folder, end=2):
+    """The folder of an untrained model on this pair whose sentences end at once, or never."""
+    words = len(Vocabulary.load(bpe / "src.vocab"))
+    sizes = ModelSettings(preset="tiny", encoder_layers=1, decoder_layers=1, norm="post")
+    torch.manual_seed(1)
+    model = Transformer(sizes, words, words, joint=True)
+    with torch.no_grad():  # the last norm's bias makes the end likely whatever was read
+        model.decoder[0].around_feed_forward.norm.bias.copy_(end * model.tgt_embedding.weight[EOS])
+    facts = {"vocabularies": vocabulary_checksums(bpe)}
+    save_model(folder, model, dict(model.named_parameters()), facts)
+    return folder
+
+
+def test_training_against_torch_alone(bpe, bench):
+    code, out, err = bench("training", *tiny(bpe), "--peers", "torch", "--updates", 1)
+    assert code == 0, err
+    rows = [line for line in out.splitlines() if re.match(r"\| (ours|nn\.T)", line)]
+    assert [row.split("|")[1].strip() for row in rows][:2] == ["ours fp32", "nn.Transformer fp32"]
+    assert "GFLOP/s fp32 matrix products" in out
+
+
+def test_decoding_alone(bpe, bench, tmp_path):
+    model = model_of(bpe, tmp_path / "model")
+    code, out, err = bench(
+        "decoding", *quick(bpe), "--peers", "", "--model", model, "--sentences", 3
+    )
+    assert code == 0, err
+    assert re.search(r"^\| ours fp32 \|", out, re.M)
+    assert "Beam 5, α 0.6, 3 sentences, 1 + 1 layers of 96." in out
+
+
+def test_decoding_of_a_model_that_never_ends_is_refused(bpe, bench, tmp_path):
+    model = model_of(bpe, tmp_path / "model", end=-2)
+    code, _, err = bench("decoding", *quick(bpe), "--peers", "", "--model", model, "--sentences", 3)
+    assert code == 2
+    assert "it ends no translation by itself; name one trained for longer" in err
+
+
+def test_importance_alone(bpe, bench):
+    pytest.importorskip("headcount.runs.importance")
+    code, out, err = bench("importance", *tiny(bpe), "--peers", "", "--sentences", 3)
+    assert code == 0, err
+    assert "Importance of 48 heads, tiny, 3 sentences." in out
+    assert re.search(r"^\| ours \|", out, re.M)
+
+
+def test_memory_in_processes_of_their_own(bpe, bench):
+    flags = ["--data", bpe, "--preset", "tiny", "--batch-tokens", 200, "--threads", 1]
+    code, out, err = bench("memory", *flags, "--updates", 1, "--sentences", 2, "--peers", "")
+    assert code == 0, err
+    rows = re.findall(r"\| (\w+), ours \| (\d+) \| (\d+) \|", out)
+    assert [task for task, *_ in rows] == ["training", "decoding"]
+    assert all(50 < int(before) <= int(peak) for _, before, peak in rows)
+
+
+def test_data_that_is_not_there_is_told(bench, tmp_path):
+    code, _, err = bench("training", "--data", tmp_path / "none", "--peers", "")
+    assert code == 2
+    assert "expected a segmented pair, found none; docs/speed.md" in err
+
+
+@without_peers
+@pytest.mark.parametrize(
+    ("name", "peer", "package"),
+    [
+        ("training", "marian", "transformers"),
+        ("training", "joeynmt", "joeynmt"),
+        ("decoding", "ctranslate2-int8", "ctranslate2"),
+        ("decoding", "marian", "transformers"),
+        ("importance", "single", "transformers"),
+        ("memory", "marian", "transformers"),
+    ],
+)
+def test_a_peer_that_is_not_installed_is_named_before_any_work(bench, name, peer, package):
+    if name == "importance":
+        pytest.importorskip("headcount.runs.importance")
+    model = ["--model", "none"] if name == "decoding" else []
+    code, _, err = bench(name, "--data", "none", "--peers", peer, *model)
+    pin = next(line for line in REQUIREMENTS.read_text().splitlines() if line.startswith(package))
+    assert code == 3
+    assert f"this benchmark measures against {pin.split()[0]}, which is not installed" in err
+    assert "python -m pip install -r benchmarks/requirements.txt" in err
