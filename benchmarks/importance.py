@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
-from headcount.base.settings.importance import ImportanceSettings
-from headcount.runs.importance import measure_importance
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -24,10 +22,12 @@ from benchmarks.measuring import CLOCKS, Contender, Work, alternate, ceilings, m
 from benchmarks.peers import add_peers_flag, chosen_peers
 from headcount.base import command
 from headcount.base.errors import HeadcountError
+from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.data.batches import Batch, BatchPlan, ParallelText, collate
 from headcount.data.vocabulary import PAD
 from headcount.model.transformer import Transformer
+from headcount.runs.importance import measure_importance
 from headcount.runs.machine import pick_device, use_threads
 
 PEERS = dict.fromkeys(("multipliers", "full", "single"), "transformers")
