@@ -111,6 +111,28 @@ def test_scores_in_the_table_are_those_of_the_translations(project):
     assert float(row["score"]) > 0
 
 
+def test_headmask_from_real_runs(project):
+    """Two pairs, the baseline alone: what the tables hold, and that all of it is on the page."""
+    results = project.folder / "results" / "every_rule"
+    pairs = {"synthetic_tiny.en-art", "published.art-en"}
+    rows = {
+        number: list(csv.DictReader((results / "tables" / f"headmask_table{number}.csv").open()))
+        for number in range(1, 7)
+    }
+    for number in (1, 4, 5, 6):
+        assert {row["pair"] for row in rows[number] if row["source"] == "ours"} == pairs
+    sizes = {row["split"]: row["sentences"] for row in rows[1] if row["pair"] == "published.art-en"}
+    assert (sizes["dev"], sizes["test"]) == ("30", "30")
+    (bleu,) = (row for row in rows[2] if row["statistic"] == "bleu" and row["source"] == "ours")
+    gathered = list(csv.DictReader((results / "tables" / "bleu.csv").open()))
+    assert bleu["value"] in {row["score"] for row in gathered if row["metric"] == "bleu"}
+    page = (results / "report.html").read_text()
+    for name in (*(f"headmask_table{n}" for n in rows), *(f"headmask_fig{n}" for n in range(1, 6))):
+        assert f'<h2 id="{name}">' in page
+    for name in ("headmask_stability", "headmask_collapse", "headmask_heads", "headmask_frequency"):
+        assert f'<h2 id="{name}">' in page
+
+
 def test_nothing_to_do_afterwards_and_no_undeclared_files(project):
     code, output = project.run("-n", "--config", "experiment=every_rule")
     assert code == 0 and "Nothing to be done" in output
@@ -130,6 +152,8 @@ def test_f11_a_changed_setting_reruns_only_what_it_touches(project):
         "bleu": 2,
         "masking": 2,
         "bleu_table": 1,
+        "headmask_tables": 1,
+        "headmask_figures": 1,
         "report": 1,
     }
 
