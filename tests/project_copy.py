@@ -43,13 +43,13 @@ class ProjectCopy:
     def run(self, *arguments: str, **variables: str) -> tuple[int, str]:
         """Run Snakemake to its end; returns exit code and everything it printed."""
         process = self.start(*arguments, **variables)
-        output, _ = process.communicate(timeout=240)
+        output, _ = process.communicate(timeout=600)
         return process.returncode, output
 
     def call(self, *command: str, fails: bool = False) -> str:
         """Run a command that must succeed (or must fail); returns everything it printed."""
         process = self.start_command(*command)
-        output, _ = process.communicate(timeout=240)
+        output, _ = process.communicate(timeout=600)
         assert (process.returncode != 0) == fails, output
         return output
 

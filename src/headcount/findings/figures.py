@@ -34,6 +34,7 @@ def colours(count: int) -> list[str]:
     return [to_hex(scale(place / (count - 1))) for place in range(count)]
 
 
+_MARGIN = 0.1  # inches around everything drawn
 # A date would make every run another file.
 _METADATA = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
 
@@ -51,9 +52,12 @@ def write_figure(
 
     The last is `<stem>.json`: caption and provenance.
     """
+    figure.draw_without_rendering()  # lays the figure out, once for all three formats
+    figure.set_layout_engine("none")
+    box = figure.get_tightbbox().padded(_MARGIN)
     for kind, metadata in _METADATA.items():
         with whole_file(stem.with_name(f"{stem.name}.{kind}")) as part:
-            figure.savefig(part, format=kind, metadata=metadata, bbox_inches="tight")
+            figure.savefig(part, format=kind, metadata=metadata, bbox_inches=box)
     write_text(stem.with_name(f"{stem.name}.csv"), data.to_csv(index=False, lineterminator="\n"))
     about = {"caption": caption, "provenance": provenance}
     write_json(stem.with_name(f"{stem.name}.json"), about)
