@@ -87,7 +87,7 @@ def main() -> None:
         f"\nBeam {args.beam}, α {args.length_penalty}, {len(task.text)} sentences, "
         f"{sizes.encoder_layers} + {sizes.decoder_layers} layers of {sizes.d_model}.\n"
     )
-    print(table(contenders, times, ceiling["fp32"], found[0].name, args.repeats))
+    print(table(contenders, times, ceiling, args.repeats))
 
 
 def _flags() -> argparse.ArgumentParser:

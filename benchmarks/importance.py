@@ -158,7 +158,7 @@ def main() -> None:
     contenders = [Contender(way.title, way.measure, Work(units, flops)) for way in ways]
     times = alternate(contenders, args.repeats, args.warm_up, device, args.threads, clock)
     print(f"\nImportance of {model.grid.size} heads, {args.preset}, {len(text)} sentences.\n")
-    print(table(contenders, times, ceiling["fp32"], ways[0].title, args.repeats))
+    print(table(contenders, times, ceiling, args.repeats))
 
 
 def _flags() -> argparse.ArgumentParser:

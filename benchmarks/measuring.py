@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import torch
 
+from headcount.base.errors import EnvironmentFault
+
 Clock = Callable[[], float]  # seconds since some moment
 Times = dict[str, list[float]]  # seconds of every repeat, by contender
 
@@ -32,6 +34,7 @@ class Contender:
     name: str
     run: Callable[[], object]
     work: Work
+    precision: str = "fp32"  # number format of its matrix products
 
 
 def alternate(
@@ -94,14 +97,20 @@ def ceilings(device: torch.device, clock: Clock) -> dict[str, float]:
 
 
 def formats(asked: str, ceiling: dict[str, float]) -> list[str]:
-    """Number formats to measure of `fp32`, `bf16` or `both`; says why if bf16 is left out."""
+    """Number formats to measure of `fp32`, `bf16` or `both`; says why if bf16 is left out.
+
+    Raises EnvironmentFault if nothing is left then.
+    """
     wanted = ["fp32", "bf16"] if asked == "both" else [asked]
     if "bf16" in wanted and ceiling["bf16"] < ceiling["fp32"]:
-        print(
+        why = (
             f"bf16 is left out: matrix products run at {ceiling['bf16']:.0f} GFLOP/s in it, "
-            f"at {ceiling['fp32']:.0f} in fp32\n"
+            f"at {ceiling['fp32']:.0f} in fp32"
         )
         wanted.remove("bf16")
+        if not wanted:
+            raise EnvironmentFault(f"{why}; ask for --precision fp32")
+        print(why, end="\n\n")
     return wanted
 
 
@@ -119,18 +128,18 @@ def machine_facts(device: torch.device, ceiling: dict[str, float]) -> str:
 
 
 def table(
-    contenders: Sequence[Contender], times: Times, ceiling: float, ours: str, repeats: int
+    contenders: Sequence[Contender], times: Times, ceiling: dict[str, float], repeats: int
 ) -> str:
     """Markdown table: a row for each contender, seconds over the repeats, rates at the median.
 
-    `ceiling` in GFLOP/s; `ratio` compares the seconds with those of `ours` round by round: above
-    1 ours is faster.
+    The first contender is ours. `ceiling`: GFLOP/s by number format. `ratio` compares the seconds
+    with ours round by round: above 1 ours is faster.
     """
     units = list(contenders[0].work.units)
     heads = ["", "min s", "median s", "max s", *(f"{unit}/s" for unit in units)]
     heads += ["GFLOP/s", "of ceiling", "ratio (min–max)"]
     rows = [heads, ["---", *["--:"] * (len(heads) - 1)]]
-    compared = ratios(times, ours)
+    compared = ratios(times, contenders[0].name)
     for contender in contenders:
         seconds, against = times[contender.name], compared[contender.name]
         middle = statistics.median(seconds)
@@ -141,7 +150,7 @@ def table(
                 *(f"{value:.3f}" for value in (min(seconds), middle, max(seconds))),
                 *(f"{contender.work.units[unit] / middle:.0f}" for unit in units),
                 f"{speed:.1f}",
-                f"{speed / ceiling:.0%}",
+                f"{speed / ceiling[contender.precision]:.0%}",
                 f"{statistics.median(against):.2f} ({min(against):.2f}–{max(against):.2f})",
             ]
         )

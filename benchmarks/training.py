@@ -32,6 +32,7 @@ from benchmarks.measuring import (
 from benchmarks.peers import add_peers_flag, chosen_peers
 from benchmarks.plain_transformer import PlainTransformer
 from headcount.base import command
+from headcount.base.errors import UserError
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch, BatchPlan, collate
@@ -149,19 +150,25 @@ def contenders(
     trainer.repeat(updates)
     batches = first_batches(data, settings, updates)
     work = work_of(batches, model, len(data.words))
-    found = [Contender(f"ours {settings.precision}", lambda: trainer.run(updates), work)]
+    kind = settings.precision
+    found = [Contender(f"ours {kind}", lambda: trainer.run(updates), work, kind)]
     resident = [batch.to(trainer.device) for batch in batches]
     for peer in (make_peer(name, data.words, model, settings) for name in peers):
         print(f"{peer.title}: {_trained(peer.model):,} weights, ours {_trained(trainer.model):,}")
         run = peer_training(peer, resident, settings)
-        found.append(Contender(f"{peer.title} {settings.precision}", run, work))
+        found.append(Contender(f"{peer.title} {kind}", run, work, kind))
     return found
 
 
 def first_batches(data: BenchData, settings: TrainSettings, updates: int) -> list[Batch]:
-    """The batches that our trainer repeats."""
-    plan = BatchPlan(data.train, settings.batch_tokens, SEED)
-    return [collate(data.train, ids) for ids in plan.epoch(0)[:updates]]
+    """The batches that our trainer repeats. Raises UserError if the text has not as many."""
+    batches = BatchPlan(data.train, settings.batch_tokens, SEED).epoch(0)
+    if updates > len(batches):
+        raise UserError(
+            f"--updates {updates}: the text makes {len(batches)} batches of "
+            f"{settings.batch_tokens} tokens; ask for no more, or lower --batch-tokens"
+        )
+    return [collate(data.train, ids) for ids in batches[:updates]]
 
 
 def work_of(batches: Sequence[Batch], model: ModelSettings, vocabulary: int) -> Work:
@@ -196,8 +203,7 @@ def main() -> None:
             )
         times = alternate(all_of_them, args.repeats, args.warm_up, device, args.threads, clock)
     print(f"\nTraining, {args.preset}: {args.updates} updates of {args.batch_tokens} tokens.\n")
-    top = max(ceiling.values())
-    print(table(all_of_them, times, top, all_of_them[0].name, args.repeats))
+    print(table(all_of_them, times, ceiling, args.repeats))
 
 
 def _flags() -> argparse.ArgumentParser:

@@ -19,7 +19,7 @@ from benchmarks.flops import forward_flops, training_flops
 from benchmarks.measuring import CLOCKS, Contender, Work, alternate, formats, ratios, table
 from benchmarks.peers import REQUIREMENTS, chosen_peers
 from headcount.base import command
-from headcount.base.errors import UserError
+from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import EOS, Vocabulary
@@ -122,12 +122,13 @@ def test_ratios_compare_within_a_round():
 
 def test_the_table_shows_rates_at_the_median():
     clock = Clock()
-    both = [clock.contender("ours", 0), clock.contender("peer", 0)]
+    both = [clock.contender("ours", 0), Contender("peer", print, NOTHING, "bf16")]
     times = {"ours": [3.0, 2.0, 1.0], "peer": [3.0, 3.0, 4.0]}
-    lines = table(both, times, ceiling=12.0, ours="ours", repeats=3).splitlines()
-    # 30 tokens and 6e9 operations in 2 s: 15 tokens/s, 3 GFLOP/s, a quarter of 12.
+    lines = table(both, times, {"fp32": 12.0, "bf16": 20.0}, repeats=3).splitlines()
+    # 30 tokens and 6e9 operations in 2 s: 15 tokens/s, 3 GFLOP/s, a quarter of 12; in 3 s, in
+    # bf16: 10 tokens/s, 2 GFLOP/s, a tenth of 20.
     assert lines[2] == "| ours | 1.000 | 2.000 | 3.000 | 15 | 3.0 | 25% | 1.00 (1.00–1.00) |"
-    assert lines[3] == "| peer | 3.000 | 3.000 | 4.000 | 10 | 2.0 | 17% | 1.50 (1.00–4.00) |"
+    assert lines[3] == "| peer | 3.000 | 3.000 | 4.000 | 10 | 2.0 | 10% | 1.50 (1.00–4.00) |"
 
 
 def test_bf16_is_measured_only_where_it_is_faster(capsys):
@@ -135,6 +136,8 @@ def test_bf16_is_measured_only_where_it_is_faster(capsys):
     assert capsys.readouterr().out == ""
     assert formats("both", {"fp32": 100.0, "bf16": 1.0}) == ["fp32"]
     assert "bf16 is left out: matrix products run at 1 GFLOP/s" in capsys.readouterr().out
+    with pytest.raises(EnvironmentFault, match="at 1 GFLOP/s in it, at 100 in fp32; ask for"):
+        formats("bf16", {"fp32": 100.0, "bf16": 1.0})
 
 
 def test_unknown_peers_are_named():
@@ -207,6 +210,12 @@ def test_training_against_torch_alone(bpe, bench):
     rows = [line for line in out.splitlines() if re.match(r"\| (ours|nn\.T)", line)]
     assert [row.split("|")[1].strip() for row in rows][:2] == ["ours fp32", "nn.Transformer fp32"]
     assert "GFLOP/s fp32 matrix products" in out
+
+
+def test_more_updates_than_batches_are_refused(bpe, bench):
+    code, _, err = bench("training", *tiny(bpe), "--peers", "", "--updates", 10000)
+    assert code == 2
+    assert re.search(r"--updates 10000: the text makes \d+ batches of 200 tokens", err)
 
 
 def test_decoding_alone(bpe, bench, tmp_path):
