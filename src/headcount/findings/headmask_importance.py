@@ -129,21 +129,23 @@ def stability_table(importance: pd.DataFrame) -> pd.DataFrame:
     for (pair, run), of_run in importance.groupby(["pair", "run"], sort=False):
         seeds = dict(list(of_run.groupby("seed", sort=False)))
         for seed, mine in seeds.items():
-            found = _correlation(*(of_heads(mine, half) for half in _HALVES))
+            halves = (of_heads(mine, half) for half in _HALVES)
+            found = _correlation(*halves, f"the halves of {pair}, {run}, seed {seed}")
             rows.append((pair, run, seed, "", "halves", *found))
         for (seed, mine), (other, theirs) in combinations(seeds.items(), 2):
-            found = _correlation(of_heads(mine), of_heads(theirs))
+            where = f"seeds {seed} and {other} of {pair}, {run}"
+            found = _correlation(of_heads(mine), of_heads(theirs), where)
             rows.append((pair, run, seed, other, "seeds", *found))
     return pd.DataFrame(rows, columns=STABILITY_COLUMNS)
 
 
-def _correlation(first: pd.DataFrame, second: pd.DataFrame) -> tuple[int, float | str]:
+def _correlation(first: pd.DataFrame, second: pd.DataFrame, where: str) -> tuple[int, float | str]:
     """Number of heads, and the rank correlation of the same heads."""
     both = first.merge(second, on=HEAD, how="outer")
-    if both[["value_x", "value_y"]].isna().any(axis=None) or len(both) != len(first):
+    if both.empty or both[["value_x", "value_y"]].isna().any(axis=None):
         raise UserError(
-            f"importances of {first['pair'].iloc[0]}, {first['run'].iloc[0]}: expected the same "
-            f"heads on both sides, found {len(first)} and {len(second)}; make heads/ again"
+            f"importances, {where}: expected the same heads on both sides, found {len(first)} and "
+            f"{len(second)}; make heads/ again"
         )
     rho = spearman(both["value_x"].to_numpy(), both["value_y"].to_numpy())
     return len(both), "" if isnan(rho) else rho
