@@ -34,10 +34,8 @@ class Task:
     settings: DecodeSettings
     device: torch.device
 
-    @property
-    def longest_output(self) -> int:
-        """Longest output with its EOS that ours allows for any of the sentences."""
-        longest = max(len(ids) for ids in self.text.src)
+    def longest_output(self, longest: int) -> int:
+        """Longest output with its EOS that ours allows for a source of so many pieces."""
         return int(self.settings.max_length_factor * longest) + self.settings.max_length_extra
 
 
@@ -79,7 +77,7 @@ def ctranslate2_engine(task: Task, folder: Path, compute_type: str, workers: int
             length_penalty=alpha,
             max_batch_size=task.settings.batch_tokens,
             batch_type="tokens",
-            max_decoding_length=task.longest_output,
+            max_decoding_length=task.longest_output(max(map(len, sources))),
             min_decoding_length=0,
             suppress_sequences=banned,
         )
@@ -145,7 +143,7 @@ def _generate(marian: nn.Module, batch: Batch, task: Task, alpha: float) -> Tens
         do_sample=False,
         early_stopping=True,  # once as many have ended as the beam is wide, as ours does
         length_penalty=alpha,
-        max_new_tokens=task.longest_output,
+        max_new_tokens=task.longest_output(batch.src.shape[1] - 1),
         suppress_tokens=[PAD, BOS],
     )
 
