@@ -236,7 +236,6 @@ def test_decoding_of_a_model_that_never_ends_is_refused(bpe, bench, tmp_path):
 
 
 def test_importance_alone(bpe, bench):
-    pytest.importorskip("headcount.runs.importance")
     code, out, err = bench("importance", *tiny(bpe), "--peers", "", "--sentences", 3)
     assert code == 0, err
     assert "Importance of 48 heads, tiny, 3 sentences." in out
@@ -271,8 +270,6 @@ def test_data_that_is_not_there_is_told(bench, tmp_path):
     ],
 )
 def test_a_peer_that_is_not_installed_is_named_before_any_work(bench, name, peer, package):
-    if name == "importance":
-        pytest.importorskip("headcount.runs.importance")
     model = ["--model", "none"] if name == "decoding" else []
     code, _, err = bench(name, "--data", "none", "--peers", peer, *model)
     pin = next(line for line in REQUIREMENTS.read_text().splitlines() if line.startswith(package))
