@@ -18,6 +18,7 @@ class FixedWords:
 
     def __init__(self, probabilities):
         self.row = torch.tensor(probabilities).log()
+        self.tgt_embedding = torch.nn.Embedding(len(probabilities), 1)
 
     def encode(self, src, multiplier=None):
         return None

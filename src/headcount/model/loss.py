@@ -18,7 +18,7 @@ def token_losses(
     output layer. With smoothing ε: (1 − ε) · cross-entropy + ε · the mean over the vocabulary.
     """
     states, targets = _real_states(model, batch, multiplier)
-    rows = rows_at_once(model.logits(states[:1]).shape[-1], states.device)
+    rows = rows_at_once(model.tgt_embedding.num_embeddings, states.device)
     losses = []
     for part, words in zip(states.split(rows), targets.split(rows), strict=True):
         logits = model.logits(part)
