@@ -23,6 +23,7 @@ _FILES = {
     "masks": "masks.csv of runs",
     "importance": "importance.csv of runs",
     "masking": "headmask.csv of runs",
+    "facts": "headmask.json of runs",
 }
 
 

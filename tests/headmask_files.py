@@ -42,6 +42,7 @@ class HeadmaskFiles:
         self.runs.append(run)
         rows = [
             {"test_set": test, "metric": metric, "score": score, "signature": f"sig {metric}"}
+            | {"beam": 3, "length_penalty": 0.6}
             for test, value in bleu.items()
             for metric, score in (("bleu", value), ("chrf", value + 20))
         ]
@@ -115,6 +116,7 @@ class HeadmaskFiles:
             masks=self.of_runs("train", "masks.csv"),
             importance=self.of_runs("heads", "importance.csv"),
             masking=self.of_runs("masking", "headmask.csv"),
+            facts=self.of_runs("masking", "headmask.json"),
         )
 
     def for_figures(self) -> FigureFiles:

@@ -229,6 +229,36 @@ def test_the_verdict_needs_an_abandoned_head_and_harm(files, late, first_pass, t
     assert found.loc[("impt-2", 1), "collapsed"] == verdict
 
 
+def test_the_second_half_is_weighed_by_updates(files):
+    run = (PAIR, "impt-2", 1)
+    # 1 to 10 begins before the middle of 31 updates, 11 to 19 too; 20 to 30 and 31 do not.
+    steps = {10: 0.0, 19: 0.0, 30: 1.0, 31: 0.0}
+    files.masks(run, {step: [share, 0, 0, 0, 0, 0] for step, share in steps.items()})
+    files.curves(run, {10: (9.0, 99.0), 19: (9.0, 99.0), 30: (2.0, 1.5), 31: (8.0, 4.5)})
+    impt = tables(files)["collapse"].tidy.set_index(["run", "seed"]).loc[("impt-2", 1)]
+    assert impt["late_largest_frequency"] == pytest.approx(11 / 12)
+    # 11 updates and 1: (11 · 2 + 8) / 12 and (11 · 1.5 + 4.5) / 12.
+    assert impt["masked_loss"] == pytest.approx(2.5)
+    assert impt["first_pass_loss"] == pytest.approx(1.75)
+
+
+def test_a_run_that_masks_half_of_the_time_can_collapse_too(files):
+    run = (PAIR, "impt-2-p0.5", 1)
+    add_run(files, run, 30.0, LINES, [1.0, 2, 3, 4, 5, 9])
+    files.masks(run, {10: [0.5, 0.5, 0, 0, 0, 0], 30: [0.45, 0.44, 0.05, 0.06, 0, 0]})
+    files.curves(run, {10: (1.0, 1.0), 30: (1.0, 1.1)})
+    found = tables(files)["collapse"].tidy.set_index(["run", "seed"]).loc[("impt-2-p0.5", 1)]
+    # Of the updates that may mask, half of all: 0.45 / 0.5 is 90 %, 0.44 / 0.5 is not.
+    assert (found["abandoned_heads"], found["collapsed"]) == (1, "yes")
+    assert found["late_largest_frequency"] == pytest.approx(0.9)
+
+
+def test_captions_say_how_and_on_what_bleu_was_measured(files):
+    found = tables(files)
+    assert "beam 3, length penalty 0.6" in found["table2"].caption
+    assert "(7 sentences), by beam 3, length penalty 0.6" in found["collapse"].caption
+
+
 def test_the_baseline_alone(tmp_path):
     files = HeadmaskFiles(tmp_path)
     files.text(PAIR, 100, 10, {"flickr": LINES})

@@ -22,6 +22,7 @@ rule headmask_tables:
         masks=plan.of_runs("train", "masks.csv"),
         importance=plan.of_runs("heads", "importance.csv"),
         masking=plan.of_runs("masking", "headmask.csv"),
+        facts=plan.of_runs("masking", "headmask.json"),
     output:
         expand("<results>/tables/{name}.{end}", name=HEADMASK_TABLES, end=["md", "tex"]),
         shown=expand("<results>/tables/{name}.json", name=HEADMASK_TABLES),
@@ -45,8 +46,8 @@ rule headmask_tables:
         "python scripts/headmask_tables.py --counts {input.counts:q}"
         " --references {input.references:q} --scores {input.scores:q}"
         " --translations {input.translations:q} --curves {input.curves:q} --masks {input.masks:q}"
-        " --importance {input.importance:q} --masking {input.masking:q} --out {params.folder:q}"
-        " {params.settings:q} > {log:q} 2>&1"
+        " --importance {input.importance:q} --masking {input.masking:q} --facts {input.facts:q}"
+        " --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"
 
 
 rule headmask_figures:

@@ -1,4 +1,4 @@
-"""Whether Impt-N went wrong: heads masked in nearly every update, which never learn and then hurt.
+"""Whether Impt-N went wrong: heads masked in nearly every update stop learning and then hurt.
 
 Such a head disturbs whenever the first pass switches it on; |∂L/∂ξ| is large for harm as well as
 for help, so it is picked again, update after update, and is on at test time.
@@ -14,18 +14,20 @@ from headcount.findings.headmask_importance import number, of_heads
 from headcount.findings.mask_frequency import HEAD, frequencies, second_half
 from headcount.findings.run_tables import KEYS
 
-ABANDONED = 0.9  # share of the later half's updates; a head masked so often hardly learns
+ABANDONED = 0.9  # share of the later updates that may mask; a head masked so often hardly learns
+_ROUNDING = 1e-9  # of shares that are read from a file and averaged
 
 CAPTION = (
     "Did training with masked heads collapse? Frequency: share of updates that masked a head. "
     f"Abandoned heads: masked in at least {100 * ABANDONED:.0f} % of the updates of the second "
-    "half. Share of the N most masked: their share of all masks of the run. First pass and masked: "
-    "loss per target token (nats, label-smoothed) over the second half, with all heads and without "
-    "dropout, and as trained. Importance of the N most masked heads: relative to the mean head. "
-    "Top group masked: change in BLEU when the most important group is masked in the trained "
-    "model, with its 95 % interval over test sentences. Collapsed: yes if there is an abandoned "
-    "head and harm is seen, either in a loss of the first pass above the masked loss, or in that "
-    "interval, if it lies above 0."
+    "half (times p in a run that masks with probability p only). Share of the N most masked: their "
+    "share of all masks of the run. First pass and masked: loss per target token (nats, "
+    "label-smoothed) over the second half, with all heads and without dropout, and as trained. The "
+    "second half: validation intervals that lie wholly in it. Importance of the N most masked "
+    "heads: relative to the mean head. Top group masked: change in BLEU on the first test set when "
+    "the most important group is masked in the trained model, with its 95 % interval over test "
+    "sentences. Collapsed: yes if there is an abandoned head and harm is seen, either in a loss of "
+    "the first pass above the masked loss, or in that interval, if it lies above 0."
 )
 
 
@@ -63,8 +65,9 @@ def collapse_table(
 ) -> pd.DataFrame:
     """Evidence of collapse, a run and seed a row: columns of `COLUMNS`.
 
-    The tables are those that `read_importance`, `read_masks`, `gather` (of curves.csv, `CURVES`)
-    and `read_masking` return. Runs that mask no head in training stand there to compare with.
+    The tables are those that `read_importance`, `read_masks`, `with_lengths` (of curves.csv,
+    `CURVES`) and `read_masking` return. Runs that mask no head in training stand there to compare
+    with.
     """
     often, late = frequencies(masks), frequencies(second_half(masks))
     losses = second_half(curves)
@@ -74,7 +77,8 @@ def collapse_table(
         found = Evidence(size, name.count)._replace(**_top_group(_of(masking, key)))
         if name.count:
             values = heads.set_index(HEAD)["value"]
-            found = found._replace(**_masked(often.loc[key], late.loc[key], values, name.count))
+            shares = often.loc[key], late.loc[key] / name.probability
+            found = found._replace(**_masked(*shares, values, name.count))
             found = found._replace(**_losses(_of(losses, key)))
         rows.append((*key, *found, found.collapsed))
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -86,25 +90,25 @@ def _of(table: pd.DataFrame, key: tuple) -> pd.DataFrame:
 
 
 def _masked(often: pd.Series, late: pd.Series, importance: pd.Series, count: int) -> dict:
+    """Evidence from shares by head: of all updates, and of the later ones that may mask."""
     most = often.sort_values(ascending=False, kind="stable").index[:count]
     total = often.sum()
     return {
         "largest_frequency": often.max(),
         "median_frequency": often.median(),
         "late_largest_frequency": late.max(),
-        "abandoned_heads": int((late >= ABANDONED).sum()),
+        "abandoned_heads": int((late >= ABANDONED - _ROUNDING).sum()),
         "top_n_share": often[most].sum() / total if total else "",
         "most_masked_importance": importance[most].mean() / importance.mean(),
     }
 
 
 def _losses(curve: pd.DataFrame) -> dict:
-    """Mean losses of a run's later intervals; random masks need no first pass."""
-    first = curve["first_pass_loss"].mean()
-    return {
-        "first_pass_loss": "" if np.isnan(first) else first,
-        "masked_loss": curve["train_loss"].mean(),
-    }
+    """Mean losses over the updates of a run's later intervals; random masks need no first pass."""
+    passes = curve.dropna(subset="first_pass_loss")
+    first = "" if passes.empty else np.average(passes["first_pass_loss"], weights=passes["updates"])
+    masked = np.average(curve["train_loss"], weights=curve["updates"])
+    return {"first_pass_loss": first, "masked_loss": masked}
 
 
 def _top_group(masking: pd.DataFrame) -> dict:

@@ -61,6 +61,13 @@ def _bleu_rows(scores: list[Path]) -> dict[tuple[str, str, int, str], tuple[floa
     }
 
 
+def describe_search(scores: list[Path]) -> str:
+    """A sentence on the beam searches behind the scores in bleu.json of runs."""
+    found = [row for path in scores for row in read_json(path)["scores"]]
+    searches = {f"beam {row['beam']}, length penalty {row['length_penalty']}" for row in found}
+    return f"Translated with {'; '.join(sorted(searches))}."
+
+
 def _over_seeds(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     kept = table[table["statistic"].isin(["bleu", "delta"])]

@@ -12,9 +12,9 @@ from headcount.findings import headmask_collapse as collapse
 from headcount.findings import headmask_corpora as corpora
 from headcount.findings import headmask_importance as inequality
 from headcount.findings import headmask_score_tables as scores
-from headcount.findings.headmask_scores import compare_scores
-from headcount.findings.mask_frequency import read_masks
-from headcount.findings.masking import read_masking
+from headcount.findings.headmask_scores import compare_scores, describe_search
+from headcount.findings.mask_frequency import read_masks, with_lengths
+from headcount.findings.masking import describe_tests, read_masking
 from headcount.findings.run_tables import gather
 from headcount.findings.setting import describe_importance, describe_setting, importance_unit
 from headcount.findings.tables import write_table
@@ -32,6 +32,7 @@ class TableFiles:
     masks: list[Path]  # masks.csv
     importance: list[Path]  # importance.csv
     masking: list[Path]  # headmask.csv
+    facts: list[Path]  # headmask.json
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def headmask_tables(
     """The tables, in the paper's order, then those it lacks."""
     heads = inequality.read_importance(files.importance)
     masking, masks = read_masking(files.masking), read_masks(files.masks)
-    curves = gather(files.curves, collapse.CURVES)
+    curves = with_lengths(gather(files.curves, collapse.CURVES))
     setting = describe_setting(model, heads)
     measured = f"{describe_importance(importance)} {setting}"
     unit = importance_unit(importance)
@@ -86,7 +87,7 @@ def headmask_tables(
             "headmask_collapse",
             collapsed,
             collapse.collapse_summary(collapsed),
-            f"{collapse.CAPTION} {measured}",
+            f"{collapse.CAPTION} {describe_tests(files.facts)} {measured}",
         ),
     ]
 
@@ -96,7 +97,7 @@ def _score_tables(files: TableFiles, model: ModelSettings) -> list[Table]:
     tables = []
     for number in (2, 3, 4):
         tidy = scores.score_table(number, ours)
-        caption = scores.score_caption(number, tidy, model)
+        caption = f"{scores.score_caption(number, tidy, model)} {describe_search(files.scores)}"
         tables.append(Table(f"headmask_table{number}", tidy, scores.score_summary(tidy), caption))
     return tables
 
