@@ -20,6 +20,7 @@ from headcount.data.synthetic import generate_splits
 pytestmark = pytest.mark.slow
 
 CURVE_COLUMNS = ("step", "epoch", "train_loss", "dev_loss", "lr", "tokens_per_s", "seconds")
+CURVE_COLUMNS += ("first_pass_loss",)
 
 PUBLISHED = """
 published:
