@@ -1,0 +1,186 @@
+"""Faults under two engines: kills, second runs, damaged and edited files, odd disks and orders."""
+
+import os
+import re
+import shlex
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from project_copy import ProjectCopy, planned, ran, saved_states, training_of
+from shared_results import RUN, TINY, both_quiet, fresh_clone, weights
+
+pytestmark = pytest.mark.slow
+
+REVERSED_LISTINGS = """
+import os
+from contextlib import nullcontext
+listed, scanned = os.listdir, os.scandir
+os.listdir = lambda *path: sorted(listed(*path), reverse=True)
+
+
+class Reversed(nullcontext):
+    def __init__(self, *path):
+        with scanned(*path) as entries:
+            self.entries = iter(sorted(entries, key=lambda entry: entry.name, reverse=True))
+
+    def __enter__(self):
+        return self
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self.entries)
+
+    def close(self):
+        pass
+
+
+os.scandir = Reversed
+"""
+
+
+def test_f31_f44_dvc_killed_in_a_training_leaves_no_orphan_and_finishes(origin, clone):
+    clone.change("config/tiny.yaml", "peak_lr: 1e-2", "peak_lr: 9e-3")
+    clone.change("config/tiny.yaml", "updates: 60", "updates: 400")
+    process = clone.start_command("dvc", "repro")
+    while not saved_states(clone.folder):
+        assert process.poll() is None, process.stdout.read()
+        time.sleep(0.01)
+    training = training_of(clone.folder)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    end = time.monotonic() + 5
+    while Path(f"/proc/{training}/cwd").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not Path(f"/proc/{training}/cwd").exists()
+    clone.call("dvc", "repro")
+    logs = (clone.folder / "results/tiny/logs/train").glob("*.log")
+    assert any("going on from update" in path.read_text() for path in logs)
+    both_quiet(clone)
+    assert weights(clone) != weights(origin)
+
+
+def test_f43_snakemake_beside_dvc_names_the_holder_and_leaves_with_3(clone):
+    clone.change("config/tiny.yaml", "updates: 60", "updates: 900")
+    process = clone.start_command("dvc", "repro")
+    while not saved_states(clone.folder):
+        assert process.poll() is None, process.stdout.read()
+        time.sleep(0.01)
+    code, output = clone.run(*TINY)
+    second = clone.call("dvc", "repro", fails=True)
+    process.kill()
+    process.wait()
+    assert code == 3 and "is running this workflow" in output
+    assert f"(PID {process.pid})" in second  # DVC names it too, with an exit code of its own
+
+
+def test_f43_dvc_beside_snakemake_names_the_holder(clone):
+    clone.change("config/tiny.yaml", "updates: 60", "updates: 900")
+    process = clone.start(*TINY)
+    while not saved_states(clone.folder):
+        assert process.poll() is None, process.stdout.read()
+        time.sleep(0.01)
+    output = clone.call("dvc", "repro", fails=True)
+    process.kill()
+    process.wait()
+    assert f"process {process.pid} is running this workflow" in output
+
+
+def test_f46_a_corrupted_object_in_the_remote_is_refused_by_name(origin, tmp_path):
+    remote = origin.folder.parent / "remote"
+    whole = (origin.folder / RUN / "seed1" / "model" / "weights.safetensors").read_bytes()
+    (damaged,) = [
+        path for path in remote.rglob("*") if path.is_file() and path.read_bytes() == whole
+    ]
+    damaged.chmod(0o644)
+    damaged.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
+    folder = origin.folder.parent / f"{tmp_path.name}-clone"
+    origin.call("git", "clone", "-q", str(origin.folder), str(folder))
+    copy = object.__new__(ProjectCopy)
+    copy.folder = folder
+    copy.call("dvc", "pull", fails=True)
+    assert not (folder / RUN).exists()  # nothing of the damaged phase is taken for whole
+    told = copy.call("python", "workflow/verify.py", fails=True)
+    pattern = r"seed1/model/weights\.safetensors: not here; fetched from (\S+) and (\S+\.dir)$"
+    objects = re.search(pattern, told, re.MULTILINE).groups()
+    assert remote / objects[0] == damaged
+    for name in objects:  # the repair that the message names
+        (remote / name).unlink()
+    origin.call("dvc", "push")
+    copy.call("dvc", "pull")
+    assert "every file is what dvc.lock says" in copy.call("python", "workflow/verify.py")
+    both_quiet(copy)
+
+
+def test_f48_a_result_edited_by_hand_is_not_taken_for_ours(clone):
+    path = clone.folder / RUN / "seed1" / "bleu.json"
+    path.write_text(path.read_text().replace('"score": ', '"score": 9'))
+    assert "results/tiny/train" in clone.call("dvc", "status")
+    told = clone.call("python", "workflow/verify.py", fails=True)
+    assert f"{RUN}/seed1/bleu.json: changed here" in told and "dvc checkout --force" in told
+    code, output = clone.run("-n", *TINY)
+    assert code == 0
+    assert planned(output) == {"bleu_table": 1, "headmask_tables": 1, "report": 1}
+
+
+@pytest.mark.parametrize("link", ["hardlink", "symlink"])
+def test_f47_no_step_writes_through_a_link_into_the_cache(origin, tmp_path, link):
+    copy = fresh_clone(origin, f"{tmp_path.name}-{link}")
+    copy.call("dvc", "config", "--local", "cache.type", link)
+    copy.call("dvc", "checkout", "--relink")
+    objects = {path: path.read_bytes() for path in (copy.folder / ".dvc/cache").rglob("*/??/*")}
+    assert len(objects) > 20
+    copy.change("config/tiny.yaml", "beam: 2", "beam: 3")
+    assert ran(copy.call("dvc", "repro"))["translate"] == 2
+    assert all(path.read_bytes() == content for path, content in objects.items())
+    both_quiet(copy)
+
+
+def test_f47_a_cache_on_another_device_serves_by_copies(origin, tmp_path):
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as cache:
+        assert os.stat(cache).st_dev != os.stat(tmp_path).st_dev
+        folder = origin.folder.parent / f"{tmp_path.name}-device"
+        origin.call("git", "clone", "-q", str(origin.folder), str(folder))
+        copy = object.__new__(ProjectCopy)
+        copy.folder = folder
+        copy.call("dvc", "cache", "dir", "--local", cache)
+        copy.call("dvc", "config", "--local", "cache.type", "reflink,hardlink,copy")
+        copy.call("dvc", "pull", "-q")
+        copy.change("config/tiny.yaml", "beam: 2", "beam: 3")
+        assert ran(copy.call("dvc", "repro"))["translate"] == 2
+        both_quiet(copy)
+
+
+def test_f47_a_read_only_checkout_is_refused(clone):
+    here = shlex.quote(str(clone.folder))
+    read_only = f"mount --bind {here} {here} && mount -o remount,ro,bind {here} && cd {here} && "
+    if clone.start_command("unshare", "-m", "sh", "-c", read_only + "true").wait():
+        pytest.skip("a read-only mount needs root and mount namespaces")
+    command = read_only + "snakemake -n --config experiment=tiny"
+    process = clone.start_command("unshare", "-m", "sh", "-c", command)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 3, output
+    assert "is read-only" in output and "Traceback" not in output
+    both_quiet(clone)
+
+
+def test_f51_another_hash_seed_and_order_of_folders_give_the_same_data_and_weights(
+    origin, tmp_path
+):
+    folder = origin.folder.parent / f"{tmp_path.name}-seeded"
+    origin.call("git", "clone", "-q", str(origin.folder), str(folder))
+    copy = object.__new__(ProjectCopy)
+    copy.folder = folder
+    (folder / "src" / "sitecustomize.py").write_text(REVERSED_LISTINGS)
+    lock = yaml.safe_load((folder / "dvc.lock").read_text())["stages"]["data@tiny"]["outs"]
+    code, output = copy.run(*TINY, PYTHONHASHSEED="7", TZ="Asia/Tokyo")
+    assert code == 0, output
+    assert weights(copy) == weights(origin) and weights(copy, 2) == weights(origin, 2)
+    copy.call("dvc", "repro")
+    again = yaml.safe_load((folder / "dvc.lock").read_text())["stages"]["data@tiny"]["outs"]
+    assert [out["md5"] for out in again[:2]] == [out["md5"] for out in lock[:2]]
