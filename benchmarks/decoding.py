@@ -15,7 +15,7 @@ import torch
 from benchmarks.data import add_common_flags, read_data
 from benchmarks.engines import PEERS, Engine, Task, engines, reference_scores
 from benchmarks.flops import forward_flops
-from benchmarks.measuring import CLOCKS, Contender, Work, alternate, ceilings, machine_facts, table
+from benchmarks.measuring import Bench, Contender, Work
 from benchmarks.peers import add_peers_flag, chosen_peers
 from headcount.base import command
 from headcount.base.errors import HeadcountError, UserError
@@ -24,7 +24,7 @@ from headcount.data.batches import Ids, ParallelText
 from headcount.model.transformer import Transformer
 from headcount.runs.checkpoint import load_model
 from headcount.runs.decode import translate
-from headcount.runs.machine import pick_device, use_threads
+from headcount.runs.machine import pick_device
 from headcount.runs.translation import check_vocabularies
 
 NATS = 1e-3  # by which one token's log-probability may differ between two engines in fp32
@@ -71,23 +71,20 @@ def main() -> None:
     """Check, measure, and print one table."""
     args = _flags().parse_args()
     peers = chosen_peers(args.peers, PEERS)
-    use_threads(args.threads)
+    bench = Bench(args)
     task = _task(args)
-    clock = CLOCKS[args.clock]
-    ceiling = ceilings(task.device, clock)
-    print(machine_facts(task.device, ceiling), end="\n\n")
     with tempfile.TemporaryDirectory() as folder:
         found = engines(task, peers, Path(folder))
         torch.set_num_threads(args.threads)  # making a CTranslate2 translator changes it
         check_agreement(task, found)
         contenders = [contender(task, engine) for engine in found]
-        times = alternate(contenders, args.repeats, args.warm_up, task.device, args.threads, clock)
+        measured = bench.measure(contenders)
     sizes = task.model.settings
     print(
         f"\nBeam {args.beam}, α {args.length_penalty}, {len(task.text)} sentences, "
         f"{sizes.encoder_layers} + {sizes.decoder_layers} layers of {sizes.d_model}.\n"
     )
-    print(table(contenders, times, ceiling, args.repeats))
+    print(measured)
 
 
 def _flags() -> argparse.ArgumentParser:

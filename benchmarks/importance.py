@@ -18,7 +18,7 @@ from torch.nn import functional
 from benchmarks.data import add_common_flags, read_data, sentence_lengths
 from benchmarks.flops import forward_flops
 from benchmarks.marian import copy_weights, marian_logits, marian_model
-from benchmarks.measuring import CLOCKS, Contender, Work, alternate, ceilings, machine_facts, table
+from benchmarks.measuring import Bench, Contender, Work
 from benchmarks.peers import add_peers_flag, chosen_peers
 from headcount.base import command
 from headcount.base.errors import HeadcountError
@@ -28,7 +28,6 @@ from headcount.data.batches import Batch, BatchPlan, ParallelText, collate
 from headcount.data.vocabulary import PAD
 from headcount.model.transformer import Transformer
 from headcount.runs.importance import measure_importance
-from headcount.runs.machine import pick_device, use_threads
 
 PEERS = dict.fromkeys(("multipliers", "full", "single"), "transformers")
 TITLES = {
@@ -132,23 +131,19 @@ def main() -> None:
     args = _flags().parse_args()
     peers = chosen_peers(args.peers, PEERS)
     data = read_data(args.data)
-    use_threads(args.threads)
-    device = pick_device(args.device)
-    clock = CLOCKS[args.clock]
-    ceiling = ceilings(device, clock)
-    print(machine_facts(device, ceiling), end="\n\n")
+    bench = Bench(args)
     text = ParallelText(data.dev.src[: args.sentences], data.dev.tgt[: args.sentences])
     sizes = ModelSettings(preset=args.preset, norm="post")  # Marian knows no other
     torch.manual_seed(SEED)
-    model = Transformer(sizes, len(data.words), len(data.words), joint=True).to(device)
+    model = Transformer(sizes, len(data.words), len(data.words), joint=True).to(bench.device)
     settings = ImportanceSettings(batch_tokens=args.batch_tokens)
     ways = [our_way(model, text, settings)]
     batches = list(BatchPlan(text, args.batch_tokens, seed=0).in_order())
     for name in peers:
-        marian = marian_model(sizes, len(data.words)).to(device).eval()
+        marian = marian_model(sizes, len(data.words)).to(bench.device).eval()
         copy_weights(model, marian)
         single = [collate(text, [number]) for number in range(len(text))]
-        given = [batch.to(device) for batch in (single if name == "single" else batches)]
+        given = [batch.to(bench.device) for batch in (single if name == "single" else batches)]
         ways.append(marian_way(name, marian, given, model))
     check_agreement(ways)
     lengths = [pair for batch in batches for pair in sentence_lengths(batch)]
@@ -156,9 +151,9 @@ def main() -> None:
     flops = 2 * forward_flops(sizes, len(data.words), lengths)
     units = {"sentences": float(len(text)), "tokens": float(sum(map(sum, lengths)))}
     contenders = [Contender(way.title, way.measure, Work(units, flops)) for way in ways]
-    times = alternate(contenders, args.repeats, args.warm_up, device, args.threads, clock)
+    found = bench.measure(contenders)
     print(f"\nImportance of {model.grid.size} heads, {args.preset}, {len(text)} sentences.\n")
-    print(table(contenders, times, ceiling, args.repeats))
+    print(found)
 
 
 def _flags() -> argparse.ArgumentParser:

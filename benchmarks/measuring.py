@@ -1,5 +1,6 @@
 """Timing in turns, the machine's ceiling, and the table that every benchmark prints."""
 
+import argparse
 import os
 import platform
 import statistics
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from headcount.base.errors import EnvironmentFault
+from headcount.runs.machine import pick_device, use_threads
 
 Clock = Callable[[], float]  # seconds since some moment
 Times = dict[str, list[float]]  # seconds of every repeat, by contender
@@ -35,6 +37,26 @@ class Contender:
     run: Callable[[], object]
     work: Work
     precision: str = "fp32"  # number format of its matrix products
+
+
+class Bench:
+    """The machine that a benchmark runs on, and how the flags say to measure there."""
+
+    def __init__(self, args: argparse.Namespace):
+        """Takes the threads, finds the ceilings, and prints the machine's facts."""
+        use_threads(args.threads)
+        self.threads, self.repeats, self.warm_up = args.threads, args.repeats, args.warm_up
+        self.device = pick_device(args.device)
+        self.clock = CLOCKS[args.clock]
+        self.ceiling = ceilings(self.device, self.clock)
+        print(machine_facts(self.device, self.ceiling), end="\n\n")
+
+    def measure(self, contenders: Sequence[Contender]) -> str:
+        """The table of the contenders, who take turns."""
+        times = alternate(
+            contenders, self.repeats, self.warm_up, self.device, self.threads, self.clock
+        )
+        return table(contenders, times, self.ceiling, self.repeats)
 
 
 def alternate(

@@ -19,27 +19,19 @@ from benchmarks.data import BenchData, add_common_flags, read_data, sentence_len
 from benchmarks.flops import training_flops
 from benchmarks.joeynmt_model import joeynmt_loss, joeynmt_model
 from benchmarks.marian import marian_logits, marian_model
-from benchmarks.measuring import (
-    CLOCKS,
-    Contender,
-    Work,
-    alternate,
-    ceilings,
-    formats,
-    machine_facts,
-    table,
-)
+from benchmarks.measuring import Bench, Contender, Work, formats
 from benchmarks.peers import add_peers_flag, chosen_peers
 from benchmarks.plain_transformer import PlainTransformer
 from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.settings.model import PRESETS, ModelSettings
+from headcount.base.settings.run_names import BASELINE, RunName
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch, BatchPlan, collate
 from headcount.data.vocabulary import PAD, Vocabulary
 from headcount.model.transformer import Transformer
 from headcount.runs.checkpoint import StateStore
-from headcount.runs.machine import number_format, pick_device, use_threads
+from headcount.runs.machine import number_format, pick_device
 from headcount.runs.train import Trainer
 
 PEERS = {"marian": "transformers", "torch": "torch", "joeynmt": "joeynmt"}
@@ -65,14 +57,18 @@ class RepeatingTrainer(Trainer):
 
 
 def our_trainer(
-    data: BenchData, model: ModelSettings, settings: TrainSettings, folder: Path
+    data: BenchData,
+    model: ModelSettings,
+    settings: TrainSettings,
+    folder: Path,
+    run: RunName = BASELINE,
 ) -> RepeatingTrainer:
     """This project's trainer of a fresh model. It saves nothing; `folder` stays empty."""
     torch.manual_seed(SEED)
     device = pick_device(settings.device)
     ours = Transformer(model, len(data.words), len(data.words), joint=True).to(device)
     states = StateStore(folder, {}, float("inf"))
-    return RepeatingTrainer(ours, data.train, data.dev, settings, SEED, states)
+    return RepeatingTrainer(ours, data.train, data.dev, settings, SEED, states, run)
 
 
 @dataclass(frozen=True)
@@ -183,15 +179,11 @@ def main() -> None:
     args = _flags().parse_args()
     peers = chosen_peers(args.peers, PEERS)
     data = read_data(args.data)
-    use_threads(args.threads)
-    device = pick_device(args.device)
-    clock = CLOCKS[args.clock]
-    ceiling = ceilings(device, clock)
-    print(machine_facts(device, ceiling), end="\n\n")
+    bench = Bench(args)
     model = ModelSettings(preset=args.preset, norm=args.norm)
     with tempfile.TemporaryDirectory() as folder:
         all_of_them = []
-        for precision in formats(args.precision, ceiling):
+        for precision in formats(args.precision, bench.ceiling):
             settings = TrainSettings(
                 precision=precision,
                 device=args.device,
@@ -201,9 +193,9 @@ def main() -> None:
             all_of_them += contenders(
                 data, model, settings, args.updates, peers, Path(folder) / precision
             )
-        times = alternate(all_of_them, args.repeats, args.warm_up, device, args.threads, clock)
+        found = bench.measure(all_of_them)
     print(f"\nTraining, {args.preset}: {args.updates} updates of {args.batch_tokens} tokens.\n")
-    print(table(all_of_them, times, ceiling, args.repeats))
+    print(found)
 
 
 def _flags() -> argparse.ArgumentParser:

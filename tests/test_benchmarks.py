@@ -171,7 +171,8 @@ def bench(monkeypatch, capsys):
 
     def run(name, *arguments):
         module = importlib.import_module(f"benchmarks.{name}")
-        monkeypatch.setattr(module, "use_threads", torch.set_num_threads)  # the rest works once
+        owner = measuring if hasattr(module, "Bench") else module
+        monkeypatch.setattr(owner, "use_threads", torch.set_num_threads)  # the rest works once
         monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
         try:
             command.run(module.main)
@@ -210,6 +211,14 @@ def test_training_against_torch_alone(bpe, bench):
     rows = [line for line in out.splitlines() if re.match(r"\| (ours|nn\.T)", line)]
     assert [row.split("|")[1].strip() for row in rows][:2] == ["ours fp32", "nn.Transformer fp32"]
     assert "GFLOP/s fp32 matrix products" in out
+
+
+def test_cost_of_head_masks(bpe, bench):
+    code, out, err = bench("headmask_cost", *tiny(bpe), "--updates", 1)
+    assert code == 0, err
+    rows = re.findall(r"^\| (baseline|random-6|impt-6) \|.* ([0-9.]+) \(", out, re.M)
+    assert [name for name, _ in rows] == ["baseline", "random-6", "impt-6"]
+    assert rows[0][1] == "1.00"  # each against the baseline
 
 
 def test_more_updates_than_batches_are_refused(bpe, bench):

@@ -18,7 +18,7 @@ def test_the_readme_begins_with_two_complete_lines():
     for block in (run, test):
         assert block.count("\n") == 1 and block.startswith("python3 -m venv .venv && ")
     assert run.rstrip().split(" && ")[-1] == "snakemake --cores all"
-    assert test.rstrip().split(" && ")[-1].startswith("python -m pytest")
+    assert test.rstrip().split(" && ")[-1] == "python -m pytest -n 2 --dist loadfile"
 
 
 def test_versions_stand_in_pyproject_and_nowhere_else():

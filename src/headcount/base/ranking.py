@@ -29,16 +29,21 @@ def rank_heads(importance: Sequence[float] | np.ndarray) -> Heads:
     return np.argsort(-np.asarray(importance, dtype=float), kind="stable").tolist()
 
 
+def check_groups(groups: int, heads: int) -> None:
+    """Raises UserError if a model has fewer heads than groups are asked for."""
+    if groups > heads:
+        raise UserError(
+            f"masking.groups: expected at most {heads}, the number of the model's heads, "
+            f"found {groups}"
+        )
+
+
 def cut_groups(ranking: Heads, groups: int) -> list[Heads]:
     """A ranking cut into near-equal groups, the first ones longer by one where it must be.
 
     Raises UserError if there are more groups than heads.
     """
-    if groups > len(ranking):
-        raise UserError(
-            f"masking.groups: expected at most {len(ranking)}, the number of the model's heads, "
-            f"found {groups}"
-        )
+    check_groups(groups, len(ranking))
     return [group.tolist() for group in np.array_split(np.array(ranking), groups)]
 
 

@@ -7,9 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from headcount.base.addresses import KINDS
-from headcount.findings.mask_frequency import HEAD
 from headcount.findings.panels import SHORT, colour_bar, heat_panels, note
-from headcount.findings.run_tables import KEYS
+from headcount.findings.run_tables import HEAD, KEYS
 
 
 def draw_frequency(masks: pd.DataFrame) -> Figure:

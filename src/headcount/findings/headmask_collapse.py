@@ -11,8 +11,8 @@ import pandas as pd
 
 from headcount.base.settings.run_names import parse_run
 from headcount.findings.headmask_importance import number, of_heads
-from headcount.findings.mask_frequency import HEAD, frequencies, second_half
-from headcount.findings.run_tables import KEYS
+from headcount.findings.mask_frequency import frequencies, second_half
+from headcount.findings.run_tables import HEAD, KEYS
 
 ABANDONED = 0.9  # share of the later updates that may mask; a head masked so often hardly learns
 _ROUNDING = 1e-9  # of shares that are read from a file and averaged

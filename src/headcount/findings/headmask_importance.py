@@ -9,10 +9,9 @@ import pandas as pd
 from headcount.base.errors import UserError
 from headcount.findings.inequality import spread
 from headcount.findings.published import headmask
-from headcount.findings.run_tables import BASE, KEYS, gather
+from headcount.findings.run_tables import BASE, HEAD, KEYS, gather
 from headcount.findings.significance import spearman
 
-HEAD = ["kind", "layer", "head"]
 _HALVES = ("importance_first_half", "importance_second_half")
 _PAPER_HEADS = 144
 _PLUS = ["ratio_to_baseline", "cv", "gini", "max_over_mean", "heads", "source"]

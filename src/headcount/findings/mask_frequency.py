@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from headcount.findings.run_tables import KEYS, gather
-
-HEAD = ["kind", "layer", "head"]
+from headcount.findings.run_tables import HEAD, KEYS, gather
 
 
 def read_masks(files: list[Path]) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from headcount.base.settings.run_names import BASELINE
 
 BASE = str(BASELINE)
 KEYS = ["pair", "run", "seed"]
+HEAD = ["kind", "layer", "head"]
 
 
 def run_of(path: Path) -> tuple[str, str, int]:

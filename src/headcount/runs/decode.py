@@ -214,10 +214,11 @@ class BeamSearch:
         self.tokens = torch.cat((kept, words[..., None]), dim=2)
         return rows
 
-    def _leave(self, finished: Tensor, at_limit: Tensor) -> Tensor | slice:
+    def _leave(self, finished: Tensor, at_limit: Tensor) -> Tensor:
         """Write down the finished sentences, shrink the batch to the others; returns those."""
-        if not finished.any():
-            return slice(None)
+        left = (~finished).nonzero().squeeze(1)
+        if len(left) == len(finished):
+            return left
         for row in finished.nonzero().squeeze(1).tolist():
             if not self.best_value[row].isfinite():
                 raise UserError(
@@ -230,7 +231,6 @@ class BeamSearch:
             self.results[int(self.sentence[row])] = Translation(
                 ids, float(self.best_score[row]), capped
             )
-        left = (~finished).nonzero().squeeze(1)
         names = ("sentence", "limits", "tokens", "scores", "ended", "best_value", "best_score")
         for name in (*names, "best_tokens", "best_length"):
             setattr(self, name, getattr(self, name).index_select(0, left))

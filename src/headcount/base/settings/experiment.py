@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from headcount.base.errors import UserError
+from headcount.base.ranking import check_groups
 from headcount.base.settings.bpe import BpeSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.importance import ImportanceSettings
@@ -103,12 +104,10 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _check_groups(self) -> "Experiment":
-        heads, groups = self.model.grid.size, self.masking.groups
-        if groups > heads:
-            raise ValueError(
-                f"masking.groups: expected at most {heads}, the number of the model's heads, "
-                f"found {groups}"
-            )
+        try:
+            check_groups(self.masking.groups, self.model.grid.size)
+        except UserError as fault:
+            raise ValueError(str(fault)) from None
         return self
 
 
