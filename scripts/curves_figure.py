@@ -9,8 +9,8 @@ from headcount.findings.figures import use_style, write_figure
 
 _CAPTION = (
     "Loss per target token (nats) during training. Dev loss is plain cross-entropy of the averaged "
-    "weights; training loss is label-smoothed, of the weights in training, with dropout and the update's "
-    "head mask on."
+    "weights; training loss is label-smoothed, of the weights in training, with dropout and the "
+    "update's head mask on."
 )
 
 
