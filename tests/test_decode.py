@@ -14,7 +14,7 @@ from headcount.data.batches import ParallelText, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.transformer import Transformer
 from headcount.runs.checkpoint import StateStore, fill
-from headcount.runs.decode import BeamSearch, Translation, translate
+from headcount.runs.decode import BeamSearch, Translation, top, translate
 from headcount.runs.score import score_targets
 from headcount.runs.train import Trainer
 
@@ -158,6 +158,65 @@ def test_beam_by_hand():
         found = translate(model, [[4, 4, 4]], settings(**changes))[0]
         assert found.ids == ids and not found.capped
         assert found.log_probability == pytest.approx(math.log(probability), abs=1e-5)
+
+
+def search_plainly(model, source, limit, beam, alpha):
+    """The same search without cache, batch or early end: (value, words) of the best hypothesis."""
+    memory, live, ended = model.encode(pad_sources([source])), [(0.0, [])], []
+    for length in range(1, limit + 1):
+        candidates = []
+        for score, ids in live:
+            states = model.decode(torch.tensor([[BOS, *ids]]), memory)
+            logs = model.logits(states)[0, -1].log_softmax(-1).tolist()
+            words = [EOS] if length == limit else set(range(len(logs))) - {PAD, BOS}
+            candidates += [(score + logs[word], [*ids, word]) for word in words]
+        candidates.sort(reverse=True)
+        ends = [(score, ids) for score, ids in candidates[:beam] if ids[-1] == EOS]
+        ended += [(score / ((5 + length) / 6) ** alpha, ids[:-1]) for score, ids in ends]
+        live = [each for each in candidates[: 2 * beam] if each[1][-1] != EOS][:beam]
+        if len(ended) >= beam:
+            break
+    return max(ended)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+@pytest.mark.parametrize("beam", [2, 4])
+@pytest.mark.parametrize("seed", range(3))
+def test_beam_search_against_a_plain_one(seed, beam, alpha):
+    model, sources = make_model(seed, heads=UNEVEN), random_sources(6, seed)
+    limit = settings(beam=beam, length_penalty=alpha, max_length_extra=7)
+    found = translate(model, sources, limit)
+    for source, translation in zip(sources, found, strict=True):
+        with torch.no_grad():
+            value, ids = search_plainly(model, source, len(source) + 7, beam, alpha)
+        assert translation.ids == ids
+        scale = ((6 + len(ids)) / 6) ** alpha
+        assert translation.log_probability / scale == pytest.approx(value, abs=1e-4)
+
+
+def test_a_search_ends_when_none_left_can_win():
+    # EOS 0.6, word 4 0.3, word 5 0.1; beam 4. Step 1: EOS ends. α = 0: what is left is at most
+    # 0.3 and can only become less. α = 3: with 1 + 3 positions, 4 may still divide by (9/6)³:
+    # ln 0.3 / 3.375 = -0.36 against ln 0.6 = -0.51, so the search goes on. Step 2: of its best,
+    # 4 EOS, 4 4, 5 EOS and 4 5, two end, so three have; but the best left has
+    # ln 0.09 / 3.375 = -0.71 at most.
+    model = always([1e-9, 1e-9, 0.6, 1e-9, 0.3, 0.1])
+    for alpha, steps in ((0.0, 1), (3.0, 2)):
+        changes = {"beam": 4, "length_penalty": alpha, "max_length_extra": 3}
+        search = BeamSearch(model, [[4]], settings(**changes), None)
+        with torch.inference_mode():
+            assert [found.ids for found in search.run()] == [[]]
+        assert search.filled == 1 + 4 * steps  # slots, those of the step to come among them
+
+
+@pytest.mark.parametrize("size", [3, 64, 200, 641, 1000])
+def test_the_largest_values_by_blocks(size):
+    values = torch.randn(5, size, generator=torch.Generator().manual_seed(1))
+    values[0, ::7] = 4.0  # ties: any of them will do
+    found, places = top(values, 8)
+    torch.testing.assert_close(found, values.topk(min(8, size)).values, atol=0, rtol=0)
+    torch.testing.assert_close(values.gather(1, places), found, atol=0, rtol=0)
+    assert all(len(set(row)) == len(row) for row in places.tolist())
 
 
 @pytest.mark.parametrize("beam", [1, 3])

@@ -1,6 +1,10 @@
 """Beam search with cached keys and values; finished sentences leave the batch.
 
-Letters in shapes: n sentences in the batch, m beam, v vocabulary, t target positions so far.
+Keys and values are not copied when hypotheses change places: a sentence has one cache, where every
+hypothesis that is alive fills a slot in each step, and looks at the slots it came by.
+
+Letters in shapes: n sentences in the batch, m beam (1 before the first word), t target positions
+so far, k slots so far, v vocabulary.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +21,8 @@ from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.fused_loss import rows_at_once
 from headcount.model.transformer import Transformer, check_multiplier, first_device
 
+_BLOCK = 64  # values that share a maximum while the largest are looked for
+
 
 @dataclass(frozen=True)
 class Translation:
@@ -28,24 +34,33 @@ class Translation:
 
 
 class Cache:
-    """Keys and values of the targets so far, for one decoder layer: [n · m, h, t, e] each."""
+    """Keys and values of the targets so far, for one decoder layer; there is room for more."""
 
     def __init__(self) -> None:
-        self.keys: Tensor | None = None
-        self.values: Tensor | None = None
+        self.slots = 0
+        self.room: Tensor | None = None  # [2, n, h, k and more, e]
 
     def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """All keys and values after adding those of a new position."""
-        if self.keys is not None:
-            keys = torch.cat((self.keys, keys), dim=2)
-            values = torch.cat((self.values, values), dim=2)
-        self.keys, self.values = keys, values
-        return keys, values
+        """All keys and values [n, h, k, e] after adding those of m new slots, [n, h, m, e]."""
+        before, self.slots = self.slots, self.slots + keys.shape[2]
+        if self.room is None:
+            self.room = keys.new_empty(2, *keys.shape[:2], 2 * self.slots, keys.shape[3])
+        elif self.slots > self.room.shape[3]:
+            self._move(torch.arange(len(keys), device=keys.device), before)
+        self.room[0, :, :, before : self.slots] = keys
+        self.room[1, :, :, before : self.slots] = values
+        return tuple(self.room[:, :, :, : self.slots].unbind(0))
 
-    def select(self, rows: Tensor) -> None:
-        """Keep these rows, in this order."""
-        self.keys = self.keys.index_select(0, rows)
-        self.values = self.values.index_select(0, rows)
+    def select(self, sentences: Tensor) -> None:
+        """Keep these sentences, in this order."""
+        self._move(sentences, self.slots)
+
+    def _move(self, sentences: Tensor, slots: int) -> None:
+        """Take the filled slots of these sentences to a new place with room for as many more."""
+        old = self.room[:, :, :, :slots]
+        shape = (2, len(sentences), old.shape[2], 2 * self.slots, old.shape[4])
+        self.room = old.new_empty(shape)
+        torch.index_select(old, 1, sentences, out=self.room[:, :, :, :slots])
 
 
 @torch.inference_mode()
@@ -96,7 +111,8 @@ class BeamSearch:
 
     A hypothesis that ends takes its score, log-probability / ((5 + length) / 6)^α with EOS in the
     length (Wu et al. 2016, eq. 14). A sentence is finished when as many hypotheses have ended as
-    the beam is wide, or at its longest output, where every hypothesis left must end.
+    the beam is wide, or at its longest output, where every hypothesis left must end; or sooner,
+    when none of those left can become better than the best that has ended.
     """
 
     def __init__(
@@ -121,10 +137,12 @@ class BeamSearch:
             ],
             device=device,
         )
+        self.most = ((5 + self.limits) / 6) ** self.alpha  # [n], what the longest output divides by
         self.sentence = torch.arange(count, device=device)  # [n], which source each row is
-        self.tokens = torch.full((count, self.beam, 1), BOS, device=device)  # [n, m, 1 + t]
-        self.scores = torch.full((count, self.beam), -torch.inf, device=device)  # [n, m], nats
-        self.scores[:, 0] = 0.0  # one live hypothesis at the start, or the beam fills with copies
+        self.tokens = torch.full((count, 1, 1), BOS, device=device)  # [n, m, 1 + t]
+        self.scores = torch.zeros(count, 1, device=device)  # [n, m], nats
+        self.slots = torch.zeros(count, 1, 1, dtype=torch.long, device=device)  # [n, m, t]
+        self.filled = 1  # slots, once the step at hand has filled its own
         self.ended = torch.zeros(count, dtype=torch.long, device=device)
         self.best_value = torch.full((count,), -torch.inf, device=device)
         self.best_score = torch.zeros(count, device=device)
@@ -143,15 +161,16 @@ class BeamSearch:
             values, parents, words = self._candidates(self._states(length), at_limit)
             ends = words == EOS
             self._record_ends(values, parents, ends, length)
-            rows = self._advance(values.masked_fill(ends, -torch.inf), parents, words)
-            left = self._leave((self.ended >= self.beam) | at_limit, at_limit)
-            for cache in self.caches:
-                cache.select(rows[left].flatten())
+            self._advance(values.masked_fill(ends, -torch.inf), parents, words)
+            decided = self.scores[:, 0] / self.most <= self.best_value
+            self._leave(decided | (self.ended >= self.beam) | at_limit, at_limit)
         return self.results
 
     def _states(self, length: int) -> Tensor:
         """Decoder output [n, m, d] at the last word of every hypothesis."""
         states = self.model.embed_target(self.tokens[:, :, -1], length - 1)
+        own = self.slots.new_zeros(*self.slots.shape[:2], self.filled, dtype=torch.bool)
+        self.seen = own.scatter_(2, self.slots, True)[:, None]  # [n, 1, m, k]
         return self.model.run_decoder(states, self._cached, self.memory, self.multiplier)
 
     def _candidates(self, states: Tensor, at_limit: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -161,33 +180,34 @@ class BeamSearch:
         used while they are in the processor's cache.
         """
         size = self.model.tgt_embedding.num_embeddings
-        parts = max(1, rows_at_once(size, states.device) // self.beam)
-        found = map(self._best_words, states.split(parts), at_limit.split(parts))
-        values, words = (torch.cat(part) for part in zip(*found, strict=True))
-        best, flat = (self.scores[..., None] + values).flatten(1).topk(2 * self.beam)
-        return best, flat // values.shape[2], words.flatten(1).gather(1, flat)
+        parts = max(1, rows_at_once(size, states.device) // states.shape[1])
+        given = (each.split(parts) for each in (states, self.scores, at_limit))
+        found = map(self._best_words, *given)
+        values, flat = (torch.cat(part) for part in zip(*found, strict=True))
+        return values, flat // size, flat % size
 
-    def _best_words(self, states: Tensor, at_limit: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-probabilities and words [n, m, 2m] that may be among a sentence's best 2m."""
+    def _best_words(
+        self, states: Tensor, scores: Tensor, at_limit: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The best 2m log-probabilities of each sentence, and where in its m · v they stand."""
         logs = self.model.logits(states).float().log_softmax(-1)
         logs[..., PAD] = logs[..., BOS] = -torch.inf
         for sentence in at_limit.nonzero().flatten():  # must end here
             end = logs[sentence, :, EOS].clone()
             logs[sentence] = -torch.inf
             logs[sentence, :, EOS] = end
-        return logs.topk(min(2 * self.beam, logs.shape[-1]))
+        logs += scores[..., None]
+        return top(logs.flatten(1), 2 * self.beam)
 
     def _cached(self, layer: int) -> Callable[[Tensor], Tensor]:
-        """Self-attention of one layer for one new position; the beam's rows are apart here."""
+        """Self-attention of one layer for one new position of every hypothesis."""
         attention = self.model.decoder[layer].attention
         own = self.model.part(self.multiplier, "dec_self", layer)
-        if own is not None and own.ndim == 2:
-            own = own.repeat_interleave(self.beam, dim=0)
 
         def attend(states: Tensor) -> Tensor:  # [n, m, d]
-            queries, keys, values = attention.project(states.flatten(0, 1)[:, None])
-            output = attention(queries, *self.caches[layer].extend(keys, values), multiplier=own)
-            return output.view_as(states)
+            queries, keys, values = attention.project(states)
+            cached = self.caches[layer].extend(keys, values)
+            return attention(queries, *cached, self.seen, multiplier=own)
 
         return attend
 
@@ -205,20 +225,21 @@ class BeamSearch:
         self.best_tokens[rows, :length] = self.tokens[rows, parents[rows, which]]
         self.best_length[rows] = length - 1
 
-    def _advance(self, values: Tensor, parents: Tensor, words: Tensor) -> Tensor:
-        """Go on with the best m hypotheses that have not ended; returns their old rows [n, m]."""
-        self.scores, chosen = values.topk(self.beam)
+    def _advance(self, values: Tensor, parents: Tensor, words: Tensor) -> None:
+        """Go on with the best m hypotheses that have not ended, best first."""
+        self.scores, chosen = values.topk(min(self.beam, values.shape[1]))
         parents, words = parents.gather(1, chosen), words.gather(1, chosen)
-        rows = parents + torch.arange(len(parents), device=parents.device)[:, None] * self.beam
-        kept = self.tokens.flatten(0, 1).index_select(0, rows.flatten()).view(*words.shape, -1)
-        self.tokens = torch.cat((kept, words[..., None]), dim=2)
-        return rows
+        rows = parents[..., None].expand(-1, -1, self.slots.shape[2])
+        new = torch.arange(words.shape[1], device=words.device).expand_as(words) + self.filled
+        self.filled += words.shape[1]
+        self.slots = torch.cat((self.slots.gather(1, rows), new[..., None]), dim=2)
+        self.tokens = torch.cat((self.tokens.gather(1, rows), words[..., None]), dim=2)
 
-    def _leave(self, finished: Tensor, at_limit: Tensor) -> Tensor:
-        """Write down the finished sentences, shrink the batch to the others; returns those."""
+    def _leave(self, finished: Tensor, at_limit: Tensor) -> None:
+        """Write down the finished sentences and shrink the batch to the others."""
         left = (~finished).nonzero().squeeze(1)
         if len(left) == len(finished):
-            return left
+            return
         for row in finished.nonzero().squeeze(1).tolist():
             if not self.best_value[row].isfinite():
                 raise UserError(
@@ -231,10 +252,34 @@ class BeamSearch:
             self.results[int(self.sentence[row])] = Translation(
                 ids, float(self.best_score[row]), capped
             )
-        names = ("sentence", "limits", "tokens", "scores", "ended", "best_value", "best_score")
-        for name in (*names, "best_tokens", "best_length"):
+        names = ("sentence", "limits", "most", "tokens", "slots", "scores", "ended", "best_value")
+        for name in (*names, "best_score", "best_tokens", "best_length"):
             setattr(self, name, getattr(self, name).index_select(0, left))
         if self.multiplier is not None and self.multiplier.ndim == 2:
             self.multiplier = self.multiplier.index_select(0, left)
         self.memory = self.memory.select(left)
-        return left
+        for cache in self.caches:
+            cache.select(left)
+
+
+def top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The largest `count` values of each row [b, count] of [b, v], and their places.
+
+    Looks for them only in the blocks of a row that have the largest maxima: a row's largest values
+    are all in as many blocks. All of a row if it has fewer values than `count`.
+    """
+    size = values.shape[1]
+    blocks = size // _BLOCK
+    if blocks <= count:
+        return values.topk(min(count, size))
+    whole = values[:, : blocks * _BLOCK].unflatten(1, (blocks, _BLOCK))
+    chosen = whole.amax(2).topk(count, sorted=False).indices
+    places = torch.cat(
+        (
+            (chosen[..., None] * _BLOCK + torch.arange(_BLOCK, device=values.device)).flatten(1),
+            torch.arange(blocks * _BLOCK, size, device=values.device).expand(len(values), -1),
+        ),
+        dim=1,
+    )
+    best, which = values.gather(1, places).topk(count)
+    return best, places.gather(1, which)
