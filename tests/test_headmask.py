@@ -62,7 +62,7 @@ def test_random_follows_seed_and_update_and_disturbs_no_other_generator():
     assert (np.random.get_state()[1] == numpy_state).all()
 
 
-def test_none_and_all():
+def test_f06_none_and_all():
     assert make("baseline").choose(None, [], 1).multiplier is None
     assert make("random-0").choose(None, [], 1).multiplier.tolist() == [1] * 17
     assert make("random-17").choose(None, [], 1).multiplier.tolist() == [0] * 17

@@ -63,7 +63,7 @@ def differing(one, other):
 
 
 @pytest.mark.parametrize("name", ["random-0", "impt-0", "impt-0-ema0.9"])
-def test_masking_no_head_is_the_baseline_to_the_last_bit(make, name):
+def test_f06_masking_no_head_is_the_baseline_to_the_last_bit(make, name):
     """So the first pass of Impt disturbs neither weights, moments, averages nor dropout."""
     ends = []
     for run in ("baseline", name):

@@ -83,7 +83,7 @@ def test_a_share_is_the_nearest_count(share, heads, count):
         ("x" * 500, "found 'x{100}'"),
     ],
 )
-def test_a_wrong_name_says_what_is_expected(text, told):
+def test_f06_a_wrong_name_says_what_is_expected(text, told):
     with pytest.raises(UserError, match=told):
         parse_run(text, 48)
 
