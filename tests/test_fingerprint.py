@@ -24,6 +24,7 @@ def project(tmp_path, monkeypatch):
     """A small project; `change` rewrites a file, `code` fingerprints the script anew."""
     monkeypatch.setattr(fingerprint, "_ROOT", tmp_path)
     monkeypatch.setattr(fingerprint, "_SOURCE", tmp_path / "src")
+    monkeypatch.setattr(fingerprint.sys, "dont_write_bytecode", False)
 
     class Project:
         def change(self, name, text):
@@ -140,3 +141,36 @@ def test_training_follows_its_own_code():
     for name in ("model/attention", "runs/averaging", "data/batches", "base/addresses"):
         assert f"src/headcount/{name}.py" in found
     assert "src/headcount/runs/decode.py" not in found  # training never translates
+
+
+def test_what_was_found_is_kept_for_the_very_same_text(project, tmp_path, monkeypatch):
+    first = project.code()
+    kept = tmp_path / "src/pack/__pycache__/first.fingerprint.json"
+    assert kept.is_file()
+    with monkeypatch.context() as context:  # nothing is parsed again
+        context.setattr(fingerprint.ast, "parse", None)
+        assert project.code() == first
+    project.change(FIRST, FILES[FIRST].replace("+ 1", "+ 2"))
+    assert project.code()[FIRST] != first[FIRST]
+    project.change(FIRST, FILES[FIRST])
+    kept.write_text("{")  # damaged
+    assert project.code() == first
+
+
+def test_another_way_of_looking_forgets_what_was_kept(project, monkeypatch):
+    first = project.code()
+    monkeypatch.setattr(fingerprint, "_own_text", lambda: "another module")
+    monkeypatch.setattr(fingerprint, "_canonical", lambda tree: "all the same")
+    assert project.code()[FIRST] != first[FIRST]
+
+
+def test_a_folder_that_cannot_be_written_costs_time_only(project, tmp_path, monkeypatch):
+    (tmp_path / "src/pack/__pycache__").write_text("a file in the way")
+    assert len(project.code()) == 6
+    assert not list(tmp_path.rglob(".first*"))
+
+
+def test_nothing_is_kept_where_python_keeps_no_compiled_files(project, tmp_path, monkeypatch):
+    monkeypatch.setattr(fingerprint.sys, "dont_write_bytecode", True)
+    project.code()
+    assert not list(tmp_path.rglob("__pycache__"))

@@ -1,12 +1,16 @@
 """What code a result came from: a script's fingerprint and those of the modules it imports.
 
-Only what can change a result counts: comments, docstrings and layout do not.
+Only what can change a result counts: comments, docstrings and layout do not. To tell them apart
+takes ten milliseconds a module, so what was found is kept beside Python's own compiled files.
 """
 
 import ast
 import hashlib
 import json
+import os
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,8 +55,47 @@ def _parsed(path: Path) -> tuple[tuple[str, ...], str]:
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         return (), hashlib.sha256(text.encode()).hexdigest()[:12]
-    tree = ast.parse(text)
-    return tuple(_imports(tree, path)), hashlib.sha256(_canonical(tree).encode()).hexdigest()[:12]
+    key = hashlib.sha256((_own_text() + text).encode()).hexdigest()
+    found = _recall(path, key)
+    if found is None:
+        tree = ast.parse(text)
+        fingerprint = hashlib.sha256(_canonical(tree).encode()).hexdigest()[:12]
+        found = tuple(_imports(tree, path)), fingerprint
+        _remember(path, key, found)
+    return found
+
+
+@cache
+def _own_text() -> str:
+    """This module's text: another one may find another fingerprint in the same source."""
+    return Path(__file__).read_text(encoding="utf-8")
+
+
+def _kept(path: Path) -> Path:
+    return path.parent / "__pycache__" / f"{path.stem}.fingerprint.json"
+
+
+def _recall(path: Path, key: str) -> tuple[tuple[str, ...], str] | None:
+    """What was found in the very same text before, if it was kept."""
+    try:
+        kept = json.loads(_kept(path).read_text(encoding="utf-8"))
+        if kept["key"] == key:
+            return tuple(kept["imports"]), kept["fingerprint"]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # none, or not one that this version wrote: look again
+    return None
+
+
+def _remember(path: Path, key: str, found: tuple[tuple[str, ...], str]) -> None:
+    """Keep it for other processes, where Python may keep compiled files too."""
+    if sys.dont_write_bytecode:
+        return
+    target = _kept(path)
+    part = target.with_name(f".{target.name}.{os.getpid()}")  # several jobs may write at once
+    with suppress(OSError):  # a folder that cannot be written: only time is lost
+        target.parent.mkdir(exist_ok=True)
+        part.write_text(json.dumps({"key": key, "imports": found[0], "fingerprint": found[1]}))
+        part.replace(target)
 
 
 def _imports(tree: ast.Module, path: Path) -> Iterator[str]:
