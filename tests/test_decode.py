@@ -271,6 +271,28 @@ def test_order_is_kept_and_empty_stays_empty():
     assert translate(model, [[]], settings()) == [Translation([], 0.0, False)]
 
 
+def test_threads_change_nothing():
+    model, sources = make_model(heads=UNEVEN), random_sources(40)
+    told = []
+    one, three = (
+        translate(model, sources, settings(batch_tokens=20, threads=threads), done=told.append)
+        for threads in (1, 3)
+    )
+    assert one == three
+    batches = len(told) // 2
+    assert batches > 10 and told[:batches] == told[batches:]
+
+
+def test_a_fault_in_a_thread_is_told():
+    model = make_model()
+    with torch.no_grad():
+        model.tgt_embedding.weight.fill_(math.nan)
+    before = torch.get_num_threads()
+    with pytest.raises(UserError, match="not finite numbers"):
+        translate(model, random_sources(40), settings(batch_tokens=20, threads=2))
+    assert torch.get_num_threads() == before
+
+
 def test_decoding_twice_gives_the_same():
     model = make_model(dropout=0.5).train()  # decoding itself turns dropout off
     assert translate(model, TEXT.src, settings()) == translate(model, TEXT.src, settings())

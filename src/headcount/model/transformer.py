@@ -114,10 +114,11 @@ class Transformer(nn.Module):
         self, table: nn.Embedding, tokens: Tensor, position: int, together: bool = False
     ) -> Tensor:
         length = 1 if together else tokens.shape[1]
-        if position + length > len(self.positions):
+        positions = self.positions  # another thread may change them meanwhile
+        if position + length > len(positions):
             longer = sinusoids(2 * (position + length), self.settings.d_model)
-            self.positions = longer.to(self.positions.device)
-        states = table(tokens) * self.scale + self.positions[position : position + length]
+            self.positions = positions = longer.to(positions.device)
+        states = table(tokens) * self.scale + positions[position : position + length]
         return dropout(states, self.settings.dropout, self.training)
 
 

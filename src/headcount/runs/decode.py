@@ -7,7 +7,9 @@ Letters in shapes: n sentences in the batch, m beam (1 before the first word), t
 so far, k slots so far, v vocabulary.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,7 +65,6 @@ class Cache:
         torch.index_select(old, 1, sentences, out=self.room[:, :, :, :slots])
 
 
-@torch.inference_mode()
 def translate(
     model: Transformer,
     sources: Sequence[Ids],
@@ -75,20 +76,38 @@ def translate(
 
     `multiplier`: head multiplier, [heads] or [sources, heads]. `done` is told the number of
     sentences finished, batch by batch. Results do not depend on how sentences are batched, but
-    for ties within float error.
+    for ties within float error, and not at all on the number of threads: each takes whole batches.
     """
     model.eval()
     check_multiplier(model, multiplier, len(sources))
+
+    @torch.inference_mode()
+    def search(numbers: list[int]) -> list[Translation]:
+        by_sentence = multiplier is not None and multiplier.ndim == 2
+        rows = multiplier[numbers] if by_sentence else multiplier
+        return BeamSearch(model, [sources[i] for i in numbers], settings, rows).run()
+
+    batches = _batches(sources, settings.batch_tokens)
     translations = [Translation([], 0.0, False)] * len(sources)
-    for numbers in _batches(sources, settings.batch_tokens):
-        rows = (
-            multiplier[numbers] if multiplier is not None and multiplier.ndim == 2 else multiplier
-        )
-        search = BeamSearch(model, [sources[i] for i in numbers], settings, rows)
-        for number, translation in zip(numbers, search.run(), strict=True):
-            translations[number] = translation
-        done(len(numbers))
+    with _workers(settings.threads) as pool:
+        for numbers, found in zip(batches, pool.map(search, batches), strict=True):
+            for number, translation in zip(numbers, found, strict=True):
+                translations[number] = translation
+            done(len(numbers))
     return translations
+
+
+@contextmanager
+def _workers(threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads that compute with one CPU each; when interrupted, they begin no new batch."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    pool = ThreadPoolExecutor(threads)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(before)
 
 
 def _batches(sources: Sequence[Ids], budget: int) -> list[list[int]]:

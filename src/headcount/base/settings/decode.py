@@ -32,4 +32,4 @@ class DecodeSettings(Section):
     """Where to decode; auto takes a GPU where there is one."""
 
     threads: int = Field(1, ge=1)
-    """CPU threads of one translation."""
+    """CPU threads; each takes whole batches, so their number changes no result."""
