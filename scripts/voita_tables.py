@@ -11,7 +11,7 @@ from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.gates import GatesSettings
-from headcount.findings.setting import read_model
+from headcount.base.settings.model import ModelSettings
 from headcount.findings.voita_tables import TableFiles, write_tables
 
 _FILES = {
@@ -30,17 +30,16 @@ def main() -> None:
     for field in fields(TableFiles):
         words = _FILES[field.name]
         parser.add_argument(f"--{field.name}", required=True, nargs="+", type=Path, help=words)
-    parser.add_argument(
-        "--model", required=True, type=Path, help="model/model.json of a run that pruning starts from"
-    )
     parser.add_argument("--out", required=True, type=Path, help="folder to write the tables to")
+    add_flags(parser, ModelSettings)
     add_flags(parser, GatesSettings)
     args = parser.parse_args()
     files = TableFiles(*(getattr(args, field.name) for field in fields(TableFiles)))
-    gates = from_flags(args, GatesSettings)
-    inputs = [args.model, *(path for field in fields(files) for path in getattr(files, field.name))]
-    origin = provenance("scripts/voita_tables.py", {"gates": gates.model_dump()}, None, inputs)
-    write_tables(files, read_model(args.model), gates, args.out, origin)
+    model, gates = (from_flags(args, kind) for kind in (ModelSettings, GatesSettings))
+    settings = {"model": model.model_dump(), "gates": gates.model_dump()}
+    inputs = [path for field in fields(files) for path in getattr(files, field.name)]
+    origin = provenance("scripts/voita_tables.py", settings, None, inputs)
+    write_tables(files, model, gates, args.out, origin)
 
 
 if __name__ == "__main__":
