@@ -20,6 +20,7 @@ _FILES = {
     "translations": "translations/<test>.txt of every pruned run",
     "references": "<pair>/<test>.tgt",
     "removal": "removal.csv of start models",
+    "facts": "removal.json, beside it",
     "speed": "speed.csv of pairs and seeds",
 }
 
