@@ -24,13 +24,16 @@ _FILES = {
     "speed": "speed.csv of pairs and seeds",
 }
 
+_NONE_IF_FROM_OTHERS = ("removal", "facts")  # where no gates run starts from the baseline
+
 
 def main() -> None:
     """Read the flags and write the tables."""
     parser = command.parser(__doc__)
     for field in fields(TableFiles):
         words = _FILES[field.name]
-        parser.add_argument(f"--{field.name}", required=True, nargs="+", type=Path, help=words)
+        many = "*" if field.name in _NONE_IF_FROM_OTHERS else "+"
+        parser.add_argument(f"--{field.name}", required=True, nargs=many, type=Path, help=words)
     parser.add_argument("--out", required=True, type=Path, help="folder to write the tables to")
     add_flags(parser, ModelSettings)
     add_flags(parser, GatesSettings)

@@ -36,9 +36,7 @@ def speed_table(files: list[Path], models: list[PrunedModel]) -> pd.DataFrame:
     raw["milliseconds"] = 1000 * raw["seconds"] / raw["sentences"]
     sizes = ["heads_left", "parameters", "file_bytes"]
     of_model = raw.groupby([*_SETUP, "run", *sizes], sort=False)["milliseconds"]
-    table = of_model.agg(
-        repeats="size", milliseconds="median", low="min", high="max"
-    ).reset_index()
+    table = of_model.agg(repeats="size", milliseconds="median", low="min", high="max").reset_index()
     base = table[table["run"] == BASE].set_index(_SETUP)["milliseconds"]
     setups = list(table[_SETUP].itertuples(index=False, name=None))
     lacking = [setup for setup in setups if setup not in base.index]

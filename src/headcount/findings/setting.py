@@ -39,9 +39,7 @@ _PRICED = {
 }
 
 
-def describe_pruning(
-    model: ModelSettings, gates: GatesSettings, pruned: list[PrunedModel]
-) -> str:
+def describe_pruning(model: ModelSettings, gates: GatesSettings, pruned: list[PrunedModel]) -> str:
     """What λ is, how models were fine-tuned, and `describe_setting` of the models at the start."""
     begin = "drawn evenly around 0" if gates.init == "glorot" else f"{gates.init:g}"
     starts = pd.DataFrame([found.start for found in pruned], columns=KEYS)

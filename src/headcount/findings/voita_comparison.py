@@ -45,10 +45,10 @@ def comparison_table(
     """One contender on one test set a row: columns of `COLUMNS`.
 
     `comparison`: tuned, untuned, start. `delta` = BLEU − that of `against`; `control_delta` = BLEU −
-    that of the λ = 0 control (empty if untuned). Empty cells: what does not apply. λ = 0 has no
-    rows. Raises UserError for removal at another number of heads than the gates run kept.
+    that of the λ = 0 control (empty if untuned). Empty cells: what does not apply. λ = 0 has rows
+    only where nothing else was run. Raises UserError for removal at another number of heads than the gates run kept.
     """
-    priced = [model for model in models if model.run.price > 0]
+    priced = [model for model in models if model.run.price > 0] or models
     rows = [*_tuned(priced, scores), *_untuned(priced, removal), *_starts(priced, scores)]
     return pd.DataFrame(rows, columns=COLUMNS).fillna("")
 
@@ -61,8 +61,6 @@ def _tuned(models: list[PrunedModel], scores: Scores) -> list[dict]:
     rows = []
     for gates, found in groups.items():
         contenders = sorted(found, key=lambda model: _CONTENDERS.index(model.run.how))
-        if len(contenders) < 2:
-            continue
         for test, *_ in scores.of(gates):
             scores.compare(gates, [model.key for model in contenders], test)
             for model in contenders:

@@ -64,7 +64,9 @@ def _fall(sweep: list[PrunedModel], scores: Scores, test: str, limit: float) -> 
             bounds = {"delta_low": judged.low, "delta_high": judged.high, "p": judged.p_value}
             return facts | fell | bounds
         facts |= {"holds_at": model.scope_left, "holds_delta": judged.delta}
-    return facts | dict.fromkeys(["falls_at", "lambda", "delta", "delta_low", "delta_high", "p"], "")
+    return facts | dict.fromkeys(
+        ["falls_at", "lambda", "delta", "delta_low", "delta_high", "p"], ""
+    )
 
 
 def _order_of_kinds(sweep: list[PrunedModel]) -> dict:
