@@ -24,7 +24,8 @@ CAPTION = (
     "of the start model, chosen in one go; drawn at random. Tuned: every model fine-tuned for as "
     "many updates; scratch: the heads that gates kept, trained from a random start by the whole "
     "recipe; differences are to the gates run. Untuned: the start model's own weights with those "
-    "heads silenced; differences are to that model with all heads, on the same sentences. Start: gates on models "
+    "heads silenced; differences are to that model with all heads, on the same sentences. Start: "
+    "gates on models "
     "trained with masked heads, at the same λ, which need not keep as many heads; differences "
     "are to gates on the baseline. To control: difference to the λ = 0 run of the same start, which "
     "says what pruning cost. Intervals (95 %) and p by paired bootstrap, for each seed in turn; "
@@ -44,9 +45,10 @@ def comparison_table(
 ) -> pd.DataFrame:
     """One contender on one test set a row: columns of `COLUMNS`.
 
-    `comparison`: tuned, untuned, start. `delta` = BLEU − that of `against`; `control_delta` = BLEU −
-    that of the λ = 0 control (empty if untuned). Empty cells: what does not apply. λ = 0 has rows
-    only where nothing else was run. Raises UserError for removal at another number of heads than the gates run kept.
+    `comparison`: tuned, untuned, start. `delta` = BLEU − that of `against`; `control_delta` =
+    BLEU − that of the λ = 0 control (empty if untuned). Empty cells: what does not apply. λ = 0 has
+    rows only where nothing else was run. Raises UserError for removal at another number of heads
+    than the gates run kept.
     """
     priced = [model for model in models if model.run.price > 0] or models
     rows = [*_tuned(priced, scores), *_untuned(priced, removal), *_starts(priced, scores)]
