@@ -6,28 +6,34 @@ from headcount.findings.masking import DRAWS, SEEDS, TEST
 from headcount.findings.run_tables import BASE
 from headcount.findings.voita_comparison import START, TUNED, UNTUNED
 
-METHOD = "method"
-COLUMNS = ["pair", "test_set", "scope", "panel", "contender", "tuning", "lambda", "heads"]
-COLUMNS += ["heads_left", "lost", "low", "high", "spread", "seeds"]
-_GROUP = ["pair", "test_set", "scope", "panel", "contender", "tuning", "lambda"]
+COLUMNS = ["pair", "test_set", "scope", "panel", "contender", "lambda", "heads", "heads_left"]
+COLUMNS += ["lost", "low", "high", "spread", "seeds"]
+_GROUP = COLUMNS[:6]
 
 
-def method_points(records: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
-    """A contender at one λ a row: columns of `COLUMNS`; from `pruning_table`, `comparison_table`.
+def method_points(records: pd.DataFrame, untuned: pd.DataFrame) -> pd.DataFrame:
+    """A contender at one λ a row: columns of `COLUMNS`.
 
-    `panel`: method (from the baseline) or start (gates runs from several models). `lost`: BLEU −
-    that of the λ = 0 control (tuned), or − that of the start model with all heads (untuned), mean
-    over seeds and draws; negative is worse. `low` and `high` bound what `spread` names.
+    `records` comes from `pruning_table`; `untuned` has rows of `voita_comparison.untuned`. `panel`:
+    tuned and untuned (from the baseline, by method), start (gates runs, by start). `heads` of the
+    original model and `heads_left` are those of the scope. `lost`: BLEU − that of the λ = 0
+    control, or, untuned, of the start model with all heads; mean over seeds and draws, negative is
+    worse. `low` and `high` bound what `spread` names.
     """
-    tuned = records.assign(tuning=TUNED)
-    base = tuned[tuned["start"] == BASE]
-    parts = [base.assign(panel=METHOD, contender=base["how"])]
-    elsewhere = tuned.loc[tuned["start"] != BASE, ["pair", "scope"]].drop_duplicates()
-    starts = tuned[tuned["how"] == "gates"].merge(elsewhere, on=["pair", "scope"])
+    base = records[records["start"] == BASE]
+    parts = [base.assign(panel=TUNED, contender=base["how"])]
+    if len(untuned):
+        same = records[["pair", "scope", "heads"]].drop_duplicates()
+        parts.append(untuned.merge(same, on=["pair", "scope"]).assign(panel=UNTUNED))
+    elsewhere = records.loc[records["start"] != BASE, ["pair", "scope"]].drop_duplicates()
+    starts = records[records["how"] == "gates"].merge(elsewhere, on=["pair", "scope"])
     parts.append(starts.assign(panel=START, contender=starts["start"]))
-    untuned = compared[compared["comparison"] == UNTUNED]
-    untuned = untuned.assign(panel=METHOD, tuning=UNTUNED, heads=records["heads"].iloc[0])
-    points = pd.concat([*parts, untuned], ignore_index=True)
+    points = pd.concat(parts, ignore_index=True)
+    # Heads of other kinds than the scope's all stay.
+    alone = records[records["scope"] == "enc_self"]
+    other = (alone["heads_left"] - alone["enc_self"]).max()
+    for name in ("heads", "heads_left"):
+        points[name] -= other * (points["scope"] == "enc_self") if len(alone) else 0
     rows = [_point(key, found) for key, found in points.groupby(_GROUP, sort=False)]
     return pd.DataFrame(rows, columns=COLUMNS)
 
