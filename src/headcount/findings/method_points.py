@@ -9,6 +9,8 @@ from headcount.findings.voita_comparison import START, TUNED, UNTUNED
 COLUMNS = ["pair", "test_set", "scope", "panel", "contender", "lambda", "heads", "heads_left"]
 COLUMNS += ["lost", "low", "high", "spread", "seeds"]
 _GROUP = COLUMNS[:6]
+_SIZED = ["pair", "seed", "gates_run"]
+_PANELS = (TUNED, UNTUNED, START)
 
 
 def method_points(records: pd.DataFrame, untuned: pd.DataFrame) -> pd.DataFrame:
@@ -21,28 +23,29 @@ def method_points(records: pd.DataFrame, untuned: pd.DataFrame) -> pd.DataFrame:
     worse. `low` and `high` bound what `spread` names.
     """
     base = records[records["start"] == BASE]
-    parts = [base.assign(panel=TUNED, contender=base["how"])]
-    if len(untuned):
-        same = records[["pair", "scope", "heads"]].drop_duplicates()
-        parts.append(untuned.merge(same, on=["pair", "scope"]).assign(panel=UNTUNED))
     elsewhere = records.loc[records["start"] != BASE, ["pair", "scope"]].drop_duplicates()
     starts = records[records["how"] == "gates"].merge(elsewhere, on=["pair", "scope"])
-    parts.append(starts.assign(panel=START, contender=starts["start"]))
+    parts = [
+        base.assign(panel=TUNED, contender=base["how"]),
+        starts.assign(panel=START, contender=starts["start"]),
+    ]
+    if len(untuned):
+        sizes = base.rename(columns={"run": "gates_run"})[[*_SIZED, "scope_heads", "scope_left"]]
+        parts.append(untuned.merge(sizes.drop_duplicates(), on=_SIZED).assign(panel=UNTUNED))
     points = pd.concat(parts, ignore_index=True)
-    # Heads of other kinds than the scope's all stay.
-    alone = records[records["scope"] == "enc_self"]
-    other = (alone["heads_left"] - alone["enc_self"]).max()
-    for name in ("heads", "heads_left"):
-        points[name] -= other * (points["scope"] == "enc_self") if len(alone) else 0
     rows = [_point(key, found) for key, found in points.groupby(_GROUP, sort=False)]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    # Panels of one test set and scope stand together.
+    first = table.groupby(_GROUP[:3], sort=False).ngroup()
+    order = table["panel"].map(_PANELS.index)
+    return table.iloc[(first * len(_PANELS) + order).argsort(kind="stable")].reset_index(drop=True)
 
 
 def _point(key: tuple, found: pd.DataFrame) -> dict:
     deltas = found["delta"].astype(float)
     by_seed = deltas.groupby(found["seed"]).mean()
-    row = dict(zip(_GROUP, key, strict=True)) | {"heads": int(found["heads"].iloc[0])}
-    row |= {"heads_left": found["heads_left"].mean(), "lost": by_seed.mean()}
+    row = dict(zip(_GROUP, key, strict=True)) | {"heads": int(found["scope_heads"].iloc[0])}
+    row |= {"heads_left": found["scope_left"].mean(), "lost": by_seed.mean()}
     row["seeds"] = len(by_seed)
     if len(found) > len(by_seed):  # several draws
         return row | {"low": deltas.min(), "high": deltas.max(), "spread": DRAWS}

@@ -25,7 +25,7 @@ def encoder_points(records: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (pair, test, run), found in chosen.groupby(["pair", "test_set", "run"], sort=False):
         row = {"pair": pair, "test_set": test, "run": run, "lambda": found["lambda"].iloc[0]}
-        row |= {"heads_left": found["enc_self"].mean(), "bleu": found["bleu"].mean()}
+        row |= {"heads_left": found["scope_left"].mean(), "bleu": found["bleu"].mean()}
         row |= {"seeds": len(found), "start_bleu": found["start_bleu"].mean()}
         rows.append(row | {"control_bleu": found["control_bleu"].mean()} | _spread(found))
     columns = ["pair", "test_set", "run", "lambda", "heads_left", "bleu", "low", "high", "spread"]

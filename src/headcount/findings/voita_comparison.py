@@ -55,7 +55,9 @@ def comparison_table(
     rows = [*_tuned(several, scores), *untuned(priced, removal), *_starts(priced, scores)]
     if not rows:
         rows = _tuned(_by_gates_run(models), scores)
-    return pd.DataFrame(rows, columns=COLUMNS).fillna("")
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    partly = [name for name in COLUMNS if table[name].isna().any()]
+    return table.astype(dict.fromkeys(partly, object)).fillna("")
 
 
 def _by_gates_run(models: list[PrunedModel]) -> list[list[PrunedModel]]:
