@@ -20,6 +20,7 @@ from headcount.base.settings.pruned_names import check_pruned, parse_pruned
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.run_names import BASELINE, parse_run
 from headcount.base.settings.section import Section
+from headcount.base.settings.speed import SpeedSettings
 from headcount.base.settings.text import TextSettings
 from headcount.base.settings.train import TrainSettings
 
@@ -136,6 +137,9 @@ class Experiment(Section):
 
     gates: GatesSettings = Field(default_factory=GatesSettings)
     """Pruning by gates, and the fine-tuning of all pruned models."""
+
+    speed: SpeedSettings = Field(default_factory=SpeedSettings)
+    """Timing the pruned models."""
 
     @model_validator(mode="after")
     def _check_groups(self) -> "Experiment":
