@@ -1,4 +1,4 @@
-"""Draw the figures of head pruning: Voita's 6, 7, 9 and 10, gates over training, and speed.
+"""Draw the figures of head pruning: Voita's 6, 7, 9 and 10, methods, gates, speed.
 
 Files of runs are found by their folders, `<pair>/<run>/seed<k>/`; the order of runs is that of the
 files of heads.
@@ -20,8 +20,12 @@ _FILES = {
     "scores": "bleu.json of every pruned run and of every run that one starts from",
     "translations": "translations/<test>.txt of every pruned run",
     "references": "<pair>/<test>.tgt",
+    "removal": "removal.csv of start models",
+    "facts": "removal.json, beside it",
     "speed": "speed.csv of pairs and seeds",
 }
+
+_NONE_IF_FROM_OTHERS = ("removal", "facts")  # where no gates run starts from the baseline
 
 
 def main() -> None:
@@ -29,7 +33,8 @@ def main() -> None:
     parser = command.parser(__doc__)
     for field in fields(FigureFiles):
         words = _FILES[field.name]
-        parser.add_argument(f"--{field.name}", required=True, nargs="+", type=Path, help=words)
+        many = "*" if field.name in _NONE_IF_FROM_OTHERS else "+"
+        parser.add_argument(f"--{field.name}", required=True, nargs=many, type=Path, help=words)
     parser.add_argument("--out", required=True, type=Path, help="folder to write the figures to")
     add_flags(parser, ModelSettings)
     add_flags(parser, GatesSettings)

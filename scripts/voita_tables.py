@@ -20,8 +20,11 @@ _FILES = {
     "translations": "translations/<test>.txt of every pruned run",
     "references": "<pair>/<test>.tgt",
     "removal": "removal.csv of start models",
+    "facts": "removal.json, beside it",
     "speed": "speed.csv of pairs and seeds",
 }
+
+_NONE_IF_FROM_OTHERS = ("removal", "facts")  # where no gates run starts from the baseline
 
 
 def main() -> None:
@@ -29,7 +32,8 @@ def main() -> None:
     parser = command.parser(__doc__)
     for field in fields(TableFiles):
         words = _FILES[field.name]
-        parser.add_argument(f"--{field.name}", required=True, nargs="+", type=Path, help=words)
+        many = "*" if field.name in _NONE_IF_FROM_OTHERS else "+"
+        parser.add_argument(f"--{field.name}", required=True, nargs=many, type=Path, help=words)
     parser.add_argument("--out", required=True, type=Path, help="folder to write the tables to")
     add_flags(parser, ModelSettings)
     add_flags(parser, GatesSettings)
