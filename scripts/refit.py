@@ -21,7 +21,7 @@ def main() -> None:
     parser = command.parser(__doc__)
     parser.add_argument("--run", required=True, help="ranked-gates-all-l0.01, drawn-gates-…")
     parser.add_argument("--start", required=True, type=Path, help="folder of the model to prune")
-    parser.add_argument("--heads", required=True, type=Path, help="heads.csv of the gates run")
+    parser.add_argument("--kept", required=True, type=Path, help="heads.csv of the gates run")
     parser.add_argument("--importance", type=Path, help="importance.csv of the model, for ranked-…")
     command.add_run_flags(parser)
     add_flags(parser, TrainSettings)
@@ -31,12 +31,12 @@ def main() -> None:
     run = parse_pruned(args.run, model_grid(args.start).size, ("ranked", "drawn"))
     use_threads(train.threads)
     settings = {"run": str(run), "train": train.model_dump(), "gates": gates.model_dump()}
-    files = [*TrainingRun.inputs(args.bpe), *model_files(args.start), args.heads]
+    files = [*TrainingRun.inputs(args.bpe), *model_files(args.start), args.kept]
     files += [args.importance] if args.importance else []
     origin = provenance("scripts/refit.py", settings, args.seed, files)
     session = Session(args.seed, origin, args.state, args.save_seconds)
     pruning = PruningRun(run, args.bpe, train, session)
-    pruning.finish_refit(args.start, args.heads, args.importance, gates, args.out)
+    pruning.finish_refit(args.start, args.kept, args.importance, gates, args.out)
 
 
 if __name__ == "__main__":

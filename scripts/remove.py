@@ -16,14 +16,14 @@ def main() -> None:
     parser = command.parser(__doc__)
     parser.add_argument("--model", required=True, type=Path, help="folder of the model")
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--heads", type=Path, help="heads.csv: heads whose gate is 0 go")
+    source.add_argument("--kept", type=Path, help="heads.csv: heads whose gate is 0 go")
     source.add_argument("--list", type=Path, help="text of heads that go, such as enc_self.0.3")
     source.add_argument("--importance", type=Path, help="importance.csv: the least important go")
     parser.add_argument("--keep", type=int, help="heads that stay, with --importance")
     parser.add_argument("--out", required=True, type=Path, help="folder for model/ and heads.csv")
     args = parser.parse_args()
-    kept = pick_heads(model_grid(args.model), args.heads, args.list, args.importance, args.keep)
-    named = args.heads or args.list or args.importance
+    kept = pick_heads(model_grid(args.model), args.kept, args.list, args.importance, args.keep)
+    named = args.kept or args.list or args.importance
     settings = {"keep": args.keep}
     origin = provenance("scripts/remove.py", settings, None, [*model_files(args.model), named])
     write_removed(args.model, kept, args.out, origin)

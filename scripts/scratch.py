@@ -20,7 +20,7 @@ def main() -> None:
     """Read the flags, train, and write the folder of the run."""
     parser = command.parser(__doc__)
     parser.add_argument("--run", required=True, help="scratch-gates-all-l0.01, …")
-    parser.add_argument("--heads", required=True, type=Path, help="heads.csv of the gates run")
+    parser.add_argument("--kept", required=True, type=Path, help="heads.csv of the gates run")
     command.add_run_flags(parser)
     add_flags(parser, ModelSettings)
     add_flags(parser, TrainSettings)
@@ -29,10 +29,10 @@ def main() -> None:
     run = parse_pruned(args.run, model.grid.size, ("scratch",))
     use_threads(train.threads)
     settings = {"run": str(run), "model": model.model_dump(), "train": train.model_dump()}
-    files = [*TrainingRun.inputs(args.bpe), args.heads]
+    files = [*TrainingRun.inputs(args.bpe), args.kept]
     origin = provenance("scripts/scratch.py", settings, args.seed, files)
     session = Session(args.seed, origin, args.state, args.save_seconds)
-    PruningRun(run, args.bpe, train, session).finish_scratch(model, args.heads, args.out)
+    PruningRun(run, args.bpe, train, session).finish_scratch(model, args.kept, args.out)
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ class PruningRun:
         grid: HeadGrid,
         values: dict[str, np.ndarray],
     ) -> None:
-        """Write what all pruned runs have, and forget the states; `grid` is the original model's."""
+        """Write what all pruned runs have, and forget the states; `grid`: the original model."""
         write_curve(out, trainer.progress)
         write_head_values(out / "heads.csv", grid, values)
         vocabularies = SegmentedPair.read(self.bpe).vocabularies
