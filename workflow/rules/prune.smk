@@ -76,7 +76,7 @@ rule scratch:
     message:
         "Training {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}; curve in {log}"
     shell:
-        "python scripts/scratch.py --run {wildcards.run:q} --heads {input.heads:q}"
+        "python scripts/scratch.py --run {wildcards.run:q} --kept {input.heads:q}"
         " --bpe {params.bpe:q} --seed {wildcards.seed} --out {params.folder:q}"
         " --state {params.state:q} {params.settings:q} > {log:q} 2>&1"
 
@@ -118,7 +118,7 @@ rule refit:
         "Fine-tuning {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}; curve in {log}"
     shell:
         "python scripts/refit.py --run {wildcards.run:q} --start {params.start:q}"
-        " --heads {input.heads:q} {params.importance:q} --bpe {params.bpe:q}"
+        " --kept {input.heads:q} {params.importance:q} --bpe {params.bpe:q}"
         " --seed {wildcards.seed} --out {params.folder:q} --state {params.state:q}"
         " {params.settings:q} > {log:q} 2>&1"
 
