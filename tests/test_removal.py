@@ -1,163 +1,136 @@
-"""Masking as many heads as gates closed: which ones, and every row against its own translation."""
+"""Heads taken out for good: the output of the masked model, any number a layer, loads alone."""
 
-import csv
-import json
+import copy
 
 import numpy as np
 import pytest
 import torch
-from script_runner import run_script
-from small_run import segment
+from small_models import TEXT, UNEVEN, attention_of, make_model
 
-from headcount.base.errors import UserError
-from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.masking import MaskingSettings
-from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.pruned_names import parse_pruned
-from headcount.data.bpe import load_segmenters
-from headcount.data.lines import clean_lines, write_lines
-from headcount.data.vocabulary import EOS, Vocabulary
-from headcount.model.transformer import Transformer
-from headcount.runs import masked_bleu
-from headcount.runs.bleu import score_corpus
+from headcount.data.batches import collate
+from headcount.model.loss import summed_loss, token_losses
+from headcount.model.removal import remove_heads
 from headcount.runs.checkpoint import load_model, save_model
 from headcount.runs.decode import translate
-from headcount.runs.removal import COLUMNS, RemovalInputs, list_cuts, write_removal
-from headcount.runs.training_run import vocabulary_checksums
 
-HEADS = {"enc_self": [2, 1], "dec_self": [3], "dec_enc": [1]}
-SIZES = {"encoder_layers": 2, "decoder_layers": 1, "d_model": 24, "d_ff": 32, "d_head": 7}
-MODEL = ModelSettings(preset="tiny", heads=HEADS, **SIZES)
-DECODE = DecodeSettings(beam=2, max_length_factor=1.0, max_length_extra=3)
-SETTINGS = MaskingSettings(draws=2, test_sets=["test"])
-# Flat order: enc_self.0.0, enc_self.0.1, enc_self.1.0, dec_self.0.0, .1, .2, dec_enc.0.0.
-IMPORTANCE = [0.5, 3.0, 1.0, 0.2, 4.0, 0.1, 2.0]
-GATES = {
-    "gates-all-l0": [1.0] * 7,
-    "gates-all-l0.01": [0.0, 0.7, 1.0, 1.0, 1.0, 0.0, 0.0],  # a fraction is open
-    "gates-all-l0.1": [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
-    "gates-enc_self-l0.1": [1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0],
+# UNEVEN: encoder 3 and 2, decoder 1, 3 and 2, encoder-decoder 2, 3 and 1 heads.
+MASKS = {
+    "some": [0, 1, 1, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1],
+    "layers": [0, 0, 0, 1, 1, 0, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1],
+    "none": [1] * 17,
+    "all": [0] * 17,
+    "fractions": [0.5, 1, 0, 1, 0.25, 1, 0, 0.7, 1, 0, 1, 0, 1, 0.1, 0, 1, 0.9],
+}
+# By hand, from the rows above.
+LEFT = {
+    "some": {"enc_self": [2, 1], "dec_self": [1, 1, 2], "dec_enc": [1, 2, 1]},
+    "layers": {"enc_self": [0, 2], "dec_self": [0, 3, 0], "dec_enc": [1, 0, 1]},
+    "none": UNEVEN,
+    "all": {"enc_self": [0, 0], "dec_self": [0, 0, 0], "dec_enc": [0, 0, 0]},
+    "fractions": {"enc_self": [2, 2], "dec_self": [1, 2, 1], "dec_enc": [1, 2, 1]},
 }
 
 
-@pytest.fixture(scope="module")
-def inputs(tmp_path_factory) -> RemovalInputs:
-    """An untrained model whose references are its own translations."""
-    folder = tmp_path_factory.mktemp("removal")
-    bpe = segment(folder)
-    size = len(Vocabulary.load(bpe / "src.vocab"))
-    torch.manual_seed(1)
-    model = Transformer(MODEL, size, size, joint=True)
+def multiplier(name):
+    return torch.tensor(MASKS[name], dtype=torch.float32)
+
+
+@pytest.fixture(params=["pre", "post"])
+def model(request):
+    return make_model(heads=UNEVEN, norm=request.param)
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_the_output_is_that_of_the_masked_model(model, name):
+    smaller = remove_heads(model, multiplier(name))
+    assert smaller.settings.heads == LEFT[name]
+    assert not smaller.training
+    batch = collate(TEXT, [0, 1, 2])
     with torch.no_grad():
-        model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
-        model.tgt_embedding.weight.mul_(4.0)
-    facts = {"vocabularies": vocabulary_checksums(bpe)}
-    save_model(folder / "model", model, dict(model.named_parameters()), facts)
-    write_head_values(folder / "importance.csv", model.grid, {"importance": IMPORTANCE})
-    for name, values in GATES.items():
-        write_head_values(folder / f"{name}.csv", model.grid, {"gate": values})
-    gates = {parse_pruned(name, 7): folder / f"{name}.csv" for name in GATES}
-    found = RemovalInputs(folder / "model", bpe, folder, folder / "importance.csv", gates)
-    lines = list(clean_lines(folder / "dev.src"))[:6]
-    write_lines(folder / "test.src", lines)
-    write_lines(folder / "test.tgt", translated(found, np.ones(7)))
-    return found
+        expected = token_losses(model, batch, multiplier(name))
+        # Sums over some numbers less, about 1e-7 relative each, of losses near 3.
+        torch.testing.assert_close(token_losses(smaller, batch), expected, rtol=0, atol=1e-5)
+        exact = token_losses(copy.deepcopy(model).double(), batch, multiplier(name).double())
+        again = remove_heads(copy.deepcopy(model).double(), multiplier(name).double())
+        torch.testing.assert_close(token_losses(again, batch), exact, rtol=0, atol=1e-13)
 
 
-def translated(inputs: RemovalInputs, mask: np.ndarray) -> list[str]:
-    """The test set under one mask, by a search of its own."""
-    src, tgt = load_segmenters(inputs.bpe)
-    sources = [src.encode(line) for line in clean_lines(inputs.text / "test.src")]
-    found = translate(load_model(inputs.model), sources, DECODE, torch.tensor(mask).float())
-    return [tgt.decode(translation.ids) for translation in found]
+@pytest.mark.parametrize("name", ["some", "layers", "all"])
+def test_cached_decoding_gives_the_masked_models_translations(model, name):
+    smaller = remove_heads(model, multiplier(name))
+    settings = DecodeSettings(beam=3, max_length_extra=4)
+    masked = translate(model, TEXT.src, settings, multiplier(name))
+    alone = translate(smaller, TEXT.src, settings)
+    assert [each.ids for each in alone] == [each.ids for each in masked]
+    scores = [[each.log_probability for each in found] for found in (alone, masked)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-4)
 
 
-def cuts_of(inputs: RemovalInputs, run: str, order: str) -> list[tuple[int, ...]]:
-    cuts = list_cuts(MODEL.grid, inputs, draws=2, seed=5)
-    return [cut.heads for cut in cuts if (str(cut.as_run), cut.order) == (run, order)]
+def test_each_head_keeps_its_own_rows_and_columns(model):
+    smaller = remove_heads(model, multiplier("fractions"))
+    # Decoder self-attention layer 2 (of 3 heads) keeps heads 2 and 3, the first of them by 0.7.
+    before, after = (attention_of(each, "dec_self", 1) for each in (model, smaller))
+    assert (after.heads, after.d_head) == (2, 4)
+    rows = [*range(4, 12), *range(12 + 4, 12 + 12), *range(24 + 4, 24 + 12)]
+    assert torch.equal(after.inputs.weight, before.inputs.weight[rows])
+    assert torch.equal(after.inputs.bias, before.inputs.bias[rows])
+    assert torch.equal(after.output.weight[:, :4], before.output.weight[:, 4:8] * 0.7)
+    assert torch.equal(after.output.weight[:, 4:], before.output.weight[:, 8:12])
+    assert torch.equal(after.output.bias, before.output.bias)
 
 
-def test_which_heads_are_masked_by_hand(inputs):
-    assert cuts_of(inputs, "gates-all-l0", "gates") == [()]
-    assert cuts_of(inputs, "gates-all-l0", "ranked") == [()]
-    assert cuts_of(inputs, "gates-all-l0.01", "gates") == [(0, 5, 6)]
-    assert cuts_of(inputs, "gates-all-l0.01", "ranked") == [(0, 3, 5)]  # .5, .2 and .1
-    assert cuts_of(inputs, "gates-all-l0.1", "ranked") == [(0, 1, 2, 3, 5, 6)]  # all but 4.
-    # Of the encoder's three heads alone: .5 and 1., though two decoder heads have less.
-    assert cuts_of(inputs, "gates-enc_self-l0.1", "gates") == [(1, 2)]
-    assert cuts_of(inputs, "gates-enc_self-l0.1", "ranked") == [(0, 2)]
+def test_a_layer_without_heads_gives_the_bias(model):
+    smaller = remove_heads(model, multiplier("layers"))
+    attention = attention_of(smaller, "dec_enc", 1)
+    assert attention.heads == 0 and attention.inputs.weight.shape == (0, 10)
+    assert attention.output.weight.shape == (10, 0)
+    assert torch.equal(attention.output.bias, attention_of(model, "dec_enc", 1).output.bias)
 
 
-def test_random_heads_are_as_many_of_the_scope_and_follow_the_seed(inputs):
-    for run, count, scope in (("gates-all-l0.01", 3, 7), ("gates-enc_self-l0.1", 2, 3)):
-        drawn = cuts_of(inputs, run, "drawn")
-        assert len(drawn) == 2 and all(len(set(heads)) == count for heads in drawn)
-        assert all(set(heads) <= set(range(scope)) for heads in drawn)
-        assert drawn == cuts_of(inputs, run, "drawn")
-    few, many = (cuts_of(inputs, f"gates-all-l{price}", "drawn") for price in ("0.01", "0.1"))
-    assert all(set(a) < set(b) for a, b in zip(few, many, strict=True))
-    other = list_cuts(MODEL.grid, inputs, draws=20, seed=6)
-    of_run = {cut.heads for cut in other if cut.order == "drawn" and len(cut.heads) == 3}
-    assert len(of_run) > 10  # of 35
+@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize("name", ["layers", "all"])
+def test_the_saved_model_loads_alone(tmp_path, joint, name):
+    model = make_model(heads=UNEVEN, joint=joint)
+    smaller = remove_heads(model, multiplier(name))
+    save_model(tmp_path, smaller, dict(smaller.named_parameters()), {})
+    loaded = load_model(tmp_path)
+    assert loaded.settings == smaller.settings
+    assert loaded.grid.counts == {kind: tuple(counts) for kind, counts in LEFT[name].items()}
+    batch = collate(TEXT, [0, 1, 2])
+    with torch.no_grad():
+        assert torch.equal(token_losses(loaded, batch), token_losses(smaller, batch))
 
 
-def flags(inputs: RemovalInputs, out) -> list:
-    sizes = [word for key, value in SIZES.items() for word in (f"--{key.replace('_', '-')}", value)]
-    return [
-        *("--pair", "small.en-art", "--seed", 5, "--out", out, "--model", inputs.model),
-        *("--bpe", inputs.bpe, "--text", inputs.text, "--importance", inputs.importance),
-        *("--runs", *inputs.gates, "--gates", *inputs.gates.values()),
-        *("--preset", "tiny", "--heads", json.dumps(HEADS), *sizes),
-        *("--draws", 2, "--test-sets", '["test"]', "--beam", 2),
-        *("--max-length-factor", 1.0, "--max-length-extra", 3),
-    ]
+def test_what_is_left_of_one_number_of_heads_keeps_its_width():
+    model = make_model(d_model=12, d_head=None)  # 3 heads of width 4
+    smaller = remove_heads(model, torch.tensor([1.0, 0, 0] * 8))
+    assert smaller.settings.head_width == 4  # not 12 / 1
+    assert smaller.settings.heads["dec_self"] == [1, 1, 1]
 
 
-def test_every_row_is_a_translation_under_that_mask_alone(inputs, tmp_path):
-    out = tmp_path / "removal.csv"
-    assert run_script("removal", flags(inputs, out)) == 0
-    rows = list(csv.DictReader(out.open()))
-    assert tuple(rows[0]) == COLUMNS and len(rows) == len(GATES) * (1 + 1 + 2)
-    references = list(clean_lines(inputs.text / "test.tgt"))
-    by_name = {head.name(): head for head in MODEL.grid.heads()}
-    scores = set()
-    for row in rows:
-        mask = MODEL.grid.mask(by_name[name] for name in row["heads"].split())
-        assert int(row["heads_masked"]) == 7 - mask.sum()
-        expected = score_corpus(translated(inputs, mask), references, "art")[0].score
-        assert float(row["bleu"]) == pytest.approx(expected)
-        assert float(row["delta"]) == pytest.approx(expected - 100)
-        scores.add(round(expected))
-    assert len(scores) > 3  # masks make a difference
-    (own,) = (row for row in rows if (row["as_run"], row["order"]) == ("gates-all-l0.01", "gates"))
-    assert own["heads"] == "enc_self.0.0 dec_self.0.2 dec_enc.0.0" and own["draw"] == ""
-    facts = json.loads(out.with_suffix(".json").read_text())
-    assert facts["sentences"] == {"test": 6}
-    assert facts["distinct_masks"] == len({row["heads"] for row in rows})
+def test_removal_changes_neither_the_model_nor_the_draws_that_follow(model):
+    before = {name: weight.clone() for name, weight in model.named_parameters()}
+    random = torch.get_rng_state()
+    model.train()
+    assert remove_heads(model, multiplier("some")).training
+    assert torch.equal(torch.get_rng_state(), random)
+    assert all(torch.equal(weight, before[name]) for name, weight in model.named_parameters())
 
 
-def refused(inputs, tmp_path, monkeypatch, told, **changes):
-    """Nothing is translated and nothing written."""
-    monkeypatch.setattr(masked_bleu, "translate", None)
-    names = ("model", "bpe", "text", "importance", "gates")
-    other = RemovalInputs(**{name: getattr(inputs, name) for name in names} | changes)
-    with pytest.raises(UserError, match=told):
-        write_removal(other, SETTINGS, DECODE, "art", 5, tmp_path / "removal.csv", {})
-    assert not (tmp_path / "removal.csv").exists()
+def test_gradients_of_what_is_left_are_those_under_the_mask(model):
+    batch = collate(TEXT, [0, 1, 2])
+    whole = copy.deepcopy(model).double()
+    smaller = remove_heads(whole, multiplier("some").double())
+    summed_loss(whole, batch, multiplier("some").double()).backward()
+    summed_loss(smaller, batch).backward()
+    masked, alone = (attention_of(each, "enc_self", 0) for each in (whole, smaller))
+    rows = [*range(4, 12), *range(12 + 4, 12 + 12), *range(24 + 4, 24 + 12)]  # head 1 went
+    torch.testing.assert_close(alone.inputs.weight.grad, masked.inputs.weight.grad[rows])
+    torch.testing.assert_close(alone.output.weight.grad, masked.output.weight.grad[:, 4:])
+    assert not masked.inputs.weight.grad[:4].any() and not masked.output.weight.grad[:, :4].any()
 
 
-def test_gates_and_importance_of_another_model_are_refused(inputs, tmp_path, monkeypatch):
-    path = tmp_path / "heads.csv"
-    lines = (inputs.text / "gates-all-l0.csv").read_text()
-    path.write_text(lines + "dec_self,0,3,gate,1.0\n")
-    told = r"heads\.csv:9: decoder self-attention layer 1 head 4 does not exist"
-    gates = {parse_pruned("gates-all-l0", 7): path}
-    refused(inputs, tmp_path, monkeypatch, told, gates=gates)
-    told = r"heads\.csv: encoder self-attention layer 1 head 1 has no importance"
-    refused(inputs, tmp_path, monkeypatch, told, importance=path.with_name("heads.csv"))
-
-
-def test_every_file_that_shapes_the_outcome_is_named(inputs):
-    files = inputs.files(SETTINGS)
-    assert len(set(files)) == 2 + 5 + 2 + 1 + len(GATES) and all(path.is_file() for path in files)
+def test_a_multiplier_of_another_model_is_refused(model):
+    with pytest.raises(ValueError, match=r"expected \[17\], found \[16\]"):
+        remove_heads(model, torch.from_numpy(np.ones(16)))
