@@ -77,13 +77,15 @@ class Pruning:
         ]
 
     def timed(self) -> list[str]:
-        """Names of the runs that are timed: what pruning starts from, then the pruned ones.
+        """Names of the runs that are timed: what pruning starts from, then what has lost heads.
 
-        Models that training with masked heads left are as large as the baseline's.
+        Not the controls, nor what has the very heads of a run that is timed; and models trained with
+        masked heads are as large as the baseline.
         """
-        baseline = str(BASELINE)
         starts = self.starts()
-        return [baseline if baseline in starts else starts[0], *self.runs] if starts else []
+        start = str(BASELINE) if str(BASELINE) in starts else "".join(starts[:1])
+        smaller = [n for n, run in self.runs.items() if run.how != "scratch" and run.price > 0]
+        return [start, *smaller] if starts else []
 
     def timed_folders(self, w: Wildcards) -> list[str]:
         """Folders of the timed models of the pair and seed of `w`."""

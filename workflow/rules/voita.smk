@@ -40,7 +40,7 @@ rule voita_tables:
     message:
         "Tabulating head pruning"
     shell:
-        "python scripts/voita_tables.py --heads {input.heads:q} --scores {input.scores:q}"
+        "python scripts/voita_tables.py --kept {input.heads:q} --scores {input.scores:q}"
         " --translations {input.translations:q} --references {input.references:q}"
         " --removal {input.removal:q} --facts {input.facts:q} --speed {input.speed:q}"
         " --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"
@@ -82,7 +82,7 @@ rule voita_figures:
     message:
         "Drawing head pruning"
     shell:
-        "python scripts/voita_figures.py --heads {input.heads:q} --gates {input.gates:q}"
+        "python scripts/voita_figures.py --kept {input.heads:q} --gates {input.gates:q}"
         " --scores {input.scores:q} --translations {input.translations:q}"
         " --references {input.references:q} --removal {input.removal:q}"
         " --facts {input.facts:q} --speed {input.speed:q}"

@@ -54,6 +54,11 @@ class PrunedRun:
         """The gates run that says how many heads stay, and for `scratch` which."""
         return replace(self, how="gates")
 
+    @property
+    def control(self) -> "PrunedRun":
+        """The run without a price: what fine-tuning alone does to the same start, heads apart."""
+        return replace(self, how="gates", price=0.0)
+
 
 def parse_pruned(text: str, heads: int, ways: Sequence[Way] = WAYS) -> PrunedRun:
     """The pruned run of a name, for a model with this many heads, made in one of these ways.
@@ -89,7 +94,7 @@ def _parse(text: str, heads: int) -> PrunedRun:
 
 
 def check_pruned(pruned: Iterable[PrunedRun], runs: Iterable[str]) -> None:
-    """Raise UserError if a model to start from, or a gates run to compare with, is not made."""
+    """Raise UserError if a model to start from, or a run to compare with, is not made."""
     listed, trained = list(pruned), list(runs)
     for run in listed:
         if str(run.start) not in trained:
@@ -101,6 +106,11 @@ def check_pruned(pruned: Iterable[PrunedRun], runs: Iterable[str]) -> None:
             raise UserError(
                 f"{str(run)!r} needs the heads that {str(run.gates_run)!r} keeps, which is not "
                 "among `pruned`; add it there"
+            )
+        if run.control not in listed:
+            raise UserError(
+                f"{str(run)!r} needs its control {str(run.control)!r}, fine-tuned for as many "
+                "updates without a price, which is not among `pruned`; add it there"
             )
 
 
