@@ -135,7 +135,9 @@ def test_f29_killed_runs_with_masks_end_in_the_same_bytes(run, tmp_path, name):
     assert outcome(tmp_path / "run" / "out") == expected
 
 
-@pytest.mark.parametrize("name", ["gates-all-l0.05", "gates-enc_self-l0.05"])
+@pytest.mark.parametrize(
+    "name", ["gates-all-l0.05", pytest.param("gates-enc_self-l0.05", marks=pytest.mark.slow)]
+)
 def test_f29_killed_gates_runs_end_in_the_same_bytes(run, tmp_path, name):
     """Killed in the 4th and 3rd update after each start, then left to end."""
     short = run.train.model_copy(update={"updates": 4, "keep_updates": []})
