@@ -53,7 +53,7 @@ def choose(gates, update):
 
 def test_draws_of_training_have_the_closed_forms_masses():
     gates = make_gates(init=-0.4, temperature=0.7)
-    updates = 1000
+    updates = 500
     drawn = torch.stack([choose(gates, update) for update in range(1, updates + 1)]).detach()
     # Shift 0.7 · ln 11 = 1.67853: sigmoid(−1.67853 + 0.4) and sigmoid(−0.4 − 1.67853).
     for value, p in ((0, 0.21781), (1, 0.11122)):
@@ -65,7 +65,7 @@ def test_draws_of_training_have_the_closed_forms_masses():
         both = ((left > 0) & (right > 0)).double().mean(0)
         p = 0.78219**2
         assert (both - p).abs().max() < 4.5 * math.sqrt(p * (1 - p) / updates)
-    assert open_heads.mean() == pytest.approx(0.78219, abs=0.015)
+    assert open_heads.mean() == pytest.approx(0.78219, abs=0.02)
 
 
 def test_draws_follow_seed_and_update_alone():
