@@ -62,13 +62,12 @@ def draw_distributions(table: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(9, 0.4 + 3.5 * len(families)), layout="constrained")
     grid = figure.subplots(len(families), 2, squeeze=False)
     for (left, right), ((temperature, low, high), rows) in zip(grid, families, strict=True):
-        whose = (
-            "as in the paper's figure" if "printed" in set(rows["part"]) else "of this experiment"
-        )
-        words = f"temperature {temperature:g}, stretch {low:g} to {high:g}, {whose}"
+        whose = "the paper's figure" if "printed" in set(rows["part"]) else "this experiment"
         _panel(left, rows[rows["log_alpha"] == 0])
         _panel(right, rows[rows["part"] != "concrete"])
-        left.set_title(words, loc="left", fontsize="medium")
+        left.set_title(f"temperature {temperature:g}: {whose}", loc="left", fontsize="medium")
+        stretch = f"Hard Concrete, stretch {low:g} to {high:g}".replace("-", "−")
+        right.set_title(stretch, loc="left", fontsize="medium")
     return figure
 
 
@@ -85,7 +84,7 @@ def _panel(panel: Axes, rows: pd.DataFrame) -> None:
         parts = dict(list(found.groupby("part")))
         style = {"color": COLOURS[_LOCATIONS.index(location)], "linewidth": 1.6}
         hard = parts["hard"]
-        words = f"Hard, log α = {location:g}: {_masses(parts)}"
+        words = f"Hard, log α = {location:g}: {_masses(parts)}".replace("-", "−")
         line = _LINES[_LOCATIONS.index(location)]
         panel.plot(hard["gate"], hard["value"], line, label=words, **style)
         outward = np.array([-1, 1]) * (0.02 + 0.035 * place)
@@ -94,7 +93,9 @@ def _panel(panel: Axes, rows: pd.DataFrame) -> None:
         )
     panel.set(xlim=(-0.14, 1.14), ylim=(0, _TALLEST), xlabel="gate", ylabel="density")
     masses.set(ylim=(0, 1), ylabel="probability of 0 and of 1 (bars)")
-    panel.legend(loc="upper center", fontsize="x-small", frameon=True)
+    masses.set_yticks(np.linspace(0, 1, 5))
+    panel.set_yticks(range(int(_TALLEST) + 1))
+    panel.legend(loc="center", bbox_to_anchor=(0.5, 0.62), fontsize="x-small", frameon=True)
 
 
 def _masses(parts: dict[str, pd.DataFrame]) -> str:

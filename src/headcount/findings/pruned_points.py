@@ -25,7 +25,7 @@ def encoder_points(records: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (pair, test, run), found in chosen.groupby(["pair", "test_set", "run"], sort=False):
         row = {"pair": pair, "test_set": test, "run": run, "lambda": found["lambda"].iloc[0]}
-        row |= {"heads_left": found["enc_self"].mean(), "bleu": found["bleu"].mean()}
+        row |= {"heads_left": found["scope_left"].mean(), "bleu": found["bleu"].mean()}
         row |= {"seeds": len(found), "start_bleu": found["start_bleu"].mean()}
         rows.append(row | {"control_bleu": found["control_bleu"].mean()} | _spread(found))
     columns = ["pair", "test_set", "run", "lambda", "heads_left", "bleu", "low", "high", "spread"]
@@ -48,35 +48,47 @@ def _spread(found: pd.DataFrame) -> dict:
 def kind_points(models: list[PrunedModel]) -> pd.DataFrame:
     """Figure 9: heads left of each kind, a gates run on all kinds and kind a row.
 
-    Columns: pair, run, seed, lambda, kind, pruned (in the whole model), heads_left, source.
+    Columns: pair, run, seed, lambda, point (what belongs together over seeds: the run, or a place
+    in the paper's drawing), kind, pruned (in the whole model), heads_left, source.
     """
     rows = [
-        (*model.key, model.run.price, kind, model.grid.size - model.heads_left, left, "ours")
+        (
+            *model.key,
+            model.run.price,
+            str(model.run),
+            kind,
+            model.grid.size - model.heads_left,
+            left,
+            "ours",
+        )
         for model in _sweep_of_all(models)
         for kind, left in model.by_kind.items()
     ]
-    columns = ["pair", "run", "seed", "lambda", "kind", "pruned", "heads_left", "source"]
-    printed = voita.heads_by_kind().rename(columns={"value": "heads_left"}).assign(source="paper")
+    columns = ["pair", "run", "seed", "lambda", "point", "kind", "pruned", "heads_left", "source"]
+    printed = voita.heads_by_kind().rename(columns={"value": "heads_left"})
+    printed = printed.assign(source="paper", point=printed["pruned"])
     return _joined(pd.DataFrame(rows, columns=columns), printed.reindex(columns=columns))
 
 
 def layer_points(models: list[PrunedModel]) -> pd.DataFrame:
     """Figure 10: heads left in the decoder's layers, a gates run, kind and group of layers a row.
 
-    Columns: pair, run, seed, lambda, kind, layers (from 1; two neighbours where a decoder has more
-    than three), pruned (of this kind), heads_left, source.
+    Columns: as `kind_points`, with layers (from 1; two neighbours where a decoder has more than
+    three) after kind; here pruned counts heads of this kind.
     """
     rows = []
     for model in _sweep_of_all(models):
         for kind in KINDS[1:]:
             pruned = sum(model.grid.counts[kind]) - model.by_kind[kind]
             for words, left in _by_layers(model.left[kind]):
-                rows.append((*model.key, model.run.price, kind, words, pruned, left, "ours"))
-    columns = ["pair", "run", "seed", "lambda", "kind", "layers", "pruned", "heads_left", "source"]
+                point = (*model.key, model.run.price, str(model.run), kind)
+                rows.append((*point, words, pruned, left, "ours"))
+    columns = ["pair", "run", "seed", "lambda", "point", "kind", "layers", "pruned", "heads_left"]
+    columns += ["source"]
     printed = voita.decoder_heads_by_layers().rename(columns={"value": "heads_left"})
     # The paper's axis: heads of this kind, not of the whole model as in Figure 9.
     left = printed.groupby(["kind", "pruned"], sort=False)["heads_left"].transform("sum")
-    printed = printed.assign(pruned=PAPER_HEADS - left, source="paper")
+    printed = printed.assign(point=printed["pruned"], pruned=PAPER_HEADS - left, source="paper")
     return _joined(pd.DataFrame(rows, columns=columns), printed.reindex(columns=columns))
 
 

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from headcount.findings.figures import COLOURS, colours
-from headcount.findings.panels import SHORT, legend_above, panels
+from headcount.findings.panels import SHORT, panels, run_styles
 from headcount.findings.voita_comparison import START, TUNED, UNTUNED
 
 _KINDS = {
@@ -19,10 +19,10 @@ _LAYERS = [
     for marker, line in (("o", "-"), ("s", "--"), ("^", "-."), ("D", ":"))
 ]
 _METHODS = {
-    "gates": {"color": COLOURS[0], "marker": "o"},
-    "ranked": {"color": COLOURS[1], "marker": "s"},
-    "drawn": {"color": COLOURS[2], "marker": "^"},
-    "scratch": {"color": COLOURS[3], "marker": "D"},
+    "gates": {"color": COLOURS[0], "marker": "o", "linestyle": "-"},
+    "ranked": {"color": COLOURS[1], "marker": "s", "linestyle": "--"},
+    "drawn": {"color": COLOURS[2], "marker": "^", "linestyle": "-."},
+    "scratch": {"color": COLOURS[3], "marker": "D", "linestyle": ":"},
 }
 _PAPER = "paper, EN-RU"
 
@@ -37,19 +37,20 @@ def draw_encoder(points: pd.DataFrame) -> Figure:
     for panel, ((source, pair, test), rows) in zip(axes, tasks, strict=True):
         ours = source == "ours"
         style = {"color": COLOURS[0 if ours else 1], "marker": "o" if ours else "s"}
-        style |= {"markersize": 4.5, "linewidth": 1.3, "clip_on": False}
+        style |= {"markersize": 4.5, "linewidth": 1.3}
         heads, bleu = rows["heads_left"].astype(float), rows["bleu"].astype(float)
         if ours:
             ends = (bleu - rows["low"].astype(float), rows["high"].astype(float) - bleu)
             errors = [end.clip(lower=0) for end in ends]
-            panel.errorbar(heads, bleu, errors, capsize=2, label="gates", **style)
+            panel.plot(heads, bleu, label="gates", zorder=3, **style)
+            panel.errorbar(heads, bleu, errors, fmt="none", ecolor=COLOURS[0], capsize=2)
             _levels(panel, rows)
         else:
             panel.plot(heads, bleu, label="paper", **style)
         panel.set_title("\n".join([pair, test if ours else _PAPER]), loc="left", fontsize="medium")
         _counts(panel, "encoder heads left", heads.max())
         panel.set_ylabel("BLEU")
-    _shared_legend(figure, axes, 4)
+    _shared_legend(figure, axes, 6)
     return figure
 
 
@@ -75,7 +76,7 @@ def draw_kinds(points: pd.DataFrame) -> Figure:
         _title(panel, pair, source)
         _counts(panel, "heads pruned, of all kinds", rows["pruned"].max())
         _counts_left(panel, rows)
-    legend_above(figure, axes[0], len(_KINDS))
+    _shared_legend(figure, axes, len(_KINDS))
     return figure
 
 
@@ -100,18 +101,29 @@ def draw_layers(points: pd.DataFrame) -> Figure:
     return figure
 
 
+def _layer_styles(groups: list[str]) -> dict[str, dict]:
+    """Colour, marker, line and label of each group of layers."""
+    return {
+        words: {"color": colour, "label": f"{'layers' if '–' in words else 'layer'} {words}"}
+        | _LAYERS[number % len(_LAYERS)]
+        for number, (words, colour) in enumerate(zip(groups, colours(len(groups)), strict=True))
+    }
+
+
 _NAMES = {"dec_self": "decoder self-attention", "dec_enc": "decoder-encoder"}
 
 
 def _mean_line(panel: Axes, rows: pd.DataFrame, style: dict) -> None:
-    """Means over seeds of one sweep, ± a standard deviation on both axes; the paper has no runs."""
-    groups = rows.assign(point=rows["run"].where(rows["run"] != "", rows["pruned"]))
-    of_run = groups.astype({"pruned": float, "heads_left": float}).groupby("point", sort=False)
-    found = of_run[["pruned", "heads_left"]].agg(["mean", "std"]).fillna(0)
+    """Means over seeds of one sweep, ± a standard deviation on both axes."""
+    numbers = rows.astype({"pruned": float, "heads_left": float})
+    of_run = numbers.groupby("point", sort=False)[["pruned", "heads_left"]]
+    found = of_run.agg(["mean", "std"]).fillna(0)
     found = found.sort_values(("pruned", "mean"), kind="stable")
     across, up = found["pruned"], found["heads_left"]
-    bars = {"capsize": 2, "markersize": 4.5, "linewidth": 1.3, "clip_on": False}
-    panel.errorbar(across["mean"], up["mean"], up["std"], across["std"], **bars, **style)
+    panel.plot(across["mean"], up["mean"], markersize=4.5, linewidth=1.3, **style)
+    ends = {"fmt": "none", "ecolor": style["color"], "elinewidth": 1, "capsize": 2}
+    if rows["seed"].nunique() > 1:
+        panel.errorbar(across["mean"], up["mean"], up["std"], across["std"], **ends)
 
 
 def _title(panel: Axes, pair: str, source: str) -> None:
@@ -120,32 +132,27 @@ def _title(panel: Axes, pair: str, source: str) -> None:
 
 
 def draw_methods(table: pd.DataFrame) -> Figure:
-    """BLEU lost by heads left, a panel per test set, scope and comparison; see `method_points`.
-
-    Solid: fine-tuned; dotted: the start model's own weights.
-    """
+    """BLEU lost by heads left, a panel per test set, scope and comparison; see `method_points`."""
     tasks = list(table.groupby(["pair", "test_set", "scope", "panel"], sort=False))
-    figure, axes = panels(len(tasks), width=4.8, height=3.4)
+    figure, axes = panels(len(tasks))
     starts = table.loc[table["panel"] == START, "contender"].unique()
-    of_start = {
-        name: {"color": colour, "marker": marker}
-        for name, colour, marker in zip(starts, colours(len(starts)), "oPXv*<>" * 9, strict=False)
-    }
+    of_start = run_styles(list(starts))
     for panel, ((pair, test, scope, comparison), rows) in zip(axes, tasks, strict=True):
         styles = of_start if comparison == START else _METHODS
         for name, style in styles.items():
-            for tuned, line in ((TUNED, "-"), (UNTUNED, ":")):
-                found = rows[(rows["contender"] == name) & (rows["tuning"] == tuned)]
-                words = f"{name}, untuned" if tuned == UNTUNED else name
-                words = f"gates, from {name}" if comparison == START else words
-                _lost(panel, found, {"linestyle": line, "label": words, **style})
+            words = f"gates, from {name}" if comparison == START else name
+            _lost(panel, rows[rows["contender"] == name], {"label": words, **style})
         panel.axhline(0, color="black", linewidth=0.8)
-        what = "by start" if comparison == START else "by method"
-        panel.set_title(f"{pair}\n{test}, {scope}, {what}", loc="left", fontsize="medium")
-        _counts(panel, "heads left, of the whole model", rows["heads"].max())
+        words = f"{pair}, {test}\n{_SCOPES[scope]}, {_COMPARED[comparison]}"
+        panel.set_title(words, loc="left", fontsize="medium")
+        _counts(panel, "heads left", rows["heads"].max())
         panel.set_ylabel("BLEU − that with all heads")
         panel.legend(fontsize="small", frameon=True)
     return figure
+
+
+_SCOPES = {"all": "all kinds", "enc_self": "encoder heads"}
+_COMPARED = {TUNED: "fine-tuned", UNTUNED: "not fine-tuned", START: "by start"}
 
 
 def _lost(panel: Axes, rows: pd.DataFrame, style: dict) -> None:
@@ -154,19 +161,26 @@ def _lost(panel: Axes, rows: pd.DataFrame, style: dict) -> None:
     rows = rows.sort_values("heads_left")
     ends = (rows["lost"] - rows["low"], rows["high"] - rows["lost"])
     errors = [end.clip(lower=0) for end in ends]
-    bars = {"capsize": 2, "markersize": 4.5, "linewidth": 1.3}
-    panel.errorbar(rows["heads_left"], rows["lost"], errors, **bars, **style)
+    panel.plot(rows["heads_left"], rows["lost"], markersize=4.5, linewidth=1.3, **style)
+    bars = {"fmt": "none", "ecolor": style["color"], "elinewidth": 1, "capsize": 2}
+    panel.errorbar(rows["heads_left"], rows["lost"], errors, **bars)
+
+
+_STEPS = [1, 2, 4, 8, 10]  # counts of heads are mostly powers of two
+_EDGE = 0.03  # of an axis, so that points at its ends are seen whole
 
 
 def _counts(panel: Axes, words: str, largest: float) -> None:
-    panel.set_xlim(0, max(float(largest), 1))
-    panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    end = max(float(largest), 1)
+    panel.set_xlim(-_EDGE * end, end * (1 + _EDGE))
+    panel.xaxis.set_major_locator(MaxNLocator(7, integer=True, steps=_STEPS))
     panel.set_xlabel(words)
 
 
 def _counts_left(panel: Axes, rows: pd.DataFrame) -> None:
-    panel.set_ylim(0, max(float(rows["heads_left"].max()), 1))
-    panel.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+    end = max(float(rows["heads_left"].max()), 1)
+    panel.set_ylim(-_EDGE * end, end * (1 + _EDGE))
+    panel.yaxis.set_major_locator(MaxNLocator(7, integer=True, steps=_STEPS))
     panel.set_ylabel("heads left")
 
 
@@ -174,7 +188,7 @@ def _shared_legend(figure: Figure, axes: list[Axes], columns: int) -> None:
     """One legend above, with every label of any panel once."""
     found = {}
     for panel in axes:
-        handles, labels = panel.get_legend_handles_labels()
-        found = dict(zip(labels, handles, strict=True)) | found
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
     keys = {"handles": list(found.values()), "labels": list(found)}
     figure.legend(**keys, loc="outside upper center", ncols=columns, frameon=False)

@@ -82,4 +82,6 @@ def _legend(figure: Figure, table: pd.DataFrame) -> None:
         for how, (marker, words) in _MARKERS.items()
         if how in present
     ]
-    figure.legend(handles=keys, loc="outside upper center", ncols=len(keys), frameon=False)
+    figure.legend(
+        handles=keys, loc="outside upper center", ncols=len(keys), frameon=False, fontsize="small"
+    )

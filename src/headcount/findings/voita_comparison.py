@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.base.errors import UserError
-from headcount.findings.cells import NONE, interval, mean_count, mean_sd, price
+from headcount.findings.cells import NONE, interval, mean_count, mean_sd
 from headcount.findings.headmask_score_tables import p_value
 from headcount.findings.pruned_heads import PrunedModel
 from headcount.findings.pruned_scores import Key, Scores
@@ -25,12 +25,11 @@ CAPTION = (
     "many updates; scratch: the heads that gates kept, trained from a random start by the whole "
     "recipe; differences are to the gates run. Untuned: the start model's own weights with those "
     "heads silenced; differences are to that model with all heads, on the same sentences. Start: "
-    "gates on models "
-    "trained with masked heads, at the same λ, which need not keep as many heads; differences "
-    "are to gates on the baseline. To control: difference to the λ = 0 run of the same start, which "
-    "says what pruning cost. Intervals (95 %) and p by paired bootstrap, for each seed in turn; "
-    "of several random draws the mean, and in brackets their range. ± is the standard deviation "
-    "over seeds."
+    "gates on models trained with masked heads, at the same λ, which need not keep as many heads; "
+    "differences are to gates on the baseline. To control: difference to the λ = 0 run of the same "
+    "scope and start, which says what pruning cost. Intervals (95 %) and p by paired bootstrap, "
+    "for each seed in turn; of several random draws the mean, and in brackets their range. ± is "
+    "the standard deviation over seeds."
 )
 
 
@@ -50,19 +49,31 @@ def comparison_table(
     rows only where nothing else was run. Raises UserError for removal at another number of heads
     than the gates run kept.
     """
-    priced = [model for model in models if model.run.price > 0] or models
-    rows = [*_tuned(priced, scores), *_untuned(priced, removal), *_starts(priced, scores)]
-    return pd.DataFrame(rows, columns=COLUMNS).fillna("")
+    priced = [model for model in models if model.run.price > 0]
+    groups = _by_gates_run(priced)
+    several = [found for found in groups if len(found) > 1]
+    rows = [*_tuned(several, scores), *untuned(priced, removal), *_starts(priced, scores)]
+    if not rows:
+        rows = _tuned(_by_gates_run(models), scores)
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    partly = [name for name in COLUMNS if table[name].isna().any()]
+    return table.astype(dict.fromkeys(partly, object)).fillna("")
 
 
-def _tuned(models: list[PrunedModel], scores: Scores) -> list[dict]:
-    """Models fine-tuned, or trained, with as many heads as a gates run."""
+def _by_gates_run(models: list[PrunedModel]) -> list[list[PrunedModel]]:
+    """Each gates run with those that have as many heads."""
     groups: dict[Key, list[PrunedModel]] = {}
     for model in models:
         groups.setdefault(model.gates, []).append(model)
+    places = {how: place for place, how in enumerate(_CONTENDERS)}
+    return [sorted(found, key=lambda model: places[model.run.how]) for found in groups.values()]
+
+
+def _tuned(groups: list[list[PrunedModel]], scores: Scores) -> list[dict]:
+    """Models fine-tuned, or trained, with as many heads as a gates run, which is the first."""
     rows = []
-    for gates, found in groups.items():
-        contenders = sorted(found, key=lambda model: _CONTENDERS.index(model.run.how))
+    for contenders in groups:
+        gates = contenders[0].key
         for test, *_ in scores.of(gates):
             scores.compare(gates, [model.key for model in contenders], test)
             for model in contenders:
@@ -85,13 +96,16 @@ def _row(model: PrunedModel, test: str, name: str, against: Key | None, scores: 
     return row
 
 
-def _untuned(models: list[PrunedModel], removal: pd.DataFrame) -> list[dict]:
-    """The start model with heads silenced, at the numbers that gates runs kept."""
+def untuned(models: list[PrunedModel], removal: pd.DataFrame) -> list[dict]:
+    """Rows of the start model with heads silenced, at the numbers that these gates runs kept.
+
+    Raises UserError for another number.
+    """
     gates = {model.key: model for model in models if model.run.how == "gates"}
     rows = []
     for found in removal.to_dict("records"):
         model = gates.get((found["pair"], found["as_run"], found["seed"]))
-        if model is None:  # a control, which kept its heads
+        if model is None:  # a control, which has kept its heads
             continue
         if model.heads_left != found["heads_left"]:
             raise UserError(
@@ -133,12 +147,11 @@ _GROUP = ["pair", "test_set", "comparison", "gates_run", "contender"]
 def comparison_summary(table: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it: a row per contender, means over seeds."""
     rows = []
-    for (pair, test, comparison, _, contender), found in table.groupby(_GROUP, sort=False):
+    for (pair, test, comparison, gates_run, contender), found in table.groupby(_GROUP, sort=False):
         drawn = found[found["draw"] != ""]
         draws = f" ({drawn['bleu'].min():.2f} to {drawn['bleu'].max():.2f})" if len(drawn) else ""
         seeds = found.groupby("seed", sort=False)
-        row = {"pair": pair, "test set": test, "scope": found["scope"].iloc[0]}
-        row |= {"λ": price(found["lambda"].iloc[0]), "comparison": comparison}
+        row = {"pair": pair, "test set": test, "comparison": comparison, "as": gates_run}
         row |= {"contender": contender, "heads left": mean_count(seeds["heads_left"].first())}
         row["BLEU"] = mean_sd(seeds["bleu"].mean()) + draws
         row |= {"against": found["against"].iloc[0] or NONE} | _judged(found)

@@ -19,7 +19,8 @@ from headcount.findings.published import voita
 from headcount.findings.removal_speed import speed_table, speed_with_bleu
 from headcount.findings.setting import describe_pruning
 from headcount.findings.speed_figure import draw_speed
-from headcount.findings.voita_comparison import comparison_table, read_removal
+from headcount.findings.voita_comparison import read_removal
+from headcount.findings.voita_comparison import untuned as untuned_rows
 from headcount.findings.voita_pruning import pruning_table
 
 _POINTS = "The paper's points are read off its drawing; it prints neither λ nor spread."
@@ -64,12 +65,12 @@ def voita_figures(files: FigureFiles, model: ModelSettings, gates: GatesSettings
     setting = describe_pruning(model, gates, models)
     scored = f"{describe_search(files.scores)} {setting}"
     untuned = f"Untuned: {describe_tests(files.facts)} " if files.facts else ""
-    compared = comparison_table(models, removal, scores)
+    silenced = pd.DataFrame(untuned_rows(models, removal))
     return [
         _distributions(gates),
         _encoder(records, scored),
         *_heads(models, setting),
-        _methods(method_points(records, compared), untuned + scored),
+        _methods(method_points(records, silenced), untuned + scored),
         _trajectories(gate_figures.trajectories(files.gates, models), setting),
         _speed(speed_with_bleu(speed_table(files.speed, models), scores), scored),
     ]
@@ -150,9 +151,10 @@ def _methods(points: pd.DataFrame, setting: str) -> Drawn:
         points,
         "BLEU lost by the number of heads left, for gates, the most important heads of the start "
         "model (ranked), random heads (drawn), and the heads that gates kept trained from scratch. "
-        "Solid: all fine-tuned for as many updates, against the λ = 0 control. Dotted: the start "
-        "model's own weights without fine-tuning, against that model with all heads. By start: "
-        "gates on models trained with masked heads, each against its own control. Bars: "
+        "Fine-tuned: all for as many updates, against the λ = 0 control; scratch: by the whole "
+        "recipe. Not fine-tuned: the baseline's own weights with heads silenced, against that "
+        "model with all heads. By start: gates on models trained with masked heads, each against "
+        "its own control. Heads are those that the scope may lose. Scales differ. Bars: "
         f"{' or '.join(points['spread'].unique())}. {setting}",
     )
 

@@ -11,8 +11,16 @@ from headcount.findings.pruned_scores import Scores
 from headcount.findings.run_tables import KEYS
 
 _TEST = ["start_bleu", "control_bleu", "delta", "delta_low", "delta_high", "p", "signature"]
-COLUMNS = [*KEYS, "test_set", "how", "scope", "lambda", "start", "heads", "heads_left", *KINDS]
-COLUMNS += [*(f"{kind}_layers" for kind in KINDS), "polarised", "bleu", *_TEST]
+COLUMNS = [*KEYS, "test_set", "how", "scope", "lambda", "start", "heads", "heads_left"]
+COLUMNS += [
+    "scope_heads",
+    "scope_left",
+    *KINDS,
+    *(f"{kind}_layers" for kind in KINDS),
+    "polarised",
+    "bleu",
+    *_TEST,
+]
 
 CAPTION = (
     "Every pruned run. Heads left, in all and by kind; in brackets by layer, the first layer "
@@ -27,7 +35,8 @@ CAPTION = (
 def pruning_table(models: list[PrunedModel], scores: Scores) -> pd.DataFrame:
     """One pruned run on one test set a row: columns of `COLUMNS`.
 
-    `lambda` in nats per target token and head; `<kind>_layers` lists heads left by layer, separated
+    `lambda` in nats per target token and head; `heads` of the original model, and `scope_…` those
+    of the kinds that could lose any; `<kind>_layers` lists heads left by layer, separated
     by spaces; `polarised` is a share, empty for runs without gates; `delta` = BLEU − that of the
     λ = 0 control. Raises UserError where that control is missing.
     """
@@ -60,7 +69,14 @@ def _rows(model: PrunedModel, scores: Scores) -> list[list]:
         judged = [scores.bleu(model.start, test), scores.bleu(model.control, test)]
         judged += [found.delta, found.low, found.high, found.p_value, found.signature]
         facts = [run.how, run.scope, run.price, str(run.start), model.grid.size, model.heads_left]
-        facts += [*model.by_kind.values(), *layers, model.polarised, bleu]
+        facts += [
+            model.scope_heads,
+            model.scope_left,
+            *model.by_kind.values(),
+            *layers,
+            model.polarised,
+            bleu,
+        ]
         rows.append([*model.key, test, *facts, *judged])
     return rows
 

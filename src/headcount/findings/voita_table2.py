@@ -17,7 +17,7 @@ CAPTION = (
     "BLEU of models with few heads: fine-tuned with gates from the trained model, and trained from "
     "scratch with exactly the heads that are then left. Heads: encoder self-attention / decoder "
     "self-attention / decoder-encoder attention. λ = 0 is the control, fine-tuned for as many "
-    "updates without a price; the model that was pruned has no λ, and its BLEU stands left. Shown "
+    "updates without a price; the model that was pruned comes first, without a λ. Shown "
     "are the sweep over all kinds, and those runs on the encoder alone that have a twin from "
     f"scratch. Rows whose source is paper: {voita.source()}, Table 2, EN-RU, one run each; it "
     "prints neither λ nor the names of its test sets, and one number for its baseline."
