@@ -77,14 +77,6 @@ def random_sets(heads: int, groups: int, draws: int, seed: int) -> list[MaskedSe
     return sets
 
 
-def least_important(
-    importance: Sequence[float] | np.ndarray, within: Sequence[int], count: int
-) -> tuple[int, ...]:
-    """The `count` least important ones of some heads, sorted; of equals, the later ones."""
-    ranking = [head for head in rank_heads(importance) if head in set(within)]
-    return tuple(sorted(ranking[len(ranking) - count :]))
-
-
 def drawn_heads(within: Sequence[int], count: int, seed: int, draw: int) -> tuple[int, ...]:
     """`count` of some heads at random, sorted; those of a smaller count are among them."""
     drawn = np.random.default_rng([seed, draw]).permutation(np.array(within, dtype=int))

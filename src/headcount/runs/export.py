@@ -5,15 +5,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.files import write_json
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids
 from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.data.vocabulary import BOS, PAD
+from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer
+from headcount.runs.checkpoint import load_model
 from headcount.runs.ctranslate2_export import export, load_ctranslate2, padded_heads
 from headcount.runs.decode import translate
+from headcount.runs.kept_heads import pick_heads
 from headcount.runs.translation import check_vocabularies, read_source
 
 AGREEING = 0.99  # share of sentences that two engines in fp32 must translate alike
@@ -38,6 +43,25 @@ class Agreement:
             f"{self.same} of {self.sentences} translations are the same ({self.share:.1%}); "
             f"left out as empty or without an end: {self.left_out}"
         )
+
+
+def load_masked(folder: Path, mask: Path | None) -> Transformer:
+    """The model in a folder, on the CPU, without the heads that a mask silences.
+
+    `mask`: a heads.csv, whose gates are taken as they are, or a text that lists silent heads.
+    """
+    model = load_model(folder)
+    if mask is None:
+        return model
+    gates, listed = (mask, None) if mask.suffix == ".csv" else (None, mask)
+    return remove_heads(model, torch.from_numpy(pick_heads(model.grid, gates, listed, None, None)))
+
+
+def export_inputs(folder: Path, bpe: Path, mask: Path | None) -> list[Path]:
+    """The files that shape an exported model."""
+    files = [folder / name for name in ("model.json", "weights.safetensors")]
+    files += [bpe / name for name in (*SEGMENTATION, "src.vocab", "tgt.vocab")]
+    return [*files, mask] if mask else files
 
 
 def export_model(

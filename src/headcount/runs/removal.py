@@ -4,18 +4,18 @@ Which heads: those that the gates run closed itself, those of least importance, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from headcount.base.addresses import HeadGrid
-from headcount.base.head_values import read_head_values
-from headcount.base.ranking import drawn_heads, least_important
+from headcount.base.ranking import drawn_heads
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.pruned_names import PrunedRun
+from headcount.runs.kept_heads import as_many_heads, read_gates
 from headcount.runs.masked_bleu import (
     SCORE_COLUMNS,
     Heads,
@@ -87,15 +87,19 @@ def write_removal(
 
 def list_cuts(grid: HeadGrid, inputs: RemovalInputs, draws: int, seed: int) -> list[Cut]:
     """For each gates run the heads that it closed, then as many of its scope in other ways."""
-    importance = read_head_values(inputs.importance, "importance", grid)
     cuts = []
     for run, path in inputs.gates.items():
-        closed = np.flatnonzero(read_head_values(path, "gate", grid) == 0).tolist()
+        closed = _silent(read_gates(path, grid))
+        by_rank = replace(run, how="ranked")
+        ranked = _silent(as_many_heads(by_rank, path, grid, inputs.importance, seed))
+        cuts += [Cut("gates", run, None, closed), Cut("ranked", run, None, ranked)]
         scope = [n for n, head in enumerate(grid.heads()) if head.kind in run.kinds]
-        ranked = least_important(importance, scope, len(closed))
-        cuts += [Cut("gates", run, None, tuple(closed)), Cut("ranked", run, None, ranked)]
         cuts += [
             Cut("drawn", run, draw, drawn_heads(scope, len(closed), seed, draw))
             for draw in range(1, draws + 1)
         ]
     return cuts
+
+
+def _silent(multiplier: np.ndarray) -> Heads:
+    return tuple(np.flatnonzero(multiplier == 0).tolist())
