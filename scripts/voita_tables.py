@@ -15,7 +15,7 @@ from headcount.base.settings.model import ModelSettings
 from headcount.findings.voita_tables import TableFiles, write_tables
 
 _FILES = {
-    "heads": "heads.csv of every pruned run",
+    "kept": "heads.csv of every pruned run",
     "scores": "bleu.json of every pruned run and of every run that one starts from",
     "translations": "translations/<test>.txt of every pruned run",
     "references": "<pair>/<test>.tgt",

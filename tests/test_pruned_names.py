@@ -77,12 +77,17 @@ def test_a_wrong_name_says_what_is_expected(text, told):
 def test_what_a_run_needs_must_be_made():
     gates = parse_pruned("gates-all-l1-from-random-4", 52)
     scratch = parse_pruned("scratch-gates-all-l1-from-random-4", 52)
-    check_pruned([scratch, gates], ["random-4"])
+    control = parse_pruned("gates-all-l0-from-random-4", 52)
+    check_pruned([scratch, gates, control], ["random-4"])
     with pytest.raises(UserError, match=r"starts from the run 'random-4', which is not among"):
         check_pruned([gates], ["baseline", "random-5"])
     told = "'scratch-gates-all-l1-from-random-4' needs .* 'gates-all-l1-from-random-4' keeps, which"
     with pytest.raises(UserError, match=told):
-        check_pruned([scratch], ["random-4"])
+        check_pruned([scratch, control], ["random-4"])
+    told = "'gates-all-l1-from-random-4' needs its control 'gates-all-l0-from-random-4', fine-tuned"
+    for lacking in ([gates], [gates, parse_pruned("gates-enc_self-l0-from-random-4", 52)]):
+        with pytest.raises(UserError, match=told):
+            check_pruned(lacking, ["random-4"])
 
 
 @pytest.mark.parametrize(
@@ -108,9 +113,10 @@ def test_an_experiment_refuses_it_at_its_line(tmp_path, text, told):
 def test_an_experiment_lists_pruned_runs_by_their_path_names(tmp_path):
     (tmp_path / "x.yaml").write_text(
         "pairs: [synthetic.en-art]\nruns: [impt-12.5%, baseline]\n"
-        "pruned: [gates-all-l0.10, ranked-gates-all-l0.1, gates-all-l0-from-impt-18]\n"
+        "pruned: [gates-all-l0.10, ranked-gates-all-l0.1, gates-all-l0, gates-all-l0-from-impt-18]\n"
         "gates: {preset: paper, lr: 0.2}\n"
     )
     found = load_experiment("x", tmp_path)  # the base model has 144 heads
-    assert found.pruned == ["gates-all-l0.1", "ranked-gates-all-l0.1", "gates-all-l0-from-impt-18"]
+    names = ["gates-all-l0.1", "ranked-gates-all-l0.1", "gates-all-l0", "gates-all-l0-from-impt-18"]
+    assert found.pruned == names
     assert (found.gates.init, found.gates.lr, found.gates.warmup_updates) == ("glorot", 0.2, 16000)

@@ -30,7 +30,7 @@ _POINTS = "The paper's points are read off its drawing; it prints neither λ nor
 class FigureFiles:
     """What the figures are made from; files of a run lie below `<pair>/<run>/seed<k>/`."""
 
-    heads: list[Path]  # heads.csv of pruned runs
+    kept: list[Path]  # heads.csv of pruned runs
     gates: list[Path]  # gates.csv of gates runs
     scores: list[Path]  # bleu.json of pruned runs and of those they start from
     translations: list[Path]  # translations/<test>.txt of pruned runs
@@ -58,7 +58,7 @@ def write_figures(
 
 def voita_figures(files: FigureFiles, model: ModelSettings, gates: GatesSettings) -> list[Drawn]:
     """The paper's figures, then those it lacks."""
-    models = read_pruned(files.heads, model.grid)
+    models = read_pruned(files.kept, model.grid)
     scores = Scores(files.scores, files.translations, files.references)
     removal = read_removal(files.removal, model.grid.size)
     records = pruning_table(models, scores)

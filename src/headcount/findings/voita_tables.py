@@ -23,7 +23,7 @@ from headcount.findings.tables import Table, write_table
 class TableFiles:
     """What the tables are made from; files of a run lie below `<pair>/<run>/seed<k>/`."""
 
-    heads: list[Path]  # heads.csv of pruned runs
+    kept: list[Path]  # heads.csv of pruned runs
     scores: list[Path]  # bleu.json of pruned runs and of those they start from
     translations: list[Path]  # translations/<test>.txt of pruned runs
     references: list[Path]  # <pair>/<test>.tgt
@@ -49,7 +49,7 @@ def write_tables(
 
 def voita_tables(files: TableFiles, model: ModelSettings, gates: GatesSettings) -> list[Table]:
     """The paper's table, then those it lacks."""
-    models = read_pruned(files.heads, model.grid)
+    models = read_pruned(files.kept, model.grid)
     scores = Scores(files.scores, files.translations, files.references)
     removal = comparison.read_removal(files.removal, model.grid.size)
     setting = describe_pruning(model, gates, models)

@@ -15,9 +15,9 @@ def remove_heads(model: Transformer, multiplier: Tensor) -> Transformer:
     """A model of its own without the heads whose multiplier, [heads] in flat order, is 0.
 
     Rows of W_Q, W_K, W_V and their biases go, and columns of W_O; the bias of W_O stays, so a
-    layer left without heads gives that bias. A multiplier that is neither 0 nor 1 is folded into the
-    columns of W_O. Heads keep their width, thus the scale of their scores. The output is, but for
-    the rounding of shorter sums, that of `model` under the multiplier. Raises ValueError for a
+    layer left without heads gives that bias. A multiplier that is neither 0 nor 1 is folded into
+    the columns of W_O. Heads keep their width, thus the scale of their scores. The output is, but
+    for the rounding of shorter sums, that of `model` under the multiplier. Raises ValueError for a
     multiplier of another shape.
     """
     if multiplier.shape != (model.grid.size,):

@@ -92,6 +92,15 @@ class HeadGates(HeadMask):
         gates[self.gated] = torch.from_numpy(found).float()
         return gates
 
+    def read_off(self, log_alpha: np.ndarray) -> dict[str, np.ndarray]:
+        """log α [gated heads] with the probabilities and the gates of test time that follow."""
+        return {
+            "log_alpha": log_alpha,
+            "p_zero": self.family.p_zero(log_alpha),
+            "p_one": self.family.p_one(log_alpha),
+            "gate": self.family.at_test(log_alpha, self.settings.eval),
+        }
+
     def sample(self, uniform: Tensor) -> Tensor:
         """Gates [gated heads] for uniform draws, differentiable by log α."""
         noise = uniform.log() - (-uniform).log1p()

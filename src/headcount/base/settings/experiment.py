@@ -20,6 +20,7 @@ from headcount.base.settings.pruned_names import check_pruned, parse_pruned
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.run_names import BASELINE, parse_run
 from headcount.base.settings.section import Section
+from headcount.base.settings.speed import SpeedSettings
 from headcount.base.settings.text import TextSettings
 from headcount.base.settings.train import TrainSettings
 
@@ -67,13 +68,14 @@ def _each_run_once(runs: list[str]) -> list[str]:
 
 def _check_pruned(names: list[str], info: ValidationInfo) -> list[str]:
     """Each once, and none without the runs that it needs."""
+    once = _each_once(names)
     if "model" in info.data and "runs" in info.data:
         heads = info.data["model"].grid.size
         try:
-            check_pruned([parse_pruned(name, heads) for name in names], info.data["runs"])
+            check_pruned([parse_pruned(name, heads) for name in once], info.data["runs"])
         except UserError as fault:
             raise ValueError(str(fault)) from None
-    return _each_once(names)
+    return once
 
 
 PairName = Annotated[str, AfterValidator(_check_pair)]
@@ -120,7 +122,7 @@ class Experiment(Section):
     `all`; λ is the price of one head in nats per target token, and 0 the control without a price.
     `-from-<run>` at the end starts from another of `runs`. Before such a name, `scratch-` trains
     the heads it keeps from a random start; `ranked-` keeps as many by importance, `drawn-` as many
-    at random, both fine-tuned for as long."""
+    at random, both fine-tuned for as long. Every start and scope needs its control, λ = 0."""
 
     train: TrainSettings = Field(default_factory=TrainSettings)
     """Training."""
@@ -136,6 +138,9 @@ class Experiment(Section):
 
     gates: GatesSettings = Field(default_factory=GatesSettings)
     """Pruning by gates, and the fine-tuning of all pruned models."""
+
+    speed: SpeedSettings = Field(default_factory=SpeedSettings)
+    """Timing the pruned models."""
 
     @model_validator(mode="after")
     def _check_groups(self) -> "Experiment":

@@ -14,6 +14,7 @@ from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.schema import Schema
+from headcount.base.settings.speed import SpeedSettings
 from headcount.base.settings.synthetic import SyntheticSettings
 from headcount.base.settings.text import TextSettings
 from headcount.base.settings.train import TrainSettings
@@ -56,6 +57,7 @@ _SECTIONS: dict[str, tuple[str, type[BaseModel]]] = {
     "importance.": ("`importance`", ImportanceSettings),
     "masking.": ("`masking`", MaskingSettings),
     "gates.": ("`gates`", GatesSettings),
+    "speed.": ("`speed`", SpeedSettings),
 }
 
 _CORPORA: dict[str, tuple[str, type[BaseModel]]] = {

@@ -6,7 +6,7 @@ runs it is compared with, each with as many heads.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,7 +18,9 @@ from headcount.base.settings.run_names import BASELINE, RunName, parse_run
 SCOPES = {"enc_self": ("enc_self",), "all": KINDS}
 """Kinds of attention whose heads a scope may remove."""
 
-_CONTROLS = ("scratch", "ranked", "drawn")
+Way = Literal["gates", "scratch", "ranked", "drawn"]
+WAYS: tuple[Way, ...] = ("gates", "scratch", "ranked", "drawn")
+_CONTROLS = WAYS[1:]
 _NAME = re.compile(r"(?:([a-z]+)-)?gates-([A-Za-z_]+)-l(-?\d{1,6}(?:\.\d{1,9})?)(?:-from-(.+))?")
 
 
@@ -31,7 +33,7 @@ class PrunedRun:
     drawn, as many heads, drawn at random, fine-tuned.
     """
 
-    how: Literal["gates", "scratch", "ranked", "drawn"]
+    how: Way
     scope: Literal["enc_self", "all"]
     price: float  # λ, nats per target token and head
     start: RunName = BASELINE  # the training run whose model is pruned
@@ -52,12 +54,25 @@ class PrunedRun:
         """The gates run that says how many heads stay, and for `scratch` which."""
         return replace(self, how="gates")
 
+    @property
+    def control(self) -> "PrunedRun":
+        """The run without a price: what fine-tuning alone does to the same start, heads apart."""
+        return replace(self, how="gates", price=0.0)
 
-def parse_pruned(text: str, heads: int) -> PrunedRun:
-    """The pruned run of a name, for a model with this many heads.
+
+def parse_pruned(text: str, heads: int, ways: Sequence[Way] = WAYS) -> PrunedRun:
+    """The pruned run of a name, for a model with this many heads, made in one of these ways.
 
     Raises UserError saying what is expected, with the nearest name that would do.
     """
+    run = _parse(text, heads)
+    if run.how not in ways:
+        wanted = " or ".join(str(replace(run, how=way)) for way in ways)
+        raise UserError(f"--run: expected {wanted} here, found {text[:100]!r}")
+    return run
+
+
+def _parse(text: str, heads: int) -> PrunedRun:
     found = _NAME.fullmatch(text)
     if not found or found[1] not in (None, *_CONTROLS):
         raise UserError(_expected(text))
@@ -79,7 +94,7 @@ def parse_pruned(text: str, heads: int) -> PrunedRun:
 
 
 def check_pruned(pruned: Iterable[PrunedRun], runs: Iterable[str]) -> None:
-    """Raise UserError if a model to start from, or a gates run to compare with, is not made."""
+    """Raise UserError if a model to start from, or a run to compare with, is not made."""
     listed, trained = list(pruned), list(runs)
     for run in listed:
         if str(run.start) not in trained:
@@ -91,6 +106,11 @@ def check_pruned(pruned: Iterable[PrunedRun], runs: Iterable[str]) -> None:
             raise UserError(
                 f"{str(run)!r} needs the heads that {str(run.gates_run)!r} keeps, which is not "
                 "among `pruned`; add it there"
+            )
+        if run.control not in listed:
+            raise UserError(
+                f"{str(run)!r} needs its control {str(run.control)!r}, fine-tuned for as many "
+                "updates without a price, which is not among `pruned`; add it there"
             )
 
 
