@@ -52,7 +52,7 @@ class VoitaFiles:
         if p_zero:
             values |= {"p_zero": p_zero, "p_one": [1 - chance for chance in p_zero]}
         write_head_values(path, self.grid, values)
-        self.listed["heads"].append(path)
+        self.listed["kept"].append(path)
 
     def gates(self, run: Run, steps: dict[int, list[float]]) -> None:
         """P(0) of every head, by update; a gate is 0 at test time where that is above 0.5."""
