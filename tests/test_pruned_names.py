@@ -113,7 +113,8 @@ def test_an_experiment_refuses_it_at_its_line(tmp_path, text, told):
 def test_an_experiment_lists_pruned_runs_by_their_path_names(tmp_path):
     (tmp_path / "x.yaml").write_text(
         "pairs: [synthetic.en-art]\nruns: [impt-12.5%, baseline]\n"
-        "pruned: [gates-all-l0.10, ranked-gates-all-l0.1, gates-all-l0, gates-all-l0-from-impt-18]\n"
+        "pruned: [gates-all-l0.10, ranked-gates-all-l0.1, gates-all-l0,\n"
+        "  gates-all-l0-from-impt-18]\n"
         "gates: {preset: paper, lr: 0.2}\n"
     )
     found = load_experiment("x", tmp_path)  # the base model has 144 heads

@@ -19,7 +19,7 @@ from headcount.data.bpe import load_segmenters
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import EOS, Vocabulary
 from headcount.model.transformer import Transformer
-from headcount.runs import masked_bleu
+from headcount.runs import machine, masked_bleu
 from headcount.runs.bleu import score_corpus
 from headcount.runs.checkpoint import load_model, save_model
 from headcount.runs.decode import translate
@@ -39,6 +39,12 @@ GATES = {
     "gates-all-l0.1": [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
     "gates-enc_self-l0.1": [1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0],
 }
+
+
+@pytest.fixture(autouse=True)
+def threads(monkeypatch):
+    """The number of threads can be set many times, the rest of `use_threads` once."""
+    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import csv
 import json
 
 import pytest
+import torch
 from script_runner import run_script
 from small_models import UNEVEN, make_model
 from small_run import segment
@@ -13,7 +14,7 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.speed import SpeedSettings
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.transformer import Transformer
-from headcount.runs import speed
+from headcount.runs import machine, speed
 from headcount.runs.checkpoint import save_model
 from headcount.runs.speed import (
     COLUMNS,
@@ -102,6 +103,12 @@ def test_a_batch_is_never_cut_by_the_budget_of_the_search(monkeypatch):
     measure(models, SOURCES, SpeedSettings(batch_sizes=[5], repeats=1), small, clock)
     assert {size for size, _ in clock.translated} == {5}
     assert all(budget >= 5 * 3 for _, budget in clock.translated)  # sentences × the longest
+
+
+@pytest.fixture(autouse=True)
+def threads(monkeypatch):
+    """The number of threads can be set many times, the rest of `use_threads` once."""
+    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
 
 
 @pytest.fixture(scope="module")

@@ -79,8 +79,8 @@ class Pruning:
     def timed(self) -> list[str]:
         """Names of the runs that are timed: what pruning starts from, then what has lost heads.
 
-        Not the controls, nor what has the very heads of a run that is timed; and models trained with
-        masked heads are as large as the baseline.
+        Not the controls, nor what has the very heads of a run that is timed; and models trained
+        with masked heads are as large as the baseline.
         """
         starts = self.starts()
         start = str(BASELINE) if str(BASELINE) in starts else "".join(starts[:1])
