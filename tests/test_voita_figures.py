@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from script_runner import run_script
 from voita_files import MODEL, PAIR, VoitaFiles, translated, two_seeds
 
 from headcount.base.settings.gates import GatesSettings
 from headcount.findings.gate_figures import distributions
-from headcount.findings.voita_figures import voita_figures, write_figures
+from headcount.findings.voita_figures import FigureFiles, voita_figures
 
 NAMES = ["fig6", "fig7", "fig9", "fig10", "methods", "gates", "speed"]
 
@@ -150,7 +151,8 @@ def test_speed_has_the_bleu_of_each_model(figures):
 @pytest.mark.slow
 def test_figures_are_written_with_their_numbers(tmp_path):
     made = two_seeds(tmp_path / "runs")
-    write_figures(made.for_figures(), MODEL, GatesSettings(), tmp_path / "out", {"made": "here"})
+    flags = made.flags(FigureFiles, GatesSettings(), tmp_path / "out")
+    assert run_script("voita_figures", flags) == 0
     for name in NAMES:
         for end in ("pdf", "svg", "png", "csv", "json"):
             assert (tmp_path / "out" / f"voita_{name}.{end}").stat().st_size > 0
