@@ -155,10 +155,13 @@ def draw_methods(table: pd.DataFrame) -> Figure:
 
 
 def _contenders(panel: Axes, rows: pd.DataFrame, styles: dict[str, dict]) -> None:
-    """One comparison: a line for each contender."""
-    for name, style in styles.items():
+    """One comparison: a line for each contender; those at one number of heads side by side."""
+    step = _APART * rows["heads"].max() if styles is _METHODS else 0
+    for place, (name, style) in enumerate(styles.items()):
+        found = rows[rows["contender"] == name]
+        shifted = found.assign(heads_left=found["heads_left"] + step * place)
         words = f"from {name}" if styles is not _METHODS else name
-        _lost(panel, rows[rows["contender"] == name], {"label": words, **style})
+        _lost(panel, shifted, {"label": words, **style})
     panel.axhline(0, color="black", linewidth=0.8)
     _counts(panel, "heads left", rows["heads"].max())
     panel.set_ylabel("BLEU − that with all heads")
@@ -181,6 +184,7 @@ def _lost(panel: Axes, rows: pd.DataFrame, style: dict) -> None:
 
 
 _STEPS = [1, 2, 4, 8, 10]  # counts of heads are mostly powers of two
+_APART = 0.012  # of an axis, between markers that would hide one another
 _EDGE = 0.03  # of an axis, so that points at its ends are seen whole
 
 

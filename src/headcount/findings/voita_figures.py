@@ -154,7 +154,8 @@ def _methods(points: pd.DataFrame, setting: str) -> Drawn:
         "Fine-tuned: all for as many updates, against the λ = 0 control; scratch: by the whole "
         "recipe. Not fine-tuned: the baseline's own weights with heads silenced, against that "
         "model with all heads. By start: gates on models trained with masked heads, each against "
-        "its own control. Heads are those that the scope may lose. Scales differ. Bars: "
+        "its own control. Heads are those that the scope may lose; markers at one number of them "
+        "stand side by side. Scales differ. Bars: "
         f"{' or '.join(points['spread'].unique())}. {setting}",
     )
 
