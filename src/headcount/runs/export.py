@@ -21,17 +21,18 @@ from headcount.runs.decode import translate
 from headcount.runs.kept_heads import pick_heads
 from headcount.runs.translation import check_vocabularies, read_source
 
-AGREEING = 0.99  # share of sentences that two engines in fp32 must translate alike
+NATS = 1e-3  # by which one token's log-probability may differ between two engines in fp32
 SEGMENTATION = ("segmentation.json", "src.codes", "tgt.codes")
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How many translations of a text are the same in both engines, without length penalty."""
+    """How far an exported model does what this project's search does, without length penalty."""
 
     sentences: int  # that were compared
-    same: int
+    same: int  # of their translations
     left_out: int  # empty ones, and those that our search cuts off at the longest output allowed
+    gap: float  # largest difference of a translation's log-probability, in nats per token
 
     @property
     def share(self) -> float:
@@ -40,8 +41,9 @@ class Agreement:
 
     def __str__(self) -> str:
         return (
-            f"{self.same} of {self.sentences} translations are the same ({self.share:.1%}); "
-            f"left out as empty or without an end: {self.left_out}"
+            f"{self.same} of {self.sentences} translations are the same ({self.share:.1%}), "
+            f"log-probabilities within {self.gap:.1e} nats a token; left out as empty or without "
+            f"an end: {self.left_out}"
         )
 
 
@@ -96,15 +98,17 @@ def export_model(
 def check_export(
     model: Transformer, bpe: Path, folder: Path, text: Path, settings: DecodeSettings
 ) -> Agreement:
-    """How many lines of a text the exported model translates as this one does, in fp32.
+    """Whether the exported model is the same function as this one, in fp32 on a text.
 
-    Without length penalty: with one the engines differ by right, for ours divides by
-    ((5 + length) / 6)^α, CTranslate2 by length^α. Raises UserError if the text has no sentence that
-    the model ends by itself, HeadcountError if fewer than `AGREEING` are the same.
+    CTranslate2 must give our translations our log-probabilities, or HeadcountError is raised.
+    Its own translations may still differ where two are about as likely: it takes padding and
+    start out before the softmax, ours after it. Both search without length penalty: ours divides
+    by ((5 + length) / 6)^α, CTranslate2 by length^α. Raises UserError if the text has no sentence
+    that the model ends by itself.
     """
-    src, tgt = load_segmenters(bpe)
+    sides = load_segmenters(bpe)
     plain = settings.model_copy(update={"length_penalty": 0.0})
-    sources = [src.encode(line)[: plain.max_source] for line in read_source(text)]
+    sources = [sides[0].encode(line)[: plain.max_source] for line in read_source(text)]
     ours = translate(model, sources, plain)
     ended = [n for n, found in enumerate(ours) if sources[n] and not found.capped]
     if not ended:
@@ -112,31 +116,53 @@ def check_export(
             f"{text}: expected a sentence whose translation this model ends by itself, found none; "
             "name another text, or a model trained for longer"
         )
-    theirs = _translate_there(folder, [sources[n] for n in ended], (src, tgt), plain)
-    same = sum(ours[n].ids == found for n, found in zip(ended, theirs, strict=True))
-    found = Agreement(len(ended), same, len(sources) - len(ended))
-    if found.share < AGREEING:
-        raise HeadcountError(f"{folder}: {found}; expected {AGREEING:.0%}: this is a bug")
-    return found
+    engine = Engine(folder, sides, plain)
+    read, ours = [sources[n] for n in ended], [ours[n] for n in ended]
+    scores = engine.score(read, [found.ids for found in ours])
+    gap = max(
+        abs(score - found.log_probability) / (len(found.ids) + 1)
+        for score, found in zip(scores, ours, strict=True)
+    )
+    theirs = engine.translate(read)
+    same = sum(found.ids == other for found, other in zip(ours, theirs, strict=True))
+    agreement = Agreement(len(ours), same, len(sources) - len(ours), gap)
+    if gap > NATS:
+        raise HeadcountError(f"{folder}: {agreement}; expected the same model: this is a bug")
+    return agreement
 
 
-def _translate_there(
-    folder: Path, sources: list[Ids], sides: tuple[Segmenter, Segmenter], settings: DecodeSettings
-) -> list[Ids]:
-    """Translations of an exported model by CTranslate2, in fp32 on the CPU."""
-    engine = load_ctranslate2().Translator(
-        str(folder), compute_type="float32", intra_threads=settings.threads
-    )
-    src, tgt = (side.vocabulary for side in sides)
-    longest = max(map(len, sources))
-    found = engine.translate_batch(
-        [src.pieces(ids) for ids in sources],
-        beam_size=settings.beam,
-        length_penalty=0.0,
-        max_batch_size=settings.batch_tokens,
-        batch_type="tokens",
-        max_decoding_length=int(settings.max_length_factor * longest) + settings.max_length_extra,
-        min_decoding_length=0,
-        suppress_sequences=[[piece] for piece in tgt.pieces((PAD, BOS))],
-    )
-    return [tgt.ids(result.hypotheses[0]) for result in found]
+class Engine:
+    """An exported model in CTranslate2, in fp32 on the CPU; sources and targets are ids."""
+
+    def __init__(self, folder: Path, sides: tuple[Segmenter, Segmenter], settings: DecodeSettings):
+        """`sides`: the segmenters of source and target."""
+        self.src, self.tgt = (side.vocabulary for side in sides)
+        self.settings = settings
+        self.translator = load_ctranslate2().Translator(
+            str(folder), compute_type="float32", intra_threads=settings.threads
+        )
+
+    def translate(self, sources: list[Ids]) -> list[Ids]:
+        """The best translation of each source, without length penalty."""
+        longest = int(self.settings.max_length_factor * max(map(len, sources)))
+        found = self.translator.translate_batch(
+            [self.src.pieces(ids) for ids in sources],
+            beam_size=self.settings.beam,
+            length_penalty=0.0,
+            max_batch_size=self.settings.batch_tokens,
+            batch_type="tokens",
+            max_decoding_length=longest + self.settings.max_length_extra,
+            min_decoding_length=0,
+            suppress_sequences=[[piece] for piece in self.tgt.pieces((PAD, BOS))],
+        )
+        return [self.tgt.ids(result.hypotheses[0]) for result in found]
+
+    def score(self, sources: list[Ids], targets: list[Ids]) -> list[float]:
+        """Log-probability of each target with its end, in nats."""
+        found = self.translator.score_batch(
+            [self.src.pieces(ids) for ids in sources],
+            [self.tgt.pieces(ids) for ids in targets],
+            max_batch_size=self.settings.batch_tokens,
+            batch_type="tokens",
+        )
+        return [sum(result.log_probs) for result in found]
