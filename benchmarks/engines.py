@@ -7,13 +7,13 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from benchmarks.ctranslate2_export import export
 from benchmarks.marian import copy_weights, marian_logits, marian_model
 from benchmarks.peers import load_peer
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Batch, BatchPlan, Ids, ParallelText
 from headcount.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from headcount.model.transformer import Transformer
+from headcount.runs.ctranslate2_export import export
 from headcount.runs.decode import translate
 from headcount.runs.score import score_targets
 

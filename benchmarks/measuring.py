@@ -12,6 +12,7 @@ import torch
 
 from headcount.base.errors import EnvironmentFault
 from headcount.runs.machine import pick_device, use_threads
+from headcount.runs.speed import take_turns
 
 Clock = Callable[[], float]  # seconds since some moment
 Times = dict[str, list[float]]  # seconds of every repeat, by contender
@@ -69,20 +70,16 @@ def alternate(
 ) -> Times:
     """Seconds of `repeats` runs of each contender, taken in turns after `warm_up` unmeasured ones.
 
-    Every round runs each contender once and starts with another one than the round before, so
-    that a machine that slows down or speeds up meets them all alike. Torch's threads are set anew
-    before each run: CTranslate2 changes them under its feet.
+    Torch's threads are set anew before each run: CTranslate2 changes them under its feet.
     """
     times: Times = {contender.name: [] for contender in contenders}
-    for number in range(-warm_up, repeats):
-        turn = number % len(contenders)
-        for contender in [*contenders[turn:], *contenders[:turn]]:
-            torch.set_num_threads(threads)
-            start = clock()
-            contender.run()
-            finish(device)
-            if number >= 0:
-                times[contender.name].append(clock() - start)
+    for number, contender in take_turns(contenders, repeats, warm_up):
+        torch.set_num_threads(threads)
+        start = clock()
+        contender.run()
+        finish(device)
+        if number > 0:
+            times[contender.name].append(clock() - start)
     return times
 
 

@@ -31,6 +31,7 @@ from headcount.data.batches import Batch, BatchPlan, collate
 from headcount.data.vocabulary import PAD, Vocabulary
 from headcount.model.transformer import Transformer
 from headcount.runs.checkpoint import StateStore
+from headcount.runs.headmask import make_head_mask
 from headcount.runs.machine import number_format, pick_device
 from headcount.runs.train import Trainer
 
@@ -68,7 +69,8 @@ def our_trainer(
     device = pick_device(settings.device)
     ours = Transformer(model, len(data.words), len(data.words), joint=True).to(device)
     states = StateStore(folder, {}, float("inf"))
-    return RepeatingTrainer(ours, data.train, data.dev, settings, SEED, states, run)
+    mask = make_head_mask(run, model.grid.size, settings, SEED)
+    return RepeatingTrainer(ours, data.train, data.dev, settings, SEED, states, mask)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,6 @@
 Killed or stopped, the same command goes on from the last saved state, to the same last bit.
 """
 
-from pathlib import Path
-
 from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
@@ -18,14 +16,8 @@ from headcount.runs.training_run import TrainingRun
 def main() -> None:
     """Read the flags, train, and write the folder of the run."""
     parser = command.parser(__doc__)
-    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
     parser.add_argument("--run", required=True, help="baseline, random-6, impt-12.5%%, …")
-    parser.add_argument("--seed", required=True, type=int, help="of weights, data, dropout, masks")
-    parser.add_argument("--out", required=True, type=Path, help="folder of the run")
-    parser.add_argument("--state", required=True, type=Path, help="folder of unfinished states")
-    parser.add_argument(
-        "--save-seconds", type=float, default=30, help="time between two saved states"
-    )
+    command.add_run_flags(parser)
     add_flags(parser, ModelSettings)
     add_flags(parser, TrainSettings)
     args = parser.parse_args()

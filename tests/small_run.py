@@ -5,14 +5,18 @@ from pathlib import Path
 
 from headcount.base.files import write_json
 from headcount.base.settings.bpe import BpeSettings
+from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.pruned_names import parse_pruned
 from headcount.base.settings.run_names import BASELINE, RunName
 from headcount.base.settings.text import TextSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.bpe import Paths, segment_corpus
 from headcount.data.synthetic import manifest, write_corpus
 from headcount.data.text import TextFiles, write_split
-from headcount.runs.training_run import TrainingRun
+from headcount.runs.checkpoint import load_model
+from headcount.runs.pruning_run import PruningRun
+from headcount.runs.training_run import Session, TrainingRun
 
 MODEL = ModelSettings(
     preset="tiny", encoder_layers=2, decoder_layers=1, d_model=24, d_ff=32, heads=3, dropout=0.2
@@ -29,6 +33,7 @@ TRAIN = TrainSettings(
     dev_interval=7,
     keep_updates=[5, 16],
 )
+GATES = GatesSettings(updates=11, peak_lr=2e-3, warmup_updates=2, dev_interval=4, lr=0.4)
 
 
 @dataclass(frozen=True)
@@ -40,17 +45,41 @@ class SmallRun:
     model: ModelSettings = MODEL
     seed: int = 3
     run: RunName = BASELINE
+    save_seconds: float = 0  # the state is saved after every update
 
     def finish(self, out: Path, state: Path) -> None:
-        """Train to the end, saving the state after every update."""
+        """Train to the end."""
         settings = {
             "run": str(self.run),
             "model": self.model.model_dump(),
             "train": self.train.model_dump(),
         }
-        origin = {"settings": settings, "seed": self.seed, "code": "", "inputs": {}, "versions": {}}
+        origin = {**small_origin(settings), "seed": self.seed}
         training = TrainingRun(self.bpe, self.model, self.train, self.seed, origin, self.run)
-        training.finish(out, state, save_seconds=0)
+        training.finish(out, state, self.save_seconds)
+
+
+@dataclass(frozen=True)
+class SmallGates:
+    """A gates run on the model of such a training run."""
+
+    bpe: Path
+    start: Path  # folder of the model
+    name: str
+    gates: GatesSettings = GATES
+    train: TrainSettings = TRAIN
+    save_seconds: float = 0
+
+    def finish(self, out: Path, state: Path) -> None:
+        """Fine-tune to the end."""
+        run = parse_pruned(self.name, load_model(self.start).grid.size)
+        session = Session(3, small_origin({"run": self.name}), state, self.save_seconds)
+        PruningRun(run, self.bpe, self.train, session).finish_gates(self.start, self.gates, out)
+
+
+def small_origin(settings: dict) -> dict:
+    """Provenance of a run in a test."""
+    return {"settings": settings, "seed": 3, "code": "", "inputs": {}, "versions": {}}
 
 
 def segment(folder: Path, pairs: int = 60) -> Path:
@@ -71,11 +100,12 @@ def segment(folder: Path, pairs: int = 60) -> Path:
 def outcome(folder: Path) -> dict[str, bytes | list[str]]:
     """Everything a finished run wrote; of the curve, the columns that do not tell the time."""
     files = {path.name: path.read_bytes() for path in folder.rglob("*.safetensors")}
-    rows = (folder / "curves.csv").read_text().splitlines()
+    curve = folder / "curves.csv"
+    rows = curve.read_text().splitlines()
     timeless = [",".join(row.split(",")[:5] + row.split(",")[7:]) for row in rows]
     return {
         **files,
         "model.json": (folder / "model" / "model.json").read_bytes(),
         "curve": timeless,
-        "masks": (folder / "masks.csv").read_bytes(),
+        **{path.name: path.read_bytes() for path in folder.glob("*.csv") if path != curve},
     }

@@ -4,7 +4,6 @@ import pytest
 import torch
 from small_models import TEXT, UNEVEN, make_model
 
-from benchmarks.ctranslate2_export import export
 from benchmarks.joeynmt_model import joeynmt_loss, joeynmt_model
 from benchmarks.marian import copy_weights, marian_logits, marian_model
 from headcount.base.errors import UserError
@@ -12,6 +11,7 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import BOS, PAD, Vocabulary
 from headcount.model.loss import token_losses
+from headcount.runs.ctranslate2_export import export
 from headcount.runs.decode import translate
 
 SRC = Vocabulary([(f"s{number}", 1) for number in range(5)])

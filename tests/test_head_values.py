@@ -29,6 +29,12 @@ def test_one_number_a_row(tmp_path):
     assert read_head_values(path, "gate", GRID).tolist() == [1.0] * 4
 
 
+def test_a_head_without_a_value_has_no_row(tmp_path):
+    path = tmp_path / "heads.csv"
+    write_head_values(path, GRID, {"log_alpha": [0.5, np.nan, np.nan, -2.0]})
+    assert path.read_text() == f"{HEADER}enc_self,0,0,log_alpha,0.5\ndec_enc,0,0,log_alpha,-2.0\n"
+
+
 def test_the_order_of_rows_does_not_matter(tmp_path):
     path = tmp_path / "importance.csv"
     path.write_text(HEADER + "".join(reversed(ROWS.splitlines(keepends=True))))
@@ -38,7 +44,7 @@ def test_the_order_of_rows_does_not_matter(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", r"x\.csv:1: expected the columns kind, .* found nothing; make it by scripts/imp"),
+        ("", r"x\.csv:1: expected the columns kind, .* found nothing; make it again$"),
         ("kind,layer\n", r"x\.csv:1: expected the columns kind, .* found kind, layer; make"),
         (
             HEADER + ROWS + "dec_self,2,0,importance,1\n",

@@ -33,7 +33,8 @@ def make(tmp_path):
         model = Transformer(make_settings(dropout=dropout, heads=UNEVEN), 9, 11, False)
         settings = TrainSettings(**{**SETTINGS, "batch_tokens": 14, **changes})
         states = StateStore(tmp_path, {"run": name}, 1e9)
-        return Trainer(model, TEXT, DEV, settings, 2, states, parse_run(name, HEADS))
+        mask = make_head_mask(parse_run(name, HEADS), HEADS, settings, 2)
+        return Trainer(model, TEXT, DEV, settings, 2, states, mask)
 
     return trainer
 

@@ -17,7 +17,7 @@ from headcount.data.bpe import load_segmenters
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import EOS, Vocabulary
 from headcount.model.transformer import Transformer
-from headcount.runs import masking
+from headcount.runs import masked_bleu
 from headcount.runs.bleu import paired_bootstrap, score_corpus
 from headcount.runs.checkpoint import load_model, save_model
 from headcount.runs.decode import translate
@@ -164,7 +164,7 @@ def test_each_distinct_mask_is_translated_once(inputs, tmp_path, monkeypatch):
         calls.append(multiplier)
         return translate(model, sources, settings, multiplier, done)
 
-    monkeypatch.setattr(masking, "translate", counted)
+    monkeypatch.setattr(masked_bleu, "translate", counted)
     settings = MaskingSettings(groups=3, draws=0, test_sets=["easy"])
     found = written(inputs, tmp_path / "headmask.csv", settings)
     # No head and all heads; for either ranking three groups of 2, and two unions of 4: a union of
@@ -190,7 +190,7 @@ def test_only_the_first_sentences(inputs, tmp_path):
 
 def refused(inputs, tmp_path, monkeypatch, told, settings=SETTINGS):
     """Nothing is translated and nothing written."""
-    monkeypatch.setattr(masking, "translate", None)
+    monkeypatch.setattr(masked_bleu, "translate", None)
     with pytest.raises(UserError, match=told):
         write_masking(inputs, settings, DECODE, "de", 5, tmp_path / "headmask.csv", {})
     assert not (tmp_path / "headmask.csv").exists()

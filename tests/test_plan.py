@@ -1,7 +1,8 @@
 """What the rules are told of an experiment."""
 
-import importlib.util
+import importlib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -10,13 +11,16 @@ from headcount.base.settings.corpora import load_corpora
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def load(monkeypatch, name: str) -> ModuleType:
+    """A module of the workflow, which is no package."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(str(ROOT / "workflow"))
+    return importlib.import_module(name)
+
+
 @pytest.fixture
 def plan(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    spec = importlib.util.spec_from_file_location("plan", ROOT / "workflow" / "plan.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.Plan({"experiment": "quickstart"})
+    return load(monkeypatch, "plan").Plan({"experiment": "quickstart"})
 
 
 def change(plan, **changes):
@@ -74,9 +78,10 @@ def test_files_of_a_pair(plan):
     assert plan.held_out(pair) == ["dev", *tests]
     folder = "data/text/quickstart/multi30k.de-en"
     assert plan.text(pair, ["dev"], "src", "json") == [f"{folder}/dev.src", f"{folder}/dev.json"]
-    run = {"pair": pair, "run": "baseline", "seed": "3"}
-    folder = "results/quickstart/train/multi30k.de-en/baseline/seed3/translations"
-    assert plan.translations(run, "txt") == [f"{folder}/{test}.txt" for test in tests]
+    for phase in ("train", "prune"):
+        run = {"phase": phase, "pair": pair, "run": "baseline", "seed": "3"}
+        folder = f"results/quickstart/{phase}/multi30k.de-en/baseline/seed3/translations"
+        assert plan.translations(run, "txt") == [f"{folder}/{test}.txt" for test in tests]
 
 
 def test_files_of_all_runs(plan):

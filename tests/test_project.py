@@ -24,8 +24,11 @@ def test_the_readme_begins_with_two_complete_lines():
 def test_versions_stand_in_pyproject_and_nowhere_else():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     named = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
-    named += project["project"]["optional-dependencies"]["test"]
+    extras = project["project"]["optional-dependencies"]
+    named += [entry for extra in extras.values() for entry in extra]
     assert all(re.fullmatch(r"[a-z0-9-]+==[0-9.]+", entry) for entry in named)
+    peers = (ROOT / "benchmarks" / "requirements.txt").read_text().splitlines()
+    assert extras["export"][0] in peers
     conda = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     assert conda == ["python=3.11", "pip", {"pip": ["-e ."]}]
 
@@ -51,6 +54,8 @@ def test_tables_figures_and_data_steps_do_without_torch():
     for path in (ROOT / "scripts").glob("*_table.py"):
         assert not imports_torch(path.stem)
     for name in ("curves_figure", "headmask_tables", "headmask_figures"):
+        assert not imports_torch(name)
+    for name in ("voita_tables", "voita_figures"):
         assert not imports_torch(name)
     assert imports_torch("train")  # or the check could not fail
 

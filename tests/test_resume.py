@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_run import SmallRun, outcome, segment
+from small_run import SmallGates, SmallRun, outcome, segment
 from tqdm import tqdm
 
 from headcount.base.errors import Interrupted
@@ -125,13 +125,36 @@ def test_f29_killed_runs_with_masks_end_in_the_same_bytes(run, tmp_path, name):
     masked = replace(run, run=parse_run(name, 12))
     masked.finish(tmp_path / "whole", tmp_path / "state")
     expected = outcome(tmp_path / "whole")
-    assert len(expected["masks"].splitlines()) == 1 + 4 * 12  # 4 validations of 12 heads
+    assert len(expected["masks.csv"].splitlines()) == 1 + 4 * 12  # 4 validations of 12 heads
     for call in (25, 50, 83):
         process = start(masked, tmp_path / "run", call)
         process.join()
         assert process.exitcode == -signal.SIGKILL
     start(masked, tmp_path / "run").join()
     assert (tmp_path / "run" / "log").read_text().count("going on from update") == 3
+    assert outcome(tmp_path / "run" / "out") == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["gates-all-l0.05", pytest.param("gates-enc_self-l0.05", marks=pytest.mark.slow)]
+)
+def test_f29_killed_gates_runs_end_in_the_same_bytes(run, tmp_path, name):
+    """Killed in the 4th and 3rd update after each start, then left to end."""
+    short = run.train.model_copy(update={"updates": 4, "keep_updates": []})
+    replace(run, train=short).finish(tmp_path / "base", tmp_path / "state")
+    gates = SmallGates(run.bpe, tmp_path / "base" / "model", name)
+    gates.finish(tmp_path / "whole", tmp_path / "state")
+    expected = outcome(tmp_path / "whole")
+    gated = 12 if "all" in name else 6
+    # The start and 3 validations; four statistics, of which heads without a gate have one.
+    assert len(expected["gates.csv"].splitlines()) == 1 + 4 * gated
+    assert len(expected["heads.csv"].splitlines()) == 1 + 12 + 3 * gated
+    for call in (25, 17):
+        process = start(gates, tmp_path / "run", call)
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+    start(gates, tmp_path / "run").join()
+    assert (tmp_path / "run" / "log").read_text().count("going on from update") == 2
     assert outcome(tmp_path / "run" / "out") == expected
 
 

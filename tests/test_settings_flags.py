@@ -12,6 +12,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.bpe import BpeSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, as_flags, from_flags
+from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import ModelSettings
@@ -84,6 +85,8 @@ def test_round_trip(sample):
     [
         BpeSettings(joint=False),
         DecodeSettings(length_penalty=0, device="cpu"),
+        GatesSettings(preset="paper", init=-0.5, eval="louizos", updates=20000),
+        GatesSettings(init="glorot", lambda_warmup_updates=7),
         ImportanceSettings(abs="token", data="dev", sentences=30),
         MaskingSettings(groups=5, test_sets=["news.2020", "talks"], sentences=7),
         ModelSettings(preset="small", d_model=96, heads=3, dropout=0.0),
@@ -116,6 +119,21 @@ def test_a_flag_left_out_takes_the_default_of_the_section():
     assert parse(TrainSettings, ["--updates", "7000"]) == TrainSettings(updates=7000)
     small = parse(ModelSettings, ["--preset", "small"])
     assert (small.d_model, small.encoder_layers) == (256, 3)  # as the table of presets says
+
+
+def test_two_sections_with_keys_of_one_name_stand_on_one_command_line():
+    parser = command.parser("A script.")
+    for section in (TrainSettings, GatesSettings):
+        add_flags(parser, section)
+    sections = TrainSettings(updates=5000, peak_lr=0.1), GatesSettings(updates=300, peak_lr=0.2)
+    flags = [flag for section in sections for flag in as_flags(section)]
+    assert flags[(i := flags.index("--gates-updates")) : i + 2] == ["--gates-updates", "300"]
+    args = parser.parse_args(flags)
+    assert from_flags(args, TrainSettings) == sections[0]
+    assert from_flags(args, GatesSettings) == sections[1]
+    args = parser.parse_args(["--gates-lr", "-1"])
+    with pytest.raises(UserError, match=r"--gates-lr: expected a number, more than 0, found -1"):
+        from_flags(args, GatesSettings)
 
 
 def test_a_whole_number_will_do_for_a_number():

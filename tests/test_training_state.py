@@ -9,6 +9,7 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText
 from headcount.model.transformer import Transformer
 from headcount.runs.checkpoint import StateStore
+from headcount.runs.headmask import make_head_mask
 from headcount.runs.train import Trainer
 
 # A dev set that training makes worse: its targets are a word that no training target has.
@@ -57,7 +58,8 @@ def test_f30_a_run_taken_up_again_ends_in_the_same_bits(tmp_path, average, run, 
         model = Transformer(make_settings(dropout=0.2), 9, 11, False)
         states = Stopping(tmp_path / name, {"run": 1}, 0)
         states.stop = stop
-        return Trainer(model, TEXT, UNLIKE, settings, 3, states, parse_run(run, 24))
+        mask = make_head_mask(parse_run(run, 24), 24, settings, 3)
+        return Trainer(model, TEXT, UNLIKE, settings, 3, states, mask)
 
     whole = start("whole", 0)
     whole.fit()

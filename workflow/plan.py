@@ -9,6 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from pruning import Pruning
+
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.fingerprint import code, digest
 from headcount.base.settings.corpora import (
@@ -45,6 +47,7 @@ class Plan:
             print(f"error: {fault}", file=sys.stderr)
             sys.exit(fault.exit_code)
         self.name = name
+        self.pruning = Pruning(name, self.settings)
 
     def tests(self, pair: str) -> list[str]:
         """Names of a pair's test sets."""
@@ -82,8 +85,11 @@ class Plan:
         return [source.path for sides in splits for source in sides.values() if source.path]
 
     def translations(self, run: Mapping[str, str], end: str) -> list[str]:
-        """Files of a run's translations of all its test sets; `run` has pair, run and seed."""
-        folder = f"results/{self.name}/train/{run['pair']}/{run['run']}/seed{run['seed']}"
+        """Files of a run's translations of all its test sets.
+
+        `run` has phase (train or prune), pair, run and seed.
+        """
+        folder = f"results/{self.name}/{run['phase']}/{run['pair']}/{run['run']}/seed{run['seed']}"
         return [f"{folder}/translations/{test}.{end}" for test in self.tests(run["pair"])]
 
     def of_runs(self, phase: str, name: str) -> list[str]:
@@ -92,9 +98,21 @@ class Plan:
         return [f"{folder}/{pair}/{run}/seed{seed}/{name}" for pair, run, seed in self._runs()]
 
     def all_translations(self) -> list[str]:
-        """Every run's translations of all its test sets."""
-        keys = (dict(zip(("pair", "run", "seed"), run, strict=True)) for run in self._runs())
-        return [file for key in keys for file in self.translations(key, "txt")]
+        """Every training run's translations of all its test sets."""
+        return self._translations("train", self.settings.runs)
+
+    def pruned_translations(self) -> list[str]:
+        """Every pruned run's translations of all its test sets."""
+        return self._translations("prune", self.settings.pruned)
+
+    def _translations(self, phase: str, runs: list[str]) -> list[str]:
+        keys = product([phase], self.settings.pairs, runs, self.settings.seeds)
+        names = ("phase", "pair", "run", "seed")
+        return [
+            file
+            for key in keys
+            for file in self.translations(dict(zip(names, key, strict=True)), "txt")
+        ]
 
     def _runs(self) -> Iterator[tuple[str, str, int]]:
         return product(self.settings.pairs, self.settings.runs, self.settings.seeds)

@@ -20,6 +20,7 @@ rule importance:
         about="<results>/heads/{pair}/{run}/seed{seed}/importance.json",
     log:
         "<logs>/importance/{pair}.{run}.seed{seed}.log",
+    priority: lambda w: plan.pruning.ranking_urgency(w)
     conda:
         "../../environment.yml"
     threads: plan.settings.importance.threads

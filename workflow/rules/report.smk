@@ -1,4 +1,5 @@
-# Needs: the text, subwords and runs of all pairs, and the tables and figures of headmask.smk.
+# Needs: the text, subwords and runs of all pairs, and the tables and figures of headmask.smk and,
+#        if runs are pruned, of voita.smk.
 # Makes: <results>/tables, <results>/figures, <results>/metrics.json, <results>/report.html.
 
 
@@ -44,7 +45,8 @@ rule corpus_table:
 rule bleu_table:
     """Gather the scores of all runs."""
     input:
-        expand(rules.bleu.output, pair=pairs, run=runs, seed=seeds),
+        plan.of_runs("train", "bleu.json"),
+        plan.pruning.of_pruned("bleu.json"),
     output:
         multiext("<results>/tables/bleu", md=".md", tex=".tex", shown=".json"),
         csv=report("<results>/tables/bleu.csv", caption="../report/bleu.rst", category="Tables"),
@@ -90,9 +92,18 @@ rule report:
             rules.bleu_table.output.shown,
             rules.corpus_table.output.shown,
             *rules.headmask_tables.output.shown,
+            *(rules.voita_tables.output.shown if pruned else []),
         ],
-        figures=[rules.curves_figure.output.svg, *rules.headmask_figures.output.svg],
-        captions=[rules.curves_figure.output.about, *rules.headmask_figures.output.about],
+        figures=[
+            rules.curves_figure.output.svg,
+            *rules.headmask_figures.output.svg,
+            *(rules.voita_figures.output.svg if pruned else []),
+        ],
+        captions=[
+            rules.curves_figure.output.about,
+            *rules.headmask_figures.output.about,
+            *(rules.voita_figures.output.about if pruned else []),
+        ],
     output:
         report("<results>/report.html", caption="../report/page.rst", category="Page"),
     log:

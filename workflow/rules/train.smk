@@ -1,5 +1,6 @@
 # Needs: <bpe>/<pair> and <text>/<pair>.
-# Makes: <results>/train/<pair>/<run>/seed<k>: model, curve, head masks, translations, scores.
+# Makes: <results>/train/<pair>/<run>/seed<k>: model, curve, head masks, translations, scores;
+#        translations and scores of the pruned runs, below <results>/prune, too.
 
 
 rule train:
@@ -27,6 +28,7 @@ rule train:
         ),
     log:
         "<logs>/train/{pair}.{run}.seed{seed}.log",
+    priority: lambda w: plan.pruning.urgency(w)
     conda:
         "../../environment.yml"
     threads: plan.settings.train.threads
@@ -51,16 +53,18 @@ rule train:
 rule translate:
     """Translate one test set with one model."""
     input:
-        model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
-        weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
+        model="<results>/{phase}/{pair}/{run}/seed{seed}/model/model.json",
+        weights="<results>/{phase}/{pair}/{run}/seed{seed}/model/weights.safetensors",
         source="<text>/{pair}/{test}.src",
         segmentation="<bpe>/{pair}/segmentation.json",
         subwords=multiext("<bpe>/{pair}/", "src.codes", "tgt.codes", "src.vocab", "tgt.vocab"),
     output:
-        text="<results>/train/{pair}/{run}/seed{seed}/translations/{test}.txt",
-        facts="<results>/train/{pair}/{run}/seed{seed}/translations/{test}.json",
+        text="<results>/{phase}/{pair}/{run}/seed{seed}/translations/{test}.txt",
+        facts="<results>/{phase}/{pair}/{run}/seed{seed}/translations/{test}.json",
     log:
-        "<logs>/translate/{pair}.{run}.seed{seed}.{test}.log",
+        "<logs>/translate/{phase}/{pair}.{run}.seed{seed}.{test}.log",
+    wildcard_constraints:
+        run=alternatives([*runs, *pruned]),
     conda:
         "../../environment.yml"
     threads: plan.settings.decode.threads
@@ -87,9 +91,11 @@ rule bleu:
         facts=lambda w: plan.translations(w, "json"),
         references=lambda w: plan.text(w.pair, plan.tests(w.pair), "tgt"),
     output:
-        "<results>/train/{pair}/{run}/seed{seed}/bleu.json",
+        "<results>/{phase}/{pair}/{run}/seed{seed}/bleu.json",
     log:
-        "<logs>/bleu/{pair}.{run}.seed{seed}.log",
+        "<logs>/bleu/{phase}/{pair}.{run}.seed{seed}.log",
+    wildcard_constraints:
+        run=alternatives([*runs, *pruned]),
     conda:
         "../../environment.yml"
     params:

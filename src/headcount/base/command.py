@@ -25,6 +25,17 @@ def parser(description: str) -> argparse.ArgumentParser:
     )
 
 
+def add_run_flags(parser: argparse.ArgumentParser) -> None:
+    """Declare what every script that trains a model asks: text, seed, folders of run and states."""
+    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
+    parser.add_argument("--seed", required=True, type=int, help="of all that is drawn at random")
+    parser.add_argument("--out", required=True, type=Path, help="folder of the run")
+    parser.add_argument("--state", required=True, type=Path, help="folder of unfinished states")
+    parser.add_argument(
+        "--save-seconds", type=float, default=30, help="time between two saved states"
+    )
+
+
 def run(main: Callable[[], None]) -> None:
     """Call `main` and leave with 0, or 2 (user), 3 (environment), 1 (bug, with traceback)."""
     _die_with_engine()

@@ -18,13 +18,17 @@ COLUMNS = ("kind", "layer", "head", "statistic", "value")
 def write_head_values(
     path: Path, grid: HeadGrid, statistics: Mapping[str, Sequence[float] | np.ndarray]
 ) -> None:
-    """Write statistics by name, each with one value per head in flat order; all digits kept."""
+    """Write statistics by name, each with one value per head in flat order; all digits kept.
+
+    NaN says that a head has no such value, and makes no row.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for name, values in statistics.items():
         for head, value in zip(grid.heads(), values, strict=True):
-            writer.writerow([*head, name, repr(float(value))])
+            if not math.isnan(value):
+                writer.writerow([*head, name, repr(float(value))])
     write_text(path, text.getvalue())
 
 
@@ -40,7 +44,7 @@ def read_head_values(path: Path, statistic: str, grid: HeadGrid) -> np.ndarray:
         if tuple(rows.fieldnames or ()) != COLUMNS:
             raise UserError(
                 f"{path}:1: expected the columns {', '.join(COLUMNS)}, found "
-                f"{', '.join(rows.fieldnames or ['nothing'])}; make it by scripts/importance.py"
+                f"{', '.join(rows.fieldnames or ['nothing'])}; make it again"
             )
         for row in rows:
             if row["statistic"] == statistic:

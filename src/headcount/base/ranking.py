@@ -77,6 +77,12 @@ def random_sets(heads: int, groups: int, draws: int, seed: int) -> list[MaskedSe
     return sets
 
 
+def drawn_heads(within: Sequence[int], count: int, seed: int, draw: int) -> tuple[int, ...]:
+    """`count` of some heads at random, sorted; those of a smaller count are among them."""
+    drawn = np.random.default_rng([seed, draw]).permutation(np.array(within, dtype=int))
+    return tuple(sorted(drawn[:count].tolist()))
+
+
 def _groups(order: str, cut: list[Heads], draw: int | None) -> list[MaskedSet]:
     return [_set(order, index, draw, group) for index, group in enumerate(cut, start=1)]
 

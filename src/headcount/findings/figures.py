@@ -1,5 +1,6 @@
 """Figures as files: PDF, SVG and PNG of the same drawing, with their data and provenance."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,16 @@ _STYLE = {
 }
 # Okabe and Ito's palette, made to be told apart by colour-blind readers.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One figure: the drawing, every number in it, and what it shows."""
+
+    name: str
+    drawing: Figure
+    data: pd.DataFrame
+    caption: str
 
 
 def colours(count: int) -> list[str]:

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings import importance_figures, masking, masking_figures
-from headcount.findings.figures import use_style, write_figure
+from headcount.findings.figures import Drawn, use_style, write_figure
 from headcount.findings.frequency_figure import draw_frequency
 from headcount.findings.headmask_importance import read_importance
 from headcount.findings.mask_frequency import read_masks
@@ -26,16 +25,6 @@ class FigureFiles:
     importance: list[Path]  # importance.csv
     masking: list[Path]  # headmask.csv
     facts: list[Path]  # headmask.json, beside it
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """One figure: the drawing, every number in it, and what it shows."""
-
-    name: str
-    drawing: Figure
-    data: pd.DataFrame
-    caption: str
 
 
 def write_figures(

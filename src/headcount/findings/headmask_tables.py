@@ -17,7 +17,7 @@ from headcount.findings.mask_frequency import read_masks, with_lengths
 from headcount.findings.masking import describe_tests, read_masking
 from headcount.findings.run_tables import gather
 from headcount.findings.setting import describe_importance, describe_setting, importance_unit
-from headcount.findings.tables import write_table
+from headcount.findings.tables import Table, write_table
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,6 @@ class TableFiles:
     importance: list[Path]  # importance.csv
     masking: list[Path]  # headmask.csv
     facts: list[Path]  # headmask.json
-
-
-@dataclass(frozen=True)
-class Table:
-    """One table: tidy, as people read it, and what it shows."""
-
-    name: str
-    tidy: pd.DataFrame
-    shown: pd.DataFrame
-    caption: str
 
 
 def write_tables(

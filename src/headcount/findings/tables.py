@@ -2,6 +2,7 @@
 
 import html
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,16 @@ _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
     "~": "\\textasciitilde{}",
     "^": "\\textasciicircum{}",
 }
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: tidy, as people read it, and what it shows."""
+
+    name: str
+    tidy: pd.DataFrame
+    shown: pd.DataFrame
+    caption: str
 
 
 def write_table(

@@ -4,6 +4,8 @@ Letters in shapes: b sentences, h heads, q query positions, k key positions, d w
 model, e width of one head.
 """
 
+import warnings
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -20,8 +22,10 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         self.heads = heads
         self.d_head = d_head
-        self.inputs = nn.Linear(d_model, 3 * heads * d_head)
-        self.output = nn.Linear(heads * d_head, d_model)
+        with warnings.catch_warnings():  # torch's, that a layer without heads has nothing to draw
+            warnings.filterwarnings("ignore", "Initializing zero-element tensors")
+            self.inputs = nn.Linear(d_model, 3 * heads * d_head)
+            self.output = nn.Linear(heads * d_head, d_model)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

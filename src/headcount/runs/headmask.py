@@ -36,34 +36,36 @@ class Choice:
 
 
 class HeadMask(Protocol):
-    """What training asks of a way to choose heads; `state` is all that a resumed run needs.
+    """What training asks of a way to choose heads, with the answers of one that learns nothing."""
 
-    `update` counts from 1. One choice serves all batches of an update.
-    """
+    def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
+        """What an update, counted from 1, does with the heads, in all of its batches."""
+        ...
 
-    def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice: ...
+    def learn(self) -> None:
+        """Learn from the gradient of the multiplier, once all batches of the update gave theirs."""
 
-    def state(self) -> Weights: ...
+    def at_validation(self) -> Tensor | None:
+        """The multiplier [heads] under which the dev set is scored; None: all heads as they are."""
+        return None
 
-    def restore(self, state: Weights) -> None: ...
+    def state(self) -> Weights:
+        """All that a resumed run needs."""
+        return {}
+
+    def restore(self, state: Weights) -> None:
+        """Take over what `state` gave."""
 
 
-class MaskNone:
+class MaskNone(HeadMask):
     """The baseline: every head in every update."""
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
         """No multiplier."""
         return Choice()
 
-    def state(self) -> Weights:
-        """Nothing to save."""
-        return {}
 
-    def restore(self, state: Weights) -> None:
-        """Nothing to restore."""
-
-
-class MaskRandom:
+class MaskRandom(HeadMask):
     """Random-N: N distinct heads, each set of N as likely as any other (algorithm 1).
 
     Whole layers may be masked by chance. The draw depends on seed and update alone, so nothing is
@@ -80,15 +82,8 @@ class MaskRandom:
         drawn = _generator(self.seed, update).choice(self.heads, self.count, replace=False)
         return Choice(_multiplier(self.heads, drawn))
 
-    def state(self) -> Weights:
-        """Nothing to save."""
-        return {}
 
-    def restore(self, state: Weights) -> None:
-        """Nothing to restore."""
-
-
-class MaskImportant:
+class MaskImportant(HeadMask):
     """Impt-N: the N heads most important for the very batches of the update (algorithm 2).
 
     A first pass with all heads and without dropout measures the importance for the loss that

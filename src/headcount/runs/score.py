@@ -34,7 +34,12 @@ def score_targets(
     return losses
 
 
-def mean_loss(model: Transformer, text: ParallelText, budget: int) -> float:
-    """Loss per target token of a text, in nats, EOS counted; smaller is better."""
+def mean_loss(
+    model: Transformer, text: ParallelText, budget: int, multiplier: Tensor | None = None
+) -> float:
+    """Loss per target token of a text, in nats, EOS counted; smaller is better.
+
+    `budget` and `multiplier`: see `score_targets`.
+    """
     tokens = sum(len(ids) + 1 for ids in text.tgt)
-    return float(score_targets(model, text, budget).sum()) / tokens
+    return float(score_targets(model, text, budget, multiplier).sum()) / tokens

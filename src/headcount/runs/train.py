@@ -14,14 +14,13 @@ import torch
 from torch import Tensor
 
 from headcount.base.errors import Interrupted, UserError
-from headcount.base.settings.run_names import BASELINE, RunName
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch, BatchPlan, ParallelText, collate
 from headcount.model.loss import summed_loss
 from headcount.model.transformer import Transformer, first_device
 from headcount.runs.averaging import Weights, make_average
 from headcount.runs.checkpoint import State, StateStore
-from headcount.runs.headmask import make_head_mask
+from headcount.runs.headmask import HeadMask, MaskNone
 from headcount.runs.machine import number_format
 from headcount.runs.progress import Progress, ProgressBar
 from headcount.runs.schedule import learning_rate
@@ -29,7 +28,10 @@ from headcount.runs.score import mean_loss
 
 
 class Trainer:
-    """One training run; data order, dropout and random masks follow the seed, each by itself."""
+    """One training run; data order, dropout and random masks follow the seed, each by itself.
+
+    Weights that ask for no gradient are frozen: they stay as they are, to the last bit.
+    """
 
     def __init__(
         self,
@@ -39,8 +41,9 @@ class Trainer:
         settings: TrainSettings,
         seed: int,
         states: StateStore,
-        run: RunName = BASELINE,
+        head_mask: HeadMask | None = None,
     ):
+        """`head_mask`: what is done with the heads in each update; None leaves them alone."""
         if not len(dev):
             raise UserError("the dev set has no sentence pair; training validates on it")
         self.model = model.train()
@@ -51,7 +54,7 @@ class Trainer:
         self.device = first_device(model)
         self.plan = BatchPlan(train, settings.batch_tokens, seed)
         torch.manual_seed(seed)  # dropout's draws, whatever was drawn before
-        self.weights: Weights = dict(model.named_parameters())
+        self.weights: Weights = {n: w for n, w in model.named_parameters() if w.requires_grad}
         self.optimiser = torch.optim.Adam(
             self.weights.values(),
             betas=(settings.beta1, settings.beta2),
@@ -59,7 +62,7 @@ class Trainer:
             fused=True,
         )
         self.average = make_average(settings, self.weights)
-        self.head_mask = make_head_mask(run, model.grid.size, settings, seed)
+        self.head_mask = head_mask or MaskNone()
         self.best: Weights = {}
         self.progress = Progress()
         self._batches = self._stream()
@@ -94,7 +97,7 @@ class Trainer:
         return self.best if self.settings.select == "best" else self.last()
 
     def last(self) -> Weights:
-        """The averaged weights at the last validation."""
+        """The averaged weights at the last validation, frozen ones included."""
         return dict(self.averaged.named_parameters())
 
     def snapshot(self) -> State:
@@ -151,6 +154,7 @@ class Trainer:
             raise UserError(self._not_finite("gradient norm", norm.item(), batches))
         self.optimiser.param_groups[0]["lr"] = self._learning_rate(self.progress.update + 1)
         self.optimiser.step()
+        self.head_mask.learn()
         self.average.after_update(self.weights, self.progress.update + 1)
         tokens = target_tokens + sum(batch.source_tokens for batch in batches)
         self.progress.add_update(loss, target_tokens, tokens, time.monotonic() - start)
@@ -182,8 +186,10 @@ class Trainer:
         with torch.no_grad():
             chosen = self.average.at_validation(self.weights)
             for name, weight in self.averaged.named_parameters():
-                weight.copy_(chosen[name])
-        loss = mean_loss(self.averaged, self.dev, 4 * self.settings.batch_tokens)
+                if name in chosen:
+                    weight.copy_(chosen[name])
+        budget, multiplier = 4 * self.settings.batch_tokens, self.head_mask.at_validation()
+        loss = mean_loss(self.averaged, self.dev, budget, multiplier)
         if not math.isfinite(loss):
             raise UserError(
                 f"update {self.progress.update}: the dev loss is {loss}, expected a finite number. "

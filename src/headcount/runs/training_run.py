@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,61 @@ from headcount.base.files import read_json, sha256, write_text
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.run_names import BASELINE, RunName
 from headcount.base.settings.train import TrainSettings
-from headcount.data.batches import read_parallel_text
+from headcount.data.batches import ParallelText, read_parallel_text
 from headcount.data.vocabulary import Vocabulary
-from headcount.model.transformer import Transformer, parameter_count
+from headcount.model.transformer import Transformer, first_device, parameter_count
 from headcount.runs.checkpoint import StateStore, load_weights, save_model, save_weights
+from headcount.runs.headmask import HeadMask, make_head_mask
 from headcount.runs.machine import pick_device, warn_of_slow_format
 from headcount.runs.progress import CURVE_COLUMNS, Progress
 from headcount.runs.train import Trainer
 
 MASK_COLUMNS = ("step", "kind", "layer", "head", "masked")
 Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SegmentedPair:
+    """The text of a pair as training reads it."""
+
+    train: ParallelText
+    dev: ParallelText
+    src_size: int  # of the vocabularies
+    tgt_size: int
+    joint: bool  # one vocabulary for both languages
+    vocabularies: dict[str, str]  # their SHA-256 by side
+
+    @classmethod
+    def read(cls, bpe: Path) -> "SegmentedPair":
+        """What lies in the folder of a segmented pair."""
+        words = [Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt")]
+        train, dev = (
+            read_parallel_text(bpe / f"{split}.src", bpe / f"{split}.tgt", *words)
+            for split in ("train", "dev")
+        )
+        joint = read_json(bpe / "segmentation.json")["joint"]
+        return cls(train, dev, len(words[0]), len(words[1]), joint, vocabulary_checksums(bpe))
+
+    def fresh_model(self, settings: ModelSettings, seed: int) -> Transformer:
+        """An untrained model for this text, on the CPU; its weights are drawn by the seed."""
+        torch.manual_seed(seed)
+        return Transformer(settings, self.src_size, self.tgt_size, self.joint)
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a run needs beside model and text to be taken up again where it was stopped."""
+
+    seed: int
+    origin: dict[str, Any]  # the run's provenance
+    state: Path  # folder of the states of the unfinished run
+    save_seconds: float  # between two saved states
+
+    def store(self, device: torch.device) -> StateStore:
+        """The states of this run, and of no other."""
+        parts = ("settings", "seed", "code", "inputs", "versions")
+        identity = {part: self.origin[part] for part in parts} | {"device": device.type}
+        return StateStore(self.state, identity, self.save_seconds)
 
 
 class TrainingRun:
@@ -41,18 +87,8 @@ class TrainingRun:
         self.run = run
         self.seed = seed
         self.origin = origin
-        words = [Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt")]
-        self.vocabularies = vocabulary_checksums(bpe)
-        self.train, self.dev = (
-            read_parallel_text(bpe / f"{split}.src", bpe / f"{split}.tgt", *words)
-            for split in ("train", "dev")
-        )
-        joint = read_json(bpe / "segmentation.json")["joint"]
-        torch.manual_seed(seed)
-        self.model = Transformer(model, len(words[0]), len(words[1]), joint)
-        self.device = pick_device(train.device)
-        warn_of_slow_format(train.precision, self.device)
-        self.model.to(self.device)
+        self.text = SegmentedPair.read(bpe)
+        self.model = on_device(self.text.fresh_model(model, seed), train)
 
     @staticmethod
     def inputs(bpe: Path) -> list[Path]:
@@ -67,29 +103,58 @@ class TrainingRun:
         Writes model/weights.safetensors, model/model.json, model/last.safetensors, curves.csv,
         masks.csv and updates/<n>.safetensors for the updates to keep, then forgets the states.
         """
-        parts = ("settings", "seed", "code", "inputs", "versions")
-        identity = {part: self.origin[part] for part in parts} | {"device": self.device.type}
-        states = StateStore(state, identity, save_seconds)
-        trainer = Trainer(
-            self.model, self.train, self.dev, self.settings, self.seed, states, self.run
-        )
-        trainer.fit()
+        session = Session(self.seed, self.origin, state, save_seconds)
+        mask = make_head_mask(self.run, self.model.grid.size, self.settings, self.seed)
+        trainer = fit(self.model, self.text, self.settings, session, mask)
         for update in self.settings.keep_updates:
-            kept = load_weights(states.kept(update))
+            kept = load_weights(trainer.states.kept(update))
             save_weights(out / "updates" / f"{update}.safetensors", kept)
         progress = trainer.progress
-        write_text(out / "curves.csv", _as_csv(progress.curve, CURVE_COLUMNS))
-        write_text(out / "masks.csv", _as_csv(mask_rows(progress, self.model.grid), MASK_COLUMNS))
+        write_curve(out, progress)
+        write_text(out / "masks.csv", as_csv(mask_rows(progress, self.model.grid), MASK_COLUMNS))
         save_weights(out / "model" / "last.safetensors", trainer.last())
-        facts = {
-            "parameters": parameter_count(self.model),
-            "best_update": progress.best_update,
-            "best_dev_loss": progress.best_loss,
-            "vocabularies": self.vocabularies,
-            "provenance": self.origin,
-        }
+        facts = model_facts(self.model, progress, self.text.vocabularies, self.origin)
         save_model(out / "model", self.model, trainer.chosen(), facts)
-        states.discard()
+        trainer.states.discard()
+
+
+def on_device(model: Transformer, settings: TrainSettings) -> Transformer:
+    """The model where the settings say that it is trained; warns of a format that is slow there."""
+    device = pick_device(settings.device)
+    warn_of_slow_format(settings.precision, device)
+    return model.to(device)
+
+
+def fit(
+    model: Transformer,
+    text: SegmentedPair,
+    settings: TrainSettings,
+    session: Session,
+    head_mask: HeadMask | None = None,
+) -> Trainer:
+    """The trainer after its last update, its states not yet forgotten."""
+    states = session.store(first_device(model))
+    trainer = Trainer(model, text.train, text.dev, settings, session.seed, states, head_mask)
+    trainer.fit()
+    return trainer
+
+
+def write_curve(out: Path, progress: Progress) -> None:
+    """Write curves.csv, one validation a row."""
+    write_text(out / "curves.csv", as_csv(progress.curve, CURVE_COLUMNS))
+
+
+def model_facts(
+    model: Transformer, progress: Progress, vocabularies: dict[str, str], origin: dict[str, Any]
+) -> Row:
+    """What model.json says of a trained model, beside its shape."""
+    return {
+        "parameters": parameter_count(model),
+        "best_update": progress.best_update,
+        "best_dev_loss": progress.best_loss,
+        "vocabularies": vocabularies,
+        "provenance": origin,
+    }
 
 
 def vocabulary_checksums(bpe: Path) -> dict[str, str]:
@@ -114,7 +179,8 @@ def mask_rows(progress: Progress, grid: HeadGrid) -> list[Row]:
     return rows
 
 
-def _as_csv(rows: list[Row], columns: tuple[str, ...]) -> str:
+def as_csv(rows: list[Row], columns: tuple[str, ...]) -> str:
+    """Rows as CSV with a header; a cell without a value is empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()

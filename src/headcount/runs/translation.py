@@ -28,15 +28,13 @@ def translate_file(
 ) -> None:
     """Write one detokenised translation per source line, and counts with their provenance.
 
-    The source is read by the line rule of raw text, so that it may be anyone's. The counts:
-    sentences, empty ones (an empty line stays empty), sources truncated to the longest allowed,
-    translations capped at the longest output allowed; beside them the search's settings.
+    The counts: sentences, empty ones (an empty line stays empty), sources truncated to the longest
+    allowed, translations capped at the longest output allowed; beside them the search's settings.
     """
     src, tgt = load_segmenters(bpe)
     check_vocabularies(model_folder, bpe)
     model = load_model(model_folder).to(pick_device(settings.device))
-    tally = LineTally()
-    lines = [clean(line, "none", tally) for line in read_lines(source, None, tally)]
+    lines = read_source(source)
     whole = [src.encode(line) for line in lines]
     sources = [ids[: settings.max_source] for ids in whole]
     with tqdm(total=len(lines), unit="sentence", disable=None) as bar:
@@ -51,6 +49,12 @@ def translate_file(
         "length_penalty": settings.length_penalty,
     }
     write_json(facts, {**counts, "provenance": origin})
+
+
+def read_source(path: Path) -> list[str]:
+    """Lines of a text to translate, by the line rule of raw text, so that it may be anyone's."""
+    tally = LineTally()
+    return [clean(line, "none", tally) for line in read_lines(path, None, tally)]
 
 
 def check_vocabularies(model_folder: Path, bpe: Path) -> None:

@@ -9,15 +9,18 @@ from headcount.base.errors import UserError
 from headcount.base.ranking import check_groups
 from headcount.base.settings.bpe import BpeSettings
 from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.names import check_corpus_name
 from headcount.base.settings.nearest import nearest
 from headcount.base.settings.pair import parse_pair
+from headcount.base.settings.pruned_names import check_pruned, parse_pruned
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.run_names import BASELINE, parse_run
 from headcount.base.settings.section import Section
+from headcount.base.settings.speed import SpeedSettings
 from headcount.base.settings.text import TextSettings
 from headcount.base.settings.train import TrainSettings
 
@@ -40,6 +43,15 @@ def _resolve_run(text: str, info: ValidationInfo) -> str:
         raise ValueError(str(fault)) from None
 
 
+def _resolve_pruned(text: str, info: ValidationInfo) -> str:
+    """The pruned run's name as paths have it; checked once the model is known."""
+    model = info.data.get("model")
+    try:
+        return text if model is None else str(parse_pruned(text, model.grid.size))
+    except UserError as fault:
+        raise ValueError(str(fault)) from None
+
+
 def _each_once(entries: list) -> list:
     for position, entry in enumerate(entries):
         if entry in entries[:position]:
@@ -54,8 +66,21 @@ def _each_run_once(runs: list[str]) -> list[str]:
         raise ValueError(f"{fault}; a share counts as the number of heads that it makes") from None
 
 
+def _check_pruned(names: list[str], info: ValidationInfo) -> list[str]:
+    """Each once, and none without the runs that it needs."""
+    once = _each_once(names)
+    if "model" in info.data and "runs" in info.data:
+        heads = info.data["model"].grid.size
+        try:
+            check_pruned([parse_pruned(name, heads) for name in once], info.data["runs"])
+        except UserError as fault:
+            raise ValueError(str(fault)) from None
+    return once
+
+
 PairName = Annotated[str, AfterValidator(_check_pair)]
 Run = Annotated[str, AfterValidator(_resolve_run)]
+Pruned = Annotated[str, AfterValidator(_resolve_pruned)]
 Seed = Annotated[int, Field(ge=1, le=10**9)]
 
 
@@ -90,6 +115,15 @@ class Experiment(Section):
     `impt` that depart from the paper: `-p0.5` masks in half of the updates, `-signed` masks only
     heads that lower the loss, `-ema0.9` averages importance over updates."""
 
+    # Below the runs, from whose models they start.
+    pruned: Annotated[list[Pruned], AfterValidator(_check_pruned)] = []
+    """Pruned models, for every pair and seed. `gates-<scope>-l<λ>` fine-tunes the baseline with a
+    gate on every head of the scope, `enc_self` (encoder self-attention; the decoder is frozen) or
+    `all`; λ is the price of one head in nats per target token, and 0 the control without a price.
+    `-from-<run>` at the end starts from another of `runs`. Before such a name, `scratch-` trains
+    the heads it keeps from a random start; `ranked-` keeps as many by importance, `drawn-` as many
+    at random, both fine-tuned for as long. Every start and scope needs its control, λ = 0."""
+
     train: TrainSettings = Field(default_factory=TrainSettings)
     """Training."""
 
@@ -101,6 +135,12 @@ class Experiment(Section):
 
     masking: MaskingSettings = Field(default_factory=MaskingSettings)
     """Masking experiments."""
+
+    gates: GatesSettings = Field(default_factory=GatesSettings)
+    """Pruning by gates, and the fine-tuning of all pruned models."""
+
+    speed: SpeedSettings = Field(default_factory=SpeedSettings)
+    """Timing the pruned models."""
 
     @model_validator(mode="after")
     def _check_groups(self) -> "Experiment":

@@ -29,7 +29,10 @@ def add_flags(parser: argparse.ArgumentParser, section: type[Section]) -> None:
             words += f" (default: {shown_default(field)})"
         # Left out, a flag leaves no trace: the section alone knows what happens then.
         group.add_argument(
-            _flag(name), default=argparse.SUPPRESS, metavar="X", help=words.replace("%", "%%")
+            _flag(section, name),
+            default=argparse.SUPPRESS,
+            metavar="X",
+            help=words.replace("%", "%%"),
         )
 
 
@@ -37,15 +40,15 @@ def from_flags(namespace: argparse.Namespace, section: type[AnySection]) -> AnyS
     """The section that parsed flags describe. Raises UserError naming each flag at fault."""
     schema = Schema(section)
     given = {
-        name: _value(getattr(namespace, name), schema.is_text(schema.at((name,))))
+        name: _value(found, schema.is_text(schema.at((name,))))
         for name in section.model_fields
-        if hasattr(namespace, name)
+        if (found := getattr(namespace, _stored(section, name), None)) is not None
     }
     try:
         return section.model_validate(given)
     except ValidationError as error:
         faults = list_faults(error, section, given)
-    raise UserError(joined([_located(*fault) for fault in faults]))
+    raise UserError(joined([_located(section, *fault) for fault in faults]))
 
 
 def as_flags(section: Section) -> list[str]:
@@ -56,7 +59,8 @@ def as_flags(section: Section) -> list[str]:
             continue
         text = value if isinstance(value, str) else json.dumps(value)
         # argparse takes a separate argument that begins with a hyphen for another flag.
-        arguments += [f"{_flag(name)}={text}"] if text.startswith("-") else [_flag(name), text]
+        flag = _flag(type(section), name)
+        arguments += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
     return arguments
 
 
@@ -70,8 +74,13 @@ def shown_default(field: FieldInfo) -> str:
     return default if isinstance(default, str) else json.dumps(default)
 
 
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
+def _flag(section: type[Section], name: str) -> str:
+    return "--" + (section.flag_prefix + name).replace("_", "-")
+
+
+def _stored(section: type[Section], name: str) -> str:
+    """The name under which argparse keeps the text of a flag."""
+    return _flag(section, name)[2:].replace("-", "_")
 
 
 def _value(text: str, is_text: bool) -> Any:
@@ -83,8 +92,8 @@ def _value(text: str, is_text: bool) -> Any:
         return text
 
 
-def _located(path: KeyPath, message: str) -> str:
+def _located(section: type[Section], path: KeyPath, message: str) -> str:
     if not path:
         return message
     name = str(path[0])
-    return f"{_flag(name)}{dotted(path).removeprefix(name)}: {message}"
+    return f"{_flag(section, name)}{dotted(path).removeprefix(name)}: {message}"

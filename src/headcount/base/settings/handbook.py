@@ -8,10 +8,13 @@ from headcount.base.settings.corpora import Corpus, Source
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import shown_default
+from headcount.base.settings.gates import PRESETS as GATE_PRESETS
+from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.schema import Schema
+from headcount.base.settings.speed import SpeedSettings
 from headcount.base.settings.synthetic import SyntheticSettings
 from headcount.base.settings.text import TextSettings
 from headcount.base.settings.train import TrainSettings
@@ -53,6 +56,8 @@ _SECTIONS: dict[str, tuple[str, type[BaseModel]]] = {
     "decode.": ("`decode`", DecodeSettings),
     "importance.": ("`importance`", ImportanceSettings),
     "masking.": ("`masking`", MaskingSettings),
+    "gates.": ("`gates`", GatesSettings),
+    "speed.": ("`speed`", SpeedSettings),
 }
 
 _CORPORA: dict[str, tuple[str, type[BaseModel]]] = {
@@ -69,6 +74,8 @@ def write_page() -> str:
         parts.append(f"## {title}\n\n{section.__doc__}\n\n{_keys(section, prefix)}")
         if section is ModelSettings:
             parts.append(f"Presets:\n\n{_presets()}")
+        if section is GatesSettings:
+            parts.append(f"The preset `paper`:\n\n{_paper_gates()}")
     parts.append(_OWN_CORPUS)
     for prefix, (title, section) in _CORPORA.items():
         parts.append(
@@ -101,6 +108,11 @@ def _presets() -> str:
     sizes = list(next(iter(PRESETS.values())))
     rows = [(f"`{name}`", *(str(each[size]) for size in sizes)) for name, each in PRESETS.items()]
     return _table(("preset", *sizes), rows)
+
+
+def _paper_gates() -> str:
+    rows = [(f"`gates.{key}`", f"`{value}`") for key, value in GATE_PRESETS["paper"].items()]
+    return _table(("key", "value"), rows)
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

@@ -1,5 +1,7 @@
 """The base of every settings section: frozen, strict, no key unknown, no number infinite."""
 
+from typing import ClassVar
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -9,3 +11,6 @@ class Section(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
     )
+
+    flag_prefix: ClassVar[str] = ""
+    """Stands before the keys on command lines, where two sections have keys of one name."""

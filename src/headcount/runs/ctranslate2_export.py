@@ -1,16 +1,18 @@
 """Our model as a CTranslate2 model: the same function, computed by its C++ engine.
 
-CTranslate2 wants one head count per side. A layer with fewer heads gets silent ones: zero rows in
-W_Q, W_K and W_V, zero columns in W_O. A head multiplier is folded into W_O.
+CTranslate2 wants one head count per side, and at least one head. A layer with fewer gets silent
+ones: zero rows in W_Q, W_K and W_V, zero columns in W_O. A head multiplier is folded into W_O.
 """
 
+import importlib
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from benchmarks.peers import load_peer
+from headcount.base.errors import EnvironmentFault
 from headcount.data.vocabulary import BOS, EOS, UNK, Vocabulary
 from headcount.model.attention import MultiHeadAttention, sinusoids
 from headcount.model.layers import NORM_EPSILON, FeedForward
@@ -18,6 +20,25 @@ from headcount.model.transformer import Transformer, check_multiplier
 
 POSITIONS = 1024
 """Longest source and target, EOS counted."""
+
+
+def load_ctranslate2() -> ModuleType:
+    """The package; raises EnvironmentFault with the line that installs it where it lacks."""
+    try:
+        return importlib.import_module("ctranslate2")
+    except ModuleNotFoundError as fault:
+        if fault.name != "ctranslate2":
+            raise
+        raise EnvironmentFault(
+            "export needs the package ctranslate2, which is not installed; "
+            "run: pip install -e '.[export]'"
+        ) from fault
+
+
+def padded_heads(model: Transformer) -> tuple[int, int]:
+    """Heads that every layer of the encoder, and of the decoder, has in CTranslate2's model."""
+    counts = model.grid.counts
+    return max(1, *counts["enc_self"]), max(1, *counts["dec_self"], *counts["dec_enc"])
 
 
 def export(
@@ -32,10 +53,9 @@ def export(
     `multiplier` is flat, [heads]. The translator wants pieces without EOS, and gives such pieces.
     """
     check_multiplier(model, multiplier, -1)  # one row per sentence cannot be folded
-    specs = load_peer("ctranslate2").specs
-    counts = model.grid.counts
+    specs = load_ctranslate2().specs
     shape = {"pre_norm": model.settings.norm == "pre", "head_dim": model.settings.head_width}
-    heads = max(counts["enc_self"]), max(*counts["dec_self"], *counts["dec_enc"])
+    heads = padded_heads(model)
     spec = specs.TransformerSpec(
         specs.TransformerEncoderSpec(len(model.encoder), heads[0], **shape),
         specs.TransformerDecoderSpec(len(model.decoder), heads[1], **shape),

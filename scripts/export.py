@@ -1,0 +1,41 @@
+"""Write a model for CTranslate2, with heads masked or not; say how far both translate alike.
+
+Silent heads are taken out. CTranslate2 has one number of heads for all layers of the encoder, and
+one for the decoder: layers with fewer get silent heads, so that only heads missing in every layer
+of a side make its model smaller.
+"""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.base.results import provenance
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.flags import add_flags, from_flags
+from headcount.runs.export import check_export, export_inputs, export_model, load_masked
+from headcount.runs.machine import use_threads
+
+
+def main() -> None:
+    """Read the flags, write the folder, and print how many translations are the same."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
+    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
+    parser.add_argument("--out", required=True, type=Path, help="folder to write")
+    parser.add_argument(
+        "--mask", type=Path, help="gates in a heads.csv, or a text that lists silent heads"
+    )
+    parser.add_argument("--check", type=Path, help="text to translate in both ways, a line each")
+    add_flags(parser, DecodeSettings)
+    args = parser.parse_args()
+    decode = from_flags(args, DecodeSettings)
+    use_threads(decode.threads)
+    files = export_inputs(args.model, args.bpe, args.mask)
+    origin = provenance("scripts/export.py", {}, None, files)
+    model = load_masked(args.model, args.mask)
+    export_model(model, args.model, args.bpe, args.out, origin)
+    if args.check:
+        print(check_export(model, args.bpe, args.out, args.check, decode))
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,39 @@
+"""Fine-tune a trained model with Hard Concrete gates on its heads; write it without closed heads.
+
+Killed or stopped, the same command goes on from the last saved state, to the same last bit.
+"""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.base.results import provenance
+from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.gates import GatesSettings
+from headcount.base.settings.pruned_names import parse_pruned
+from headcount.base.settings.train import TrainSettings
+from headcount.runs.machine import use_threads
+from headcount.runs.pruning_run import PruningRun, model_files, model_grid
+from headcount.runs.training_run import Session, TrainingRun
+
+
+def main() -> None:
+    """Read the flags, fine-tune, and write the folder of the run."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--run", required=True, help="gates-all-l0.01, gates-enc_self-l0.02, …")
+    parser.add_argument("--start", required=True, type=Path, help="folder of the model to prune")
+    command.add_run_flags(parser)
+    add_flags(parser, TrainSettings)
+    add_flags(parser, GatesSettings)
+    args = parser.parse_args()
+    train, gates = from_flags(args, TrainSettings), from_flags(args, GatesSettings)
+    run = parse_pruned(args.run, model_grid(args.start).size, ("gates",))
+    use_threads(train.threads)
+    settings = {"run": str(run), "train": train.model_dump(), "gates": gates.model_dump()}
+    files = [*TrainingRun.inputs(args.bpe), *model_files(args.start)]
+    origin = provenance("scripts/gates.py", settings, args.seed, files)
+    session = Session(args.seed, origin, args.state, args.save_seconds)
+    PruningRun(run, args.bpe, train, session).finish_gates(args.start, gates, args.out)
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,48 @@
+"""Translate with heads masked and nothing fine-tuned, as many as each gates run closed."""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.base.errors import UserError
+from headcount.base.results import provenance
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.masking import MaskingSettings
+from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.pair import parse_pair
+from headcount.base.settings.pruned_names import parse_pruned
+from headcount.runs.machine import use_threads
+from headcount.runs.removal import RemovalInputs, write_removal
+
+
+def main() -> None:
+    """Read the flags and write BLEU under every mask as CSV, and a JSON beside it."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--pair", required=True, help="pair, such as multi30k.en-de")
+    parser.add_argument("--seed", required=True, type=int, help="seed of the random heads")
+    parser.add_argument("--model", required=True, type=Path, help="folder of the start model")
+    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
+    parser.add_argument("--text", required=True, type=Path, help="folder of the pair's text")
+    parser.add_argument("--importance", required=True, type=Path, help="the model's ranking")
+    parser.add_argument("--runs", required=True, nargs="+", help="gates runs that started from it")
+    parser.add_argument("--gates", required=True, nargs="+", type=Path, help="heads.csv of each")
+    parser.add_argument("--out", required=True, type=Path, help="CSV to write")
+    for section in (ModelSettings, MaskingSettings, DecodeSettings):
+        add_flags(parser, section)
+    args = parser.parse_args()
+    if len(args.runs) != len(args.gates):
+        raise UserError(f"--gates: expected {len(args.runs)} files, found {len(args.gates)}")
+    masking, decode = from_flags(args, MaskingSettings), from_flags(args, DecodeSettings)
+    use_threads(decode.threads)
+    heads = from_flags(args, ModelSettings).grid.size
+    runs = [parse_pruned(name, heads) for name in args.runs]
+    gates = dict(zip(runs, args.gates, strict=True))
+    inputs = RemovalInputs(args.model, args.bpe, args.text, args.importance, gates)
+    shown = {"masking": masking.model_dump(), "decode": decode.model_dump()}
+    origin = provenance("scripts/removal.py", shown, args.seed, inputs.files(masking))
+    language = parse_pair(args.pair).tgt
+    write_removal(inputs, masking, decode, language, args.seed, args.out, origin)
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,33 @@
+"""Take heads out of a trained model for good: smaller matrices, the output of the masked model.
+
+Which heads: those whose gate is 0 in a heads.csv, all but the most important ones, or a list.
+"""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.base.results import provenance
+from headcount.runs.kept_heads import pick_heads
+from headcount.runs.pruning_run import model_files, model_grid, write_removed
+
+
+def main() -> None:
+    """Read the flags and write the folder of the smaller model."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--kept", type=Path, help="heads.csv: heads whose gate is 0 go")
+    source.add_argument("--list", type=Path, help="text of heads that go, such as enc_self.0.3")
+    source.add_argument("--importance", type=Path, help="importance.csv: the least important go")
+    parser.add_argument("--keep", type=int, help="heads that stay, with --importance")
+    parser.add_argument("--out", required=True, type=Path, help="folder for model/ and heads.csv")
+    args = parser.parse_args()
+    kept = pick_heads(model_grid(args.model), args.kept, args.list, args.importance, args.keep)
+    named = args.kept or args.list or args.importance
+    settings = {"keep": args.keep}
+    origin = provenance("scripts/remove.py", settings, None, [*model_files(args.model), named])
+    write_removed(args.model, kept, args.out, origin)
+
+
+if __name__ == "__main__":
+    command.run(main)

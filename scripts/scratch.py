@@ -1,0 +1,39 @@
+"""Train, from a random start, a model that has only the heads that a gates run kept.
+
+Killed or stopped, the same command goes on from the last saved state, to the same last bit.
+"""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.base.results import provenance
+from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.pruned_names import parse_pruned
+from headcount.base.settings.train import TrainSettings
+from headcount.runs.machine import use_threads
+from headcount.runs.pruning_run import PruningRun
+from headcount.runs.training_run import Session, TrainingRun
+
+
+def main() -> None:
+    """Read the flags, train, and write the folder of the run."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--run", required=True, help="scratch-gates-all-l0.01, …")
+    parser.add_argument("--kept", required=True, type=Path, help="heads.csv of the gates run")
+    command.add_run_flags(parser)
+    add_flags(parser, ModelSettings)
+    add_flags(parser, TrainSettings)
+    args = parser.parse_args()
+    model, train = from_flags(args, ModelSettings), from_flags(args, TrainSettings)
+    run = parse_pruned(args.run, model.grid.size, ("scratch",))
+    use_threads(train.threads)
+    settings = {"run": str(run), "model": model.model_dump(), "train": train.model_dump()}
+    files = [*TrainingRun.inputs(args.bpe), args.kept]
+    origin = provenance("scripts/scratch.py", settings, args.seed, files)
+    session = Session(args.seed, origin, args.state, args.save_seconds)
+    PruningRun(run, args.bpe, train, session).finish_scratch(model, args.kept, args.out)
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,38 @@
+"""Time every model of a pair and seed: encoding and whole translation, in turns."""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.base.errors import UserError
+from headcount.base.results import provenance
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.speed import SpeedSettings
+from headcount.runs.machine import use_threads
+from headcount.runs.speed import speed_inputs, write_speed
+
+
+def main() -> None:
+    """Read the flags, measure, and write the times as CSV, and a JSON beside it."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--runs", required=True, nargs="+", help="names of the runs")
+    parser.add_argument(
+        "--models", required=True, nargs="+", type=Path, help="a model's folder for each run"
+    )
+    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
+    parser.add_argument("--out", required=True, type=Path, help="CSV to write")
+    add_flags(parser, SpeedSettings)
+    add_flags(parser, DecodeSettings)
+    args = parser.parse_args()
+    if len(args.runs) != len(args.models):
+        raise UserError(f"--models: expected {len(args.runs)} folders, found {len(args.models)}")
+    speed, decode = from_flags(args, SpeedSettings), from_flags(args, DecodeSettings)
+    use_threads(speed.threads)
+    models = dict(zip(args.runs, args.models, strict=True))
+    shown = {"speed": speed.model_dump(), "decode": decode.model_dump()}
+    origin = provenance("scripts/speed.py", shown, None, speed_inputs(models, args.bpe))
+    write_speed(models, args.bpe, speed, decode, args.out, origin)
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,82 @@
+"""The Hard Concrete distribution of a gate in [0, 1], in closed form.
+
+Letters: u is uniform in (0, 1); α the location, as log α; τ the temperature; (γ, ζ) the ends of
+the stretch. s = sigmoid((ln u − ln(1 − u) + log α) / τ) is Concrete; g = s · (ζ − γ) + γ, cut to
+[0, 1], is Hard Concrete. Source: Louizos et al. 2018, section 2.2; Voita et al. 2019, section 6.1.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+TestRule = Literal["argmax01", "threshold", "louizos"]
+
+
+@dataclass(frozen=True)
+class HardConcrete:
+    """A family of gates; `log_alpha`, wherever it is an argument, says how open a gate is."""
+
+    temperature: float
+    low: float  # γ, below 0
+    high: float  # ζ, above 1
+
+    @property
+    def zero_shift(self) -> float:
+        """τ ln(−γ / ζ): at this log α a gate is 0 with probability one half."""
+        return self.temperature * math.log(-self.low / self.high)
+
+    @property
+    def one_shift(self) -> float:
+        """τ ln((1 − γ) / (ζ − 1)): at this log α a gate is 1 with probability one half."""
+        return self.temperature * math.log((1 - self.low) / (self.high - 1))
+
+    def p_zero(self, log_alpha: np.ndarray | float) -> np.ndarray:
+        """Probability that a gate is exactly 0, of the same shape as log α."""
+        return _sigmoid(self.zero_shift - np.asarray(log_alpha, dtype=float))
+
+    def p_one(self, log_alpha: np.ndarray | float) -> np.ndarray:
+        """Probability that a gate is exactly 1, of the same shape as log α."""
+        return _sigmoid(np.asarray(log_alpha, dtype=float) - self.one_shift)
+
+    def p_open(self, log_alpha: np.ndarray | float) -> np.ndarray:
+        """Probability that a gate is not 0; their sum is the expected number of open heads."""
+        return _sigmoid(np.asarray(log_alpha, dtype=float) - self.zero_shift)
+
+    def concrete_density(self, value: np.ndarray | float, log_alpha: float) -> np.ndarray:
+        """Density of s, before stretch and cut, at values inside (0, 1)."""
+        value = np.asarray(value, dtype=float)
+        below = _sigmoid(self.temperature * np.log(value / (1 - value)) - log_alpha)
+        return below * (1 - below) * self.temperature / (value * (1 - value))
+
+    def hard_density(self, value: np.ndarray | float, log_alpha: float) -> np.ndarray:
+        """Density of a gate at values inside (0, 1); what it lacks to 1 lies on 0 and on 1."""
+        width = self.high - self.low
+        stretched = (np.asarray(value, dtype=float) - self.low) / width
+        return self.concrete_density(stretched, log_alpha) / width
+
+    def noiseless(self, log_alpha: np.ndarray | float) -> np.ndarray:
+        """The gate without noise and temperature, sigmoid(log α) stretched and cut.
+
+        Source: Louizos et al. 2018, equation 13.
+        """
+        return np.clip(_sigmoid(log_alpha) * (self.high - self.low) + self.low, 0, 1)
+
+    def at_test(self, log_alpha: np.ndarray | float, rule: TestRule) -> np.ndarray:
+        """The gate once training is over, of the same shape as log α.
+
+        `argmax01`: 1 where 1 is likelier than 0 (Voita et al., footnote 7); `threshold`: 1 where
+        the noiseless gate is above 0.5; `louizos`: the noiseless gate, which may be a fraction.
+        """
+        if rule == "louizos":
+            return self.noiseless(log_alpha)
+        if rule == "threshold":
+            return (self.noiseless(log_alpha) > 0.5).astype(float)
+        return (self.p_one(log_alpha) > self.p_zero(log_alpha)).astype(float)
+
+
+def _sigmoid(value: np.ndarray | float) -> np.ndarray:
+    # Of −|x|, so that no exponential overflows.
+    small = np.exp(-np.abs(value))
+    return np.where(np.asarray(value) >= 0, 1, small) / (1 + small)

@@ -1,0 +1,33 @@
+"""Settings of timing pruned models."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from headcount.base.settings.section import Section
+
+
+def _each_once(sizes: list[int]) -> list[int]:
+    if len(set(sizes)) < len(sizes):
+        raise ValueError(f"expected each batch size once, found {sizes}")
+    return sizes
+
+
+class SpeedSettings(Section):
+    """Timing every pruned model beside the baseline, by the search of `decode`."""
+
+    flag_prefix: ClassVar[str] = "speed-"
+
+    sentences: int = Field(128, ge=1)
+    """Sentences that one measurement encodes, or translates: the first ones of the dev set."""
+
+    batch_sizes: Annotated[
+        list[Annotated[int, Field(ge=1)]], AfterValidator(_each_once), Field(min_length=1)
+    ] = [1, 16, 64]
+    """Sentences at once; every size is measured."""
+
+    repeats: int = Field(5, ge=1)
+    """Measured rounds; in each the models take turns. One more before them is not counted."""
+
+    threads: int = Field(1, ge=1)
+    """CPU threads of the model that is timed; nothing else runs beside it."""

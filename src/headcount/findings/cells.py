@@ -1,0 +1,36 @@
+"""Cells of tables as people read them, over seeds."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+NONE = "–"
+
+
+def mean_sd(values: Sequence[float | str], sign: str = "", digits: int = 2) -> str:
+    """Mean and, from two values on, ± standard deviation (ddof 1); a dash where none is known.
+
+    `sign` "+" writes the sign of positive means too.
+    """
+    known = pd.Series([value for value in values if value != ""], dtype=float)
+    if known.empty:
+        return NONE
+    deviation = f" ± {known.std():.{digits}f}" if len(known) > 1 else ""
+    return f"{known.mean():{sign}z.{digits}f}{deviation}"
+
+
+def mean_count(counts: Sequence[int]) -> str:
+    """Mean of counts over seeds: a whole number where it is one, else with one decimal."""
+    mean = sum(counts) / len(counts)
+    return f"{mean:.0f}" if mean == int(mean) else f"{mean:.1f}"
+
+
+def interval(low: Sequence[float], high: Sequence[float]) -> str:
+    """95 % intervals, one for each seed."""
+    pairs = zip(low, high, strict=True)
+    return ", ".join(f"{a:+z.2f} to {b:+z.2f}" for a, b in pairs if a != "") or NONE
+
+
+def price(value: float) -> str:
+    """λ as names of runs have it."""
+    return f"{value:.9f}".rstrip("0").rstrip(".")

@@ -1,0 +1,79 @@
+"""All tables of head pruning: Voita's Table 2, and four that the paper lacks."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headcount.base.settings.gates import GatesSettings
+from headcount.base.settings.model import ModelSettings
+from headcount.findings import removal_speed as speed
+from headcount.findings import voita_comparison as comparison
+from headcount.findings import voita_falls as falls
+from headcount.findings import voita_pruning as pruning
+from headcount.findings import voita_table2 as table2
+from headcount.findings.headmask_scores import describe_search
+from headcount.findings.masking import describe_tests
+from headcount.findings.pruned_heads import read_pruned
+from headcount.findings.pruned_scores import Scores
+from headcount.findings.setting import describe_pruning
+from headcount.findings.tables import Table, write_table
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """What the tables are made from; files of a run lie below `<pair>/<run>/seed<k>/`."""
+
+    kept: list[Path]  # heads.csv of pruned runs
+    scores: list[Path]  # bleu.json of pruned runs and of those they start from
+    translations: list[Path]  # translations/<test>.txt of pruned runs
+    references: list[Path]  # <pair>/<test>.tgt
+    removal: list[Path]  # removal.csv of start models
+    facts: list[Path]  # removal.json, beside it
+    speed: list[Path]  # speed.csv below <pair>/speed/seed<k>/
+
+
+def write_tables(
+    files: TableFiles,
+    model: ModelSettings,
+    gates: GatesSettings,
+    folder: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write voita_table2, voita_pruning, voita_falls, voita_comparison and voita_speedup.
+
+    Raises UserError for files that lack what a table needs, before it writes any.
+    """
+    for table in voita_tables(files, model, gates):
+        write_table(table.tidy, folder / table.name, table.caption, origin, table.shown)
+
+
+def voita_tables(files: TableFiles, model: ModelSettings, gates: GatesSettings) -> list[Table]:
+    """The paper's table, then those it lacks."""
+    models = read_pruned(files.kept, model.grid)
+    scores = Scores(files.scores, files.translations, files.references)
+    removal = comparison.read_removal(files.removal, model.grid.size)
+    setting = describe_pruning(model, gates, models)
+    measured = f"{describe_search(files.scores)} {setting}"
+    untuned = f"Untuned: {describe_tests(files.facts)}" if files.facts else ""
+    records = pruning.pruning_table(models, scores)  # first: it looks for the controls
+    few = table2.table2(models, scores)
+    fallen = falls.falls_table(models, scores)
+    compared = comparison.comparison_table(models, removal, scores)
+    timed = speed.speed_table(files.speed, models)
+    return [
+        Table("voita_table2", few, table2.table2_summary(few), f"{table2.CAPTION} {measured}"),
+        Table(
+            "voita_pruning",
+            records,
+            pruning.pruning_summary(records),
+            f"{pruning.CAPTION} {measured}",
+        ),
+        Table("voita_falls", fallen, falls.falls_summary(fallen), f"{falls.CAPTION} {measured}"),
+        Table(
+            "voita_comparison",
+            compared,
+            comparison.comparison_summary(compared),
+            f"{comparison.CAPTION} {untuned} {measured}",
+        ),
+        Table("voita_speedup", timed, speed.speed_summary(timed), f"{speed.CAPTION} {setting}"),
+    ]

@@ -1,0 +1,83 @@
+"""Taking heads out of a model for good: smaller matrices, the same output as under a mask."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from headcount.base.addresses import KINDS
+from headcount.base.settings.model import ModelSettings
+from headcount.model.attention import MultiHeadAttention
+from headcount.model.transformer import Transformer, first_device
+
+
+def remove_heads(model: Transformer, multiplier: Tensor) -> Transformer:
+    """A model of its own without the heads whose multiplier, [heads] in flat order, is 0.
+
+    Rows of W_Q, W_K, W_V and their biases go, and columns of W_O; the bias of W_O stays, so a
+    layer left without heads gives that bias. A multiplier that is neither 0 nor 1 is folded into
+    the columns of W_O. Heads keep their width, thus the scale of their scores. The output is, but
+    for the rounding of shorter sums, that of `model` under the multiplier. Raises ValueError for a
+    multiplier of another shape.
+    """
+    if multiplier.shape != (model.grid.size,):
+        raise ValueError(f"expected [{model.grid.size}], found {list(multiplier.shape)}")
+    multiplier = multiplier.detach().to(first_device(model))
+    smaller = _empty(model, _settings_without(model, multiplier))
+    weights = dict(model.named_parameters())
+    for name, gates in _attention_gates(model, multiplier):
+        weights |= {
+            f"{name}.{own}": weight
+            for own, weight in _kept_weights(model.get_submodule(name), gates).items()
+        }
+    with torch.no_grad():
+        for name, weight in smaller.named_parameters():
+            weight.copy_(weights[name])
+    return smaller.train(model.training)
+
+
+def _settings_without(model: Transformer, multiplier: Tensor) -> ModelSettings:
+    """The model's settings, with the heads that are left in each layer of each kind."""
+    kept = {
+        kind: [
+            int((model.part(multiplier, kind, layer) != 0).sum())
+            for layer in range(len(model.grid.counts[kind]))
+        ]
+        for kind in KINDS
+    }
+    width = {"heads": kept, "d_head": model.settings.head_width}
+    return ModelSettings.model_validate({**model.settings.model_dump(), **width})
+
+
+def _empty(model: Transformer, settings: ModelSettings) -> Transformer:
+    """A model of these settings with the same vocabularies, device and number format."""
+    joint = model.own_src_embedding is None
+    sizes = model.src_embedding.num_embeddings, model.tgt_embedding.num_embeddings
+    with torch.random.fork_rng(devices=[]):  # its weights are overwritten: no draw is to count
+        smaller = Transformer(settings, *sizes, joint)
+    return smaller.to(first_device(model), model.tgt_embedding.weight.dtype)
+
+
+def _attention_gates(model: Transformer, multiplier: Tensor) -> Iterator[tuple[str, Tensor]]:
+    """Name of every attention module, and the part of the multiplier that belongs to it."""
+    names = {"enc_self": "encoder.{}.attention", "dec_self": "decoder.{}.attention"}
+    names["dec_enc"] = "decoder.{}.cross"
+    for kind in KINDS:
+        for layer in range(len(model.grid.counts[kind])):
+            yield names[kind].format(layer), model.part(multiplier, kind, layer)
+
+
+def _kept_weights(attention: MultiHeadAttention, gates: Tensor) -> dict[str, Tensor]:
+    """Weights of an attention module without the heads whose gate is 0."""
+    kept = gates.nonzero().flatten()
+    by_head = (3, attention.heads, attention.d_head)
+    rows = attention.inputs.weight.unflatten(0, by_head)[:, kept]
+    bias = attention.inputs.bias.unflatten(0, by_head)[:, kept]
+    columns = attention.output.weight.unflatten(1, by_head[1:])[:, kept]
+    columns = columns * gates[kept].to(columns.dtype)[:, None]
+    return {
+        "inputs.weight": rows.flatten(0, 2),
+        "inputs.bias": bias.flatten(),
+        "output.weight": columns.flatten(1),
+        "output.bias": attention.output.bias,
+    }

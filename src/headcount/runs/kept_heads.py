@@ -1,0 +1,101 @@
+"""Which heads a pruned model keeps: as gates say, by importance, by draw, or as a file lists them.
+
+What is returned is a head multiplier, [heads] of the original model in flat order, 0 = removed.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from headcount.base.addresses import KINDS, HeadGrid
+from headcount.base.errors import UserError
+from headcount.base.head_list import read_head_list
+from headcount.base.head_values import read_head_values
+from headcount.base.ranking import rank_heads
+from headcount.base.settings.pruned_names import PrunedRun
+
+# Keeps these draws apart from others of the same seed.
+_STREAM = 0x44524157
+
+
+def read_gates(path: Path, grid: HeadGrid) -> np.ndarray:
+    """The gates in a heads.csv. Raises UserError where one is missing, or below 0 or above 1."""
+    gates = read_head_values(path, "gate", grid)
+    for head, gate in zip(grid.heads(), gates, strict=True):
+        if not 0 <= gate <= 1:
+            raise UserError(f"{path}: the gate of {head.label()} is {gate:g}, expected 0 to 1")
+    return gates
+
+
+def gates_heads(path: Path, grid: HeadGrid) -> np.ndarray:
+    """1 for every head whose gate in a heads.csv is not 0."""
+    return (read_gates(path, grid) != 0).astype(float)
+
+
+def as_many_heads(
+    run: PrunedRun, path: Path, grid: HeadGrid, importance: Path | None, seed: int
+) -> np.ndarray:
+    """As many heads of the run's scope as the gates in `path` keep, `ranked` or `drawn`.
+
+    Ranked: the most important ones, equal ones in flat order. Drawn: the first ones of a random
+    order that the seed alone decides, so that of two numbers the smaller keeps a part of the
+    larger's heads. Raises UserError if a ranking is wanted and `importance` is None.
+    """
+    inside = np.array([head.kind in run.kinds for head in grid.heads()], dtype=bool)
+    count = int(gates_heads(path, grid)[inside].sum())
+    if run.how == "drawn":
+        order = np.random.default_rng([seed, _STREAM]).permutation(grid.size).tolist()
+    else:
+        order = ranked_order(grid, importance)
+    return _keep_first(order, inside, count)
+
+
+def pick_heads(
+    grid: HeadGrid,
+    gates: Path | None,
+    listed: Path | None,
+    importance: Path | None,
+    count: int | None,
+) -> np.ndarray:
+    """What one of three files leaves of a model, by hand.
+
+    The gates of a heads.csv as they are; or the heads that a list of addresses does not name; or
+    the `count` most important heads of the whole model, equal ones in flat order. Raises
+    UserError where a count goes with anything but importance, or is not there.
+    """
+    if (importance is None) != (count is None):
+        raise UserError("--keep and --importance go together: how many of the most important stay")
+    if gates:
+        return read_gates(gates, grid)
+    if listed:
+        return grid.mask(read_head_list(listed, grid))
+    if not 0 <= count <= grid.size:
+        raise UserError(
+            f"--keep: expected 0 to {grid.size} heads, as many as the model has, found {count}"
+        )
+    every = np.ones(grid.size, dtype=bool)
+    return _keep_first(ranked_order(grid, importance), every, count)
+
+
+def count_words(grid: HeadGrid, kept: np.ndarray) -> str:
+    """How many heads are left, in words: '7 of 24 (enc_self 0 of 8, dec_self 3 of 8, …)'."""
+    heads = grid.heads()
+    parts = []
+    for kind in KINDS:
+        own = [bool(gate) for head, gate in zip(heads, kept, strict=True) if head.kind == kind]
+        parts.append(f"{kind} {sum(own)} of {len(own)}")
+    return f"{int((kept != 0).sum())} of {grid.size} ({', '.join(parts)})"
+
+
+def ranked_order(grid: HeadGrid, importance: Path | None) -> list[int]:
+    """All heads, most important first, by an importance.csv."""
+    if importance is None:
+        raise UserError("a ranked run needs --importance, the importance.csv of the start model")
+    return rank_heads(read_head_values(importance, "importance", grid))
+
+
+def _keep_first(order: list[int], inside: np.ndarray, count: int) -> np.ndarray:
+    """1 for the first `count` heads of an order that lie inside a scope, and for all outside."""
+    kept = (~inside).astype(float)
+    kept[[head for head in order if inside[head]][:count]] = 1
+    return kept

@@ -1,0 +1,152 @@
+"""BLEU of one model's test sets under many sets of silent heads.
+
+All masks of a test set go through one search, a row of the head multiplier for each sentence, so
+that batches stay full; each distinct set of heads is translated once however often it occurs.
+Encoder states are not shared between masks: the encoder is about a twentieth of the work.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from headcount.base.addresses import HeadGrid
+from headcount.base.errors import UserError
+from headcount.base.files import write_json, write_text
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.masking import MaskingSettings
+from headcount.data.bpe import Segmenter, load_segmenters
+from headcount.data.lines import clean_lines
+from headcount.model.transformer import Transformer
+from headcount.runs.bootstrap import Difference, compare_systems
+from headcount.runs.checkpoint import load_model
+from headcount.runs.decode import translate
+from headcount.runs.machine import pick_device
+from headcount.runs.translation import check_vocabularies
+
+SCORE_COLUMNS = ("heads_masked", "heads", "bleu", "delta", "delta_low", "delta_high", "p")
+SCORE_COLUMNS += ("signature",)
+
+Heads = tuple[int, ...]  # flat positions, sorted
+Differences = dict[Heads, Difference]
+TestSets = dict[str, tuple[list[str], list[str]]]  # by name: source lines and references
+
+
+@dataclass(frozen=True)
+class MaskedInputs:
+    """What every masking experiment reads."""
+
+    model: Path  # folder of the model
+    bpe: Path  # folder of the segmented pair
+    text: Path  # folder of the pair's cleaned text
+
+    def files(self, settings: MaskingSettings) -> list[Path]:
+        """The files that shape the outcome."""
+        words = ("src.codes", "tgt.codes", "src.vocab", "tgt.vocab", "segmentation.json")
+        ends = ("src", "tgt")
+        return [
+            *(self.model / name for name in ("model.json", "weights.safetensors")),
+            *(self.bpe / name for name in words),
+            *(self.text / f"{test}.{end}" for test in settings.test_sets for end in ends),
+        ]
+
+    def load(self, decode: DecodeSettings) -> "MaskedModel":
+        """The model, ready to translate. Raises UserError if it was trained on another `bpe`."""
+        check_vocabularies(self.model, self.bpe)
+        model = load_model(self.model).to(pick_device(decode.device))
+        return MaskedModel(model, *load_segmenters(self.bpe), decode)
+
+    def read_tests(self, settings: MaskingSettings) -> TestSets:
+        """The test sets of the settings. Raises UserError if there is none, or one is not whole."""
+        if not settings.test_sets:
+            raise UserError("masking.test_sets: expected the name of a test set, found none")
+        tests = {}
+        for test in settings.test_sets:
+            sources, references = (
+                list(clean_lines(self.text / f"{test}.{end}")) for end in ("src", "tgt")
+            )
+            if len(sources) != len(references) or not sources:
+                raise UserError(
+                    f"{self.text}: {test}.src has {len(sources)} lines, {test}.tgt has "
+                    f"{len(references)}; expected as many on both sides, and at least one; "
+                    "run scripts/text.py again"
+                )
+            tests[test] = (sources[: settings.sentences], references[: settings.sentences])
+        return tests
+
+
+@dataclass(frozen=True)
+class MaskedModel:
+    """A trained model, the segmenters of its two languages, and how it translates."""
+
+    model: Transformer
+    src: Segmenter
+    tgt: Segmenter
+    decode: DecodeSettings
+
+    def compare(
+        self, tests: TestSets, sets: Sequence[Heads], language: str
+    ) -> Iterator[tuple[str, Differences]]:
+        """For each test set, what each set of heads costs against no mask, by paired bootstrap.
+
+        `language` is the target's, for sacreBLEU.
+        """
+        distinct = list(dict.fromkeys([(), *sets]))
+        sentences = sum(len(references) for _, references in tests.values())
+        with tqdm(total=len(distinct) * sentences, unit="sentence", disable=None) as bar:
+            for test, (sources, references) in tests.items():
+                found = self.translations(sources, distinct, bar.update)
+                judged = compare_systems(found[()], list(found.values()), references, language)
+                yield test, dict(zip(found, judged, strict=True))
+
+    def translations(
+        self, lines: list[str], sets: list[Heads], done: Callable[[int], object]
+    ) -> dict[Heads, list[str]]:
+        """The lines, translated with each set of heads masked; each set is named once."""
+        masks = torch.ones(len(sets), self.model.grid.size)
+        for mask, heads in zip(masks, sets, strict=True):
+            mask[list(heads)] = 0.0
+        sources = [self.src.encode(line)[: self.decode.max_source] for line in lines]
+        rows = masks.repeat_interleave(len(sources), dim=0)
+        found = iter(translate(self.model, sources * len(sets), self.decode, rows, done))
+        return {
+            heads: [self.tgt.decode(t.ids) for t in islice(found, len(lines))] for heads in sets
+        }
+
+
+def score_cells(grid: HeadGrid, heads: Heads, differences: Differences) -> list[Any]:
+    """The cells of `SCORE_COLUMNS` for one set of heads."""
+    addresses = grid.heads()
+    names = " ".join(addresses[position].name() for position in heads)
+    found = differences[heads]
+    scores = (found.bleu, found.delta, found.low, found.high, found.p_value, found.signature)
+    return [len(heads), names, *scores]
+
+
+def write_scores(
+    out: Path,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    facts: dict[str, Any],
+    decode: DecodeSettings,
+) -> None:
+    """Write rows as CSV, and beside it a JSON of the same name: `facts` and the search."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    write_text(out, text.getvalue())
+    search = {"beam": decode.beam, "length_penalty": decode.length_penalty}
+    write_json(out.with_suffix(".json"), {**search, **facts})
+
+
+def describe_work(tests: TestSets, sets: Iterable[Heads]) -> dict[str, Any]:
+    """How much was translated: sentences of each test set, distinct masks with the empty one."""
+    sentences = {test: len(references) for test, (_, references) in tests.items()}
+    return {"sentences": sentences, "distinct_masks": len({(), *sets})}

@@ -1,0 +1,202 @@
+"""Pruned models from files to files: a trained model or a random start in, a smaller model out."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from headcount.base.addresses import HeadGrid
+from headcount.base.files import read_json, write_text
+from headcount.base.head_values import write_head_values
+from headcount.base.settings.gates import GatesSettings
+from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.pruned_names import PrunedRun
+from headcount.base.settings.train import TrainSettings
+from headcount.model.removal import remove_heads
+from headcount.model.transformer import Transformer, parameter_count
+from headcount.runs.averaging import Weights
+from headcount.runs.checkpoint import load_model, save_model
+from headcount.runs.gates import HeadGates
+from headcount.runs.kept_heads import as_many_heads, count_words, gates_heads
+from headcount.runs.train import Trainer
+from headcount.runs.training_run import (
+    Row,
+    SegmentedPair,
+    Session,
+    as_csv,
+    fit,
+    model_facts,
+    on_device,
+    vocabulary_checksums,
+    write_curve,
+)
+from headcount.runs.translation import check_vocabularies
+
+GATE_COLUMNS = ("step", "kind", "layer", "head", "log_alpha", "p_zero", "p_one", "gate")
+_ENCODER = ("encoder.", "encoder_norm.", "own_src_embedding.")
+
+
+@dataclass(frozen=True)
+class PruningRun:
+    """One pruned model: its name, the text, the lengths and rates, and where it came from.
+
+    Each way to finish writes model/weights.safetensors and model/model.json of the smaller model,
+    which load alone, curves.csv, and heads.csv, the gates of all heads of the original model; then
+    the states of the unfinished run are forgotten.
+    """
+
+    run: PrunedRun
+    bpe: Path  # folder of the segmented pair
+    train: TrainSettings  # the baseline's
+    session: Session
+
+    def finish_gates(self, start: Path, settings: GatesSettings, out: Path) -> None:
+        """Fine-tune the model in `start` with gates, and remove the heads whose gates are 0.
+
+        Also writes gates.csv: log α and what follows from it, a row per validation and gated head,
+        with the start as step 0. heads.csv has log_alpha, p_zero and p_one of gated heads, too.
+        """
+        text, model = self._start(start)
+        tuning = settings.fine_tuning(self.train)
+        gates = HeadGates(self.run, model.grid, settings, tuning, self.session.seed)
+        freeze_outside(model, self.run)
+        trainer = fit(model, text, tuning, self.session, gates)
+        write_text(out / "gates.csv", as_csv(gate_rows(gates, trainer), GATE_COLUMNS))
+        fill_in(model, trainer.chosen())
+        values = final_gates(gates)
+        self._write(out, trainer, remove_heads(model, gates.test_time()), model.grid, values)
+
+    def finish_refit(
+        self,
+        start: Path,
+        heads: Path,
+        importance: Path | None,
+        settings: GatesSettings,
+        out: Path,
+    ) -> None:
+        """Remove heads from the model in `start`, then fine-tune what is left, without gates.
+
+        As many heads stay as in `heads`, the heads.csv of the gates run; `importance` is the
+        importance.csv of the model in `start`, which a ranked run needs.
+        """
+        text, whole = self._start(start)
+        seed = self.session.seed
+        kept = as_many_heads(self.run, heads, whole.grid, importance, seed)
+        model = remove_heads(whole, torch.from_numpy(kept))
+        freeze_outside(model, self.run)
+        trainer = fit(model, text, settings.fine_tuning(self.train), self.session)
+        fill_in(model, trainer.chosen())
+        self._write(out, trainer, model, whole.grid, {"gate": kept})
+
+    def finish_scratch(self, model: ModelSettings, heads: Path, out: Path) -> None:
+        """Train a fresh model with the heads that are open in `heads`, by the baseline's recipe.
+
+        The whole model is drawn and then loses heads, so that what is left starts as in the
+        baseline of the seed.
+        """
+        text = SegmentedPair.read(self.bpe)
+        whole = text.fresh_model(model, self.session.seed)
+        kept = gates_heads(heads, whole.grid)
+        smaller = on_device(remove_heads(whole, torch.from_numpy(kept)), self.train)
+        recipe = self.train.model_copy(update={"keep_updates": []})
+        trainer = fit(smaller, text, recipe, self.session)
+        fill_in(smaller, trainer.chosen())
+        self._write(out, trainer, smaller, whole.grid, {"gate": kept})
+
+    def _start(self, folder: Path) -> tuple[SegmentedPair, Transformer]:
+        """The text, and the model to start from where it is to be trained."""
+        model = load_model(folder)
+        check_vocabularies(folder, self.bpe)
+        return SegmentedPair.read(self.bpe), on_device(model, self.train)
+
+    def _write(
+        self,
+        out: Path,
+        trainer: Trainer,
+        smaller: Transformer,
+        grid: HeadGrid,
+        values: dict[str, np.ndarray],
+    ) -> None:
+        """Write what all pruned runs have, and forget the states; `grid`: the original model."""
+        write_curve(out, trainer.progress)
+        write_head_values(out / "heads.csv", grid, values)
+        words = vocabulary_checksums(self.bpe)
+        facts = model_facts(smaller, trainer.progress, words, self.session.origin)
+        facts |= {"kept_heads": kept_names(grid, values["gate"])}
+        save_model(out / "model", smaller, dict(smaller.named_parameters()), facts)
+        trainer.states.discard()
+        print(f"heads left: {count_words(grid, values['gate'])}", file=sys.stderr, flush=True)
+
+
+def write_removed(folder: Path, kept: np.ndarray, out: Path, origin: dict[str, Any]) -> None:
+    """Write the model in a folder without the heads whose multiplier is 0, and heads.csv."""
+    whole = load_model(folder)
+    smaller = remove_heads(whole, torch.from_numpy(kept))
+    facts = {
+        "parameters": parameter_count(smaller),
+        "vocabularies": read_json(folder / "model.json")["vocabularies"],
+        "kept_heads": kept_names(whole.grid, kept),
+        "provenance": origin,
+    }
+    save_model(out / "model", smaller, dict(smaller.named_parameters()), facts)
+    write_head_values(out / "heads.csv", whole.grid, {"gate": kept})
+    print(f"heads left: {count_words(whole.grid, kept)}", file=sys.stderr, flush=True)
+
+
+def model_files(folder: Path) -> list[Path]:
+    """The files of a trained model."""
+    return [folder / "model.json", folder / "weights.safetensors"]
+
+
+def model_grid(folder: Path) -> HeadGrid:
+    """The heads of a trained model."""
+    return load_model(folder).grid
+
+
+def freeze_outside(model: Transformer, run: PrunedRun) -> None:
+    """Freeze what the scope leaves alone: for `enc_self`, all but the encoder.
+
+    The decoder with its keys and values of the encoder's output is frozen, and so is the target
+    embedding, thus the source's as well where both are one.
+    """
+    if run.scope == "enc_self":
+        for name, weight in model.named_parameters():
+            weight.requires_grad_(name.startswith(_ENCODER))
+
+
+def fill_in(model: Transformer, weights: Weights) -> None:
+    """Copy weights, of all parameters or some, into a model of the same shapes."""
+    with torch.no_grad():
+        own = dict(model.named_parameters())
+        for name, weight in weights.items():
+            own[name].copy_(weight)
+
+
+def gate_rows(gates: HeadGates, trainer: Trainer) -> list[Row]:
+    """The gates at step 0 and at every validation, a row per gated head."""
+    steps = [0, *(row["step"] for row in trainer.progress.curve)]
+    heads = gates.grid.heads()
+    rows = []
+    for step, log_alpha in zip(steps, gates.history, strict=True):
+        columns = [values.tolist() for values in gates.read_off(log_alpha.numpy()).values()]
+        for position, *numbers in zip(gates.gated, *columns, strict=True):
+            cells = (step, *heads[position], *numbers)
+            rows.append(dict(zip(GATE_COLUMNS, cells, strict=True)))
+    return rows
+
+
+def final_gates(gates: HeadGates) -> dict[str, np.ndarray]:
+    """Statistics of all heads at the end; those of log α are NaN for heads without a gate."""
+    found = gates.read_off(gates.log_alpha.detach().numpy())
+    whole = {name: np.full(gates.grid.size, np.nan) for name in found}
+    for name, values in found.items():
+        whole[name][gates.gated] = values
+    return {**whole, "gate": gates.test_time().numpy()}
+
+
+def kept_names(grid: HeadGrid, kept: np.ndarray) -> list[str]:
+    """Addresses, in the numbering of the original model, of the heads that are left."""
+    return [head.name() for head, gate in zip(grid.heads(), kept, strict=True) if gate]

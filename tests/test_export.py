@@ -1,0 +1,152 @@
+"""Models for CTranslate2: pruned and masked ones too. Translations where the package is there."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from script_runner import run_script
+from small_models import UNEVEN, make_model
+from small_run import segment
+
+from headcount.base.errors import EnvironmentFault, HeadcountError, UserError
+from headcount.base.head_values import write_head_values
+from headcount.base.settings.decode import DecodeSettings
+from headcount.data.batches import collate, read_parallel_text
+from headcount.data.lines import clean_lines, write_lines
+from headcount.data.vocabulary import Vocabulary
+from headcount.model.loss import token_losses
+from headcount.runs import ctranslate2_export, export, machine
+from headcount.runs.checkpoint import save_model
+from headcount.runs.ctranslate2_export import padded_heads
+from headcount.runs.export import Agreement, check_export, export_model, load_masked
+from headcount.runs.training_run import vocabulary_checksums
+
+BARE = {"enc_self": [0, 2], "dec_self": [0, 0, 0], "dec_enc": [0, 1, 0]}
+NONE = {"enc_self": [0, 0], "dec_self": [0, 0, 0], "dec_enc": [0, 0, 0]}
+DECODE = DecodeSettings(beam=3, max_length_factor=2.0, max_length_extra=5)
+
+pytestmark = pytest.mark.filterwarnings("ignore:Initializing zero-element")
+
+
+@pytest.fixture(autouse=True)
+def threads(monkeypatch):
+    """The number of threads can be set many times, the rest of `use_threads` once."""
+    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
+
+
+@pytest.fixture(scope="module")
+def bpe(tmp_path_factory):
+    return segment(tmp_path_factory.mktemp("export"), pairs=20)
+
+
+LEARNT = range(3)  # sentences of the dev set
+
+
+def learnt(bpe, folder, heads, updates=150):
+    """A model that has seen a few sentences often enough to end them, in a folder.
+
+    The sentences lie beside it, in learnt.txt.
+    """
+    lines = list(clean_lines(bpe.parent / "dev.src"))
+    write_lines(folder / "learnt.txt", [lines[number] for number in LEARNT])
+    words = Vocabulary.load(bpe / "src.vocab")
+    text = read_parallel_text(bpe / "dev.src", bpe / "dev.tgt", words, words)
+    size = len(words)
+    model = make_model(joint=True, src_size=size, tgt_size=size, heads=heads, dropout=0.0)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(updates):
+        optimiser.zero_grad()
+        token_losses(model, collate(text, list(LEARNT))).mean().backward()
+        optimiser.step()
+    facts = {"vocabularies": vocabulary_checksums(bpe)}
+    save_model(folder / "model", model, dict(model.named_parameters()), facts)
+    return folder / "model"
+
+
+@pytest.mark.parametrize(
+    ("heads", "padded"), [(UNEVEN, (3, 3)), (BARE, (2, 1)), (NONE, (1, 1)), (2, (2, 2))]
+)
+def test_layers_get_as_many_heads_as_the_widest_of_their_side(heads, padded):
+    assert padded_heads(make_model(heads=heads)) == padded
+
+
+@pytest.mark.parametrize("heads", [3, UNEVEN, BARE, NONE])
+def test_an_exported_model_translates_alike(bpe, tmp_path, heads, capsys):
+    pytest.importorskip("ctranslate2")
+    model = learnt(bpe, tmp_path, heads)
+    arguments = ["--model", model, "--bpe", bpe, "--out", tmp_path / "out"]
+    arguments += ["--check", tmp_path / "learnt.txt", "--beam", 3]
+    assert run_script("export", arguments) == 0
+    assert "of 3 translations are the same" in capsys.readouterr().out
+    facts = json.loads((tmp_path / "out" / "export.json").read_text())
+    grid = load_masked(model, None).grid
+    assert facts["heads"] == {kind: list(counts) for kind, counts in grid.counts.items()}
+    for name in ("model.bin", "src.codes", "tgt.codes", "segmentation.json"):
+        assert (tmp_path / "out" / name).stat().st_size > 0
+
+
+def test_a_mask_is_exported_and_makes_a_difference(bpe, tmp_path):
+    pytest.importorskip("ctranslate2")
+    folder = learnt(bpe, tmp_path, UNEVEN)
+    plain = load_masked(folder, None)
+    gates = np.ones(plain.grid.size)
+    gates[[0, 5, 6, 7, 8, 9]], gates[12] = 0.0, 0.5  # all decoder self-attention among them
+    write_head_values(tmp_path / "heads.csv", plain.grid, {"gate": gates})
+    masked = load_masked(folder, tmp_path / "heads.csv")
+    export_model(masked, folder, bpe, tmp_path / "out", {})
+    assert check_export(masked, bpe, tmp_path / "out", tmp_path / "learnt.txt", DECODE).gap < 1e-5
+    with pytest.raises(HeadcountError, match="nats a token; .* expected the same model: this is a"):
+        check_export(plain, bpe, tmp_path / "out", tmp_path / "learnt.txt", DECODE)
+
+
+def test_a_mask_may_be_gates_or_a_list(bpe, tmp_path):
+    folder = learnt(bpe, tmp_path, UNEVEN, updates=1)
+    (tmp_path / "silent.txt").write_text("enc_self.0.2\ndec_enc.2.0\n")
+    assert load_masked(folder, tmp_path / "silent.txt").grid.counts == {
+        "enc_self": (2, 2), "dec_self": (1, 3, 2), "dec_enc": (2, 3, 0)}  # fmt: skip
+    grid = load_masked(folder, None).grid
+    write_head_values(tmp_path / "heads.csv", grid, {"gate": [0.0] * 5 + [0.5] * 12})
+    assert load_masked(folder, tmp_path / "heads.csv").grid.counts == {
+        "enc_self": (0, 0), "dec_self": (1, 3, 2), "dec_enc": (2, 3, 1)}  # fmt: skip
+    (tmp_path / "silent.txt").write_text("enc_self.0.3\n")
+    told = r"silent\.txt:1: .* encoder self-attention layer 1 head 4 does not exist"
+    with pytest.raises(UserError, match=told):
+        load_masked(folder, tmp_path / "silent.txt")
+
+
+def without_ctranslate2(monkeypatch):
+    def lacking(name):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr(ctranslate2_export.importlib, "import_module", lacking)
+
+
+def test_without_the_package_it_says_how_to_install_it(bpe, tmp_path, monkeypatch):
+    without_ctranslate2(monkeypatch)
+    told = r"ctranslate2, which is not installed; run: pip install -e '\.\[export\]'"
+    with pytest.raises(EnvironmentFault, match=told) as fault:
+        export_model(make_model(), tmp_path, bpe, tmp_path / "out", {})
+    assert fault.value.exit_code == 3 and not (tmp_path / "out").exists()
+
+
+def test_a_folder_with_other_files_is_left_alone(bpe, tmp_path, monkeypatch):
+    monkeypatch.setattr(export, "load_ctranslate2", lambda: None)
+    folder = learnt(bpe, tmp_path, 2, updates=1)
+    with pytest.raises(UserError, match=r"model: expected no folder, an empty one or an earlier"):
+        export_model(load_masked(folder, None), folder, bpe, folder, {})
+
+
+def test_agreement_is_the_share_of_the_compared_sentences():
+    found = Agreement(sentences=8, same=7, left_out=2, gap=1.5e-6)
+    assert found.share == 0.875
+    told = "7 of 8 translations are the same (87.5%), log-probabilities within 1.5e-06 nats a token"
+    assert str(found).startswith(told)
+
+
+def test_a_text_without_an_end_cannot_be_checked(bpe, tmp_path, monkeypatch):
+    folder = learnt(bpe, tmp_path, 2, updates=1)
+    write_lines(tmp_path / "empty.txt", [""])
+    with pytest.raises(UserError, match=r"empty\.txt: expected a sentence whose translation"):
+        check_export(load_masked(folder, None), bpe, folder, tmp_path / "empty.txt", DECODE)
+    assert len(list(clean_lines(tmp_path / "empty.txt"))) == 1

@@ -1,0 +1,123 @@
+"""Names of pruned runs: what they mean, how they are printed, what is refused, what they need."""
+
+import re
+
+import pytest
+
+from headcount.base.errors import UserError
+from headcount.base.settings.experiment import load_experiment
+from headcount.base.settings.pruned_names import PrunedRun, check_pruned, parse_pruned
+from headcount.base.settings.run_names import RunName
+
+
+@pytest.mark.parametrize(
+    ("text", "run", "name"),
+    [
+        ("gates-all-l0", PrunedRun("gates", "all", 0.0), "gates-all-l0"),
+        ("gates-all-l0.000", PrunedRun("gates", "all", 0.0), "gates-all-l0"),
+        ("gates-all-l10", PrunedRun("gates", "all", 10.0), "gates-all-l10"),
+        ("gates-enc_self-l0.020", PrunedRun("gates", "enc_self", 0.02), "gates-enc_self-l0.02"),
+        # 0.000001 has an exponent in Python's own words.
+        ("gates-all-l0.000001", PrunedRun("gates", "all", 1e-6), "gates-all-l0.000001"),
+        ("gates-all-l0.1-from-baseline", PrunedRun("gates", "all", 0.1), "gates-all-l0.1"),
+        (
+            "ranked-gates-all-l0.01-from-random-12.5%",  # of 52 heads 6.5, halves go up
+            PrunedRun("ranked", "all", 0.01, RunName("random", 7)),
+            "ranked-gates-all-l0.01-from-random-7",
+        ),
+        (
+            "scratch-gates-enc_self-l2-from-impt-7-ema0.9-p0.5",
+            PrunedRun("scratch", "enc_self", 2.0, RunName("impt", 7, 0.5, False, 0.9)),
+            "scratch-gates-enc_self-l2-from-impt-7-p0.5-ema0.9",
+        ),
+        ("drawn-gates-all-l3", PrunedRun("drawn", "all", 3.0), "drawn-gates-all-l3"),
+    ],
+)
+def test_a_name_is_read_and_printed(text, run, name):
+    assert parse_pruned(text, 52) == run
+    assert str(run) == name
+    assert parse_pruned(name, 52) == run
+    assert re.fullmatch(r"[a-z0-9._-]+", name)  # safe in paths and commands
+
+
+def test_a_control_names_its_gates_run_and_a_scope_its_kinds():
+    run = parse_pruned("drawn-gates-enc_self-l0.02-from-random-4", 52)
+    assert str(run.gates_run) == "gates-enc_self-l0.02-from-random-4"
+    assert run.gates_run.gates_run == run.gates_run
+    assert run.kinds == ("enc_self",)
+    assert parse_pruned("gates-all-l1", 52).kinds == ("enc_self", "dec_self", "dec_enc")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("gates-all-l-0.1", "expected a λ of 0 or more, .* found -0.1; nearest: gates-all-l0"),
+        ("ranked-gates-all-l-1", "expected a λ of 0 or more"),
+        ("gates-enc_sel-l1", "scope 'enc_sel' does not exist; nearest: enc_self"),
+        ("gates-x-l1", "scope 'x' does not exist; known: enc_self, all"),
+        ("gates-all-l1e-3", "a plain decimal number .*; nearest: gates-all-l0.001"),
+        ("gates-all-l", "expected gates-<scope>-l<λ>"),
+        ("gates-all-0.1", "nearest: gates-all-l0.01"),
+        ("gate-all-l0.3", "nearest: gates-all-l0.3"),
+        ("rank-gates-all-l0.3", "nearest: ranked-gates-all-l0.3"),
+        ("gates-all-lnan", "expected gates-<scope>"),
+        ("gates-all-l0.1-from-", "expected gates-<scope>"),
+        ("gates-all-l0.1-from-random-53", "after -from-: run 'random-53': expected 0 to 52 heads"),
+        ("gates-all-l0.1-from-gates-all-l1", "after -from-: expected baseline"),
+        ("gates-all-l0.1\n", r"found 'gates-all-l0.1\\n'"),
+        ("../gates-all-l0.1", r"found '\.\./gates"),
+        ("", "found ''"),
+    ],
+)
+def test_a_wrong_name_says_what_is_expected(text, told):
+    with pytest.raises(UserError, match=told):
+        parse_pruned(text, 52)
+
+
+def test_what_a_run_needs_must_be_made():
+    gates = parse_pruned("gates-all-l1-from-random-4", 52)
+    scratch = parse_pruned("scratch-gates-all-l1-from-random-4", 52)
+    control = parse_pruned("gates-all-l0-from-random-4", 52)
+    check_pruned([scratch, gates, control], ["random-4"])
+    with pytest.raises(UserError, match=r"starts from the run 'random-4', which is not among"):
+        check_pruned([gates], ["baseline", "random-5"])
+    told = "'scratch-gates-all-l1-from-random-4' needs .* 'gates-all-l1-from-random-4' keeps, which"
+    with pytest.raises(UserError, match=told):
+        check_pruned([scratch, control], ["random-4"])
+    told = "'gates-all-l1-from-random-4' needs its control 'gates-all-l0-from-random-4', fine-tuned"
+    for lacking in ([gates], [gates, parse_pruned("gates-enc_self-l0-from-random-4", 52)]):
+        with pytest.raises(UserError, match=told):
+            check_pruned(lacking, ["random-4"])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("pruned: [gates-all-l0,\n  gates-al-l1]", r"x\.yaml:3: pruned\[1\]: .* nearest: all"),
+        ("pruned: [gates-all-l-1]", r"x\.yaml:2: pruned\[0\]: .* expected a λ of 0 or more"),
+        ("pruned: [drawn-gates-all-l1]", r"x\.yaml:2: pruned: 'drawn-gates-all-l1' needs the"),
+        ("pruned: [gates-all-l1]\nruns: [impt-4]", r"x\.yaml:2: pruned: .* starts from .*'baselin"),
+        ("pruned: [gates-all-l1, gates-all-l1.0]", r"pruned: 'gates-all-l1' is listed twice"),
+        ("gates: {stretch_high: 1.0}", r"gates\.stretch_high: .* more than 1, found 1\.0"),
+        ("gates: {init: half}", r"gates\.init: expected a number or glorot, found 'half'"),
+        ("gates: {preset: papr}", r"gates\.preset: expected default or paper, found 'papr'"),
+        ("gates: {updates: 50}", r"gates: warmup_updates 100 is more than updates 50, so the"),
+    ],
+)
+def test_an_experiment_refuses_it_at_its_line(tmp_path, text, told):
+    (tmp_path / "x.yaml").write_text(f"pairs: [synthetic.en-art]\n{text}")
+    with pytest.raises(UserError, match=told):
+        load_experiment("x", tmp_path)
+
+
+def test_an_experiment_lists_pruned_runs_by_their_path_names(tmp_path):
+    (tmp_path / "x.yaml").write_text(
+        "pairs: [synthetic.en-art]\nruns: [impt-12.5%, baseline]\n"
+        "pruned: [gates-all-l0.10, ranked-gates-all-l0.1, gates-all-l0,\n"
+        "  gates-all-l0-from-impt-18]\n"
+        "gates: {preset: paper, lr: 0.2}\n"
+    )
+    found = load_experiment("x", tmp_path)  # the base model has 144 heads
+    names = ["gates-all-l0.1", "ranked-gates-all-l0.1", "gates-all-l0", "gates-all-l0-from-impt-18"]
+    assert found.pruned == names
+    assert (found.gates.init, found.gates.lr, found.gates.warmup_updates) == ("glorot", 0.2, 16000)

@@ -1,0 +1,142 @@
+"""What the rules are told of pruned runs: what each needs, and which jobs begin first."""
+
+from pathlib import Path
+
+import pytest
+from test_plan import load
+
+from headcount.base.settings.experiment import load_experiment
+
+TEXT = """
+pairs: [a.x-y, multi30k.cs-en]
+seeds: [2, 1]
+runs: [random-12.5%, baseline, impt-6-p0.5, impt-6]
+model: {preset: tiny}
+train: {updates: 1000}
+gates: {updates: 200}
+pruned:
+  - gates-all-l0
+  - gates-all-l0.1
+  - gates-all-l0-from-random-6
+  - scratch-gates-all-l0.1
+  - ranked-gates-all-l0.1
+  - drawn-gates-all-l0-from-random-6
+"""
+ROOT = Path(__file__).resolve().parents[1]
+W = {"pair": "a.x-y", "seed": "2"}
+TRAIN, PRUNE = "results/mine/train/a.x-y", "results/mine/prune/a.x-y"
+
+
+@pytest.fixture
+def pruning(monkeypatch, tmp_path):
+    (tmp_path / "mine.yaml").write_text(TEXT)
+    settings = load_experiment("mine", tmp_path)
+    return load(monkeypatch, "pruning").Pruning("mine", settings)
+
+
+def of(run: str) -> dict[str, str]:
+    return {**W, "run": run}
+
+
+def test_what_a_pruned_run_starts_from(pruning):
+    folder = f"{TRAIN}/random-6/seed2/model"
+    run = of("drawn-gates-all-l0-from-random-6")
+    assert pruning.start_folder(run) == folder
+    assert pruning.start_model(run) == [f"{folder}/model.json", f"{folder}/weights.safetensors"]
+    assert pruning.gates_heads(run) == f"{PRUNE}/gates-all-l0-from-random-6/seed2/heads.csv"
+    assert pruning.importance(run) == []  # drawn: no ranking
+    ranked = "results/mine/heads/a.x-y/baseline/seed2/importance.csv"
+    assert pruning.importance(of("ranked-gates-all-l0.1")) == [ranked]
+
+
+def test_runs_by_the_way_they_are_made(pruning):
+    assert pruning.named("scratch") == ["scratch-gates-all-l0.1"]
+    assert pruning.named("ranked", "drawn") == [
+        "ranked-gates-all-l0.1",
+        "drawn-gates-all-l0-from-random-6",
+    ]
+    assert pruning.starts() == ["random-6", "baseline"]  # in the order of runs, without impt
+    assert pruning.gates_from("baseline") == ["gates-all-l0", "gates-all-l0.1"]
+    assert pruning.gates_heads_from(of("baseline")) == [
+        f"{PRUNE}/gates-all-l0/seed2/heads.csv",
+        f"{PRUNE}/gates-all-l0.1/seed2/heads.csv",
+    ]
+
+
+def test_files_of_all_pruned_runs(pruning):
+    """Pairs, then runs, then seeds: the order of tables and figures."""
+    found = pruning.of_pruned("heads.csv")
+    assert len(found) == 2 * 6 * 2
+    assert found[:3] == [
+        f"{PRUNE}/{run}/heads.csv"
+        for run in ("gates-all-l0/seed2", "gates-all-l0/seed1", "gates-all-l0.1/seed2")
+    ]
+    assert found[-1].endswith("multi30k.cs-en/drawn-gates-all-l0-from-random-6/seed1/heads.csv")
+    assert len(pruning.of_gates("gates.csv")) == 2 * 3 * 2
+    assert pruning.of_pairs("speed.csv")[1:3] == [
+        f"{PRUNE}/speed/seed1/speed.csv",
+        "results/mine/prune/multi30k.cs-en/speed/seed2/speed.csv",
+    ]
+    assert pruning.of_starts("masking", "removal.csv")[2] == (
+        "results/mine/masking/a.x-y/baseline/seed2/removal.csv"
+    )
+
+
+def test_timed_are_the_baseline_and_what_has_lost_heads(pruning):
+    assert pruning.timed() == ["baseline", "gates-all-l0.1", "ranked-gates-all-l0.1"]
+    assert pruning.timed_folders(W) == [
+        f"{TRAIN}/baseline/seed2/model",
+        f"{PRUNE}/gates-all-l0.1/seed2/model",
+        f"{PRUNE}/ranked-gates-all-l0.1/seed2/model",
+    ]
+    assert pruning.timed_models(W)[3] == f"{PRUNE}/gates-all-l0.1/seed2/model/weights.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("run", "updates"),
+    [
+        ("scratch-gates-all-l0.1", 1000),
+        ("ranked-gates-all-l0.1", 200),
+        ("gates-all-l0", 200),  # nothing waits for it
+        ("gates-all-l0.1", 200 + 1000),
+        ("gates-all-l0-from-random-6", 200 + 200),
+        ("baseline", 1000 + 200 + 1000),
+        ("random-6", 1000 + 200 + 200),
+        ("impt-6", 1700),  # an update costs 1.7 times as much
+        ("impt-6-p0.5", 1000),
+    ],
+)
+def test_what_others_wait_for_longest_begins_first(pruning, run, updates):
+    assert pruning.urgency(of(run)) == pytest.approx(updates)
+
+
+def test_a_ranking_is_made_as_soon_as_a_run_waits_for_it(pruning):
+    assert pruning.ranking_urgency(of("baseline")) == 200
+    assert pruning.ranking_urgency(of("random-6")) == 0
+
+
+def test_without_pruned_runs_nothing_is_asked_for(monkeypatch, tmp_path):
+    (tmp_path / "mine.yaml").write_text(TEXT[: TEXT.index("pruned")])
+    plain = load(monkeypatch, "pruning").Pruning("mine", load_experiment("mine", tmp_path))
+    assert plain.named("gates") == plain.starts() == plain.timed() == []
+    assert plain.of_pruned("heads.csv") == plain.of_pairs("speed.csv") == []
+    assert plain.of_starts("train", "bleu.json") == plain.timed_folders(W) == []
+    assert plain.urgency(of("impt-6")) == pytest.approx(1700)
+
+
+def test_the_short_experiment_is_the_whole_one_but_for_its_size():
+    whole, short = (
+        load_experiment(name, ROOT / "config").model_dump()
+        for name in ("multi30k", "multi30k_short")
+    )
+    assert (whole["pairs"], whole["seeds"]) == (["multi30k.en-de", "multi30k.de-en"], [1, 2, 3])
+    assert (short["pairs"], short["seeds"]) == (["multi30k.en-de"], [1])
+    differing = {
+        f"{section}.{key}"
+        for section in ("text", "bpe", "model", "train", "decode", "importance", "masking", "gates")
+        for key in whole[section]
+        if whole[section][key] != short[section][key]
+    }
+    assert differing == {"train.updates", "train.threads", "gates.updates"}
+    assert (whole["runs"], whole["pruned"]) == (short["runs"], short["pruned"])
+    assert whole["runs"] == ["baseline", "random-9", "impt-9"]

@@ -1,0 +1,322 @@
+"""Pruned runs from files to files: what each way keeps, from where it starts, what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from script_runner import run_script
+from small_run import GATES, MODEL, SmallGates, SmallRun, segment, small_origin
+
+from headcount.base.addresses import HeadGrid
+from headcount.base.files import read_json
+from headcount.base.head_values import read_head_values, write_head_values
+from headcount.base.settings.flags import as_flags
+from headcount.base.settings.pruned_names import parse_pruned
+from headcount.data.batches import collate
+from headcount.model.loss import token_losses
+from headcount.model.removal import remove_heads
+from headcount.runs import machine
+from headcount.runs.checkpoint import load_model, load_weights
+from headcount.runs.headmask import Choice, HeadMask
+from headcount.runs.kept_heads import as_many_heads
+from headcount.runs.pruning_run import PruningRun
+from headcount.runs.training_run import SegmentedPair, Session, fit
+
+COUNTS = {"enc_self": [3, 1], "dec_self": [2], "dec_enc": [3]}
+UNEVEN = MODEL.model_copy(update={"heads": COUNTS, "d_head": 7, "dropout": 0.1})
+GRID = UNEVEN.grid
+FAST = GATES.model_copy(update={"lr": 2.0})
+GATES_OF_A_RUN = [1, 0, 0, 1, 0, 1, 0, 1, 1]  # 2 of 4 encoder heads, 5 of 9 in all
+
+
+@pytest.fixture(autouse=True)
+def one_process_for_many_scripts(monkeypatch):
+    """The number of threads can be set many times, the rest of `use_threads` once."""
+    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """A barely trained model with uneven heads, and its text."""
+    folder = tmp_path_factory.mktemp("base")
+    run = SmallRun(segment(folder, 30), model=UNEVEN, save_seconds=1e9)
+    short = run.train.model_copy(update={"updates": 4, "keep_updates": []})
+    run = replace(run, train=short)
+    run.finish(folder, folder / "state")
+    write_head_values(folder / "heads.csv", GRID, {"gate": GATES_OF_A_RUN})
+    ranks = [0.1, 0.9, 0.4, 0.4, 0.2, 0.3, 0.8, 0.8, 0.05]
+    write_head_values(folder / "importance.csv", GRID, {"importance": ranks})
+    return run, folder
+
+
+def pruning(base, name, tmp_path, **changes):
+    run, _ = base
+    session = Session(3, small_origin({"run": name}), tmp_path / "state", 1e9)
+    train = run.train.model_copy(update=changes)
+    return PruningRun(parse_pruned(name, 9), run.bpe, train, session)
+
+
+def losses(model, base, multiplier=None):
+    text = SegmentedPair.read(base[0].bpe).dev
+    with torch.no_grad():
+        return token_losses(model, collate(text, range(len(text))), multiplier)
+
+
+def gates_flags(base, tmp_path, name):
+    run, folder = base
+    flags = ["--run", name, "--start", folder / "model", "--bpe", run.bpe, "--seed", 3]
+    flags += ["--out", tmp_path / "out", "--state", tmp_path / "state"]
+    return [*flags, *as_flags(run.train), *as_flags(GATES)]
+
+
+def test_a_gates_run_leaves_a_model_that_loads_alone(base, tmp_path):
+    assert run_script("gates", gates_flags(base, tmp_path, "gates-all-l0.3")) == 0
+    out = tmp_path / "out"
+    names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert names == {"curves.csv", "gates.csv", "heads.csv"} | {
+        f"model/{name}" for name in ("model.json", "weights.safetensors")
+    }
+    gates = read_head_values(out / "heads.csv", "gate", GRID)
+    model = load_model(out / "model")
+    for kind, counts in COUNTS.items():
+        own = [gates[GRID.span(kind, layer)].sum() for layer in range(len(counts))]
+        assert list(model.grid.counts[kind]) == own
+    kept = [head.name() for head, gate in zip(GRID.heads(), gates, strict=True) if gate]
+    facts = read_json(out / "model" / "model.json")
+    assert facts["kept_heads"] == kept
+    assert facts["provenance"]["settings"]["gates"]["lr"] == GATES.lr
+    assert facts["parameters"] == sum(w.numel() for w in load_weights_of(out).values())
+    table = pd.read_csv(out / "gates.csv")
+    assert table["step"].unique().tolist() == [0, 4, 8, 11]
+    last = table[table["step"] == 11]
+    assert last["gate"].tolist() == gates.tolist()
+    assert (
+        last["log_alpha"].tolist()
+        == read_head_values(out / "heads.csv", "log_alpha", GRID).tolist()
+    )
+    assert list(pd.read_csv(out / "curves.csv")["step"]) == [4, 8, 11]
+    assert not (tmp_path / "state").exists()
+
+
+def load_weights_of(out):
+    return load_weights(out / "model" / "weights.safetensors")
+
+
+def test_all_gates_closed_is_a_model_that_translates(base, tmp_path, capsys):
+    run, folder = base
+    SmallGates(run.bpe, folder / "model", "gates-all-l1000", FAST, save_seconds=1e9).finish(
+        tmp_path, tmp_path / "state"
+    )
+    told = "heads left: 0 of 9 (enc_self 0 of 4, dec_self 0 of 2, dec_enc 0 of 3)"
+    assert told in capsys.readouterr().err
+    model = load_model(tmp_path / "model")
+    assert model.grid.size == 0
+    (tmp_path / "in.txt").write_text("the cat sees the house .\n\n")
+    flags = ["--model", tmp_path / "model", "--bpe", run.bpe, "--source", tmp_path / "in.txt"]
+    flags += ["--out", tmp_path / "out.txt", "--facts", tmp_path / "out.json", "--beam", 2]
+    assert run_script("translate", flags) == 0
+    assert read_json(tmp_path / "out.json")["sentences"] == 2
+    assert losses(model, base).isfinite().all()
+
+
+def test_enc_self_keeps_the_trained_decoder_to_the_last_bit(base, tmp_path):
+    run, folder = base
+    SmallGates(run.bpe, folder / "model", "gates-enc_self-l1", save_seconds=1e9).finish(
+        tmp_path, tmp_path / "state"
+    )
+    before = load_weights(folder / "model" / "weights.safetensors")
+    after = load_weights(tmp_path / "model" / "weights.safetensors")
+    # The text has one vocabulary, so the source embedding is the frozen target's.
+    assert "own_src_embedding.weight" not in before
+    frozen = [name for name in before if not name.startswith("encoder")]
+    assert all(torch.equal(before[name], after[name]) for name in frozen)
+    assert not torch.equal(before["encoder_norm.weight"], after["encoder_norm.weight"])
+    heads = pd.read_csv(tmp_path / "heads.csv")
+    outside = heads[heads["kind"] != "enc_self"]
+    assert set(outside["statistic"]) == {"gate"} and set(outside["value"]) == {1.0}
+
+
+class Constant(HeadMask):
+    """The same heads masked in every update, and in validation."""
+
+    def __init__(self, gates):
+        self.multiplier = torch.tensor(gates, dtype=torch.float32)
+
+    def choose(self, model, batches, update):
+        return Choice(self.multiplier)
+
+    def at_validation(self):
+        return self.multiplier
+
+
+def test_from_scratch_is_training_the_whole_model_under_a_constant_mask(base, tmp_path):
+    """Initial weights, order of data, dropout and gradient norm are the masked model's."""
+    run, folder = base
+    # A large ε, so that Adam does not blow rounding of gradients near 0 up to whole steps.
+    recipe = {"updates": 6, "dev_interval": 3, "epsilon": 1e-3, "peak_lr": 0.02}
+    scratch = pruning(base, "scratch-gates-all-l0.3", tmp_path, **recipe)
+    scratch.finish_scratch(UNEVEN, folder / "heads.csv", tmp_path)
+    text = SegmentedPair.read(run.bpe)
+    whole = text.fresh_model(UNEVEN, 3)
+    first = {name: weight.detach().clone() for name, weight in whole.named_parameters()}
+    session = Session(3, small_origin({"run": "masked"}), tmp_path / "masked", 1e9)
+    trainer = fit(whole, text, scratch.train, session, Constant(GATES_OF_A_RUN))
+    for row, expected in zip(
+        pd.read_csv(tmp_path / "curves.csv").itertuples(), trainer.progress.curve, strict=True
+    ):
+        assert row.train_loss == pytest.approx(expected["train_loss"], abs=1e-4)
+        assert row.dev_loss == pytest.approx(expected["dev_loss"], abs=1e-4)
+    whole.load_state_dict(trainer.chosen(), strict=False)
+    expected = dict(remove_heads(whole, Constant(GATES_OF_A_RUN).multiplier).named_parameters())
+    for name, weight in load_weights_of(tmp_path).items():
+        torch.testing.assert_close(weight, expected[name].detach(), rtol=0, atol=2e-4)
+    moved = (whole.tgt_embedding.weight - first["tgt_embedding.weight"]).abs().max()
+    assert moved > 0.01  # fifty times the tolerance
+
+
+def test_ranked_and_drawn_keep_as_many_of_the_scopes_heads(base):
+    _, folder = base
+
+    def kept(name, seed=1):
+        run = parse_pruned(name, 9)
+        importance = folder / "importance.csv"
+        return as_many_heads(run, folder / "heads.csv", GRID, importance, seed).tolist()
+
+    # The 5 largest of .1 .9 .4 .4 | .2 .3 | .8 .8 .05.
+    assert kept("ranked-gates-all-l0.3") == [0, 1, 1, 1, 0, 0, 1, 1, 0]
+    # The 2 largest of the encoder's; the third equals the second, and comes later.
+    assert kept("ranked-gates-enc_self-l0.3") == [0, 1, 1, 0, 1, 1, 1, 1, 1]
+    draws = np.array([kept("drawn-gates-all-l0.3", seed) for seed in range(1, 41)])
+    assert (draws.sum(1) == 5).all() and (draws.mean(0) > 0.2).all() and (draws.mean(0) < 0.9).all()
+    encoder = np.array([kept("drawn-gates-enc_self-l0.3", seed) for seed in range(1, 9)])
+    assert (encoder[:, :4].sum(1) == 2).all() and encoder[:, 4:].all()
+    assert kept("drawn-gates-all-l0.3", 7) == kept("drawn-gates-all-l0.3", 7)
+
+
+def test_a_smaller_draw_is_a_part_of_a_larger_one(tmp_path):
+    found = []
+    for number in range(10):
+        gates = [1.0] * number + [0.0] * (9 - number)
+        write_head_values(tmp_path / "heads.csv", GRID, {"gate": gates})
+        run = parse_pruned("drawn-gates-all-l0.3", 9)
+        found.append(as_many_heads(run, tmp_path / "heads.csv", GRID, None, 5))
+    assert [draw.sum() for draw in found] == list(range(10))
+    assert all((one <= other).all() for one, other in zip(found, found[1:], strict=False))
+
+
+@pytest.mark.parametrize("how", ["ranked", "drawn"])
+def test_a_refit_starts_from_what_is_left_of_the_trained_model(base, tmp_path, how):
+    run, folder = base
+    flags = gates_flags(base, tmp_path, f"{how}-gates-all-l0.3")
+    flags += ["--kept", folder / "heads.csv"]
+    flags += ["--importance", folder / "importance.csv"] if how == "ranked" else []
+    # So small a rate leaves the weights as they are.
+    assert run_script("refit", [*flags, "--gates-peak-lr", "1e-12"]) == 0
+    out = tmp_path / "out"
+    gates = read_head_values(out / "heads.csv", "gate", GRID)
+    assert gates.sum() == 5
+    multiplier = torch.from_numpy(gates).float()
+    expected = losses(load_model(folder / "model"), base, multiplier)
+    torch.testing.assert_close(losses(load_model(out / "model"), base), expected)
+    assert list(pd.read_csv(out / "curves.csv")["step"]) == [4, 8, 11]  # as the gates run
+    assert set(pd.read_csv(out / "heads.csv")["statistic"]) == {"gate"}
+    assert not (out / "gates.csv").exists()
+
+
+def test_a_refit_of_enc_self_leaves_the_decoder_alone(base, tmp_path):
+    _, folder = base
+    pruning(base, "ranked-gates-enc_self-l0.3", tmp_path).finish_refit(
+        folder / "model", folder / "heads.csv", folder / "importance.csv", GATES, tmp_path
+    )
+    before = load_weights(folder / "model" / "weights.safetensors")
+    after = load_weights_of(tmp_path)
+    assert load_model(tmp_path / "model").grid.counts["enc_self"] == (2, 0)
+    frozen = [name for name in before if not name.startswith("encoder")]
+    assert all(torch.equal(before[name], after[name]) for name in frozen)
+    assert not torch.equal(before["encoder_norm.weight"], after["encoder_norm.weight"])
+
+
+@pytest.mark.parametrize(
+    ("source", "kept"),
+    [
+        (["--kept", "heads.csv"], GATES_OF_A_RUN),
+        (["--kept", "fractions.csv"], [0.5, 0, 1, 0, 1, 0.25, 1, 0, 1]),
+        (["--importance", "importance.csv", "--keep", 3], [0, 1, 0, 0, 0, 0, 1, 1, 0]),
+        (["--importance", "importance.csv", "--keep", 0], [0] * 9),
+        (["--list", "list.txt"], [1, 1, 0, 1, 1, 1, 0, 1, 1]),
+    ],
+)
+def test_heads_removed_by_hand(base, tmp_path, monkeypatch, source, kept):
+    _, folder = base
+    monkeypatch.chdir(folder)
+    write_head_values(folder / "fractions.csv", GRID, {"gate": [0.5, 0, 1, 0, 1, 0.25, 1, 0, 1]})
+    (folder / "list.txt").write_text("# two of them\ndec_enc.0.0\n\n enc_self.0.2  # why not\n")
+    assert run_script("remove", ["--model", "model", *source, "--out", tmp_path]) == 0
+    assert read_head_values(tmp_path / "heads.csv", "gate", GRID).tolist() == kept
+    expected = losses(load_model(folder / "model"), base, torch.tensor(kept, dtype=torch.float32))
+    torch.testing.assert_close(losses(load_model(tmp_path / "model"), base), expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "enc_self.0.0\nenc_self.6.0\n",
+            "list.txt:2: enc_self.6.0: encoder self-attention layer 7 does not exist; this model "
+            "has layers 1–2",
+        ),
+        ("dec_self.0.2", "list.txt:1: dec_self.0.2: decoder self-attention layer 1 head 3 does"),
+        ("cross.0.0", "list.txt:1: cross.0.0: head kind 'cross' does not exist; kinds are enc_se"),
+        ("\nenc_self.0", "list.txt:2: enc_self.0: expected the address of a head, <kind>.<layer>"),
+        ("enc_self.-1.0", "list.txt:1: enc_self.-1.0: expected the address of a head"),
+        ("dec_enc.0.1\n\ndec_enc.0.1", "list.txt:3: dec_enc.0.1 stands in the list already"),
+    ],
+)
+def test_a_list_of_heads_that_does_not_fit_is_refused(base, tmp_path, capsys, text, told):
+    (tmp_path / "list.txt").write_text(text)
+    flags = ["--model", base[1] / "model", "--list", tmp_path / "list.txt"]
+    assert run_script("remove", [*flags, "--out", tmp_path / "out"]) == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
+    run, folder = base
+    other = HeadGrid({"enc_self": (3, 1), "dec_self": (2,), "dec_enc": (2,)})
+    write_head_values(tmp_path / "other.csv", other, {"gate": [1] * 8})
+    write_head_values(tmp_path / "wild.csv", GRID, {"gate": [1.0] * 8 + [-0.5]})
+    common = gates_flags(base, tmp_path, "gates-all-l1")[2:]
+    kept = ["--kept", folder / "heads.csv"]
+    model = as_flags(UNEVEN)
+    scratch = ["--run", "scratch-gates-all-l1", "--bpe", run.bpe, "--seed", 3, *common[6:10]]
+    hand = ["--model", folder / "model", "--out", tmp_path / "out"]
+    weighed = [*hand, "--importance", folder / "importance.csv"]
+    cases = [
+        ("gates", ["--run", "gates-all-l-1", *common], "expected a λ of 0 or more"),
+        ("gates", ["--run", "gates-decoder-l1", *common], "scope 'decoder' does not exist"),
+        ("gates", ["--run", "ranked-gates-all-l1", *common], "expected gates-all-l1 here, found"),
+        (
+            "gates",
+            ["--run", "gates-all-l1", *common, "--start", tmp_path / "none"],
+            "none/model.json: expected this file, found none; train the model first",
+        ),
+        ("refit", ["--run", "ranked-gates-all-l1", *common, *kept], "needs --importance"),
+        ("refit", ["--run", "gates-all-l1", *common, *kept], "expected ranked-gates-all-l1 or dra"),
+        (
+            "refit",
+            ["--run", "drawn-gates-all-l1", *common, "--kept", tmp_path / "other.csv"],
+            "other.csv: encoder-decoder attention layer 1 head 3 has no gate; this file belongs",
+        ),
+        ("scratch", [*scratch, *model, "--kept", tmp_path / "wild.csv"], "head 3 is -0.5, expect"),
+        ("remove", [*hand, *kept, "--keep", 3], "--keep and --importance go together"),
+        ("remove", weighed, "--keep and --importance go together"),
+        ("remove", [*weighed, "--keep", 10], "--keep: expected 0 to 9 heads, .* found 10"),
+        ("remove", [*hand, "--list", tmp_path / "no.txt"], "no.txt: No such file"),
+    ]
+    for script, flags, told in cases:
+        assert run_script(script, flags) == 2
+        error = capsys.readouterr().err
+        assert pd.Series([error]).str.contains(told).all(), (script, told, error)
+    assert not (tmp_path / "out").exists() and not (tmp_path / "state").exists()

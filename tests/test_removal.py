@@ -1,0 +1,136 @@
+"""Heads taken out for good: the output of the masked model, any number a layer, loads alone."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from small_models import TEXT, UNEVEN, attention_of, make_model
+
+from headcount.base.settings.decode import DecodeSettings
+from headcount.data.batches import collate
+from headcount.model.loss import summed_loss, token_losses
+from headcount.model.removal import remove_heads
+from headcount.runs.checkpoint import load_model, save_model
+from headcount.runs.decode import translate
+
+# UNEVEN: encoder 3 and 2, decoder 1, 3 and 2, encoder-decoder 2, 3 and 1 heads.
+MASKS = {
+    "some": [0, 1, 1, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1],
+    "layers": [0, 0, 0, 1, 1, 0, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1],
+    "none": [1] * 17,
+    "all": [0] * 17,
+    "fractions": [0.5, 1, 0, 1, 0.25, 1, 0, 0.7, 1, 0, 1, 0, 1, 0.1, 0, 1, 0.9],
+}
+# By hand, from the rows above.
+LEFT = {
+    "some": {"enc_self": [2, 1], "dec_self": [1, 1, 2], "dec_enc": [1, 2, 1]},
+    "layers": {"enc_self": [0, 2], "dec_self": [0, 3, 0], "dec_enc": [1, 0, 1]},
+    "none": UNEVEN,
+    "all": {"enc_self": [0, 0], "dec_self": [0, 0, 0], "dec_enc": [0, 0, 0]},
+    "fractions": {"enc_self": [2, 2], "dec_self": [1, 2, 1], "dec_enc": [1, 2, 1]},
+}
+
+
+def multiplier(name):
+    return torch.tensor(MASKS[name], dtype=torch.float32)
+
+
+@pytest.fixture(params=["pre", "post"])
+def model(request):
+    return make_model(heads=UNEVEN, norm=request.param)
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_the_output_is_that_of_the_masked_model(model, name):
+    smaller = remove_heads(model, multiplier(name))
+    assert smaller.settings.heads == LEFT[name]
+    assert not smaller.training
+    batch = collate(TEXT, [0, 1, 2])
+    with torch.no_grad():
+        expected = token_losses(model, batch, multiplier(name))
+        # Sums over some numbers less, about 1e-7 relative each, of losses near 3.
+        torch.testing.assert_close(token_losses(smaller, batch), expected, rtol=0, atol=1e-5)
+        exact = token_losses(copy.deepcopy(model).double(), batch, multiplier(name).double())
+        again = remove_heads(copy.deepcopy(model).double(), multiplier(name).double())
+        torch.testing.assert_close(token_losses(again, batch), exact, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["some", "layers", "all"])
+def test_cached_decoding_gives_the_masked_models_translations(model, name):
+    smaller = remove_heads(model, multiplier(name))
+    settings = DecodeSettings(beam=3, max_length_extra=4)
+    masked = translate(model, TEXT.src, settings, multiplier(name))
+    alone = translate(smaller, TEXT.src, settings)
+    assert [each.ids for each in alone] == [each.ids for each in masked]
+    scores = [[each.log_probability for each in found] for found in (alone, masked)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-4)
+
+
+def test_each_head_keeps_its_own_rows_and_columns(model):
+    smaller = remove_heads(model, multiplier("fractions"))
+    # Decoder self-attention layer 2 (of 3 heads) keeps heads 2 and 3, the first of them by 0.7.
+    before, after = (attention_of(each, "dec_self", 1) for each in (model, smaller))
+    assert (after.heads, after.d_head) == (2, 4)
+    rows = [*range(4, 12), *range(12 + 4, 12 + 12), *range(24 + 4, 24 + 12)]
+    assert torch.equal(after.inputs.weight, before.inputs.weight[rows])
+    assert torch.equal(after.inputs.bias, before.inputs.bias[rows])
+    assert torch.equal(after.output.weight[:, :4], before.output.weight[:, 4:8] * 0.7)
+    assert torch.equal(after.output.weight[:, 4:], before.output.weight[:, 8:12])
+    assert torch.equal(after.output.bias, before.output.bias)
+
+
+def test_a_layer_without_heads_gives_the_bias(model):
+    smaller = remove_heads(model, multiplier("layers"))
+    attention = attention_of(smaller, "dec_enc", 1)
+    assert attention.heads == 0 and attention.inputs.weight.shape == (0, 10)
+    assert attention.output.weight.shape == (10, 0)
+    assert torch.equal(attention.output.bias, attention_of(model, "dec_enc", 1).output.bias)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize("name", ["layers", "all"])
+def test_the_saved_model_loads_alone(tmp_path, joint, name):
+    model = make_model(heads=UNEVEN, joint=joint)
+    smaller = remove_heads(model, multiplier(name))
+    save_model(tmp_path, smaller, dict(smaller.named_parameters()), {})
+    loaded = load_model(tmp_path)
+    assert loaded.settings == smaller.settings
+    assert loaded.grid.counts == {kind: tuple(counts) for kind, counts in LEFT[name].items()}
+    batch = collate(TEXT, [0, 1, 2])
+    with torch.no_grad():
+        assert torch.equal(token_losses(loaded, batch), token_losses(smaller, batch))
+
+
+def test_what_is_left_of_one_number_of_heads_keeps_its_width():
+    model = make_model(d_model=12, d_head=None)  # 3 heads of width 4
+    smaller = remove_heads(model, torch.tensor([1.0, 0, 0] * 8))
+    assert smaller.settings.head_width == 4  # not 12 / 1
+    assert smaller.settings.heads["dec_self"] == [1, 1, 1]
+
+
+def test_removal_changes_neither_the_model_nor_the_draws_that_follow(model):
+    before = {name: weight.clone() for name, weight in model.named_parameters()}
+    random = torch.get_rng_state()
+    model.train()
+    assert remove_heads(model, multiplier("some")).training
+    assert torch.equal(torch.get_rng_state(), random)
+    assert all(torch.equal(weight, before[name]) for name, weight in model.named_parameters())
+
+
+def test_gradients_of_what_is_left_are_those_under_the_mask(model):
+    batch = collate(TEXT, [0, 1, 2])
+    whole = copy.deepcopy(model).double()
+    smaller = remove_heads(whole, multiplier("some").double())
+    summed_loss(whole, batch, multiplier("some").double()).backward()
+    summed_loss(smaller, batch).backward()
+    masked, alone = (attention_of(each, "enc_self", 0) for each in (whole, smaller))
+    rows = [*range(4, 12), *range(12 + 4, 12 + 12), *range(24 + 4, 24 + 12)]  # head 1 went
+    torch.testing.assert_close(alone.inputs.weight.grad, masked.inputs.weight.grad[rows])
+    torch.testing.assert_close(alone.output.weight.grad, masked.output.weight.grad[:, 4:])
+    assert not masked.inputs.weight.grad[:4].any() and not masked.output.weight.grad[:, :4].any()
+
+
+def test_a_multiplier_of_another_model_is_refused(model):
+    with pytest.raises(ValueError, match=r"expected \[17\], found \[16\]"):
+        remove_heads(model, torch.from_numpy(np.ones(16)))

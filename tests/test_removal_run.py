@@ -1,0 +1,169 @@
+"""Masking as many heads as gates closed: which ones, and every row against its own translation."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+import torch
+from script_runner import run_script
+from small_run import segment
+
+from headcount.base.errors import UserError
+from headcount.base.head_values import write_head_values
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.masking import MaskingSettings
+from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.pruned_names import parse_pruned
+from headcount.data.bpe import load_segmenters
+from headcount.data.lines import clean_lines, write_lines
+from headcount.data.vocabulary import EOS, Vocabulary
+from headcount.model.transformer import Transformer
+from headcount.runs import machine, masked_bleu
+from headcount.runs.bleu import score_corpus
+from headcount.runs.checkpoint import load_model, save_model
+from headcount.runs.decode import translate
+from headcount.runs.removal import COLUMNS, RemovalInputs, list_cuts, write_removal
+from headcount.runs.training_run import vocabulary_checksums
+
+HEADS = {"enc_self": [2, 1], "dec_self": [3], "dec_enc": [1]}
+SIZES = {"encoder_layers": 2, "decoder_layers": 1, "d_model": 24, "d_ff": 32, "d_head": 7}
+MODEL = ModelSettings(preset="tiny", heads=HEADS, **SIZES)
+DECODE = DecodeSettings(beam=2, max_length_factor=1.0, max_length_extra=3)
+SETTINGS = MaskingSettings(draws=2, test_sets=["test"])
+# Flat order: enc_self.0.0, enc_self.0.1, enc_self.1.0, dec_self.0.0, .1, .2, dec_enc.0.0.
+IMPORTANCE = [0.5, 3.0, 1.0, 0.2, 4.0, 0.1, 2.0]
+GATES = {
+    "gates-all-l0": [1.0] * 7,
+    "gates-all-l0.01": [0.0, 0.7, 1.0, 1.0, 1.0, 0.0, 0.0],  # a fraction is open
+    "gates-all-l0.1": [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
+    "gates-enc_self-l0.1": [1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0],
+}
+
+
+@pytest.fixture(autouse=True)
+def threads(monkeypatch):
+    """The number of threads can be set many times, the rest of `use_threads` once."""
+    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory) -> RemovalInputs:
+    """An untrained model whose references are its own translations."""
+    folder = tmp_path_factory.mktemp("removal")
+    bpe = segment(folder)
+    size = len(Vocabulary.load(bpe / "src.vocab"))
+    torch.manual_seed(1)
+    model = Transformer(MODEL, size, size, joint=True)
+    with torch.no_grad():
+        model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
+        model.tgt_embedding.weight.mul_(4.0)
+    facts = {"vocabularies": vocabulary_checksums(bpe)}
+    save_model(folder / "model", model, dict(model.named_parameters()), facts)
+    write_head_values(folder / "importance.csv", model.grid, {"importance": IMPORTANCE})
+    for name, values in GATES.items():
+        write_head_values(folder / f"{name}.csv", model.grid, {"gate": values})
+    gates = {parse_pruned(name, 7): folder / f"{name}.csv" for name in GATES}
+    found = RemovalInputs(folder / "model", bpe, folder, folder / "importance.csv", gates)
+    lines = list(clean_lines(folder / "dev.src"))[:6]
+    write_lines(folder / "test.src", lines)
+    write_lines(folder / "test.tgt", translated(found, np.ones(7)))
+    return found
+
+
+def translated(inputs: RemovalInputs, mask: np.ndarray) -> list[str]:
+    """The test set under one mask, by a search of its own."""
+    src, tgt = load_segmenters(inputs.bpe)
+    sources = [src.encode(line) for line in clean_lines(inputs.text / "test.src")]
+    found = translate(load_model(inputs.model), sources, DECODE, torch.tensor(mask).float())
+    return [tgt.decode(translation.ids) for translation in found]
+
+
+def cuts_of(inputs: RemovalInputs, run: str, order: str) -> list[tuple[int, ...]]:
+    cuts = list_cuts(MODEL.grid, inputs, draws=2, seed=5)
+    return [cut.heads for cut in cuts if (str(cut.as_run), cut.order) == (run, order)]
+
+
+def test_which_heads_are_masked_by_hand(inputs):
+    assert cuts_of(inputs, "gates-all-l0", "gates") == [()]
+    assert cuts_of(inputs, "gates-all-l0", "ranked") == [()]
+    assert cuts_of(inputs, "gates-all-l0.01", "gates") == [(0, 5, 6)]
+    assert cuts_of(inputs, "gates-all-l0.01", "ranked") == [(0, 3, 5)]  # .5, .2 and .1
+    assert cuts_of(inputs, "gates-all-l0.1", "ranked") == [(0, 1, 2, 3, 5, 6)]  # all but 4.
+    # Of the encoder's three heads alone: .5 and 1., though two decoder heads have less.
+    assert cuts_of(inputs, "gates-enc_self-l0.1", "gates") == [(1, 2)]
+    assert cuts_of(inputs, "gates-enc_self-l0.1", "ranked") == [(0, 2)]
+
+
+def test_random_heads_are_as_many_of_the_scope_and_follow_the_seed(inputs):
+    for run, count, scope in (("gates-all-l0.01", 3, 7), ("gates-enc_self-l0.1", 2, 3)):
+        drawn = cuts_of(inputs, run, "drawn")
+        assert len(drawn) == 2 and all(len(set(heads)) == count for heads in drawn)
+        assert all(set(heads) <= set(range(scope)) for heads in drawn)
+        assert drawn == cuts_of(inputs, run, "drawn")
+    few, many = (cuts_of(inputs, f"gates-all-l{price}", "drawn") for price in ("0.01", "0.1"))
+    assert all(set(a) < set(b) for a, b in zip(few, many, strict=True))
+    other = list_cuts(MODEL.grid, inputs, draws=20, seed=6)
+    of_run = {cut.heads for cut in other if cut.order == "drawn" and len(cut.heads) == 3}
+    assert len(of_run) > 10  # of 35
+
+
+def flags(inputs: RemovalInputs, out) -> list:
+    sizes = [word for key, value in SIZES.items() for word in (f"--{key.replace('_', '-')}", value)]
+    return [
+        *("--pair", "small.en-art", "--seed", 5, "--out", out, "--model", inputs.model),
+        *("--bpe", inputs.bpe, "--text", inputs.text, "--importance", inputs.importance),
+        *("--runs", *inputs.gates, "--gates", *inputs.gates.values()),
+        *("--preset", "tiny", "--heads", json.dumps(HEADS), *sizes),
+        *("--draws", 2, "--test-sets", '["test"]', "--beam", 2),
+        *("--max-length-factor", 1.0, "--max-length-extra", 3),
+    ]
+
+
+def test_every_row_is_a_translation_under_that_mask_alone(inputs, tmp_path):
+    out = tmp_path / "removal.csv"
+    assert run_script("removal", flags(inputs, out)) == 0
+    rows = list(csv.DictReader(out.open()))
+    assert tuple(rows[0]) == COLUMNS and len(rows) == len(GATES) * (1 + 1 + 2)
+    references = list(clean_lines(inputs.text / "test.tgt"))
+    by_name = {head.name(): head for head in MODEL.grid.heads()}
+    scores = set()
+    for row in rows:
+        mask = MODEL.grid.mask(by_name[name] for name in row["heads"].split())
+        assert int(row["heads_masked"]) == 7 - mask.sum()
+        expected = score_corpus(translated(inputs, mask), references, "art")[0].score
+        assert float(row["bleu"]) == pytest.approx(expected)
+        assert float(row["delta"]) == pytest.approx(expected - 100)
+        scores.add(round(expected))
+    assert len(scores) > 3  # masks make a difference
+    (own,) = (row for row in rows if (row["as_run"], row["order"]) == ("gates-all-l0.01", "gates"))
+    assert own["heads"] == "enc_self.0.0 dec_self.0.2 dec_enc.0.0" and own["draw"] == ""
+    facts = json.loads(out.with_suffix(".json").read_text())
+    assert facts["sentences"] == {"test": 6}
+    assert facts["distinct_masks"] == len({row["heads"] for row in rows})
+
+
+def refused(inputs, tmp_path, monkeypatch, told, **changes):
+    """Nothing is translated and nothing written."""
+    monkeypatch.setattr(masked_bleu, "translate", None)
+    names = ("model", "bpe", "text", "importance", "gates")
+    other = RemovalInputs(**{name: getattr(inputs, name) for name in names} | changes)
+    with pytest.raises(UserError, match=told):
+        write_removal(other, SETTINGS, DECODE, "art", 5, tmp_path / "removal.csv", {})
+    assert not (tmp_path / "removal.csv").exists()
+
+
+def test_gates_and_importance_of_another_model_are_refused(inputs, tmp_path, monkeypatch):
+    path = tmp_path / "heads.csv"
+    lines = (inputs.text / "gates-all-l0.csv").read_text()
+    path.write_text(lines + "dec_self,0,3,gate,1.0\n")
+    told = r"heads\.csv:9: decoder self-attention layer 1 head 4 does not exist"
+    gates = {parse_pruned("gates-all-l0", 7): path}
+    refused(inputs, tmp_path, monkeypatch, told, gates=gates)
+    told = r"heads\.csv: encoder self-attention layer 1 head 1 has no importance"
+    refused(inputs, tmp_path, monkeypatch, told, importance=path.with_name("heads.csv"))
+
+
+def test_every_file_that_shapes_the_outcome_is_named(inputs):
+    files = inputs.files(SETTINGS)
+    assert len(set(files)) == 2 + 5 + 2 + 1 + len(GATES) and all(path.is_file() for path in files)

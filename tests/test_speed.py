@@ -1,0 +1,176 @@
+"""Timing of models: what is counted, by a clock that the work itself moves."""
+
+import csv
+import json
+
+import pytest
+import torch
+from script_runner import run_script
+from small_models import UNEVEN, make_model
+from small_run import segment
+
+from headcount.base.errors import UserError
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.speed import SpeedSettings
+from headcount.data.vocabulary import Vocabulary
+from headcount.model.transformer import Transformer
+from headcount.runs import machine, speed
+from headcount.runs.checkpoint import save_model
+from headcount.runs.speed import (
+    COLUMNS,
+    TimedModel,
+    cut_batches,
+    measure,
+    read_sources,
+    take_turns,
+    write_speed,
+)
+from headcount.runs.training_run import vocabulary_checksums
+
+DECODE = DecodeSettings(beam=2, max_length_factor=1.0, max_length_extra=2)
+SOURCES = [[4, 5], [6], [7, 8, 4], [5], [8, 8]]
+
+
+def test_every_round_begins_with_another_contestant():
+    assert list(take_turns("abc", repeats=3, warm_up=1)) == [
+        (0, "c"), (0, "a"), (0, "b"),
+        (1, "a"), (1, "b"), (1, "c"),
+        (2, "b"), (2, "c"), (2, "a"),
+        (3, "c"), (3, "a"), (3, "b"),
+    ]  # fmt: skip
+
+
+def test_batches_are_cut_by_length_and_nothing_is_lost():
+    assert cut_batches(SOURCES, 2) == [[[7, 8, 4], [4, 5]], [[8, 8], [6]], [[5]]]
+    assert cut_batches(SOURCES, 64) == [[[7, 8, 4], [4, 5], [8, 8], [6], [5]]]
+    assert len(cut_batches(SOURCES, 1)) == 5
+
+
+class WorkClock:
+    """A clock that stands still but for work: 1 second an encoded batch, 10 a translated one."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        self.translated: list[tuple[int, int]] = []  # sentences and budget of each batch
+        plain = Transformer.encode
+
+        def encode(model, *arguments):
+            self.now += 1
+            return plain(model, *arguments)
+
+        def translate(model, batch, settings):
+            self.now += 10
+            self.translated.append((len(batch), settings.batch_tokens))
+
+        monkeypatch.setattr(Transformer, "encode", encode)
+        monkeypatch.setattr(speed, "translate", translate)
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_rows_have_the_time_of_all_batches_and_no_warm_up(monkeypatch):
+    clock = WorkClock(monkeypatch)
+    even, uneven = make_model(), make_model(heads=UNEVEN)
+    models = [TimedModel("baseline", even, 900), TimedModel("gates-all-l0.01", uneven, 700)]
+    settings = SpeedSettings(batch_sizes=[2, 5], repeats=3)
+    found = measure(models, SOURCES, settings, DECODE, clock)
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in found]
+    assert len(rows) == 3 * 2 * 2 * 2  # rounds, models, sizes, phases
+    # Five sentences are three batches of two, or one of five.
+    expected = {("encode", 2): 3, ("encode", 5): 1, ("decode", 2): 30, ("decode", 5): 10}
+    assert all(row["seconds"] == expected[row["phase"], row["batch_size"]] for row in rows)
+    assert [row["model"] for row in rows[::4]] == ["baseline", "gates-all-l0.01"] + [
+        "gates-all-l0.01", "baseline"] + ["baseline", "gates-all-l0.01"]  # fmt: skip
+    assert {(row["model"], row["heads_left"], row["file_bytes"]) for row in rows} == {
+        ("baseline", 3 * (2 + 3 + 3), 900),
+        ("gates-all-l0.01", 5 + 6 + 6, 700),
+    }
+    # A head of width 4 in a width of 10 has 3 · 4 · 11 weights and biases, and 4 · 10 in W_O.
+    of_model = {row["model"]: row["parameters"] for row in rows}
+    assert of_model["baseline"] - of_model["gates-all-l0.01"] == 7 * (132 + 40)
+    assert {row["sentences"] for row in rows} == {5} and {row["repeat"] for row in rows} == {
+        1,
+        2,
+        3,
+    }
+
+
+def test_a_batch_is_never_cut_by_the_budget_of_the_search(monkeypatch):
+    clock = WorkClock(monkeypatch)
+    small = DECODE.model_copy(update={"batch_tokens": 1})
+    models = [TimedModel("baseline", make_model(), 1)]
+    measure(models, SOURCES, SpeedSettings(batch_sizes=[5], repeats=1), small, clock)
+    assert {size for size, _ in clock.translated} == {5}
+    assert all(budget >= 5 * 3 for _, budget in clock.translated)  # sentences × the longest
+
+
+@pytest.fixture(autouse=True)
+def threads(monkeypatch):
+    """The number of threads can be set many times, the rest of `use_threads` once."""
+    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
+
+
+@pytest.fixture(scope="module")
+def bpe(tmp_path_factory):
+    return segment(tmp_path_factory.mktemp("speed"))
+
+
+@pytest.fixture
+def folder(bpe, tmp_path):
+    """Two models of the pair."""
+    size = len(Vocabulary.load(bpe / "src.vocab"))
+    facts = {"vocabularies": vocabulary_checksums(bpe)}
+    for name, heads in (("baseline", 3), ("scratch-gates-all-l1", UNEVEN)):
+        model = make_model(joint=True, src_size=size, tgt_size=size, heads=heads)
+        save_model(tmp_path / name, model, dict(model.named_parameters()), facts)
+    return tmp_path
+
+
+def flags(folder, bpe) -> list:
+    runs = ("baseline", "scratch-gates-all-l1")
+    given = ["--runs", *runs, "--models", *(folder / run for run in runs), "--bpe", bpe]
+    given += ["--out", folder / "speed.csv", "--speed-sentences", 3, "--speed-repeats", 2]
+    return [*given, "--speed-batch-sizes", "[1, 2]", "--beam", 1, "--max-length-factor", 1.0]
+
+
+def test_the_script_times_models_from_files(folder, bpe):
+    assert run_script("speed", flags(folder, bpe)) == 0
+    rows = list(csv.DictReader((folder / "speed.csv").open()))
+    assert tuple(rows[0]) == COLUMNS and len(rows) == 2 * 2 * 2 * 2
+    assert all(float(row["seconds"]) > 0 and row["sentences"] == "3" for row in rows)
+    size = (folder / "scratch-gates-all-l1" / "weights.safetensors").stat().st_size
+    assert {r["file_bytes"] for r in rows if r["model"] != "baseline"} == {str(size)}
+    facts = json.loads((folder / "speed.json").read_text())
+    assert (facts["beam"], facts["threads"], facts["device"]) == (1, 1, "cpu")
+    assert len(facts["provenance"]["inputs"]) == 2 * 2 + 2
+
+
+def test_models_of_another_vocabulary_are_refused_before_the_work(folder, bpe):
+    facts = json.loads((folder / "baseline" / "model.json").read_text())
+    facts["vocabularies"]["src"] = "0" * 64
+    (folder / "baseline" / "model.json").write_text(json.dumps(facts))
+    models = {run: folder / run for run in ("scratch-gates-all-l1", "baseline")}
+    with pytest.raises(UserError, match="not the vocabulary that the model in .*baseline was"):
+        write_speed(models, bpe, SpeedSettings(), DECODE, folder / "speed.csv", {})
+    assert not (folder / "speed.csv").exists()
+
+
+def test_a_dev_set_without_a_sentence_cannot_time_anything(bpe, tmp_path):
+    (tmp_path / "src.vocab").write_text((bpe / "src.vocab").read_text())
+    (tmp_path / "dev.src").write_text("\n\n")
+    with pytest.raises(UserError, match="expected a sentence to time models with, found none"):
+        read_sources(tmp_path, 3, 100)
+
+
+def test_sources_are_the_first_lines_with_words(bpe, tmp_path):
+    vocabulary = Vocabulary.load(bpe / "src.vocab")
+    (tmp_path / "src.vocab").write_text((bpe / "src.vocab").read_text())
+    a, b = vocabulary.pieces([4, 5])
+    (tmp_path / "dev.src").write_text(f"{a} {b} {a}\n\n{b}\n{a}\n")
+    assert read_sources(tmp_path, 2, longest=2) == [[4, 5], [5]]
+
+
+def test_a_batch_size_twice_is_a_fault():
+    with pytest.raises(ValueError, match=r"expected each batch size once, found \[1, 1\]"):
+        SpeedSettings(batch_sizes=[1, 1])

@@ -1,0 +1,242 @@
+"""Tables of pruning from hand-made files; every expected number is worked out beside it."""
+
+import pandas as pd
+import pytest
+from script_runner import run_script
+from voita_files import MODEL, PAIR, VoitaFiles, translated, two_seeds
+
+from headcount.base.errors import UserError
+from headcount.base.files import read_json
+from headcount.base.settings.gates import GatesSettings
+from headcount.findings.voita_tables import TableFiles, voita_tables, write_tables
+
+NAMES = ["table2", "pruning", "falls", "comparison", "speedup"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return two_seeds(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def tables(files):
+    found = voita_tables(files.for_tables(), MODEL, GatesSettings())
+    assert [table.name for table in found] == [f"voita_{name}" for name in NAMES]
+    return {table.name.removeprefix("voita_"): table for table in found}
+
+
+def record(table, run, seed):
+    rows = table.tidy[(table.tidy["run"] == run) & (table.tidy["seed"] == seed)]
+    (row,) = rows.to_dict("records")
+    return row
+
+
+def test_a_pruned_run_is_recorded_with_its_heads_and_its_loss(tables):
+    row = record(tables["pruning"], "gates-all-l0.1", 2)
+    expected = {"pair": PAIR, "test_set": "test", "how": "gates", "scope": "all", "lambda": 0.1}
+    # Gates 0 0 | 1 | 1 | 1 1: of two encoder layers the first has lost both heads.
+    expected |= {"heads": 6, "heads_left": 4, "enc_self": 1, "dec_self": 1, "dec_enc": 2}
+    expected |= {"enc_self_layers": "0 1", "dec_self_layers": "1", "dec_enc_layers": "2"}
+    expected |= {"start": "baseline", "scope_heads": 6, "scope_left": 4}
+    # Larger of P(0), P(1): 0.95 0.85 0.95 0.95 0.8 0.7; three of six are above 0.9.
+    expected |= {"polarised": 0.5}
+    # 3, 2 and 0 of 200 lines are wrong in this run, at its start and in the control.
+    expected |= {"bleu": 98.5, "start_bleu": 99.0, "control_bleu": 100.0}
+    assert {name: row[name] for name in expected} == pytest.approx(expected)
+    assert row["delta"] == pytest.approx(-1.5)
+    assert row["delta_low"] < -1.5 < row["delta_high"] <= 0
+
+
+def test_only_heads_of_the_scope_are_gates(tables):
+    row = record(tables["pruning"], "gates-enc_self-l0.2", 1)
+    # 0.95, 0.95 and 0.85 in the encoder; elsewhere nothing was gated.
+    assert row["polarised"] == pytest.approx(2 / 3)
+    assert (row["scope_left"], row["scope_heads"], row["heads_left"]) == (1, 3, 4)
+    # As many wrong lines as the control, the same ones: no difference in any resample.
+    assert [row[name] for name in ("delta", "delta_low", "delta_high", "p")] == [0, 0, 0, 1]
+
+
+def test_a_model_without_heads_has_finite_numbers(tables):
+    row = record(tables["pruning"], "gates-all-l0.5", 1)
+    assert (row["heads_left"], row["enc_self_layers"], row["bleu"]) == (0, "0 0", 0)
+    # Every line is wrong in every resample.
+    found = [row[name] for name in ("delta", "delta_low", "delta_high")]
+    assert found == pytest.approx([-100] * 3)
+    assert not tables["pruning"].tidy.isna().any(axis=None)
+
+
+def test_two_seeds_are_shown_as_mean_and_deviation(tables):
+    shown = tables["pruning"].shown.set_index("run")
+    row = shown.loc["gates-all-l0.1"]
+    # 99.5 and 98.5: mean 99, standard deviation 1 / √2.
+    assert (row["BLEU"], row["difference"]) == ("99.00 ± 0.71", "-1.00 ± 0.71")
+    assert (row["heads left"], row["encoder"], row["polarised"]) == ("4", "1", "0.50 ± 0.00")
+    assert shown.loc["gates-all-l0", "difference"] == "–"
+    assert shown.loc["ranked-gates-all-l0.1", "polarised"] == "–"
+
+
+def fall(table, limit, **names):
+    rows = table.tidy[table.tidy["limit"] == limit]
+    for name, value in names.items():
+        rows = rows[rows[name] == value]
+    (row,) = rows.to_dict("records")
+    return row
+
+
+def test_bleu_falls_first_at_the_run_with_most_heads_below_the_limit(tables):
+    falls = tables["falls"]
+    first = {"scope": "all", "start": "baseline", "seed": 1}
+    # Seed 1: 6 heads 0, 4 heads −0.5, no heads −100.
+    row = fall(falls, 0.25, **first)
+    assert (row["holds_at"], row["falls_at"], row["lambda"]) == (6, 4, 0.1)
+    row = fall(falls, 1.0, **first)
+    assert (row["holds_at"], row["falls_at"], row["lambda"]) == (4, 0, 0.5)
+    assert (row["holds_delta"], row["delta"]) == pytest.approx((-0.5, -100))
+    # Seed 2: 4 heads −1.5.
+    assert fall(falls, 1.0, **(first | {"seed": 2}))["falls_at"] == 4
+
+
+def test_a_sweep_that_never_falls_says_so(tables):
+    row = fall(tables["falls"], 0.25, scope="enc_self", seed=1)
+    assert (row["scope_heads"], row["holds_at"], row["falls_at"], row["p"]) == (3, 1, "", "")
+    shown = tables["falls"].shown
+    shown = shown[shown["scope"] == "enc_self"].iloc[0]
+    assert (shown["holds to"], shown["falls at"]) == ("1 of 3", "no run of the sweep")
+
+
+def test_which_kind_goes_first(tables):
+    row = fall(tables["falls"], 1.0, scope="all", start="baseline", seed=1)
+    # Shares left: 1/3, 1, 1 with four heads, and none of any kind without heads.
+    shares = [row[f"{kind}_share"] for kind in ("enc_self", "dec_self", "dec_enc")]
+    assert shares == pytest.approx([1 / 6, 1 / 2, 1 / 2])
+    assert (row["first_kind"], row["enc_self_lowest"], row["runs_shorn"]) == ("enc_self", 1, 2)
+
+
+def test_table_2_pairs_fine_tuning_with_training_from_scratch(tables):
+    tidy = tables["table2"].tidy
+    ours = tidy[(tidy["source"] == "ours") & (tidy["seed"] == 1)]
+    found = ours[["run", "training", "enc_self", "dec_self", "dec_enc", "bleu"]].values.tolist()
+    # No run of the encoder alone has a twin from scratch.
+    assert found == [
+        ["baseline", "none", 3, 1, 2, 99.0],
+        ["random-1", "none", 3, 1, 2, 98.0],
+        ["gates-all-l0", "trained", 3, 1, 2, 100.0],
+        ["gates-all-l0.1", "trained", 1, 1, 2, 99.5],
+        ["gates-all-l0.5", "trained", 0, 0, 0, 0.0],
+        ["scratch-gates-all-l0.1", "scratch", 1, 1, 2, 97.5],
+        ["gates-all-l0-from-random-1", "trained", 3, 1, 2, 99.5],
+        ["gates-all-l0.1-from-random-1", "trained", 2, 1, 2, 99.0],
+    ]
+    shown = tables["table2"].shown
+    row = shown[(shown["start"] == "baseline") & (shown["λ"] == "0.1")].iloc[0]
+    # Scratch: 97.5 and 96.5.
+    cells = ["1/1/2", "99.00 ± 0.71", "97.00 ± 0.71", "ours"]
+    assert row[["heads", "from trained", "from scratch", "source"]].to_list() == cells
+    paper = shown[shown["heads"] == "12/21/25"].iloc[0]
+    assert paper[["from trained", "from scratch"]].to_list() == ["29.36", "28.95"]
+
+
+def contender(table, seed=1, **names):
+    rows = table.tidy[table.tidy["seed"] == seed]
+    for name, value in names.items():
+        rows = rows[rows[name] == value]
+    return rows
+
+
+def test_contenders_meet_at_equal_numbers_of_heads(tables):
+    table = tables["comparison"]
+    tuned = contender(table, comparison="tuned", gates_run="gates-all-l0.1")
+    assert tuned["contender"].to_list() == ["gates", "ranked", "drawn", "scratch"]
+    assert set(tuned["heads_left"]) == {4}
+    # Wrong lines: 1, 3, 9, 5; the control has none.
+    assert tuned["control_delta"].to_list() == pytest.approx([-0.5, -1.5, -4.5, -2.5])
+    assert tuned["delta"].to_list()[0] == ""
+    assert tuned["delta"].to_list()[1:] == pytest.approx([-1.0, -4.0, -2.0])
+    untuned = contender(table, comparison="untuned")
+    assert untuned["bleu"].to_list() == [96, 98, 95, 93]
+    assert set(untuned["against"]) == {"baseline"} and set(untuned["heads_left"]) == {4}
+    drawn = table.shown[
+        (table.shown["contender"] == "drawn") & (table.shown["comparison"] != "tuned")
+    ]
+    # Mean of two draws, the same in either seed: 94.
+    assert drawn["BLEU"].to_list() == ["94.00 ± 0.00 (93.00 to 95.00)"]
+
+
+def test_starts_meet_at_one_price(tables):
+    found = contender(tables["comparison"], comparison="start")
+    assert found["contender"].to_list() == ["baseline", "random-1"]
+    assert found["heads_left"].to_list() == [4, 5]
+    # BLEU 99.5 and 99; their own controls 100 and 99.5.
+    assert found["control_delta"].to_list() == pytest.approx([-0.5, -0.5])
+    assert found["delta"].to_list()[1] == pytest.approx(-0.5)
+
+
+def test_speed_is_the_median_against_the_baseline(tables):
+    tidy = tables["speedup"].tidy
+    chosen = (tidy["phase"] == "decode") & (tidy["batch_size"] == 16) & (tidy["seed"] == 1)
+    base, pruned = tidy[chosen].to_dict("records")
+    # 2.2 s and 1.1 s for 100 sentences; the slowest repeat is shown, and does not count.
+    assert (base["milliseconds"], base["high"], base["speedup"]) == pytest.approx((22, 90, 1))
+    assert (pruned["milliseconds"], pruned["speedup"]) == pytest.approx((11, 2))
+    assert (pruned["repeats"], pruned["how"], base["how"]) == (3, "gates", "")
+
+
+def test_tables_are_written_and_captions_name_units_and_runs(files, tmp_path):
+    gates = GatesSettings(updates=777, init="glorot", eval="louizos")
+    assert run_script("voita_tables", files.flags(TableFiles, gates, tmp_path)) == 0
+    for name in NAMES:
+        caption = read_json(tmp_path / f"voita_{name}.json")["caption"]
+        for words in ("nats per target token", "777 updates", "multi.en-de; seeds 1, 2"):
+            assert words in caption
+        assert "drawn evenly around 0" in caption and "noiseless gate" in caption
+        table = pd.read_csv(tmp_path / f"voita_{name}.csv")
+        assert len(table) > 0
+
+
+def test_a_missing_control_is_named(tmp_path):
+    made = two_seeds(tmp_path, without="gates-enc_self-l0")
+    with pytest.raises(UserError, match=r"expected its control 'gates-enc_self-l0'.*add it"):
+        voita_tables(made.for_tables(), MODEL, GatesSettings())
+
+
+def test_missing_gates_runs_translations_and_baselines_are_named(tmp_path):
+    made = two_seeds(tmp_path / "gates", without="gates-all-l0.1")
+    with pytest.raises(UserError, match="as many as gates-all-l0.1, found no such run"):
+        voita_tables(made.for_tables(), MODEL, GatesSettings())
+    made = two_seeds(tmp_path / "translations")
+    made.listed["translations"].pop()
+    with pytest.raises(UserError, match="expected test of gates-all-l0.1-from-random-1"):
+        voita_tables(made.for_tables(), MODEL, GatesSettings())
+    made = two_seeds(tmp_path / "scores")
+    made.listed["scores"].pop(0)
+    with pytest.raises(UserError, match=r"expected bleu.json of baseline \(multi.en-de, seed 1\)"):
+        voita_tables(made.for_tables(), MODEL, GatesSettings())
+
+
+def test_removal_at_another_number_of_heads_is_stale(tmp_path):
+    made = two_seeds(tmp_path)
+    path = made.listed["removal"][1]
+    path.write_text(path.read_text().replace("l0.1,,2,", "l0.1,,3,"))
+    with pytest.raises(UserError, match="as gates-all-l0.1 expected 4 heads left, found 3"):
+        voita_tables(made.for_tables(), MODEL, GatesSettings())
+
+
+def test_speed_without_the_baseline(tmp_path):
+    made = two_seeds(tmp_path)
+    path = made.listed["speed"][0]
+    path.write_text(path.read_text().replace("baseline,", "random-1,"))
+    with pytest.raises(UserError, match=r"seed 1: expected the baseline timed beside .*encode"):
+        voita_tables(made.for_tables(), MODEL, GatesSettings())
+
+
+def test_a_control_alone_has_all_tables(tmp_path):
+    """One seed, λ = 0 only, nothing removed: no table is empty, no number is missing."""
+    made = VoitaFiles(tmp_path / "runs", MODEL)
+    score, lines = translated(0)
+    made.reference(PAIR, "test", lines)
+    made.scores("train", (PAIR, "baseline", 7), {"test": (score, lines)})
+    made.scores("prune", (PAIR, "gates-all-l0", 7), {"test": (score, lines)})
+    made.heads((PAIR, "gates-all-l0", 7), [1] * 6, [0.01] * 6)
+    made.speed(PAIR, 7, ["baseline,6,10,40,encode,1,1,5,1", "gates-all-l0,6,10,40,encode,1,1,5,1"])
+    write_tables(made.for_tables(), MODEL, GatesSettings(), tmp_path / "out", {})
+    assert pd.read_csv(tmp_path / "out/voita_comparison.csv")["contender"].to_list() == ["gates"]

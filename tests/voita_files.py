@@ -1,0 +1,189 @@
+"""Small hand-made files of pruned runs, as pruning, removal and timing leave them."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+from headcount.base.head_values import write_head_values
+from headcount.base.settings.flags import as_flags
+from headcount.base.settings.gates import GatesSettings
+from headcount.base.settings.model import ModelSettings
+from headcount.findings.voita_figures import FigureFiles
+from headcount.findings.voita_tables import TableFiles
+
+Run = tuple[str, str, int]  # pair, run, seed
+
+REMOVAL = (
+    "test_set,order,as_run,draw,heads_masked,heads,bleu,delta,delta_low,delta_high,p,signature"
+)
+SPEED = "model,heads_left,parameters,file_bytes,phase,batch_size,repeat,sentences,seconds"
+
+
+class VoitaFiles:
+    """Files below one folder, listed by the flags that take them."""
+
+    def __init__(self, folder: Path, model: ModelSettings):
+        self.folder, self.grid = folder, model.grid
+        names = {field.name for kind in (TableFiles, FigureFiles) for field in fields(kind)}
+        self.listed: dict[str, list[Path]] = {name: [] for name in sorted(names)}
+
+    def reference(self, pair: str, test: str, lines: list[str]) -> None:
+        """One test set."""
+        self._add("references", f"text/{pair}/{test}.tgt", "".join(f"{line}\n" for line in lines))
+
+    def scores(self, phase: str, run: Run, found: dict[str, tuple[float, list[str]]]) -> None:
+        """By test set: BLEU and the translations, which a run that was not pruned need not have."""
+        place = f"{phase}/{run[0]}/{run[1]}/seed{run[2]}"
+        rows = [
+            {"test_set": test, "metric": "bleu", "score": bleu, "signature": "sig"}
+            | {"beam": 3, "length_penalty": 0.6}
+            for test, (bleu, _) in found.items()
+        ]
+        head = dict(zip(("pair", "run", "seed"), run, strict=True))
+        self._add("scores", f"{place}/bleu.json", json.dumps(head | {"scores": rows}))
+        for test, (_, lines) in found.items():
+            if phase == "prune":
+                text = "".join(f"{line}\n" for line in lines)
+                self._add("translations", f"{place}/translations/{test}.txt", text)
+
+    def heads(self, run: Run, kept: list[float], p_zero: list[float] | None = None) -> None:
+        """Test-time gate of every head; for a gates run P(0), and P(1) is the rest."""
+        path = self.folder / f"prune/{run[0]}/{run[1]}/seed{run[2]}/heads.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        values = {"gate": kept}
+        if p_zero:
+            values |= {"p_zero": p_zero, "p_one": [1 - chance for chance in p_zero]}
+        write_head_values(path, self.grid, values)
+        self.listed["kept"].append(path)
+
+    def gates(self, run: Run, steps: dict[int, list[float]]) -> None:
+        """P(0) of every head, by update; a gate is 0 at test time where that is above 0.5."""
+        rows = [
+            f"{step},{','.join(map(str, head))},0,{chance},{1 - chance},{int(chance <= 0.5)}"
+            for step, chances in steps.items()
+            for head, chance in zip(self.grid.heads(), chances, strict=True)
+        ]
+        head = "step,kind,layer,head,log_alpha,p_zero,p_one,gate"
+        place = f"prune/{run[0]}/{run[1]}/seed{run[2]}/gates.csv"
+        self._add("gates", place, "\n".join([head, *rows]) + "\n")
+
+    def removal(self, pair: str, seed: int, rows: list[str], sentences: int = 7) -> None:
+        """Rows of removal.csv without `heads` and signature: order to p."""
+        lines = []
+        for row in rows:
+            test, order, as_run, draw, masked, *judged = row.split(",")
+            lines.append(",".join([test, order, as_run, draw, masked, "a b", *judged, "s"]))
+        place = f"masking/{pair}/baseline/seed{seed}/removal"
+        self._add("removal", f"{place}.csv", "\n".join([REMOVAL, *lines]) + "\n")
+        facts = {"sentences": {"test": sentences}, "beam": 3, "length_penalty": 0.6}
+        self._add("facts", f"{place}.json", json.dumps(facts))
+
+    def speed(self, pair: str, seed: int, rows: list[str]) -> None:
+        """Rows of speed.csv."""
+        place = f"prune/{pair}/speed/seed{seed}/speed.csv"
+        self._add("speed", place, "\n".join([SPEED, *rows]) + "\n")
+
+    def for_tables(self) -> TableFiles:
+        return TableFiles(**{field.name: self.listed[field.name] for field in fields(TableFiles)})
+
+    def for_figures(self) -> FigureFiles:
+        return FigureFiles(**{field.name: self.listed[field.name] for field in fields(FigureFiles)})
+
+    def flags(self, kind: type, gates: GatesSettings, out: Path) -> list[str]:
+        """Arguments of the script that takes these files."""
+        arguments = []
+        for field in fields(kind):
+            arguments += [f"--{field.name}", *map(str, self.listed[field.name])]
+        return [*arguments, "--out", str(out), *as_flags(MODEL), *as_flags(gates)]
+
+    def _add(self, name: str, place: str, text: str) -> None:
+        path = self.folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        self.listed[name].append(path)
+
+
+PAIR = "multi.en-de"
+LINES = [f"this is sentence number {n} of the test" for n in range(200)]
+# Six heads, other numbers of them in every layer and kind.
+MODEL = ModelSettings(
+    encoder_layers=2,
+    decoder_layers=1,
+    d_model=8,
+    d_ff=16,
+    d_head=4,
+    heads={"enc_self": [2, 1], "dec_self": [1], "dec_enc": [2]},
+)
+TRAINED = {"baseline": (2, 2), "random-1": (4, 4)}  # wrong lines of each seed
+# Test-time gates in flat order (3 encoder, 1 decoder, 2 decoder-encoder), and wrong lines.
+PRUNED = {
+    "gates-all-l0": ([1, 1, 1, 1, 1, 1], (0, 0)),
+    "gates-all-l0.1": ([0, 0, 1, 1, 1, 1], (1, 3)),
+    "gates-all-l0.5": ([0, 0, 0, 0, 0, 0], (200, 200)),
+    "scratch-gates-all-l0.1": ([0, 0, 1, 1, 1, 1], (5, 7)),
+    "ranked-gates-all-l0.1": ([1, 0, 0, 1, 1, 1], (3, 3)),
+    "drawn-gates-all-l0.1": ([1, 1, 1, 1, 0, 0], (9, 9)),
+    "gates-enc_self-l0": ([1, 1, 1, 1, 1, 1], (0, 0)),
+    "gates-enc_self-l0.2": ([0, 1, 0, 1, 1, 1], (0, 0)),
+    "gates-all-l0-from-random-1": ([1, 1, 1, 1, 1, 1], (1, 1)),
+    "gates-all-l0.1-from-random-1": ([1, 0, 1, 1, 1, 1], (2, 2)),
+}
+CHANCES = {  # P(0); of the heads that are not gated 0.5, which counts for nothing
+    "gates-all-l0.1": [0.95, 0.85, 0.05, 0.05, 0.2, 0.3],
+    "gates-enc_self-l0.2": [0.95, 0.05, 0.85, 0.5, 0.5, 0.5],
+}
+CUTS = [
+    "test,gates,gates-all-l0,,0,99,0,0,0,1",
+    "test,gates,gates-all-l0.1,,2,96,-3,-4,-2,0.01",
+    "test,ranked,gates-all-l0.1,,2,98,-1,-2,0.5,0.2",
+    "test,drawn,gates-all-l0.1,1,2,95,-4,-5,-3,0.01",
+    "test,drawn,gates-all-l0.1,2,2,93,-6,-7,-5,0.01",
+]
+
+
+def translated(wrong: int) -> tuple[float, list[str]]:
+    """BLEU and lines with so many wrong ones.
+
+    All lines have eight words, so that of 200 every n-gram precision is the share of right lines.
+    """
+    bad = ["a b c d e f g h"] * wrong
+    return 100 * (1 - wrong / 200), bad + LINES[wrong:]
+
+
+def two_seeds(folder: Path, without: str = "") -> VoitaFiles:
+    """Files of the runs above with seeds 1 and 2; one of the pruned runs may be left out."""
+    made = VoitaFiles(folder, MODEL)
+    made.reference(PAIR, "test", LINES)
+    for seed in (1, 2):
+        for run, wrong in TRAINED.items():
+            made.scores("train", (PAIR, run, seed), {"test": translated(wrong[seed - 1])})
+        for run, (kept, wrong) in PRUNED.items():
+            if run == without:
+                continue
+            key = (PAIR, run, seed)
+            chances = CHANCES.get(run, [1.0 - gate for gate in kept])
+            gated = run.startswith("gates")
+            made.scores("prune", key, {"test": translated(wrong[seed - 1])})
+            made.heads(key, kept, chances if gated else None)
+            if gated:
+                made.gates(key, {0: [0.25] * 6, 10: chances})
+        made.removal(PAIR, seed, CUTS)
+        made.speed(PAIR, seed, timings())
+    return made
+
+
+def timings() -> list[str]:
+    """The baseline and one pruned model; the last repeat of the baseline was disturbed."""
+    rows = []
+    for run, left, parameters, seconds in (
+        ("baseline", 6, 1000, (2.0, 2.2, 9.0)),
+        ("gates-all-l0.1", 4, 900, (1.0, 1.1, 1.2)),
+    ):
+        for phase, share in (("encode", 0.1), ("decode", 1)):
+            head = f"{run},{left},{parameters},{4 * parameters},{phase}"
+            rows += [
+                f"{head},{size},{repeat},100,{time * share}"
+                for size in (1, 16)
+                for repeat, time in enumerate(seconds, start=1)
+            ]
+    return rows

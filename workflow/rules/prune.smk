@@ -1,0 +1,194 @@
+# Needs: <bpe>/<pair>, <text>/<pair>, models of <results>/train, rankings of <results>/heads.
+# Makes: <results>/prune/<pair>/<run>/seed<k> of every pruned run: the smaller model, its curve and
+#        which heads it has; <results>/prune/<pair>/speed/seed<k>/speed.csv, how fast they are;
+#        <results>/masking/<pair>/<run>/seed<k>/removal.csv, BLEU of the models they start from with
+#        as many heads masked. Translations and scores are made by the rules of train.smk.
+
+PRUNE_TEXT = ["segmentation.json", "src.vocab", "tgt.vocab"]
+PRUNE_TEXT += [f"{split}.{side}" for split in ("train", "dev") for side in ("src", "tgt")]
+
+
+rule gates:
+    """Fine-tune a trained model with a gate on every head; remove the heads that close."""
+    input:
+        multiext("<bpe>/{pair}/", *PRUNE_TEXT),
+        start=lambda w: plan.pruning.start_model(w),
+    output:
+        weights="<results>/prune/{pair}/{run}/seed{seed}/model/weights.safetensors",
+        model="<results>/prune/{pair}/{run}/seed{seed}/model/model.json",
+        curves="<results>/prune/{pair}/{run}/seed{seed}/curves.csv",
+        heads="<results>/prune/{pair}/{run}/seed{seed}/heads.csv",
+        gates="<results>/prune/{pair}/{run}/seed{seed}/gates.csv",
+    log:
+        "<logs>/gates/{pair}.{run}.seed{seed}.log",
+    wildcard_constraints:
+        run=alternatives(plan.pruning.named("gates")),
+    priority: lambda w: plan.pruning.urgency(w)
+    conda:
+        "../../environment.yml"
+    threads: plan.settings.train.threads
+    resources:
+        gpu=plan.gpus("train"),
+        mem_mb=3000,
+    params:
+        code=code("scripts/gates.py"),
+        settings=plan.section("train", "gates"),
+        bpe=subpath(input[0], parent=True),
+        start=lambda w: plan.pruning.start_folder(w),
+        folder=subpath(output.curves, parent=True),
+        # Not an output, so that Snakemake leaves it alone when it cleans up after a failed job.
+        state=f"results/{plan.name}/state/{{pair}}.{{run}}.seed{{seed}}",
+    message:
+        "Fine-tuning {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}; curve in {log}"
+    shell:
+        "python scripts/gates.py --run {wildcards.run:q} --start {params.start:q}"
+        " --bpe {params.bpe:q} --seed {wildcards.seed} --out {params.folder:q}"
+        " --state {params.state:q} {params.settings:q} > {log:q} 2>&1"
+
+
+rule scratch:
+    """Train the heads that a gates run kept from a random start."""
+    input:
+        multiext("<bpe>/{pair}/", *PRUNE_TEXT),
+        heads=lambda w: plan.pruning.gates_heads(w),
+    output:
+        weights="<results>/prune/{pair}/{run}/seed{seed}/model/weights.safetensors",
+        model="<results>/prune/{pair}/{run}/seed{seed}/model/model.json",
+        curves="<results>/prune/{pair}/{run}/seed{seed}/curves.csv",
+        heads="<results>/prune/{pair}/{run}/seed{seed}/heads.csv",
+    log:
+        "<logs>/scratch/{pair}.{run}.seed{seed}.log",
+    wildcard_constraints:
+        run=alternatives(plan.pruning.named("scratch")),
+    priority: lambda w: plan.pruning.urgency(w)
+    conda:
+        "../../environment.yml"
+    threads: plan.settings.train.threads
+    resources:
+        gpu=plan.gpus("train"),
+        mem_mb=3000,
+    params:
+        code=code("scripts/scratch.py"),
+        settings=plan.section("model", "train"),
+        bpe=subpath(input[0], parent=True),
+        folder=subpath(output.curves, parent=True),
+        state=f"results/{plan.name}/state/{{pair}}.{{run}}.seed{{seed}}",
+    message:
+        "Training {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}; curve in {log}"
+    shell:
+        "python scripts/scratch.py --run {wildcards.run:q} --kept {input.heads:q}"
+        " --bpe {params.bpe:q} --seed {wildcards.seed} --out {params.folder:q}"
+        " --state {params.state:q} {params.settings:q} > {log:q} 2>&1"
+
+
+rule refit:
+    """Remove as many heads as a gates run did, by importance or at random; fine-tune the rest."""
+    input:
+        multiext("<bpe>/{pair}/", *PRUNE_TEXT),
+        start=lambda w: plan.pruning.start_model(w),
+        heads=lambda w: plan.pruning.gates_heads(w),
+        importance=lambda w: plan.pruning.importance(w),
+    output:
+        weights="<results>/prune/{pair}/{run}/seed{seed}/model/weights.safetensors",
+        model="<results>/prune/{pair}/{run}/seed{seed}/model/model.json",
+        curves="<results>/prune/{pair}/{run}/seed{seed}/curves.csv",
+        heads="<results>/prune/{pair}/{run}/seed{seed}/heads.csv",
+    log:
+        "<logs>/refit/{pair}.{run}.seed{seed}.log",
+    wildcard_constraints:
+        run=alternatives(plan.pruning.named("ranked", "drawn")),
+    priority: lambda w: plan.pruning.urgency(w)
+    conda:
+        "../../environment.yml"
+    threads: plan.settings.train.threads
+    resources:
+        gpu=plan.gpus("train"),
+        mem_mb=3000,
+    params:
+        code=code("scripts/refit.py"),
+        settings=plan.section("train", "gates"),
+        importance=lambda w, input: (
+            ["--importance", *input.importance] if input.importance else []
+        ),
+        bpe=subpath(input[0], parent=True),
+        start=lambda w: plan.pruning.start_folder(w),
+        folder=subpath(output.curves, parent=True),
+        state=f"results/{plan.name}/state/{{pair}}.{{run}}.seed{{seed}}",
+    message:
+        "Fine-tuning {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}; curve in {log}"
+    shell:
+        "python scripts/refit.py --run {wildcards.run:q} --start {params.start:q}"
+        " --kept {input.heads:q} {params.importance:q} --bpe {params.bpe:q}"
+        " --seed {wildcards.seed} --out {params.folder:q} --state {params.state:q}"
+        " {params.settings:q} > {log:q} 2>&1"
+
+
+rule removal:
+    """Translate with as many heads masked as each gates run closed, and nothing fine-tuned."""
+    input:
+        texts=lambda w: plan.text(w.pair, plan.masking_tests(w.pair), "src", "tgt"),
+        segmentation="<bpe>/{pair}/segmentation.json",
+        subwords=multiext("<bpe>/{pair}/", "src.codes", "tgt.codes", "src.vocab", "tgt.vocab"),
+        model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
+        weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
+        importance="<results>/heads/{pair}/{run}/seed{seed}/importance.csv",
+        gates=lambda w: plan.pruning.gates_heads_from(w),
+    output:
+        scores="<results>/masking/{pair}/{run}/seed{seed}/removal.csv",
+        about="<results>/masking/{pair}/{run}/seed{seed}/removal.json",
+    log:
+        "<logs>/removal/{pair}.{run}.seed{seed}.log",
+    wildcard_constraints:
+        run=alternatives(plan.pruning.starts()),
+    conda:
+        "../../environment.yml"
+    threads: plan.settings.decode.threads
+    resources:
+        gpu=plan.gpus("decode"),
+        mem_mb=3000,
+    params:
+        code=code("scripts/removal.py"),
+        model_settings=plan.section("model"),
+        settings=lambda w: plan.masking_flags(w.pair),
+        decode=plan.section("decode"),
+        runs=lambda w: plan.pruning.gates_from(w.run),
+        model=subpath(input.model, parent=True),
+        bpe=subpath(input.segmentation, parent=True),
+        text=f"data/text/{plan.name}/{{pair}}",
+    message:
+        "Removing heads of {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
+    shell:
+        "python scripts/removal.py --pair {wildcards.pair:q} --seed {wildcards.seed}"
+        " --model {params.model:q} --bpe {params.bpe:q} --text {params.text:q}"
+        " --importance {input.importance:q} --runs {params.runs:q} --gates {input.gates:q}"
+        " --out {output.scores:q} {params.model_settings:q} {params.settings:q}"
+        " {params.decode:q} > {log:q} 2>&1"
+
+
+rule speed:
+    """Time the pruned models of a pair and seed beside the one they come from; nothing else runs."""
+    input:
+        multiext("<bpe>/{pair}/", "src.vocab", "tgt.vocab", "dev.src"),
+        models=lambda w: plan.pruning.timed_models(w),
+    output:
+        times="<results>/prune/{pair}/speed/seed{seed}/speed.csv",
+        about="<results>/prune/{pair}/speed/seed{seed}/speed.json",
+    log:
+        "<logs>/speed/{pair}.seed{seed}.log",
+    conda:
+        "../../environment.yml"
+    threads: workflow.cores
+    resources:
+        gpu=plan.gpus("decode"),
+        mem_mb=3000,
+    params:
+        code=code("scripts/speed.py"),
+        settings=plan.section("speed", "decode"),
+        runs=plan.pruning.timed(),
+        folders=lambda w: plan.pruning.timed_folders(w),
+        bpe=subpath(input[0], parent=True),
+    message:
+        "Timing pruned models on {wildcards.pair}, seed {wildcards.seed}"
+    shell:
+        "python scripts/speed.py --runs {params.runs:q} --models {params.folders:q}"
+        " --bpe {params.bpe:q} --out {output.times:q} {params.settings:q} > {log:q} 2>&1"
