@@ -14,7 +14,8 @@ from headcount.data.batches import ParallelText, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.transformer import Transformer
 from headcount.runs.checkpoint import StateStore, fill
-from headcount.runs.decode import BeamSearch, Translation, top, translate
+from headcount.runs.decode import BeamSearch, Translation, translate
+from headcount.runs.largest import largest
 from headcount.runs.score import score_targets
 from headcount.runs.train import Trainer
 
@@ -213,7 +214,7 @@ def test_a_search_ends_when_none_left_can_win():
 def test_the_largest_values_by_blocks(size):
     values = torch.randn(5, size, generator=torch.Generator().manual_seed(1))
     values[0, ::7] = 4.0  # ties: any of them will do
-    found, places = top(values, 8)
+    found, places = largest(values, 8)
     torch.testing.assert_close(found, values.topk(min(8, size)).values, atol=0, rtol=0)
     torch.testing.assert_close(values.gather(1, places), found, atol=0, rtol=0)
     assert all(len(set(row)) == len(row) for row in places.tolist())

@@ -22,8 +22,8 @@ from headcount.data.batches import Ids, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.fused_loss import rows_at_once
 from headcount.model.transformer import Transformer, check_multiplier, first_device
-
-_BLOCK = 64  # values that share a maximum while the largest are looked for
+from headcount.runs.cache import Cache
+from headcount.runs.largest import largest
 
 
 @dataclass(frozen=True)
@@ -33,36 +33,6 @@ class Translation:
     ids: Ids  # without EOS
     log_probability: float  # nats, EOS included; what teacher forcing gives for the same ids
     capped: bool  # cut off at the longest output allowed
-
-
-class Cache:
-    """Keys and values of the targets so far, for one decoder layer; there is room for more."""
-
-    def __init__(self) -> None:
-        self.slots = 0
-        self.room: Tensor | None = None  # [2, n, h, k and more, e]
-
-    def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """All keys and values [n, h, k, e] after adding those of m new slots, [n, h, m, e]."""
-        before, self.slots = self.slots, self.slots + keys.shape[2]
-        if self.room is None:
-            self.room = keys.new_empty(2, *keys.shape[:2], 2 * self.slots, keys.shape[3])
-        elif self.slots > self.room.shape[3]:
-            self._move(torch.arange(len(keys), device=keys.device), before)
-        self.room[0, :, :, before : self.slots] = keys
-        self.room[1, :, :, before : self.slots] = values
-        return tuple(self.room[:, :, :, : self.slots].unbind(0))
-
-    def select(self, sentences: Tensor) -> None:
-        """Keep these sentences, in this order."""
-        self._move(sentences, self.slots)
-
-    def _move(self, sentences: Tensor, slots: int) -> None:
-        """Take the filled slots of these sentences to a new place with room for as many more."""
-        old = self.room[:, :, :, :slots]
-        shape = (2, len(sentences), old.shape[2], 2 * self.slots, old.shape[4])
-        self.room = old.new_empty(shape)
-        torch.index_select(old, 1, sentences, out=self.room[:, :, :, :slots])
 
 
 def translate(
@@ -216,7 +186,7 @@ class BeamSearch:
             logs[sentence] = -torch.inf
             logs[sentence, :, EOS] = end
         logs += scores[..., None]
-        return top(logs.flatten(1), 2 * self.beam)
+        return largest(logs.flatten(1), 2 * self.beam)
 
     def _cached(self, layer: int) -> Callable[[Tensor], Tensor]:
         """Self-attention of one layer for one new position of every hypothesis."""
@@ -279,26 +249,3 @@ class BeamSearch:
         self.memory = self.memory.select(left)
         for cache in self.caches:
             cache.select(left)
-
-
-def top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The largest `count` values of each row [b, count] of [b, v], and their places.
-
-    Looks for them only in the blocks of a row that have the largest maxima: a row's largest values
-    are all in as many blocks. All of a row if it has fewer values than `count`.
-    """
-    size = values.shape[1]
-    blocks = size // _BLOCK
-    if blocks <= count:
-        return values.topk(min(count, size))
-    whole = values[:, : blocks * _BLOCK].unflatten(1, (blocks, _BLOCK))
-    chosen = whole.amax(2).topk(count, sorted=False).indices
-    places = torch.cat(
-        (
-            (chosen[..., None] * _BLOCK + torch.arange(_BLOCK, device=values.device)).flatten(1),
-            torch.arange(blocks * _BLOCK, size, device=values.device).expand(len(values), -1),
-        ),
-        dim=1,
-    )
-    best, which = values.gather(1, places).topk(count)
-    return best, places.gather(1, which)
