@@ -45,9 +45,10 @@ class SmallRun:
     model: ModelSettings = MODEL
     seed: int = 3
     run: RunName = BASELINE
+    save_seconds: float = 0  # the state is saved after every update
 
     def finish(self, out: Path, state: Path) -> None:
-        """Train to the end, saving the state after every update."""
+        """Train to the end."""
         settings = {
             "run": str(self.run),
             "model": self.model.model_dump(),
@@ -55,7 +56,7 @@ class SmallRun:
         }
         origin = {**small_origin(settings), "seed": self.seed}
         training = TrainingRun(self.bpe, self.model, self.train, self.seed, origin, self.run)
-        training.finish(out, state, save_seconds=0)
+        training.finish(out, state, self.save_seconds)
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,12 @@ class SmallGates:
     name: str
     gates: GatesSettings = GATES
     train: TrainSettings = TRAIN
+    save_seconds: float = 0
 
     def finish(self, out: Path, state: Path) -> None:
-        """Fine-tune to the end, saving the state after every update."""
+        """Fine-tune to the end."""
         run = parse_pruned(self.name, load_model(self.start).grid.size)
-        session = Session(3, small_origin({"run": self.name}), state, 0)
+        session = Session(3, small_origin({"run": self.name}), state, self.save_seconds)
         PruningRun(run, self.bpe, self.train, session).finish_gates(self.start, self.gates, out)
 
 

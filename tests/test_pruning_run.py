@@ -27,6 +27,7 @@ from headcount.runs.training_run import SegmentedPair, Session, fit
 COUNTS = {"enc_self": [3, 1], "dec_self": [2], "dec_enc": [3]}
 UNEVEN = MODEL.model_copy(update={"heads": COUNTS, "d_head": 7, "dropout": 0.1})
 GRID = UNEVEN.grid
+FAST = GATES.model_copy(update={"lr": 2.0})
 GATES_OF_A_RUN = [1, 0, 0, 1, 0, 1, 0, 1, 1]  # 2 of 4 encoder heads, 5 of 9 in all
 
 
@@ -40,7 +41,7 @@ def one_process_for_many_scripts(monkeypatch):
 def base(tmp_path_factory):
     """A barely trained model with uneven heads, and its text."""
     folder = tmp_path_factory.mktemp("base")
-    run = SmallRun(segment(folder, 30), model=UNEVEN)
+    run = SmallRun(segment(folder, 30), model=UNEVEN, save_seconds=1e9)
     short = run.train.model_copy(update={"updates": 4, "keep_updates": []})
     run = replace(run, train=short)
     run.finish(folder, folder / "state")
@@ -52,7 +53,7 @@ def base(tmp_path_factory):
 
 def pruning(base, name, tmp_path, **changes):
     run, _ = base
-    session = Session(3, small_origin({"run": name}), tmp_path / "state", 0)
+    session = Session(3, small_origin({"run": name}), tmp_path / "state", 1e9)
     train = run.train.model_copy(update=changes)
     return PruningRun(parse_pruned(name, 9), run.bpe, train, session)
 
@@ -105,7 +106,7 @@ def load_weights_of(out):
 
 def test_all_gates_closed_is_a_model_that_translates(base, tmp_path, capsys):
     run, folder = base
-    SmallGates(run.bpe, folder / "model", "gates-all-l1000", replace_lr(2.0)).finish(
+    SmallGates(run.bpe, folder / "model", "gates-all-l1000", FAST, save_seconds=1e9).finish(
         tmp_path, tmp_path / "state"
     )
     told = "heads left: 0 of 9 (enc_self 0 of 4, dec_self 0 of 2, dec_enc 0 of 3)"
@@ -120,13 +121,11 @@ def test_all_gates_closed_is_a_model_that_translates(base, tmp_path, capsys):
     assert losses(model, base).isfinite().all()
 
 
-def replace_lr(rate):
-    return GATES.model_copy(update={"lr": rate})
-
-
 def test_enc_self_keeps_the_trained_decoder_to_the_last_bit(base, tmp_path):
     run, folder = base
-    SmallGates(run.bpe, folder / "model", "gates-enc_self-l1").finish(tmp_path, tmp_path / "state")
+    SmallGates(run.bpe, folder / "model", "gates-enc_self-l1", save_seconds=1e9).finish(
+        tmp_path, tmp_path / "state"
+    )
     before = load_weights(folder / "model" / "weights.safetensors")
     after = load_weights(tmp_path / "model" / "weights.safetensors")
     # The text has one vocabulary, so the source embedding is the frozen target's.

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from headcount.base.addresses import HeadGrid
+from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.head_list import read_head_list
 from headcount.base.head_values import read_head_values
 from headcount.base.ranking import rank_heads
-from headcount.base.settings.pruned_names import SCOPES, PrunedRun
+from headcount.base.settings.pruned_names import PrunedRun
 
 # Keeps these draws apart from others of the same seed.
 _STREAM = 0x44524157
@@ -81,7 +81,7 @@ def count_words(grid: HeadGrid, kept: np.ndarray) -> str:
     """How many heads are left, in words: '7 of 24 (enc_self 0 of 8, dec_self 3 of 8, …)'."""
     heads = grid.heads()
     parts = []
-    for kind in SCOPES["all"]:
+    for kind in KINDS:
         own = [bool(gate) for head, gate in zip(heads, kept, strict=True) if head.kind == kind]
         parts.append(f"{kind} {sum(own)} of {len(own)}")
     return f"{int((kept != 0).sum())} of {grid.size} ({', '.join(parts)})"

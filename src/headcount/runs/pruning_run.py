@@ -30,6 +30,7 @@ from headcount.runs.training_run import (
     fit,
     model_facts,
     on_device,
+    vocabulary_checksums,
     write_curve,
 )
 from headcount.runs.translation import check_vocabularies
@@ -122,8 +123,8 @@ class PruningRun:
         """Write what all pruned runs have, and forget the states; `grid`: the original model."""
         write_curve(out, trainer.progress)
         write_head_values(out / "heads.csv", grid, values)
-        vocabularies = SegmentedPair.read(self.bpe).vocabularies
-        facts = model_facts(smaller, trainer.progress, vocabularies, self.session.origin)
+        words = vocabulary_checksums(self.bpe)
+        facts = model_facts(smaller, trainer.progress, words, self.session.origin)
         facts |= {"kept_heads": kept_names(grid, values["gate"])}
         save_model(out / "model", smaller, dict(smaller.named_parameters()), facts)
         trainer.states.discard()
