@@ -4,7 +4,7 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.base.settings.pair import parse_pair
-from headcount.findings.published import headmask
+from headcount.findings.published import headmask, voita
 from headcount.findings.published.numbers import read_published
 
 # The differences that stand in brackets in Tables 2, 3 and 4: impt-18, then random-18.
@@ -43,6 +43,27 @@ def test_every_pair_is_named_as_ours_are():
             assert str(parse_pair(pair)) == pair
     assert len(headmask.table(1)) == 4 and headmask.table(1)["value"].sum() == 2_288_000
     assert headmask.source() == "Sun et al. 2020, arXiv 2009.09672"
+
+
+def test_voitas_scores_differ_as_the_text_says():
+    """Over half of all heads for at most 0.25 BLEU; from scratch is worse in every row."""
+    wide = voita.table2().pivot(index=["pair", "heads"], columns="training", values="value")
+    wmt = wide.loc["wmt.en-ru"]
+    assert wmt.loc["12/21/25", "trained"] - wmt.loc["48/48/48", "none"] == pytest.approx(-0.24)
+    pruned = wide.dropna(subset="trained")
+    gains = (pruned["trained"] - pruned["scratch"]).round(2)
+    assert len(gains) == 7 and gains.min() == 0.01 and gains.max() == 0.50
+
+
+def test_voitas_figures_agree_with_table_2_and_with_each_other():
+    kinds = voita.heads_by_kind().pivot(index=["pair", "pruned"], columns="kind", values="value")
+    drawn = {(pair, f"{k.enc_self}/{k.dec_self}/{k.dec_enc}") for (pair, _), k in kinds.iterrows()}
+    printed = voita.table2()[["pair", "heads"]].itertuples(index=False, name=None)
+    assert set(printed) <= drawn
+    layers = voita.decoder_heads_by_layers().groupby(["pair", "pruned", "kind"])["value"].sum()
+    for (pair, pruned, kind), left in layers.items():
+        assert left == kinds.loc[(pair, pruned), kind]
+    assert len(layers) == 28 and voita.source() == "Voita et al. 2019, arXiv 1905.09418"
 
 
 TABLE = """

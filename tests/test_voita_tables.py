@@ -2,12 +2,13 @@
 
 import pandas as pd
 import pytest
+from script_runner import run_script
 from voita_files import MODEL, PAIR, VoitaFiles, translated, two_seeds
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.gates import GatesSettings
-from headcount.findings.voita_tables import voita_tables, write_tables
+from headcount.findings.voita_tables import TableFiles, voita_tables, write_tables
 
 NAMES = ["table2", "pruning", "falls", "comparison", "speedup"]
 
@@ -182,7 +183,7 @@ def test_speed_is_the_median_against_the_baseline(tables):
 
 def test_tables_are_written_and_captions_name_units_and_runs(files, tmp_path):
     gates = GatesSettings(updates=777, init="glorot", eval="louizos")
-    write_tables(files.for_tables(), MODEL, gates, tmp_path, {"made": "by a test"})
+    assert run_script("voita_tables", files.flags(TableFiles, gates, tmp_path)) == 0
     for name in NAMES:
         caption = read_json(tmp_path / f"voita_{name}.json")["caption"]
         for words in ("nats per target token", "777 updates", "multi.en-de; seeds 1, 2"):

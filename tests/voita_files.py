@@ -5,6 +5,8 @@ from dataclasses import fields
 from pathlib import Path
 
 from headcount.base.head_values import write_head_values
+from headcount.base.settings.flags import as_flags
+from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings.voita_figures import FigureFiles
 from headcount.findings.voita_tables import TableFiles
@@ -52,7 +54,7 @@ class VoitaFiles:
         if p_zero:
             values |= {"p_zero": p_zero, "p_one": [1 - chance for chance in p_zero]}
         write_head_values(path, self.grid, values)
-        self.listed["heads"].append(path)
+        self.listed["kept"].append(path)
 
     def gates(self, run: Run, steps: dict[int, list[float]]) -> None:
         """P(0) of every head, by update; a gate is 0 at test time where that is above 0.5."""
@@ -86,6 +88,13 @@ class VoitaFiles:
 
     def for_figures(self) -> FigureFiles:
         return FigureFiles(**{field.name: self.listed[field.name] for field in fields(FigureFiles)})
+
+    def flags(self, kind: type, gates: GatesSettings, out: Path) -> list[str]:
+        """Arguments of the script that takes these files."""
+        arguments = []
+        for field in fields(kind):
+            arguments += [f"--{field.name}", *map(str, self.listed[field.name])]
+        return [*arguments, "--out", str(out), *as_flags(MODEL), *as_flags(gates)]
 
     def _add(self, name: str, place: str, text: str) -> None:
         path = self.folder / place

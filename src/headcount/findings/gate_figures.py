@@ -22,7 +22,8 @@ from headcount.findings.run_tables import HEAD, KEYS, gather
 PAPER = HardConcrete(0.5, -0.1, 1.1)  # gives the printed masses
 _LOCATIONS = (0.0, 2.0, -3.0)  # log α of the paper's three curves
 _VALUES = np.linspace(0, 1, 401)[1:-1]
-_TALLEST = 4.0  # of a density axis; the Concrete density has no upper end
+_TALLEST = 4  # density drawn; that of Concrete has no upper end
+_ROOM = 1.25  # end of an axis ÷ what is drawn, for a legend that hides nothing
 _LINES = ("-", "--", "-.")
 _CONCRETE = "#6E6E6E"
 
@@ -75,7 +76,7 @@ def _panel(panel: Axes, rows: pd.DataFrame) -> None:
     masses = panel.twinx()
     masses.grid(visible=False)
     masses.spines["right"].set_visible(True)
-    concrete = rows[rows["part"] == "concrete"]
+    concrete = rows[(rows["part"] == "concrete") & (rows["value"] <= _TALLEST)]
     if len(concrete):
         style = {"color": _CONCRETE, "linewidth": 1.6, "label": "Concrete, log α = 0"}
         panel.plot(concrete["gate"], concrete["value"], ":", **style)
@@ -91,11 +92,11 @@ def _panel(panel: Axes, rows: pd.DataFrame) -> None:
         masses.bar(
             parts["mass"]["gate"] + outward, parts["mass"]["value"], 0.03, color=style["color"]
         )
-    panel.set(xlim=(-0.14, 1.14), ylim=(0, _TALLEST), xlabel="gate", ylabel="density")
-    masses.set(ylim=(0, 1), ylabel="probability of 0 and of 1 (bars)")
+    panel.set(xlim=(-0.14, 1.14), ylim=(0, _TALLEST * _ROOM), xlabel="gate", ylabel="density")
+    masses.set(ylim=(0, _ROOM), ylabel="probability of 0 and of 1 (bars)")
     masses.set_yticks(np.linspace(0, 1, 5))
-    panel.set_yticks(range(int(_TALLEST) + 1))
-    panel.legend(loc="center", bbox_to_anchor=(0.5, 0.62), fontsize="x-small", frameon=True)
+    panel.set_yticks(range(_TALLEST + 1))
+    panel.legend(loc="upper center", fontsize="x-small", frameon=True)
 
 
 def _masses(parts: dict[str, pd.DataFrame]) -> str:

@@ -132,27 +132,44 @@ def _title(panel: Axes, pair: str, source: str) -> None:
 
 
 def draw_methods(table: pd.DataFrame) -> Figure:
-    """BLEU lost by heads left, a panel per test set, scope and comparison; see `method_points`."""
-    tasks = list(table.groupby(["pair", "test_set", "scope", "panel"], sort=False))
-    figure, axes = panels(len(tasks))
-    starts = table.loc[table["panel"] == START, "contender"].unique()
-    of_start = run_styles(list(starts))
-    for panel, ((pair, test, scope, comparison), rows) in zip(axes, tasks, strict=True):
-        styles = of_start if comparison == START else _METHODS
-        for name, style in styles.items():
-            words = f"gates, from {name}" if comparison == START else name
-            _lost(panel, rows[rows["contender"] == name], {"label": words, **style})
-        panel.axhline(0, color="black", linewidth=0.8)
-        words = f"{pair}, {test}\n{_SCOPES[scope]}, {_COMPARED[comparison]}"
-        panel.set_title(words, loc="left", fontsize="medium")
-        _counts(panel, "heads left", rows["heads"].max())
-        panel.set_ylabel("BLEU − that with all heads")
-        panel.legend(fontsize="small", frameon=True)
+    """BLEU lost by heads left: a row per test set and scope, a panel per comparison.
+
+    See `method_points`.
+    """
+    rows = list(table.groupby(["pair", "test_set", "scope"], sort=False))
+    compared = [name for name in _COMPARED if name in set(table["panel"])]
+    size = (max(4.2 * len(compared), 5.5), 3.2 * len(rows) + 0.3)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(len(rows), len(compared), squeeze=False)
+    of_start = run_styles(list(table.loc[table["panel"] == START, "contender"].unique()))
+    for line, ((pair, test, scope), of_task) in zip(grid, rows, strict=True):
+        for panel, comparison in zip(line, compared, strict=True):
+            found = of_task[of_task["panel"] == comparison]
+            if found.empty:
+                panel.remove()
+                continue
+            _contenders(panel, found, of_start if comparison == START else _METHODS)
+            words = f"{pair}, {test}\n{_SCOPES[scope]}, {_COMPARED[comparison]}"
+            panel.set_title(words, loc="left", fontsize="medium")
     return figure
 
 
+def _contenders(panel: Axes, rows: pd.DataFrame, styles: dict[str, dict]) -> None:
+    """One comparison: a line for each contender; those at one number of heads side by side."""
+    step = _APART * rows["heads"].max() if styles is _METHODS else 0
+    for place, (name, style) in enumerate(styles.items()):
+        found = rows[rows["contender"] == name]
+        shifted = found.assign(heads_left=found["heads_left"] + step * place)
+        words = f"from {name}" if styles is not _METHODS else name
+        _lost(panel, shifted, {"label": words, **style})
+    panel.axhline(0, color="black", linewidth=0.8)
+    _counts(panel, "heads left", rows["heads"].max())
+    panel.set_ylabel("BLEU − that with all heads")
+    panel.legend(fontsize="small", frameon=True)
+
+
 _SCOPES = {"all": "all kinds", "enc_self": "encoder heads"}
-_COMPARED = {TUNED: "fine-tuned", UNTUNED: "not fine-tuned", START: "by start"}
+_COMPARED = {TUNED: "fine-tuned", UNTUNED: "not fine-tuned", START: "gates, by start"}
 
 
 def _lost(panel: Axes, rows: pd.DataFrame, style: dict) -> None:
@@ -167,6 +184,7 @@ def _lost(panel: Axes, rows: pd.DataFrame, style: dict) -> None:
 
 
 _STEPS = [1, 2, 4, 8, 10]  # counts of heads are mostly powers of two
+_APART = 0.012  # of an axis, between markers that would hide one another
 _EDGE = 0.03  # of an axis, so that points at its ends are seen whole
 
 

@@ -84,11 +84,11 @@ def _distributions(gates: GatesSettings) -> Drawn:
         table,
         "Distribution of one gate, in closed form. Left: the Concrete distribution, and what it "
         "becomes when stretched beyond 0 and 1 and cut there. Right: Hard Concrete at three "
-        "locations log α. Lines: density (left scale; the Concrete density grows without end at 0 "
-        "and 1). Bars: probability of exactly 0 and exactly 1 (right scale), drawn beside the ends "
-        f"so that they can be told apart. {voita.source()} prints the masses in brackets; they "
-        f"belong to temperature {gate_figures.PAPER.temperature:g}, while its code trains with "
-        f"0.33. This experiment has {gates.temperature:g}.",
+        "locations log α. Lines: density (left scale; that of Concrete grows without end at 0 and "
+        "1, and is drawn up to 4). Bars: probability of exactly 0 and exactly 1 (right scale), "
+        f"beside the ends so that they can be told apart. {voita.source()} prints the masses in "
+        f"brackets; they belong to temperature {gate_figures.PAPER.temperature:g}, while its code "
+        f"trains with 0.33. This experiment has {gates.temperature:g}.",
     )
 
 
@@ -154,7 +154,8 @@ def _methods(points: pd.DataFrame, setting: str) -> Drawn:
         "Fine-tuned: all for as many updates, against the λ = 0 control; scratch: by the whole "
         "recipe. Not fine-tuned: the baseline's own weights with heads silenced, against that "
         "model with all heads. By start: gates on models trained with masked heads, each against "
-        "its own control. Heads are those that the scope may lose. Scales differ. Bars: "
+        "its own control. Heads are those that the scope may lose; markers at one number of them "
+        "stand side by side. Scales differ. Bars: "
         f"{' or '.join(points['spread'].unique())}. {setting}",
     )
 

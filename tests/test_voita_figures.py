@@ -1,0 +1,158 @@
+"""Numbers behind the figures of pruning; every expected one is worked out beside it."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from script_runner import run_script
+from voita_files import MODEL, PAIR, VoitaFiles, translated, two_seeds
+
+from headcount.base.settings.gates import GatesSettings
+from headcount.findings.gate_figures import distributions
+from headcount.findings.voita_figures import FigureFiles, voita_figures
+
+NAMES = ["fig6", "fig7", "fig9", "fig10", "methods", "gates", "speed"]
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory):
+    made = two_seeds(tmp_path_factory.mktemp("runs"))
+    found = voita_figures(made.for_figures(), MODEL, GatesSettings())
+    assert [figure.name for figure in found] == [f"voita_{name}" for name in NAMES]
+    return {figure.name.removeprefix("voita_"): figure for figure in found}
+
+
+def ours(figure):
+    return figure.data[figure.data["source"] == "ours"]
+
+
+def test_figure_6_has_the_printed_masses_at_the_papers_temperature():
+    table = distributions(GatesSettings(temperature=0.25, stretch_low=-0.2, stretch_high=1.3))
+    paper, own = table[table["temperature"] == 0.5], table[table["temperature"] == 0.25]
+    masses = {
+        part: rows.set_index(["log_alpha", "gate"])["value"]
+        for part, rows in paper.groupby("part")
+        if part in ("mass", "printed")
+    }
+    pd.testing.assert_series_equal(
+        masses["mass"].round(2), masses["printed"], check_names=False, check_like=True
+    )
+    # P(0) at log α = 0: sigmoid(τ ln(0.2 / 1.3)) = 1 / (1 + 6.5^0.25); P(1): 1 / (1 + 4^0.25).
+    found = own[(own["part"] == "mass") & (own["log_alpha"] == 0)]["value"].to_list()
+    assert found == pytest.approx([1 / (1 + 6.5**0.25), 1 / (1 + math.sqrt(2))])
+
+
+def test_density_and_masses_sum_to_one():
+    table = distributions(GatesSettings())
+    for _, rows in table.groupby(["temperature", "log_alpha"]):
+        hard = rows[rows["part"] == "hard"]
+        area = np.trapezoid(hard["value"], hard["gate"])
+        # The two ends that the grid leaves out, 1/400 each, are below 0.5 % of the whole.
+        assert area + rows.loc[rows["part"] == "mass", "value"].sum() == pytest.approx(1, abs=0.01)
+
+
+def test_figure_7_has_means_over_seeds_beside_the_paper(figures):
+    found = ours(figures["fig7"]).to_dict("records")
+    assert [row["run"] for row in found] == ["gates-enc_self-l0", "gates-enc_self-l0.2"]
+    assert [row["heads_left"] for row in found] == [3, 1]
+    assert [(row["bleu"], row["low"], row["spread"], row["seeds"]) for row in found] == [
+        (100, 100, "standard deviation over seeds", 2)
+    ] * 2
+    paper = figures["fig7"].data[figures["fig7"].data["source"] == "paper"]
+    # The text: 0.15 below the full model with 10 heads, 0.25 with 4.
+    at = paper.set_index(["pair", "heads_left"])["bleu"]
+    assert at["wmt.en-ru", 48] - at["wmt.en-ru", 10] == pytest.approx(0.15)
+    full, four = at["opensubtitles.en-ru", 48], at["opensubtitles.en-ru", 4]
+    assert full - four == pytest.approx(0.25)
+
+
+def test_with_one_seed_the_interval_lies_around_the_control(tmp_path):
+    made = VoitaFiles(tmp_path, MODEL)
+    made.reference(PAIR, "test", translated(0)[1])
+    made.scores("train", (PAIR, "baseline", 3), {"test": translated(2)})
+    for run, kept, wrong in (("gates-enc_self-l0", 1, 1), ("gates-enc_self-l0.1", 0, 200)):
+        made.scores("prune", (PAIR, run, 3), {"test": translated(wrong)})
+        made.heads((PAIR, run, 3), [kept] * 3 + [1] * 3, [0.5] * 6)
+        made.gates((PAIR, run, 3), {0: [0.5] * 6, 5: [1.0 - kept] * 6})
+    made.speed(PAIR, 3, ["baseline,6,10,40,decode,1,1,5,1"])
+    found = {each.name: each for each in voita_figures(made.for_figures(), MODEL, GatesSettings())}
+    row = ours(found["voita_fig7"]).to_dict("records")[1]
+    # Nothing is right: the difference is −BLEU of the control in each resample, 99.5 in the mean.
+    assert row["bleu"] == 0 and row["spread"] == "bootstrap, 95 %"
+    assert row["low"] == pytest.approx(0, abs=2) and row["high"] == pytest.approx(0, abs=2)
+    assert "no gates run on all kinds" in found["voita_fig9"].caption
+    assert set(found["voita_fig9"].data["source"]) == {"paper"}
+
+
+def test_figure_9_counts_heads_of_each_kind(figures):
+    data = ours(figures["fig9"])
+    of_run = data[(data["run"] == "gates-all-l0.1") & (data["seed"] == 2)]
+    assert of_run[["kind", "pruned", "heads_left"]].values.tolist() == [
+        ["enc_self", 2, 1],
+        ["dec_self", 2, 1],
+        ["dec_enc", 2, 2],
+    ]
+    # Runs on the encoder alone and from other starts belong to other figures.
+    assert set(data["run"]) == {"gates-all-l0", "gates-all-l0.1", "gates-all-l0.5"}
+    paper = figures["fig9"].data[figures["fig9"].data["source"] == "paper"]
+    left = paper.groupby(["pair", "pruned"])["heads_left"].sum()
+    assert (left + left.index.get_level_values("pruned") == 144).all()
+
+
+def test_figure_10_has_layers_by_themselves_in_a_shallow_decoder(figures):
+    data = ours(figures["fig10"])
+    of_run = data[(data["run"] == "gates-all-l0.5") & (data["seed"] == 1)]
+    assert of_run[["kind", "layers", "pruned", "heads_left"]].values.tolist() == [
+        ["dec_self", "1", 1, 0],
+        ["dec_enc", "1", 2, 0],
+    ]
+    paper = figures["fig10"].data[figures["fig10"].data["source"] == "paper"]
+    # Figure 9's last model on WMT: 9 and 12 heads left of 48.
+    last = paper[paper["point"] == 118].groupby("kind")[["heads_left", "pruned"]].agg("max")
+    assert last["pruned"].to_dict() == {"dec_self": 39, "dec_enc": 36}
+
+
+def test_methods_lose_against_their_own_control(figures):
+    data = figures["methods"].data
+    tuned = data[(data["panel"] == "tuned") & (data["lambda"] == 0.1)].set_index("contender")
+    # Wrong lines of 200, seeds 1 and 2: gates 1, 3; scratch 5, 7; ranked 3, 3; drawn 9, 9.
+    lost = {"gates": -1, "scratch": -3, "ranked": -1.5, "drawn": -4.5}
+    assert tuned["lost"].to_dict() == pytest.approx(lost)
+    assert tuned.loc["gates", "low"] == pytest.approx(-1 - math.sqrt(0.5))
+    untuned = data[data["panel"] == "untuned"].set_index("contender")
+    assert untuned["lost"].to_dict() == {"gates": -3, "ranked": -1, "drawn": -5}
+    drawn = untuned.loc["drawn", ["low", "high", "spread"]].to_list()
+    assert drawn == [-6, -4, "range of draws"]
+    start = data[(data["panel"] == "start") & (data["lambda"] == 0.1)].set_index("contender")
+    # From the baseline −0.5 and −1.5; from random-1 one wrong line more than its control.
+    assert start["lost"].to_dict() == pytest.approx({"baseline": -1, "random-1": -0.5})
+    assert start["heads_left"].to_dict() == {"baseline": 4, "random-1": 5}
+
+
+def test_gates_over_training_are_those_of_the_scope(figures):
+    data = figures["gates"].data
+    found = data[(data["run"] == "gates-enc_self-l0.2") & (data["seed"] == 1)]
+    assert set(found["kind"]) == {"enc_self"} and found["step"].unique().tolist() == [0, 10]
+    # 1 − P(0) at the last validation.
+    last = found[found["step"] == 10]["p_open"].to_list()
+    assert last == pytest.approx([0.05, 0.95, 0.15])
+
+
+def test_speed_has_the_bleu_of_each_model(figures):
+    data = figures["speed"].data
+    found = data[(data["seed"] == 2) & (data["phase"] == "decode") & (data["batch_size"] == 1)]
+    assert found[["run", "bleu", "heads_left", "file_bytes"]].values.tolist() == [
+        ["baseline", 99.0, 6, 4000],
+        ["gates-all-l0.1", 98.5, 4, 3600],
+    ]
+
+
+@pytest.mark.slow
+def test_figures_are_written_with_their_numbers(tmp_path):
+    made = two_seeds(tmp_path / "runs")
+    flags = made.flags(FigureFiles, GatesSettings(), tmp_path / "out")
+    assert run_script("voita_figures", flags) == 0
+    for name in NAMES:
+        for end in ("pdf", "svg", "png", "csv", "json"):
+            assert (tmp_path / "out" / f"voita_{name}.{end}").stat().st_size > 0
