@@ -39,9 +39,6 @@ class Scores:
         self._references = {(path.parent.name, path.stem): path for path in references}
         self._compared: dict[tuple[Key, Key, str], Difference] = {}
 
-    def __contains__(self, key: Key) -> bool:
-        return key in self._bleu
-
     def of(self, key: Key) -> list[Score]:
         """BLEU of one run on each test set. Raises UserError if it has none."""
         if key not in self._bleu:
