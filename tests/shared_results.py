@@ -7,7 +7,19 @@ from project_copy import ProjectCopy
 TINY = ("--config", "experiment=tiny")
 QUIET = "Nothing to be done"
 RUN = "results/tiny/train/synthetic_tiny.en-art/baseline"
-HEADMASK = {"headmask_tables": 1, "headmask_figures": 1}
+VOITA = {"voita_tables": 1, "voita_figures": 1}
+GATHERED = {"headmask_tables": 1, "headmask_figures": 1, "report": 1} | VOITA
+"""What shows all runs in the end."""
+
+TRANSLATED = {"translate": 5, "bleu": 5, "masking": 1, "removal": 1, "speed": 1}
+"""Jobs that decode, for each pair and seed of `tiny`: the baseline and four pruned runs."""
+TRAINED = {"train": 1, "importance": 1, "gates": 2, "scratch": 1, "refit": 1}
+"""Jobs that make and rank their models."""
+
+
+def times(number: int, *jobs: dict[str, int]) -> dict[str, int]:
+    """So many times each of these jobs."""
+    return {rule: number * count for each in jobs for rule, count in each.items()}
 
 
 def fresh_clone(origin: ProjectCopy, name: str) -> ProjectCopy:

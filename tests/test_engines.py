@@ -7,7 +7,18 @@ import zipfile
 
 import pytest
 from project_copy import ProjectCopy, planned, ran
-from shared_results import HEADMASK, QUIET, RUN, TINY, both_quiet, fresh_clone, weights
+from shared_results import (
+    GATHERED,
+    QUIET,
+    RUN,
+    TINY,
+    TRAINED,
+    TRANSLATED,
+    both_quiet,
+    fresh_clone,
+    times,
+    weights,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +39,7 @@ def test_f45_f49_clone_and_pull_and_both_rightly_have_nothing_to_do(origin, clon
 
 def test_f11_one_setting_reruns_the_same_jobs_in_either_engine(clone):
     clone.change("config/tiny.yaml", "beam: 2", "beam: 3")
-    expected = {"translate": 2, "bleu": 2, "masking": 2, "bleu_table": 1, "report": 1} | HEADMASK
+    expected = times(2, TRANSLATED) | {"bleu_table": 1} | GATHERED
     assert planned(clone.run("-n", *TINY)[1]) == expected
     assert ran(clone.call("dvc", "repro")) == expected
     both_quiet(clone)
@@ -68,18 +79,17 @@ def test_a_seed_more_and_less_and_another_experiment_untouched(clone):
     code, output = clone.run("--config", "experiment=other")
     assert code == 0, output
     other = sorted((clone.folder / "results" / "other").rglob("*.*"))
-    times = [path.stat().st_mtime_ns for path in other]
+    written = [path.stat().st_mtime_ns for path in other]
     clone.change("config/tiny.yaml", "seeds: [1, 2]", "seeds: [1, 2, 3]")
-    per_run = {"train": 1, "translate": 1, "bleu": 1, "importance": 1, "masking": 1}
-    gathered = {"bleu_table": 1, "curves_figure": 1, "report": 1} | HEADMASK
-    assert ran(clone.call("dvc", "repro")) == per_run | gathered
+    gathered = {"bleu_table": 1, "curves_figure": 1} | GATHERED
+    assert ran(clone.call("dvc", "repro")) == TRAINED | TRANSLATED | gathered
     clone.change("config/tiny.yaml", "seeds: [1, 2, 3]", "seeds: [1, 3]")
     output = clone.call("dvc", "repro")
     assert ran(output) == gathered
     assert "seed2/curves.csv, which no job makes any more" in output
     assert not list((clone.folder / RUN / "seed2").rglob("*.*"))
     assert sorted((clone.folder / "results" / "other").rglob("*.*")) == other
-    assert [path.stat().st_mtime_ns for path in other] == times
+    assert [path.stat().st_mtime_ns for path in other] == written
     clone.change("dvc.yaml", "experiments: [tiny]", "experiments: [tiny, other]")
     assert ran(clone.call("dvc", "repro")) == {}
     both_quiet(clone)
@@ -130,9 +140,8 @@ def test_a_pair_more_runs_its_own_jobs_and_its_removal_sweeps_them(origin, clone
     first = "synthetic_tiny.en-art"
     clone.change("config/tiny.yaml", f"[{first}]", f"[{first}, synthetic_tiny.art-en]")
     assert ran(clone.run("raw", *TINY)[1]) == {"synthetic": 1}  # a clone has no raw data
-    per_pair = {"text": 3, "bpe": 1, "train": 2, "translate": 2, "bleu": 2}
-    per_pair |= {"importance": 2, "masking": 2}
-    gathered = {"corpus_table": 1, "bleu_table": 1, "curves_figure": 1, "report": 1} | HEADMASK
+    per_pair = {"text": 3, "bpe": 1} | times(2, TRAINED, TRANSLATED)
+    gathered = {"corpus_table": 1, "bleu_table": 1, "curves_figure": 1} | GATHERED
     assert planned(clone.run("-n", *TINY)[1]) == per_pair | gathered
     assert ran(clone.call("dvc", "repro")) == per_pair | gathered
     both_quiet(clone)

@@ -19,6 +19,12 @@ FILES = {
 }
 
 
+def forget():
+    """Look at the files again: within one run of the workflow they are read once."""
+    for cached in (fingerprint.code, fingerprint._parsed, fingerprint._files_of):
+        cached.cache_clear()
+
+
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A small project; `change` rewrites a file, `code` fingerprints the script anew."""
@@ -33,15 +39,14 @@ def project(tmp_path, monkeypatch):
             path.write_text(text, encoding="utf-8")
 
         def code(self):
-            fingerprint.code.cache_clear()
-            fingerprint._parsed.cache_clear()
+            forget()
             return fingerprint.code(SCRIPT)
 
     built = Project()
     for name, text in FILES.items():
         built.change(name, text)
     yield built
-    fingerprint.code.cache_clear()
+    forget()
 
 
 def test_imports_are_followed_and_others_left_out(project):

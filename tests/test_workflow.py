@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from project_copy import ROOT, ProjectCopy, planned, ran, saved_states, training_of
+from shared_results import GATHERED, TRANSLATED, VOITA, times
 
 from headcount.data.synthetic import generate_splits
 
@@ -148,15 +149,76 @@ def test_f11_a_changed_setting_reruns_only_what_it_touches(project):
     code, output = project.run("-n", "--config", "experiment=every_rule")
     path.write_text(plain)
     assert code == 0
-    assert planned(output) == {
-        "translate": 2,
-        "bleu": 2,
-        "masking": 2,
-        "bleu_table": 1,
-        "headmask_tables": 1,
-        "headmask_figures": 1,
-        "report": 1,
+    assert planned(output) == times(2, TRANSLATED) | {"bleu_table": 1} | GATHERED
+
+
+def test_one_price_more_runs_its_own_jobs_and_none_without_pruned_runs(project):
+    """Two pairs, one seed; what is gathered over all pruned runs is made again, no more."""
+    path = project.folder / "config" / "every_rule.yaml"
+    plain = path.read_text()
+    path.write_text(
+        plain.replace("  - gates-all-l0.3\n", "  - gates-all-l0.3\n  - gates-all-l0.2\n")
+    )
+    code, output = project.run("-n", "--config", "experiment=every_rule")
+    own = {"gates": 2, "translate": 2, "bleu": 2, "removal": 2, "speed": 2}
+    assert code == 0
+    assert planned(output) == own | VOITA | {"bleu_table": 1, "report": 1}
+    path.write_text(re.sub(r"pruned:\n(  - .*\n)+", "", plain))
+    code, output = project.run("-n", "--config", "experiment=every_rule")
+    path.write_text(plain)
+    assert code == 0
+    assert planned(output) == {"bleu_table": 1, "report": 1}
+
+
+def test_pruned_models_from_real_runs(project):
+    """What each pruned run leaves, and that the tables and the page know it."""
+    results = project.folder / "results" / "every_rule"
+    pruned = results / "prune" / "published.art-en"
+    kept = {}
+    for run in ("gates-all-l0.3", "scratch-gates-all-l0.3", "ranked-gates-all-l0.3"):
+        folder = pruned / run / "seed1"
+        rows = csv.DictReader((folder / "heads.csv").open())
+        kept[run] = [float(row["value"]) != 0 for row in rows if row["statistic"] == "gate"]
+        shape = json.loads((folder / "model" / "model.json").read_text())["model"]["heads"]
+        assert sum(map(sum, shape.values())) == sum(kept[run])
+        assert len((folder / "translations" / "test.txt").read_text().splitlines()) == 30
+    assert kept["scratch-gates-all-l0.3"] == kept["gates-all-l0.3"]
+    assert sum(kept["ranked-gates-all-l0.3"]) == sum(kept["gates-all-l0.3"]) < 12
+    removal = results / "masking" / "published.art-en" / "baseline" / "seed1" / "removal.csv"
+    rows = list(csv.DictReader(removal.open()))
+    assert {(row["order"], row["as_run"]) for row in rows} == {
+        (order, run)
+        for order in ("gates", "ranked", "drawn")
+        for run in ("gates-all-l0", "gates-all-l0.3")
     }
+    timed = list(csv.DictReader((pruned / "speed" / "seed1" / "speed.csv").open()))
+    assert {row["model"] for row in timed} == {
+        "baseline",
+        "gates-all-l0.3",
+        "ranked-gates-all-l0.3",
+    }
+    scored = {row["run"] for row in csv.DictReader((results / "tables" / "bleu.csv").open())}
+    assert scored == {"baseline", "gates-all-l0", *kept}
+    page = (results / "report.html").read_text()
+    for name in ("voita_table2", "voita_pruning", "voita_fig7", "voita_gates", "voita_speed"):
+        assert f'<h2 id="{name}">' in page
+
+
+@pytest.mark.parametrize(
+    ("pruned", "told"),
+    [
+        ("[gates-all-l-1]", "expected a λ of 0 or more"),
+        ("[gates-encoder-l1]", "scope 'encoder' does not exist; known: enc_self, all"),
+        ("[gates-all-l0-from-impt-6]", "starts from the run 'impt-6', which is not among `runs`"),
+        ("[gates-all-l0.1]", "needs its control 'gates-all-l0'"),
+    ],
+)
+def test_f09_pruned_runs_that_cannot_be_are_refused_before_any_job(project, pruned, told):
+    text = f"pairs: [synthetic_tiny.en-art]\npruned: {pruned}\n"
+    (project.folder / "config" / "wrong.yaml").write_text(text)
+    code, output = project.run("--config", "experiment=wrong")
+    assert code == 2 and "config/wrong.yaml:2: pruned" in output and told in output
+    assert "Traceback" not in output and not (project.folder / "results" / "wrong").exists()
 
 
 def test_a_changed_module_reruns_its_readers_and_a_comment_none(project):

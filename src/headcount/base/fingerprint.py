@@ -29,11 +29,11 @@ def code(script: str) -> dict[str, str]:
     waiting, found = [_ROOT / script], {}
     while waiting:
         path = waiting.pop()
-        name = path.relative_to(_ROOT).as_posix()
-        if name not in found:
-            imports, found[name] = _parsed(path)
+        if path not in found:
+            imports, found[path] = _parsed(path)
             waiting += [file for module in imports for file in _files_of(module)]
-    return dict(sorted(found.items()))
+    names = {path.relative_to(_ROOT).as_posix(): print_ for path, print_ in found.items()}
+    return dict(sorted(names.items()))
 
 
 def digest(value: Any) -> str:
@@ -41,13 +41,17 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _files_of(module: str) -> Iterator[Path]:
+@cache
+def _files_of(module: str) -> tuple[Path, ...]:
+    """Files of a module, and of the packages above it, that belong to the project."""
     parts = module.split(".")
+    found: list[Path] = []
     for depth in range(1, len(parts) + 1):
         path = _SOURCE.joinpath(*parts[:depth])
         # A file of a module's own name is data that the module reads: rules, a template.
         beside = (path.with_suffix(suffix) for suffix in (".py", ".yaml", ".html"))
-        yield from (file for file in (*beside, path / "__init__.py") if file.exists())
+        found += [file for file in (*beside, path / "__init__.py") if file.exists()]
+    return tuple(found)
 
 
 @cache
