@@ -252,6 +252,7 @@ def test_importance_alone(bpe, bench):
     assert re.search(r"^\| ours \|", out, re.M)
 
 
+@pytest.mark.slow
 def test_memory_in_processes_of_their_own(bpe, bench):
     flags = ["--data", bpe, "--preset", "tiny", "--batch-tokens", 200, "--threads", 1]
     code, out, err = bench("memory", *flags, "--updates", 1, "--sentences", 2, "--peers", "")

@@ -231,6 +231,7 @@ def test_a_file_without_an_unmasked_score(files):
         figures(files)
 
 
+@pytest.mark.slow
 def test_figures_are_written_with_their_numbers(files, tmp_path):
     out = tmp_path / "figures"
     origin = {"command": ["x"]}
