@@ -130,7 +130,8 @@ def test_scores_in_the_table_are_those_of_the_translations(project):
     command = ["sacrebleu", reference, "-i", translations, "-m", "chrf", "-b", "-w", "4"]
     found = subprocess.run(command, capture_output=True, text=True, check=True)
     rows = list(csv.DictReader((results / "tables" / "bleu.csv").open()))
-    (row,) = [row for row in rows if row["pair"] == pair and row["metric"] == "chrf"]
+    mine = {"pair": pair, "run": "baseline", "metric": "chrf"}
+    (row,) = [row for row in rows if mine.items() <= row.items()]
     assert float(found.stdout) == pytest.approx(float(row["score"]), abs=1e-3)
     assert float(row["score"]) > 0
 
