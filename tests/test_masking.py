@@ -34,7 +34,7 @@ MODEL = ModelSettings(
     d_head=7,
     heads={"enc_self": [2, 0], "dec_self": [3], "dec_enc": [1]},
 )
-DECODE = DecodeSettings(beam=2, max_length_factor=1.0, max_length_extra=3)
+DECODE = DecodeSettings(beam=2, max_length_factor=0.4, max_length_extra=3)
 SETTINGS = MaskingSettings(groups=4, draws=2, test_sets=["easy", "half"])
 # Flat order: enc_self.0.0, enc_self.0.1, dec_self.0.0, .1, .2, dec_enc.0.0.
 OWN = [0.5, 3.0, 1.0, 4.0, 0.1, 2.0]  # ranked 3 1 5 2 0 4: groups (1 3) (2 5) (0) (4)
