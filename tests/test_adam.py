@@ -1,5 +1,8 @@
 """Adam against torch's own class, and one step by hand."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -50,3 +53,18 @@ def test_first_step_by_hand_and_no_gradient_left():
     assert optimiser.state[weight]["step"] == 1
     optimiser.forget_gradients()
     assert weight.grad is None
+
+
+@pytest.mark.slow
+def test_an_update_loads_no_compiler():
+    program = """
+import sys, torch
+from headcount.base.settings.train import TrainSettings
+from headcount.runs.adam import Adam
+weight = torch.zeros(3, requires_grad=True)
+weight.grad = torch.ones(3)
+Adam([weight], TrainSettings(), fused=True).step(0.1)
+print(sorted(name for name in sys.modules if name in ("torch._dynamo", "torch._inductor", "sympy")))
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (found.returncode, found.stdout) == (0, "[]\n"), found.stderr
