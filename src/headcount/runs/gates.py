@@ -17,7 +17,6 @@ from headcount.base.settings.pruned_names import PrunedRun
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch
 from headcount.model.transformer import Transformer
-from headcount.runs.adam import Adam
 from headcount.runs.averaging import Weights
 from headcount.runs.headmask import Choice, HeadMask
 from headcount.runs.schedule import learning_rate
@@ -55,7 +54,9 @@ class HeadGates(HeadMask):
         mean = settings.lambda_reduction == "mean_over_modules"
         self.price = run.price / max(len(modules), 1) if mean else run.price
         self.log_alpha = torch.from_numpy(self._first()).requires_grad_()
-        self.optimiser = Adam([self.log_alpha], train, fused=False)
+        self.optimiser = torch.optim.Adam(
+            [self.log_alpha], betas=(train.beta1, train.beta2), eps=train.epsilon
+        )
         self.update = 0  # the newest one that `choose` has served
         self.history: list[Tensor] = [self.log_alpha.detach().clone()]
         self._drawn = self._used = torch.empty(0)
@@ -74,9 +75,10 @@ class HeadGates(HeadMask):
         objective = (self._drawn * gradient).sum()
         if price := self.price_now():
             objective = objective + price * self.p_open().sum()
-        self.optimiser.forget_gradients()
+        self.optimiser.zero_grad(set_to_none=True)
         objective.backward()
-        self.optimiser.step(self._rate())
+        self.optimiser.param_groups[0]["lr"] = self._rate()
+        self.optimiser.step()
 
     def at_validation(self) -> Tensor:
         """The gates of test time, [heads] of the whole model; log α is put on record."""

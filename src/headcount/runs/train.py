@@ -18,7 +18,6 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch, BatchPlan, ParallelText, collate
 from headcount.model.loss import summed_loss
 from headcount.model.transformer import Transformer, first_device
-from headcount.runs.adam import Adam
 from headcount.runs.averaging import Weights, make_average
 from headcount.runs.checkpoint import State, StateStore
 from headcount.runs.headmask import HeadMask, MaskNone
@@ -56,7 +55,12 @@ class Trainer:
         self.plan = BatchPlan(train, settings.batch_tokens, seed)
         torch.manual_seed(seed)  # dropout's draws, whatever was drawn before
         self.weights: Weights = {n: w for n, w in model.named_parameters() if w.requires_grad}
-        self.optimiser = Adam(self.weights.values(), settings, fused=True)
+        self.optimiser = torch.optim.Adam(
+            self.weights.values(),
+            betas=(settings.beta1, settings.beta2),
+            eps=settings.epsilon,
+            fused=True,
+        )
         self.average = make_average(settings, self.weights)
         self.head_mask = head_mask or MaskNone()
         self.best: Weights = {}
@@ -143,12 +147,13 @@ class Trainer:
         batches = [next(self._batches) for _ in range(self.settings.accumulate)]
         target_tokens = sum(batch.target_tokens for batch in batches)
         multiplier = self._choose_heads(batches, target_tokens)
-        self.optimiser.forget_gradients()
+        self.optimiser.zero_grad(set_to_none=True)
         loss = sum(self._backward(batch, target_tokens, multiplier) for batch in batches)
         norm = torch.nn.utils.clip_grad_norm_(self.weights.values(), self.settings.clip_norm)
         if not math.isfinite(norm.item()):
             raise UserError(self._not_finite("gradient norm", norm.item(), batches))
-        self.optimiser.step(self._learning_rate(self.progress.update + 1))
+        self.optimiser.param_groups[0]["lr"] = self._learning_rate(self.progress.update + 1)
+        self.optimiser.step()
         self.head_mask.learn()
         self.average.after_update(self.weights, self.progress.update + 1)
         tokens = target_tokens + sum(batch.source_tokens for batch in batches)
