@@ -60,22 +60,9 @@ def _scores(metric: BLEU, lines: Lines, times: np.ndarray) -> tuple[float, np.nd
     The first two methods are sacreBLEU's own of its pinned version; it has no public ones.
     """
     statistics = np.array(metric._extract_corpus_statistics(lines, None))
-    score = metric._compute_score_from_stats(statistics.sum(0)).score
-    return score, _bleu(times @ statistics)
-
-
-def _bleu(sums: np.ndarray) -> np.ndarray:
-    """BLEU, [samples], of sums, [samples, 10]; sacreBLEU's own scores one at a time, slowly.
-
-    A row holds the words of the system and of the reference, then for 1 to 4 words in a row how
-    many are right and how many there are. The k-th order without a right one counts as 1 / 2^k.
-    """
-    words, wanted, right, total = sums[:, 0], sums[:, 1], sums[:, 2:6], sums[:, 6:]
-    counted = np.where(right > 0, right, 0.5 ** np.cumsum(right == 0, axis=1))
-    with np.errstate(divide="ignore", invalid="ignore"):  # no word, or fewer than four
-        logs = np.where(total > 0, np.log(100 * counted / total), -np.inf).mean(1)
-        brevity = np.exp(np.minimum(1 - wanted / words, 0))
-    return np.where(right.any(1), brevity * np.exp(logs), 0.0)
+    of_sums = metric._compute_score_from_stats
+    sums = times @ statistics
+    return of_sums(statistics.sum(0)).score, np.array([of_sums(row).score for row in sums])
 
 
 def _judge(delta: float, samples: np.ndarray) -> tuple[tuple[float, float], float]:
