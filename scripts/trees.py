@@ -1,4 +1,4 @@
-"""Align a treebank with a pair's subwords: check its trees, cut its words, count what is dropped."""
+"""Align a treebank with a pair's subwords: check its trees, cut its words, count the dropped."""
 
 from pathlib import Path
 

@@ -65,7 +65,8 @@ def test_layers_without_heads_are_passed_over():
 
 
 def test_scores_are_scaled_by_the_width_of_a_head():
-    queries, keys = torch.tensor([[[[2.0, 0, 0, 0]]]]), torch.tensor([[[[3.0, 0, 0, 0], [0.0] * 4]]])
+    queries = torch.tensor([[[[2.0, 0, 0, 0]]]])
+    keys = torch.tensor([[[[3.0, 0, 0, 0], [0.0] * 4]]])
     # Scores 6 / √4 = 3 and 0.
     expected = torch.tensor([3.0, 0.0]).softmax(0)
     torch.testing.assert_close(attention_weights(queries, keys)[0, 0, 0], expected)
@@ -73,7 +74,8 @@ def test_scores_are_scaled_by_the_width_of_a_head():
 
 # Two tokens, the first of two pieces, then EOS; a row for each piece.
 PIECES = [[["a@@", "b"], ["c"]]]
-WEIGHTS = torch.tensor([[[[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.4, 0], [0.2, 0.3, 0.1, 0.4], [1, 0, 0, 0]]]])
+ROWS = [[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.4, 0], [0.2, 0.3, 0.1, 0.4], [1, 0, 0, 0]]
+WEIGHTS = torch.tensor([[ROWS]])
 
 
 @pytest.mark.parametrize(
@@ -88,13 +90,14 @@ WEIGHTS = torch.tensor([[[[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.4, 0], [0.2, 0.3, 0
     ],
 )
 def test_attention_between_words(to, start, expected):
-    found = word_attention(WEIGHTS, token_numbers(PIECES), to, start)
+    numbers = token_numbers(PIECES)
+    found = word_attention(WEIGHTS, numbers, numbers, to, start)
     torch.testing.assert_close(found, torch.tensor([[expected]]))
 
 
 def test_eos_may_be_a_token_and_padding_is_none():
     assert token_numbers([*PIECES, [["d"]]]).tolist() == [[0, 0, 1, OUTSIDE], [0] + [OUTSIDE] * 3]
     numbers = token_numbers(PIECES, eos_is_token=True)
-    found = word_attention(WEIGHTS, numbers, "sum", "mean")
+    found = word_attention(WEIGHTS, numbers, numbers, "sum", "mean")
     torch.testing.assert_close(found.sum(-1), torch.ones(1, 1, 3))
     torch.testing.assert_close(found[0, 0, 0], torch.tensor([0.45, 0.35, 0.2]))

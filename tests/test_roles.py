@@ -48,7 +48,7 @@ def test_a_planted_positional_head_is_found_with_a_share_of_one(model):
 
 
 def test_eos_may_count_as_a_token_at_the_edges(model):
-    # With EOS there are 6 + 3 + 5 subwords that have one before, and two sentences reach position 5.
+    # With EOS there are 6 + 3 + 5 subwords that have one before; two sentences reach position 5.
     found = shares(text_roles(model, edges="eos_is_token"), POSITIONAL)
     assert found == {-1: (14, 14), 0: (1, 17), 5: (2, 3)}
 
@@ -74,7 +74,8 @@ def test_a_planted_positional_head_is_the_positional_baseline(model):
 
 def test_words_of_several_pieces_may_be_left_out(model):
     found = accuracies(model, SYNTACTIC, words_filter="single_piece_only")
-    assert (found["nsubj", "to_dependent"]["hits"], found["nsubj", "to_dependent"]["trials"]) == (1, 2)
+    row = found["nsubj", "to_dependent"]
+    assert (row["hits"], row["trials"]) == (1, 2)
 
 
 def test_a_planted_rare_word_head_scores_one(model):

@@ -114,7 +114,7 @@ def test_sentences_that_do_not_fit_their_text_are_dropped_and_counted(read):
 
 def test_if_none_fits_the_fault_names_a_sentence(read):
     trees = read(FRENCH.replace("chat.", "chien."))
-    with pytest.raises(UserError, match="no sentence is left of 1; the last: sentence fr-1: its words"):
+    with pytest.raises(UserError, match="is left of 1; the last: sentence fr-1: its words"):
         align_trees(trees, segmenter(), "NFC")
     blank = read(tree_text(0, 1).replace("\tb\t", "\t\u200b\u00a0\t"))
     blank[0].tokens[1] = "\u00a0"  # nothing but a space, which no model reads
@@ -141,7 +141,8 @@ def test_treebanks_are_found_by_either_kind_of_manifest(tmp_path):
     fetched = {"splits": {"ewt": {"en": entry | {"sha256": empty}}}}
     manifest.write_text(json.dumps(fetched))
     assert find_trees(manifest, "ewt", "en") == tmp_path / "a.conllu"
-    for changed in ({"splits": {}, "trees": {"ewt": {"en": entry}}}, {"splits": {"ewt": {"en": entry}}}):
+    for kind in ("trees", "splits"):
+        changed = {"splits": {}} | {kind: {"ewt": {"en": entry}}}
         manifest.write_text(json.dumps(changed))
         with pytest.raises(UserError, match="changed"):
             find_trees(manifest, "ewt", "en")

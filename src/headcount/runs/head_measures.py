@@ -121,9 +121,11 @@ class Positions:
         where = pointed(weights, view.keys)
         offsets = where - torch.arange(where.shape[-1], device=where.device)
         valid = (where != NOWHERE) & view.queries[:, None, :]
-        for number, head in enumerate(range(*self._grid.span(kind, layer).indices(self._grid.size))):
+        first = self._grid.span(kind, layer).start
+        for number in range(where.shape[1]):
             found = offsets[:, number][valid[:, number]] + self._reach
-            self._hits[head] += np.bincount(found.cpu().numpy(), minlength=len(self._hits[head]))
+            counts = np.bincount(found.cpu().numpy(), minlength=self._hits.shape[1])
+            self._hits[first + number] += counts
 
     def rows(self) -> list[dict]:
         """A row for each head and relative position that it ever points at.

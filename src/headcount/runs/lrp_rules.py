@@ -104,7 +104,8 @@ class Rules:
             by_key = pieces[2].unflatten(-1, (keys.shape[1], keys.shape[2]))
             of_keys = torch.einsum("thqe,hqekf->thkf", relevance, by_key)
         before = relevance.abs().sum((2, 3), keepdim=True)
-        after = sum(part.abs().sum((2, 3), keepdim=True) for part in (of_queries, of_keys, of_values))
+        found = (of_queries, of_keys, of_values)
+        after = sum(part.abs().sum((2, 3), keepdim=True) for part in found)
         scale = torch.where(after > 0, before / after, 0)
         return (
             (of_queries * scale).expand(len(relevance), *queries.shape),
@@ -114,7 +115,7 @@ class Rules:
 
 
 def rescaled(found: Tensor, given: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """`found` times one number per step, so that its sum of sizes over `dims` is that of `given`."""
+    """`found` times a number per step, so that its sum of sizes over `dims` is that of `given`."""
     after = found.abs().sum(dims, keepdim=True)
     before = given.abs().sum(dims, keepdim=True)
     return found * torch.where(after > 0, before / after, 0)

@@ -200,9 +200,7 @@ class _Walk:
         if self._without_eos and place[0] == "enc_self":
             counted = of_context[:, :, :-1]
         self._found[place] = counted.sum((2, 3))
-        return self._rules.attention(
-            core.queries, core.keys, core.values, core.weights, of_context
-        )
+        return self._rules.attention(core.queries, core.keys, core.values, core.weights, of_context)
 
 
 @dataclass

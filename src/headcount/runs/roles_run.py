@@ -20,6 +20,7 @@ from headcount.data.lines import clean_lines
 from headcount.data.trees import AlignedTree, read_aligned
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.transformer import Transformer
+from headcount.runs.attention_map import attention_map
 from headcount.runs.checkpoint import load_model
 from headcount.runs.machine import pick_device
 from headcount.runs.roles import TextRoles, count_ids, measure_syntax
@@ -31,8 +32,11 @@ SYNTAX_COLUMNS = (
     *(*VALUE_COLUMNS, "treebank", "relation", "direction", "offset", "trials", "hits"),
     *("baseline_hits", "head_only", "baseline_only"),
 )
-FILES = ("attention.csv", "positions.csv", "syntax.csv", "roles.json")
+FILES = ("attention.csv", "positions.csv", "syntax.csv", "maps.json", "roles.json")
 """What one job writes, in one folder."""
+MAPS = 3
+LONGEST_MAP = 14
+"""Sentences drawn for the rare-word head, and the subwords they may have."""
 
 
 def roles_inputs(model: Path, bpe: Path, trees: list[Path]) -> list[Path]:
@@ -52,9 +56,10 @@ def write_roles(
     """Measure what every head attends to and write `FILES` into the folder `out`.
 
     `attention.csv` has confidence, entropy and the shares of the rare-word test; `positions.csv`
-    the share of each relative position; `syntax.csv` the accuracies on each treebank; `roles.json`
-    counts, seconds and `origin`. A pruned model's heads keep their addresses in the original.
-    `trees` are files that scripts/trees.py wrote. Raises UserError where the dev text is empty or
+    the share of each relative position; `syntax.csv` the accuracies on each treebank; `maps.json`
+    some sentences as the candidate for the rare-word head sees them, the head of the first layer
+    with the largest share; `roles.json` counts, seconds and `origin`. A pruned model's heads keep
+    their addresses in the original. `trees` are files that scripts/trees.py wrote. Raises UserError where the dev text is empty or
     the model knows other words.
     """
     check_vocabularies(model_folder, bpe)
@@ -66,7 +71,7 @@ def write_roles(
     with tqdm(total=total, unit="sentence", disable=None) as bar:
         roles = TextRoles(model, text, counts, settings)
         roles.measure(bar.update)
-        rows = _syntax_rows(model, treebanks, words, settings, bar)
+        rows = _syntax_rows(model, treebanks, words[0], settings, bar)
     seconds = time.perf_counter() - begun
     original = dict(zip(model.grid.heads(), original_heads(model_folder, model.grid), strict=True))
     values = roles.confidence.means() | roles.rare.shares()
@@ -75,6 +80,10 @@ def write_roles(
     tables["syntax.csv"] = (SYNTAX_COLUMNS, rows)
     for name, (columns, found) in tables.items():
         _write_csv(out / name, columns, found, original)
+    candidate = _rare_candidate(model.grid, values["rare_two_rarest"])
+    maps = _maps(model, text, words, candidate, settings) if candidate else []
+    shown = original[candidate]._asdict() if candidate else None
+    write_json(out / "maps.json", {"head": shown, "level": "subword", "maps": maps})
     facts = {"sentences": len(text), "rare_sentences": roles.rare.sentences}
     facts |= {"treebanks": {name: len(found) for name, found in treebanks.items()}}
     write_json(out / "roles.json", facts | {"seconds": round(seconds, 2), "provenance": origin})
@@ -99,8 +108,32 @@ def original_heads(model_folder: Path, grid: HeadGrid) -> list[Head]:
     return found
 
 
-def _read_text(bpe: Path, sentences: int) -> tuple[ParallelText, Tensor, Vocabulary]:
-    """The first sentence pairs of dev, how often each source id is in train, the source words."""
+def _rare_candidate(grid: HeadGrid, shares: np.ndarray) -> Head | None:
+    """The head of the first encoder layer with the largest share, if that has one."""
+    span = grid.span("enc_self", 0)
+    own = shares[span]
+    if not len(own) or np.isnan(own).all():
+        return None
+    return grid.heads()[span.start + int(own.argmax())]
+
+
+def _maps(
+    model: Transformer,
+    text: ParallelText,
+    words: tuple[Vocabulary, Vocabulary],
+    head: Head,
+    settings: RolesSettings,
+) -> list[dict[str, Any]]:
+    """The first sentences that are short enough to be drawn."""
+    pairs = zip(text.src, text.tgt, strict=True)
+    short = [pair for pair in pairs if len(pair[0]) <= LONGEST_MAP][:MAPS]
+    return [attention_map(model, pair, words, head, settings, "subword") for pair in short]
+
+
+def _read_text(
+    bpe: Path, sentences: int
+) -> tuple[ParallelText, Tensor, tuple[Vocabulary, Vocabulary]]:
+    """The first sentence pairs of dev, how often each source id is in train, both vocabularies."""
     src, tgt = (Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt"))
     whole = read_parallel_text(bpe / "dev.src", bpe / "dev.tgt", src, tgt)
     pairs = [pair for pair in zip(whole.src, whole.tgt, strict=True) if pair[0]][:sentences]
@@ -108,7 +141,7 @@ def _read_text(bpe: Path, sentences: int) -> tuple[ParallelText, Tensor, Vocabul
         raise UserError(f"{bpe / 'dev.src'}: expected sentences, found none with a word")
     text = ParallelText([pair[0] for pair in pairs], [pair[1] for pair in pairs])
     training = [_ids(line, src) for line in clean_lines(bpe / "train.src")]
-    return text, count_ids(training, len(src)), src
+    return text, count_ids(training, len(src)), (src, tgt)
 
 
 def _ids(line: str, words: Vocabulary) -> Ids:

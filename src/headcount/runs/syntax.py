@@ -119,11 +119,10 @@ class Syntax:
 
     def _pointed(self, weights: Tensor) -> Tensor:
         """The token that each token points at, [b, h, w]; EOS may be one after the last."""
-        words = word_attention(
-            weights, self._numbers, self._settings.words_to, self._settings.words_from
-        )
+        own, settings = self._numbers, self._settings
+        words = word_attention(weights, own, own, settings.words_to, settings.words_from)
         places = torch.arange(words.shape[-1], device=words.device)
-        return pointed(words, places <= self._numbers.amax(1, keepdim=True))
+        return pointed(words, places <= own.amax(1, keepdim=True))
 
 
 def _trials(

@@ -1,6 +1,7 @@
 """Attention between tokens of a text, from attention between the subwords they are cut into.
 
-Letters in shapes: b sentences, h heads, k subword positions (EOS included), w tokens.
+Letters in shapes: b sentences, h heads, q and k subword positions (EOS included) of queries and of
+keys, v and w their tokens.
 """
 
 import torch
@@ -27,19 +28,20 @@ def token_numbers(pieces: list[list[list[str]]], eos_is_token: bool = False) -> 
     return table
 
 
-def word_attention(weights: Tensor, numbers: Tensor, to: str, start: str) -> Tensor:
-    """Attention between tokens, [b, h, w, w], of weights [b, h, k, k] between subwords.
+def word_attention(weights: Tensor, queries: Tensor, keys: Tensor, to: str, start: str) -> Tensor:
+    """Attention between tokens, [b, h, v, w], of weights [b, h, q, k] between subwords.
 
-    To a token: `to` is the sum, max or first of its subwords. From a token: `start` is the mean,
-    first or last of its subwords. With sum and mean a row sums to 1 less what EOS gets. Rows
-    and columns past a sentence's last token are 0.
+    `queries` [b, q] and `keys` [b, k] number the tokens, as `token_numbers` does. To a token: `to`
+    is the sum, max or first of its subwords. From a token: `start` is the mean, first or last of
+    its subwords. With sum and mean a row sums to 1 less what subwords outside get. Rows and
+    columns past a sentence's last token are 0.
     """
     if to == "max":
-        toward = _largest(weights, numbers)
+        toward = _largest(weights, keys)
     else:
-        columns = _members(numbers) if to == "sum" else _first(_members(numbers))
+        columns = _members(keys) if to == "sum" else _first(_members(keys))
         toward = weights @ columns[:, None].to(weights.dtype)
-    rows = _members(numbers)
+    rows = _members(queries)
     if start == "first":
         rows = _first(rows)
     elif start == "last":
@@ -61,7 +63,7 @@ def _first(members: Tensor) -> Tensor:
 
 
 def _largest(weights: Tensor, numbers: Tensor) -> Tensor:
-    """[b, h, k, w]: the largest weight to any subword of each token."""
+    """[b, h, q, w]: the largest weight to any subword of each token."""
     width = int(numbers.max()) + 2
     target = (numbers + 1)[:, None, None, :].expand_as(weights)
     zeros = weights.new_zeros(*weights.shape[:-1], width)
