@@ -148,15 +148,20 @@ class Plan:
         folder = f"data/bpe/{self.name}/{pair}/trees"
         return [f"{folder}/{name}.{end}" for name in self.treebanks.of_pair(pair)]
 
-    def measured_model(self, run: Mapping[str, str]) -> list[str]:
-        """Description and weights of a model whose heads are measured.
+    def tree_manifest(self, w: Mapping[str, str]) -> str:
+        """Where the raw trees of a treebank lie; `w` has pair and treebank."""
+        if self.treebanks.is_generated(w["treebank"]):
+            return self.manifest(w["pair"])
+        return self.treebanks.fetched(w["treebank"])
+
+    def measured_model(self, run: Mapping[str, str], name: str) -> str:
+        """A file of a model whose heads are measured.
 
         `run` has part (heads for a training run, prune for a pruned one), pair, run and seed.
         """
         phase = "train" if run["part"] == "heads" else "prune"
-        where = f"{phase}/{run['pair']}/{run['run']}/seed{run['seed']}/model"
-        names = ("model.json", "weights.safetensors")
-        return [f"results/{self.name}/{where}/{name}" for name in names]
+        where = f"{phase}/{run['pair']}/{run['run']}/seed{run['seed']}"
+        return f"results/{self.name}/{where}/model/{name}"
 
     def generator_flags(self, corpus: str) -> list[str]:
         """Settings of a generated corpus, as flags."""

@@ -2,7 +2,7 @@
 # Makes: <bpe>/<pair>/trees, treebanks as the models read them;
 #        <results>/heads/<pair>/<run>/seed<k>/{attention,positions,syntax,relevance}.csv and
 #        maps.json; the first three of them beside every gates run that has a price, too, as
-#        <results>/prune/<pair>/<run>/seed<k>/….
+#        <results>/prune/<pair>/<run>/seed<k>/…; tables and figures of them.
 
 ROLES = ["attention.csv", "positions.csv", "syntax.csv", "maps.json", "roles.json"]
 ROLES_TEXT = ["src.vocab", "tgt.vocab", "dev.src", "dev.tgt"]
@@ -11,12 +11,7 @@ ROLES_TEXT = ["src.vocab", "tgt.vocab", "dev.src", "dev.tgt"]
 rule trees:
     """Check a treebank and cut its words as a pair's text was cut."""
     input:
-        raw=lambda w: (
-            plan.manifest(w.pair)
-            if plan.treebanks.is_generated(w.treebank)
-            else plan.treebanks.fetched(w.treebank)
-        ),
-        bpe=multiext(
+        multiext(
             "<bpe>/{pair}/",
             "segmentation.json",
             "src.codes",
@@ -24,6 +19,7 @@ rule trees:
             "src.vocab",
             "tgt.vocab",
         ),
+        raw=lambda w: plan.tree_manifest(w),
     output:
         multiext("<bpe>/{pair}/trees/{treebank}", ".jsonl", ".csv", ".json"),
     log:
@@ -33,7 +29,7 @@ rule trees:
     params:
         code=code("scripts/trees.py"),
         name=lambda w: w.treebank.partition(".")[2],
-        bpe=subpath(input.bpe[0], parent=True),
+        bpe=subpath(input[0], parent=True),
         text=plan.section("text"),
     message:
         "Reading the trees of {wildcards.treebank} for {wildcards.pair}"
@@ -47,7 +43,8 @@ rule roles:
     input:
         multiext("<bpe>/{pair}/", *ROLES_TEXT, "train.src"),
         trees=lambda w: plan.trees(w.pair, "jsonl"),
-        model=lambda w: plan.measured_model(w),
+        model=lambda w: plan.measured_model(w, "model.json"),
+        weights=lambda w: plan.measured_model(w, "weights.safetensors"),
     output:
         multiext("<results>/{part}/{pair}/{run}/seed{seed}/", *ROLES),
     log:
@@ -64,7 +61,7 @@ rule roles:
     params:
         code=code("scripts/roles.py"),
         settings=plan.section("roles"),
-        model=subpath(input.model[0], parent=True),
+        model=subpath(input.model, parent=True),
         bpe=subpath(input[0], parent=True),
         folder=subpath(output[0], parent=True),
     message:
@@ -101,3 +98,83 @@ rule relevance:
     shell:
         "python scripts/relevance.py --model {params.model:q} --bpe {params.bpe:q}"
         " --out {output.values:q} {params.settings:q} > {log:q} 2>&1"
+
+
+ROLES_TABLES = ["voita_table1", "voita_roles", "voita_agreement"]
+ROLES_FIGURES = [f"voita_fig{number}" for number in (1, 2, 3, 4, 5, 8)]
+ROLES_INPUT = {
+    "attention": plan.of_runs("heads", "attention.csv"),
+    "positions": plan.of_runs("heads", "positions.csv"),
+    "syntax": plan.of_runs("heads", "syntax.csv"),
+    "relevance": plan.of_runs("heads", "relevance.csv"),
+    "importance": plan.of_runs("heads", "importance.csv"),
+    "maps": plan.of_runs("heads", "maps.json"),
+    "pruned_attention": plan.pruning.of_priced("attention.csv"),
+    "pruned_positions": plan.pruning.of_priced("positions.csv"),
+    "pruned_syntax": plan.pruning.of_priced("syntax.csv"),
+    "kept": plan.pruning.of_pruned("heads.csv"),
+    "trees": [file for pair in pairs for file in plan.trees(pair, "csv")],
+}
+ROLES_FLAGS = (
+    " --attention {input.attention:q} --positions {input.positions:q} --syntax {input.syntax:q}"
+    " --relevance {input.relevance:q} --importance {input.importance:q} --maps {input.maps:q}"
+    " --pruned-attention {input.pruned_attention:q} --pruned-positions {input.pruned_positions:q}"
+    " --pruned-syntax {input.pruned_syntax:q} --kept {input.kept:q} --trees {input.trees:q}"
+    " --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"
+)
+
+
+rule roles_tables:
+    """Tabulate what heads do: Voita's Table 1, every head, agreement of measures."""
+    input:
+        **ROLES_INPUT,
+    output:
+        expand("<results>/tables/{name}.{end}", name=ROLES_TABLES, end=["md", "tex"]),
+        shown=expand("<results>/tables/{name}.json", name=ROLES_TABLES),
+        csv=[
+            report(
+                f"<results>/tables/{name}.csv", caption=f"../report/{name}.rst", category="Tables"
+            )
+            for name in ROLES_TABLES
+        ],
+    log:
+        "<logs>/roles_tables.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code("scripts/roles_tables.py"),
+        settings=plan.section("model", "roles", "lrp"),
+        folder=subpath(output[0], parent=True),
+    message:
+        "Tabulating what heads do"
+    shell:
+        f"python scripts/roles_tables.py{ROLES_FLAGS}"
+
+
+rule roles_figures:
+    """Draw what heads do: Voita's Figures 1 to 5 and 8."""
+    input:
+        **ROLES_INPUT,
+    output:
+        expand("<results>/figures/{name}.{end}", name=ROLES_FIGURES, end=["csv", "pdf", "png"]),
+        about=expand("<results>/figures/{name}.json", name=ROLES_FIGURES),
+        svg=[
+            report(
+                f"<results>/figures/{name}.svg",
+                caption=f"../report/{name}.rst",
+                category="Figures",
+            )
+            for name in ROLES_FIGURES
+        ],
+    log:
+        "<logs>/roles_figures.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code("scripts/roles_figures.py"),
+        settings=plan.section("model", "roles", "lrp"),
+        folder=subpath(output[0], parent=True),
+    message:
+        "Drawing what heads do"
+    shell:
+        f"python scripts/roles_figures.py{ROLES_FLAGS}"

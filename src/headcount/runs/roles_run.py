@@ -59,8 +59,8 @@ def write_roles(
     the share of each relative position; `syntax.csv` the accuracies on each treebank; `maps.json`
     some sentences as the candidate for the rare-word head sees them, the head of the first layer
     with the largest share; `roles.json` counts, seconds and `origin`. A pruned model's heads keep
-    their addresses in the original. `trees` are files that scripts/trees.py wrote. Raises UserError where the dev text is empty or
-    the model knows other words.
+    their addresses in the original. `trees` are files that scripts/trees.py wrote. Raises
+    UserError where the dev text is empty or the model knows other words.
     """
     check_vocabularies(model_folder, bpe)
     text, counts, words = _read_text(bpe, settings.sentences)
