@@ -1,14 +1,23 @@
 """Attention maps: which key each query looks at, as heat maps with words along both sides."""
 
 import unicodedata
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 
+from headcount.base.addresses import Head
 from headcount.base.errors import UserError
+from headcount.base.files import read_json, whole_file
+from headcount.findings.figures import use_style
 
+ENDINGS = (".svg", ".pdf", ".png")
 _INCH = 0.27  # of a cell
 _FEWEST = 5  # cells, so that titles have room
 
@@ -34,9 +43,53 @@ def draw_attention(maps: list[dict[str, Any]], titles: list[str]) -> Figure:
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(1, len(maps), squeeze=False, gridspec_kw={"width_ratios": widths})
     for panel, found, title in zip(grid[0], maps, titles, strict=True):
-        _draw(panel, found)
+        image = _draw(panel, found)
         panel.set_title(title, loc="left", fontsize="small")
+    bar = figure.colorbar(image, ax=grid[0], shrink=0.6, aspect=25, pad=0.01)
+    bar.set_label("weight", fontsize="small")
+    bar.ax.tick_params(labelsize="small")
     return figure
+
+
+def write_maps(weights: Path, title: str, out: Path) -> None:
+    """Draw all maps of a file that scripts/attention.py wrote, into .svg, .pdf or .png.
+
+    `title` stands above the first map, by default the head. Raises UserError for another ending, a
+    file of another kind, and letters that no installed font has.
+    """
+    if out.suffix not in ENDINGS:
+        raise UserError(f"{out}: expected a name that ends in {', '.join(ENDINGS)}")
+    try:
+        found = read_json(weights)
+        maps, head = found["maps"], Head(**found["head"])
+    except (ValueError, KeyError, TypeError) as fault:
+        raise UserError(
+            f"{weights}: expected a file of scripts/attention.py, found a fault: {fault}"
+        ) from None
+    use_style()
+    first = title or f"{head.label()}, by {found['level']}"
+    drawing = draw_attention(maps, [first, *[""] * (len(maps) - 1)])
+    with whole_file(out) as part, known_letters(required=out.suffix != ".svg"):
+        drawing.savefig(part, format=out.suffix[1:], bbox_inches="tight")
+
+
+@contextmanager
+def known_letters(required: bool) -> Iterator[None]:
+    """Context that raises UserError for a letter that no font of the drawing has.
+
+    Not `required` in SVG, where text stays text and the reader's fonts set it.
+    """
+    with warnings.catch_warnings():
+        action = "error" if required else "ignore"
+        warnings.filterwarnings(action, "Glyph .* missing from font")
+        try:
+            yield
+        except UserWarning as fault:
+            raise UserError(
+                f"{fault}; install a font that has it and name it first in matplotlib's "
+                "font.family (a matplotlibrc file), or draw an .svg, which leaves fonts to the "
+                "reader"
+            ) from None
 
 
 def check_map(found: dict[str, Any]) -> None:
@@ -56,9 +109,9 @@ def check_map(found: dict[str, Any]) -> None:
         )
 
 
-def _draw(panel: Axes, found: dict[str, Any]) -> None:
+def _draw(panel: Axes, found: dict[str, Any]) -> AxesImage:
     weights = np.array(found["weights"])
-    panel.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="equal")
+    image = panel.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="equal")
     keys, queries = (list(map(plain, found[side])) for side in ("keys", "queries"))
     panel.set_xticks(range(len(keys)), keys, rotation=90, fontsize=8)
     panel.set_yticks(range(len(queries)), queries, fontsize=8)
@@ -72,6 +125,7 @@ def _draw(panel: Axes, found: dict[str, Any]) -> None:
         panel.invert_xaxis()
     if is_right_to_left(found["queries"]):
         panel.yaxis.tick_right()
+    return image
 
 
 def plain(text: str) -> str:

@@ -58,6 +58,7 @@ def draw_positions(points: pd.DataFrame, relations: list[str]) -> Figure:
             label = f"{name.treebank} (paper)" if name.source == "paper" else name.treebank
             panel.bar(own["offset"] + shift, own["share"], width, color=colour, label=label)
         panel.set_title(SHOWN.get(relation, relation), loc="left")
+        panel.set_axisbelow(True)
         panel.set_xlim(-_FARTHEST - 0.6, _FARTHEST + 0.6)
         panel.set_xticks(range(-_FARTHEST, _FARTHEST + 1), minor=False)
         panel.tick_params(labelsize="small")
@@ -113,7 +114,8 @@ def _bars(panel: Axes, points: pd.DataFrame, tests: list) -> None:
     names = [f"{SHOWN.get(test.relation, test.relation)}\n{arrow(*test)}" for test in tests]
     panel.set_xticks(range(len(tests)), names, fontsize="small")
     panel.grid(axis="x", visible=False)
-    panel.set_ylim(0, 1)
+    panel.set_ylim(0, 1.05)
+    panel.set_axisbelow(True)
     panel.set_ylabel("accuracy")
     panel.legend(fontsize="x-small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
 

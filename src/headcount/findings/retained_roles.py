@@ -3,6 +3,7 @@
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from headcount.base.errors import UserError
 from headcount.base.settings.pruned_names import parse_pruned
@@ -74,6 +75,8 @@ def draw_retained(table: pd.DataFrame) -> Figure:
         panel.set_xticks(range(len(bars)), left, fontsize="small")
         panel.set_xlabel("encoder heads left")
         panel.set_ylabel("heads")
+        panel.yaxis.set_major_locator(MaxNLocator(integer=True))
+        panel.set_axisbelow(True)
         panel.set_title(title, loc="left", fontsize="small")
         panel.grid(axis="x", visible=False)
     used = [name for name in FUNCTIONS if table.loc[table["function"] == name, "heads"].sum()]

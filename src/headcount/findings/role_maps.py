@@ -64,7 +64,9 @@ def draw_maps(points: pd.DataFrame, columns: list[str]) -> Figure:
         _functions(line[-1], own)
         line[-1].set_title("\nfunction", **_TITLE)
     patches = [Patch(color=colour, label=name) for name, colour in CLASSES.items()]
-    figure.legend(handles=patches, loc="outside lower center", ncols=len(CLASSES), frameon=False)
+    figure.legend(
+        handles=patches, loc="outside lower center", ncols=len(CLASSES), frameon=False, fontsize="small"
+    )
     return figure
 
 

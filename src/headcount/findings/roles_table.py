@@ -43,7 +43,7 @@ def roles_summary(table: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it, layers and heads counted from 1."""
     rows = []
     for row in table.to_dict("records"):
-        near = f"{row['offset']:+d} ({_percent(row['share'])})" if row["offset"] != "" else NONE
+        near = f"{_signed(row['offset'])} ({_percent(row['share'])})" if row["offset"] != "" else NONE
         rows.append(
             {"pair": row["pair"], "run": row["run"], "seed": row["seed"]}
             | {"layer": row["layer"] + 1, "head": row["head"] + 1}
@@ -73,6 +73,10 @@ def _order(table: pd.DataFrame):
 
 def _interval(row: dict) -> str:
     return f"{row['relevance']:.3f} ({row['relevance_low']:.3f} to {row['relevance_high']:.3f})"
+
+
+def _signed(offset: int) -> str:
+    return f"{offset:+d}" if offset else "0"
 
 
 def _number(value: float | str) -> str:
