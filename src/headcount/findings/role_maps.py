@@ -65,7 +65,11 @@ def draw_maps(points: pd.DataFrame, columns: list[str]) -> Figure:
         line[-1].set_title("\nfunction", **_TITLE)
     patches = [Patch(color=colour, label=name) for name, colour in CLASSES.items()]
     figure.legend(
-        handles=patches, loc="outside lower center", ncols=len(CLASSES), frameon=False, fontsize="small"
+        handles=patches,
+        loc="outside lower center",
+        ncols=len(CLASSES),
+        frameon=False,
+        fontsize="small",
     )
     return figure
 

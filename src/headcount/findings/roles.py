@@ -46,8 +46,9 @@ def read_roles(
     heads = heads.merge(_positions(gather(positions, POSITIONS), settings), "left", HEAD_KEYS)
     relations = _relations(gather(syntax, SYNTAX), settings)
     heads = heads.merge(relations, "left", HEAD_KEYS)
-    for name in ("position", "relations", "offset", "share"):
+    for name in ("position", "relations", "share"):
         heads[name] = heads[name].astype(object).where(heads[name].notna(), "")
+    heads["offset"] = ["" if pd.isna(offset) else int(offset) for offset in heads["offset"]]
     heads["rare"] = ["rare" if v >= settings.rare_share else "" for v in heads["rare_two_rarest"]]
     heads["function"] = [function(row) for row in heads.to_dict("records")]
     return heads
@@ -81,7 +82,8 @@ def _relations(syntax: pd.DataFrame, settings: RolesSettings) -> pd.DataFrame:
     """The relations for which each head exceeds the baseline, on its model's first treebank."""
     first = syntax.groupby(KEYS, sort=False)["treebank"].transform("first")
     own = syntax[syntax["treebank"] == first]
-    found = own[[exceeds(row, settings) for row in own.to_dict("records")]]
+    above = [exceeds(row, settings) for row in own.to_dict("records")]
+    found = own[pd.Series(above, own.index, dtype=bool)]
     names = [arrow(*row) for row in zip(found["relation"], found["direction"], strict=True)]
     found = found.assign(relations=names)
     return found.groupby(HEAD_KEYS, sort=False)["relations"].agg(", ".join).reset_index()

@@ -43,7 +43,9 @@ def roles_summary(table: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it, layers and heads counted from 1."""
     rows = []
     for row in table.to_dict("records"):
-        near = f"{_signed(row['offset'])} ({_percent(row['share'])})" if row["offset"] != "" else NONE
+        near = (
+            f"{_signed(row['offset'])} ({_percent(row['share'])})" if row["offset"] != "" else NONE
+        )
         rows.append(
             {"pair": row["pair"], "run": row["run"], "seed": row["seed"]}
             | {"layer": row["layer"] + 1, "head": row["head"] + 1}
