@@ -148,11 +148,11 @@ class Plan:
         folder = f"data/bpe/{self.name}/{pair}/trees"
         return [f"{folder}/{name}.{end}" for name in self.treebanks.of_pair(pair)]
 
-    def tree_manifest(self, w: Mapping[str, str]) -> str:
-        """Where the raw trees of a treebank lie; `w` has pair and treebank."""
-        if self.treebanks.is_generated(w["treebank"]):
-            return self.manifest(w["pair"])
-        return self.treebanks.fetched(w["treebank"])
+    def tree_manifest(self, pair: str, treebank: str) -> str:
+        """Where the raw trees of one of a pair's treebanks lie."""
+        if self.treebanks.is_generated(treebank):
+            return self.manifest(pair)
+        return self.treebanks.fetched(treebank)
 
     def measured_model(self, run: Mapping[str, str], name: str) -> str:
         """A file of a model whose heads are measured.

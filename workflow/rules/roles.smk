@@ -19,9 +19,10 @@ rule trees:
             "src.vocab",
             "tgt.vocab",
         ),
-        raw=lambda w: plan.tree_manifest(w),
+        raw=lambda w: plan.tree_manifest(w.pair, w.treebank),
     output:
-        multiext("<bpe>/{pair}/trees/{treebank}", ".jsonl", ".csv", ".json"),
+        multiext("<bpe>/{pair}/trees/{treebank}", ".csv", ".json"),
+        trees="<bpe>/{pair}/trees/{treebank}.jsonl",
     log:
         "<logs>/trees/{pair}.{treebank}.log",
     conda:
@@ -35,7 +36,7 @@ rule trees:
         "Reading the trees of {wildcards.treebank} for {wildcards.pair}"
     shell:
         "python scripts/trees.py --raw {input.raw:q} --treebank {params.name:q}"
-        " --bpe {params.bpe:q} --out {output[0]:q} {params.text:q} > {log:q} 2>&1"
+        " --bpe {params.bpe:q} --out {output.trees:q} {params.text:q} > {log:q} 2>&1"
 
 
 rule roles:
@@ -120,7 +121,7 @@ ROLES_FLAGS = (
     " --relevance {input.relevance:q} --importance {input.importance:q} --maps {input.maps:q}"
     " --pruned-attention {input.pruned_attention:q} --pruned-positions {input.pruned_positions:q}"
     " --pruned-syntax {input.pruned_syntax:q} --kept {input.kept:q} --trees {input.trees:q}"
-    " --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"
+    " --out {params.folder:q} {params.settings:q}"
 )
 
 
@@ -148,7 +149,7 @@ rule roles_tables:
     message:
         "Tabulating what heads do"
     shell:
-        f"python scripts/roles_tables.py{ROLES_FLAGS}"
+        f"python scripts/roles_tables.py{ROLES_FLAGS}" " > {log:q} 2>&1"
 
 
 rule roles_figures:
@@ -177,4 +178,4 @@ rule roles_figures:
     message:
         "Drawing what heads do"
     shell:
-        f"python scripts/roles_figures.py{ROLES_FLAGS}"
+        f"python scripts/roles_figures.py{ROLES_FLAGS}" " > {log:q} 2>&1"
