@@ -16,8 +16,8 @@ ROLES = {"roles_tables": 1, "roles_figures": 1}
 TRANSLATED = {"translate": 5, "bleu": 5, "masking": 1, "removal": 1, "speed": 1}
 """Jobs that decode, for each pair and seed of `tiny`: the baseline and four pruned runs."""
 TRAINED = {"train": 1, "importance": 1, "gates": 2, "scratch": 1, "refit": 1}
-TRAINED |= {"relevance": 1, "roles": 2}
-"""Jobs that make, rank and examine their models; one of the gates runs has a price."""
+TRAINED |= {"relevance": 1, "roles": 1, "pruned_roles": 1}
+"""Jobs that make, rank and examine their models."""
 
 
 def times(number: int, *jobs: dict[str, int]) -> dict[str, int]:

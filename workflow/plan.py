@@ -154,15 +154,6 @@ class Plan:
             return self.manifest(pair)
         return self.treebanks.fetched(treebank)
 
-    def measured_model(self, run: Mapping[str, str], name: str) -> str:
-        """A file of a model whose heads are measured.
-
-        `run` has part (heads for a training run, prune for a pruned one), pair, run and seed.
-        """
-        phase = "train" if run["part"] == "heads" else "prune"
-        where = f"{phase}/{run['pair']}/{run['run']}/seed{run['seed']}"
-        return f"results/{self.name}/{where}/model/{name}"
-
     def generator_flags(self, corpus: str) -> list[str]:
         """Settings of a generated corpus, as flags."""
         return as_flags(self.corpora[corpus].settings)

@@ -44,15 +44,12 @@ rule roles:
     input:
         multiext("<bpe>/{pair}/", *ROLES_TEXT, "train.src"),
         trees=lambda w: plan.trees(w.pair, "jsonl"),
-        model=lambda w: plan.measured_model(w, "model.json"),
-        weights=lambda w: plan.measured_model(w, "weights.safetensors"),
+        model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
+        weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
     output:
-        multiext("<results>/{part}/{pair}/{run}/seed{seed}/", *ROLES),
+        multiext("<results>/heads/{pair}/{run}/seed{seed}/", *ROLES),
     log:
-        "<logs>/roles/{part}/{pair}.{run}.seed{seed}.log",
-    wildcard_constraints:
-        part="heads|prune",
-        run=alternatives([*runs, *plan.pruning.priced()]),
+        "<logs>/roles/{pair}.{run}.seed{seed}.log",
     conda:
         "../../environment.yml"
     threads: plan.settings.roles.threads
@@ -70,6 +67,45 @@ rule roles:
     shell:
         "python scripts/roles.py --model {params.model:q} --bpe {params.bpe:q}"
         " --treebanks {input.trees:q} --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"
+
+
+rule pruned_roles:
+    """Measure what the heads do that are left in the gates runs of one pair and seed."""
+    input:
+        multiext("<bpe>/{pair}/", *ROLES_TEXT, "train.src"),
+        trees=lambda w: plan.trees(w.pair, "jsonl"),
+        models=expand(
+            "<results>/prune/{{pair}}/{run}/seed{{seed}}/model/{name}",
+            run=plan.pruning.priced(),
+            name=["model.json", "weights.safetensors"],
+        ),
+    output:
+        expand(
+            "<results>/prune/{{pair}}/{run}/seed{{seed}}/{name}",
+            run=plan.pruning.priced(),
+            name=ROLES,
+        ),
+    log:
+        "<logs>/pruned_roles/{pair}.seed{seed}.log",
+    conda:
+        "../../environment.yml"
+    threads: plan.settings.roles.threads
+    resources:
+        gpu=plan.gpus("roles"),
+        mem_mb=2000,
+    params:
+        code=code("scripts/pruned_roles.py"),
+        settings=plan.section("roles"),
+        bpe=subpath(input[0], parent=True),
+        folders=[
+            f"results/{plan.name}/prune/{{pair}}/{run}/seed{{seed}}"
+            for run in plan.pruning.priced()
+        ],
+    message:
+        "Measuring what the heads left in pruned models do on {wildcards.pair}, seed {wildcards.seed}"
+    shell:
+        "python scripts/pruned_roles.py --runs {params.folders:q} --bpe {params.bpe:q}"
+        " --treebanks {input.trees:q} {params.settings:q} > {log:q} 2>&1"
 
 
 rule relevance:
