@@ -110,9 +110,17 @@ def _heat(panel: Axes, own: pd.DataFrame, name: str) -> AxesImage:
         if not np.isnan(value):
             colour = "black" if value > middle else "white"
             text = f"{value:.2f}".removeprefix("0")
-            panel.text(rank, layer, text, ha="center", va="center", fontsize=6, color=colour)
+            _write(panel, (rank, layer), text, 6, colour)
     _axes(panel, own)
     return image
+
+
+def _write(
+    panel: Axes, place: tuple[int, int], text: str, size: int, colour: str = "black"
+) -> None:
+    """Text in the middle of a cell, which the layout need not make room for."""
+    found = panel.text(*place, text, ha="center", va="center", fontsize=size, color=colour)
+    found.set_in_layout(False)
 
 
 def _functions(panel: Axes, own: pd.DataFrame) -> None:
@@ -126,7 +134,7 @@ def _functions(panel: Axes, own: pd.DataFrame) -> None:
     for (layer, rank), label in np.ndenumerate(labels):
         parts = label.split(", ")
         text = "\n".join(parts[:2]) + (" …" if len(parts) > 2 else "")
-        panel.text(rank, layer, text, ha="center", va="center", fontsize=5)
+        _write(panel, (rank, layer), text, 5)
     for edge in range(1, numbers.shape[1]):
         panel.axvline(edge - 0.5, color="white", linewidth=1)
     for edge in range(1, numbers.shape[0]):
