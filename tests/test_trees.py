@@ -92,6 +92,7 @@ def test_trees_are_aligned_with_the_models_pieces(read, tmp_path):
     # Il, vient and du are cut into characters too: there is no merge. I@@ l, v@@ i@@ …
     assert counts["tokens"] == 5 and counts["split_tokens"] == 4
     assert counts["pieces"] == 2 + 5 + 2 + 4 + 1
+    assert counts["cut_like_text"] == 0  # there is no space before the full stop in the text
     assert counts["unknown_pieces"] == counts["pieces"] - 3  # c@@, h@@ and the full stop are known
     write_aligned(tmp_path / "x.y.jsonl", aligned, counts, {"more": 1})
     assert read_aligned(tmp_path / "x.y.jsonl") == aligned
@@ -110,6 +111,13 @@ def test_sentences_that_do_not_fit_their_text_are_dropped_and_counted(read):
     aligned, counts = align_trees(trees, segmenter(), "NFC")
     assert [tree.sentence for tree in aligned] == ["fr-1"]
     assert (counts["sentences_read"], counts["dropped_text"], counts["sentences"]) == (2, 1, 1)
+
+
+def test_sentences_that_are_cut_like_their_text_are_counted(read):
+    apart = read(FRENCH.replace("chat.", "chat ."))
+    assert align_trees(apart, segmenter(), "NFC")[1]["cut_like_text"] == 1
+    without = read(FRENCH.replace("# text = Il vient du chat.\n", ""))
+    assert align_trees(without, segmenter(), "NFC")[1]["cut_like_text"] == 0
 
 
 def test_if_none_fits_the_fault_names_a_sentence(read):
