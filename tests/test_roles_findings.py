@@ -14,6 +14,7 @@ from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.findings import agreement, dependency_scores, retained_roles, role_maps
 from headcount.findings.attention_maps import check_map, is_right_to_left
+from headcount.findings.rare_maps import choose_maps, draw_maps, map_weights
 from headcount.findings.roles import arrow, exceeds
 from headcount.findings.roles_figures import roles_figures
 from headcount.findings.roles_files import Measured
@@ -207,11 +208,22 @@ def test_figure_4_is_of_the_first_treebank(figures):
 
 def test_figure_5_has_the_weights_of_the_baselines_candidate(figures):
     rows = figures["fig5"].data
-    assert rows[["query", "key", "weight"]].to_numpy().tolist() == [
-        ["a", "c", 1.0],
-        ["b", "c", 0.5],
-    ]
-    assert "encoder self-attention layer 1 head 2" in figures["fig5"].caption
+    cells = rows[["run", "head", "query", "key", "weight"]].to_numpy().tolist()
+    head = ["baseline", "enc_self.0.1"]
+    assert cells == [[*head, "a", "c", 1.0], [*head, "b", "c", 0.5]]
+
+
+def test_figure_5_takes_turns_between_pairs(tmp_path):
+    made = RolesCollection(tmp_path)
+    for run, count in (((PAIR, "random-1", 1), 3), (BASE, 3), (("o.en-yy", "random-1", 2), 2)):
+        made.maps(run, [MAP] * count)
+    chosen = choose_maps(made.listed["maps"])
+    assert [(each.run[:2], each.sentence) for each in chosen] == [
+        ((PAIR, "baseline"), 1), (("o.en-yy", "random-1"), 1), ((PAIR, "baseline"), 2),
+    ]  # fmt: skip
+    made.maps((PAIR, "x", 3), [])
+    assert choose_maps(made.listed["maps"][-1:]) == []
+    assert map_weights([]).empty and draw_maps([]).texts[0].get_text().startswith("No sentence")
 
 
 def test_figure_8_counts_functions_anew_in_pruned_models(figures):

@@ -3,22 +3,17 @@
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from matplotlib.figure import Figure
 
-from headcount.base.addresses import Head
-from headcount.base.files import read_json
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.findings import dependency_figures, retained_roles, role_maps
-from headcount.findings.attention_maps import draw_attention
+from headcount.findings import dependency_figures, rare_maps, retained_roles, role_maps
 from headcount.findings.dependency_scores import NO_TREES, dependency_table
 from headcount.findings.figures import Drawn, use_style, write_figure
-from headcount.findings.panels import note
 from headcount.findings.published import voita
 from headcount.findings.roles_files import Measured, RolesFiles
-from headcount.findings.run_tables import BASE, KEYS, run_of
+from headcount.findings.run_tables import BASE
 
 _DOBJ = "Universal Dependencies call obj what the paper calls dobj."
 _READ_OFF = "The paper's values are read off its drawing, within 0.005."
@@ -111,35 +106,16 @@ def _scores(measured: Measured, setting: str) -> Drawn:
 
 
 def _rare(files: list[Path], setting: str) -> Drawn:
-    """Figure 5, of the first model: the paper's are of three pairs."""
-    chosen = [path for path in files if run_of(path)[1] == BASE] or files
-    found = read_json(chosen[0])
-    caption = (
+    chosen = rare_maps.choose_maps(files)
+    return Drawn(
+        "voita_fig5",
+        rare_maps.draw_maps(chosen),
+        rare_maps.map_weights(chosen),
         "Attention of the candidate for the rare-word head, the head of the first encoder layer "
         "with the largest share at the two rarest subwords, on the first sentences of dev that are "
         "short; queries down, keys across. Whether it is a rare-word head stands in voita_roles. "
-        "The paper's Figure 5 shows one sentence for each of three pairs. "
+        f"The paper's Figure 5 shows one sentence for each of three pairs. {setting}",
     )
-    if not found["maps"]:
-        data = pd.DataFrame(columns=[*KEYS, "sentence", "query", "place", "key", "weight"])
-        return Drawn("voita_fig5", note("No sentence of dev is short enough."), data, caption)
-    head = Head(**found["head"]).label()
-    titles = [head if place == 0 else "" for place in range(len(found["maps"]))]
-    data = _weights(found["maps"], run_of(chosen[0]))
-    pair, run, seed = run_of(chosen[0])
-    caption += f"Here: {pair}, {run}, seed {seed}, {head}. {setting}"
-    return Drawn("voita_fig5", draw_attention(found["maps"], titles), data, caption)
-
-
-def _weights(maps: list[dict[str, Any]], key: tuple[str, str, int]) -> pd.DataFrame:
-    """A weight a row."""
-    rows = [
-        (*key, number, query, f"{place + 1}", word, weight)
-        for number, found in enumerate(maps, start=1)
-        for query, row in zip(found["queries"], found["weights"], strict=True)
-        for place, (word, weight) in enumerate(zip(found["keys"], row, strict=True))
-    ]
-    return pd.DataFrame(rows, columns=[*KEYS, "sentence", "query", "place", "key", "weight"])
 
 
 def _retained(measured: Measured, setting: str) -> Drawn:
