@@ -10,6 +10,7 @@ from project_copy import ProjectCopy, planned, ran
 from shared_results import (
     GATHERED,
     QUIET,
+    ROLES,
     RUN,
     TINY,
     TRAINED,
@@ -88,7 +89,7 @@ def test_a_seed_more_and_less_and_another_experiment_untouched(clone):
     other = sorted((clone.folder / "results" / "other").rglob("*.*"))
     written = [path.stat().st_mtime_ns for path in other]
     clone.change("config/tiny.yaml", "seeds: [1]", "seeds: [1, 3]")
-    gathered = {"bleu_table": 1, "curves_figure": 1} | GATHERED
+    gathered = {"bleu_table": 1, "curves_figure": 1} | GATHERED | ROLES
     assert ran(clone.call("dvc", "repro")) == TRAINED | TRANSLATED | gathered
     clone.change("config/tiny.yaml", "seeds: [1, 3]", "seeds: [3]")
     output = clone.call("dvc", "repro")
@@ -149,7 +150,8 @@ def test_a_pair_more_runs_its_own_jobs_and_its_removal_sweeps_them(origin, clone
     clone.change("config/tiny.yaml", f"[{first}]", f"[{first}, synthetic_tiny.art-en]")
     assert ran(clone.run("raw", *TINY)[1]) == {"synthetic": 1}  # a clone has no raw data
     per_pair = {"text": 3, "bpe": 1} | TRAINED | TRANSLATED
-    gathered = {"corpus_table": 1, "bleu_table": 1, "curves_figure": 1} | GATHERED
+    gathered = {"corpus_table": 1, "bleu_table": 1, "curves_figure": 1}
+    gathered |= GATHERED | ROLES
     assert planned(clone.run("-n", *TINY)[1]) == per_pair | gathered
     assert ran(clone.call("dvc", "repro")) == per_pair | gathered
     both_quiet(clone)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pruning import Pruning
+from treebanks import Treebanks
 
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.fingerprint import code, digest
@@ -17,6 +18,7 @@ from headcount.base.settings.corpora import (
     Corpus,
     check_masking_tests,
     check_pairs,
+    check_treebanks,
     load_corpora,
     test_sets,
 )
@@ -43,11 +45,13 @@ class Plan:
             check_pairs(self.settings.pairs, self.corpora)
             named = self.settings.masking.test_sets
             check_masking_tests(named, self.settings.pairs, self.corpora)
+            check_treebanks(self.settings.roles.trees, self.corpora)
         except HeadcountError as fault:
             print(f"error: {fault}", file=sys.stderr)
             sys.exit(fault.exit_code)
         self.name = name
         self.pruning = Pruning(name, self.settings)
+        self.treebanks = Treebanks(self.settings.roles.trees, self.corpora)
 
     def tests(self, pair: str) -> list[str]:
         """Names of a pair's test sets."""
@@ -70,8 +74,8 @@ class Plan:
         return f"data/raw/{corpus}/{recipe}/manifest.json"
 
     def entry(self, corpus: str) -> str:
-        """A corpus's part that shapes its files, as JSON: all but licence and citation."""
-        words = {"licence", "citation"}
+        """A corpus's part that shapes its files, as JSON: all but licence, citation and trees."""
+        words = {"licence", "citation", "trees"}
         return json.dumps(self.corpora[corpus].model_dump(exclude=words, exclude_none=True))
 
     def text(self, pair: str, splits: list[str], *ends: str) -> list[str]:
@@ -138,6 +142,17 @@ class Plan:
             return []
         folder = f"results/{self.name}/heads/{run['pair']}/baseline/seed{run['seed']}"
         return [f"{folder}/importance.csv"]
+
+    def trees(self, pair: str, end: str) -> list[str]:
+        """Files of a pair's treebanks as its models read them; none if it has no treebank."""
+        folder = f"data/bpe/{self.name}/{pair}/trees"
+        return [f"{folder}/{name}.{end}" for name in self.treebanks.of_pair(pair)]
+
+    def tree_manifest(self, pair: str, treebank: str) -> str:
+        """Where the raw trees of one of a pair's treebanks lie."""
+        if self.treebanks.is_generated(treebank):
+            return self.manifest(pair)
+        return self.treebanks.fetched(treebank)
 
     def generator_flags(self, corpus: str) -> list[str]:
         """Settings of a generated corpus, as flags."""

@@ -38,6 +38,14 @@ class Pruning:
         """The same of the gates runs alone."""
         return self._files(self.named("gates"), "prune", name)
 
+    def priced(self) -> list[str]:
+        """Names of the gates runs that have a price, so may have lost heads."""
+        return [name for name in self.named("gates") if self.runs[name].price > 0]
+
+    def of_priced(self, name: str) -> list[str]:
+        """The file of this name of every one of them."""
+        return self._files(self.priced(), "prune", name)
+
     def of_starts(self, phase: str, name: str) -> list[str]:
         """The file of this name of every run that pruned runs start from."""
         return self._files(self.starts(), phase, name)

@@ -6,9 +6,9 @@
 
 
 rule download:
-    """Fetch the files of a corpus, under their checksums."""
+    """Fetch the files of a corpus, or one of its treebanks, under their checksums."""
     input:
-        lambda w: plan.own_files(w.corpus),
+        lambda w: plan.treebanks.own_files(w) or plan.own_files(w.corpus),
     output:
         "data/raw/{corpus}/{recipe}/manifest.json",
     log:
@@ -19,7 +19,7 @@ rule download:
         "../../environment.yml"
     params:
         code=code("scripts/download.py"),
-        entry=lambda w: plan.entry(w.corpus),
+        entry=lambda w: plan.treebanks.entry(w) or plan.entry(w.corpus),
     message:
         "Fetching {wildcards.corpus}"
     shell:

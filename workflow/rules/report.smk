@@ -1,5 +1,5 @@
-# Needs: the text, subwords and runs of all pairs, and the tables and figures of headmask.smk and,
-#        if runs are pruned, of voita.smk.
+# Needs: the text, subwords and runs of all pairs, and the tables and figures of headmask.smk,
+#        roles.smk and, if runs are pruned, of voita.smk.
 # Makes: <results>/tables, <results>/figures, <results>/metrics.json, <results>/report.html.
 
 
@@ -92,16 +92,19 @@ rule report:
             rules.bleu_table.output.shown,
             rules.corpus_table.output.shown,
             *rules.headmask_tables.output.shown,
+            *rules.roles_tables.output.shown,
             *(rules.voita_tables.output.shown if pruned else []),
         ],
         figures=[
             rules.curves_figure.output.svg,
             *rules.headmask_figures.output.svg,
+            *rules.roles_figures.output.svg,
             *(rules.voita_figures.output.svg if pruned else []),
         ],
         captions=[
             rules.curves_figure.output.about,
             *rules.headmask_figures.output.about,
+            *rules.roles_figures.output.about,
             *(rules.voita_figures.output.about if pruned else []),
         ],
     output:

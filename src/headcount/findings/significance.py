@@ -79,3 +79,54 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float:
     if any(np.ptp(rank) == 0 for rank in ranks):
         return math.nan
     return float(np.corrcoef(*ranks)[0, 1])
+
+
+def wilson(hits: int, trials: int) -> tuple[float, float]:
+    """95 % interval of a share: Wilson's, which stays within 0 and 1."""
+    z = 1.959963984540054
+    middle = (hits + z * z / 2) / (trials + z * z)
+    reach = z / (trials + z * z) * math.sqrt(hits * (trials - hits) / trials + z * z / 4)
+    return max(0.0, middle - reach), min(1.0, middle + reach)
+
+
+def mcnemar(first_only: int, second_only: int) -> float:
+    """Two-sided exact p that two systems are equally often right, by where only one is right.
+
+    The counts are of trials that one of them alone gets right; without any, p is 1.
+    """
+    both, fewer = first_only + second_only, min(first_only, second_only)
+    log_half = both * math.log(2)
+    terms = (
+        math.lgamma(both + 1) - math.lgamma(k + 1) - math.lgamma(both - k + 1) - log_half
+        for k in range(fewer + 1)
+    )
+    return min(1.0, 2 * sum(map(math.exp, terms)))
+
+
+def bootstrap_spearman(
+    first: np.ndarray, second: np.ndarray, resamples: int = 1000, seed: int = 12345
+) -> tuple[float, float]:
+    """95 % bootstrap interval of a rank correlation; pairs of values are drawn, ranked anew.
+
+    Draws in which either side has one value alone are passed over; NaN if all are.
+    """
+    draws = np.random.default_rng(seed).integers(len(first), size=(resamples, len(first)))
+    ranks = [_drawn_ranks(values, draws) for values in (first, second)]
+    # Every draw's ranks have the same mean.
+    one, other = (rank - (len(first) + 1) / 2 for rank in ranks)
+    sizes = np.sqrt((one**2).sum(1) * (other**2).sum(1))
+    found = (one * other).sum(1)[sizes > 0] / sizes[sizes > 0]
+    if not found.size:
+        return math.nan, math.nan
+    low, high = np.quantile(found, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def _drawn_ranks(values: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """Ranks within each row of draws, [resamples, values]; equal values share their mean rank."""
+    _, places = np.unique(values, return_inverse=True)
+    drawn, kinds = places[draws], places.max() + 1
+    rows = np.arange(len(draws))[:, None] * kinds
+    counts = np.bincount((drawn + rows).ravel(), minlength=len(draws) * kinds)
+    counts = counts.reshape(len(draws), kinds)
+    return np.take_along_axis(counts.cumsum(1) - (counts - 1) / 2, drawn, 1)

@@ -17,6 +17,7 @@ from headcount.base.settings.synthetic import SyntheticSettings
 
 GENERATED_LANGUAGES = ("en", "art")
 GENERATED_SPLITS = ("train", "dev", "test")
+GENERATED_TREES = ("dev", "test")
 
 _ARCHIVES = (".tgz", ".tar.gz")
 
@@ -79,8 +80,24 @@ class Source(Section):
         return self
 
 
+class Treebank(Source):
+    """Dependency trees in CoNLL-U, published or one's own."""
+
+    language: Language
+    """What its sentences are written in."""
+
+    base_url: Annotated[str, AfterValidator(_check_url)] | None = None
+    """Address of the folder that holds the published file."""
+
+    @model_validator(mode="after")
+    def _check_address(self) -> "Treebank":
+        if self.file is not None and self.base_url is None:
+            raise ValueError("a published treebank needs a base_url to fetch it from")
+        return self
+
+
 class Corpus(Section):
-    """One corpus: splits of published or own files, or a generator and its settings."""
+    """One corpus: splits of published or own files, or a generator and its settings, or trees."""
 
     licence: str = Field(min_length=1)
     """What the text may be used for."""
@@ -97,6 +114,9 @@ class Corpus(Section):
     splits: dict[FileName, dict[Language, Source]] | None = None
     """Files by split and language. Splits are `train`, `dev` and one or more test sets."""
 
+    trees: dict[FileName, Treebank] | None = None
+    """Treebanks by name, for the roles of heads; a corpus may have nothing else."""
+
     generator: Literal["synthetic"] | None = None
     """Generates the text, instead of `splits`; its languages are `en` and `art`."""
 
@@ -105,6 +125,8 @@ class Corpus(Section):
 
     @model_validator(mode="after")
     def _check_origin(self) -> "Corpus":
+        if self.trees and self.generator is None and self.splits is None:
+            return self
         if (self.generator is None) == (self.splits is None):
             raise ValueError("expected either splits (files), or generator and settings")
         if (self.generator is None) != (self.settings is None):
@@ -124,9 +146,16 @@ class Corpus(Section):
     @property
     def languages(self) -> dict[str, list[str]]:
         """Languages of each split, in file order."""
-        if self.splits is None:
+        if self.generator is not None:
             return {split: list(GENERATED_LANGUAGES) for split in GENERATED_SPLITS}
-        return {split: list(sides) for split, sides in self.splits.items()}
+        return {split: list(sides) for split, sides in (self.splits or {}).items()}
+
+    @property
+    def tree_languages(self) -> dict[str, str]:
+        """Language of each treebank, in file order; a generator makes trees of its source."""
+        own = GENERATED_TREES if self.generator is not None else ()
+        found = dict.fromkeys(own, GENERATED_LANGUAGES[0])
+        return found | {name: tree.language for name, tree in (self.trees or {}).items()}
 
 
 class _Corpora(RootModel[dict[CorpusName, Corpus]]):
@@ -184,6 +213,23 @@ def check_masking_tests(
             )
 
 
+def check_treebanks(named: Iterable[str], corpora: Mapping[str, Corpus]) -> None:
+    """Raise UserError for a treebank, `<corpus>.<treebank>`, that does not exist."""
+    for each in named:
+        corpus, _, treebank = each.partition(".")
+        if corpus not in corpora:
+            raise UserError(
+                f"roles.trees: {each}: no corpus {corpus!r} in corpora.yaml; "
+                f"{nearest(corpus, corpora)}"
+            )
+        known = corpora[corpus].tree_languages
+        if treebank not in known:
+            raise UserError(
+                f"roles.trees: {each}: corpus {corpus} has no trees {treebank!r}; "
+                f"{nearest(treebank, known)}"
+            )
+
+
 def _check_languages(pair: Pair, corpus: Corpus) -> None:
     known = dict.fromkeys(each for sides in corpus.languages.values() for each in sides)
     for language in (pair.src, pair.tgt):
@@ -193,7 +239,7 @@ def _check_languages(pair: Pair, corpus: Corpus) -> None:
                 f"{nearest(language, known)}"
             )
         for split in ("train", "dev"):
-            if language not in corpus.languages[split]:
+            if language not in corpus.languages.get(split, []):
                 raise UserError(
                     f"pairs: {pair}: corpus {pair.corpus} has no {split} text in {language!r}; "
                     f"add it under splits.{split} in corpora.yaml"
@@ -201,7 +247,7 @@ def _check_languages(pair: Pair, corpus: Corpus) -> None:
     if not test_sets(corpus, pair.src, pair.tgt):
         raise UserError(
             f"pairs: {pair}: corpus {pair.corpus} has no test set in both languages; "
-            f"it has {_list(corpus.splits)}"
+            f"it has {_list(corpus.splits or {})}"
         )
 
 

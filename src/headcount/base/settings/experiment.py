@@ -11,6 +11,7 @@ from headcount.base.settings.bpe import BpeSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.names import check_corpus_name
@@ -18,6 +19,7 @@ from headcount.base.settings.nearest import nearest
 from headcount.base.settings.pair import parse_pair
 from headcount.base.settings.pruned_names import check_pruned, parse_pruned
 from headcount.base.settings.reader import read_settings
+from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.run_names import BASELINE, parse_run
 from headcount.base.settings.section import Section
 from headcount.base.settings.speed import SpeedSettings
@@ -141,6 +143,12 @@ class Experiment(Section):
 
     speed: SpeedSettings = Field(default_factory=SpeedSettings)
     """Timing the pruned models."""
+
+    roles: RolesSettings = Field(default_factory=RolesSettings)
+    """What heads attend to."""
+
+    lrp: LrpSettings = Field(default_factory=LrpSettings)
+    """Relevance of heads."""
 
     @model_validator(mode="after")
     def _check_groups(self) -> "Experiment":

@@ -3,15 +3,17 @@
 from pydantic.fields import FieldInfo
 
 from headcount.base.settings.bpe import BpeSettings
-from headcount.base.settings.corpora import Corpus, Source
+from headcount.base.settings.corpora import Corpus, Source, Treebank
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import shown_default
 from headcount.base.settings.gates import PRESETS as GATE_PRESETS
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import PRESETS, ModelSettings
+from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.schema import Schema
 from headcount.base.settings.section import Section, meanings
 from headcount.base.settings.speed import SpeedSettings
@@ -58,11 +60,14 @@ _SECTIONS: dict[str, tuple[str, type[Section]]] = {
     "masking.": ("`masking`", MaskingSettings),
     "gates.": ("`gates`", GatesSettings),
     "speed.": ("`speed`", SpeedSettings),
+    "roles.": ("`roles`", RolesSettings),
+    "lrp.": ("`lrp`", LrpSettings),
 }
 
 _CORPORA: dict[str, tuple[str, type[Section]]] = {
     "<corpus>": ("A corpus", Corpus),
     "<corpus>.splits.<split>.<language>": ("A file", Source),
+    "<corpus>.trees.<treebank>": ("A treebank", Treebank),
     "<corpus>.settings": ("The generated corpus", SyntheticSettings),
 }
 

@@ -58,6 +58,9 @@ class Published(Section):
     tables: dict[str, PublishedTable]
     """By name."""
 
+    functions: dict[str, dict[str, dict[str, str]]] = {}
+    """What heads do, in words: by pair, layer and rank, the last two from 1."""
+
 
 @cache
 def read_published(path: Path) -> Published:

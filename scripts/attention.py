@@ -1,0 +1,37 @@
+"""Write the attention of one head on sentences of your own, for scripts/attention_map.py to draw.
+
+Source sentences stand one a line in a file; targets beside them, or the model's own translations.
+"""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.base.addresses import KINDS, Head
+from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.roles import RolesSettings
+from headcount.runs.attention_run import write_attention
+from headcount.runs.machine import use_threads
+
+
+def main() -> None:
+    """Read the flags and write the weights as JSON."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
+    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
+    parser.add_argument("--kind", choices=KINDS, default="enc_self", help="kind of attention")
+    parser.add_argument("--layer", required=True, type=int, help="counted from 0")
+    parser.add_argument("--head", required=True, type=int, help="counted from 0")
+    parser.add_argument("--source", required=True, type=Path, help="sentences, one a line")
+    parser.add_argument("--target", type=Path, help="their translations; without: the model's own")
+    parser.add_argument("--level", choices=("subword", "word"), default="word", help="what to join")
+    parser.add_argument("--out", required=True, type=Path, help="JSON to write")
+    add_flags(parser, RolesSettings)
+    args = parser.parse_args()
+    settings = from_flags(args, RolesSettings)
+    use_threads(settings.threads)
+    head, texts = Head(args.kind, args.layer, args.head), (args.source, args.target)
+    write_attention(args.model, args.bpe, head, texts, args.level, settings, args.out)
+
+
+if __name__ == "__main__":
+    command.run(main)

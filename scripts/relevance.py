@@ -1,0 +1,29 @@
+"""Measure how relevant every head of one model is to its predictions: relevance propagation."""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.base.results import provenance
+from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.lrp import LrpSettings
+from headcount.runs.machine import use_threads
+from headcount.runs.relevance_run import relevance_inputs, write_relevance
+
+
+def main() -> None:
+    """Read the flags and write the relevance as CSV, and a JSON beside it."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
+    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
+    parser.add_argument("--out", required=True, type=Path, help="CSV to write")
+    add_flags(parser, LrpSettings)
+    args = parser.parse_args()
+    settings = from_flags(args, LrpSettings)
+    use_threads(settings.threads)
+    files = relevance_inputs(args.model, args.bpe)
+    origin = provenance("scripts/relevance.py", {"lrp": settings.model_dump()}, None, files)
+    write_relevance(args.model, args.bpe, settings, args.out, origin)
+
+
+if __name__ == "__main__":
+    command.run(main)

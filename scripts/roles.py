@@ -1,0 +1,32 @@
+"""Measure what every head of one model attends to: confidence, positions, syntax, rare words."""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.base.results import provenance
+from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.roles import RolesSettings
+from headcount.runs.machine import use_threads
+from headcount.runs.roles_run import roles_inputs, write_roles
+
+
+def main() -> None:
+    """Read the flags and write attention.csv, positions.csv, syntax.csv and roles.json."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
+    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
+    parser.add_argument(
+        "--treebanks", nargs="*", default=[], type=Path, help="files that trees.py wrote"
+    )
+    parser.add_argument("--out", required=True, type=Path, help="folder to write into")
+    add_flags(parser, RolesSettings)
+    args = parser.parse_args()
+    settings = from_flags(args, RolesSettings)
+    use_threads(settings.threads)
+    files = roles_inputs(args.model, args.bpe, args.treebanks)
+    origin = provenance("scripts/roles.py", {"roles": settings.model_dump()}, None, files)
+    write_roles(args.model, args.bpe, args.treebanks, settings, args.out, origin)
+
+
+if __name__ == "__main__":
+    command.run(main)

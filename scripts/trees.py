@@ -1,0 +1,34 @@
+"""Align a treebank with a pair's subwords: check its trees, cut its words, count the dropped."""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.base.results import provenance
+from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.text import TextSettings
+from headcount.data.bpe import load_segmenters
+from headcount.data.treebank import find_trees
+from headcount.data.trees import align_trees, read_trees, write_aligned
+
+
+def main() -> None:
+    """Read the flags and write the aligned trees, their counts and their relative positions."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--raw", required=True, type=Path, help="manifest of the treebank")
+    parser.add_argument("--treebank", required=True, help="its name there, such as ewt_dev")
+    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
+    parser.add_argument("--out", required=True, type=Path, help="<name>.jsonl to write")
+    add_flags(parser, TextSettings)
+    args = parser.parse_args()
+    settings = from_flags(args, TextSettings)
+    segmenter, _ = load_segmenters(args.bpe)
+    path = find_trees(args.raw, args.treebank, segmenter.language)
+    trees, counts = align_trees(read_trees(path), segmenter, settings.normal_form)
+    shown = {"normal_form": settings.normal_form}
+    files = [path, args.bpe / "src.codes", args.bpe / "src.vocab"]
+    origin = provenance("scripts/trees.py", shown, None, files)
+    write_aligned(args.out, trees, counts, {"provenance": origin})
+
+
+if __name__ == "__main__":
+    command.run(main)

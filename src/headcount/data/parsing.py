@@ -1,0 +1,82 @@
+"""Dependency trees of one's own text, predicted by stanza, an optional extra.
+
+Words are those of the project's tokeniser, so that they fit the models; trees are written in
+CoNLL-U, to be named as a treebank in corpora.yaml.
+"""
+
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.files import sha256, write_json, write_text
+from headcount.data.lines import LineTally, read_lines
+from headcount.data.text import clean
+from headcount.data.words import Tokeniser
+
+RESOURCES = "1.15.0"
+"""Release of stanza's models; their checksums stand in its list, which stanza verifies."""
+_STEPS = "tokenize,pos,lemma,depparse"
+_AT_ONCE = 100  # sentences
+
+
+def parse_text(
+    source: Path, language: str, pretokenised: bool, models: Path, out: Path, origin: dict[str, Any]
+) -> None:
+    """Write the predicted tree of every line of a text that has a word, as CoNLL-U.
+
+    Sentences are called `line-<number>`. Models of the language are fetched into `models` if they
+    are not there. Beside `out` goes a JSON: sentences, releases, checksums of the models, `origin`.
+    Raises EnvironmentFault without stanza, or if its models cannot be had; UserError for a text
+    without a word.
+    """
+    parser = load_parser(language, models)
+    tokeniser, tally = Tokeniser(language, pretokenised), LineTally()
+    lines = (clean(line, "NFC", tally) for line in read_lines(source, None, tally))
+    texts = [(number, line) for number, line in enumerate(lines, start=1) if line]
+    if not texts:
+        raise UserError(f"{source}: expected sentences, found no line with a word")
+    blocks = []
+    for start in range(0, len(texts), _AT_ONCE):
+        part = texts[start : start + _AT_ONCE]
+        document = parser([tokeniser.split(line) for _, line in part])
+        pairs = zip(part, document.sentences, strict=True)
+        blocks += [tree_block(number, line, parsed.words) for (number, line), parsed in pairs]
+    write_text(out, "".join(blocks))
+    files = sorted(path for path in (models / language).rglob("*") if path.is_file())
+    facts = {"sentences": len(blocks), "stanza": RESOURCES}
+    facts["models"] = {path.relative_to(models).as_posix(): sha256(path) for path in files}
+    write_json(out.with_suffix(".json"), facts | {"provenance": origin})
+
+
+def load_parser(language: str, models: Path) -> Any:
+    """stanza's pipeline for words that are cut already. Raises EnvironmentFault without one."""
+    try:
+        stanza = import_module("stanza")
+    except ImportError:
+        raise EnvironmentFault(
+            "stanza is not installed, so no trees can be predicted; pip install -e '.[parse]', or "
+            "name a treebank that exists under roles.trees"
+        ) from None
+    common = {"processors": _STEPS, "package": "default"}
+    try:
+        if not (models / language).is_dir():
+            stanza.download(language, str(models), resources_version=RESOURCES, **common)
+        return stanza.Pipeline(
+            language, str(models), tokenize_pretokenized=True, download_method=None, **common
+        )
+    except (OSError, ValueError) as fault:
+        raise EnvironmentFault(
+            f"stanza has no models for {language!r} in {models}, or they cannot be fetched: "
+            f"{fault}; check the language and the network"
+        ) from fault
+
+
+def tree_block(number: int, text: str, words: Iterable[Any]) -> str:
+    """One sentence in CoNLL-U; a word has id, text, upos, head and deprel."""
+    rows = [f"# sent_id = line-{number}", f"# text = {text}"]
+    for word in words:
+        cells = (word.id, word.text, "_", word.upos or "_", "_", "_", word.head, word.deprel)
+        rows.append("\t".join(map(str, (*cells, "_", "_"))))
+    return "\n".join(rows) + "\n\n"

@@ -1,0 +1,201 @@
+"""Dependency trees in CoNLL-U: read, checked, and aligned with the subwords of a model.
+
+A token is what is written between spaces or punctuation; a word is a node of the tree. They differ
+where one token stands for several words (French `du`, English `don't`): the model reads tokens, so
+arcs are carried over to tokens and those inside one are left out. Tokens count from 0.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import conllu
+from conllu.exceptions import ParseException
+
+from headcount.base.errors import UserError
+from headcount.base.files import write_json, write_text
+from headcount.data.bpe import Segmenter
+from headcount.data.lines import LineTally, clean_lines
+from headcount.data.text import clean
+from headcount.data.vocabulary import UNK
+
+
+class Arc(NamedTuple):
+    """A dependent, its governor and their relation; both are positions of tokens."""
+
+    dependent: int
+    governor: int
+    relation: str
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One sentence: its tokens, the arcs between them, and the text they were taken from."""
+
+    sentence: str
+    tokens: list[str]
+    arcs: list[Arc]
+    text: str | None
+
+
+@dataclass(frozen=True)
+class AlignedTree:
+    """One sentence as a model reads it: pieces of every token, and the arcs between tokens."""
+
+    sentence: str
+    pieces: list[list[str]]
+    arcs: list[Arc]
+
+
+def read_trees(path: Path) -> Iterator[Tree]:
+    """Every sentence of a CoNLL-U file. Empty nodes are passed over.
+
+    Raises UserError, naming the sentence, for one that is no tree: a head that does not exist, no
+    root, a cycle, words out of order; and if the file has no sentence.
+    """
+    number = 0
+    with path.open(encoding="utf-8") as file:
+        try:
+            for number, rows in enumerate(conllu.parse_incr(file), start=1):
+                yield _tree(rows, rows.metadata.get("sent_id", str(number)), path)
+        except (ParseException, UnicodeDecodeError) as fault:
+            raise UserError(
+                f"{path}: sentence {number + 1}: not CoNLL-U ({' '.join(str(fault).split())})"
+            ) from None
+    if not number:
+        raise UserError(f"{path}: expected trees in CoNLL-U, found no sentence; name another file")
+
+
+def align_trees(
+    trees: Iterable[Tree], segmenter: Segmenter, normal_form: str
+) -> tuple[list[AlignedTree], Counter[str]]:
+    """The trees whose tokens the model can read, and counts.
+
+    Counted: sentences read; `dropped_text`, their tokens do not make up the text they come with;
+    `dropped_word`, a token without a piece; kept sentences, those whose text in one gives the very
+    same pieces, tokens, tokens of several pieces, pieces, and pieces unknown to the model. Tokens
+    are cleaned and cut one by one, as the training text was. Raises UserError naming a sentence
+    if none is left.
+    """
+
+    @cache  # the tokeniser takes a quarter of a millisecond for each
+    def cut(token: str) -> list[str]:
+        return _cut(token, segmenter, normal_form)
+
+    counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
+    kept, example = [], ""
+    for tree in trees:
+        counts["sentences_read"] += 1
+        if not _same_text(tree):
+            counts["dropped_text"] += 1
+            example = f"sentence {tree.sentence}: its words do not make up its text {tree.text!r}"
+            continue
+        pieces = [cut(token) for token in tree.tokens]
+        if not all(pieces):
+            counts["dropped_word"] += 1
+            example = f"sentence {tree.sentence}: a word has nothing that the model could read"
+            continue
+        kept.append(AlignedTree(tree.sentence, pieces, tree.arcs))
+        _count(counts, pieces, segmenter)
+        if tree.text is not None:
+            flat = [piece for token in pieces for piece in token]
+            counts["cut_like_text"] += _cut(tree.text, segmenter, normal_form) == flat
+    if not kept:
+        raise UserError(f"no sentence is left of {counts['sentences_read']}; the last: {example}")
+    return kept, counts
+
+
+COUNTS = (
+    *("sentences_read", "dropped_text", "dropped_word", "sentences"),
+    *("cut_like_text", "tokens", "split_tokens", "pieces", "unknown_pieces"),
+)
+
+
+def write_aligned(
+    path: Path, trees: list[AlignedTree], counts: Counter[str], about: dict[str, Any]
+) -> None:
+    """Write trees as JSON, one a line; beside them, as `.csv` and `.json`, arcs and counts.
+
+    The CSV says how often each relation has each relative position of the dependent.
+    """
+    lines = (json.dumps(asdict(tree), ensure_ascii=False) for tree in trees)
+    write_text(path, "".join(f"{line}\n" for line in lines))
+    arcs = Counter((a.relation, a.dependent - a.governor) for tree in trees for a in tree.arcs)
+    rows = [f"{relation},{offset},{count}\n" for (relation, offset), count in sorted(arcs.items())]
+    write_text(path.with_suffix(".csv"), "relation,offset,count\n" + "".join(rows))
+    write_json(path.with_suffix(".json"), {**counts, **about})
+
+
+def read_aligned(path: Path) -> list[AlignedTree]:
+    """The trees that `write_aligned` wrote."""
+    rows = map(json.loads, clean_lines(path))
+    return [
+        AlignedTree(row["sentence"], row["pieces"], [Arc(*arc) for arc in row["arcs"]])
+        for row in rows
+    ]
+
+
+def _tree(rows: conllu.TokenList, sentence: str, path: Path) -> Tree:
+    words = [row for row in rows if isinstance(row["id"], int)]
+    spans = [row for row in rows if isinstance(row["id"], tuple) and row["id"][1] == "-"]
+    _check(words, f"{path}: sentence {sentence}")
+    token_of: dict[int, int] = {}
+    tokens: list[str] = []
+    starts = {row["id"][0]: row for row in spans}
+    for word in words:
+        if word["id"] in token_of:
+            continue
+        span = starts.get(word["id"])
+        last = span["id"][2] if span else word["id"]
+        token_of |= dict.fromkeys(range(word["id"], last + 1), len(tokens))
+        tokens.append((span or word)["form"])
+    arcs = [
+        Arc(token_of[word["id"]], token_of[word["head"]], word["deprel"])
+        for word in words
+        if word["head"] and token_of[word["id"]] != token_of[word["head"]]
+    ]
+    return Tree(sentence, tokens, arcs, rows.metadata.get("text"))
+
+
+def _check(words: list[conllu.Token], where: str) -> None:
+    """Raises UserError unless the words, in order, make one tree."""
+    if [word["id"] for word in words] != list(range(1, len(words) + 1)):
+        raise UserError(f"{where}: expected words numbered from 1, found {words[:9]}")
+    heads = {word["id"]: word["head"] for word in words}
+    for word, head in heads.items():
+        if head is None or not 0 <= head <= len(words):
+            raise UserError(
+                f"{where}: word {word} has the head {head}, expected 0 to {len(words)}; mend the "
+                "tree or leave the sentence out"
+            )
+    for word in heads:
+        above, steps = heads[word], 0
+        while above and steps <= len(words):
+            above, steps = heads[above], steps + 1
+        if above:
+            raise UserError(
+                f"{where}: word {word} is in a cycle and hangs from no root; mend the tree or "
+                "leave the sentence out"
+            )
+
+
+def _same_text(tree: Tree) -> bool:
+    """Whether the tokens are the text, spaces apart; trees without a text are taken as they are."""
+    return tree.text is None or "".join("".join(tree.tokens).split()) == "".join(tree.text.split())
+
+
+def _cut(text: str, segmenter: Segmenter, normal_form: str) -> list[str]:
+    return segmenter.pieces(clean(text, normal_form, LineTally()))
+
+
+def _count(counts: Counter[str], pieces: list[list[str]], segmenter: Segmenter) -> None:
+    known = segmenter.vocabulary.ids(piece for token in pieces for piece in token)
+    counts["sentences"] += 1
+    counts["tokens"] += len(pieces)
+    counts["split_tokens"] += sum(len(token) > 1 for token in pieces)
+    counts["pieces"] += len(known)
+    counts["unknown_pieces"] += known.count(UNK)

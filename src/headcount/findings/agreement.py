@@ -1,0 +1,114 @@
+"""Do measures of a head agree? Rank correlations between all of them, head by head."""
+
+from itertools import combinations
+from math import isnan
+from pathlib import Path
+
+import pandas as pd
+
+from headcount.base.addresses import KINDS
+from headcount.base.settings.pruned_names import PrunedRun, parse_pruned
+from headcount.findings.cells import NONE
+from headcount.findings.run_tables import HEAD, KEYS, gather, run_of
+from headcount.findings.significance import bootstrap_spearman, spearman
+
+MEASURES = {
+    "importance": "importance",
+    "relevance": "relevance",
+    "relevance_ratio": "relevance (ratio rule, size)",
+    "relevance_alpha_beta": "relevance (alpha-beta rule)",
+    "confidence": "confidence",
+    "survival": "survival under gates",
+}
+COLUMNS = [*KEYS, "kind", "scope", "first", "second", "heads", "spearman", "low", "high"]
+WITHIN, ALL = "within layers", "all heads"
+
+CAPTION = (
+    "Rank correlation (Spearman) of measures over the heads of a model, with 95 % bootstrap "
+    "intervals over heads. Survival: in how many of the gates runs on this model that have a price "
+    "a head is left; it says what happens when heads are really removed, the others are cheap. "
+    "Within layers: of what each head has above its layer's mean, as relevance is a share of its "
+    "layer. A dash: one of the two has the same value for every head."
+)
+
+
+def gate_survival(kept: list[Path], heads: int) -> pd.DataFrame:
+    """A head a row: pair, run, seed (of the model that was pruned), kind, layer, head, survival.
+
+    Survival is the share, 0 to 1, of the gates runs with a price that leave the head, among those
+    whose scope has it. `kept` are the heads.csv of pruned runs; others than gates are passed over.
+    """
+    rows = []
+    for path in kept:
+        pair, name, seed = run_of(path)
+        run = parse_pruned(name, heads)
+        if run.how == "gates" and run.price > 0:
+            rows.append(_kept(path, run).assign(pair=pair, run=str(run.start), seed=seed))
+    if not rows:
+        return pd.DataFrame(columns=[*KEYS, *HEAD, "survival"]).astype({"survival": float})
+    every = pd.concat(rows, ignore_index=True)
+    found = every.groupby([*KEYS, *HEAD], sort=False)["value"].mean()
+    return found.rename("survival").reset_index()
+
+
+def agreement_table(measures: pd.DataFrame) -> pd.DataFrame:
+    """A pair of measures a row, for each model, kind (and all kinds) and scope: `COLUMNS`.
+
+    `measures` has a head a row with the columns of `MEASURES`, NaN where one was not measured;
+    heads that lack either measure are left out.
+    """
+    rows = []
+    names = [name for name in MEASURES if name in measures]
+    for key, of_model in measures.groupby(KEYS, sort=False):
+        groups = {"all": of_model} | {k: of_model[of_model["kind"] == k] for k in KINDS}
+        for kind, group in groups.items():
+            for first, second in combinations(names, 2):
+                both = group.dropna(subset=[first, second])
+                for scope in (WITHIN, ALL):
+                    found = _compared(both, first, second, scope)
+                    rows.append((*key, kind, scope, first, second, len(both), *found))
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    return table[table["heads"] > 2].reset_index(drop=True)
+
+
+def agreement_summary(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it: all kinds together and the encoder, within layers."""
+    chosen = table[(table["scope"] == WITHIN) & table["kind"].isin(["all", "enc_self"])]
+    rows = []
+    names = ["pair", "run", "seed", "first", "second"]
+    for key, found in chosen.groupby(names, sort=False):
+        row = dict(zip(names, key, strict=True))
+        row |= {name: MEASURES[row[name]] for name in ("first", "second")}
+        by_kind = {kind: cells.iloc[0] for kind, cells in found.groupby("kind")}
+        for kind, words in (("all", "all kinds"), ("enc_self", "encoder")):
+            row[words] = _cell(by_kind[kind]) if kind in by_kind else NONE
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _kept(path: Path, run: PrunedRun) -> pd.DataFrame:
+    gates = gather([path], [*HEAD, "statistic", "value"])
+    own = gates[(gates["statistic"] == "gate") & gates["kind"].isin(run.kinds)]
+    return own[HEAD].assign(value=(own["value"] != 0).astype(float))
+
+
+def _compared(both: pd.DataFrame, first: str, second: str, scope: str) -> tuple:
+    """Rank correlation and its interval; empty where it has no value."""
+    if len(both) < 3:
+        return "", "", ""
+    values = [both[name].astype(float) for name in (first, second)]
+    if scope == WITHIN:
+        layers = [both["kind"], both["layer"]]
+        values = [each - each.groupby(layers).transform("mean") for each in values]
+    # Differences between equal values are rounding, which must not be ranked.
+    arrays = [each.round(12).to_numpy() for each in values]
+    rho = spearman(*arrays)
+    if isnan(rho):
+        return "", "", ""
+    return rho, *bootstrap_spearman(*arrays)
+
+
+def _cell(row: pd.Series) -> str:
+    if row["spearman"] == "":
+        return NONE
+    return f"{row['spearman']:.2f} ({row['low']:.2f} to {row['high']:.2f})"

@@ -1,0 +1,134 @@
+"""Attention maps: which key each query looks at, as heat maps with words along both sides."""
+
+import unicodedata
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+
+from headcount.base.addresses import Head
+from headcount.base.errors import UserError
+from headcount.base.files import read_json, whole_file
+from headcount.findings.figures import use_style
+
+ENDINGS = (".svg", ".pdf", ".png")
+_INCH = 0.27  # of a cell
+_FEWEST = 5  # cells, so that titles have room
+
+
+def is_right_to_left(texts: list[str]) -> bool:
+    """Whether most letters of the texts belong to scripts written from right to left."""
+    kinds = [unicodedata.bidirectional(character) for text in texts for character in text]
+    return sum(kind in ("R", "AL") for kind in kinds) > kinds.count("L")
+
+
+def draw_attention(maps: list[dict[str, Any]], titles: list[str]) -> Figure:
+    """A panel for each map, abreast; queries down, keys across in the direction they are read.
+
+    A map has `queries`, `keys` and `weights`, one row for each query. Words are set by a layout
+    engine that joins letters and orders scripts from right to left; for those the first key is at
+    the right and queries are named at the right. Raises UserError for weights of another shape.
+    """
+    for found in maps:
+        check_map(found)
+    widths = [max(len(found["keys"]), _FEWEST) for found in maps]
+    height = max(max(len(found["queries"]) for found in maps), _FEWEST)
+    size = (_INCH * sum(widths) + 1.3 * len(maps), _INCH * height + 1.6)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(1, len(maps), squeeze=False, gridspec_kw={"width_ratios": widths})
+    for panel, found, title in zip(grid[0], maps, titles, strict=True):
+        image = _draw(panel, found)
+        panel.set_title(title, loc="left", fontsize="small")
+    bar = figure.colorbar(image, ax=grid[0], shrink=0.6, aspect=25, pad=0.01)
+    bar.set_label("weight", fontsize="small")
+    bar.ax.tick_params(labelsize="small")
+    return figure
+
+
+def write_maps(weights: Path, title: str, out: Path) -> None:
+    """Draw all maps of a file that scripts/attention.py wrote, into .svg, .pdf or .png.
+
+    `title` stands above the first map, by default the head. Raises UserError for another ending, a
+    file of another kind, and letters that no installed font has.
+    """
+    if out.suffix not in ENDINGS:
+        raise UserError(f"{out}: expected a name that ends in {', '.join(ENDINGS)}")
+    try:
+        found = read_json(weights)
+        maps, head = found["maps"], Head(**found["head"])
+    except (ValueError, KeyError, TypeError) as fault:
+        raise UserError(
+            f"{weights}: expected a file of scripts/attention.py, found a fault: {fault}"
+        ) from None
+    use_style()
+    first = title or f"{head.label()}, by {found['level']}"
+    drawing = draw_attention(maps, [first, *[""] * (len(maps) - 1)])
+    with whole_file(out) as part, known_letters(required=out.suffix != ".svg"):
+        drawing.savefig(part, format=out.suffix[1:], bbox_inches="tight")
+
+
+@contextmanager
+def known_letters(required: bool) -> Iterator[None]:
+    """Context that raises UserError for a letter that no font of the drawing has.
+
+    Not `required` in SVG, where text stays text and the reader's fonts set it.
+    """
+    with warnings.catch_warnings():
+        action = "error" if required else "ignore"
+        warnings.filterwarnings(action, "Glyph .* missing from font")
+        try:
+            yield
+        except UserWarning as fault:
+            raise UserError(
+                f"{fault}; install a font that has it and name it first in matplotlib's "
+                "font.family (a matplotlibrc file), or draw an .svg, which leaves fonts to the "
+                "reader"
+            ) from None
+
+
+def check_map(found: dict[str, Any]) -> None:
+    """Raise UserError unless a map has one weight for each query and key."""
+    try:
+        shape = np.array(found["weights"], dtype=float).shape
+        expected = (len(found["queries"]), len(found["keys"]))
+    except (KeyError, TypeError, ValueError) as fault:
+        raise UserError(
+            f"attention map: expected queries, keys and weights, found a fault: {fault}; make the "
+            "file again with scripts/attention.py"
+        ) from None
+    if shape != expected or 0 in shape:
+        raise UserError(
+            f"attention map: expected weights for {expected[0]} queries × {expected[1]} keys, "
+            f"found {list(shape)}; make the file again with scripts/attention.py"
+        )
+
+
+def _draw(panel: Axes, found: dict[str, Any]) -> AxesImage:
+    weights = np.array(found["weights"])
+    image = panel.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="equal")
+    keys, queries = (list(map(plain, found[side])) for side in ("keys", "queries"))
+    panel.set_xticks(range(len(keys)), keys, rotation=90, fontsize=8)
+    panel.set_yticks(range(len(queries)), queries, fontsize=8)
+    panel.xaxis.tick_top()
+    panel.tick_params(length=0)
+    panel.grid(visible=False)
+    for spine in panel.spines.values():
+        spine.set_visible(True)
+        spine.set_linewidth(0.5)
+    if is_right_to_left(found["keys"]):
+        panel.invert_xaxis()
+    if is_right_to_left(found["queries"]):
+        panel.yaxis.tick_right()
+    return image
+
+
+def plain(text: str) -> str:
+    """A word as it is drawn: dollar signs are no formulas, invisible words are shown."""
+    shown = text if text.strip() else "␣"
+    return shown.replace("$", r"\$")

@@ -1,0 +1,142 @@
+"""Voita's Figures 1 and 2: relevance, confidence and function of encoder heads, layer by layer."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.patches import Patch
+
+from headcount.findings.published import voita
+from headcount.findings.run_tables import KEYS
+
+MAP_COLUMNS = [*KEYS, "layer", "rank", "head", "relevance", "confidence", "function", "source"]
+CLASSES = {
+    "positional": "#CC79A7",
+    "syntactic": "#009E73",
+    "rare": "#E69F00",
+    "several": "#56B4E9",
+    "none": "#E4E4E4",
+}
+_LIMITS = {"relevance": None, "confidence": (0, 1)}
+
+
+def function_class(function: str) -> str:
+    """Which of `CLASSES` the labels of a head make it."""
+    names = function.split(", ") if function else []
+    found = {_class_of(name) for name in names}
+    return found.pop() if len(found) == 1 else "several" if found else "none"
+
+
+def map_points(roles: pd.DataFrame, paper: list[str]) -> pd.DataFrame:
+    """A head a row, ours and the paper's: columns of `MAP_COLUMNS`.
+
+    `roles` comes from `roles_table`; `paper` names its pairs. Layers and ranks count from 1, heads
+    from 0; the paper tells no heads, and no confidence outside Figure 1.
+    """
+    ours = roles.assign(layer=roles["layer"] + 1, source="ours")
+    theirs = voita.ranked_heads()
+    theirs = theirs[theirs["pair"].isin(paper)].assign(run="", seed="", head="", source="paper")
+    both = pd.concat([ours.reindex(columns=MAP_COLUMNS), theirs[MAP_COLUMNS]], ignore_index=True)
+    return both.astype(object).where(both.notna(), "")
+
+
+def draw_maps(points: pd.DataFrame, columns: list[str]) -> Figure:
+    """A row of panels for each model: a heat map for each of `columns`, then the functions."""
+    models = list(points.groupby([*KEYS, "source"], sort=False))
+    heights = [0.9 + 0.34 * len(own["layer"].unique()) for _, own in models]
+    width = max(2.6, 0.42 * points["rank"].max() + 0.9)
+    size = ((len(columns) + 1) * width + 0.6, sum(heights) + 0.5)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(
+        len(models), len(columns) + 1, squeeze=False, gridspec_kw={"height_ratios": heights}
+    )
+    for ((pair, run, seed, source), own), line in zip(models, grid, strict=True):
+        title = f"{pair}, {run}, seed {seed}" if source == "ours" else f"{pair} (paper)"
+        for place, (panel, name) in enumerate(zip(line, columns, strict=False)):
+            if (own[name] == "").any():
+                panel.remove()
+                continue
+            image = _heat(panel, own, name)
+            figure.colorbar(image, ax=panel, fraction=0.05, pad=0.02).ax.tick_params(labelsize=7)
+            panel.set_title(f"{title}\n{name}" if place == 0 else f"\n{name}", **_TITLE)
+        _functions(line[-1], own)
+        line[-1].set_title("\nfunction", **_TITLE)
+    patches = [Patch(color=colour, label=name) for name, colour in CLASSES.items()]
+    figure.legend(
+        handles=patches,
+        loc="outside lower center",
+        ncols=len(CLASSES),
+        frameon=False,
+        fontsize="small",
+    )
+    return figure
+
+
+_TITLE = {"loc": "left", "fontsize": "small"}
+
+
+def _class_of(name: str) -> str:
+    if name == "rare":
+        return "rare"
+    return "positional" if name.lstrip("+-").isdigit() else "syntactic"
+
+
+def _table(own: pd.DataFrame, name: str, missing: object) -> np.ndarray:
+    """[layer, rank] of one column, the first layer at the bottom as in the paper."""
+    layers = sorted(own["layer"].unique(), reverse=True)
+    cells = np.full((len(layers), int(own["rank"].max())), missing, dtype=object)
+    for row in own.to_dict("records"):
+        cells[layers.index(row["layer"]), row["rank"] - 1] = row[name]
+    return cells
+
+
+def _axes(panel: Axes, own: pd.DataFrame) -> None:
+    layers = sorted(own["layer"].unique(), reverse=True)
+    count = int(own["rank"].max())
+    panel.set_xticks(range(count), range(1, count + 1), fontsize=7)
+    panel.set_yticks(range(len(layers)), [f"layer {layer}" for layer in layers], fontsize=7)
+    panel.set_xlabel("rank by relevance", fontsize=7)
+    panel.grid(visible=False)
+
+
+def _heat(panel: Axes, own: pd.DataFrame, name: str) -> AxesImage:
+    cells = _table(own, name, np.nan).astype(float)
+    low, high = _LIMITS[name] or (np.nanmin(cells), np.nanmax(cells))
+    image = panel.imshow(cells, cmap="viridis", aspect="auto", vmin=low, vmax=high)
+    middle = (low + high) / 2
+    for (layer, rank), value in np.ndenumerate(cells):
+        if not np.isnan(value):
+            colour = "black" if value > middle else "white"
+            text = f"{value:.2f}".removeprefix("0")
+            _write(panel, (rank, layer), text, 6, colour)
+    _axes(panel, own)
+    return image
+
+
+def _write(
+    panel: Axes, place: tuple[int, int], text: str, size: int, colour: str = "black"
+) -> None:
+    """Text in the middle of a cell, which the layout need not make room for."""
+    found = panel.text(*place, text, ha="center", va="center", fontsize=size, color=colour)
+    found.set_in_layout(False)
+
+
+def _functions(panel: Axes, own: pd.DataFrame) -> None:
+    labels = _table(own, "function", "")
+    names = list(CLASSES)
+    numbers = np.vectorize(lambda label: names.index(function_class(label)))(labels)
+    panel.imshow(
+        numbers, cmap=ListedColormap(list(CLASSES.values())), vmin=0, vmax=len(names) - 1,
+        aspect="auto",
+    )  # fmt: skip
+    for (layer, rank), label in np.ndenumerate(labels):
+        parts = label.split(", ")
+        text = "\n".join(parts[:2]) + (" …" if len(parts) > 2 else "")
+        _write(panel, (rank, layer), text, 5)
+    for edge in range(1, numbers.shape[1]):
+        panel.axvline(edge - 0.5, color="white", linewidth=1)
+    for edge in range(1, numbers.shape[0]):
+        panel.axhline(edge - 0.5, color="white", linewidth=1)
+    _axes(panel, own)

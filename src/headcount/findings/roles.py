@@ -1,0 +1,89 @@
+"""What each encoder head does, from the measurements of its model: numbers, labels, functions."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from headcount.base.settings.roles import RolesSettings
+from headcount.findings.run_tables import HEAD, KEYS, gather
+
+VALUES = [*HEAD, "statistic", "value"]
+POSITIONS = [*VALUES, "offset", "hits", "trials"]
+SYNTAX = [*VALUES, "treebank", "relation", "direction", "offset", "trials", "hits"]
+SYNTAX += ["baseline_hits", "head_only", "baseline_only"]
+HEAD_KEYS = [*KEYS, *HEAD]
+
+_ENDS = {"nsubj": ("v", "s"), "obj": ("v", "o"), "amod": ("n", "a"), "advmod": ("v", "adv")}
+SHOWN = {"obj": "dobj (obj)"}
+"""Relations that the paper calls otherwise: its name first."""
+
+
+def arrow(relation: str, direction: str) -> str:
+    """How the paper writes a relation and a direction: `v→s` from the verb to its subject."""
+    governor, dependent = _ENDS.get(relation, ("head", relation))
+    ends = (governor, dependent) if direction == "to_dependent" else (dependent, governor)
+    return "→".join(ends)
+
+
+def read_roles(
+    attention: list[Path], positions: list[Path], syntax: list[Path], settings: RolesSettings
+) -> pd.DataFrame:
+    """A row for every encoder head of every model: what was measured, and what that makes it.
+
+    Columns: pair, run, seed, kind, layer, head; confidence, entropy, rare_rarest, rare_two_rarest
+    and their chances; offset and share (of the position it points at most often; empty if it points
+    at none); position, relations and rare, the labels, empty where it has none; function, all
+    labels together. Syntactic labels go by the first treebank of each model.
+    """
+    values = gather(attention, VALUES)
+    heads = values[values["kind"] == "enc_self"].pivot_table(
+        index=HEAD_KEYS, columns="statistic", values="value", sort=False
+    )
+    for name in ("rare_rarest", "rare_two_rarest", "rare_rarest_chance", "rare_two_rarest_chance"):
+        heads[name] = heads.get(name, 0.0)  # no sentence was tested
+    heads = heads.reset_index().rename_axis(columns=None)
+    heads = heads.merge(_positions(gather(positions, POSITIONS), settings), "left", HEAD_KEYS)
+    relations = _relations(gather(syntax, SYNTAX), settings)
+    heads = heads.merge(relations, "left", HEAD_KEYS)
+    for name in ("position", "relations", "share"):
+        heads[name] = heads[name].astype(object).where(heads[name].notna(), "")
+    heads["offset"] = ["" if pd.isna(offset) else int(offset) for offset in heads["offset"]]
+    heads["rare"] = ["rare" if v >= settings.rare_share else "" for v in heads["rare_two_rarest"]]
+    heads["function"] = [function(row) for row in heads.to_dict("records")]
+    return heads
+
+
+def function(labels: Mapping[str, str]) -> str:
+    """All labels of a head, as people read them: `-1`, `v→s, v→o`, `rare`; empty without any."""
+    names = (labels["position"], labels["relations"], labels["rare"])
+    return ", ".join(name for name in names if name)
+
+
+def _positions(positions: pd.DataFrame, settings: RolesSettings) -> pd.DataFrame:
+    """The position each encoder head points at most often, and the label if it always does."""
+    own = positions[positions["kind"] == "enc_self"]
+    most = own.loc[own.groupby(HEAD_KEYS, sort=False)["hits"].idxmax()] if len(own) else own
+    found = most[[*HEAD_KEYS, "offset", "value"]].rename(columns={"value": "share"})
+    labelled = found["share"] >= settings.positional_share
+    return found.assign(position=found["offset"].map("{:+d}".format).where(labelled, ""))
+
+
+def exceeds(row: Mapping[str, float], settings: RolesSettings) -> bool:
+    """Whether a head's accuracy exceeds that of the positional baseline by the margin."""
+    baseline = row["baseline_hits"] / row["trials"]
+    kind = settings.margin_kind
+    least = baseline + settings.margin * (1 if kind == "absolute" else baseline)
+    # A count away from the margin, not a rounding error.
+    return row["hits"] / row["trials"] >= least - 1e-9
+
+
+def _relations(syntax: pd.DataFrame, settings: RolesSettings) -> pd.DataFrame:
+    """The relations for which each head exceeds the baseline, on its model's first treebank."""
+    first = syntax.groupby(KEYS, sort=False)["treebank"].transform("first")
+    own = syntax[syntax["treebank"] == first]
+    above = [exceeds(row, settings) for row in own.to_dict("records")]
+    found = own[pd.Series(above, own.index, dtype=bool)]
+    names = [arrow(*row) for row in zip(found["relation"], found["direction"], strict=True)]
+    found = found.assign(relations=names)
+    return found.groupby(HEAD_KEYS, sort=False)["relations"].agg(", ".join).reset_index()

@@ -1,0 +1,75 @@
+"""Attention weights for those who ask: made beside the fused path, which hands none out.
+
+Letters in shapes: b sentences, h heads, q query positions, k key positions, e width of one head.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from headcount.model.attention import MultiHeadAttention
+from headcount.model.transformer import Transformer
+
+Visit = Callable[[str, int, Tensor], None]
+
+
+def attention_modules(model: Transformer) -> list[tuple[str, int, MultiHeadAttention]]:
+    """Kind, layer and module of every attention layer, in the order of `HeadGrid`."""
+    modules = {
+        "enc_self": [layer.attention for layer in model.encoder],
+        "dec_self": [layer.attention for layer in model.decoder],
+        "dec_enc": [layer.cross for layer in model.decoder],
+    }
+    return [
+        (kind, number, module)
+        for kind, layers in modules.items()
+        for number, module in enumerate(layers)
+    ]
+
+
+def attention_weights(
+    queries: Tensor, keys: Tensor, padding_mask: Tensor | None = None, causal: bool = False
+) -> Tensor:
+    """Weights [b, h, q, k] of projected queries and keys; every row sums to 1.
+
+    Weights times values are, but for rounding, what the fused path computes. `padding_mask` and
+    `causal` as in `MultiHeadAttention.forward`.
+    """
+    scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])
+    if padding_mask is not None:
+        scores = scores.masked_fill(~padding_mask, -math.inf)
+    if causal:
+        future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+        scores = scores.masked_fill(future, -math.inf)
+    return scores.softmax(-1)
+
+
+@contextmanager
+def watch_attention(model: Transformer, visit: Visit) -> Iterator[None]:
+    """Context in which each attention layer, as it runs, shows its weights [b, h, q, k] to `visit`.
+
+    `visit` gets kind, layer and weights, one layer at a time; what it does not keep is freed. The
+    model computes what it always does. Layers without heads are passed over.
+    """
+
+    def show(
+        kind: str, layer: int, _: nn.Module, inputs: tuple[Tensor, ...], options: dict
+    ) -> None:
+        queries, keys = inputs[:2]
+        mask = inputs[3] if len(inputs) > 3 else None
+        visit(kind, layer, attention_weights(queries, keys, mask, options.get("causal", False)))
+
+    handles = [
+        module.register_forward_pre_hook(partial(show, kind, layer), with_kwargs=True)
+        for kind, layer, module in attention_modules(model)
+        if module.heads
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,0 +1,68 @@
+"""Attention of one head on a person's own sentences, from files to a file."""
+
+from pathlib import Path
+
+from headcount.base.addresses import Head
+from headcount.base.errors import UserError
+from headcount.base.files import write_json
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.roles import RolesSettings
+from headcount.data.batches import Ids
+from headcount.data.bpe import load_segmenters
+from headcount.model.transformer import Transformer
+from headcount.runs.attention_map import attention_map
+from headcount.runs.checkpoint import load_model
+from headcount.runs.decode import translate
+from headcount.runs.machine import pick_device
+from headcount.runs.translation import check_vocabularies, read_source
+
+MOST = 20
+"""Sentences in one file; a drawing of more could not be read."""
+
+
+def write_attention(
+    model_folder: Path,
+    bpe: Path,
+    head: Head,
+    texts: tuple[Path, Path | None],
+    level: str,
+    settings: RolesSettings,
+    out: Path,
+) -> None:
+    """Write a JSON of one map for each sentence; see `attention_map`.
+
+    `texts` are source sentences, one a line, and their translations; without the latter the model
+    translates greedily. Raises UserError for a head that the model does not have, texts of unequal
+    length, an empty line, and more than `MOST` sentences.
+    """
+    check_vocabularies(model_folder, bpe)
+    src, tgt = load_segmenters(bpe)
+    model = load_model(model_folder).to(pick_device(settings.device))
+    model.grid.index(head)
+    lines = [read_source(path) if path else [] for path in texts]
+    _check_lines(*lines, texts)
+    sources = [src.encode(line) for line in lines[0]]
+    targets = [tgt.encode(line) for line in lines[1]] or _translated(model, sources)
+    words = (src.vocabulary, tgt.vocabulary)
+    maps = [
+        attention_map(model, pair, words, head, settings, level)
+        for pair in zip(sources, targets, strict=True)
+    ]
+    write_json(out, {"head": head._asdict(), "level": level, "maps": maps})
+
+
+def _check_lines(src: list[str], tgt: list[str], texts: tuple[Path, Path | None]) -> None:
+    if not 0 < len(src) <= MOST:
+        raise UserError(f"{texts[0]}: expected 1 to {MOST} sentences, found {len(src)}")
+    if texts[1] and len(tgt) != len(src):
+        raise UserError(
+            f"{texts[0]} has {len(src)} lines, {texts[1]} has {len(tgt)}; line n of one must "
+            "translate line n of the other"
+        )
+    for path, lines in zip(texts, (src, tgt), strict=True):
+        if "" in lines:
+            raise UserError(f"{path}:{lines.index('') + 1}: this line has no word; take it out")
+
+
+def _translated(model: Transformer, sources: list[Ids]) -> list[Ids]:
+    return [list(found.ids) for found in translate(model, sources, DecodeSettings(beam=1))]

@@ -1,0 +1,223 @@
+"""What heads attend to, added up batch by batch: confidence, entropy, positions, rare words.
+
+Letters in shapes: b sentences, h heads of one layer, q query positions, k key positions. A head
+points at the key of its largest weight; where several keys share the largest weight it points at
+none.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headcount.base.addresses import HeadGrid
+from headcount.base.settings.roles import RolesSettings
+from headcount.data.batches import Batch
+from headcount.data.vocabulary import BOS, EOS, PAD
+
+NOWHERE = -1
+
+
+@dataclass(frozen=True)
+class View:
+    """Which positions of a batch count, as one kind of attention sees it."""
+
+    queries: Tensor  # [b, q] boolean
+    keys: Tensor  # [b, k] boolean
+
+
+def counted(tokens: Tensor, specials: bool) -> Tensor:
+    """Boolean, of the shape of the tokens: True for words, and for BOS and EOS if `specials`."""
+    real = tokens != PAD
+    return real if specials else real & (tokens != BOS) & (tokens != EOS)
+
+
+def views(batch: Batch, settings: RolesSettings) -> dict[str, View]:
+    """The view of every kind, by `settings.eos`."""
+    as_query = settings.eos in ("drop_key", "keep")
+    as_key = settings.eos in ("drop_query", "keep")
+    tokens = {"enc_self": (batch.src, batch.src), "dec_self": (batch.tgt_in, batch.tgt_in)}
+    tokens["dec_enc"] = (batch.tgt_in, batch.src)
+    return {
+        kind: View(counted(queries, as_query), counted(keys, as_key))
+        for kind, (queries, keys) in tokens.items()
+    }
+
+
+def pointed(weights: Tensor, keys: Tensor) -> Tensor:
+    """The key each query points at, [b, h, q], of those that count; else `NOWHERE`.
+
+    `weights` is [b, h, q, k], `keys` [b, k]. A key of weight 0 is never pointed at.
+    """
+    weights = weights.masked_fill(~keys[:, None, None, :], 0)
+    largest, where = weights.max(-1)
+    shared = (weights == largest[..., None]).sum(-1) > 1
+    return where.masked_fill(shared | (largest == 0), NOWHERE)
+
+
+class Confidence:
+    """Mean largest weight, and mean entropy, of every head.
+
+    Source: Voita et al. 2019, section 4.
+    """
+
+    def __init__(self, grid: HeadGrid):
+        self._grid = grid
+        self._largest, self._entropy = np.zeros(grid.size), np.zeros(grid.size)
+        self._queries = np.zeros(grid.size)
+
+    def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
+        """Take in one layer's weights [b, h, q, k]."""
+        span = self._grid.span(kind, layer)
+        queries = view.queries[:, None, :]
+        largest = weights.masked_fill(~view.keys[:, None, None, :], 0).amax(-1)
+        entropy = torch.special.entr(weights).sum(-1)
+        self._largest[span] += _total(largest * queries)
+        self._entropy[span] += _total(entropy * queries)
+        self._queries[span] += view.queries.sum().item()
+
+    def means(self) -> dict[str, np.ndarray]:
+        """Confidence (0 to 1) and entropy (nats, of all weights, EOS included), [heads] each.
+
+        Larger confidence means surer; larger entropy means less sure. NaN without queries.
+        """
+        with np.errstate(invalid="ignore"):
+            return {
+                "confidence": self._largest / self._queries,
+                "entropy": self._entropy / self._queries,
+            }
+
+
+class Positions:
+    """How often every self-attention head points at each relative position.
+
+    Source: Voita et al. 2019, section 5.1.
+    """
+
+    def __init__(self, grid: HeadGrid, longest: int, settings: RolesSettings):
+        """`longest`: of all sentences, on either side, in subwords with EOS."""
+        self._grid = grid
+        self._settings = settings
+        self._reach = longest
+        self._hits = np.zeros((grid.size, 2 * longest + 1), dtype=np.int64)
+        self._trials = {kind: np.zeros(2 * longest + 1, dtype=np.int64) for kind in grid.counts}
+
+    def start(self, views: dict[str, View]) -> None:
+        """Count the queries of a batch for which each relative position could be pointed at."""
+        for kind in ("enc_self", "dec_self"):
+            view = views[kind]
+            if self._settings.edges == "fail":
+                self._trials[kind] += view.queries.sum().item()
+                continue
+            length = view.queries.shape[1]
+            for offset in range(1 - length, length):
+                first, last = max(0, -offset), length - max(0, offset)
+                pairs = view.queries[:, first:last] & view.keys[:, first + offset : last + offset]
+                self._trials[kind][offset + self._reach] += pairs.sum().item()
+
+    def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
+        """Take in one layer's weights [b, h, q, k]; the batch must have been started."""
+        where = pointed(weights, view.keys)
+        offsets = where - torch.arange(where.shape[-1], device=where.device)
+        valid = (where != NOWHERE) & view.queries[:, None, :]
+        first = self._grid.span(kind, layer).start
+        for number in range(where.shape[1]):
+            found = offsets[:, number][valid[:, number]] + self._reach
+            counts = np.bincount(found.cpu().numpy(), minlength=self._hits.shape[1])
+            self._hits[first + number] += counts
+
+    def rows(self) -> list[dict]:
+        """A row for each head and relative position that it ever points at.
+
+        Keys: kind, layer, head, statistic (share), value (hits / trials), offset (key minus query,
+        in subwords), hits, trials.
+        """
+        rows = []
+        for head, hits in zip(self._grid.heads(), self._hits, strict=True):
+            for place in hits.nonzero()[0].tolist():
+                trials = int(self._trials[head.kind][place])
+                counts = {"offset": place - self._reach, "hits": int(hits[place])}
+                value = {"statistic": "share", "value": int(hits[place]) / trials}
+                rows.append(head._asdict() | value | counts | {"trials": trials})
+        return rows
+
+
+class RareWords:
+    """How often every encoder head points at the rarest subwords of a sentence.
+
+    Source: Voita et al. 2019, section 5.3.
+    """
+
+    def __init__(self, grid: HeadGrid, counts: Tensor, settings: RolesSettings):
+        """`counts`: how often each source id occurs in the training text, [vocabulary]."""
+        self._grid = grid
+        self._settings = settings
+        self._counts = counts
+        self._limit = frequent_limit(counts, settings)
+        self._hits = {name: np.zeros(grid.size) for name in ("rarest", "two_rarest")}
+        self._chance = dict.fromkeys(self._hits, 0.0)
+        self._trials = 0.0
+        self.sentences = 0
+
+    def start(self, src: Tensor, view: View) -> None:
+        """Find the rarest subwords of a batch [b, k] and the queries that are trials."""
+        words = counted(src, specials=False)
+        counts = self._counts[src].masked_fill(~words, torch.iinfo(torch.int64).max)
+        ordered = counts.sort(-1).values
+        # Two positions at least: a sentence of one word has nothing to choose from.
+        tested = (words.sum(-1) > 1) & (ordered[:, 0] < self._limit)
+        second = ordered[:, min(1, ordered.shape[1] - 1)]
+        self._rare = {
+            "rarest": (counts == ordered[:, :1]) & words,
+            "two_rarest": (counts <= second[:, None]) & words,
+        }
+        trials = view.queries & tested[:, None]
+        if not self._settings.rare_include_self:
+            trials &= ~self._rare["rarest"]
+        self._weights = trials.double()
+        if self._settings.rare_unit == "sentence":
+            self._weights /= trials.sum(-1, keepdim=True).clamp(min=1)
+        self._trials += self._weights.sum().item()
+        self.sentences += int(tested.sum())
+        for name, rare in self._rare.items():
+            share = rare.sum(-1) / view.keys.sum(-1).clamp(min=1)
+            self._chance[name] += (self._weights * share[:, None]).sum().item()
+
+    def add(self, layer: int, weights: Tensor, view: View) -> None:
+        """Take in one encoder layer's weights [b, h, q, k]; the batch must have been started."""
+        where = pointed(weights, view.keys)
+        for name, rare in self._rare.items():
+            at = rare[:, None, :].expand(-1, where.shape[1], -1).gather(2, where.clamp(min=0))
+            hits = (at & (where != NOWHERE)) * self._weights[:, None, :]
+            self._hits[name][self._grid.span("enc_self", layer)] += _total(hits)
+
+    def shares(self) -> dict[str, np.ndarray]:
+        """Shares (0 to 1), [heads], and what drawing a key at random would give.
+
+        `rarest`: at the rarest subword; `two_rarest`: at one of the two rarest; ties count. NaN for
+        heads outside the encoder, and for all without a trial.
+        """
+        encoder = np.array([head.kind == "enc_self" for head in self._grid.heads()], dtype=bool)
+        trials = self._trials or np.nan
+        found = {}
+        for name, hits in self._hits.items():
+            found[f"rare_{name}"] = np.where(encoder, hits / trials, np.nan)
+            found[f"rare_{name}_chance"] = np.where(encoder, self._chance[name] / trials, np.nan)
+        return found
+
+
+def frequent_limit(counts: Tensor, settings: RolesSettings) -> int:
+    """The count below which a subword is rare: that of the last one that is frequent.
+
+    Frequent are the `rare_frequent` most frequent ones that occur, but no larger part of them than
+    `rare_largest_part`.
+    """
+    ordered = counts[counts > 0].sort(descending=True).values
+    frequent = min(settings.rare_frequent, int(settings.rare_largest_part * len(ordered)))
+    return int(ordered[frequent - 1]) if frequent else torch.iinfo(torch.int64).max
+
+
+def _total(values: Tensor) -> np.ndarray:
+    """Sum over sentences and queries of [b, h, q]: [h]."""
+    return values.double().sum((0, 2)).cpu().numpy()

@@ -1,0 +1,150 @@
+"""How layer-wise relevance propagation shares relevance out, one module at a time.
+
+Every rule takes the relevance of a module's outputs and gives that of its inputs, for several
+generation steps at once; the sum of sizes stays the same for each step, and for the core of
+attention for each head. What input i contributes to output j is J_ji · x_i, plus an equal part of
+the output at zero input (the bias); J is the Jacobian.
+
+Letters in shapes: t generation steps, p positions, i inputs, j outputs, h heads, q query positions,
+k key positions, e and f width of one head.
+
+Sources: Voita et al. 2019, appendix A (`ratio`); the authors' later code (`alpha_beta`, rescaling,
+Jacobians, which the paper does not give).
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from headcount.base.settings.lrp import LrpSettings
+
+EPSILON = 1e-5
+"""Keeps sums of contributions away from 0."""
+LARGEST = 1 << 24
+"""Numbers in the contributions of several heads at once; beyond it heads take turns."""
+
+
+class Rules:
+    """The rules that one section of settings describes."""
+
+    def __init__(self, settings: LrpSettings):
+        self._settings = settings
+
+    def shares(self, parts: Tensor, dim: int = -1) -> Tensor:
+        """Which share of each output belongs to each contribution, of the shape of `parts`.
+
+        Contributions to one output lie along `dim`. `ratio`: part / sum. `alpha_beta`: half of the
+        positive part / positive sum, plus half of the negative part / negative sum; never negative.
+        """
+        if self._settings.rule == "ratio":
+            total = parts.sum(dim, keepdim=True)
+            return parts / (total + EPSILON * torch.where(total < 0, -1.0, 1.0))
+        above = parts.clamp(min=0)
+        below = parts - above
+        above *= 0.5 / (above.sum(dim, keepdim=True) + EPSILON)
+        below *= 0.5 / (below.sum(dim, keepdim=True) - EPSILON)
+        return above.add_(below)
+
+    def linear(
+        self, inputs: Tensor, weight: Tensor, bias: Tensor | None, relevance: Tensor
+    ) -> Tensor:
+        """Relevance [t, p, i] of inputs [p, i] to a linear layer, given [t, p, j] of its outputs.
+
+        `weight` is [j, i], or [p, j, i] with one for each position; `bias` [j].
+        """
+        parts = weight * inputs[:, None, :]
+        if bias is not None and self._settings.bias == "spread":
+            parts = parts + bias[:, None] / inputs.shape[-1]
+        found = torch.einsum("tpj,pji->tpi", relevance, self.shares(parts))
+        return rescaled(found, relevance, (1, 2))
+
+    def norm(self, inputs: Tensor, norm: nn.Module, relevance: Tensor) -> Tensor:
+        """Relevance of inputs [p, i] to a layer norm, given [t, p, i] of its outputs."""
+        if self._settings.layernorm == "identity" or not isinstance(norm, nn.LayerNorm):
+            return relevance
+        frozen = self._settings.layernorm == "frozen_std"
+        return self.linear(inputs, norm_jacobian(inputs, norm, frozen), norm.bias, relevance)
+
+    def residual(self, first: Tensor, second: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
+        """Relevance [t, p, i] of both terms [p, i] of a sum."""
+        if self._settings.residual == "half":
+            return relevance / 2, relevance / 2
+        found = self.shares(torch.stack([first, second]), dim=0)[:, None] * relevance
+        return tuple(rescaled(found, relevance[None], (0, 2, 3)).unbind(0))
+
+    def attention(
+        self, queries: Tensor, keys: Tensor, values: Tensor, weights: Tensor, relevance: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Relevance of queries [t, h, q, e], keys and values [t, h, k, e], given head outputs' own.
+
+        Arguments: [h, q, e], [h, k, e], [h, k, e], weights [h, q, k], relevance [t, h, q, e]. All
+        inputs of a head share its relevance, by the Jacobian of the softmax as well; with
+        `attention: value_only` values get it all.
+        """
+        heads, length, width = queries.shape
+        if heads > 1 and heads * (length * width) * (keys.shape[1] * width) > LARGEST:
+            given = (queries, keys, values, weights)
+            one = [
+                self.attention(*(g[n : n + 1] for g in given), relevance[:, n : n + 1])
+                for n in range(heads)
+            ]
+            return tuple(torch.cat(found, 1) for found in zip(*one, strict=True))
+        to_values = weights[:, :, None, :] * values.transpose(1, 2)[:, None]  # [h, q, e, k]
+        parts = [to_values]
+        if self._settings.attention == "full":
+            by_query, by_key = attention_parts(queries, keys, values, weights)
+            parts += [by_query, by_key.flatten(3)]
+        share = self.shares(torch.cat(parts, -1))
+        pieces = share.split([part.shape[-1] for part in parts], -1)
+        of_values = torch.einsum("thqe,hqek->thke", relevance, pieces[0])
+        of_queries, of_keys = relevance.new_zeros(2, 1, 1, 1, 1)
+        if len(pieces) > 1:
+            of_queries = torch.einsum("thqe,hqef->thqf", relevance, pieces[1])
+            by_key = pieces[2].unflatten(-1, (keys.shape[1], keys.shape[2]))
+            of_keys = torch.einsum("thqe,hqekf->thkf", relevance, by_key)
+        before = relevance.abs().sum((2, 3), keepdim=True)
+        found = (of_queries, of_keys, of_values)
+        after = sum(part.abs().sum((2, 3), keepdim=True) for part in found)
+        scale = torch.where(after > 0, before / after, 0)
+        return (
+            (of_queries * scale).expand(len(relevance), *queries.shape),
+            (of_keys * scale).expand(len(relevance), *keys.shape),
+            of_values * scale,
+        )
+
+
+def rescaled(found: Tensor, given: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """`found` times a number per step, so that its sum of sizes over `dims` is that of `given`."""
+    after = found.abs().sum(dims, keepdim=True)
+    before = given.abs().sum(dims, keepdim=True)
+    return found * torch.where(after > 0, before / after, 0)
+
+
+def norm_jacobian(inputs: Tensor, norm: nn.LayerNorm, frozen_std: bool) -> Tensor:
+    """∂ output j / ∂ input i of a layer norm at inputs [p, i]: [p, j, i]."""
+    width = inputs.shape[-1]
+    centred = inputs - inputs.mean(-1, keepdim=True)
+    deviation = (centred.square().mean(-1, keepdim=True) + norm.eps).sqrt()
+    shape = torch.eye(width, dtype=inputs.dtype, device=inputs.device) - 1 / width
+    if not frozen_std:
+        scaled = centred / deviation
+        shape = shape - scaled[:, :, None] * scaled[:, None, :] / width
+    return norm.weight[:, None] * shape / deviation[..., None]
+
+
+def attention_parts(
+    queries: Tensor, keys: Tensor, values: Tensor, weights: Tensor
+) -> tuple[Tensor, Tensor]:
+    """What queries and keys contribute to head outputs through the softmax, J_ji · x_i.
+
+    Arguments as in `Rules.attention`. Returns [h, q, e, f], from the query of the same position,
+    and [h, q, e, k, f]. With weights A and outputs c, ∂c_qe/∂score_qk = A_qk (v_ke − c_qe), and
+    score_qk = Σ_f query_qf · key_kf / √width.
+    """
+    context = weights @ values
+    spread = values.transpose(1, 2)[:, None] - context[..., None]  # [h, q, e, k]
+    slope = weights[:, :, None, :] * spread / math.sqrt(queries.shape[-1])
+    by_query = torch.einsum("hqek,hkf->hqef", slope, keys) * queries[:, :, None, :]
+    products = queries[:, :, None, :] * keys[:, None]  # [h, q, k, f]
+    return by_query, slope[..., None] * products[:, :, None]

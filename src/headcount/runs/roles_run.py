@@ -1,0 +1,184 @@
+"""Roles of heads from files to files: a model, its dev text and its treebanks in, CSV out."""
+
+import csv
+import io
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+from tqdm import tqdm
+
+from headcount.base.addresses import KINDS, Head, HeadGrid
+from headcount.base.errors import UserError
+from headcount.base.files import read_json, write_json, write_text
+from headcount.base.settings.roles import RolesSettings
+from headcount.data.batches import Ids, ParallelText, read_parallel_text
+from headcount.data.lines import clean_lines
+from headcount.data.trees import AlignedTree, read_aligned
+from headcount.data.vocabulary import Vocabulary
+from headcount.model.transformer import Transformer
+from headcount.runs.attention_map import attention_map
+from headcount.runs.checkpoint import load_model
+from headcount.runs.machine import pick_device
+from headcount.runs.roles import TextRoles, count_ids, measure_syntax
+from headcount.runs.translation import check_vocabularies
+
+VALUE_COLUMNS = ("kind", "layer", "head", "statistic", "value")
+POSITION_COLUMNS = (*VALUE_COLUMNS, "offset", "hits", "trials")
+SYNTAX_COLUMNS = (
+    *(*VALUE_COLUMNS, "treebank", "relation", "direction", "offset", "trials", "hits"),
+    *("baseline_hits", "head_only", "baseline_only"),
+)
+FILES = ("attention.csv", "positions.csv", "syntax.csv", "maps.json", "roles.json")
+"""What one job writes, in one folder."""
+MAPS = 3
+LONGEST_MAP = 14
+"""Sentences drawn for the rare-word head, and the subwords they may have."""
+
+
+def roles_inputs(model: Path, bpe: Path, trees: list[Path]) -> list[Path]:
+    """The files that shape the roles of a model's heads."""
+    texts = [bpe / name for name in ("train.src", "dev.src", "dev.tgt", "src.vocab", "tgt.vocab")]
+    return [model / "model.json", model / "weights.safetensors", *texts, *trees]
+
+
+def write_roles(
+    model_folder: Path,
+    bpe: Path,
+    trees: list[Path],
+    settings: RolesSettings,
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Measure what every head attends to and write `FILES` into the folder `out`.
+
+    `attention.csv` has confidence, entropy and the shares of the rare-word test; `positions.csv`
+    the share of each relative position; `syntax.csv` the accuracies on each treebank; `maps.json`
+    some sentences as the candidate for the rare-word head sees them, the head of the first layer
+    with the largest share; `roles.json` counts, seconds and `origin`. A pruned model's heads keep
+    their addresses in the original. `trees` are files that scripts/trees.py wrote. Raises
+    UserError where the dev text is empty or the model knows other words.
+    """
+    check_vocabularies(model_folder, bpe)
+    text, counts, words = _read_text(bpe, settings.sentences)
+    treebanks = {path.stem: read_aligned(path)[: settings.sentences] for path in trees}
+    model = load_model(model_folder).to(pick_device(settings.device))
+    begun = time.perf_counter()
+    total = len(text) + sum(map(len, treebanks.values()))
+    with tqdm(total=total, unit="sentence", disable=None) as bar:
+        roles = TextRoles(model, text, counts, settings)
+        roles.measure(bar.update)
+        rows = _syntax_rows(model, treebanks, words[0], settings, bar)
+    seconds = time.perf_counter() - begun
+    original = dict(zip(model.grid.heads(), original_heads(model_folder, model.grid), strict=True))
+    values = roles.confidence.means() | roles.rare.shares()
+    tables = {"attention.csv": (VALUE_COLUMNS, _value_rows(model.grid, values))}
+    tables["positions.csv"] = (POSITION_COLUMNS, roles.positions.rows())
+    tables["syntax.csv"] = (SYNTAX_COLUMNS, rows)
+    for name, (columns, found) in tables.items():
+        _write_csv(out / name, columns, found, original)
+    candidate = _rare_candidate(model.grid, values["rare_two_rarest"])
+    maps = _maps(model, text, words, candidate, settings) if candidate else []
+    shown = original[candidate]._asdict() if candidate else None
+    write_json(out / "maps.json", {"head": shown, "level": "subword", "maps": maps})
+    facts = {"sentences": len(text), "rare_sentences": roles.rare.sentences}
+    facts |= {"treebanks": {name: len(found) for name, found in treebanks.items()}}
+    write_json(out / "roles.json", facts | {"seconds": round(seconds, 2), "provenance": origin})
+
+
+def original_heads(model_folder: Path, grid: HeadGrid) -> list[Head]:
+    """The model's heads, in flat order, by their addresses in the model it was pruned from.
+
+    A model that was not pruned has its own addresses.
+    """
+    listed = read_json(model_folder / "model.json").get("kept_heads")
+    if listed is None:
+        return grid.heads()
+    parts = [name.split(".") for name in listed]
+    found = [Head(kind, int(layer), int(head)) for kind, layer, head in parts]
+    shape = [(head.kind, head.layer) for head in found]
+    if shape != [(head.kind, head.layer) for head in grid.heads()]:
+        raise UserError(
+            f"{model_folder / 'model.json'}: kept_heads does not fit the model's heads "
+            f"({', '.join(KINDS)}, layer by layer); make the model again"
+        )
+    return found
+
+
+def _rare_candidate(grid: HeadGrid, shares: np.ndarray) -> Head | None:
+    """The head of the first encoder layer with the largest share, if that has one."""
+    span = grid.span("enc_self", 0)
+    own = shares[span]
+    if not len(own) or np.isnan(own).all():
+        return None
+    return grid.heads()[span.start + int(own.argmax())]
+
+
+def _maps(
+    model: Transformer,
+    text: ParallelText,
+    words: tuple[Vocabulary, Vocabulary],
+    head: Head,
+    settings: RolesSettings,
+) -> list[dict[str, Any]]:
+    """The first sentences that are short enough to be drawn."""
+    pairs = zip(text.src, text.tgt, strict=True)
+    short = [pair for pair in pairs if len(pair[0]) <= LONGEST_MAP][:MAPS]
+    return [attention_map(model, pair, words, head, settings, "subword") for pair in short]
+
+
+def _read_text(
+    bpe: Path, sentences: int
+) -> tuple[ParallelText, Tensor, tuple[Vocabulary, Vocabulary]]:
+    """The first sentence pairs of dev, how often each source id is in train, both vocabularies."""
+    src, tgt = (Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt"))
+    whole = read_parallel_text(bpe / "dev.src", bpe / "dev.tgt", src, tgt)
+    pairs = [pair for pair in zip(whole.src, whole.tgt, strict=True) if pair[0]][:sentences]
+    if not pairs:
+        raise UserError(f"{bpe / 'dev.src'}: expected sentences, found none with a word")
+    text = ParallelText([pair[0] for pair in pairs], [pair[1] for pair in pairs])
+    training = [_ids(line, src) for line in clean_lines(bpe / "train.src")]
+    return text, count_ids(training, len(src)), (src, tgt)
+
+
+def _ids(line: str, words: Vocabulary) -> Ids:
+    return words.ids(line.split(" ")) if line else []
+
+
+def _syntax_rows(
+    model: Transformer,
+    treebanks: dict[str, list[AlignedTree]],
+    words: Vocabulary,
+    settings: RolesSettings,
+    bar: tqdm,
+) -> list[dict]:
+    return [
+        row
+        for name, trees in treebanks.items()
+        for row in measure_syntax(model, trees, words, name, settings, bar.update)
+    ]
+
+
+def _value_rows(grid: HeadGrid, values: dict[str, np.ndarray]) -> Iterable[dict]:
+    return [
+        head._asdict() | {"statistic": name, "value": float(value)}
+        for name, found in values.items()
+        for head, value in zip(grid.heads(), found, strict=True)
+        if not np.isnan(value)
+    ]
+
+
+def _write_csv(
+    path: Path, columns: tuple[str, ...], rows: Iterable[dict], original: dict[Head, Head]
+) -> None:
+    """One row a line, heads by their original addresses; all digits kept."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        head = original[Head(row["kind"], row["layer"], row["head"])]
+        writer.writerow({**row, **head._asdict(), "value": repr(row["value"])})
+    write_text(path, text.getvalue())

@@ -1,0 +1,107 @@
+"""Small hand-made files of what heads do, as the jobs leave them."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+from headcount.base.head_values import write_head_values
+from headcount.base.settings.flags import as_flags
+from headcount.base.settings.lrp import LrpSettings
+from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.roles import RolesSettings
+from headcount.findings.roles_files import RolesFiles
+
+Run = tuple[str, str, int]  # pair, run, seed
+
+# Two encoder layers of two heads, one decoder layer of one head each.
+HEADS = {"enc_self": [2, 2], "dec_self": [1], "dec_enc": [1]}
+MODEL = ModelSettings(
+    preset="tiny", encoder_layers=2, decoder_layers=1, d_model=6, d_head=3, heads=HEADS
+)
+POSITIONS = "kind,layer,head,statistic,value,offset,hits,trials"
+SYNTAX = (
+    "kind,layer,head,statistic,value,treebank,relation,direction,offset,trials,hits,"
+    "baseline_hits,head_only,baseline_only"
+)
+
+
+class RolesCollection:
+    """Files below one folder, listed by the fields of `RolesFiles`."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.listed: dict[str, list[Path]] = {field.name: [] for field in fields(RolesFiles)}
+
+    def files(self) -> RolesFiles:
+        """All of them."""
+        return RolesFiles(**self.listed)
+
+    def flags(self, *sections) -> list[str]:
+        """They and the sections as a command line has them."""
+        found = []
+        for name, paths in self.listed.items():
+            found += [f"--{name.replace('_', '-')}", *map(str, paths)]
+        given = sections or (MODEL, RolesSettings(), LrpSettings())
+        return found + [flag for section in given for flag in as_flags(section)]
+
+    def text(self, field: str, place: str, text: str) -> None:
+        """A file of any kind."""
+        path = self.folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        self.listed[field].append(path)
+
+    def attention(self, run: Run, values: dict[str, list[float]], pruned: bool = False) -> None:
+        """Statistics by name, each with a value per head in flat order."""
+        path = self.folder / f"{_place(run, pruned)}/attention.csv"
+        write_head_values(path, MODEL.grid, values)
+        self.listed["pruned_attention" if pruned else "attention"].append(path)
+
+    def values(self, field: str, run: Run, values: dict[str, list[float]]) -> None:
+        """The same of relevance and importance."""
+        path = self.folder / f"{_place(run, False)}/{field}.csv"
+        write_head_values(path, MODEL.grid, values)
+        self.listed[field].append(path)
+
+    def positions(self, run: Run, rows: list[tuple], pruned: bool = False) -> None:
+        """Rows: layer, head, offset, hits, trials of encoder heads."""
+        lines = [f"enc_self,{la},{h},share,{n / t},{o},{n},{t}" for la, h, o, n, t in rows]
+        field = "pruned_positions" if pruned else "positions"
+        self.text(field, f"{_place(run, pruned)}/positions.csv", "\n".join([POSITIONS, *lines]))
+
+    def syntax(self, run: Run, rows: list[tuple], pruned: bool = False) -> None:
+        """Rows: layer, head, treebank, relation, direction, hits, baseline hits; of 100 trials.
+
+        Of the trials that one of the two hits, as few as possible are hit by both.
+        """
+        lines = []
+        for layer, head, treebank, relation, direction, hits, baseline in rows:
+            both = max(0, hits + baseline - 100)
+            counts = (-1, 100, hits, baseline, hits - both, baseline - both)
+            names = (treebank, relation, direction, *counts)
+            lines.append(
+                f"enc_self,{layer},{head},accuracy,{hits / 100},{','.join(map(str, names))}"
+            )
+        field = "pruned_syntax" if pruned else "syntax"
+        self.text(field, f"{_place(run, pruned)}/syntax.csv", "\n".join([SYNTAX, *lines]))
+
+    def kept(self, run: Run, gates: list[float]) -> None:
+        """Test-time gate of every head."""
+        path = self.folder / f"{_place(run, True)}/heads.csv"
+        write_head_values(path, MODEL.grid, {"gate": gates})
+        self.listed["kept"].append(path)
+
+    def maps(self, run: Run, maps: list[dict]) -> None:
+        """Attention maps of a head of the first layer."""
+        head = {"kind": "enc_self", "layer": 0, "head": 1}
+        text = json.dumps({"head": head, "level": "subword", "maps": maps})
+        self.text("maps", f"{_place(run, False)}/maps.json", text)
+
+    def trees(self, pair: str, treebank: str, rows: list[str]) -> None:
+        """Rows: relation,offset,count."""
+        text = "\n".join(["relation,offset,count", *rows])
+        self.text("trees", f"bpe/{pair}/trees/{treebank}.csv", text)
+
+
+def _place(run: Run, pruned: bool) -> str:
+    return f"{'prune' if pruned else 'heads'}/{run[0]}/{run[1]}/seed{run[2]}"

@@ -1,0 +1,87 @@
+"""Trees predicted by stanza, with a stand-in: the real models are not here."""
+
+import json
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from script_runner import run_script
+
+from headcount.base.errors import EnvironmentFault
+from headcount.data.parsing import load_parser
+from headcount.data.trees import Arc, read_trees
+
+
+@pytest.fixture
+def stanza(monkeypatch, tmp_path):
+    """A parser that hangs every word from the one before; what it was asked is kept."""
+    asked = []
+
+    def parse(sentences):
+        asked.append(sentences)
+        words = [
+            [
+                SimpleNamespace(
+                    id=n, text=w, upos="X", head=n - 1, deprel="dep" if n > 1 else "root"
+                )
+                for n, w in enumerate(sentence, start=1)
+            ]
+            for sentence in sentences
+        ]
+        return SimpleNamespace(sentences=[SimpleNamespace(words=each) for each in words])
+
+    def download(language, folder, **options):
+        asked.append((language, options["resources_version"]))
+        (tmp_path / "models" / language).mkdir(parents=True)
+        (tmp_path / "models" / language / "m.pt").write_text("weights")
+
+    module = ModuleType("stanza")
+    module.download = download
+    module.Pipeline = lambda language, folder, **options: parse
+    monkeypatch.setitem(sys.modules, "stanza", module)
+    return asked
+
+
+def run(tmp_path, text: str) -> int:
+    (tmp_path / "s").write_text(text, encoding="utf-8")
+    flags = ["--source", tmp_path / "s", "--language", "en", "--models", tmp_path / "models"]
+    return run_script("parse", [*flags, "--out", tmp_path / "t.conllu"])
+
+
+def test_trees_are_of_the_tokenisers_words_and_can_be_read_again(stanza, tmp_path):
+    assert run(tmp_path, "I don't see.\n\nYou do.\n") == 0
+    assert stanza == [("en", "1.15.0"), [["I", "don", "'t", "see", "."], ["You", "do", "."]]]
+    first, second = read_trees(tmp_path / "t.conllu")
+    assert (first.sentence, first.text) == ("line-1", "I don't see.")
+    assert (second.sentence, second.arcs) == ("line-3", [Arc(1, 0, "dep"), Arc(2, 1, "dep")])
+    about = json.loads((tmp_path / "t.json").read_text())
+    assert about["sentences"] == 2 and list(about["models"]) == ["en/m.pt"]
+
+
+def test_models_that_are_there_are_not_fetched_again(stanza, tmp_path):
+    (tmp_path / "models" / "en").mkdir(parents=True)
+    assert run(tmp_path, "A dog.\n") == 0
+    assert stanza == [[["A", "dog", "."]]]
+
+
+def test_many_sentences_are_parsed_in_parts(stanza, tmp_path):
+    assert run(tmp_path, "A dog.\n" * 150) == 0
+    assert [len(part) for part in stanza[1:]] == [100, 50]
+    assert len(list(read_trees(tmp_path / "t.conllu"))) == 150
+
+
+def test_a_text_without_words_and_a_missing_parser_are_told(stanza, tmp_path, capsys, monkeypatch):
+    assert run(tmp_path, "\n \n") == 2
+    assert "no line with a word" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "stanza", None)
+    assert run(tmp_path, "A dog.\n") == 3
+    assert "pip install -e '.[parse]'" in capsys.readouterr().err
+
+
+def test_models_that_cannot_be_had_are_told(stanza, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise ValueError("Unsupported language: qq")
+
+    monkeypatch.setattr(sys.modules["stanza"], "download", fail)
+    with pytest.raises(EnvironmentFault, match="no models for 'qq' .* Unsupported language: qq"):
+        load_parser("qq", tmp_path)

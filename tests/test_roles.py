@@ -1,0 +1,165 @@
+"""Roles of heads that were set by hand, with the scores that follow from how they were set."""
+
+import numpy as np
+import pytest
+import torch
+from planted import COUNTS, POSITIONAL, RARE, SYNTACTIC, TEXT, TREES, UNIFORM, WORDS, planted_model
+
+from headcount.base.settings.roles import RolesSettings
+from headcount.data.batches import BatchPlan
+from headcount.runs.head_measures import counted, frequent_limit, pointed
+from headcount.runs.roles import TextRoles, measure_syntax
+
+
+@pytest.fixture(scope="module")
+def model():
+    return planted_model()
+
+
+def text_roles(model, **changes) -> TextRoles:
+    changes = {"rare_largest_part": 0.8, **changes}  # 4 of the 6 pieces are frequent
+    roles = TextRoles(model, TEXT, COUNTS, RolesSettings(**changes))
+    roles.measure()
+    return roles
+
+
+def shares(roles: TextRoles, head: int) -> dict[int, tuple[int, int]]:
+    """Hits and trials by relative position, of a head of the planted layer."""
+    return {
+        row["offset"]: (row["hits"], row["trials"])
+        for row in roles.positions.rows()
+        if row["kind"] == "enc_self" and row["head"] == head
+    }
+
+
+def accuracies(model, head: int, **changes) -> dict[tuple[str, str], dict]:
+    settings = RolesSettings(**changes)
+    rows = measure_syntax(model, TREES, WORDS, "toy", settings)
+    return {(row["relation"], row["direction"]): row for row in rows if row["head"] == head}
+
+
+def test_a_planted_positional_head_is_found_with_a_share_of_one(model):
+    # Sentences of 6, 3 and 5 subwords: 5 + 2 + 4 of them have one before. A first subword looks
+    # for position −1 in vain; the most similar is 5 in the long sentence, as cos 6 is nearly 1, and
+    # 0 in the others.
+    found = shares(text_roles(model), POSITIONAL)
+    assert found == {-1: (11, 11), 0: (2, 14), 5: (1, 1)}
+    assert shares(text_roles(model, edges="fail"), POSITIONAL)[-1] == (11, 14)
+
+
+def test_eos_may_count_as_a_token_at_the_edges(model):
+    # With EOS there are 6 + 3 + 5 subwords that have one before; two sentences reach position 5.
+    found = shares(text_roles(model, edges="eos_is_token"), POSITIONAL)
+    assert found == {-1: (14, 14), 0: (1, 17), 5: (2, 3)}
+
+
+def test_a_planted_syntactic_head_scores_as_it_was_planted(model):
+    # It finds the subject in two sentences of three; the baseline (−1) in all three.
+    found = accuracies(model, SYNTACTIC)
+    row = found["nsubj", "to_dependent"]
+    assert (row["hits"], row["trials"], row["value"]) == (2, 3, 2 / 3)
+    assert (row["offset"], row["baseline_hits"], row["baseline_only"]) == (-1, 3, 1)
+    assert found["nsubj", "to_governor"]["hits"] == 0  # subjects' queries are 0: a uniform row
+    # In sentence c it points at the object, cat, which is at +2 as in sentence a.
+    assert found["obj", "to_dependent"]["hits"] == 1
+    assert found["obj", "to_dependent"]["baseline_hits"] == 2
+    assert set(found) == {(r, d) for r in ("nsubj", "obj") for d in ("to_dependent", "to_governor")}
+
+
+def test_a_planted_positional_head_is_the_positional_baseline(model):
+    # By subwords: the verb's −1 is `g`, part of dog, its subject.
+    row = accuracies(model, POSITIONAL)["nsubj", "to_dependent"]
+    assert (row["hits"], row["head_only"], row["baseline_only"]) == (3, 0, 0)
+
+
+def test_words_of_several_pieces_may_be_left_out(model):
+    found = accuracies(model, SYNTACTIC, words_filter="single_piece_only")
+    row = found["nsubj", "to_dependent"]
+    assert (row["hits"], row["trials"]) == (1, 2)
+
+
+def test_a_planted_rare_word_head_scores_one(model):
+    # Four pieces are frequent (30 times or more), so sentence b, whose rarest is cat (20), is
+    # tested as well as a and c with yak.
+    roles = text_roles(model)
+    found = roles.rare.shares()
+    assert roles.rare.sentences == 3
+    assert found["rare_rarest"][RARE] == found["rare_two_rarest"][RARE] == 1
+    # One rarest in each sentence; the two rarest are yak and, tied, do@@ and g in a (3 of 6),
+    # cat and sees in b (2 of 3), yak and cat in c (2 of 5): chances weighted by subwords.
+    assert found["rare_rarest_chance"][RARE] == pytest.approx(3 / 14)
+    assert found["rare_two_rarest_chance"][RARE] == pytest.approx((3 + 2 + 2) / 14)
+    # The positional head: from the subword after yak in c and cat in b, and from the first of a.
+    assert found["rare_rarest"][POSITIONAL] == pytest.approx(3 / 14)
+
+
+def test_frequent_pieces_are_counted_out_as_the_settings_say(model):
+    # With the cat among five frequent pieces sentence b is out.
+    roles = text_roles(model, rare_largest_part=0.9)
+    assert roles.rare.sentences == 2
+    assert frequent_limit(COUNTS, RolesSettings(rare_frequent=2)) == 90  # a quarter of 6 is 1
+    limit = frequent_limit(COUNTS, RolesSettings(rare_frequent=2, rare_largest_part=1.0))
+    assert limit == 50
+    assert frequent_limit(COUNTS, RolesSettings(rare_frequent=0)) > 90
+    found = text_roles(model, rare_include_self=False).rare.shares()
+    assert found["rare_rarest_chance"][RARE] == pytest.approx((5 / 6 + 2 / 3 + 4 / 5) / 11)
+    by_sentence = text_roles(model, rare_unit="sentence").rare.shares()
+    # The positional head: 1 of 6 in a, 1 of 3 in b, 1 of 5 in c.
+    assert by_sentence["rare_rarest"][POSITIONAL] == pytest.approx((1 / 6 + 1 / 3 + 1 / 5) / 3)
+
+
+def test_a_uniform_head_has_no_role(model):
+    roles = text_roles(model)
+    assert shares(roles, UNIFORM) == {}
+    assert roles.rare.shares()["rare_two_rarest"][UNIFORM] == 0
+    # By words, two halves add up to more than one whole: the dog is pointed at by all, and only so.
+    found = accuracies(model, UNIFORM, words_to="max")
+    assert [row["hits"] for row in found.values()] == [0, 0, 0, 0]
+
+
+def test_confidence_and_entropy_of_planted_heads(model):
+    means = text_roles(model).confidence.means()
+    # Weights over 7, 4 and 6 keys, EOS among them; 6, 3 and 5 queries.
+    assert means["confidence"][UNIFORM] == pytest.approx((6 / 7 + 3 / 4 + 5 / 6) / 14)
+    logs = 6 * np.log(7) + 3 * np.log(4) + 5 * np.log(6)
+    assert means["entropy"][UNIFORM] == pytest.approx(logs / 14)
+    assert means["confidence"][RARE] == pytest.approx(1)
+    assert means["entropy"][RARE] == pytest.approx(0, abs=1e-6)
+    kept = text_roles(model, eos="keep").confidence.means()
+    assert kept["confidence"][UNIFORM] == pytest.approx(3 / 17)  # 7 queries of 1/7, 4 of 1/4, …
+
+
+def test_batches_change_nothing(model):
+    whole, single = text_roles(model), text_roles(model, batch_tokens=1)
+    assert len(list(BatchPlan(TEXT, 7, seed=0).in_order())) == 3
+    assert whole.positions.rows() == single.positions.rows()
+    for one, other in ((whole.confidence.means(), single.confidence.means()),):
+        for name in one:
+            np.testing.assert_allclose(one[name], other[name], rtol=1e-5)
+    rows = [measure_syntax(model, TREES, WORDS, "", RolesSettings(batch_tokens=n)) for n in (1, 99)]
+    assert rows[0] == rows[1]
+
+
+def test_a_head_points_at_one_key_or_at_none():
+    weights = torch.tensor([[[[0.2, 0.5, 0.3], [0.4, 0.4, 0.2], [0.0, 0.0, 1.0]]]])
+    keys = torch.tensor([[True, True, False]])
+    assert pointed(weights, keys).tolist() == [[[1, -1, -1]]]
+    assert pointed(weights, torch.tensor([[True, False, True]])).tolist() == [[[2, 0, 2]]]
+
+
+def test_end_symbols_count_only_when_asked():
+    tokens = torch.tensor([[1, 7, 2, 0]])  # BOS, a word, EOS, padding
+    assert counted(tokens, specials=False).tolist() == [[False, True, False, False]]
+    assert counted(tokens, specials=True).tolist() == [[True, True, True, False]]
+
+
+def test_several_dependents_are_one_trial_or_one_each(model):
+    arcs = [*TREES[0].arcs, TREES[0].arcs[1]._replace(dependent=4)]
+    tree = type(TREES[0])("d", TREES[0].pieces, arcs)
+    settings = [RolesSettings(multi=multi) for multi in ("any", "per_arc")]
+    counts = []
+    for each in settings:
+        rows = measure_syntax(model, [tree], WORDS, "", each)
+        row = next(r for r in rows if r["head"] == SYNTACTIC and r["relation"] == "nsubj")
+        counts.append((row["hits"], row["trials"], row["direction"]))
+    assert counts == [(1, 1, "to_dependent"), (1, 2, "to_dependent")]

@@ -1,0 +1,201 @@
+"""Roles, relevance and attention of a small model, from files to files, by the scripts."""
+
+import csv
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from script_runner import run_script
+from small_models import make_model
+
+from headcount.base.addresses import Head
+from headcount.base.errors import UserError
+from headcount.base.settings.bpe import BpeSettings
+from headcount.base.settings.lrp import LrpSettings
+from headcount.base.settings.roles import RolesSettings
+from headcount.data.bpe import Paths, segment_corpus
+from headcount.data.trees import AlignedTree, Arc, write_aligned
+from headcount.data.vocabulary import Vocabulary
+from headcount.model.removal import remove_heads
+from headcount.runs.attention_map import word_numbers
+from headcount.runs.attention_run import write_attention
+from headcount.runs.checkpoint import save_model
+from headcount.runs.relevance_run import write_relevance
+from headcount.runs.roles_run import FILES, original_heads, write_roles
+from headcount.runs.training_run import vocabulary_checksums
+
+SRC = ["the cat sees the yak", "the cat sleeps", "a yak sees a cat"]
+TGT = ["kat vidas yak", "kat dormas", "yak vidas kat"]
+TREE = AlignedTree("s", [["a"], ["yak"], ["sees"]], [Arc(0, 1, "det"), Arc(1, 2, "nsubj")])
+
+
+class Files:
+    """A segmented pair, a model of two encoder layers and a pruned one, a treebank."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.bpe = folder, folder / "bpe"
+        for side, lines in (("src", SRC), ("tgt", TGT)):
+            (folder / f"t.{side}").write_text("".join(f"{line}\n" for line in lines))
+        paths = Paths(folder / "t.src", folder / "t.tgt")
+        settings = BpeSettings(joint=False, merges=50)
+        segment_corpus(paths, paths, ("en", "xx"), True, settings, self.bpe)
+        src, tgt = (Vocabulary.load(self.bpe / f"{side}.vocab") for side in ("src", "tgt"))
+        model = make_model(src_size=len(src), tgt_size=len(tgt))
+        self.grid = model.grid
+        self.model = self.save(model, "model", {})
+        kept = model.grid.mask([model.grid.heads()[0], model.grid.heads()[4]])
+        names = [h.name() for h, k in zip(model.grid.heads(), kept, strict=True) if k]
+        smaller = remove_heads(model, torch.from_numpy(kept))
+        self.pruned = self.save(smaller, "pruned", {"kept_heads": names})
+        self.trees = folder / "t.first.jsonl"
+        write_aligned(self.trees, [TREE], {"sentences": 1}, {})
+
+    def save(self, model, name: str, facts: dict) -> Path:
+        facts = facts | {"vocabularies": vocabulary_checksums(self.bpe)}
+        save_model(self.folder / name, model, dict(model.named_parameters()), facts)
+        return self.folder / name
+
+    def roles(self, out: Path, trees: list[Path], model: str = "model", **changes) -> None:
+        settings = RolesSettings(**changes)
+        write_roles(self.folder / model, self.bpe, trees, settings, out, {})
+
+    def attention(self, out: Path, source: Path, head: Head) -> None:
+        texts = (source, None)
+        write_attention(self.model, self.bpe, head, texts, "word", RolesSettings(), out)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> Files:
+    return Files(tmp_path_factory.mktemp("roles"))
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def heads(found: list[dict[str, str]]) -> set[tuple]:
+    return {(row["kind"], int(row["layer"]), int(row["head"])) for row in found}
+
+
+def test_one_job_writes_what_every_head_does(files, tmp_path):
+    files.roles(tmp_path, [files.trees])
+    assert {path.name for path in tmp_path.iterdir()} == set(FILES)
+    attention = rows(tmp_path / "attention.csv")
+    of_kind = {kind: sum(h.kind == kind for h in files.grid.heads()) for kind in files.grid.counts}
+    counts = {name: sum(r["statistic"] == name for r in attention) for name in ("confidence",)}
+    assert counts["confidence"] == sum(of_kind.values())
+    assert sum(row["statistic"] == "rare_rarest" for row in attention) == of_kind["enc_self"]
+    assert {row["kind"] for row in rows(tmp_path / "positions.csv")} == {"enc_self", "dec_self"}
+    syntax = rows(tmp_path / "syntax.csv")
+    assert {row["relation"] for row in syntax} == {"nsubj"}  # det is not among the relations
+    assert len(syntax) == 2 * of_kind["enc_self"] and {r["treebank"] for r in syntax} == {"t.first"}
+    about = json.loads((tmp_path / "roles.json").read_text())
+    assert (about["sentences"], about["treebanks"]) == (3, {"t.first": 1})
+    assert len(json.loads((tmp_path / "maps.json").read_text())["maps"]) == 3
+
+
+def test_heads_of_a_pruned_model_keep_their_addresses(files, tmp_path):
+    files.roles(tmp_path, [], "pruned")
+    expected = {tuple(h) for n, h in enumerate(files.grid.heads()) if n not in (0, 4)}
+    assert heads(rows(tmp_path / "attention.csv")) == expected
+    assert rows(tmp_path / "syntax.csv") == []  # no treebank
+
+
+def test_addresses_that_do_not_fit_the_model_are_refused(files, tmp_path):
+    (tmp_path / "model.json").write_text(json.dumps({"kept_heads": ["enc_self.0.1"]}))
+    with pytest.raises(UserError, match="kept_heads does not fit"):
+        original_heads(tmp_path, files.grid)
+
+
+def test_sentences_are_as_many_as_asked_for(files, tmp_path):
+    files.roles(tmp_path, [], sentences=1)
+    assert json.loads((tmp_path / "roles.json").read_text())["sentences"] == 1
+
+
+@pytest.mark.parametrize("prefix", ["reference", "hypothesis"])
+def test_relevance_is_written_by_both_rules(files, tmp_path, prefix):
+    out = tmp_path / "relevance.csv"
+    settings = LrpSettings(prefix=prefix, max_sentences=2)
+    write_relevance(files.model, files.bpe, settings, out, {})
+    found = rows(out)
+    values = {
+        name: [float(row["value"]) for row in found if row["statistic"] == name]
+        for name in ("relevance", "relevance_low", "relevance_high", "relevance_ratio")
+    }
+    assert sum(values["relevance"][:3]) == pytest.approx(1, abs=1e-5)  # the first layer's heads
+    for low, mean, high in zip(
+        values["relevance_low"], values["relevance"], values["relevance_high"], strict=True
+    ):
+        assert low <= mean + 1e-9 and mean <= high + 1e-9
+    assert min(values["relevance_ratio"]) < 0
+    about = json.loads(out.with_suffix(".json").read_text())
+    assert about["sentences"] == 2
+    if prefix == "reference":
+        lines = (files.bpe / "dev.tgt").read_text().splitlines()[:2]
+        assert about["steps"] == sum(len(line.split()) + 1 for line in lines)  # one for the end
+
+
+def test_attention_of_a_head_is_written_and_drawn(files, tmp_path):
+    (tmp_path / "s").write_text("the cat sees\na yak\n")
+    out = tmp_path / "a.json"
+    files.attention(out, tmp_path / "s", Head("dec_enc", 1, 2))
+    found = json.loads(out.read_text())
+    assert found["maps"][0]["keys"] == ["the", "cat", "sees", "</s>"]
+    assert found["maps"][1]["queries"][0] == "<s>"
+    # Every query's attention to words and to the end symbol is all it has.
+    assert all(sum(row) == pytest.approx(1, abs=1e-3) for row in found["maps"][0]["weights"])
+    for name in ("map.svg", "map.pdf"):
+        assert run_script("attention_map", ["--weights", out, "--out", tmp_path / name]) == 0
+        assert (tmp_path / name).stat().st_size > 1000
+    assert "encoder-decoder attention layer 2 head 3" in (tmp_path / "map.svg").read_text()
+
+
+def test_right_to_left_words_stay_text_in_a_drawing(tmp_path):
+    words = ["ذهب", "שלום", "e\u0301"]
+    found = {"queries": words, "keys": words, "weights": [[0.2, 0.3, 0.5]] * 3}
+    head = {"kind": "enc_self", "layer": 0, "head": 0}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"head": head, "level": "word", "maps": [found]}))
+    assert run_script("attention_map", ["--weights", path, "--out", tmp_path / "a.svg"]) == 0
+    drawn = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert all(drawn.count(word) >= 2 for word in words)
+
+
+@pytest.mark.parametrize(
+    ("layer", "head", "lines", "words"),
+    [
+        (2, 0, "the cat\n", "layer 3 does not exist"),
+        (0, 3, "the cat\n", "head 4 does not exist"),
+        (0, 0, "the cat\n\nyak\n", "s:2: this line has no word"),
+        (0, 0, "", "expected 1 to 20 sentences, found 0"),
+    ],
+)
+def test_what_cannot_be_drawn_is_told(files, tmp_path, layer, head, lines, words):
+    (tmp_path / "s").write_text(lines)
+    with pytest.raises(UserError, match=words):
+        files.attention(tmp_path / "a.json", tmp_path / "s", Head("enc_self", layer, head))
+
+
+def test_drawings_of_other_files_are_refused(tmp_path, capsys):
+    (tmp_path / "a.json").write_text("{}")
+    for out, words in (("a.gif", "ends in .svg, .pdf, .png"), ("a.svg", "scripts/attention.py")):
+        flags = ["--weights", tmp_path / "a.json", "--out", tmp_path / out]
+        assert run_script("attention_map", flags) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_pieces_belong_to_words():
+    assert word_numbers(["<s>", "a@@", "b", "c", "</s>"]) == [0, 1, 1, 2, 3]
+
+
+def test_a_treebank_with_a_cycle_ends_with_2_and_its_sentence(files, tmp_path, capsys):
+    bad = "# sent_id = s-9\n1\ta\t_\tX\t_\t_\t2\tdet\t_\t_\n2\tyak\t_\tX\t_\t_\t1\tnsubj\t_\t_\n\n"
+    (tmp_path / "t.conllu").write_text(bad)
+    entry = {"file": "t.conllu", "sha256": hashlib.sha256(bad.encode()).hexdigest(), "bytes": 1}
+    (tmp_path / "manifest.json").write_text(json.dumps({"splits": {"t": {"en": entry}}}))
+    flags = ["--raw", tmp_path / "manifest.json", "--treebank", "t", "--bpe", files.bpe]
+    assert run_script("trees", [*flags, "--out", tmp_path / "t.jsonl"]) == 2
+    assert "sentence s-9: word 1 is in a cycle" in capsys.readouterr().err

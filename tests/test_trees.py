@@ -1,0 +1,158 @@
+"""Dependency trees: from CoNLL-U to tokens, arcs and the subwords of a model."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from headcount.base.errors import UserError
+from headcount.data.bpe import Segmenter
+from headcount.data.synthetic import conllu, generate
+from headcount.data.treebank import find_trees
+from headcount.data.trees import Arc, align_trees, read_aligned, read_trees, write_aligned
+from headcount.data.vocabulary import Vocabulary
+
+# French: `du` is de + le; an empty node stands after 3; `chat` has a subtype of relation.
+FRENCH = """\
+# sent_id = fr-1
+# text = Il vient du chat.
+1\tIl\til\tPRON\t_\t_\t2\tnsubj\t_\tEntity=1
+2\tvient\tvenir\tVERB\t_\t_\t0\troot\t_\t_
+3-4\tdu\t_\t_\t_\t_\t_\t_\t_\t_
+3\tde\tde\tADP\t_\t_\t5\tcase\t_\t_
+3.1\tqui\tqui\tPRON\t_\t_\t_\t_\t2:nsubj\t_
+4\tle\tle\tDET\t_\t_\t5\tdet\t_\t_
+5\tchat\tchat\tNOUN\t_\t_\t2\tobl:arg\t_\tSpaceAfter=No
+6\t.\t.\tPUNCT\t_\t_\t2\tpunct\t_\t_
+
+"""
+
+
+def tree_text(*heads: int | str, sentence: str = "s-7") -> str:
+    """Words a, b, … with these heads."""
+    rows = [f"{n}\t{chr(96 + n)}\t_\tX\t_\t_\t{h}\tdep\t_\t_" for n, h in enumerate(heads, start=1)]
+    return f"# sent_id = {sentence}\n" + "\n".join(rows) + "\n\n"
+
+
+@pytest.fixture
+def read(tmp_path: Path):
+    def found(text: str):
+        (tmp_path / "t.conllu").write_text(text, encoding="utf-8")
+        return list(read_trees(tmp_path / "t.conllu"))
+
+    return found
+
+
+def segmenter(*words: str) -> Segmenter:
+    """Knows these words; every other is cut into characters."""
+    return Segmenter("fr", True, "#version: 0.2\n", Vocabulary([(word, 1) for word in words]))
+
+
+def test_tokens_of_several_words_are_one_and_empty_nodes_are_none(read):
+    (tree,) = read(FRENCH)
+    assert tree.sentence == "fr-1"
+    assert tree.tokens == ["Il", "vient", "du", "chat", "."]
+    # Both words of `du` hang from chat; none of its arcs stays inside it.
+    assert tree.arcs == [
+        Arc(0, 1, "nsubj"), Arc(2, 3, "case"), Arc(2, 3, "det"), Arc(3, 1, "obl:arg"),
+        Arc(4, 1, "punct"),
+    ]  # fmt: skip
+
+
+def test_arcs_inside_one_token_are_left_out(read):
+    joined = tree_text(2, 0, 2).replace("1\ta", "1-2\tab\t_\t_\t_\t_\t_\t_\t_\t_\n1\ta")
+    (tree,) = read(joined)
+    assert (tree.tokens, tree.arcs) == (["ab", "c"], [Arc(1, 0, "dep")])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (tree_text(2, 3, 2), "sentence s-7: word 1 is in a cycle and hangs from no root"),
+        (tree_text(0, 2), "sentence s-7: word 2 is in a cycle"),
+        (tree_text(2, 0, 4), "sentence s-7: word 3 has the head 4, expected 0 to 3"),
+        (tree_text(0, "_"), "sentence s-7: word 2 has the head None"),
+        (tree_text(0) + tree_text(0, "x", sentence="s-8"), "sentence 2: not CoNLL-U"),
+        (tree_text(0, 1).replace("2\tb", "3\tb"), "sentence s-7: expected words numbered from 1"),
+        ("", "expected trees in CoNLL-U, found no sentence"),
+        ("Call me Ishmael.\n", "not CoNLL-U"),
+    ],
+)
+def test_what_is_no_tree_is_named_by_its_sentence(read, text, words):
+    with pytest.raises(UserError, match=words):
+        read(text)
+
+
+def test_trees_are_aligned_with_the_models_pieces(read, tmp_path):
+    trees = read(FRENCH)
+    aligned, counts = align_trees(trees, segmenter("Il", "vient", "du", "c@@", "h@@", "."), "NFC")
+    assert aligned[0].pieces[3] == ["c@@", "h@@", "a@@", "t"]
+    assert aligned[0].arcs == trees[0].arcs
+    # Il, vient and du are cut into characters too: there is no merge. I@@ l, v@@ i@@ …
+    assert counts["tokens"] == 5 and counts["split_tokens"] == 4
+    assert counts["pieces"] == 2 + 5 + 2 + 4 + 1
+    assert counts["cut_like_text"] == 0  # there is no space before the full stop in the text
+    assert counts["unknown_pieces"] == counts["pieces"] - 3  # c@@, h@@ and the full stop are known
+    write_aligned(tmp_path / "x.y.jsonl", aligned, counts, {"more": 1})
+    assert read_aligned(tmp_path / "x.y.jsonl") == aligned
+    assert json.loads((tmp_path / "x.y.json").read_text())["sentences"] == 1
+    with (tmp_path / "x.y.csv").open() as file:
+        rows = {(row["relation"], row["offset"]): row["count"] for row in csv.DictReader(file)}
+    # The dependent's position less the governor's.
+    assert rows == {
+        ("nsubj", "-1"): "1", ("case", "-1"): "1", ("det", "-1"): "1", ("obl:arg", "2"): "1",
+        ("punct", "3"): "1",
+    }  # fmt: skip
+
+
+def test_sentences_that_do_not_fit_their_text_are_dropped_and_counted(read):
+    trees = read(FRENCH + FRENCH.replace("fr-1", "fr-2").replace("chat.", "chien."))
+    aligned, counts = align_trees(trees, segmenter(), "NFC")
+    assert [tree.sentence for tree in aligned] == ["fr-1"]
+    assert (counts["sentences_read"], counts["dropped_text"], counts["sentences"]) == (2, 1, 1)
+
+
+def test_sentences_that_are_cut_like_their_text_are_counted(read):
+    apart = read(FRENCH.replace("chat.", "chat ."))
+    assert align_trees(apart, segmenter(), "NFC")[1]["cut_like_text"] == 1
+    without = read(FRENCH.replace("# text = Il vient du chat.\n", ""))
+    assert align_trees(without, segmenter(), "NFC")[1]["cut_like_text"] == 0
+
+
+def test_if_none_fits_the_fault_names_a_sentence(read):
+    trees = read(FRENCH.replace("chat.", "chien."))
+    with pytest.raises(UserError, match="is left of 1; the last: sentence fr-1: its words"):
+        align_trees(trees, segmenter(), "NFC")
+    blank = read(tree_text(0, 1).replace("\tb\t", "\t\u200b\u00a0\t"))
+    blank[0].tokens[1] = "\u00a0"  # nothing but a space, which no model reads
+    with pytest.raises(UserError, match="sentence s-7: a word has nothing"):
+        align_trees(blank, segmenter(), "NFC")
+
+
+def test_gold_trees_of_the_generated_corpus_come_back_whole(read):
+    sentences = generate(1, 20, "test")
+    for found, given in zip(read(conllu(sentences, "test")), sentences, strict=True):
+        assert found.tokens == list(given.source)
+        arcs = [(n, t.head - 1, t.deprel) for n, t in enumerate(given.tree) if t.head]
+        assert [tuple(arc) for arc in found.arcs] == arcs
+
+
+def test_treebanks_are_found_by_either_kind_of_manifest(tmp_path):
+    entry = {"file": "a.conllu", "sha256": "00", "bytes": 0}
+    (tmp_path / "a.conllu").write_text("")
+    empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # SHA-256 of nothing
+    manifest = tmp_path / "manifest.json"
+    generated = {"splits": {}, "trees": {"test": {"en": entry | {"sha256": empty}}}}
+    manifest.write_text(json.dumps(generated))
+    assert find_trees(manifest, "test", "en") == tmp_path / "a.conllu"
+    fetched = {"splits": {"ewt": {"en": entry | {"sha256": empty}}}}
+    manifest.write_text(json.dumps(fetched))
+    assert find_trees(manifest, "ewt", "en") == tmp_path / "a.conllu"
+    for kind in ("trees", "splits"):
+        changed = {"splits": {}} | {kind: {"ewt": {"en": entry}}}
+        manifest.write_text(json.dumps(changed))
+        with pytest.raises(UserError, match="changed"):
+            find_trees(manifest, "ewt", "en")
+    with pytest.raises(UserError, match="'de'"):
+        find_trees(manifest, "ewt", "de")
