@@ -1,8 +1,8 @@
 """BLEU of one model's test sets under many sets of silent heads.
 
 All masks of a test set go through one search, a row of the head multiplier for each sentence, so
-that batches stay full; each distinct set of heads is translated once however often it occurs.
-Encoder states are not shared between masks: the encoder is about a twentieth of the work.
+that batches stay full; each distinct set of heads is translated once however often it occurs, and
+masks that leave the encoder's heads alone share its states.
 """
 
 import csv
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from tqdm import tqdm
@@ -20,7 +20,6 @@ from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.files import write_json, write_text
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.masking import MaskingSettings
 from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.data.lines import clean_lines
 from headcount.model.transformer import Transformer
@@ -38,6 +37,13 @@ Differences = dict[Heads, Difference]
 TestSets = dict[str, tuple[list[str], list[str]]]  # by name: source lines and references
 
 
+class TestChoice(Protocol):
+    """The part of a section of settings that says which sentences are translated."""
+
+    test_sets: list[str]
+    sentences: int | None  # of each, the first ones; None for all
+
+
 @dataclass(frozen=True)
 class MaskedInputs:
     """What every masking experiment reads."""
@@ -46,7 +52,7 @@ class MaskedInputs:
     bpe: Path  # folder of the segmented pair
     text: Path  # folder of the pair's cleaned text
 
-    def files(self, settings: MaskingSettings) -> list[Path]:
+    def files(self, settings: TestChoice) -> list[Path]:
         """The files that shape the outcome."""
         words = ("src.codes", "tgt.codes", "src.vocab", "tgt.vocab", "segmentation.json")
         ends = ("src", "tgt")
@@ -62,7 +68,7 @@ class MaskedInputs:
         model = load_model(self.model).to(pick_device(decode.device))
         return MaskedModel(model, *load_segmenters(self.bpe), decode)
 
-    def read_tests(self, settings: MaskingSettings) -> TestSets:
+    def read_tests(self, settings: TestChoice) -> TestSets:
         """The test sets of the settings. Raises UserError if there is none, or one is not whole."""
         if not settings.test_sets:
             raise UserError("masking.test_sets: expected the name of a test set, found none")

@@ -3,6 +3,7 @@
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.bpe import BpeSettings
 from headcount.base.settings.corpora import Corpus, Source
 from headcount.base.settings.decode import DecodeSettings
@@ -56,6 +57,7 @@ _SECTIONS: dict[str, tuple[str, type[BaseModel]]] = {
     "decode.": ("`decode`", DecodeSettings),
     "importance.": ("`importance`", ImportanceSettings),
     "masking.": ("`masking`", MaskingSettings),
+    "ablation.": ("`ablation`", AblationSettings),
     "gates.": ("`gates`", GatesSettings),
     "speed.": ("`speed`", SpeedSettings),
 }
