@@ -45,8 +45,8 @@ def judge_systems(baseline: np.ndarray, systems: np.ndarray, language: str) -> l
         differences = row - baseline
         delta = float(differences[0])
         low, high = interval(differences[1:])
-        p_value = _p_value(delta, differences[1:])
-        found.append(Difference(float(row[0]), delta, low, high, p_value, str(signature)))
+        chance = p_value(delta, differences[1:])
+        found.append(Difference(float(row[0]), delta, low, high, chance, str(signature)))
     return found
 
 
@@ -97,7 +97,7 @@ def interval(samples: np.ndarray) -> tuple[float, float]:
     return float(ordered[cut]), float(ordered[len(ordered) - 1 - cut])
 
 
-def _p_value(delta: float, samples: np.ndarray) -> float:
+def p_value(delta: float, samples: np.ndarray) -> float:
     """The p-value of a difference as sacreBLEU defines it.
 
     A difference of 0 has p = 1: sacreBLEU would count only larger ones.

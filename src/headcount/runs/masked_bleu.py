@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from tqdm import tqdm
 
@@ -23,7 +24,7 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.data.lines import clean_lines
 from headcount.model.transformer import Transformer
-from headcount.runs.bootstrap import Difference, compare_systems
+from headcount.runs.bootstrap import Difference, judge_systems, resample_bleu
 from headcount.runs.checkpoint import load_model
 from headcount.runs.decode import translate
 from headcount.runs.machine import pick_device
@@ -106,10 +107,26 @@ class MaskedModel:
         distinct = list(dict.fromkeys([(), *sets]))
         sentences = sum(len(references) for _, references in tests.values())
         with tqdm(total=len(distinct) * sentences, unit="sentence", disable=None) as bar:
-            for test, (sources, references) in tests.items():
-                found = self.translations(sources, distinct, bar.update)
-                judged = compare_systems(found[()], list(found.values()), references, language)
-                yield test, dict(zip(found, judged, strict=True))
+            for test, lines in tests.items():
+                scores = self.resample(lines, distinct, language, bar.update)
+                judged = judge_systems(scores[()], list(scores.values()), language)
+                yield test, dict(zip(scores, judged, strict=True))
+
+    def resample(
+        self,
+        lines: tuple[list[str], list[str]],
+        sets: list[Heads],
+        language: str,
+        done: Callable[[int], object],
+    ) -> dict[Heads, np.ndarray]:
+        """BLEU of a test set, and of its resamples, with each set of heads masked.
+
+        See `resample_bleu`; each set is named once.
+        """
+        sources, references = lines
+        found = self.translations(sources, sets, done)
+        scores = resample_bleu(list(found.values()), references, language)
+        return dict(zip(found, scores, strict=True))
 
     def translations(
         self, lines: list[str], sets: list[Heads], done: Callable[[int], object]
