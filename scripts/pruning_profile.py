@@ -8,6 +8,7 @@ from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.pair import parse_pair
+from headcount.runs.importance_run import importance_inputs
 from headcount.runs.machine import use_threads
 from headcount.runs.pruning_profile import ProfileInputs, write_profile
 
@@ -32,8 +33,10 @@ def main() -> None:
     inputs = ProfileInputs(args.model, args.bpe, args.text, args.importance, args.ablation)
     names = ("ablation", "importance", "decode")
     shown = {n: s.model_dump() for n, s in zip(names, [*sections, decode], strict=True)}
-    files = inputs.files(sections[0])
-    origin = provenance("scripts/pruning_profile.py", shown, args.seed, files)
+    files = set(inputs.files(sections[0]))
+    if sections[0].reestimate:
+        files |= set(importance_inputs(args.model, args.bpe, sections[1]))
+    origin = provenance("scripts/pruning_profile.py", shown, args.seed, list(files))
     language = parse_pair(args.pair).tgt
     write_profile(inputs, *sections, decode, language, args.seed, args.out, origin)
 

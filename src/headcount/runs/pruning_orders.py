@@ -57,12 +57,12 @@ def list_curves(
 def importance_sets(heads: Sequence[int], ranking: Rank, settings: AblationSettings) -> list[Heads]:
     """Some heads, the least important first, in steps; ranked anew after each if so wanted."""
     if not settings.reestimate:
-        return step_sets(_ascending(heads, ranking(())), settings.steps)
+        return step_sets(least_important(heads, ranking(())), settings.steps)
     silent: list[int] = []
     sets = [()]
     for size in map(len, step_sets(heads, settings.steps)[1:]):
         left = [head for head in heads if head not in silent]
-        silent += _ascending(left, ranking(tuple(sorted(silent))))[: size - len(silent)]
+        silent += least_important(left, ranking(tuple(sorted(silent))))[: size - len(silent)]
         sets.append(tuple(sorted(silent)))
     return sets
 
@@ -74,7 +74,7 @@ def all_but_best(grid: HeadGrid, values: np.ndarray) -> Heads:
     return tuple(place for place in range(grid.size) if place not in best)
 
 
-def _ascending(heads: Sequence[int], values: np.ndarray) -> list[int]:
+def least_important(heads: Sequence[int], values: np.ndarray) -> list[int]:
     """Some heads, the least important first; of equal ones the last in flat order first."""
     wanted = set(heads)
-    return [head for head in reversed(rank_heads(np.nan_to_num(values))) if head in wanted]
+    return [head for head in reversed(rank_heads(values)) if head in wanted]

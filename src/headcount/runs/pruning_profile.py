@@ -13,7 +13,6 @@ from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.runs.bootstrap import judge_systems
-from headcount.runs.importance import normalise_layers
 from headcount.runs.masked_bleu import (
     SCORE_COLUMNS,
     Heads,
@@ -25,7 +24,7 @@ from headcount.runs.masked_bleu import (
 )
 from headcount.runs.profile_areas import AREA_COLUMNS, area_rows
 from headcount.runs.pruning_orders import Rank, list_curves
-from headcount.runs.reranking import Measure
+from headcount.runs.reranking import Measure, for_ranking
 from headcount.runs.single_effects import read_single_effects
 
 COLUMNS = ("test_set", "scope", "order", "index", "draw", *SCORE_COLUMNS)
@@ -102,9 +101,12 @@ def rank_by(
     """Importance by the model's own file; or measured anew, if so wanted, once heads are silent."""
     grid = masked.model.grid
     values = read_head_values(inputs.importance, "importance", grid)
-    if settings.normalise == "layer_l2":
-        values = normalise_layers(values, grid)
     if not settings.reestimate:
-        return lambda silent: values
-    measure = Measure.read(inputs.model, inputs.bpe, importance, settings)
-    return lambda silent: measure.of(masked.model, silent) if silent else values
+        return lambda silent: for_ranking(values, grid, settings)
+    measure = Measure.read(inputs.model, inputs.bpe, importance)
+
+    def rank(silent: Heads) -> np.ndarray:
+        found = measure.of(masked.model, silent) if silent else values
+        return for_ranking(found, grid, settings)
+
+    return rank

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from headcount.base.addresses import HeadGrid
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import ParallelText
@@ -23,28 +24,30 @@ class Measure:
     text: ParallelText
     settings: ImportanceSettings
     smoothing: float
-    by_layer: bool  # divided by the L2 norm of each layer and kind
 
     @classmethod
-    def read(
-        cls, model: Path, bpe: Path, settings: ImportanceSettings, ablation: AblationSettings
-    ) -> "Measure":
+    def read(cls, model: Path, bpe: Path, settings: ImportanceSettings) -> "Measure":
         """The sentences that `importance` draws, both halves; `model` is a folder."""
         first, second = read_halves(bpe, settings)
         text = ParallelText(first.src + second.src, first.tgt + second.tgt)
         smoothing = label_smoothing(model) if settings.loss == "smoothed" else 0.0
-        by_layer = "layer_l2" in (settings.normalise, ablation.normalise)
-        return cls(text, settings, smoothing, by_layer)
+        return cls(text, settings, smoothing)
 
     def of(self, model: Transformer, silent: Sequence[int] = ()) -> np.ndarray:
-        """Importance of every head that is left, [heads] in flat order; NaN for silent ones."""
+        """Importance of every head, [heads] in flat order; of silent ones, which are not there, 0.
+
+        Not normalised.
+        """
         kept = torch.ones(model.grid.size)
         kept[list(silent)] = 0
-        smaller = remove_heads(model, kept) if len(silent) else model
-        values = np.full(model.grid.size, np.nan)
-        if smaller.grid.size:
+        values = np.zeros(model.grid.size)
+        if kept.any():
+            smaller = remove_heads(model, kept) if len(silent) else model
             found = measure_importance(smaller, self.text, self.settings, self.smoothing)
-            values[kept.numpy() > 0] = (
-                normalise_layers(found, smaller.grid) if self.by_layer else found
-            )
+            values[kept.numpy() > 0] = found
         return values
+
+
+def for_ranking(values: np.ndarray, grid: HeadGrid, settings: AblationSettings) -> np.ndarray:
+    """Importance [heads] as `ablation.normalise` wants it before heads are compared."""
+    return normalise_layers(values, grid) if settings.normalise == "layer_l2" else values
