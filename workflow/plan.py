@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from ablation import Ablation
 from pruning import Pruning
 
 from headcount.base.errors import HeadcountError, UserError
@@ -43,6 +44,7 @@ class Plan:
             check_pairs(self.settings.pairs, self.corpora)
             named = self.settings.masking.test_sets
             check_masking_tests(named, self.settings.pairs, self.corpora)
+            self.ablation = Ablation(name, self.settings, self.corpora)
         except HeadcountError as fault:
             print(f"error: {fault}", file=sys.stderr)
             sys.exit(fault.exit_code)
