@@ -5,8 +5,9 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from headcount.base.errors import UserError
+from headcount.runs import bootstrap
 from headcount.runs.bleu import paired_bootstrap, score_corpus
-from headcount.runs.bootstrap import bleu_of_counts, compare_systems
+from headcount.runs.bootstrap import bleu_of_counts, compare_systems, resample_bleu
 
 REFERENCES = [f"the cat number {n} sat {'red ' * (n % 3)}on the mat {n * n}." for n in range(30)]
 BASELINE = [line.replace("cat", "dog") if n % 4 == 0 else line for n, line in enumerate(REFERENCES)]
@@ -44,6 +45,14 @@ def test_the_interval_lies_between_quantiles_of_resampled_texts():
     assert found.low == pytest.approx(differences[2], abs=1e-9)
     assert found.high == pytest.approx(differences[77], abs=1e-9)
     assert found.low < found.delta < found.high < 0
+
+
+def test_more_resamples_than_are_in_memory_at_once(monkeypatch):
+    """Blocks of 70 give what one block of 300 gives."""
+    whole = resample_bleu([BASELINE, CUT], REFERENCES, "de", samples=300)
+    monkeypatch.setattr(bootstrap, "_BLOCK", 70)
+    assert whole.shape == (2, 301)
+    assert resample_bleu([BASELINE, CUT], REFERENCES, "de", 300) == pytest.approx(whole, abs=1e-9)
 
 
 def split(row: np.ndarray) -> tuple[list[int], list[int], int, int]:

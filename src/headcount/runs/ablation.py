@@ -22,6 +22,10 @@ COLUMNS = ("test_set", "order", "index", "kind", "layer", "head", *SCORE_COLUMNS
 DEV = "dev"
 """Chooses the head that a layer keeps; the test sets only score it."""
 
+SAMPLES_PER_HEAD = 200
+"""Resamples of the bootstrap: p can be as small as 1 / 200 even once Holm's correction has
+multiplied it by the number of heads."""
+
 
 @dataclass(frozen=True)
 class Ablated:
@@ -59,11 +63,12 @@ def write_ablation(
     tests = inputs.read_tests(with_dev(settings))
     chosen = list(single_heads(grid))
     alone = list(lone_heads(grid))
+    samples = max(1000, SAMPLES_PER_HEAD * grid.size)
     rows = []
     for test in tests:
         points = chosen + alone
         sets = [point.silent for point in points]
-        for _, found in masked.compare({test: tests[test]}, sets, language):
+        for _, found in masked.compare({test: tests[test]}, sets, language, samples):
             rows.append([test, "none", 0, "", "", "", *score_cells(grid, (), found)])
             rows += [
                 [test, *point.cells(), *score_cells(grid, point.silent, found)] for point in points

@@ -1,5 +1,6 @@
 """BLEU of many systems against one baseline on one test set, with intervals of the difference."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,8 @@ from headcount.runs.bleu import Lines, bleu_metric, check_lengths
 
 SEED = 12345
 """Of the resamples; sacreBLEU's own default, so that both give the same p-values."""
+
+_BLOCK = 1000  # resamples that are in memory at once
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,11 @@ def resample_bleu(
     for lines in systems:
         check_lengths(lines, references)
     metric = bleu_metric(language, [references])
-    times = np.vstack([np.ones(len(references)), _resamples(len(references), samples)])
     # Of the pinned version of sacreBLEU, which has no public method for this.
-    statistics = (np.array(metric._extract_corpus_statistics(lines, None)) for lines in systems)
-    return np.stack([bleu_of_counts(times @ counts) for counts in statistics])
+    counts = [np.array(metric._extract_corpus_statistics(lines, None)) for lines in systems]
+    blocks = [np.ones((1, len(references))), *_resamples(len(references), samples)]
+    scores = [[bleu_of_counts(times @ own) for own in counts] for times in blocks]
+    return np.concatenate(scores, axis=1)
 
 
 def bleu_of_counts(counts: np.ndarray) -> np.ndarray:
@@ -84,10 +88,13 @@ def bleu_of_counts(counts: np.ndarray) -> np.ndarray:
     return np.where(matches.any(axis=1), scores, 0)
 
 
-def _resamples(sentences: int, samples: int) -> np.ndarray:
-    """How often each sentence stands in each resample, [samples, sentences]."""
-    drawn = np.random.default_rng(SEED).choice(sentences, size=(samples, sentences), replace=True)
-    return np.stack([np.bincount(row, minlength=sentences) for row in drawn]).astype(float)
+def _resamples(sentences: int, samples: int) -> Iterator[np.ndarray]:
+    """How often each sentence stands in each resample, [up to `_BLOCK`, sentences] at a time."""
+    generator = np.random.default_rng(SEED)
+    for start in range(0, samples, _BLOCK):
+        shape = (min(_BLOCK, samples - start), sentences)
+        drawn = generator.choice(sentences, size=shape, replace=True)
+        yield np.stack([np.bincount(row, minlength=sentences) for row in drawn]).astype(float)
 
 
 def interval(samples: np.ndarray) -> tuple[float, float]:

@@ -98,17 +98,17 @@ class MaskedModel:
     decode: DecodeSettings
 
     def compare(
-        self, tests: TestSets, sets: Sequence[Heads], language: str
+        self, tests: TestSets, sets: Sequence[Heads], language: str, samples: int = 1000
     ) -> Iterator[tuple[str, Differences]]:
         """For each test set, what each set of heads costs against no mask, by paired bootstrap.
 
-        `language` is the target's, for sacreBLEU.
+        `language` is the target's, for sacreBLEU; `samples`: number of resamples.
         """
         distinct = list(dict.fromkeys([(), *sets]))
         sentences = sum(len(references) for _, references in tests.values())
         with tqdm(total=len(distinct) * sentences, unit="sentence", disable=None) as bar:
             for test, lines in tests.items():
-                scores = self.resample(lines, distinct, language, bar.update)
+                scores = self.resample(lines, distinct, language, bar.update, samples)
                 judged = judge_systems(scores[()], list(scores.values()), language)
                 yield test, dict(zip(scores, judged, strict=True))
 
@@ -118,6 +118,7 @@ class MaskedModel:
         sets: list[Heads],
         language: str,
         done: Callable[[int], object],
+        samples: int = 1000,
     ) -> dict[Heads, np.ndarray]:
         """BLEU of a test set, and of its resamples, with each set of heads masked.
 
@@ -125,7 +126,7 @@ class MaskedModel:
         """
         sources, references = lines
         found = self.translations(sources, sets, done)
-        scores = resample_bleu(list(found.values()), references, language)
+        scores = resample_bleu(list(found.values()), references, language, samples)
         return dict(zip(found, scores, strict=True))
 
     def translations(
