@@ -22,9 +22,16 @@ class Ablation:
         pairs = settings.pairs if self.own.runs else []
         self.tests = {pair: ablation_tests(self.own.test_sets, pair, corpora) for pair in pairs}
 
-    def flags(self, pair: str) -> list[str]:
-        """The ablation section, as flags, with the pair's own test sets."""
-        return as_flags(self.own.model_copy(update={"test_sets": list(self.tests[pair])}))
+    def flags(self, pair: str, *names: str) -> list[str]:
+        """These keys of the ablation section, and the pair's own test sets, as flags.
+
+        A job is told no more than it reads, and so is not done again when another key changes.
+        """
+        own = {name: getattr(self.own, name) for name in names}
+        whole = as_flags(AblationSettings(**own, test_sets=list(self.tests[pair])))
+        wanted = {"--" + name.replace("_", "-") for name in (*names, "test_sets")}
+        pairs = zip(whole[::2], whole[1::2], strict=True)
+        return [word for flag, value in pairs if flag in wanted for word in (flag, value)]
 
     def rerank_flags(self) -> list[str]:
         """The importance section, as flags of scripts that measure importance anew."""

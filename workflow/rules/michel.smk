@@ -3,11 +3,8 @@
 #        training_profile.csv and share_speed.csv of the runs in `ablation.runs`;
 #        <results>/tables/michel_*, <results>/figures/michel_*; nothing if no run is named there.
 
-ABLATED = alternatives(plan.ablation.own.runs)
-MICHEL_MODEL = [
-    f"<results>/train/{{pair}}/{{run}}/seed{{seed}}/model/{name}"
-    for name in ("model.json", "weights.safetensors")
-]
+ABLATED = alternatives(ablated)
+PROFILED = ("steps", "normalise", "reestimate")
 MICHEL_WORDS = ["segmentation.json", "src.codes", "tgt.codes", "src.vocab", "tgt.vocab"]
 MICHEL_TABLES = [f"michel_{name}" for name in ("ablation", "all_but_one", "transfer")]
 MICHEL_TABLES += [f"michel_{name}" for name in ("pruning", "areas", "speed")]
@@ -23,7 +20,8 @@ rule ablation:
     input:
         multiext("<bpe>/{pair}/", *MICHEL_WORDS),
         texts=lambda w: plan.ablation.all_texts(w.pair),
-        model=MICHEL_MODEL,
+        model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
+        weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
     output:
         scores="<results>/masking/{pair}/{run}/seed{seed}/ablation.csv",
         about="<results>/masking/{pair}/{run}/seed{seed}/ablation.json",
@@ -39,9 +37,9 @@ rule ablation:
         mem_mb=3000,
     params:
         code=code("scripts/ablation.py"),
-        settings=lambda w: plan.ablation.flags(w.pair),
+        settings=lambda w: plan.ablation.flags(w.pair, "sentences"),
         decode=plan.section("decode"),
-        model=subpath(input.model[0], parent=True),
+        model=subpath(input.weights, parent=True),
         bpe=subpath(input[0], parent=True),
         text=f"data/text/{plan.name}/{{pair}}",
     message:
@@ -58,7 +56,8 @@ rule pruning_profile:
         multiext("<bpe>/{pair}/", *MICHEL_WORDS),
         texts=lambda w: plan.ablation.first_text(w.pair),
         drawn=lambda w: plan.ablation.drawn_text(w.pair) if plan.ablation.own.reestimate else [],
-        model=MICHEL_MODEL,
+        model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
+        weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
         importance="<results>/heads/{pair}/{run}/seed{seed}/importance.csv",
         ablation=rules.ablation.output.scores,
     output:
@@ -78,10 +77,10 @@ rule pruning_profile:
         mem_mb=3000,
     params:
         code=code("scripts/pruning_profile.py"),
-        settings=lambda w: plan.ablation.flags(w.pair),
+        settings=lambda w: plan.ablation.flags(w.pair, "sentences", "draws", *PROFILED),
         importance=plan.ablation.rerank_flags(),
         decode=plan.section("decode"),
-        model=subpath(input.model[0], parent=True),
+        model=subpath(input.weights, parent=True),
         bpe=subpath(input[0], parent=True),
         text=f"data/text/{plan.name}/{{pair}}",
     message:
@@ -100,7 +99,8 @@ rule training_profile:
         multiext("<bpe>/{pair}/", *MICHEL_WORDS),
         texts=lambda w: plan.ablation.first_text(w.pair),
         drawn=lambda w: plan.ablation.drawn_text(w.pair),
-        model=MICHEL_MODEL,
+        model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
+        weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
         checkpoints=lambda w: plan.ablation.checkpoints(w),
     output:
         scores="<results>/masking/{pair}/{run}/seed{seed}/training_profile.csv",
@@ -119,10 +119,10 @@ rule training_profile:
         mem_mb=3000,
     params:
         code=code("scripts/training_profile.py"),
-        settings=lambda w: plan.ablation.flags(w.pair),
+        settings=lambda w: plan.ablation.flags(w.pair, "sentences", "updates", *PROFILED),
         importance=plan.ablation.rerank_flags(),
         decode=plan.section("decode"),
-        model=subpath(input.model[0], parent=True),
+        model=subpath(input.weights, parent=True),
         bpe=subpath(input[0], parent=True),
         text=f"data/text/{plan.name}/{{pair}}",
     message:
@@ -138,7 +138,8 @@ rule share_speed:
     """Time one model without more and more of its heads, really removed; nothing else runs."""
     input:
         multiext("<bpe>/{pair}/", "src.vocab", "tgt.vocab", "dev.src"),
-        model=MICHEL_MODEL,
+        model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
+        weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
         importance="<results>/heads/{pair}/{run}/seed{seed}/importance.csv",
     output:
         times="<results>/masking/{pair}/{run}/seed{seed}/share_speed.csv",
@@ -155,9 +156,9 @@ rule share_speed:
         mem_mb=3000,
     params:
         code=code("scripts/share_speed.py"),
-        ablation=lambda w: plan.ablation.flags(w.pair),
+        ablation=lambda w: plan.ablation.flags(w.pair, "normalise", "timed"),
         settings=plan.section("speed", "decode"),
-        model=subpath(input.model[0], parent=True),
+        model=subpath(input.weights, parent=True),
         bpe=subpath(input[0], parent=True),
     message:
         "Timing {wildcards.run} on {wildcards.pair} without some heads, seed {wildcards.seed}"
@@ -165,3 +166,74 @@ rule share_speed:
         "python scripts/share_speed.py --model {params.model:q} --importance {input.importance:q}"
         " --bpe {params.bpe:q} --out {output.times:q} {params.ablation:q}"
         " {params.settings:q} > {log:q} 2>&1"
+
+
+rule michel_tables:
+    """Tabulate heads removed from trained models: alone, all but one, in steps, in training."""
+    input:
+        ablation=plan.ablation.of_runs("masking", "ablation.csv"),
+        facts=plan.ablation.of_runs("masking", "ablation.json"),
+        profiles=plan.ablation.of_runs("masking", "pruning_profile.csv"),
+        areas=plan.ablation.of_runs("masking", "pruning_profile_areas.csv"),
+        speed=plan.ablation.of_runs("masking", "share_speed.csv"),
+        training=plan.ablation.of_checkpoints("training_profile.csv"),
+        importance=plan.ablation.of_checkpoints("training_profile_heads.csv"),
+    output:
+        expand("<results>/tables/{name}.{end}", name=MICHEL_TABLES, end=["md", "tex"]),
+        shown=expand("<results>/tables/{name}.json", name=MICHEL_TABLES),
+        csv=[
+            report(
+                f"<results>/tables/{name}.csv", caption=f"../report/{name}.rst", category="Tables"
+            )
+            for name in MICHEL_TABLES
+        ],
+    log:
+        "<logs>/michel_tables.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code("scripts/michel_tables.py"),
+        settings=[*plan.section("model", "ablation"), *plan.ablation.rerank_flags()],
+        folder=subpath(output[0], parent=True),
+    message:
+        "Tabulating heads removed from trained models"
+    shell:
+        "python scripts/michel_tables.py --ablation {input.ablation:q} --facts {input.facts:q}"
+        " --profiles {input.profiles:q} --areas {input.areas:q} --speed {input.speed:q}"
+        " --training {input.training:q} --importance {input.importance:q}"
+        " --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"
+
+
+rule michel_figures:
+    """Draw heads removed from trained models: maps, transfer, curves by order and kind, speed."""
+    input:
+        ablation=plan.ablation.of_runs("masking", "ablation.csv"),
+        facts=plan.ablation.of_runs("masking", "ablation.json"),
+        profiles=plan.ablation.of_runs("masking", "pruning_profile.csv"),
+        speed=plan.ablation.of_runs("masking", "share_speed.csv"),
+        training=plan.ablation.of_checkpoints("training_profile.csv"),
+    output:
+        expand("<results>/figures/{name}.{end}", name=MICHEL_FIGURES, end=["csv", "pdf", "png"]),
+        about=expand("<results>/figures/{name}.json", name=MICHEL_FIGURES),
+        svg=[
+            report(
+                f"<results>/figures/{name}.svg",
+                caption=f"../report/{name}.rst",
+                category="Figures",
+            )
+            for name in MICHEL_FIGURES
+        ],
+    log:
+        "<logs>/michel_figures.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code("scripts/michel_figures.py"),
+        settings=[*plan.section("model", "ablation"), *plan.ablation.rerank_flags()],
+        folder=subpath(output[0], parent=True),
+    message:
+        "Drawing heads removed from trained models"
+    shell:
+        "python scripts/michel_figures.py --ablation {input.ablation:q} --facts {input.facts:q}"
+        " --profiles {input.profiles:q} --speed {input.speed:q} --training {input.training:q}"
+        " --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"
