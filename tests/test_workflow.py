@@ -42,7 +42,7 @@ def project(tmp_path_factory) -> ProjectCopy:
     experiment = (copy.folder / "config" / "tiny.yaml").read_text()
     pairs = "pairs: [synthetic_tiny.en-art, published.art-en]"
     experiment = experiment.replace("pairs: [synthetic_tiny.en-art]", pairs)
-    experiment = experiment.replace("  updates: 300\n", "  updates: 300\n  keep_updates: [10]\n")
+    experiment = experiment.replace("keep_updates: [30", "keep_updates: [10, 30")
     (copy.folder / "config" / "every_rule.yaml").write_text(experiment)
     copy.first = copy.run("--config", "experiment=every_rule", HEADCOUNT_MIRROR=str(mirror))
     return copy

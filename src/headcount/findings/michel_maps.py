@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.colors import SymLogNorm
 from matplotlib.figure import Figure
@@ -55,7 +56,8 @@ def _map(panel: Axes, rows: pd.DataFrame, scale: SymLogNorm) -> AxesImage:
     image = panel.imshow(cells, cmap="RdBu", norm=scale, aspect="auto")
     strong = rows[rows["significant"] == 1]
     sure = rows[rows["p_holm"].astype(float) < LEVEL]
-    style = {"linestyle": "", "color": "black"}
+    rim = [patheffects.withStroke(linewidth=2, foreground="white")]  # to be seen on dark cells
+    style = {"linestyle": "", "color": "black", "path_effects": rim}
     panel.plot(strong["head"], strong["layer"], marker=".", markersize=4, **style)
     panel.plot(sure["head"], sure["layer"], marker="o", markersize=9, fillstyle="none", **style)
     panel.set_xticks(range(shape[1]), range(1, shape[1] + 1), fontsize=7)
