@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
@@ -18,6 +20,8 @@ from headcount.findings.michel_speed import speed_table
 from headcount.findings.michel_speed_figure import draw_speed
 from headcount.findings.published import michel
 from headcount.findings.setting import describe_ranking, describe_setting
+
+_PAPER = f"The paper's curves: {michel.source()}, figure"
 
 
 @dataclass(frozen=True)
@@ -59,19 +63,26 @@ def michel_figures(
     ablation = single.read_ablation(files.ablation)
     setting = f"{describe_tests(files.facts)} {describe_setting(model, ablation)}"
     ranked = f"{setting} {describe_ranking(settings, importance)}"
-    alone = single.single_table(ablation)
-    alone = alone[alone["source"] == "ours"].astype({"delta": float})
-    alone = alone[alone["test_set"] != "dev"]
-    moved = single.transfer_points(ablation)
-    points = pruning.read_profiles(files.profiles)
-    timed = speed_table(files.speed)
-    timed = timed[timed["source"] == "ours"]
-    paper = f"The paper's curves: {michel.source()}, figure"
     drawn = [
+        *_single_figures(ablation, setting),
+        *_pruning_figures(pruning.read_profiles(files.profiles), ranked),
+        _speed_figure(speed_table(files.speed), setting),
+    ]
+    if files.training:
+        drawn.append(_training_figure(training.training_points(files.training), ranked))
+    return drawn
+
+
+def _single_figures(ablation: pd.DataFrame, setting: str) -> list[Drawn]:
+    alone = single.single_table(ablation)
+    shown = alone[(alone["source"] == "ours") & (alone["test_set"] != "dev")]
+    shown = shown.astype({"delta": float})
+    moved = single.transfer_points(ablation)
+    return [
         Drawn(
             "michel_ablation",
-            maps.draw_single(alone),
-            alone,
+            maps.draw_single(shown),
+            shown,
             "BLEU change when one head is masked, nothing retrained, by kind, layer and head; "
             f"colours are linear up to half a point, then logarithmic. Dots: p < {single.LEVEL} by "
             "paired bootstrap; rings: still so once corrected for all heads (Holm). enc: encoder "
@@ -86,38 +97,51 @@ def michel_figures(
             "Axes are linear up to 2 points, then logarithmic; dotted: the same effect on both. "
             f"{setting}",
         ),
+    ]
+
+
+def _pruning_figures(points: pd.DataFrame, setting: str) -> list[Drawn]:
+    bands = (
+        "Bands: bootstrap, 95 %, of the difference to all heads; hollow: a significant loss "
+        f"(p < {pruning.LEVEL}). {_PAPER}"
+    )
+    return [
         Drawn(
             "michel_pruning",
             curves.draw_orders(points),
             points,
             "BLEU as more and more heads of all kinds are pruned, nothing retrained, by the order "
-            "in which they go. Bands: bootstrap, 95 %, of the difference to all heads; hollow: a "
-            f"significant loss (p < {pruning.LEVEL}). {paper} 3 and 6d. {ranked}",
+            f"in which they go. {bands} 3 and 6d. {setting}",
         ),
         Drawn(
             "michel_kinds",
             curves.draw_kinds(points),
             points[points["scope"] != "all"],
             "BLEU as heads of one kind of attention are pruned, the other kinds whole, the least "
-            "important first. Bands: bootstrap, 95 %, of the difference to all heads; hollow: a "
-            f"significant loss (p < {pruning.LEVEL}). {paper} 4. {ranked}",
-        ),
-        Drawn(
-            "michel_speed",
-            draw_speed(timed),
-            timed,
-            "Speed without a share of heads, the least important ones, really removed, relative to "
-            "the model with all heads. Bars: a standard deviation of the repeats on either side. "
-            "Encode: one pass of the encoder over a batch; decode: beam search of whole sentences, "
-            f"encoder included. {setting}",
+            f"important first. {bands} 4. {setting}",
         ),
     ]
-    if files.training:
-        trained = training.training_points(files.training)
-        words = (
-            "Percent of a checkpoint's own BLEU that is kept as more and more of its heads are "
-            "pruned, by its own importance, at points of the training; dotted: what equally "
-            f"important heads would give. {paper} 5. {ranked}"
-        )
-        drawn.append(Drawn("michel_training", curves.draw_training(trained), trained, words))
-    return drawn
+
+
+def _speed_figure(table: pd.DataFrame, setting: str) -> Drawn:
+    ours = table[table["source"] == "ours"]
+    return Drawn(
+        "michel_speed",
+        draw_speed(ours),
+        ours,
+        "Speed without a share of heads, the least important ones, really removed, relative to the "
+        "model with all heads. Bars: a standard deviation of the repeats on either side. Encode: "
+        "one pass of the encoder over a batch; decode: beam search of whole sentences, encoder "
+        f"included. {setting}",
+    )
+
+
+def _training_figure(points: pd.DataFrame, setting: str) -> Drawn:
+    return Drawn(
+        "michel_training",
+        curves.draw_training(points),
+        points,
+        "Percent of a checkpoint's own BLEU that is kept as more and more of its heads are pruned, "
+        "by its own importance, at points of the training; dotted: what equally important heads "
+        f"would give. {_PAPER} 5. {setting}",
+    )
