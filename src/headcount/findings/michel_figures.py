@@ -94,7 +94,8 @@ def _single_figures(ablation: pd.DataFrame, setting: str) -> list[Drawn]:
             maps.draw_transfer(moved),
             moved,
             "BLEU change on two test sets when a head is masked, a point per head; r is Pearson's. "
-            "Axes are linear up to 2 points, then logarithmic; dotted: the same effect on both. "
+            "Where effects go far beyond 2 points, axes are linear up to there, then logarithmic; "
+            "dotted: the same effect on both. "
             f"{setting}",
         ),
     ]

@@ -17,6 +17,7 @@ from headcount.findings.significance import correlate
 
 _TASK = [*KEYS, "test_set"]
 _LINEAR = 0.5  # points of BLEU: the colour scale is linear up to here, then logarithmic
+_STRAIGHT = 2  # points of BLEU: axes of the scatter are linear up to here, if they go far beyond
 _TICKS = (-64, -16, -4, -1, 0, 1, 4, 16, 64)
 _KIND_COLOURS = dict(zip(KINDS, COLOURS, strict=False))
 
@@ -77,15 +78,14 @@ def draw_transfer(points: pd.DataFrame) -> Figure:
             style = {"color": colour, "s": 22, "alpha": 0.8, "linewidths": 0}
             panel.scatter(own["delta"], own["other_delta"], label=SHORT[kind], **style)
         found = correlate(rows["delta"].to_numpy(), rows["other_delta"].to_numpy(), ranks=False)
-        ends = [
-            rows[["delta", "other_delta"]].min().min(),
-            rows[["delta", "other_delta"]].max().max(),
-        ]
+        both = rows[["delta", "other_delta"]].to_numpy()
+        ends = [both.min(), both.max()]
         panel.plot(ends, ends, color="#6E6E6E", linewidth=0.8, linestyle=":", zorder=0)
         panel.axhline(0, color="#6E6E6E", linewidth=0.6, zorder=0)
         panel.axvline(0, color="#6E6E6E", linewidth=0.6, zorder=0)
-        for scaled in (panel.set_xscale, panel.set_yscale):
-            scaled("symlog", linthresh=2, base=2)
+        if np.abs(both).max() > 2 * _STRAIGHT:
+            panel.set_xscale("symlog", linthresh=_STRAIGHT, base=2)
+            panel.set_yscale("symlog", linthresh=_STRAIGHT, base=2)
         words = f"{pair}, {run}, seed {seed}: r = {found.r:.2f}"
         panel.set_title(words, loc="left", fontsize="small")
         panel.set_xlabel(f"BLEU change on {test}")
