@@ -1,6 +1,6 @@
 """Heads removed one by one, and all but one of a layer, from one trained model."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,22 +61,42 @@ def write_ablation(
     masked = inputs.load(decode)
     grid = masked.model.grid
     tests = inputs.read_tests(with_dev(settings))
-    chosen = list(single_heads(grid))
-    alone = list(lone_heads(grid))
-    samples = max(1000, SAMPLES_PER_HEAD * grid.size)
+    samples = resamples_for(grid)
+
+    def compare(test: str, sets: list[Heads]) -> Differences:
+        ((_, found),) = masked.compare({test: tests[test]}, sets, language, samples)
+        return found
+
+    rows = ablation_rows(grid, list(tests), compare)
+    sets = [point.silent for point in (*single_heads(grid), *lone_heads(grid))]
+    facts = {**describe_work(tests, sets), "dev": DEV, "provenance": origin}
+    write_scores(out, COLUMNS, rows, facts, decode)
+
+
+def resamples_for(grid: HeadGrid) -> int:
+    """How many resamples the tests of all heads of a model need; see `SAMPLES_PER_HEAD`."""
+    return max(1000, SAMPLES_PER_HEAD * grid.size)
+
+
+def ablation_rows(
+    grid: HeadGrid, tests: list[str], compare: Callable[[str, list[Heads]], Differences]
+) -> list[list[Any]]:
+    """The cells of `COLUMNS` for dev, which must come first, and other test sets.
+
+    `compare` tells what sets of silent heads cost on a test set.
+    """
+    single, alone = list(single_heads(grid)), list(lone_heads(grid))
     rows = []
     for test in tests:
-        points = chosen + alone
-        sets = [point.silent for point in points]
-        for _, found in masked.compare({test: tests[test]}, sets, language, samples):
-            rows.append([test, "none", 0, "", "", "", *score_cells(grid, (), found)])
-            rows += [
-                [test, *point.cells(), *score_cells(grid, point.silent, found)] for point in points
-            ]
-            if test == DEV:
-                alone = best_in_layers(alone, found)
-    facts = {**describe_work(tests, [point.silent for point in chosen + alone]), "dev": DEV}
-    write_scores(out, COLUMNS, rows, {**facts, "provenance": origin}, decode)
+        points = single + alone
+        found = compare(test, [point.silent for point in points])
+        rows.append([test, "none", 0, "", "", "", *score_cells(grid, (), found)])
+        rows += [
+            [test, *point.cells(), *score_cells(grid, point.silent, found)] for point in points
+        ]
+        if test == DEV:
+            alone = best_in_layers(alone, found)
+    return rows
 
 
 def with_dev(settings: AblationSettings) -> AblationSettings:

@@ -1,6 +1,6 @@
 """BLEU of many systems against one baseline on one test set, with intervals of the difference."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ _BLOCK = 1000  # resamples that are in memory at once
 class Difference:
     """A system against the baseline, by paired bootstrap over sentences."""
 
-    bleu: float  # of the system, points
+    bleu: float  # of the system, points; or its accuracy, percent
     delta: float  # system − baseline, points; negative is worse
     low: float  # 95 % interval of delta
     high: float
@@ -38,18 +38,27 @@ def compare_systems(
     return judge_systems(scores[0], scores[1:], language)
 
 
-def judge_systems(baseline: np.ndarray, systems: np.ndarray, language: str) -> list[Difference]:
+def judge_systems(
+    baseline: np.ndarray, systems: Sequence[np.ndarray], language: str
+) -> list[Difference]:
     """Every system against the baseline, from their rows of `resample_bleu`."""
     signature = bleu_metric(language, [[""]]).get_signature()
     signature.update("seed", SEED)
     signature.update("bs", len(baseline) - 1)
+    return judge_scores(baseline, systems, str(signature))
+
+
+def judge_scores(
+    baseline: np.ndarray, systems: Sequence[np.ndarray], signature: str
+) -> list[Difference]:
+    """Every system against the baseline: the score on the test set, then on each resample."""
     found = []
     for row in systems:
         differences = row - baseline
         delta = float(differences[0])
         low, high = interval(differences[1:])
         chance = p_value(delta, differences[1:])
-        found.append(Difference(float(row[0]), delta, low, high, chance, str(signature)))
+        found.append(Difference(float(row[0]), delta, low, high, chance, signature))
     return found
 
 
@@ -68,6 +77,16 @@ def resample_bleu(
     blocks = [np.ones((1, len(references))), *_resamples(len(references), samples)]
     scores = [[bleu_of_counts(times @ own) for own in counts] for times in blocks]
     return np.concatenate(scores, axis=1)
+
+
+def resample_accuracy(correct: Sequence[np.ndarray], samples: int = 1000) -> np.ndarray:
+    """Percent right of every system: on the test set, then on resamples, [systems, 1 + samples].
+
+    `correct`: 1 for each example that the system gets right, else 0; equally many of each system.
+    """
+    right = np.stack(correct, axis=1)  # [examples, systems]
+    blocks = [np.ones((1, len(right))), *_resamples(len(right), samples)]
+    return np.concatenate([times @ right for times in blocks]).T * 100 / len(right)
 
 
 def bleu_of_counts(counts: np.ndarray) -> np.ndarray:

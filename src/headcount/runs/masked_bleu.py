@@ -161,13 +161,20 @@ def write_scores(
     decode: DecodeSettings,
 ) -> None:
     """Write rows as CSV, and beside it a JSON of the same name: `facts` and the search."""
+    search = {"beam": decode.beam, "length_penalty": decode.length_penalty}
+    write_table(out, columns, rows, {**search, **facts})
+
+
+def write_table(
+    out: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], facts: dict[str, Any]
+) -> None:
+    """Write rows as CSV, and beside it a JSON of the same name with `facts`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(rows)
     write_text(out, text.getvalue())
-    search = {"beam": decode.beam, "length_penalty": decode.length_penalty}
-    write_json(out.with_suffix(".json"), {**search, **facts})
+    write_json(out.with_suffix(".json"), facts)
 
 
 def describe_work(tests: TestSets, sets: Iterable[Heads]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from headcount.base.addresses import HeadGrid
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
@@ -15,6 +16,7 @@ from headcount.base.settings.importance import ImportanceSettings
 from headcount.runs.bootstrap import judge_systems
 from headcount.runs.masked_bleu import (
     SCORE_COLUMNS,
+    Differences,
     Heads,
     MaskedInputs,
     MaskedModel,
@@ -23,7 +25,7 @@ from headcount.runs.masked_bleu import (
     write_scores,
 )
 from headcount.runs.profile_areas import AREA_COLUMNS, area_rows
-from headcount.runs.pruning_orders import Rank, list_curves
+from headcount.runs.pruning_orders import Curve, Rank, list_curves
 from headcount.runs.reranking import Measure, for_ranking
 from headcount.runs.single_effects import read_single_effects
 
@@ -71,15 +73,22 @@ def write_profile(
     scores = resample_sets(masked, tests[test], sets, language)
     judged = judge_systems(scores[()], list(scores.values()), language)
     found = dict(zip(scores, judged, strict=True))
-    rows = [
-        [test, *curve.cells(index), *score_cells(grid, heads, found)]
-        for curve in curves
-        for index, heads in enumerate(curve.sets)
-    ]
+    rows = profile_rows(grid, test, curves, found)
     facts = {**describe_work(tests, sets), "provenance": origin}
     write_scores(out, COLUMNS, rows, facts, decode)
     areas = out.with_name(f"{out.stem}_areas.csv")
     write_scores(areas, AREA_COLUMNS, area_rows(test, curves, scores), facts, decode)
+
+
+def profile_rows(
+    grid: HeadGrid, test: str, curves: Sequence[Curve], found: Differences
+) -> list[list[Any]]:
+    """The cells of `COLUMNS` for every step of every curve."""
+    return [
+        [test, *curve.cells(index), *score_cells(grid, heads, found)]
+        for curve in curves
+        for index, heads in enumerate(curve.sets)
+    ]
 
 
 def resample_sets(

@@ -1,13 +1,22 @@
 """What each head alone is worth on dev, from the ablation.csv of a model."""
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.errors import UserError
 from headcount.runs.ablation import COLUMNS, DEV
+
+
+def single_effects(rows: Sequence[Sequence[Any]], grid: HeadGrid) -> np.ndarray:
+    """The same of rows that are not yet written: cells of `COLUMNS`."""
+    cells = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+    found = [row["delta"] for row in cells if (row["test_set"], row["order"]) == (DEV, "single")]
+    return np.array(found, dtype=float).reshape(grid.size)
 
 
 def read_single_effects(path: Path, grid: HeadGrid) -> np.ndarray:
