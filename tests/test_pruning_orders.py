@@ -19,7 +19,8 @@ EFFECTS = np.array([0.0, -4.0, 0.5, -0.1, -2.0, -0.2, -9.0, -0.3])
 def curves(**settings) -> dict[tuple, list[tuple[int, ...]]]:
     """Sets by scope, order and draw."""
     asked = AblationSettings(**{"steps": 4, "draws": 2, **settings})
-    found = list_curves(GRID, lambda silent: VALUES, EFFECTS, asked, seed=5)
+    ranks = (lambda silent: VALUES), (lambda silent: -VALUES)
+    found = list_curves(GRID, *ranks, EFFECTS, asked, seed=5)
     return {(curve.scope, curve.order, curve.draw): curve.sets for curve in found}
 
 
@@ -40,6 +41,12 @@ def test_the_least_important_heads_go_first():
     ]
     assert found["enc_self", "importance", None] == [(), (0,), (0, 2), (0, 1, 2), (0, 1, 2)]
     assert found["dec_enc", "importance", None] == [(), (7,), (7,), (6, 7), (6, 7)]
+
+
+def test_importance_that_is_not_normalised_is_an_order_of_its_own():
+    # Here turned round: 4 (4.0) and 1 (3.0) go first.
+    assert curves()["all", "importance_raw", None][1] == (1, 4)
+    assert ("all", "importance_raw", None) not in curves(normalise="none")
 
 
 def test_by_effect_the_head_that_harms_goes_first():

@@ -15,6 +15,7 @@ from headcount.findings.run_tables import BASE, KEYS
 _TASK = [*KEYS, "test_set"]
 _ORDERS = {
     "importance": ("importance", COLOURS[0], "-", "o"),
+    "importance_raw": ("importance, not normalised", COLOURS[2], "-.", "^"),
     "single": ("BLEU without the head alone", COLOURS[1], "--", "s"),
 }
 _GREY = "#6E6E6E"

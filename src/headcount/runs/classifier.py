@@ -28,8 +28,10 @@ class Classifier:
 
     @classmethod
     def load(cls, name: str) -> "Classifier":
-        """A model of the hub by its name, or in a local folder. Raises EnvironmentFault or
-        UserError where the library or the model is missing."""
+        """A model of the hub by its name, or in a local folder.
+
+        Raises EnvironmentFault where the library is missing, UserError where the model is.
+        """
         try:
             from transformers import AutoModelForSequenceClassification, AutoTokenizer
         except ImportError as fault:
@@ -44,7 +46,7 @@ class Classifier:
                 f"--model {name}: expected a folder or a name on the hub with a classifier and its "
                 f"tokeniser: {str(fault).splitlines()[0]}"
             ) from fault
-        labels = {name.lower(): number for name, number in model.config.label2id.items()}
+        labels = {name.lower(): int(n) for n, name in model.config.id2label.items()}
         return cls(HookedEncoder(model, model.config.num_attention_heads), tokeniser, labels)
 
     def gold(self, pairs: Sequence[Pair]) -> np.ndarray:

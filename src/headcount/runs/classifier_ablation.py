@@ -66,8 +66,10 @@ def write_classifier_ablation(
     facts = {"pairs": sizes, "provenance": origin}
     write_table(out / "classifier_ablation.csv", _accuracy(COLUMNS), rows, facts)
     effects = single_effects(rows, grid)
-    values = for_ranking(classifier.importance(tests[DEV]), grid, settings)
-    curves = list(list_curves(grid, lambda silent: values, effects, settings, seed))
+    raw = classifier.importance(tests[DEV])
+    values = for_ranking(raw, grid, settings)
+    ranks = (lambda silent: values), (lambda silent: raw)
+    curves = list(list_curves(grid, *ranks, effects, settings, seed))
     sets = [heads for curve in curves for heads in curve.sets]
     scores = _resampled(classifier, tests["matched"], sets, 1000)
     profile = profile_rows(grid, "matched", curves, _judged(scores))

@@ -22,7 +22,7 @@ class Curve:
     """Sets of heads to prune, each within the next; or one set that stands alone."""
 
     scope: str  # all, or the kind whose heads alone are pruned
-    order: str  # importance, single, random or one_per_layer
+    order: str  # importance, importance_raw, single, random or one_per_layer
     draw: int | None  # number of the random order, from 1
     sets: list[Heads]
 
@@ -32,9 +32,17 @@ class Curve:
 
 
 def list_curves(
-    grid: HeadGrid, ranking: Rank, effects: np.ndarray, settings: AblationSettings, seed: int
+    grid: HeadGrid,
+    ranking: Rank,
+    raw: Rank,
+    effects: np.ndarray,
+    settings: AblationSettings,
+    seed: int,
 ) -> Iterator[Curve]:
-    """By importance over all heads and over each kind's; by effect alone; at random; one left."""
+    """By importance over all heads and over each kind's; by effect alone; at random; one left.
+
+    `raw`: importance that is not normalised, which is another order only if `ranking` is.
+    """
     everywhere = list(range(grid.size))
     kinds = [head.kind for head in grid.heads()]
     scopes = {ALL: everywhere} | {
@@ -43,6 +51,8 @@ def list_curves(
     for scope, heads in scopes.items():
         if heads:
             yield Curve(scope, "importance", None, importance_sets(heads, ranking, settings))
+    if settings.normalise != "none":
+        yield Curve(ALL, "importance_raw", None, importance_sets(everywhere, raw, settings))
     least_harm = rank_heads(effects)  # the head without which BLEU is highest goes first
     yield Curve(ALL, "single", None, step_sets(least_harm, settings.steps))
     for draw in range(1, settings.draws + 1):

@@ -64,9 +64,10 @@ def write_profile(
     """
     masked = inputs.load(decode)
     grid = masked.model.grid
-    ranking = rank_by(inputs, settings, importance, masked)
+    plain = settings.model_copy(update={"normalise": "none"})
+    ranking, raw = (rank_by(inputs, asked, importance, masked) for asked in (settings, plain))
     effects = read_single_effects(inputs.ablation, grid)
-    curves = list(list_curves(grid, ranking, effects, settings, seed))
+    curves = list(list_curves(grid, ranking, raw, effects, settings, seed))
     test = settings.test_sets[0]
     tests = inputs.read_tests(settings.model_copy(update={"test_sets": [test]}))
     sets = [heads for curve in curves for heads in curve.sets]
