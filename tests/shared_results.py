@@ -8,12 +8,14 @@ TINY = ("--config", "experiment=tiny")
 QUIET = "Nothing to be done"
 RUN = "results/tiny/train/synthetic_tiny.en-art/baseline"
 VOITA = {"voita_tables": 1, "voita_figures": 1}
-GATHERED = {"headmask_tables": 1, "headmask_figures": 1, "report": 1} | VOITA
+MICHEL = {"michel_tables": 1, "michel_figures": 1}
+GATHERED = {"headmask_tables": 1, "headmask_figures": 1, "report": 1} | VOITA | MICHEL
 """What shows all runs in the end."""
 ROLES = {"roles_tables": 1, "roles_figures": 1}
 """The same, of what heads do: translations have no part in it."""
 
 TRANSLATED = {"translate": 5, "bleu": 5, "masking": 1, "removal": 1, "speed": 1}
+TRANSLATED |= {"ablation": 1, "pruning_profile": 1, "training_profile": 1, "share_speed": 1}
 """Jobs that decode, for each pair and seed of `tiny`: the baseline and four pruned runs."""
 TRAINED = {"train": 1, "importance": 1, "gates": 2, "scratch": 1, "refit": 1}
 TRAINED |= {"relevance": 1, "roles": 1, "pruned_roles": 1}

@@ -6,8 +6,9 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
 from headcount.base.errors import UserError
+from headcount.runs import bootstrap
 from headcount.runs.bleu import score_corpus
-from headcount.runs.bootstrap import compare_systems
+from headcount.runs.bootstrap import bleu_of_counts, compare_systems, resample_bleu
 
 REFERENCES = [f"the cat number {n} sat {'red ' * (n % 3)}on the mat {n * n}." for n in range(30)]
 BASELINE = [line.replace("cat", "dog") if n % 4 == 0 else line for n, line in enumerate(REFERENCES)]
@@ -55,6 +56,31 @@ def test_the_interval_lies_between_quantiles_of_resampled_texts():
     assert found.low == pytest.approx(differences[1], abs=1e-9)
     assert found.high == pytest.approx(differences[38], abs=1e-9)
     assert found.low < found.delta < found.high < 0
+
+
+def test_more_resamples_than_are_in_memory_at_once(monkeypatch):
+    """Blocks of 70 give what one block of 300 gives."""
+    whole = resample_bleu([BASELINE, CUT], REFERENCES, "de", samples=300)
+    monkeypatch.setattr(bootstrap, "_BLOCK", 70)
+    assert whole.shape == (2, 301)
+    assert resample_bleu([BASELINE, CUT], REFERENCES, "de", 300) == pytest.approx(whole, abs=1e-9)
+
+
+def split(row: np.ndarray) -> tuple[list[int], list[int], int, int]:
+    """Matches, n-grams, words of the system, words of the reference."""
+    return row[2:6].tolist(), row[6:].tolist(), int(row[0]), int(row[1])
+
+
+def test_bleu_of_counts_is_sacrebleus():
+    """Counts with and without matches in every order, system shorter and longer, or empty."""
+    generator = np.random.default_rng(1)
+    ngrams = np.sort(generator.integers(0, 12, (300, 4)), axis=1)[:, ::-1]
+    matches = np.sort(generator.integers(0, ngrams + 1), axis=1)[:, ::-1]
+    lengths = np.column_stack([ngrams[:, 0], generator.integers(1, 14, 300)])
+    counts = np.column_stack([lengths, np.minimum(matches, ngrams), ngrams])
+    expected = [BLEU.compute_bleu(*split(row), smooth_method="exp").score for row in counts]
+    assert bleu_of_counts(counts.astype(float)) == pytest.approx(expected, abs=1e-9)
+    assert (counts[:, 2:6] == 0).any(axis=0).all() and sum(score > 0 for score in expected) > 100
 
 
 def test_one_sentence_has_no_spread():

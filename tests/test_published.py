@@ -4,7 +4,7 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.base.settings.pair import parse_pair
-from headcount.findings.published import headmask, voita
+from headcount.findings.published import headmask, michel, voita
 from headcount.findings.published.numbers import read_published
 
 # The differences that stand in brackets in Tables 2, 3 and 4: impt-18, then random-18.
@@ -64,6 +64,32 @@ def test_voitas_figures_agree_with_table_2_and_with_each_other():
     for (pair, pruned, kind), left in layers.items():
         assert left == kinds.loc[(pair, pruned), kind]
     assert len(layers) == 28 and voita.source() == "Voita et al. 2019, arXiv 1905.09418"
+
+
+def test_michels_tables_agree_with_the_text():
+    """8 of 96 heads significant, 4 of them gains; 5 of 18 layers, 9 when chosen elsewhere."""
+    single = michel.single_heads()
+    strong = single[single["significant"] == 1]
+    assert (len(single), len(strong), (strong["value"] > 0).sum()) == (96, 8, 4)
+    for number, significant in ((2, 5), (5, 9)):
+        lone = michel.lone_heads(number)
+        assert (len(lone), lone["significant"].sum()) == (18, significant)
+        last = lone[(lone["kind"] == "dec_enc") & (lone["layer"] == 6)]["value"]
+        assert last.item() == lone["value"].min()  # "the last layer relies on its many heads"
+
+
+def test_michels_curves_start_at_one_bleu_and_speed_gains_are_as_printed():
+    curves = michel.curves()
+    starts = curves[curves["percent"] == 0].groupby("pair")["value"].unique()
+    assert starts[michel.PAIR].tolist() == [36.05] and starts[michel.SMALL_PAIR].tolist() == [34.93]
+    assert (curves.groupby(["pair", "scope", "order"]).size() == 11).all()
+    kept = michel.kept_by_epoch()
+    assert len(kept) == 16 * 9 and kept["value"].between(0, 101).all()
+    wide = michel.speed().pivot(index="batch_size", columns="heads", values="mean")
+    gain = (100 * (wide[50] / wide[100] - 1)).round(1)
+    # It prints +1.9, +2.7, +17.5 and +17.5 %, from rates before rounding.
+    assert gain.to_list() == pytest.approx([1.9, 2.7, 17.5, 17.5], abs=0.2)
+    assert michel.transfer() == 0.56 and michel.source() == "Michel et al. 2019, arXiv 1905.10650"
 
 
 TABLE = """

@@ -1,5 +1,6 @@
 """Statistics over seeds and heads, against closed forms, printed tables and sums by hand."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,7 +8,14 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.findings.inequality import spread
-from headcount.findings.significance import paired_t, spearman, t_quantile, two_sided_p
+from headcount.findings.significance import (
+    correlate,
+    holm,
+    paired_t,
+    spearman,
+    t_quantile,
+    two_sided_p,
+)
 
 
 @pytest.mark.parametrize("t", [0.0, 0.3, 1.0, 7.5])
@@ -84,3 +92,34 @@ def test_importances_with_a_sign_have_mean_and_variance_only():
 def test_importances_that_are_none(values):
     with pytest.raises(UserError, match="expected finite numbers, not all 0"):
         spread(np.array(values))
+
+
+def test_correlation_against_every_shuffle():
+    # Products of 1 2 3 4 and 2 1 4 3: Pearson and Spearman are both 0.6. Of the 24 orders of the
+    # second side as many correlate at least as strongly as do so when all are counted.
+    first, second = np.array([1.0, 2, 3, 4]), np.array([2.0, 1, 4, 3])
+    found = correlate(first, second, ranks=False)
+    assert found.r == pytest.approx(0.6)
+    every = [abs(np.corrcoef(first, order)[0, 1]) for order in itertools.permutations(second)]
+    assert found.p == pytest.approx(np.mean(np.array(every) >= 0.6 - 1e-9), abs=0.02)
+    # Four heads: z = atanh 0.6 ± 1.96 / √1.
+    assert found.low == pytest.approx(math.tanh(math.atanh(0.6) - 1.959964))
+    ranked = correlate(np.exp(first), second, ranks=True)
+    assert ranked.r == pytest.approx(0.6)
+    assert ranked.high == pytest.approx(math.tanh(math.atanh(0.6) + 1.959964 * math.sqrt(1.18)))
+
+
+def test_correlation_at_its_ends():
+    up = np.arange(6.0)
+    assert correlate(up, 3 * up + 1, ranks=False)[:3] == pytest.approx((1, 1, 1))
+    assert correlate(up, -(up**3), ranks=True).r == pytest.approx(-1)
+    assert math.isnan(correlate(up, np.ones(6), ranks=False).r)
+    with pytest.raises(UserError, match="at least four heads, .* found 6 and 5"):
+        correlate(up, up[:5], ranks=True)
+
+
+def test_holm_by_hand():
+    # Sorted 0.01, 0.02, 0.02, 0.5 times 4, 3, 2, 1: 0.04, 0.06, 0.04 and 0.5; none falls back.
+    found = holm(np.array([0.5, 0.02, 0.01, 0.02]))
+    assert found == pytest.approx([0.5, 0.06, 0.04, 0.06])
+    assert holm(np.array([0.9, 0.8])) == pytest.approx([1, 1]) and holm(np.array([])).size == 0

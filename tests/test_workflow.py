@@ -42,7 +42,7 @@ def project(tmp_path_factory) -> ProjectCopy:
     experiment = (copy.folder / "config" / "tiny.yaml").read_text()
     pairs = "pairs: [synthetic_tiny.en-art, published.art-en]"
     experiment = experiment.replace("pairs: [synthetic_tiny.en-art]", pairs)
-    experiment = experiment.replace("  updates: 150\n", "  updates: 150\n  keep_updates: [10]\n")
+    experiment = experiment.replace("keep_updates: [30", "keep_updates: [10, 30")
     (copy.folder / "config" / "every_rule.yaml").write_text(experiment)
     copy.first = copy.run("--config", "experiment=every_rule", HEADCOUNT_MIRROR=str(mirror))
     return copy
@@ -203,6 +203,26 @@ def test_pruned_models_from_real_runs(project):
     page = (results / "report.html").read_text()
     for name in ("voita_table2", "voita_pruning", "voita_fig7", "voita_gates", "voita_speed"):
         assert f'<h2 id="{name}">' in page
+
+
+def test_ablation_from_real_runs(project):
+    """Two pairs, the baseline: every head alone, steps at the end and before, and the page."""
+    results = project.folder / "results" / "every_rule"
+    folder = results / "masking" / "published.art-en" / "baseline" / "seed1"
+    rows = list(csv.DictReader((folder / "ablation.csv").open()))
+    single = [row for row in rows if row["order"] == "single"]
+    assert {row["test_set"] for row in single} == {"dev", "test"} and len(single) == 2 * 12
+    # Four layers of three heads: each of them tried on dev, the best one on test.
+    alone = [row["test_set"] for row in rows if row["order"] == "all_but_one"]
+    assert (alone.count("dev"), alone.count("test")) == (12, 4)
+    steps = list(csv.DictReader((folder / "training_profile.csv").open()))
+    assert [row["heads_masked"] for row in steps] == ["0", "4", "8", "12"] * 2
+    assert {row["update"] for row in steps} == {"30", "60"}
+    timed = list(csv.DictReader((folder / "share_speed.csv").open()))
+    assert {(row["model"], row["heads_left"]) for row in timed} == {("0", "12"), ("50", "6")}
+    page = (results / "report.html").read_text()
+    for name in ("ablation", "transfer", "pruning", "speed", "training"):
+        assert f'<h2 id="michel_{name}">' in page
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from ablation import Ablation
 from pruning import Pruning
 from treebanks import Treebanks
 
@@ -46,6 +47,7 @@ class Plan:
             named = self.settings.masking.test_sets
             check_masking_tests(named, self.settings.pairs, self.corpora)
             check_treebanks(self.settings.roles.trees, self.corpora)
+            self.ablation = Ablation(name, self.settings, self.corpora)
         except HeadcountError as fault:
             print(f"error: {fault}", file=sys.stderr)
             sys.exit(fault.exit_code)

@@ -1,5 +1,5 @@
 # Needs: the text, subwords and runs of all pairs, and the tables and figures of headmask.smk,
-#        roles.smk and, if runs are pruned, of voita.smk.
+#        roles.smk and, if runs are pruned, of voita.smk, and, if runs are ablated, of michel.smk.
 # Makes: <results>/tables, <results>/figures, <results>/metrics.json, <results>/report.html.
 
 
@@ -94,18 +94,21 @@ rule report:
             *rules.headmask_tables.output.shown,
             *rules.roles_tables.output.shown,
             *(rules.voita_tables.output.shown if pruned else []),
+            *(rules.michel_tables.output.shown if ablated else []),
         ],
         figures=[
             rules.curves_figure.output.svg,
             *rules.headmask_figures.output.svg,
             *rules.roles_figures.output.svg,
             *(rules.voita_figures.output.svg if pruned else []),
+            *(rules.michel_figures.output.svg if ablated else []),
         ],
         captions=[
             rules.curves_figure.output.about,
             *rules.headmask_figures.output.about,
             *rules.roles_figures.output.about,
             *(rules.voita_figures.output.about if pruned else []),
+            *(rules.michel_figures.output.about if ablated else []),
         ],
     output:
         report("<results>/report.html", caption="../report/page.rst", category="Page"),

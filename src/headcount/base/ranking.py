@@ -77,6 +77,15 @@ def random_sets(heads: int, groups: int, draws: int, seed: int) -> list[MaskedSe
     return sets
 
 
+def step_sets(order: Sequence[int], steps: int) -> list[tuple[int, ...]]:
+    """The first heads of an order, sorted, in equal steps from none to all of them.
+
+    Step i has i / steps of the heads, rounded up: the rule of Michel et al.'s code.
+    """
+    counts = [-(-len(order) * step // steps) for step in range(steps + 1)]
+    return [tuple(sorted(order[:count])) for count in counts]
+
+
 def drawn_heads(within: Sequence[int], count: int, seed: int, draw: int) -> tuple[int, ...]:
     """`count` of some heads at random, sorted; those of a smaller count are among them."""
     drawn = np.random.default_rng([seed, draw]).permutation(np.array(within, dtype=int))

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
@@ -59,6 +60,14 @@ def describe_importance(importance: ImportanceSettings) -> str:
         f"sentence's tokens) by a head's multiplier, {_ABS[importance.abs]},{layer} mean over "
         f"up to {importance.sentences} sentence pairs of {importance.data}."
     )
+
+
+def describe_ranking(ablation: AblationSettings, importance: ImportanceSettings) -> str:
+    """Sentences: by which importance heads are pruned, and whether it is measured anew."""
+    by_layer = "layer_l2" in (ablation.normalise, importance.normalise)
+    scaled = importance.model_copy(update={"normalise": "layer_l2" if by_layer else "none"})
+    again = " It is measured anew after each step." if ablation.reestimate else ""
+    return f"{describe_importance(scaled)}{again}"
 
 
 def importance_unit(importance: ImportanceSettings) -> str:

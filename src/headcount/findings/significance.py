@@ -1,4 +1,4 @@
-"""Statistics over seeds and heads: paired t-test, t interval, rank correlation."""
+"""Statistics over seeds and heads: paired t-test, t interval, correlations, many tests at once."""
 
 import math
 from typing import NamedTuple
@@ -130,3 +130,57 @@ def _drawn_ranks(values: np.ndarray, draws: np.ndarray) -> np.ndarray:
     counts = np.bincount((drawn + rows).ravel(), minlength=len(draws) * kinds)
     counts = counts.reshape(len(draws), kinds)
     return np.take_along_axis(counts.cumsum(1) - (counts - 1) / 2, drawn, 1)
+
+
+class Correlation(NamedTuple):
+    """Correlation of two statistics of the same heads."""
+
+    r: float  # −1 to 1
+    low: float  # 95 % interval, by Fisher's z
+    high: float
+    p: float  # two-sided: how often shuffled heads correlate as strongly
+
+
+_SHUFFLES = 9999
+_Z = 1.959964  # 97.5 % quantile of the normal distribution
+
+
+def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> Correlation:
+    """Pearson's correlation, or with `ranks` Spearman's; all NaN if either side is constant.
+
+    Standard errors of z: 1 / √(n − 3) for Pearson, √((1 + r² / 2) / (n − 3)) for Spearman
+    (Bonett and Wright 2000). Raises UserError for unequal lengths or fewer than four heads.
+    """
+    if len(first) != len(second) or len(first) < 4:
+        raise UserError(
+            f"correlation: expected at least four heads, as many on both sides, found "
+            f"{len(first)} and {len(second)}"
+        )
+    sides = [np.asarray(values, dtype=np.float64) for values in (first, second)]
+    if ranks:
+        sides = [pd.Series(values).rank().to_numpy() for values in sides]
+    if any(np.ptp(side) == 0 for side in sides):
+        return Correlation(*[math.nan] * 4)
+    one, other = ((side - side.mean()) / np.linalg.norm(side - side.mean()) for side in sides)
+    r = float(np.clip(one @ other, -1, 1))
+    generator = np.random.default_rng(1)
+    shuffled = generator.permuted(np.tile(other, (_SHUFFLES, 1)), axis=1) @ one
+    p = (1 + int((np.abs(shuffled) >= abs(r) - 1e-12).sum())) / (1 + _SHUFFLES)
+    if abs(r) == 1:
+        return Correlation(r, r, r, p)
+    reach = _Z * math.sqrt((1 + r * r / 2 if ranks else 1) / (len(one) - 3))
+    low, high = (math.tanh(math.atanh(r) + side * reach) for side in (-1, 1))
+    return Correlation(r, low, high, p)
+
+
+def holm(p_values: np.ndarray) -> np.ndarray:
+    """P-values corrected for being several: below α, the chance of any false finding is below α.
+
+    Source: Holm 1979: the k-th smallest of n times n − k + 1, never below the one before.
+    """
+    values = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    scaled = values[order] * (values.size - np.arange(values.size))
+    corrected = np.empty_like(values)
+    corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1)
+    return corrected

@@ -18,11 +18,12 @@ from torch import Tensor
 
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import Ids, pad_sources
+from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.fused_loss import rows_at_once
 from headcount.model.transformer import Transformer, check_multiplier, first_device
 from headcount.runs.cache import Cache
+from headcount.runs.encode import encode_once
 from headcount.runs.largest import largest
 
 
@@ -81,10 +82,15 @@ def _workers(threads: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def _batches(sources: Sequence[Ids], budget: int) -> list[list[int]]:
-    """Numbers of the non-empty sources by length, longest first, cut by the token budget."""
+    """Numbers of the non-empty sources by length, longest first, cut by the token budget.
+
+    Equal sources stand together, so that a batch reads each of them once; see `encode_once`.
+    """
     lengths = np.array([len(ids) for ids in sources])
+    firsts: dict[tuple[int, ...], int] = {}
+    places = np.array([firsts.setdefault(tuple(ids), n) for n, ids in enumerate(sources)])
     batches: list[list[int]] = []
-    for number in np.argsort(-lengths, kind="stable").tolist():
+    for number in np.lexsort((places, -lengths)).tolist():
         if not lengths[number]:
             continue
         longest = lengths[batches[-1][0]] + 1 if batches else 0
@@ -116,7 +122,7 @@ class BeamSearch:
         self.beam = settings.beam
         self.alpha = settings.length_penalty
         self.multiplier = None if multiplier is None else multiplier.to(device)
-        self.memory = model.encode(pad_sources(sources).to(device), self.multiplier)
+        self.memory = encode_once(model, sources, self.multiplier)
         self.caches = [Cache() for _ in model.decoder]
         count = len(sources)
         self.limits = torch.tensor(

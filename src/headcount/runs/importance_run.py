@@ -36,10 +36,8 @@ def write_importance(
     sentence pairs or the model knows other words.
     """
     check_vocabularies(model_folder, bpe)
-    smoothing = _label_smoothing(model_folder) if settings.loss == "smoothed" else 0.0
-    words = [Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt")]
-    paths = [bpe / f"{settings.data}.{side}" for side in ("src", "tgt")]
-    halves = draw_halves(read_parallel_text(*paths, *words), settings, str(paths[0]))
+    smoothing = label_smoothing(model_folder) if settings.loss == "smoothed" else 0.0
+    halves = read_halves(bpe, settings)
     model = load_model(model_folder).to(pick_device(settings.device))
     sizes = [len(half) for half in halves]
     with tqdm(total=sum(sizes), unit="sentence", disable=None) as bar:
@@ -53,6 +51,13 @@ def write_importance(
     facts = {"data": settings.data, "sentences": sum(sizes), "halves": sizes}
     facts |= {"label_smoothing": smoothing, "provenance": origin}
     write_json(out.with_suffix(".json"), facts)
+
+
+def read_halves(bpe: Path, settings: ImportanceSettings) -> tuple[ParallelText, ParallelText]:
+    """The sentence pairs of a segmented pair on which importance is measured; see `draw_halves`."""
+    words = [Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt")]
+    paths = [bpe / f"{settings.data}.{side}" for side in ("src", "tgt")]
+    return draw_halves(read_parallel_text(*paths, *words), settings, str(paths[0]))
 
 
 def draw_halves(
@@ -78,7 +83,7 @@ def draw_halves(
     return first, second
 
 
-def _label_smoothing(model: Path) -> float:
+def label_smoothing(model: Path) -> float:
     """The label smoothing that a model was trained with."""
     try:
         settings = read_json(model / "model.json")["provenance"]["settings"]

@@ -1,8 +1,8 @@
 """BLEU of one model's test sets under many sets of silent heads.
 
 All masks of a test set go through one search, a row of the head multiplier for each sentence, so
-that batches stay full; each distinct set of heads is translated once however often it occurs.
-Encoder states are not shared between masks: the encoder is about a twentieth of the work.
+that batches stay full; each distinct set of heads is translated once however often it occurs, and
+masks that leave the encoder's heads alone share its states.
 """
 
 import csv
@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 import torch
 from tqdm import tqdm
 
@@ -20,11 +21,10 @@ from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.files import write_json, write_text
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.masking import MaskingSettings
 from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.data.lines import clean_lines
 from headcount.model.transformer import Transformer
-from headcount.runs.bootstrap import Difference, compare_systems
+from headcount.runs.bootstrap import Difference, judge_systems, resample_bleu
 from headcount.runs.checkpoint import load_model
 from headcount.runs.decode import translate
 from headcount.runs.machine import pick_device
@@ -38,6 +38,13 @@ Differences = dict[Heads, Difference]
 TestSets = dict[str, tuple[list[str], list[str]]]  # by name: source lines and references
 
 
+class TestChoice(Protocol):
+    """The part of a section of settings that says which sentences are translated."""
+
+    test_sets: list[str]
+    sentences: int | None  # of each, the first ones; None for all
+
+
 @dataclass(frozen=True)
 class MaskedInputs:
     """What every masking experiment reads."""
@@ -46,7 +53,7 @@ class MaskedInputs:
     bpe: Path  # folder of the segmented pair
     text: Path  # folder of the pair's cleaned text
 
-    def files(self, settings: MaskingSettings) -> list[Path]:
+    def files(self, settings: TestChoice) -> list[Path]:
         """The files that shape the outcome."""
         words = ("src.codes", "tgt.codes", "src.vocab", "tgt.vocab", "segmentation.json")
         ends = ("src", "tgt")
@@ -62,7 +69,7 @@ class MaskedInputs:
         model = load_model(self.model).to(pick_device(decode.device))
         return MaskedModel(model, *load_segmenters(self.bpe), decode)
 
-    def read_tests(self, settings: MaskingSettings) -> TestSets:
+    def read_tests(self, settings: TestChoice) -> TestSets:
         """The test sets of the settings. Raises UserError if there is none, or one is not whole."""
         if not settings.test_sets:
             raise UserError("masking.test_sets: expected the name of a test set, found none")
@@ -91,19 +98,36 @@ class MaskedModel:
     decode: DecodeSettings
 
     def compare(
-        self, tests: TestSets, sets: Sequence[Heads], language: str
+        self, tests: TestSets, sets: Sequence[Heads], language: str, samples: int = 1000
     ) -> Iterator[tuple[str, Differences]]:
         """For each test set, what each set of heads costs against no mask, by paired bootstrap.
 
-        `language` is the target's, for sacreBLEU.
+        `language` is the target's, for sacreBLEU; `samples`: number of resamples.
         """
         distinct = list(dict.fromkeys([(), *sets]))
         sentences = sum(len(references) for _, references in tests.values())
         with tqdm(total=len(distinct) * sentences, unit="sentence", disable=None) as bar:
-            for test, (sources, references) in tests.items():
-                found = self.translations(sources, distinct, bar.update)
-                judged = compare_systems(found[()], list(found.values()), references, language)
-                yield test, dict(zip(found, judged, strict=True))
+            for test, lines in tests.items():
+                scores = self.resample(lines, distinct, language, bar.update, samples)
+                judged = judge_systems(scores[()], list(scores.values()), language)
+                yield test, dict(zip(scores, judged, strict=True))
+
+    def resample(
+        self,
+        lines: tuple[list[str], list[str]],
+        sets: list[Heads],
+        language: str,
+        done: Callable[[int], object],
+        samples: int = 1000,
+    ) -> dict[Heads, np.ndarray]:
+        """BLEU of a test set, and of its resamples, with each set of heads masked.
+
+        See `resample_bleu`; each set is named once.
+        """
+        sources, references = lines
+        found = self.translations(sources, sets, done)
+        scores = resample_bleu(list(found.values()), references, language, samples)
+        return dict(zip(found, scores, strict=True))
 
     def translations(
         self, lines: list[str], sets: list[Heads], done: Callable[[int], object]
@@ -137,13 +161,20 @@ def write_scores(
     decode: DecodeSettings,
 ) -> None:
     """Write rows as CSV, and beside it a JSON of the same name: `facts` and the search."""
+    search = {"beam": decode.beam, "length_penalty": decode.length_penalty}
+    write_table(out, columns, rows, {**search, **facts})
+
+
+def write_table(
+    out: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], facts: dict[str, Any]
+) -> None:
+    """Write rows as CSV, and beside it a JSON of the same name with `facts`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(rows)
     write_text(out, text.getvalue())
-    search = {"beam": decode.beam, "length_penalty": decode.length_penalty}
-    write_json(out.with_suffix(".json"), {**search, **facts})
+    write_json(out.with_suffix(".json"), facts)
 
 
 def describe_work(tests: TestSets, sets: Iterable[Heads]) -> dict[str, Any]:

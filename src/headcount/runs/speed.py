@@ -68,13 +68,26 @@ def write_speed(
         check_vocabularies(folder, bpe)
     device = pick_device(decode.device)
     timed = [TimedModel.load(name, folder, device) for name, folder in models.items()]
+    write_times(timed, bpe, settings, decode, out, origin)
+
+
+def write_times(
+    timed: Sequence[TimedModel],
+    bpe: Path,
+    settings: SpeedSettings,
+    decode: DecodeSettings,
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Time these models, which take turns, and write what `write_speed` does."""
     sources = read_sources(bpe, settings.sentences, decode.max_source)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     writer.writerows(measure(timed, sources, settings, decode))
     write_text(out, text.getvalue())
-    facts = {"beam": decode.beam, "threads": settings.threads, "device": device.type}
+    device = first_device(timed[0].model).type
+    facts = {"beam": decode.beam, "threads": settings.threads, "device": device}
     write_json(out.with_suffix(".json"), {**facts, "provenance": origin})
 
 

@@ -230,6 +230,33 @@ def check_treebanks(named: Iterable[str], corpora: Mapping[str, Corpus]) -> None
             )
 
 
+def ablation_tests(
+    named: Iterable[str], text: str, corpora: Mapping[str, Corpus]
+) -> tuple[str, str]:
+    """The two test sets of a pair between which ablation is compared; `dev` may be one.
+
+    The first two of those named, in their order; of all, if none is named. Raises UserError for a
+    pair that has fewer than two of those named. The pair must have passed `check_pairs`.
+    """
+    pair = parse_pair(text)
+    own = [*test_sets(corpora[pair.corpus], pair.src, pair.tgt), "dev"]
+    wanted = list(named) or own
+    found = [test for test in dict.fromkeys(wanted) if test in own]
+    if len(found) < 2:
+        strange = next((test for test in wanted if test not in own), None)
+        hint = f"; {nearest(strange, own)}" if strange else ""
+        raise UserError(
+            f"ablation.test_sets: expected two that {pair} has, of {', '.join(own)}; found "
+            f"{', '.join(wanted)}{hint}"
+        )
+    if found[0] == "dev":
+        raise UserError(
+            f"ablation.test_sets: {pair} would be scored on dev, which chooses the heads to keep; "
+            f"name one of {', '.join(own[:-1])} first"
+        )
+    return found[0], found[1]
+
+
 def _check_languages(pair: Pair, corpus: Corpus) -> None:
     known = dict.fromkeys(each for sides in corpus.languages.values() for each in sides)
     for language in (pair.src, pair.tgt):

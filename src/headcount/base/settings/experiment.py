@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from headcount.base.errors import UserError
 from headcount.base.ranking import check_groups
+from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.bpe import BpeSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.gates import GatesSettings
@@ -80,6 +81,26 @@ def _check_pruned(names: list[str], info: ValidationInfo) -> list[str]:
     return once
 
 
+def _check_ablation(ablation: AblationSettings, info: ValidationInfo) -> AblationSettings:
+    """With names of runs as paths have them; each is trained, and each update is kept."""
+    if not {"model", "runs", "train"} <= set(info.data):
+        return ablation
+    runs = _each_once([_resolve_run(run, info) for run in ablation.runs])
+    for run in runs:
+        if run not in info.data["runs"]:
+            raise ValueError(
+                f"runs: {run!r} is not among `runs` ({', '.join(info.data['runs'])}); add it there"
+            )
+    kept = info.data["train"].keep_updates
+    for update in ablation.updates:
+        if update not in kept:
+            raise ValueError(
+                f"updates: update {update} is not among train.keep_updates "
+                f"({', '.join(map(str, kept)) or 'none'}); add it there"
+            )
+    return ablation.model_copy(update={"runs": runs})
+
+
 PairName = Annotated[str, AfterValidator(_check_pair)]
 Run = Annotated[str, AfterValidator(_resolve_run)]
 Pruned = Annotated[str, AfterValidator(_resolve_pruned)]
@@ -137,6 +158,11 @@ class Experiment(Section):
 
     masking: MaskingSettings = Field(default_factory=MaskingSettings)
     """Masking experiments."""
+
+    ablation: Annotated[AblationSettings, AfterValidator(_check_ablation)] = Field(
+        default_factory=AblationSettings
+    )
+    """Heads removed one by one, all but one, and more and more of them."""
 
     gates: GatesSettings = Field(default_factory=GatesSettings)
     """Pruning by gates, and the fine-tuning of all pruned models."""

@@ -2,6 +2,7 @@
 
 from pydantic.fields import FieldInfo
 
+from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.bpe import BpeSettings
 from headcount.base.settings.corpora import Corpus, Source, Treebank
 from headcount.base.settings.decode import DecodeSettings
@@ -58,6 +59,7 @@ _SECTIONS: dict[str, tuple[str, type[Section]]] = {
     "decode.": ("`decode`", DecodeSettings),
     "importance.": ("`importance`", ImportanceSettings),
     "masking.": ("`masking`", MaskingSettings),
+    "ablation.": ("`ablation`", AblationSettings),
     "gates.": ("`gates`", GatesSettings),
     "speed.": ("`speed`", SpeedSettings),
     "roles.": ("`roles`", RolesSettings),

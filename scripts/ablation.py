@@ -1,0 +1,37 @@
+"""Translate without each head of one model, and with one head alone in each of its layers."""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.base.results import provenance
+from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.pair import parse_pair
+from headcount.runs.ablation import with_dev, write_ablation
+from headcount.runs.machine import use_threads
+from headcount.runs.masked_bleu import MaskedInputs
+
+
+def main() -> None:
+    """Read the flags and write BLEU under every mask as CSV, and a JSON beside it."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--pair", required=True, help="pair, such as multi30k.en-de")
+    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
+    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
+    parser.add_argument("--text", required=True, type=Path, help="folder of the pair's text")
+    parser.add_argument("--out", required=True, type=Path, help="CSV to write")
+    add_flags(parser, AblationSettings)
+    add_flags(parser, DecodeSettings)
+    args = parser.parse_args()
+    ablation, decode = from_flags(args, AblationSettings), from_flags(args, DecodeSettings)
+    use_threads(decode.threads)
+    inputs = MaskedInputs(args.model, args.bpe, args.text)
+    shown = {"ablation": ablation.model_dump(), "decode": decode.model_dump()}
+    origin = provenance("scripts/ablation.py", shown, None, inputs.files(with_dev(ablation)))
+    language = parse_pair(args.pair).tgt
+    write_ablation(inputs, ablation, decode, language, args.out, origin)
+
+
+if __name__ == "__main__":
+    command.run(main)

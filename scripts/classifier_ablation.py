@@ -1,0 +1,40 @@
+"""Remove heads of a Hugging Face classifier of sentence pairs: one by one, all but one, in steps.
+
+Not part of the workflow; needs the extra `bert`. Data: MultiNLI's .tsv, .txt or .jsonl files.
+"""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.base.results import provenance
+from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.flags import add_flags, from_flags
+from headcount.runs.classifier import Classifier
+from headcount.runs.classifier_ablation import LabelledTests, write_classifier_ablation
+from headcount.runs.machine import use_threads
+
+
+def main() -> None:
+    """Read the flags and write accuracy under every mask as CSV, and JSON beside it."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--model", required=True, help="name on the hub, or a local folder")
+    parser.add_argument("--dev", required=True, type=Path, help="pairs that choose and rank heads")
+    parser.add_argument("--matched", required=True, type=Path, help="pairs that score")
+    parser.add_argument("--mismatched", required=True, type=Path, help="pairs of other domains")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random orders")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads")
+    parser.add_argument("--out", required=True, type=Path, help="folder to write to")
+    add_flags(parser, AblationSettings)
+    args = parser.parse_args()
+    settings = from_flags(args, AblationSettings)
+    use_threads(args.threads)
+    files = LabelledTests(args.dev, args.matched, args.mismatched)
+    shown = {"ablation": settings.model_dump(), "model": args.model}
+    inputs = [args.dev, args.matched, args.mismatched]
+    origin = provenance("scripts/classifier_ablation.py", shown, args.seed, inputs)
+    classifier = Classifier.load(args.model)
+    write_classifier_ablation(classifier, files, settings, args.seed, args.out, origin)
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,60 @@
+"""Settings of ablation: heads removed one by one, all but one, and more and more of them."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
+
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.section import Section
+
+
+def _ascending(numbers: list[int]) -> list[int]:
+    if numbers != sorted(set(numbers)):
+        raise ValueError(f"expected each number once, the smallest first, found {numbers}")
+    return numbers
+
+
+Percent = Annotated[int, Field(ge=1, le=100)]
+Update = Annotated[int, Field(ge=1)]
+
+
+class AblationSettings(Section):
+    """Heads of trained models removed without further training (Michel et al.)."""
+
+    runs: list[str] = []
+    """Training runs whose models are ablated, each one of `runs`; empty: none, and no tables."""
+
+    test_sets: list[str] = []
+    """Two test sets, `dev` allowed, where a pair has them; the effects of removing heads are
+    compared between them, and the first one scores all else. Empty: the first two; of a pair that
+    has one, that and `dev`."""
+
+    sentences: int | None = Field(None, ge=1)
+    """Translate only this many sentences of each, and of `dev`, the first ones; without it all."""
+
+    steps: int = Field(10, ge=1, le=100)
+    """Equal steps in which heads are pruned, from none to all of them."""
+
+    draws: int = Field(3, ge=0)
+    """Random orders of pruning, as a control; 0 leaves it out."""
+
+    normalise: Literal["none", "layer_l2"] = "layer_l2"
+    """Rank heads by their importance as it is, or after dividing that of each layer and kind by
+    its L2 norm."""
+
+    reestimate: bool = False
+    """Measure importance anew after each step of pruning, on the model without the heads that are
+    pruned already."""
+
+    updates: Annotated[list[Update], AfterValidator(_ascending)] = []
+    """Updates of the training after which the model is pruned as well; each one of
+    `train.keep_updates`."""
+
+    timed: Annotated[list[Percent], AfterValidator(_ascending)] = [20, 40, 60, 80]
+    """Percentages of all heads that are really removed, for timing."""
+
+
+class RerankSettings(ImportanceSettings):
+    """Head importance, where it is measured anew."""
+
+    flag_prefix: ClassVar[str] = "importance-"

@@ -1,0 +1,70 @@
+"""Sentence pairs with a label, as MultiNLI publishes them: tab-separated or JSON lines."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from headcount.base.errors import UserError
+
+COLUMNS = ("sentence1", "sentence2", "gold_label")
+UNDECIDED = "-"
+"""The label of a pair on which people did not agree."""
+
+
+class Pair(NamedTuple):
+    """Premise, hypothesis, and the name of their relation."""
+
+    first: str
+    second: str
+    label: str
+
+
+def read_pairs(path: Path, limit: int | None = None) -> list[Pair]:
+    """The pairs of a .tsv, .txt or .jsonl that people agreed on, the first `limit` of them.
+
+    Raises UserError, naming the line, where a sentence or the label is missing, and for a file
+    without any pair.
+    """
+    found: list[Pair] = []
+    for number, row in _rows(path):
+        cells = [row.get(column) for column in COLUMNS]
+        for column, cell in zip(COLUMNS, cells, strict=True):
+            if not isinstance(cell, str) or (column == "gold_label" and not cell.strip()):
+                raise UserError(
+                    f"{path}:{number}: expected {', '.join(COLUMNS)}, found no {column}; a "
+                    "classifier is tested on labelled pairs, such as MultiNLI's dev_matched"
+                )
+        if cells[2].strip() != UNDECIDED:
+            found.append(Pair(cells[0], cells[1], cells[2].strip()))
+        if limit is not None and len(found) == limit:
+            break
+    if not found:
+        raise UserError(f"{path}: expected labelled sentence pairs, found none")
+    return found
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict]]:
+    """Line number and cells of each row."""
+    if path.suffix == ".jsonl":
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield number, _object(line, f"{path}:{number}")
+        return
+    with path.open(encoding="utf-8", newline="") as file:
+        # Quotation marks are part of the sentences.
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        for row in rows:
+            yield rows.line_num, row
+
+
+def _object(line: str, where: str) -> dict:
+    try:
+        found = json.loads(line)
+    except ValueError as fault:
+        raise UserError(f"{where}: not a JSON object ({fault})") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{where}: expected a JSON object, found {line.strip()[:60]}")
+    return found

@@ -1,0 +1,155 @@
+"""What each head is worth alone, and whether it is the same on another test set."""
+
+from itertools import combinations
+from math import isnan
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from headcount.base.addresses import KINDS
+from headcount.base.errors import UserError
+from headcount.findings.cells import NONE
+from headcount.findings.headmask_score_tables import p_value
+from headcount.findings.published import michel
+from headcount.findings.run_tables import BASE, HEAD, KEYS, gather
+from headcount.findings.significance import correlate, holm
+
+LEVEL = 0.01
+"""Of p, below which one head's effect is called significant; the paper's."""
+
+_SCORES = ["bleu", "delta", "delta_low", "delta_high", "p"]
+_READ = ["test_set", "order", "index", *HEAD, "heads_masked", *_SCORES, "signature"]
+COLUMNS = [*KEYS, "test_set", *HEAD, *_SCORES, "p_holm", "significant", "source"]
+TRANSFER = [*KEYS, "test_set", "other_test_set", "kind", "heads", "pearson", "pearson_low"]
+TRANSFER += ["pearson_high", "pearson_p", "spearman", "spearman_low", "spearman_high"]
+TRANSFER += ["spearman_p", "source"]
+
+CAPTION = (
+    "BLEU change when one head is masked, nothing retrained, by kind of attention. Significant: "
+    f"p < {LEVEL} by paired bootstrap, and in brackets how many of these are gains; Holm: still so "
+    "once p is corrected for all heads of the model. Rows whose source is paper: "
+    f"{michel.source()}, Table 1 (encoder self-attention, newstest2013)."
+)
+TRANSFER_CAPTION = (
+    "Correlation, over heads, of the BLEU change on two test sets when the head is masked; "
+    "intervals (95 %) by Fisher's z, p by shuffling heads. Both sides have the noise of their "
+    f"sentences, which lowers it. The paper's row: {michel.source()}, newstest2013 against MTNT."
+)
+
+
+def read_ablation(files: list[Path]) -> pd.DataFrame:
+    """Rows of ablation.csv: pair, run, seed, and its columns; without a test set's rows of no mask.
+
+    Raises UserError for a file without a single head.
+    """
+    table = gather(files, _READ)
+    table = table[table["order"] != "none"].reset_index(drop=True)
+    if not (table["order"] == "single").any():
+        raise UserError(
+            f"{files[0]}: expected rows of order single, one a head, found none; run "
+            "scripts/ablation.py again"
+        )
+    return table.astype({"layer": int, "head": int})
+
+
+def single_table(ablation: pd.DataFrame) -> pd.DataFrame:
+    """One head on one test set a row: columns of `COLUMNS`; then the paper's, whose seed is empty.
+
+    `p_holm`: p corrected for all heads of that model on that test set. `significant`: 1 where
+    p < `LEVEL`. Layers and heads count from 0; empty cells of the paper's rows are not printed.
+    """
+    ours = ablation[ablation["order"] == "single"].copy()
+    ours["p_holm"] = ours.groupby([*KEYS, "test_set"], sort=False)["p"].transform(
+        lambda values: holm(values.to_numpy())
+    )
+    ours["significant"] = (ours["p"] < LEVEL).astype(int)
+    printed = michel.single_heads().assign(
+        pair=michel.PAIR, run=BASE, seed="", test_set="newstest2013", kind="enc_self"
+    )
+    printed["layer"], printed["head"] = printed["layer"] - 1, printed["head"] - 1
+    printed = printed.rename(columns={"value": "delta"}).reindex(columns=COLUMNS, fill_value="")
+    both = [ours.reindex(columns=COLUMNS).assign(source="ours"), printed.assign(source="paper")]
+    return pd.concat([part.astype(object) for part in both], ignore_index=True)
+
+
+def single_summary(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it: a row per model, test set and kind."""
+    rows = []
+    keys = [*KEYS, "test_set", "kind", "source"]
+    for (pair, run, seed, test, kind, source), found in table.groupby(keys, sort=False):
+        deltas = found["delta"].astype(float)
+        strong = found["significant"] == 1
+        row = {"pair": pair, "run": run, "seed": str(seed) or NONE, "test set": test, "kind": kind}
+        row |= {"heads": str(len(found)), "mean change": f"{deltas.mean():+z.2f}"}
+        row |= {"worst": f"{deltas.min():+z.2f}", "best": f"{deltas.max():+z.2f}"}
+        row["significant"] = f"{strong.sum()} ({(strong & (deltas > 0)).sum()} gains)"
+        corrected = (found["p_holm"] != "") & (pd.to_numeric(found["p_holm"]) < LEVEL)
+        row["Holm"] = str(corrected.sum()) if source == "ours" else NONE
+        rows.append(row | {"source": source})
+    return pd.DataFrame(rows)
+
+
+def transfer_points(ablation: pd.DataFrame) -> pd.DataFrame:
+    """Effects of every head on two test sets: pair, run, seed, both sets, head, delta of both.
+
+    Columns: KEYS, test_set, other_test_set, kind, layer, head, delta, other_delta; a row per head
+    for each two test sets, in the order of the file with dev last.
+    """
+    single = ablation[ablation["order"] == "single"]
+    parts = []
+    for key, found in single.groupby(KEYS, sort=False):
+        tests = list(found["test_set"].unique())
+        tests = [*tests[1:], tests[0]]  # dev comes first in the file
+        by_test = {test: rows.set_index(HEAD)["delta"] for test, rows in found.groupby("test_set")}
+        for one, other in combinations(tests, 2):
+            both = pd.DataFrame({"delta": by_test[one], "other_delta": by_test[other]})
+            names = dict(zip(KEYS, key, strict=True)) | {"test_set": one, "other_test_set": other}
+            parts.append(both.reset_index().assign(**names))
+    columns = [*KEYS, "test_set", "other_test_set", *HEAD, "delta", "other_delta"]
+    return pd.concat(parts, ignore_index=True)[columns]
+
+
+def transfer_table(points: pd.DataFrame) -> pd.DataFrame:
+    """One model, two test sets and a kind, or all heads, a row: columns of `TRANSFER`.
+
+    Raises UserError for fewer than four heads in all; of a kind with fewer there is no row.
+    """
+    rows = []
+    for key, found in points.groupby([*KEYS, "test_set", "other_test_set"], sort=False):
+        parts = {"all": found} | {kind: found[found["kind"] == kind] for kind in KINDS}
+        for kind, heads in parts.items():
+            if kind == "all" or len(heads) >= 4:
+                sides = heads["delta"].to_numpy(), heads["other_delta"].to_numpy()
+                cells = [*correlate(*sides, ranks=False), *correlate(*sides, ranks=True)]
+                known = ["" if isnan(cell) else cell for cell in cells]
+                rows.append((*key, kind, len(heads), *known, "ours"))
+    rows.append(
+        (michel.PAIR, BASE, "", "newstest2013", "mtnt", "all", 288, michel.transfer())
+        + ("",) * 7
+        + ("paper",)
+    )
+    return pd.DataFrame(rows, columns=TRANSFER).astype(object)
+
+
+def transfer_summary(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it."""
+    rows = []
+    for row in table.to_dict("records"):
+        cells = {"pair": row["pair"], "run": row["run"], "seed": str(row["seed"]) or NONE}
+        cells["test sets"] = f"{row['test_set']}, {row['other_test_set']}"
+        cells |= {"kind": row["kind"], "heads": str(row["heads"])}
+        for name, words in (("pearson", "Pearson r"), ("spearman", "Spearman r")):
+            cells[words] = _with_interval(row, name)
+            p = row[f"{name}_p"]
+            cells[f"p ({words.split()[0]})"] = NONE if p == "" else p_value(p)
+        rows.append(cells | {"source": row["source"]})
+    return pd.DataFrame(rows)
+
+
+def _with_interval(row: dict, name: str) -> str:
+    if row[name] == "":
+        return NONE
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    bounds = "" if low == "" else f" ({low:.2f} to {high:.2f})"
+    return f"{np.float64(row[name]):.2f}{bounds}"

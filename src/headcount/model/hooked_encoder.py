@@ -1,0 +1,79 @@
+"""Our one head multiplier on a Hugging Face encoder with a classification head.
+
+The library has no head masks of its own any more; a hook before each W_O multiplies what enters
+it. Letters in shapes: b sentences, q positions, h heads of the model, e width of one head.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from headcount.base.addresses import HeadGrid
+from headcount.base.errors import UserError
+
+# Where W_O is: BERT, RoBERTa, ELECTRA and their like; DistilBERT.
+_OUTPUTS = (r"encoder\.layer\.(\d+)\.attention\.output\.dense$",)
+_OUTPUTS += (r"transformer\.layer\.(\d+)\.attention\.out_lin$",)
+
+
+class HookedEncoder:
+    """An encoder whose heads can be multiplied; all of them are of the kind `enc_self`."""
+
+    def __init__(self, model: nn.Module, heads: int):
+        """`heads`: of each layer. Raises UserError for a model whose layers are not found."""
+        self.model = model
+        found = {
+            int(place[1]): module
+            for name, module in model.named_modules()
+            for pattern in _OUTPUTS
+            if (place := re.search(pattern, name))
+        }
+        if not found or sorted(found) != list(range(len(found))):
+            raise UserError(
+                f"{type(model).__name__}: expected the attention of a BERT, RoBERTa, ELECTRA or "
+                f"DistilBERT, found {len(found)} layers that look like one; name another model"
+            )
+        self.outputs = [found[layer] for layer in sorted(found)]
+        self.grid = HeadGrid({"enc_self": (heads,) * len(found), "dec_self": (), "dec_enc": ()})
+
+    @contextmanager
+    def multiplied(self, multiplier: Tensor | None) -> Iterator[None]:
+        """Context in which each head's output is multiplied before W_O.
+
+        `multiplier` is [h] or [b, h], in the flat order of `grid`; 0 is the same as zero columns in
+        W_O; None changes nothing.
+        """
+        handles = []
+        if multiplier is not None:
+            handles = [
+                output.register_forward_pre_hook(_hook(multiplier[..., self._span(layer)]))
+                for layer, output in enumerate(self.outputs)
+            ]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _span(self, layer: int) -> slice:
+        return self.grid.span("enc_self", layer)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.model.parameters()).device
+
+
+def _hook(own: Tensor) -> Callable[[nn.Module, tuple[Tensor]], tuple[Tensor]]:
+    """What multiplies the heads of one layer, [h of the layer] or [b, h of the layer]."""
+
+    def multiply(_: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
+        context, *others = inputs  # [b, q, h · e]
+        by_head = context.unflatten(-1, (own.shape[-1], -1))
+        scaled = by_head * own.to(context.dtype)[..., None, :, None]
+        return (scaled.flatten(-2), *others)
+
+    return multiply

@@ -1,0 +1,98 @@
+"""Heads of a classifier removed one by one, all but one, and in steps: accuracy instead of BLEU."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from headcount.base.settings.ablation import AblationSettings
+from headcount.data.entailment import Pair, read_pairs
+from headcount.runs.ablation import COLUMNS, DEV, ablation_rows, resamples_for
+from headcount.runs.bootstrap import judge_scores, resample_accuracy
+from headcount.runs.classifier import Classifier
+from headcount.runs.masked_bleu import Differences, Heads, write_table
+from headcount.runs.profile_areas import AREA_COLUMNS, area_rows
+from headcount.runs.pruning_orders import list_curves
+from headcount.runs.pruning_profile import COLUMNS as PROFILE_COLUMNS
+from headcount.runs.pruning_profile import profile_rows
+from headcount.runs.reranking import for_ranking
+from headcount.runs.single_effects import single_effects
+
+SIGNATURE = "accuracy|bs:{samples}|seed:12345"
+
+
+@dataclass(frozen=True)
+class LabelledTests:
+    """Labelled pairs: dev chooses and ranks, the others score."""
+
+    dev: Path
+    matched: Path
+    mismatched: Path
+
+    def read(self, limit: int | None) -> dict[str, list[Pair]]:
+        """The pairs by test set, dev first."""
+        paths = {DEV: self.dev, "matched": self.matched, "mismatched": self.mismatched}
+        return {test: read_pairs(path, limit) for test, path in paths.items()}
+
+
+def write_classifier_ablation(
+    classifier: Classifier,
+    files: LabelledTests,
+    settings: AblationSettings,
+    seed: int,
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write classifier_ablation.csv, classifier_profile.csv and _areas.csv into a folder.
+
+    They have the columns of ablation.csv, pruning_profile.csv and its areas, with `accuracy` in
+    percent in place of `bleu`. Importance is measured on dev, pruning scored on matched. Raises
+    UserError for pairs without a label that the model knows.
+    """
+    tests = files.read(settings.sentences)
+    for pairs in tests.values():
+        classifier.gold(pairs)  # refuses labels before any work
+    grid = classifier.encoder.grid
+    samples = resamples_for(grid)
+
+    def compare(test: str, sets: Sequence[Heads]) -> Differences:
+        return _judged(_resampled(classifier, tests[test], sets, samples))
+
+    rows = ablation_rows(grid, list(tests), compare)
+    sizes = {test: len(pairs) for test, pairs in tests.items()}
+    facts = {"pairs": sizes, "provenance": origin}
+    write_table(out / "classifier_ablation.csv", _accuracy(COLUMNS), rows, facts)
+    effects = single_effects(rows, grid)
+    raw = classifier.importance(tests[DEV])
+    values = for_ranking(raw, grid, settings)
+    ranks = (lambda silent: values), (lambda silent: raw)
+    curves = list(list_curves(grid, *ranks, effects, settings, seed))
+    sets = [heads for curve in curves for heads in curve.sets]
+    scores = _resampled(classifier, tests["matched"], sets, 1000)
+    profile = profile_rows(grid, "matched", curves, _judged(scores))
+    write_table(out / "classifier_profile.csv", _accuracy(PROFILE_COLUMNS), profile, facts)
+    areas = area_rows("matched", curves, scores)
+    write_table(out / "classifier_profile_areas.csv", AREA_COLUMNS, areas, facts)
+
+
+def _resampled(
+    classifier: Classifier, pairs: list[Pair], sets: Sequence[Heads], samples: int
+) -> dict[Heads, np.ndarray]:
+    distinct = list(dict.fromkeys([(), *sets]))
+    with tqdm(total=len(distinct) * len(pairs), unit="pair", disable=None) as bar:
+        found = classifier.correct(pairs, distinct, bar.update)
+    scores = resample_accuracy(list(found.values()), samples)
+    return dict(zip(found, scores, strict=True))
+
+
+def _judged(scores: dict[Heads, np.ndarray]) -> Differences:
+    signature = SIGNATURE.format(samples=len(scores[()]) - 1)
+    judged = judge_scores(scores[()], list(scores.values()), signature)
+    return dict(zip(scores, judged, strict=True))
+
+
+def _accuracy(columns: Sequence[str]) -> list[str]:
+    return ["accuracy" if column == "bleu" else column for column in columns]

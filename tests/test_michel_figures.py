@@ -1,0 +1,110 @@
+"""Figures of heads removed from trained models: what is drawn, and the numbers beside it."""
+
+import warnings
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from michel_files import MODEL, one_model
+from script_runner import run_script
+
+from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.findings.figures import COLOURS, use_style
+from headcount.findings.michel_figures import FigureFiles, michel_figures
+
+NAMES = ("ablation", "transfer", "pruning", "kinds", "speed", "training")
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory):
+    use_style()
+    made = one_model(tmp_path_factory.mktemp("michel"))
+    found = michel_figures(made.for_figures(), MODEL, AblationSettings(), ImportanceSettings())
+    return {figure.name.removeprefix("michel_"): figure for figure in found}
+
+
+def test_there_is_one_of_each_and_it_can_be_laid_out(figures):
+    assert sorted(figures) == sorted(NAMES)
+    assert all("a.x-y" in figure.caption for figure in figures.values())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a layout that failed is told by a warning
+        figures["ablation"].drawing.draw_without_rendering()
+
+
+def test_maps_have_the_effect_of_every_head(figures):
+    panels = figures["ablation"].drawing.axes
+    # Test and other, three kinds each, and the colour bar; dev chooses, and is not shown.
+    assert len(panels) == 7
+    encoder = panels[0].images[0].get_array()
+    assert encoder[0].tolist() == [-8, 1] and encoder[1, 0] == 0
+    assert np.ma.getmaskarray(encoder)[1, 1] or np.isnan(encoder[1, 1])  # no such head
+    dots, rings = panels[0].lines
+    assert dots.get_xydata().tolist() == [[0, 0], [1, 0]]  # p 0.0005 and 0.002
+    assert rings.get_xydata().tolist() == [[0, 0]]  # 0.003 and 0.01 once corrected
+    limits = panels[0].images[0].norm
+    assert (limits.vmin, limits.vmax) == (-8, 8)
+
+
+def test_transfer_has_a_point_per_head(figures):
+    panels = figures["transfer"].drawing.axes
+    assert len(panels) == 3  # test and other, test and dev, other and dev
+    drawn = [tuple(point) for group in panels[0].collections for point in group.get_offsets()]
+    assert sorted(drawn)[0] == (-8, -4) and len(drawn) == 6
+    assert panels[0].get_xlabel() == "BLEU change on test"
+    assert panels[0].get_ylabel() == "BLEU change on other"
+    assert len(figures["transfer"].data) == 18
+
+
+def curve(panel, colour: str):
+    """The line of a colour, not the hollow marks on it."""
+    (line,) = (
+        line
+        for line in panel.lines
+        if to_hex(line.get_color()) == colour.lower() and line.get_linestyle() == "-"
+    )
+    return line.get_xydata().tolist()
+
+
+def test_curves_by_order(figures):
+    ours, paper, small = figures["pruning"].drawing.axes
+    drawn = [[0, 50], [25, 51], [50, 49.5], [75, 41], [100, 5]]
+    assert curve(ours, COLOURS[0]) == drawn
+    hollow = [line for line in ours.lines if line.get_markerfacecolor() == "white"]
+    assert hollow[0].get_xydata().tolist() == drawn[3:]  # the significant losses
+    (star,) = (line for line in ours.lines if line.get_marker() == "*")
+    assert star.get_xydata() == pytest.approx(np.array([[100 * 2 / 6, 39]]))
+    assert curve(paper, COLOURS[0])[4] == [40, 32.48] and len(small.lines) == 1
+    assert paper.get_title(loc="left").startswith("wmt14.en-fr, paper")
+
+
+def test_curves_by_kind(figures):
+    ours, paper = figures["kinds"].drawing.axes
+    assert curve(ours, COLOURS[0])[3] == [75, 47]
+    assert curve(paper, COLOURS[2])[7] == [70, 10.59]  # encoder-decoder attention
+    assert set(figures["kinds"].data["scope"]) == {"enc_self"}
+
+
+def test_profiles_during_training(figures):
+    ours, paper = figures["training"].drawing.axes
+    labels = [line.get_label() for line in ours.lines]
+    # Update 10 has a BLEU of 1.5, of which shares mean nothing.
+    assert "update 20" in labels and "update 90" in labels and "update 10" not in labels
+    assert ours.lines[1].get_ydata().tolist() == [100, 75, 25, 0]
+    assert len(paper.lines) == 1 + 16
+    assert paper.lines[1].get_ydata()[[0, 2, 10]].tolist() == [100, 80.3, 0]
+
+
+def test_speed_is_relative_to_all_heads(figures):
+    (panel,) = figures["speed"].drawing.axes
+    lines = [container.lines[0] for container in panel.containers]
+    assert [line.get_ydata().tolist() for line in lines] == [[1, 2], [1, 1]]
+
+
+@pytest.mark.slow
+def test_figures_are_written_with_their_numbers(tmp_path):
+    made = one_model(tmp_path / "runs")
+    assert run_script("michel_figures", made.flags(FigureFiles, tmp_path / "out")) == 0
+    for name in NAMES:
+        for end in ("pdf", "svg", "png", "csv", "json"):
+            assert (tmp_path / "out" / f"michel_{name}.{end}").stat().st_size > 0

@@ -1,0 +1,193 @@
+"""Tables of heads removed from trained models, by hand from hand-made files."""
+
+import json
+import math
+
+import pytest
+from michel_files import MODEL, one_model
+from script_runner import run_script
+
+from headcount.base.errors import UserError
+from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.findings.michel_tables import TableFiles, michel_tables
+from headcount.findings.published import michel
+
+PLAIN = (MODEL, AblationSettings(), ImportanceSettings())
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return one_model(tmp_path_factory.mktemp("michel"))
+
+
+@pytest.fixture(scope="module")
+def tables(made):
+    return {table.name: table for table in michel_tables(made.for_tables(), *PLAIN)}
+
+
+def ours(table):
+    return table.tidy[table.tidy["source"] == "ours"]
+
+
+def test_single_heads_with_the_correction_of_their_test_set(tables):
+    found = ours(tables["michel_ablation"])
+    test = found[found["test_set"] == "test"]
+    assert test[["kind", "layer", "head"]].to_numpy().tolist() == [
+        ["enc_self", 0, 0], ["enc_self", 0, 1], ["enc_self", 1, 0],
+        ["dec_self", 0, 0], ["dec_enc", 0, 0], ["dec_enc", 0, 1],
+    ]  # fmt: skip
+    # p 0.0005, 0.002, 1, 0.3, 0.009, 0.4: the smallest times 6, the next times 5, 4, 3, 2, 1.
+    assert test["p_holm"].to_list() == pytest.approx([0.003, 0.01, 1, 0.9, 0.036, 0.9])
+    assert test["significant"].to_list() == [1, 1, 0, 0, 1, 0]
+    assert list(dict.fromkeys(found["test_set"])) == ["dev", "test", "other"]
+    (row,) = (
+        row
+        for row in tables["michel_ablation"].shown.to_dict("records")
+        if (row["test set"], row["kind"]) == ("test", "enc_self")
+    )
+    assert (row["mean change"], row["worst"], row["best"]) == ("-2.33", "-8.00", "+1.00")
+    # 0.01 is not below 0.01.
+    assert (row["significant"], row["Holm"], row["heads"]) == ("2 (1 gains)", "1", "3")
+
+
+def test_the_papers_single_heads_stand_beside(tables):
+    printed = tables["michel_ablation"].shown.iloc[-1]
+    assert (printed["source"], printed["heads"]) == ("paper", "96")
+    assert printed["significant"] == "8 (4 gains)" and printed["worst"] == "-0.53"
+
+
+def test_the_head_that_stays_has_its_change_on_dev(tables):
+    found = ours(tables["michel_all_but_one"])
+    columns = ["test_set", "kind", "layer", "head", "heads", "dev_delta", "delta", "significant"]
+    assert found[columns].to_numpy().tolist() == [
+        ["test", "enc_self", 0, 0, 2, -1.0, 1.0, 1],
+        ["test", "dec_enc", 0, 0, 2, 1.0, -2.0, 1],
+        ["other", "enc_self", 0, 0, 2, -1.0, 0.0, 0],
+        ["other", "dec_enc", 0, 0, 2, 1.0, -2.0, 0],
+    ]
+    counted = [
+        row["on test"]
+        for row in tables["michel_all_but_one"].shown.to_dict("records")
+        if row["kind"] == "all"
+    ]
+    # A significant gain is no loss. The paper: 9 of 18 have a significant loss.
+    assert counted == [
+        "1 without a significant loss, 1 without any",
+        "2 without a significant loss, 1 without any",
+        "9 without a significant loss, 4 without any",
+    ]
+
+
+def test_transfer_by_hand(tables):
+    found = ours(tables["michel_transfer"]).set_index(["test_set", "other_test_set", "kind"])
+    assert list(found.index.get_level_values(2)) == ["all"] * 3  # no kind has four heads
+    # test: −8 1 0 −0.5 −4 2, mean −9.5/6; other: −4 1.5 1 −1.5 −5 1, mean −7/6.
+    row = found.loc[("test", "other", "all")]
+    one, two = [-8, 1, 0, -0.5, -4, 2], [-4, 1.5, 1, -1.5, -5, 1]
+    covariance = sum(a * b for a, b in zip(one, two, strict=True)) - (-9.5) * (-7) / 6
+    squares = (sum(a * a for a in one) - 9.5**2 / 6) * (sum(b * b for b in two) - 49 / 6)
+    r = covariance / math.sqrt(squares)
+    assert row["pearson"] == pytest.approx(r)
+    assert row["pearson_low"] == pytest.approx(math.tanh(math.atanh(r) - 1.959964 / math.sqrt(3)))
+    assert ("test", "dev") in {key[:2] for key in found.index}
+    printed = tables["michel_transfer"].tidy.iloc[-1]
+    assert (printed["pearson"], printed["source"]) == (0.56, "paper")
+
+
+def row_of(table, **wanted):
+    (found,) = (r for r in table.tidy.to_dict("records") if wanted.items() <= r.items())
+    return found
+
+
+def test_how_many_heads_can_go(tables):
+    table = tables["michel_pruning"]
+    found = row_of(table, scope="all", order="importance", source="ours")
+    # A significant gain at 2 heads is no loss; at 3 heads p is 0.2; at 5 heads it is lost.
+    assert (found["holds_at"], found["holds_percent"], found["falls_at"]) == (3, 50, 5)
+    assert (found["holds_delta"], found["falls_delta"], found["falls_p"]) == (-0.5, -9, 0.001)
+    # 95 % of 50 is 47.5: 49.5 at 50 %, 41 at 75 %.
+    assert (found["keeps_percent"], found["heads"], found["step"]) == (50, 6, 25)
+    kind = row_of(table, scope="enc_self", source="ours")
+    assert (kind["holds_percent"], kind["falls_at"], kind["keeps_percent"]) == (100, "", 50)
+    one = row_of(table, order="one_per_layer")
+    assert (one["falls_at"], one["holds_at"], one["keeps_percent"]) == (2, "", "")
+    paper = row_of(table, pair="wmt14.en-fr", order="importance", scope="all")
+    assert paper["keeps_percent"] == 20  # 95 % of 36.05 is 34.25: 35.63, then 34.12
+    shown = {
+        (row["scope"], row["order"]): row
+        for row in table.shown.to_dict("records")
+        if row["source"] == "ours"
+    }
+    assert shown["all", "importance"]["without a significant loss"] == "50 % (3)"
+    # Draws hold to 0 and 25 %, and fall at 25 and 50 %.
+    assert shown["all", "random"]["without a significant loss"] == "12 %"
+    assert shown["all", "random"]["first loss at"] == "38 %"
+
+
+def test_areas_are_shown_with_their_test(tables):
+    first, second = tables["michel_areas"].shown.to_dict("records")
+    assert (first["mean BLEU"], first["difference"]) == ("30.00 (28.00 to 32.00)", "–")
+    assert (second["difference"], second["against"]) == ("-10.00", "all, importance")
+
+
+def test_profiles_during_training_by_hand(tables):
+    first, second, third = ours(tables["michel_training"]).to_dict("records")
+    assert first["bleu"] == 1.5 and first["kept_40"] == ""  # below the floor
+    # 100, 75, 25, 0 at 0, 33.3, 66.7, 100 %: at 20 % 100 − 0.6 · 25; at 40 % 75 − 0.2 · 50.
+    assert (second["kept_20"], second["kept_40"]) == pytest.approx((85, 65))
+    # The line falls by 105 from 102.5: residuals −2.5, 7.5, −7.5, 2.5, squares 125 of 6250.
+    assert second["r_squared"] == pytest.approx(1 - 125 / 6250)
+    assert (second["end_mass"], third["end_mass"]) == (0, 1)  # 75 and 25; 98 and 2
+    # Importance 1 1 1 1 1 3: mean 4/3, variance 14/6 − 16/9 = 5/9.
+    assert second["cv"] == pytest.approx(math.sqrt(5 / 9) / (4 / 3))
+    assert (first["spearman_with_last"], third["spearman_with_last"]) == pytest.approx((-1, 1))
+    epochs = tables["michel_training"].tidy
+    paper = epochs[epochs["source"] == "paper"]
+    assert len(paper) == 16 and paper.iloc[2]["kept_40"] == 89.1
+
+
+def test_speed_by_hand(tables):
+    found = ours(tables["michel_speed"]).set_index(["percent", "batch_size"])
+    # 8 sentences in 2 and 4 s: 4 and 2 a second; in 1 and 2 s: 8 and 4.
+    whole, half = found.loc[(0, 1)], found.loc[(50, 1)]
+    assert (whole["mean"], half["mean"], half["speedup"]) == (3, 6, 2)
+    assert (whole["sd"], half["sd"]) == pytest.approx((math.sqrt(2), 2 * math.sqrt(2)))
+    assert found.loc[(50, 16)]["speedup"] == 1
+    printed = tables["michel_speed"].tidy
+    bert = printed[(printed["source"] == "paper") & (printed["percent"] == 50)]
+    assert (bert["speedup"].astype(float) - 1).round(3).to_list() == [0.018, 0.027, 0.175, 0.176]
+
+
+def test_faults_of_files_are_told(made, tmp_path):
+    lines = made.listed["ablation"][0].read_text().splitlines()
+    path = tmp_path / "a.x-y" / "baseline" / "seed3" / "ablation.csv"
+    path.parent.mkdir(parents=True)
+    path.write_text("\n".join(line for line in lines if ",single," not in line) + "\n")
+    files = made.for_tables()
+    changed = TableFiles(**{**vars(files), "ablation": [path]})
+    with pytest.raises(UserError, match=r"ablation\.csv: expected rows of order single"):
+        michel_tables(changed, *PLAIN)
+    timed = path.with_name("share_speed.csv")
+    lines = made.listed["speed"][0].read_text().splitlines()
+    timed.write_text("\n".join(line for line in lines if not line.startswith("0,")) + "\n")
+    changed = TableFiles(**{**vars(files), "speed": [timed]})
+    with pytest.raises(UserError, match="expected times of the model with all heads, found none"):
+        michel_tables(changed, *PLAIN)
+
+
+def test_captions_name_source_and_setting(tables):
+    for name, table in tables.items():
+        assert "a.x-y" in table.caption and "6 heads" in table.caption, name
+    assert michel.source() in tables["michel_pruning"].caption
+    assert "divided by its layer's L2 norm" in tables["michel_pruning"].caption
+
+
+def test_the_script_writes_all_tables(made, tmp_path):
+    assert run_script("michel_tables", made.flags(TableFiles, tmp_path)) == 0
+    names = ("ablation", "all_but_one", "transfer", "pruning", "areas", "speed", "training")
+    for name in names:
+        for end in ("csv", "md", "tex"):
+            assert (tmp_path / f"michel_{name}.{end}").stat().st_size > 0
+    shown = json.loads((tmp_path / "michel_pruning.json").read_text())
+    assert shown["provenance"]["settings"]["ablation"]["steps"] == 10

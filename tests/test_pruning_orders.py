@@ -1,0 +1,131 @@
+"""In which order heads are pruned, by hand; areas under curves, by hand."""
+
+import numpy as np
+import pytest
+
+from headcount.base.addresses import HeadGrid
+from headcount.base.ranking import step_sets
+from headcount.base.settings.ablation import AblationSettings
+from headcount.runs.bootstrap import interval
+from headcount.runs.profile_areas import AREA_COLUMNS, area_rows
+from headcount.runs.pruning_orders import Curve, all_but_best, importance_sets, list_curves
+
+# Flat: enc_self.0 has 0 and 1, enc_self.1 has 2, dec_self.0 has 3, 4 and 5, dec_enc.0 has 6 and 7.
+GRID = HeadGrid({"enc_self": (2, 1), "dec_self": (3,), "dec_enc": (2,)})
+VALUES = np.array([0.5, 3.0, 1.0, 0.2, 4.0, 0.1, 2.0, 0.3])
+EFFECTS = np.array([0.0, -4.0, 0.5, -0.1, -2.0, -0.2, -9.0, -0.3])
+
+
+def curves(**settings) -> dict[tuple, list[tuple[int, ...]]]:
+    """Sets by scope, order and draw."""
+    asked = AblationSettings(**{"steps": 4, "draws": 2, **settings})
+    ranks = (lambda silent: VALUES), (lambda silent: -VALUES)
+    found = list_curves(GRID, *ranks, EFFECTS, asked, seed=5)
+    return {(curve.scope, curve.order, curve.draw): curve.sets for curve in found}
+
+
+def test_steps_are_rounded_up():
+    # 3 heads in 4 steps: 0.75, 1.5, 2.25 and 3.
+    assert step_sets([7, 2, 5], 4) == [(), (7,), (2, 7), (2, 5, 7), (2, 5, 7)]
+    assert step_sets([7, 2, 5], 1) == [(), (2, 5, 7)]
+
+
+def test_the_least_important_heads_go_first():
+    found = curves()
+    assert found["all", "importance", None] == [
+        (),
+        (3, 5),  # 0.2 and 0.1
+        (0, 3, 5, 7),
+        (0, 2, 3, 5, 6, 7),
+        tuple(range(8)),
+    ]
+    assert found["enc_self", "importance", None] == [(), (0,), (0, 2), (0, 1, 2), (0, 1, 2)]
+    assert found["dec_enc", "importance", None] == [(), (7,), (7,), (6, 7), (6, 7)]
+
+
+def test_importance_that_is_not_normalised_is_an_order_of_its_own():
+    # Here turned round: 4 (4.0) and 1 (3.0) go first.
+    assert curves()["all", "importance_raw", None][1] == (1, 4)
+    assert ("all", "importance_raw", None) not in curves(normalise="none")
+
+
+def test_by_effect_the_head_that_harms_goes_first():
+    # 2 gains 0.5, 0 nothing, then 3, 5 and 7 lose a little.
+    assert curves()["all", "single", None][:3] == [(), (0, 2), (0, 2, 3, 5)]
+
+
+def test_random_orders_grow_and_differ():
+    found = curves(steps=8, draws=3)
+    drawn = [found["all", "random", draw] for draw in (1, 2, 3)]
+    for sets in drawn:
+        assert [len(heads) for heads in sets] == list(range(9))
+        assert all(set(a) < set(b) for a, b in zip(sets, sets[1:], strict=False))
+    assert len({tuple(sets) for sets in drawn}) == 3 and curves(steps=8, draws=3) == found
+    assert not [key for key in curves(draws=0) if key[1] == "random"]
+
+
+def test_one_head_stays_in_every_layer():
+    # The best are 1 (3.0), 2 alone, 4 (4.0) and 6 (2.0).
+    assert all_but_best(GRID, VALUES) == (0, 3, 5, 7)
+    assert curves()["all", "one_per_layer", None] == [(0, 3, 5, 7)]
+
+
+def test_ranked_anew_after_each_step():
+    """Once 5 and 3 are gone, heads 1 and 4 have become useless."""
+
+    def rank(silent):
+        values = VALUES.copy()
+        if silent == (3, 5):
+            values[[1, 4]] = 0.01, 0.02
+        values[list(silent)] = 0
+        return values
+
+    asked = AblationSettings(steps=4, reestimate=True)
+    # Then, by the values they began with, 7 (0.3) and 0 (0.5).
+    assert importance_sets(range(8), rank, asked)[:4] == [
+        (),
+        (3, 5),
+        (1, 3, 4, 5),
+        (0, 1, 3, 4, 5, 7),
+    ]
+
+
+def test_areas_by_hand():
+    """Two columns of BLEU: the test set and two resamples of it."""
+    scores = {
+        (): np.array([40.0, 42, 38]),
+        (0,): np.array([30.0, 34, 26]),
+        (1,): np.array([20.0, 20, 20]),
+        (2,): np.array([10.0, 14, 6]),
+        (0, 1): np.array([0.0, 2, 0]),
+    }
+    found = [
+        Curve("all", "importance", None, [(), (0,), (0, 1)]),
+        Curve("all", "random", 1, [(), (1,), (0, 1)]),
+        Curve("all", "random", 2, [(), (2,), (0, 1)]),
+        Curve("enc_self", "importance", None, [(), (0,)]),
+        Curve("all", "one_per_layer", None, [(0,)]),  # no curve
+    ]
+    rows = [dict(zip(AREA_COLUMNS, row, strict=True)) for row in area_rows("t", found, scores)]
+    assert [(row["scope"], row["order"]) for row in rows] == [
+        ("all", "importance"),
+        ("all", "random"),
+        ("enc_self", "importance"),
+    ]
+    # (40 + 30) / 2 and (30 + 0) / 2 have the mean 25; (42 + 34) / 2 and (34 + 2) / 2 have 28;
+    # (38 + 26) / 2 and 26 / 2 have 22.5. Random: (30 + 10) / 2 = 20 and (25 + 5) / 2 = 15.
+    assert (rows[0]["area"], rows[0]["against"], rows[0]["delta"]) == (25, "", "")
+    assert (rows[0]["low"], rows[0]["high"]) == (22.5, 28)
+    assert (rows[1]["area"], rows[1]["against"]) == (17.5, "all/importance")
+    assert rows[1]["delta"] == -7.5
+    # Random's resamples: (42 + 20) / 2, (20 + 2) / 2 make 21; with 14, 18; mean 19.5. The third:
+    # (38 + 20) / 2, 20 / 2 make 19.5; with 6, 12.5; mean 16. Minus 28 and 22.5: -8.5 and -6.5.
+    assert (rows[1]["delta_low"], rows[1]["delta_high"]) == interval(np.array([-8.5, -6.5]))
+    assert rows[2]["area"] == 35 and rows[2]["against"] == ""  # nothing to hold it against
+
+
+@pytest.mark.parametrize("draws", [0, 1])
+def test_every_curve_ends_with_all_heads_of_its_scope(draws):
+    sizes = {"all": 8, "enc_self": 3, "dec_self": 3, "dec_enc": 2}
+    for (scope, order, _), sets in curves(draws=draws, steps=3).items():
+        assert order == "one_per_layer" or len(sets[-1]) == sizes[scope]

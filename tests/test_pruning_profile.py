@@ -1,0 +1,203 @@
+"""Pruning in steps, at the end of training and before: every row against its own translation."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+import torch
+from masked_run import (
+    DECODE,
+    DECODE_FLAGS,
+    MODEL,
+    folder_flags,
+    masked_bleu,
+    masked_inputs,
+)
+from script_runner import run_script
+
+from headcount.base.errors import UserError
+from headcount.base.head_values import write_head_values
+from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.runs import machine
+from headcount.runs.ablation import COLUMNS as ABLATION_COLUMNS
+from headcount.runs.checkpoint import load_model, save_weights
+from headcount.runs.importance import measure_importance, normalise_layers
+from headcount.runs.pruning_profile import COLUMNS, ProfileInputs, rank_by
+from headcount.runs.reranking import Measure
+from headcount.runs.single_effects import read_single_effects
+from headcount.runs.training_profile import CheckpointInputs
+
+IMPORTANCE = [0.5, 3.0, 1.0, 0.2, 4.0, 0.1, 2.0, 0.3]
+EFFECTS = [0.0, -4.0, 0.5, -0.1, -2.0, -0.2, -9.0, -0.3]
+FEW = ImportanceSettings(sentences=8)
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory) -> ProfileInputs:
+    folder = tmp_path_factory.mktemp("profile")
+    made = masked_inputs(folder)
+    write_head_values(folder / "importance.csv", MODEL.grid, {"importance": IMPORTANCE})
+    write_effects(folder / "ablation.csv", EFFECTS)
+    return ProfileInputs(
+        made.model, made.bpe, made.text, folder / "importance.csv", folder / "ablation.csv"
+    )
+
+
+def write_effects(path, effects) -> None:
+    with path.open("w") as file:
+        writer = csv.DictWriter(file, ABLATION_COLUMNS, restval="")
+        writer.writeheader()
+        for head, delta in zip(MODEL.grid.heads(), effects, strict=False):
+            row = {"order": "single", **head._asdict()}
+            writer.writerow(row | {"test_set": "dev", "delta": delta})
+            writer.writerow(row | {"test_set": "test", "delta": 77})
+
+
+def run(name: str, flags: list, out) -> list[dict[str, str]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine, "use_threads", torch.set_num_threads)
+        common = ["--pair", "small.en-art", "--out", out, *DECODE_FLAGS]
+        tests = ["--test-sets", '["test", "other"]', "--importance-sentences", 8]
+        assert run_script(name, [*common, *tests, *flags]) == 0
+    return list(csv.DictReader(out.open()))
+
+
+@pytest.fixture(scope="module")
+def rows(inputs, tmp_path_factory):
+    out = tmp_path_factory.mktemp("out") / "pruning_profile.csv"
+    files = ["--importance", inputs.importance, "--ablation", inputs.ablation]
+    flags = [*folder_flags(inputs), *files, "--seed", 5, "--steps", 2, "--draws", 1]
+    return run("pruning_profile", [*flags, "--normalise", "none"], out), out
+
+
+def test_every_row_is_a_translation_under_that_mask_alone(inputs, rows):
+    found, _ = rows
+    assert tuple(found[0]) == COLUMNS and {row["test_set"] for row in found} == {"test"}
+    scores = {names: masked_bleu(inputs, "test", names) for names in {r["heads"] for r in found}}
+    assert len({round(score) for score in scores.values()}) > 2  # masks make a difference
+    for row in found:
+        assert float(row["bleu"]) == pytest.approx(scores[row["heads"]])
+        assert float(row["delta"]) == pytest.approx(scores[row["heads"]] - scores[""])
+        assert int(row["heads_masked"]) == len(row["heads"].split())
+
+
+def test_rows_are_the_steps_of_every_curve(rows):
+    found, out = rows
+    keys = [(row["scope"], row["order"], row["index"], row["draw"]) for row in found]
+    scopes = ("all", "enc_self", "dec_self", "dec_enc")
+    expected = [(scope, "importance", str(n), "") for scope in scopes for n in range(3)]
+    expected += [("all", "single", str(n), "") for n in range(3)]
+    expected += [("all", "random", str(n), "1") for n in range(3)]
+    assert keys == [*expected, ("all", "one_per_layer", "0", "")]
+    # Of eight heads the four of 0.1, 0.2, 0.3 and 0.5.
+    assert found[1]["heads"] == "enc_self.0.0 dec_self.0.0 dec_self.0.2 dec_enc.0.1"
+    areas = list(csv.DictReader(out.with_name("pruning_profile_areas.csv").open()))
+    curve = [float(row["bleu"]) for row in found[:3]]
+    mean = (curve[0] / 2 + curve[1] + curve[2] / 2) / 2
+    assert float(areas[0]["area"]) == pytest.approx(mean)
+    assert json.loads(out.with_suffix(".json").read_text())["sentences"] == {"test": 6}
+
+
+def test_importance_is_divided_by_its_layers_norm_where_asked(inputs):
+    masked = inputs.load(DECODE)
+    by_layer = rank_by(inputs, AblationSettings(), FEW, masked)(())
+    assert by_layer[3:6] == pytest.approx(np.array([0.2, 4, 0.1]) / np.sqrt(0.04 + 16 + 0.01))
+    plain = rank_by(inputs, AblationSettings(normalise="none"), FEW, masked)(())
+    assert plain.tolist() == IMPORTANCE
+
+
+def test_importance_measured_anew_is_that_of_the_model_with_those_heads_masked(inputs):
+    masked = inputs.load(DECODE)
+    rank = rank_by(inputs, AblationSettings(normalise="none", reestimate=True), FEW, masked)
+    assert rank(()).tolist() == IMPORTANCE  # nothing is silent yet: as the file says
+    text = Measure.read(inputs.model, inputs.bpe, FEW).text
+    assert len(text) == 8
+    model = load_model(inputs.model)
+    for name in ("decoder.0.attention", "encoder.0.attention"):
+        attention = model.get_submodule(name)
+        with torch.no_grad():  # the first head of either layer, taken out of W_O
+            attention.output.weight[:, : attention.d_head] = 0
+    expected = measure_importance(model, text, FEW, 0.0)
+    expected[[0, 3]] = 0
+    assert rank((0, 3)) == pytest.approx(expected, rel=1e-4)
+
+
+def test_effects_of_another_model_are_refused(inputs, tmp_path):
+    assert read_single_effects(inputs.ablation, MODEL.grid).tolist() == EFFECTS
+    write_effects(tmp_path / "ablation.csv", EFFECTS[:7])
+    with pytest.raises(UserError, match=r"the effect on dev of each of 8 heads, found .* 7 of"):
+        read_single_effects(tmp_path / "ablation.csv", MODEL.grid)
+    (tmp_path / "ablation.csv").write_text("kind,layer\n")
+    with pytest.raises(UserError, match=r"ablation\.csv:1: expected the columns test_set, order"):
+        read_single_effects(tmp_path / "ablation.csv", MODEL.grid)
+
+
+@pytest.fixture(scope="module")
+def checkpoints(inputs, tmp_path_factory) -> CheckpointInputs:
+    """Two: the model itself at update 7, at update 2 without what enc_self.0.1 adds."""
+    folder = tmp_path_factory.mktemp("updates")
+    weights = dict(load_model(inputs.model).named_parameters())
+    save_weights(folder / "7.safetensors", weights)
+    changed = weights["encoder.0.attention.output.weight"].detach().clone()
+    changed[:, MODEL.head_width :] = 0
+    weights |= {"encoder.0.attention.output.weight": changed}
+    save_weights(folder / "2.safetensors", weights)
+    paths = (folder / "7.safetensors", folder / "2.safetensors")
+    return CheckpointInputs(inputs.model, inputs.bpe, inputs.text, paths)
+
+
+def checkpoint_flags(checkpoints: CheckpointInputs, updates: str) -> list:
+    files = ["--checkpoints", *checkpoints.checkpoints]
+    return [*folder_flags(checkpoints), *files, "--updates", updates, "--steps", 4]
+
+
+def test_each_checkpoint_is_pruned_by_its_own_importance(checkpoints, tmp_path):
+    out = tmp_path / "training_profile.csv"
+    found = run("training_profile", checkpoint_flags(checkpoints, "[2, 7]"), out)
+    assert [(row["update"], row["index"]) for row in found] == [
+        (update, str(index)) for update in ("2", "7") for index in range(5)
+    ]
+    text = Measure.read(checkpoints.model, checkpoints.bpe, FEW).text
+    values = measure_importance(load_model(checkpoints.model), text, FEW, 0.0)
+    heads = list(csv.DictReader(out.with_name("training_profile_heads.csv").open()))
+    late = [float(row["value"]) for row in heads if row["update"] == "7"]
+    assert late == pytest.approx(values.tolist())
+    early = {row["head"]: float(row["value"]) for row in heads[:2]}
+    assert early["1"] == 0 and early["0"] > 0
+    order = np.argsort(normalise_layers(values, MODEL.grid), kind="stable")
+    names = [MODEL.grid.heads()[place].name() for place in sorted(order[:4].tolist())]
+    assert found[7]["heads"] == " ".join(names)
+    assert float(found[7]["bleu"]) == pytest.approx(
+        masked_bleu(checkpoints, "test", " ".join(names))
+    )
+    # The model of update 2 is that of update 7 under a mask.
+    assert float(found[0]["bleu"]) == pytest.approx(
+        masked_bleu(checkpoints, "test", "enc_self.0.1")
+    )
+    assert float(found[0]["delta"]) == 0
+    first = {row["heads"] for row in found if row["update"] == "2" and row["index"] != "0"}
+    assert all("enc_self.0.1" in names for names in first)  # worth nothing: goes first
+
+
+@pytest.mark.parametrize(
+    ("updates", "told"),
+    [
+        ([2, 7, 9], r"expected one of each update in ablation\.updates \(2, 7, 9\), found 7, 2"),
+        ([7], r"\(7\), found 7, 2; train\.keep_updates says which are kept"),
+    ],
+)
+def test_a_list_of_checkpoints_with_one_missing_is_refused(checkpoints, updates, told):
+    with pytest.raises(UserError, match=told):
+        checkpoints.by_update(updates)
+
+
+def test_a_checkpoint_that_is_not_there(checkpoints, capsys):
+    gone = checkpoints.checkpoints[0].with_name("9.safetensors")
+    flags = [*folder_flags(checkpoints), "--checkpoints", gone, "--updates", "[9]"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine, "use_threads", torch.set_num_threads)
+        common = ["--pair", "small.en-art", "--out", gone.with_name("x.csv")]
+        assert run_script("training_profile", [*common, *flags]) == 2
+    assert "9.safetensors: expected a checkpoint, found no such file" in capsys.readouterr().err
