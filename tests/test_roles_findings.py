@@ -12,7 +12,13 @@ from script_runner import run_script
 from headcount.base.errors import UserError
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.findings import agreement, dependency_scores, retained_roles, role_maps
+from headcount.findings import (
+    agreement,
+    dependency_figures,
+    dependency_scores,
+    retained_roles,
+    role_maps,
+)
 from headcount.findings.attention_maps import check_map, is_right_to_left
 from headcount.findings.rare_maps import choose_maps, draw_maps, map_weights
 from headcount.findings.roles import arrow, exceeds
@@ -250,9 +256,12 @@ def test_without_trees_the_tables_say_so(tmp_path):
     tables = roles_tables(measured, LrpSettings())
     assert set(tables[0].tidy["source"]) == {"paper"}
     assert dependency_scores.NO_TREES in tables[0].caption
-    figures = {figure.name: figure for figure in roles_figures(measured, LrpSettings())}
-    assert dependency_scores.NO_TREES in figures["voita_fig4"].caption
-    assert set(figures["voita_fig3"].data["source"]) == {"paper"}
+    scores = dependency_figures.score_points(tables[0].tidy)
+    assert set(scores["source"]) == {"paper"}
+    assert len(dependency_figures.draw_scores(scores).axes) == 1
+    positions = dependency_figures.dependent_positions([], ["nsubj", "obj"])
+    assert set(positions["source"]) == {"paper"}
+    assert len(dependency_figures.draw_positions(positions, ["nsubj", "obj"]).axes) == 2
 
 
 def test_the_script_writes_every_table(made, tmp_path):
