@@ -1,31 +1,56 @@
 """Fixtures of the tests of two engines: a repository with results, and a fresh clone of it."""
 
+import fcntl
+import os
+import shutil
+from pathlib import Path
+
 import pytest
 from project_copy import ProjectCopy
 from shared_results import TINY, fresh_clone
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def origin(tmp_path_factory) -> ProjectCopy:
-    """A repository whose experiment Snakemake built, DVC adopted, and both committed and pushed."""
-    copy = ProjectCopy(tmp_path_factory.mktemp("engines") / "-the team's $HOME; 🙂 שלום")
+    """A repository whose experiment Snakemake built, DVC adopted, and both committed and pushed.
+
+    Built once for all files of tests, also by several processes at once: so no test changes it, or
+    its remote.
+    """
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    folder = shared / "engines" / "-the team's $HOME; 🙂 שלום"
+    adopted = shared / "adopted.log"
+    with (shared / "origin.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not adopted.exists():
+            shutil.rmtree(folder.parent, ignore_errors=True)  # of a process that failed here
+            adopted.write_text(_build(folder))
+    copy = ProjectCopy.of(folder)
+    copy.adopted = adopted.read_text()
+    return copy
+
+
+def _build(folder: Path) -> str:
+    """Build, adopt, push and commit; returns what DVC printed."""
+    copy = ProjectCopy(folder)
     copy.change("dvc.yaml", "experiments: [quickstart]", "experiments: [tiny]")
     copy.change(".dvc/config", "../../headcount-remote", "../../remote")
-    copy.change("config/tiny.yaml", "updates: 300", "updates: 60")
-    copy.change("config/tiny.yaml", "seeds: [1]", "seeds: [1, 2]")
+    copy.change("config/tiny.yaml", "updates: 150", "updates: 60")
     rule = "workflow/rules/train.smk"
     copy.change(rule, "--state ", "--save-seconds 0 --state ")
     copy.call("git", "init", "-q", "-b", "main")
     copy.commit()
     code, output = copy.run(*TINY)
     assert code == 0, output
-    copy.adopted = copy.call("dvc", "repro")
+    adopted = copy.call("dvc", "repro")
     copy.call("dvc", "push")
     copy.commit()
-    return copy
+    return adopted
 
 
 @pytest.fixture
 def clone(origin, tmp_path) -> ProjectCopy:
     """A fresh clone beside the origin, with everything pulled."""
-    return fresh_clone(origin, tmp_path.name)
+    return fresh_clone(origin, f"{tmp_path.parent.name}-{tmp_path.name}")

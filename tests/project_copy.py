@@ -23,6 +23,13 @@ class ProjectCopy:
         for name in ("environment.yml", "dvc.yaml", ".dvcignore", ".gitignore"):
             shutil.copy(ROOT / name, folder)
 
+    @classmethod
+    def of(cls, folder: Path) -> "ProjectCopy":
+        """A folder that is a copy already, such as a clone of one."""
+        copy = object.__new__(cls)
+        copy.folder = folder
+        return copy
+
     def start(self, *arguments: str, **variables: str) -> subprocess.Popen:
         """Start Snakemake in the folder, on the copy's own package and scripts."""
         return self.start_command("snakemake", "--cores", "2", *arguments, **variables)
@@ -46,9 +53,9 @@ class ProjectCopy:
         output, _ = process.communicate(timeout=600)
         return process.returncode, output
 
-    def call(self, *command: str, fails: bool = False) -> str:
+    def call(self, *command: str, fails: bool = False, **variables: str) -> str:
         """Run a command that must succeed (or must fail); returns everything it printed."""
-        process = self.start_command(*command)
+        process = self.start_command(*command, **variables)
         output, _ = process.communicate(timeout=600)
         assert (process.returncode != 0) == fails, output
         return output

@@ -25,11 +25,16 @@ def times(number: int, *jobs: dict[str, int]) -> dict[str, int]:
     return {rule: number * count for each in jobs for rule, count in each.items()}
 
 
-def fresh_clone(origin: ProjectCopy, name: str) -> ProjectCopy:
+def bare_clone(origin: ProjectCopy, name: str) -> ProjectCopy:
+    """A clone beside the origin, without results."""
     folder = origin.folder.parent / name
     origin.call("git", "clone", "-q", str(origin.folder), str(folder))
-    copy = object.__new__(ProjectCopy)
-    copy.folder = folder
+    return ProjectCopy.of(folder)
+
+
+def fresh_clone(origin: ProjectCopy, name: str) -> ProjectCopy:
+    """A clone beside the origin, with everything pulled."""
+    copy = bare_clone(origin, name)
     copy.call("dvc", "pull", "-q")
     return copy
 
@@ -40,6 +45,6 @@ def both_quiet(copy: ProjectCopy) -> None:
     assert code == 0 and QUIET in output, output
 
 
-def weights(copy: ProjectCopy, seed: int = 1) -> str:
-    model = copy.folder / RUN / f"seed{seed}" / "model" / "model.json"
+def weights(copy: ProjectCopy) -> str:
+    model = copy.folder / RUN / "seed1" / "model" / "model.json"
     return json.loads(model.read_text())["sha256"]["weights.safetensors"]

@@ -46,11 +46,12 @@ def test_ctranslate2_scores_targets_as_ours(tmp_path, norm, heads):
     assert found == pytest.approx(expected.tolist(), abs=1e-5)
 
 
+@pytest.fixture(scope="module")
 def overfitted():
     """An uneven model that has learnt the three pairs of the text by heart."""
     model = make_model(heads=UNEVEN, dropout=0.0)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
-    for _ in range(150):
+    for _ in range(80):
         optimiser.zero_grad()
         token_losses(model, collate(TEXT, [0, 1, 2])).mean().backward()
         optimiser.step()
@@ -58,8 +59,8 @@ def overfitted():
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_ctranslate2_translates_as_ours(tmp_path, beam):
-    model = overfitted()
+def test_ctranslate2_translates_as_ours(overfitted, tmp_path, beam):
+    model = overfitted
     engine = translator(model, tmp_path)
     ours = translate(model, TEXT.src, DecodeSettings(beam=beam, length_penalty=0))
     assert [each.ids for each in ours] == TEXT.tgt  # or the comparison would be of nonsense

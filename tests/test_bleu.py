@@ -1,4 +1,4 @@
-"""BLEU and chrF: known scores, signatures, unequal lengths, the paired bootstrap."""
+"""BLEU and chrF: known scores, signatures, unequal lengths, files."""
 
 import json
 import math
@@ -7,7 +7,7 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.data.lines import clean_lines
-from headcount.runs.bleu import paired_bootstrap, score_corpus, score_files
+from headcount.runs.bleu import score_corpus, score_files
 
 REFERENCES = [f"the {a} cat number {n} sat on the {b} mat ." for n, (a, b) in enumerate(
     (a, b) for a in ("big", "small", "red", "old") for b in ("new", "wet", "blue", "soft", "flat")
@@ -61,37 +61,6 @@ def test_f17_unequal_lengths_are_refused(found, expected):
     told = f"found {found} translations and {expected} references; translate the test set again"
     with pytest.raises(UserError, match=told):
         score_corpus(REFERENCES[:found], REFERENCES[:expected], "de")
-    with pytest.raises(UserError, match=told):
-        paired_bootstrap(REFERENCES[:found], REFERENCES[:expected], REFERENCES[:expected], "de")
-
-
-def test_f17_either_side_of_a_comparison():
-    told = "found 19 translations and 20 references"
-    with pytest.raises(UserError, match=told):
-        paired_bootstrap(REFERENCES, REFERENCES[:19], REFERENCES, "de")
-
-
-def test_bootstrap_of_a_clearly_worse_system():
-    result = paired_bootstrap(REFERENCES, WORSE, REFERENCES, "de", samples=200)
-    assert result.delta_bleu == pytest.approx(bleu_of(WORSE, REFERENCES) - 100)
-    assert result.delta_bleu < -5
-    assert result.p_value <= 1 / 200
-    assert "tok:13a" in result.signature and "bs:200" in result.signature
-    back = paired_bootstrap(WORSE, REFERENCES, REFERENCES, "de", samples=200)
-    assert back.delta_bleu == pytest.approx(-result.delta_bleu)
-
-
-def test_bootstrap_of_a_system_with_itself():
-    result = paired_bootstrap(WORSE, list(WORSE), REFERENCES, "de", samples=200)
-    assert result.delta_bleu == 0
-    assert result.p_value == 1  # a difference of at least 0 always comes about by chance
-
-
-def test_bootstrap_repeats_itself():
-    close = [*WORSE[:-1], REFERENCES[-1]]
-    one, again = (paired_bootstrap(WORSE, close, REFERENCES, "de", samples=100) for _ in range(2))
-    assert one == again
-    assert 0 < one.p_value < 1
 
 
 def test_files_of_several_test_sets(tmp_path):

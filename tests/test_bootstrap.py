@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from sacrebleu.metrics import BLEU
+from sacrebleu.significance import PairedTest
 
 from headcount.base.errors import UserError
-from headcount.runs.bleu import paired_bootstrap, score_corpus
+from headcount.runs.bleu import score_corpus
 from headcount.runs.bootstrap import compare_systems
 
 REFERENCES = [f"the cat number {n} sat {'red ' * (n % 3)}on the mat {n * n}." for n in range(30)]
@@ -18,19 +20,30 @@ WRONG = ["x"] * 30
 def test_scores_and_p_values_are_sacrebleus():
     found = compare_systems(BASELINE, [NEAR, CUT, WRONG], REFERENCES, "de", samples=300)
     for system, difference in zip((NEAR, CUT, WRONG), found, strict=True):
-        expected = paired_bootstrap(BASELINE, system, REFERENCES, "de", samples=300)
+        named = [("baseline", BASELINE), ("system", system)]
+        metric = BLEU(trg_lang="de", references=[REFERENCES])
+        signatures, results = PairedTest(named, {"BLEU": metric}, None, "bs", 300)()
+        before, after = results["BLEU"]
         assert difference.bleu == score_corpus(system, REFERENCES, "de")[0].score
-        assert difference.delta == pytest.approx(expected.delta_bleu, abs=1e-12)
-        assert difference.p_value == expected.p_value
-        assert difference.signature == expected.signature
+        assert difference.delta == pytest.approx(after.score - before.score, abs=1e-12)
+        assert difference.p_value == after.p_value
+        assert difference.signature == str(signatures["BLEU"])
     assert 0.1 < found[0].p_value < 1 and found[1].p_value < 0.01
     assert found[2].bleu == 0
 
 
+def test_a_better_system_has_the_opposite_difference_and_the_same_p():
+    (worse,) = compare_systems(REFERENCES, [CUT], REFERENCES, "de", samples=200)
+    (better,) = compare_systems(CUT, [REFERENCES], REFERENCES, "de", samples=200)
+    assert worse.delta < -5 and worse.p_value <= 1 / 200
+    assert (better.delta, better.low, better.high) == (-worse.delta, -worse.high, -worse.low)
+    assert better.p_value == worse.p_value
+
+
 def test_the_interval_lies_between_quantiles_of_resampled_texts():
-    """Scored text by text: of 80 sorted differences, the third and the third from the end."""
-    (found,) = compare_systems(BASELINE, [CUT], REFERENCES, "de", samples=80)
-    drawn = np.random.default_rng(12345).choice(30, size=(80, 30), replace=True)
+    """Scored text by text: of 40 sorted differences, the second and the second from the end."""
+    (found,) = compare_systems(BASELINE, [CUT], REFERENCES, "de", samples=40)
+    drawn = np.random.default_rng(12345).choice(30, size=(40, 30), replace=True)
     differences = []
     for row in drawn:
         after, before = (
@@ -39,8 +52,8 @@ def test_the_interval_lies_between_quantiles_of_resampled_texts():
         )
         differences.append(after - before)
     differences.sort()
-    assert found.low == pytest.approx(differences[2], abs=1e-9)
-    assert found.high == pytest.approx(differences[77], abs=1e-9)
+    assert found.low == pytest.approx(differences[1], abs=1e-9)
+    assert found.high == pytest.approx(differences[38], abs=1e-9)
     assert found.low < found.delta < found.high < 0
 
 

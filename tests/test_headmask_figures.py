@@ -23,12 +23,23 @@ def add_run(files, run, unmasked, groups=(10.0, 20.0), draws=(12.0, 14.0), value
     files.masking(run, masking_rows(unmasked, groups, list(draws)))
 
 
-@pytest.fixture
-def files(tmp_path):
-    made = HeadmaskFiles(tmp_path)
+def two_runs(folder):
+    made = HeadmaskFiles(folder)
     add_run(made, (PAIR, "baseline", 1), 30.0)
     add_run(made, (PAIR, "random-1", 1), 31.0, values=[2.0] * 5 + [8.0])
     return made
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Files of two runs, for a test that changes them."""
+    return two_runs(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """All figures of files that no test changes."""
+    return figures(two_runs(tmp_path_factory.mktemp("runs")))
 
 
 def figures(files):
@@ -47,8 +58,8 @@ def legend(figure):
     return [text.get_text() for text in figure.drawing.legends[0].get_texts() if text.get_text()]
 
 
-def test_figure_1_of_one_seed(files):
-    figure = figures(files)["fig1"]
+def test_figure_1_of_one_seed(found):
+    figure = found["fig1"]
     assert set(figure.data["run"]) == {"baseline"}
     # Deltas − 20 and − 10; their intervals reach 1 below and 2 above.
     assert points(figure, "baseline", "group") == [[3, 10, 9, 12], [3, 20, 19, 22]]
@@ -77,8 +88,8 @@ def test_several_seeds_are_a_mean_with_their_deviation(files):
     assert "standard deviation over seeds" in figure.caption and "seeds 1, 2" in figure.caption
 
 
-def test_figure_2_runs_from_no_head_to_all(files):
-    figure = figures(files)["fig2"]
+def test_figure_2_runs_from_no_head_to_all(found):
+    figure = found["fig2"]
     assert points(figure, "baseline", "descending") == [
         *([0, 30, 30, 30], [3, 10, 9, 12], [6, 0.5, -0.5, 2.5])
     ]
@@ -104,8 +115,8 @@ def test_figures_without_random_draws(tmp_path):
     assert ticks == ["none", "1", "2"]
 
 
-def test_figure_3_ranks_every_head(files):
-    figure = figures(files)["fig3"]
+def test_figure_3_ranks_every_head(found):
+    figure = found["fig3"]
     rows = figure.data[figure.data["run"] == "random-1"]
     assert rows["importance"].tolist() == [2, 2, 2, 2, 2, 8]
     assert rows["rank"].tolist() == [2, 3, 4, 5, 6, 1]  # equal ones in order
@@ -128,8 +139,8 @@ def test_importances_with_a_sign_get_a_plain_axis(files):
     assert rows.loc[rows["run"] == "random-1", "relative"].iloc[0] == pytest.approx(-2 / 3)
 
 
-def test_figure_4_has_every_run_between_its_ends(files):
-    figure = figures(files)["fig4"]
+def test_figure_4_has_every_run_between_its_ends(found):
+    figure = found["fig4"]
     (axes,) = figure.drawing.axes
     ticks = [tick.get_text() for tick in axes.get_xticklabels()]
     assert ticks == ["none", "1", "2", "random"]
@@ -154,14 +165,14 @@ def test_figure_5_has_a_panel_for_each_n(files):
     assert "one N only" not in figure.caption
 
 
-def test_one_n_is_drawn_and_told(files):
-    figure = figures(files)["fig5"]
+def test_one_n_is_drawn_and_told(found):
+    figure = found["fig5"]
     assert [axes.get_title(loc="left") for axes in figure.drawing.axes] == [f"{PAIR}\ntest, N = 1"]
     assert "This experiment has one N only; the paper compares two." in figure.caption
 
 
-def test_heads_are_counted_from_one(files):
-    figure = figures(files)["heads"]
+def test_heads_are_counted_from_one(found):
+    figure = found["heads"]
     baseline, random, bar = figure.drawing.axes
     assert [tick.get_text() for tick in baseline.get_yticklabels()] == [
         *("enc 1", "enc 2", "dec 1", "dec-enc 1")
@@ -175,8 +186,8 @@ def test_heads_are_counted_from_one(files):
     assert sum(map(sum, HEADS.values())) == len(figure.data) / 2
 
 
-def test_frequency_by_update(files):
-    figure = figures(files)["frequency"]
+def test_frequency_by_update(found):
+    figure = found["frequency"]
     axes = figure.drawing.axes[0]
     mesh = axes.collections[0]
     assert mesh.get_array().tolist()[:2] == [[0.6, 0.0], [0.4, 0.1]]

@@ -9,8 +9,18 @@ from headmask_files import MODEL, HeadmaskFiles, masking_rows
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.importance import ImportanceSettings
+from headcount.findings.headmask_collapse import CURVES, collapse_table
+from headcount.findings.headmask_importance import (
+    read_importance,
+    stability_summary,
+    stability_table,
+)
+from headcount.findings.headmask_score_tables import score_caption, score_summary, score_table
 from headcount.findings.headmask_scores import compare_scores
 from headcount.findings.headmask_tables import headmask_tables, write_tables
+from headcount.findings.mask_frequency import read_masks, with_lengths
+from headcount.findings.masking import read_masking
+from headcount.findings.run_tables import gather
 
 PAIR, REVERSE = "multi.en-de", "multi.de-en"
 NUMBERS = {f"headmask_table{n}" for n in range(1, 7)}
@@ -30,10 +40,9 @@ def add_run(
     files.masking(run, masking_rows(bleu, groups, [12.0, 14.0]), test)
 
 
-@pytest.fixture
-def files(tmp_path):
+def three_runs(folder):
     """Two seeds of three runs of one pair; impt-2 keeps masking the same head."""
-    made = HeadmaskFiles(tmp_path)
+    made = HeadmaskFiles(folder)
     made.text(PAIR, 29000, 1014, {"flickr": LINES})
     values = {"baseline": [1.0, 2, 3, 4, 5, 9], "random-1": [2.0] * 5 + [8.0], "impt-2": [1.0] * 6}
     for run, bleus in RUNS.items():
@@ -51,18 +60,39 @@ def files(tmp_path):
     return made
 
 
+@pytest.fixture
+def files(tmp_path):
+    """Such files, for a test that changes them."""
+    return three_runs(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """All tables of files that no test changes."""
+    return tables(three_runs(tmp_path_factory.mktemp("runs")))
+
+
 def tables(files):
     found = headmask_tables(files.for_tables(), MODEL, ImportanceSettings())
     assert {table.name for table in found} == NAMES
     return {table.name.removeprefix("headmask_"): table for table in found}
 
 
+def collapse(files):
+    """Evidence of collapse by run and seed."""
+    listed = files.for_tables()
+    heads, masks = read_importance(listed.importance), read_masks(listed.masks)
+    curves = with_lengths(gather(listed.curves, CURVES))
+    table = collapse_table(heads, masks, curves, read_masking(listed.masking))
+    return table.set_index(["run", "seed"])
+
+
 def ours(table):
     return table.tidy[table.tidy["source"] == "ours"]
 
 
-def test_table_1_counts_each_split(files):
-    table = tables(files)["table1"]
+def test_table_1_counts_each_split(found):
+    table = found["table1"]
     counted = ours(table)[["pair", "split", "role", "sentences"]].values.tolist()
     sizes = [("train", "train", 29000), ("dev", "dev", 1014), ("flickr", "test", 12)]
     assert counted == [[PAIR, *size] for size in sizes]
@@ -79,8 +109,8 @@ def statistics(table, run):
     return dict(zip(keys, rows["value"], strict=True))
 
 
-def test_scores_differences_and_tests_over_seeds(files):
-    table = tables(files)["table4"]
+def test_scores_differences_and_tests_over_seeds(found):
+    table = found["table4"]
     random = statistics(table, "random-1")
     assert (random["bleu", 1], random["delta", 1], random["delta", 2]) == (31, 1, 2)
     assert (random["bleu_mean", ""], random["delta_mean", ""]) == (32.5, 1.5)
@@ -98,8 +128,8 @@ def test_scores_differences_and_tests_over_seeds(files):
     assert baseline == {"bleu", "bleu_mean", "bleu_sd"}
 
 
-def test_scores_as_people_read_them(files):
-    shown = tables(files)["table4"].shown.set_index(["run", "source"])
+def test_scores_as_people_read_them(found):
+    shown = found["table4"].shown.set_index(["run", "source"])
     row = shown.loc[("random-1", "ours")]
     assert row["BLEU"] == "32.50 ± 2.12" and row["difference"] == "+1.50 ± 0.71"
     assert (row["p (bootstrap)"], row["p (t-test)"]) == ("1.0, 1.0", "0.20")
@@ -116,25 +146,26 @@ def test_pairs_stand_in_the_table_of_their_direction(files):
     add_run(files, (REVERSE, "baseline", 1), 40.0, LINES, [1.0] * 6)
     files.text("wmt.en-ro", 10, 2, {"NewsTest2016": LINES})
     add_run(files, ("wmt.en-ro", "baseline", 1), 20.0, LINES, [1.0] * 6, test="NewsTest2016")
-    found = tables(files)
-    pairs = [list(ours(found[f"table{n}"])["pair"].unique()) for n in (2, 3, 4)]
+    listed = files.for_tables()
+    scores = compare_scores(listed.scores, listed.translations, listed.references)
+    tidy = {number: score_table(number, scores) for number in (2, 3, 4)}
+    pairs = [list(tidy[n].loc[tidy[n]["source"] == "ours", "pair"].unique()) for n in (2, 3, 4)]
     assert pairs == [[PAIR], [REVERSE], [PAIR, "wmt.en-ro"]]
     # The paper's score of the same languages and test set follows ours, before the others.
-    order = found["table4"].shown[["pair", "source"]].drop_duplicates().values.tolist()
+    order = score_summary(tidy[4])[["pair", "source"]].drop_duplicates().values.tolist()
     assert order[:3] == [[PAIR, "ours"], ["wmt.en-ro", "ours"], ["wmt16.en-ro", "paper"]]
     assert order[3:] == [["iwslt15.en-vi", "paper"], ["wmt17.en-tr", "paper"]]
-    assert "all pairs into English" in found["table3"].caption
-    assert f"Data: {REVERSE}; seed 1." in found["table3"].caption
+    caption = score_caption(3, tidy[3], MODEL)
+    assert "all pairs into English" in caption and f"Data: {REVERSE}; seed 1." in caption
 
 
-def test_a_table_without_a_pair_of_ours_says_so(files):
-    table = tables(files)["table3"]
+def test_a_table_without_a_pair_of_ours_says_so(found):
+    table = found["table3"]
     assert ours(table).empty and len(table.shown) == 9
     assert "This experiment has no such pair." in table.caption
 
 
-def test_inequality_of_heads(files):
-    found = tables(files)
+def test_inequality_of_heads(found):
     variance, mean = (ours(found[f"table{n}"]).set_index(["run", "seed"]) for n in (5, 6))
     # 1 2 3 4 5 9: mean 4; squares 9 4 1 0 1 25 = 40, over 6.
     assert mean.loc[("baseline", 1), "mean"] == 4
@@ -154,8 +185,8 @@ def test_inequality_of_heads(files):
     assert list(found["table6"].tidy.columns[:4]) == ["pair", "run", "seed", "mean"]
 
 
-def test_the_papers_inequality_stands_beside_ours(files):
-    shown = tables(files)["table5"].shown.set_index(["pair", "run"])
+def test_the_papers_inequality_stands_beside_ours(found):
+    shown = found["table5"].shown.set_index(["pair", "run"])
     row = shown.loc[("nist.zh-en", "random-18")]
     # √33.21 / 19.62 = 0.2937; 33.21 / 77.28 = 0.4297.
     assert (row["variance"], row["cv"], row["ratio to baseline"]) == ("33.21", "0.294", "0.430")
@@ -165,8 +196,8 @@ def test_the_papers_inequality_stands_beside_ours(files):
 
 def test_stability_between_halves_and_seeds(files):
     files.importance((PAIR, "baseline", 2), [2.0, 1, 3, 4, 5, 9])
-    found = tables(files)["stability"]
-    rows = found.tidy[found.tidy["run"] == "baseline"]
+    table = stability_table(read_importance(files.for_tables().importance))
+    rows = table[table["run"] == "baseline"]
     halves = rows[rows["comparison"] == "halves"]
     # Seed 1's second half is its first turned round; seed 2's halves are alike.
     assert halves["spearman"].tolist() == pytest.approx([-1, 1])
@@ -174,14 +205,14 @@ def test_stability_between_halves_and_seeds(files):
     assert (seeds["seed"], seeds["other_seed"], seeds["heads"]) == (1, 2, 6)
     # Two neighbours swapped among six: 1 − 6 · 2 / (6 · 35).
     assert seeds["spearman"] == pytest.approx(1 - 12 / 210)
-    shown = found.shown.set_index("run")
+    shown = stability_summary(table).set_index("run")
     assert shown.loc["baseline", "between halves of the data"] == "0.00 (-1.00 to 1.00)"
     assert shown.loc["impt-2", "between pairs of seeds"] == "–"  # all heads are equal
 
 
-def test_collapse_is_told_from_masks_losses_and_bleu(files):
-    found = tables(files)["collapse"].tidy.set_index(["run", "seed"])
-    impt = found.loc[("impt-2", 1)]
+def test_collapse_is_told_from_masks_losses_and_bleu(found):
+    evidence = found["collapse"].tidy.set_index(["run", "seed"])
+    impt = evidence.loc[("impt-2", 1)]
     # Intervals of 10 and 20 updates: head 1 in 10 + 19 of 30, head 2 in 10, 4 and 5 in 10 each,
     # head 6 in 1, head 3 never. The middle of 0 1 10 10 10 29 is 10.
     assert impt["largest_frequency"] == pytest.approx(29 / 30)
@@ -195,7 +226,7 @@ def test_collapse_is_told_from_masks_losses_and_bleu(files):
     # 29 unmasked, 36 with the top group masked: + 7, interval from 6 to 9.
     assert impt[["top_group_delta", "top_group_low", "top_group_high"]].tolist() == [7, 6, 9]
     assert (impt["heads"], impt["n"], impt["collapsed"]) == (6, 2, "yes")
-    random = found.loc[("random-1", 1)]
+    random = evidence.loc[("random-1", 1)]
     assert (random["abandoned_heads"], random["first_pass_loss"], random["collapsed"]) == (
         0,
         "",
@@ -205,7 +236,7 @@ def test_collapse_is_told_from_masks_losses_and_bleu(files):
     assert random["top_n_share"] == pytest.approx(8 / 30)
     # Its importance 2 against a mean of 3.
     assert random["most_masked_importance"] == pytest.approx(2 / 3)
-    baseline = found.loc[("baseline", 1)]
+    baseline = evidence.loc[("baseline", 1)]
     assert (baseline["n"], baseline["largest_frequency"], baseline["collapsed"]) == (0, 0, "no")
     assert baseline["top_group_delta"] == -20
 
@@ -225,8 +256,7 @@ def test_the_verdict_needs_an_abandoned_head_and_harm(files, late, first_pass, t
     files.masks(run, {10: [1.0, 1, 0, 0, 0, 0], 30: [late, 0.1, 0.2, 0.5, 0.1, 0.1]})
     files.curves(run, {10: (9.0, 99.0), 30: (1.0, first_pass)})
     files.masking(run, masking_rows(30.0, (top_group, 20.0), [12.0]), test="flickr")
-    found = tables(files)["collapse"].tidy.set_index(["run", "seed"])
-    assert found.loc[("impt-2", 1), "collapsed"] == verdict
+    assert collapse(files).loc[("impt-2", 1), "collapsed"] == verdict
 
 
 def test_the_second_half_is_weighed_by_updates(files):
@@ -235,7 +265,7 @@ def test_the_second_half_is_weighed_by_updates(files):
     steps = {10: 0.0, 19: 0.0, 30: 1.0, 31: 0.0}
     files.masks(run, {step: [share, 0, 0, 0, 0, 0] for step, share in steps.items()})
     files.curves(run, {10: (9.0, 99.0), 19: (9.0, 99.0), 30: (2.0, 1.5), 31: (8.0, 4.5)})
-    impt = tables(files)["collapse"].tidy.set_index(["run", "seed"]).loc[("impt-2", 1)]
+    impt = collapse(files).loc[("impt-2", 1)]
     assert impt["late_largest_frequency"] == pytest.approx(11 / 12)
     # 11 updates and 1: (11 · 2 + 8) / 12 and (11 · 1.5 + 4.5) / 12.
     assert impt["masked_loss"] == pytest.approx(2.5)
@@ -247,14 +277,13 @@ def test_a_run_that_masks_half_of_the_time_can_collapse_too(files):
     add_run(files, run, 30.0, LINES, [1.0, 2, 3, 4, 5, 9])
     files.masks(run, {10: [0.5, 0.5, 0, 0, 0, 0], 30: [0.45, 0.44, 0.05, 0.06, 0, 0]})
     files.curves(run, {10: (1.0, 1.0), 30: (1.0, 1.1)})
-    found = tables(files)["collapse"].tidy.set_index(["run", "seed"]).loc[("impt-2-p0.5", 1)]
+    found = collapse(files).loc[("impt-2-p0.5", 1)]
     # Of the updates that may mask, half of all: 0.45 / 0.5 is 90 %, 0.44 / 0.5 is not.
     assert (found["abandoned_heads"], found["collapsed"]) == (1, "yes")
     assert found["late_largest_frequency"] == pytest.approx(0.9)
 
 
-def test_captions_say_how_and_on_what_bleu_was_measured(files):
-    found = tables(files)
+def test_captions_say_how_and_on_what_bleu_was_measured(found):
     assert "beam 3, length penalty 0.6" in found["table2"].caption
     assert "(7 sentences), by beam 3, length penalty 0.6" in found["collapse"].caption
 
@@ -282,8 +311,7 @@ def test_without_a_baseline_there_are_no_differences(tmp_path):
     assert ours(found["table5"])["ratio_to_baseline"].tolist() == [""]
 
 
-def test_captions_name_model_data_seeds_and_n(files):
-    found = tables(files)
+def test_captions_name_model_data_seeds_and_n(found):
     for name in NAMES - {"headmask_table1", "headmask_table3"}:
         caption = found[name.removeprefix("headmask_")].caption
         assert "2 encoder and 1 decoder layers, d_model 8, d_ff 16, 6 heads, post-norm" in caption
@@ -322,10 +350,10 @@ def test_files_that_lack_something(files):
     importance = files.of_runs("heads", "importance.csv")[0]
     importance.write_text("kind,layer,head,statistic,value\n")
     with pytest.raises(UserError, match="in each of 6 files, found it in 5"):
-        tables(files)
+        read_importance(files.for_tables().importance)
     importance.write_text("kind,layer,head,value\n")
     with pytest.raises(UserError, match="importance.csv: expected the columns.*named statistic"):
-        tables(files)
+        read_importance(files.for_tables().importance)
 
 
 def test_halves_of_other_heads(files):
@@ -334,10 +362,10 @@ def test_halves_of_other_heads(files):
     path.write_text("".join(line for line in lines if "enc_self,1,0,importance_second" not in line))
     words = "the halves of multi.en-de, baseline, seed 1: expected the same heads.*found 6 and 5"
     with pytest.raises(UserError, match=words):
-        tables(files)
+        stability_table(read_importance(files.for_tables().importance))
     path.write_text("".join(line for line in lines if "half" not in line))
     with pytest.raises(UserError, match="found 0 and 0"):
-        tables(files)
+        stability_table(read_importance(files.for_tables().importance))
 
 
 def test_a_translation_too_few(files):

@@ -18,7 +18,8 @@ from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import EOS, Vocabulary
 from headcount.model.transformer import Transformer
 from headcount.runs import masked_bleu
-from headcount.runs.bleu import paired_bootstrap, score_corpus
+from headcount.runs.bleu import score_corpus
+from headcount.runs.bootstrap import compare_systems
 from headcount.runs.checkpoint import load_model, save_model
 from headcount.runs.decode import translate
 from headcount.runs.masking import COLUMNS, MaskingInputs, write_masking
@@ -33,7 +34,7 @@ MODEL = ModelSettings(
     d_head=7,
     heads={"enc_self": [2, 0], "dec_self": [3], "dec_enc": [1]},
 )
-DECODE = DecodeSettings(beam=2, max_length_factor=1.0, max_length_extra=3)
+DECODE = DecodeSettings(beam=2, max_length_factor=0.4, max_length_extra=3)
 SETTINGS = MaskingSettings(groups=4, draws=2, test_sets=["easy", "half"])
 # Flat order: enc_self.0.0, enc_self.0.1, dec_self.0.0, .1, .2, dec_enc.0.0.
 OWN = [0.5, 3.0, 1.0, 4.0, 0.1, 2.0]  # ranked 3 1 5 2 0 4: groups (1 3) (2 5) (0) (4)
@@ -135,7 +136,8 @@ def test_every_row_is_a_translation_under_that_mask_alone(inputs, rows):
                 scores[names] = found[0].score
             assert float(row["bleu"]) == pytest.approx(scores[names])
             assert float(row["delta"]) == pytest.approx(scores[names] - scores[""])
-            assert float(row["delta_low"]) <= float(row["delta"]) <= float(row["delta_high"])
+            low, delta, high = (float(row[f"delta{end}"]) for end in ("_low", "", "_high"))
+            assert low - 1e-9 <= delta <= high + 1e-9
             assert row["signature"].startswith("nrefs:1|bs:1000|seed:12345|case:mixed|")
         assert len({round(score) for score in scores.values()}) > 3  # masks make a difference
 
@@ -145,7 +147,9 @@ def test_p_values_are_those_of_the_paired_bootstrap(inputs, rows):
     plain = translated(inputs, lines, np.ones(6))
     row = next(r for r in rows if r["test_set"] == "half" and r["heads"] == "dec_self.0.2")
     masked = translated(inputs, lines, np.array([1, 1, 1, 1, 0, 1]))
-    assert float(row["p"]) == paired_bootstrap(plain, masked, references, "de").p_value
+    (expected,) = compare_systems(plain, [masked], references, "de")
+    found = [float(row[name]) for name in ("p", "delta_low", "delta_high")]
+    assert found == [expected.p_value, expected.low, expected.high]
 
 
 def test_no_mask_loses_nothing(rows):

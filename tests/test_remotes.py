@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from project_copy import ProjectCopy
+from shared_results import bare_clone, both_quiet
 
 pytestmark = pytest.mark.slow
 
-TINY = ("--config", "experiment=tiny")
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
 MOTO = "moto[server]==5.2.5"  # an environment of its own: it wants another botocore than DVC
 
@@ -35,39 +35,23 @@ def wait_for(port: int) -> None:
     raise AssertionError(f"no server came up on port {port}")
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory) -> ProjectCopy:
-    """A repository with a built and committed experiment, not pushed anywhere."""
-    copy = ProjectCopy(tmp_path_factory.mktemp("remotes") / "built")
-    copy.change("dvc.yaml", "experiments: [quickstart]", "experiments: [tiny]")
-    copy.call("git", "init", "-q", "-b", "main")
-    copy.call("dvc", "repro")
-    copy.commit()
-    return copy
-
-
-def share(built: ProjectCopy, name: str, **settings: str) -> None:
+def share(source: ProjectCopy, name: str, **settings: str) -> None:
     """Push to a remote and take everything over in a clone; both engines are quiet there."""
-    built.call("dvc", "remote", "modify", "shared", "url", settings.pop("url"))
+    source.call("dvc", "remote", "modify", "shared", "url", settings.pop("url"))
     for key, value in settings.items():
-        built.call("dvc", "remote", "modify", "--local", "shared", key, value)
-    assert "files pushed" in built.call("dvc", "push")
-    built.commit()
-    folder = built.folder.parent / name
-    built.call("git", "clone", "-q", str(built.folder), str(folder))
-    clone = object.__new__(ProjectCopy)
-    clone.folder = folder
+        source.call("dvc", "remote", "modify", "--local", "shared", key, value)
+    assert "files pushed" in source.call("dvc", "push")
+    source.commit()
+    copy = bare_clone(source, name)
     if settings:
-        shutil.copy(built.folder / ".dvc" / "config.local", folder / ".dvc")
-    clone.call("dvc", "pull")
-    assert "up to date" in clone.call("dvc", "status")
-    assert "Nothing to be done" in clone.run("-n", *TINY)[1]
-    assert "every file is what dvc.lock says" in clone.call("python", "workflow/verify.py")
-    (built.folder / ".dvc" / "config.local").unlink(missing_ok=True)
+        shutil.copy(source.folder / ".dvc" / "config.local", copy.folder / ".dvc")
+    copy.call("dvc", "pull")
+    both_quiet(copy)
+    assert "every file is what dvc.lock says" in copy.call("python", "workflow/verify.py")
 
 
 @pytest.mark.skipif(SSHD is None, reason="no sshd here: install openssh-server to test SSH")
-def test_push_and_pull_over_ssh(built, tmp_path):
+def test_push_and_pull_over_ssh(clone, tmp_path):
     for key in ("host", "user"):
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / key)]
         subprocess.run(command, check=True)
@@ -89,7 +73,7 @@ def test_push_and_pull_over_ssh(built, tmp_path):
         wait_for(port)
         user = os.environ.get("USER") or "root"
         url = f"ssh://{user}@127.0.0.1:{port}{tmp_path}/remote"
-        share(built, "over-ssh", url=url, keyfile=str(tmp_path / "user"))
+        share(clone, "over-ssh", url=url, keyfile=str(tmp_path / "user"))
     finally:
         server.kill()
         server.wait()
@@ -114,6 +98,6 @@ def s3(tmp_path):
     server.wait()
 
 
-def test_push_and_pull_over_s3(built, s3):
+def test_push_and_pull_over_s3(clone, s3):
     keys = {"access_key_id": "test", "secret_access_key": "test"}
-    share(built, "over-s3", url="s3://results/store", endpointurl=s3, region="us-east-1", **keys)
+    share(clone, "over-s3", url="s3://results/store", endpointurl=s3, region="us-east-1", **keys)

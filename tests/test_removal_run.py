@@ -29,7 +29,7 @@ from headcount.runs.training_run import vocabulary_checksums
 HEADS = {"enc_self": [2, 1], "dec_self": [3], "dec_enc": [1]}
 SIZES = {"encoder_layers": 2, "decoder_layers": 1, "d_model": 24, "d_ff": 32, "d_head": 7}
 MODEL = ModelSettings(preset="tiny", heads=HEADS, **SIZES)
-DECODE = DecodeSettings(beam=2, max_length_factor=1.0, max_length_extra=3)
+DECODE = DecodeSettings(beam=2, max_length_factor=0.4, max_length_extra=3)
 SETTINGS = MaskingSettings(draws=2, test_sets=["test"])
 # Flat order: enc_self.0.0, enc_self.0.1, enc_self.1.0, dec_self.0.0, .1, .2, dec_enc.0.0.
 IMPORTANCE = [0.5, 3.0, 1.0, 0.2, 4.0, 0.1, 2.0]
@@ -116,7 +116,7 @@ def flags(inputs: RemovalInputs, out) -> list:
         *("--runs", *inputs.gates, "--gates", *inputs.gates.values()),
         *("--preset", "tiny", "--heads", json.dumps(HEADS), *sizes),
         *("--draws", 2, "--test-sets", '["test"]', "--beam", 2),
-        *("--max-length-factor", 1.0, "--max-length-extra", 3),
+        *("--max-length-factor", 0.4, "--max-length-extra", 3),
     ]
 
 

@@ -22,6 +22,7 @@ from headcount.base.errors import Interrupted
 from headcount.base.settings.run_names import parse_run
 from headcount.runs import checkpoint
 
+pytestmark = pytest.mark.slow
 fork = multiprocessing.get_context("fork")
 
 
@@ -79,7 +80,6 @@ def start(run: SmallRun, folder: Path, fatal_call: float = math.inf):
     return process
 
 
-@pytest.mark.slow
 def test_f28_kill_9_at_random_instants(run, uninterrupted, tmp_path):
     """60 kills, drawn between no time and a third of a run, mid-epoch and mid-write alike."""
     start(run, tmp_path / "timing").join()
@@ -135,9 +135,7 @@ def test_f29_killed_runs_with_masks_end_in_the_same_bytes(run, tmp_path, name):
     assert outcome(tmp_path / "run" / "out") == expected
 
 
-@pytest.mark.parametrize(
-    "name", ["gates-all-l0.05", pytest.param("gates-enc_self-l0.05", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("name", ["gates-all-l0.05", "gates-enc_self-l0.05"])
 def test_f29_killed_gates_runs_end_in_the_same_bytes(run, tmp_path, name):
     """Killed in the 4th and 3rd update after each start, then left to end."""
     short = run.train.model_copy(update={"updates": 4, "keep_updates": []})
@@ -158,7 +156,6 @@ def test_f29_killed_gates_runs_end_in_the_same_bytes(run, tmp_path, name):
     assert outcome(tmp_path / "run" / "out") == expected
 
 
-@pytest.mark.slow
 def test_f29_killed_at_each_step_of_the_last_writes(run, uninterrupted, tmp_path):
     """After the last update: outputs half there, or all there and the states half gone."""
     process = start(run, tmp_path / "almost")

@@ -131,7 +131,8 @@ def flags(folder, bpe) -> list:
     runs = ("baseline", "scratch-gates-all-l1")
     given = ["--runs", *runs, "--models", *(folder / run for run in runs), "--bpe", bpe]
     given += ["--out", folder / "speed.csv", "--speed-sentences", 3, "--speed-repeats", 2]
-    return [*given, "--speed-batch-sizes", "[1, 2]", "--beam", 1, "--max-length-factor", 1.0]
+    given += ["--speed-batch-sizes", "[1, 2]", "--beam", 1]
+    return [*given, "--max-length-factor", 0.2, "--max-length-extra", 3]
 
 
 def test_the_script_times_models_from_files(folder, bpe):

@@ -32,7 +32,7 @@ UPOS = {
 
 @pytest.fixture(scope="module")
 def sentences() -> list[Sentence]:
-    return generate(seed=5, count=3000)
+    return generate(seed=5, count=2000)
 
 
 class TreeReader:

@@ -27,7 +27,8 @@ def make(tmp_path):
 
     def trainer(seed=1, dropout=0.0, double=False, text=TEXT, dev=DEV, **changes):
         torch.manual_seed(seed)
-        model = Transformer(make_settings(dropout=dropout), 9, 11, False)
+        shape = make_settings(encoder_layers=1, decoder_layers=1, dropout=dropout)
+        model = Transformer(shape, 9, 11, False)
         small = {"updates": 4, "warmup_updates": 2, "batch_tokens": 14, "dev_interval": 2}
         settings = TrainSettings(**{**small, "clip_norm": 1e6, **changes})
         made.append(StateStore(tmp_path / str(len(made)), {"run": 1}, 1e9))

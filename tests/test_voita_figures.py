@@ -10,7 +10,7 @@ from voita_files import MODEL, PAIR, VoitaFiles, translated, two_seeds
 
 from headcount.base.settings.gates import GatesSettings
 from headcount.findings.gate_figures import distributions
-from headcount.findings.voita_figures import FigureFiles, voita_figures
+from headcount.findings.voita_figures import voita_figures
 
 NAMES = ["fig6", "fig7", "fig9", "fig10", "methods", "gates", "speed"]
 
@@ -18,7 +18,7 @@ NAMES = ["fig6", "fig7", "fig9", "fig10", "methods", "gates", "speed"]
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory):
     made = two_seeds(tmp_path_factory.mktemp("runs"))
-    found = voita_figures(made.for_figures(), MODEL, GatesSettings())
+    found = voita_figures(made.lists(), MODEL, GatesSettings())
     assert [figure.name for figure in found] == [f"voita_{name}" for name in NAMES]
     return {figure.name.removeprefix("voita_"): figure for figure in found}
 
@@ -76,7 +76,7 @@ def test_with_one_seed_the_interval_lies_around_the_control(tmp_path):
         made.heads((PAIR, run, 3), [kept] * 3 + [1] * 3, [0.5] * 6)
         made.gates((PAIR, run, 3), {0: [0.5] * 6, 5: [1.0 - kept] * 6})
     made.speed(PAIR, 3, ["baseline,6,10,40,decode,1,1,5,1"])
-    found = {each.name: each for each in voita_figures(made.for_figures(), MODEL, GatesSettings())}
+    found = {each.name: each for each in voita_figures(made.lists(), MODEL, GatesSettings())}
     row = ours(found["voita_fig7"]).to_dict("records")[1]
     # Nothing is right: the difference is −BLEU of the control in each resample, 99.5 in the mean.
     assert row["bleu"] == 0 and row["spread"] == "bootstrap, 95 %"
@@ -151,7 +151,7 @@ def test_speed_has_the_bleu_of_each_model(figures):
 @pytest.mark.slow
 def test_figures_are_written_with_their_numbers(tmp_path):
     made = two_seeds(tmp_path / "runs")
-    flags = made.flags(FigureFiles, GatesSettings(), tmp_path / "out")
+    flags = made.flags(GatesSettings(), tmp_path / "out")
     assert run_script("voita_figures", flags) == 0
     for name in NAMES:
         for end in ("pdf", "svg", "png", "csv", "json"):

@@ -8,7 +8,7 @@ from voita_files import MODEL, PAIR, VoitaFiles, translated, two_seeds
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.gates import GatesSettings
-from headcount.findings.voita_tables import TableFiles, voita_tables, write_tables
+from headcount.findings.voita_tables import voita_tables, write_tables
 
 NAMES = ["table2", "pruning", "falls", "comparison", "speedup"]
 
@@ -20,7 +20,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tables(files):
-    found = voita_tables(files.for_tables(), MODEL, GatesSettings())
+    found = voita_tables(files.lists(), MODEL, GatesSettings())
     assert [table.name for table in found] == [f"voita_{name}" for name in NAMES]
     return {table.name.removeprefix("voita_"): table for table in found}
 
@@ -183,7 +183,7 @@ def test_speed_is_the_median_against_the_baseline(tables):
 
 def test_tables_are_written_and_captions_name_units_and_runs(files, tmp_path):
     gates = GatesSettings(updates=777, init="glorot", eval="louizos")
-    assert run_script("voita_tables", files.flags(TableFiles, gates, tmp_path)) == 0
+    assert run_script("voita_tables", files.flags(gates, tmp_path)) == 0
     for name in NAMES:
         caption = read_json(tmp_path / f"voita_{name}.json")["caption"]
         for words in ("nats per target token", "777 updates", "multi.en-de; seeds 1, 2"):
@@ -196,21 +196,21 @@ def test_tables_are_written_and_captions_name_units_and_runs(files, tmp_path):
 def test_a_missing_control_is_named(tmp_path):
     made = two_seeds(tmp_path, without="gates-enc_self-l0")
     with pytest.raises(UserError, match=r"expected its control 'gates-enc_self-l0'.*add it"):
-        voita_tables(made.for_tables(), MODEL, GatesSettings())
+        voita_tables(made.lists(), MODEL, GatesSettings())
 
 
 def test_missing_gates_runs_translations_and_baselines_are_named(tmp_path):
     made = two_seeds(tmp_path / "gates", without="gates-all-l0.1")
     with pytest.raises(UserError, match="as many as gates-all-l0.1, found no such run"):
-        voita_tables(made.for_tables(), MODEL, GatesSettings())
+        voita_tables(made.lists(), MODEL, GatesSettings())
     made = two_seeds(tmp_path / "translations")
     made.listed["translations"].pop()
     with pytest.raises(UserError, match="expected test of gates-all-l0.1-from-random-1"):
-        voita_tables(made.for_tables(), MODEL, GatesSettings())
+        voita_tables(made.lists(), MODEL, GatesSettings())
     made = two_seeds(tmp_path / "scores")
     made.listed["scores"].pop(0)
     with pytest.raises(UserError, match=r"expected bleu.json of baseline \(multi.en-de, seed 1\)"):
-        voita_tables(made.for_tables(), MODEL, GatesSettings())
+        voita_tables(made.lists(), MODEL, GatesSettings())
 
 
 def test_removal_at_another_number_of_heads_is_stale(tmp_path):
@@ -218,7 +218,7 @@ def test_removal_at_another_number_of_heads_is_stale(tmp_path):
     path = made.listed["removal"][1]
     path.write_text(path.read_text().replace("l0.1,,2,", "l0.1,,3,"))
     with pytest.raises(UserError, match="as gates-all-l0.1 expected 4 heads left, found 3"):
-        voita_tables(made.for_tables(), MODEL, GatesSettings())
+        voita_tables(made.lists(), MODEL, GatesSettings())
 
 
 def test_speed_without_the_baseline(tmp_path):
@@ -226,7 +226,7 @@ def test_speed_without_the_baseline(tmp_path):
     path = made.listed["speed"][0]
     path.write_text(path.read_text().replace("baseline,", "random-1,"))
     with pytest.raises(UserError, match=r"seed 1: expected the baseline timed beside .*encode"):
-        voita_tables(made.for_tables(), MODEL, GatesSettings())
+        voita_tables(made.lists(), MODEL, GatesSettings())
 
 
 def test_a_control_alone_has_all_tables(tmp_path):
@@ -238,5 +238,5 @@ def test_a_control_alone_has_all_tables(tmp_path):
     made.scores("prune", (PAIR, "gates-all-l0", 7), {"test": (score, lines)})
     made.heads((PAIR, "gates-all-l0", 7), [1] * 6, [0.01] * 6)
     made.speed(PAIR, 7, ["baseline,6,10,40,encode,1,1,5,1", "gates-all-l0,6,10,40,encode,1,1,5,1"])
-    write_tables(made.for_tables(), MODEL, GatesSettings(), tmp_path / "out", {})
+    write_tables(made.lists(), MODEL, GatesSettings(), tmp_path / "out", {})
     assert pd.read_csv(tmp_path / "out/voita_comparison.csv")["contender"].to_list() == ["gates"]

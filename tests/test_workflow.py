@@ -42,7 +42,7 @@ def project(tmp_path_factory) -> ProjectCopy:
     experiment = (copy.folder / "config" / "tiny.yaml").read_text()
     pairs = "pairs: [synthetic_tiny.en-art, published.art-en]"
     experiment = experiment.replace("pairs: [synthetic_tiny.en-art]", pairs)
-    experiment = experiment.replace("  updates: 300\n", "  updates: 300\n  keep_updates: [10]\n")
+    experiment = experiment.replace("  updates: 150\n", "  updates: 150\n  keep_updates: [10]\n")
     (copy.folder / "config" / "every_rule.yaml").write_text(experiment)
     copy.first = copy.run("--config", "experiment=every_rule", HEADCOUNT_MIRROR=str(mirror))
     return copy
@@ -77,7 +77,7 @@ def test_every_rule_runs_and_leaves_what_the_design_names(project):
         assert (run / name).stat().st_size > 0
     curve = list(csv.DictReader((run / "curves.csv").open()))
     assert tuple(curve[0]) == CURVE_COLUMNS
-    assert [row["step"] for row in curve] == ["100", "200", "300"]
+    assert [row["step"] for row in curve] == ["50", "100", "150"]
     assert float(curve[2]["dev_loss"]) < float(curve[0]["dev_loss"])
     assert len((run / "translations" / "test.txt").read_text().splitlines()) == 30
     masked = results / "masking" / "published.art-en" / "baseline" / "seed1" / "headmask.csv"
@@ -252,7 +252,7 @@ def killable(project, tmp_path) -> ProjectCopy:
     """A copy whose training lasts some seconds and saves its state at every chance."""
     copy = ProjectCopy(tmp_path / "copy")
     path = copy.folder / "config" / "tiny.yaml"
-    path.write_text(path.read_text().replace("updates: 300", "updates: 600"))
+    path.write_text(path.read_text().replace("updates: 150", "updates: 600"))
     rule = copy.folder / "workflow" / "rules" / "train.smk"
     rule.write_text(rule.read_text().replace("--state ", "--save-seconds 0 --state "))
     shutil.copytree(project.folder / "data" / "raw", copy.folder / "data" / "raw")
@@ -295,13 +295,13 @@ def test_f31_killed_failed_and_stopped_the_same_command_finishes(killable, tmp_p
     assert code == 0, output
     assert "going on from update" in log.read_text()
     resumed = _weights(killable)
-    code, output = killable.run("--forcerun", "train", *arguments)
+    code, output = killable.run("--forcerun", "train", "--until", "train", *arguments)
     assert code == 0 and "going on from update" not in log.read_text()  # -F starts from zero
     assert _weights(killable) == resumed
 
 
 def test_f43_a_second_run_in_the_folder_names_the_first_and_leaves_with_3(killable):
-    process = killable.start("--config", "experiment=tiny")
+    process = killable.start("--until", "train", "--config", "experiment=tiny")
     _until_saved(killable, process)
     code, output = killable.run("--config", "experiment=tiny")
     assert code == 3

@@ -8,8 +8,7 @@ from headcount.base.head_values import write_head_values
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.findings.voita_figures import FigureFiles
-from headcount.findings.voita_tables import TableFiles
+from headcount.findings.pruning_files import PruningFiles
 
 Run = tuple[str, str, int]  # pair, run, seed
 
@@ -24,8 +23,7 @@ class VoitaFiles:
 
     def __init__(self, folder: Path, model: ModelSettings):
         self.folder, self.grid = folder, model.grid
-        names = {field.name for kind in (TableFiles, FigureFiles) for field in fields(kind)}
-        self.listed: dict[str, list[Path]] = {name: [] for name in sorted(names)}
+        self.listed: dict[str, list[Path]] = {each.name: [] for each in fields(PruningFiles)}
 
     def reference(self, pair: str, test: str, lines: list[str]) -> None:
         """One test set."""
@@ -83,17 +81,14 @@ class VoitaFiles:
         place = f"prune/{pair}/speed/seed{seed}/speed.csv"
         self._add("speed", place, "\n".join([SPEED, *rows]) + "\n")
 
-    def for_tables(self) -> TableFiles:
-        return TableFiles(**{field.name: self.listed[field.name] for field in fields(TableFiles)})
+    def lists(self) -> PruningFiles:
+        return PruningFiles(**self.listed)
 
-    def for_figures(self) -> FigureFiles:
-        return FigureFiles(**{field.name: self.listed[field.name] for field in fields(FigureFiles)})
-
-    def flags(self, kind: type, gates: GatesSettings, out: Path) -> list[str]:
+    def flags(self, gates: GatesSettings, out: Path) -> list[str]:
         """Arguments of the script that takes these files."""
         arguments = []
-        for field in fields(kind):
-            arguments += [f"--{field.name}", *map(str, self.listed[field.name])]
+        for name, paths in self.listed.items():
+            arguments += [f"--{name}", *map(str, paths)]
         return [*arguments, "--out", str(out), *as_flags(MODEL), *as_flags(gates)]
 
     def _add(self, name: str, place: str, text: str) -> None:

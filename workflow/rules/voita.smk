@@ -11,6 +11,7 @@ rule voita_tables:
     """Tabulate head pruning: Voita's Table 2, every run, where BLEU falls, other ways, speed."""
     input:
         heads=plan.pruning.of_pruned("heads.csv"),
+        gates=plan.pruning.of_gates("gates.csv"),
         scores=[
             *plan.pruning.of_starts("train", "bleu.json"),
             *plan.pruning.of_pruned("bleu.json"),
@@ -40,9 +41,10 @@ rule voita_tables:
     message:
         "Tabulating head pruning"
     shell:
-        "python scripts/voita_tables.py --kept {input.heads:q} --scores {input.scores:q}"
-        " --translations {input.translations:q} --references {input.references:q}"
-        " --removal {input.removal:q} --facts {input.facts:q} --speed {input.speed:q}"
+        "python scripts/voita_tables.py --kept {input.heads:q} --gates {input.gates:q}"
+        " --scores {input.scores:q} --translations {input.translations:q}"
+        " --references {input.references:q} --removal {input.removal:q}"
+        " --facts {input.facts:q} --speed {input.speed:q}"
         " --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"
 
 

@@ -44,14 +44,14 @@ def digest(value: Any) -> str:
 @cache
 def _files_of(module: str) -> tuple[Path, ...]:
     """Files of a module, and of the packages above it, that belong to the project."""
-    parts = module.split(".")
-    found: list[Path] = []
-    for depth in range(1, len(parts) + 1):
-        path = _SOURCE.joinpath(*parts[:depth])
-        # A file of a module's own name is data that the module reads: rules, a template.
-        beside = (path.with_suffix(suffix) for suffix in (".py", ".yaml", ".html"))
-        found += [file for file in (*beside, path / "__init__.py") if file.exists()]
-    return tuple(found)
+    package = module.rpartition(".")[0]
+    above = _files_of(package) if package else ()
+    if package and not above:  # someone else's
+        return ()
+    path = _SOURCE.joinpath(*module.split("."))
+    # A file of a module's own name is data that the module reads: rules, a template.
+    beside = (path.with_suffix(suffix) for suffix in (".py", ".yaml", ".html"))
+    return (*above, *(file for file in (*beside, path / "__init__.py") if file.exists()))
 
 
 @cache

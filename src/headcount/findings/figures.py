@@ -64,7 +64,7 @@ def write_figure(
     The last is `<stem>.json`: caption and provenance.
     """
     figure.draw_without_rendering()  # lays the figure out, once for all three formats
-    figure.set_layout_engine(None)  # "none" would have it drawn once more for each format
+    figure.set_layout_engine(None)  # not "none", which would draw once more for each format
     box = figure.get_tightbbox().padded(_MARGIN)
     for kind, metadata in _METADATA.items():
         with whole_file(stem.with_name(f"{stem.name}.{kind}")) as part:

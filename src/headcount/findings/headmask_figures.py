@@ -10,6 +10,7 @@ from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings import importance_figures, masking, masking_figures
 from headcount.findings.figures import Drawn, use_style, write_figure
+from headcount.findings.file_lists import some_files
 from headcount.findings.frequency_figure import draw_frequency
 from headcount.findings.headmask_importance import read_importance
 from headcount.findings.mask_frequency import read_masks
@@ -21,10 +22,10 @@ from headcount.findings.setting import describe_importance, describe_setting, im
 class FigureFiles:
     """What the figures are made from; each file lies below `<pair>/<run>/seed<k>/`."""
 
-    masks: list[Path]  # masks.csv
-    importance: list[Path]  # importance.csv
-    masking: list[Path]  # headmask.csv
-    facts: list[Path]  # headmask.json, beside it
+    masks: list[Path] = some_files("masks.csv of runs")
+    importance: list[Path] = some_files("importance.csv of runs")
+    masking: list[Path] = some_files("headmask.csv of runs")
+    facts: list[Path] = some_files("headmask.json, beside each of these")
 
 
 def write_figures(

@@ -11,7 +11,7 @@ from headcount.data.lines import clean_lines
 from headcount.findings.published import headmask
 from headcount.findings.run_tables import BASE, run_of
 from headcount.findings.significance import paired_t
-from headcount.runs.bleu import paired_bootstrap
+from headcount.runs.bootstrap import compare_systems
 
 COLUMNS = ["pair", "run", "seed", "test_set", "statistic", "value", "source", "signature"]
 _GROUP = ["pair", "test_set", "run"]
@@ -39,7 +39,8 @@ def compare_scores(
         if run == BASE or (pair, BASE, seed, test) not in bleu:
             continue
         files = (texts[pair, BASE, seed, test], texts[pair, run, seed, test], golden[pair, test])
-        found = paired_bootstrap(*(list(clean_lines(file)) for file in files), parse_pair(pair).tgt)
+        before, after, golden_lines = (list(clean_lines(file)) for file in files)
+        (found,) = compare_systems(before, [after], golden_lines, parse_pair(pair).tgt)
         delta = score - bleu[pair, BASE, seed, test][0]
         rows.append((pair, run, seed, test, "delta", delta, "ours", signature))
         cells = ("p_bootstrap", found.p_value, "ours", found.signature)

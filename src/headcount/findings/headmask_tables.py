@@ -12,6 +12,7 @@ from headcount.findings import headmask_collapse as collapse
 from headcount.findings import headmask_corpora as corpora
 from headcount.findings import headmask_importance as inequality
 from headcount.findings import headmask_score_tables as scores
+from headcount.findings.file_lists import some_files
 from headcount.findings.headmask_scores import compare_scores, describe_search
 from headcount.findings.mask_frequency import read_masks, with_lengths
 from headcount.findings.masking import describe_tests, read_masking
@@ -24,15 +25,15 @@ from headcount.findings.tables import Table, write_table
 class TableFiles:
     """What the tables are made from; each file of a run lies below `<pair>/<run>/seed<k>/`."""
 
-    counts: list[Path]  # <pair>/<split>.json of the cleaned text
-    references: list[Path]  # <pair>/<test>.tgt
-    scores: list[Path]  # bleu.json
-    translations: list[Path]  # translations/<test>.txt
-    curves: list[Path]  # curves.csv
-    masks: list[Path]  # masks.csv
-    importance: list[Path]  # importance.csv
-    masking: list[Path]  # headmask.csv
-    facts: list[Path]  # headmask.json
+    counts: list[Path] = some_files("<pair>/<split>.json beside the cleaned text")
+    references: list[Path] = some_files("<pair>/<test>.tgt")
+    scores: list[Path] = some_files("bleu.json of runs")
+    translations: list[Path] = some_files("translations/<test>.txt of runs")
+    curves: list[Path] = some_files("curves.csv of runs")
+    masks: list[Path] = some_files("masks.csv of runs")
+    importance: list[Path] = some_files("importance.csv of runs")
+    masking: list[Path] = some_files("headmask.csv of runs")
+    facts: list[Path] = some_files("headmask.json, beside each of these")
 
 
 def write_tables(

@@ -1,6 +1,5 @@
 """All figures of head pruning: Voita's 6, 7, 9 and 10, and three that the paper lacks."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from headcount.findings.masking import describe_tests
 from headcount.findings.method_points import method_points
 from headcount.findings.pruned_heads import PrunedModel, read_pruned
 from headcount.findings.pruned_scores import Scores
+from headcount.findings.pruning_files import PruningFiles
 from headcount.findings.published import voita
 from headcount.findings.removal_speed import speed_table, speed_with_bleu
 from headcount.findings.setting import describe_pruning
@@ -26,22 +26,8 @@ from headcount.findings.voita_pruning import pruning_table
 _POINTS = "The paper's points are read off its drawing; it prints neither λ nor spread."
 
 
-@dataclass(frozen=True)
-class FigureFiles:
-    """What the figures are made from; files of a run lie below `<pair>/<run>/seed<k>/`."""
-
-    kept: list[Path]  # heads.csv of pruned runs
-    gates: list[Path]  # gates.csv of gates runs
-    scores: list[Path]  # bleu.json of pruned runs and of those they start from
-    translations: list[Path]  # translations/<test>.txt of pruned runs
-    references: list[Path]  # <pair>/<test>.tgt
-    removal: list[Path]  # removal.csv of start models
-    facts: list[Path]  # removal.json, beside it
-    speed: list[Path]  # speed.csv below <pair>/speed/seed<k>/
-
-
 def write_figures(
-    files: FigureFiles,
+    files: PruningFiles,
     model: ModelSettings,
     gates: GatesSettings,
     folder: Path,
@@ -56,7 +42,7 @@ def write_figures(
         write_figure(figure.drawing, figure.data, folder / figure.name, figure.caption, origin)
 
 
-def voita_figures(files: FigureFiles, model: ModelSettings, gates: GatesSettings) -> list[Drawn]:
+def voita_figures(files: PruningFiles, model: ModelSettings, gates: GatesSettings) -> list[Drawn]:
     """The paper's figures, then those it lacks."""
     models = read_pruned(files.kept, model.grid)
     scores = Scores(files.scores, files.translations, files.references)

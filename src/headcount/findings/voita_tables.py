@@ -1,6 +1,5 @@
 """All tables of head pruning: Voita's Table 2, and four that the paper lacks."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +14,13 @@ from headcount.findings.headmask_scores import describe_search
 from headcount.findings.masking import describe_tests
 from headcount.findings.pruned_heads import read_pruned
 from headcount.findings.pruned_scores import Scores
+from headcount.findings.pruning_files import PruningFiles
 from headcount.findings.setting import describe_pruning
 from headcount.findings.tables import Table, write_table
 
 
-@dataclass(frozen=True)
-class TableFiles:
-    """What the tables are made from; files of a run lie below `<pair>/<run>/seed<k>/`."""
-
-    kept: list[Path]  # heads.csv of pruned runs
-    scores: list[Path]  # bleu.json of pruned runs and of those they start from
-    translations: list[Path]  # translations/<test>.txt of pruned runs
-    references: list[Path]  # <pair>/<test>.tgt
-    removal: list[Path]  # removal.csv of start models
-    facts: list[Path]  # removal.json, beside it
-    speed: list[Path]  # speed.csv below <pair>/speed/seed<k>/
-
-
 def write_tables(
-    files: TableFiles,
+    files: PruningFiles,
     model: ModelSettings,
     gates: GatesSettings,
     folder: Path,
@@ -47,7 +34,7 @@ def write_tables(
         write_table(table.tidy, folder / table.name, table.caption, origin, table.shown)
 
 
-def voita_tables(files: TableFiles, model: ModelSettings, gates: GatesSettings) -> list[Table]:
+def voita_tables(files: PruningFiles, model: ModelSettings, gates: GatesSettings) -> list[Table]:
     """The paper's table, then those it lacks."""
     models = read_pruned(files.kept, model.grid)
     scores = Scores(files.scores, files.translations, files.references)

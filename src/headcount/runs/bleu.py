@@ -1,10 +1,9 @@
-"""BLEU and chrF with their signatures, and the paired bootstrap between two systems."""
+"""BLEU and chrF of translations, with their signatures."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sacrebleu.metrics import BLEU, CHRF
-from sacrebleu.significance import PairedTest
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import read_json
@@ -24,15 +23,6 @@ class Score:
     signature: str
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """A system against a baseline on the same test set, by paired bootstrap."""
-
-    delta_bleu: float  # system − baseline, points; negative is worse
-    p_value: float  # chance of a difference this large between equal systems
-    signature: str
-
-
 def score_corpus(hypotheses: Lines, references: Lines, language: str) -> list[Score]:
     """Cased BLEU and chrF of a test set with one reference per sentence.
 
@@ -46,25 +36,6 @@ def score_corpus(hypotheses: Lines, references: Lines, language: str) -> list[Sc
         score = metric.corpus_score(hypotheses, [references]).score
         scores.append(Score(name, score, str(metric.get_signature())))
     return scores
-
-
-def paired_bootstrap(
-    baseline: Lines, system: Lines, references: Lines, language: str, samples: int = 1000
-) -> Comparison:
-    """BLEU difference of two systems and its p-value; the signature names the resamples' seed.
-
-    Source: Koehn 2004, as in sacreBLEU. Raises UserError if the numbers of lines differ.
-    """
-    check_lengths(baseline, references)
-    check_lengths(system, references)
-    systems = [("baseline", baseline), ("system", system)]
-    test = PairedTest(systems, {"BLEU": bleu_metric(language, [references])}, None, "bs", samples)
-    signatures, results = test()
-    before, after = results["BLEU"]
-    delta = after.score - before.score
-    # sacreBLEU counts only differences larger than 0, and so calls equal texts significant.
-    p_value = after.p_value if delta else 1.0
-    return Comparison(delta, p_value, str(signatures["BLEU"]))
 
 
 def bleu_metric(language: str, references: list[Lines] | None = None) -> BLEU:
@@ -112,10 +83,7 @@ def score_files(
         tests, translations, references, facts, strict=True
     ):
         known = read_json(about)
-        search = {
-            key: known[key]
-            for key in ("beam", "length_penalty", "sentences", "truncated", "capped")
-        }
+        search = {key: known[key] for key in SEARCH}
         scores = score_corpus(list(clean_lines(hypotheses)), list(clean_lines(reference)), language)
         rows += [{"test_set": test, **asdict(score), **search} for score in scores]
     return rows

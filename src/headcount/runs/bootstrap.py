@@ -28,9 +28,9 @@ def compare_systems(
 ) -> list[Difference]:
     """Every system against the baseline, all on the same resamples of the test set.
 
-    Scores and p-values are those of `score_corpus` and `paired_bootstrap`; the interval lies
-    between the 2.5 % and 97.5 % quantiles of the resampled differences, which sacreBLEU does not
-    give. Source: Koehn 2004. Raises UserError if the numbers of lines differ.
+    Scores and p-values are those of `score_corpus` and of sacreBLEU's paired bootstrap; the
+    interval lies between the 2.5 % and 97.5 % quantiles of the resampled differences, which
+    sacreBLEU does not give. Source: Koehn 2004. Raises UserError if the numbers of lines differ.
     """
     for lines in (baseline, *systems):
         check_lengths(lines, references)

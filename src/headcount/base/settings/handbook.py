@@ -1,6 +1,5 @@
 """The page `config/README.md`: every key of the settings, made from the classes that check it."""
 
-from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from headcount.base.settings.bpe import BpeSettings
@@ -16,6 +15,7 @@ from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.schema import Schema
+from headcount.base.settings.section import Section, meanings
 from headcount.base.settings.speed import SpeedSettings
 from headcount.base.settings.synthetic import SyntheticSettings
 from headcount.base.settings.text import TextSettings
@@ -49,7 +49,7 @@ Corpus and experiment names have letters, digits, `_` and `-`; languages letters
 splits and files may also have `.`.
 """
 
-_SECTIONS: dict[str, tuple[str, type[BaseModel]]] = {
+_SECTIONS: dict[str, tuple[str, type[Section]]] = {
     "": ("The experiment file", Experiment),
     "text.": ("`text`", TextSettings),
     "bpe.": ("`bpe`", BpeSettings),
@@ -64,7 +64,7 @@ _SECTIONS: dict[str, tuple[str, type[BaseModel]]] = {
     "lrp.": ("`lrp`", LrpSettings),
 }
 
-_CORPORA: dict[str, tuple[str, type[BaseModel]]] = {
+_CORPORA: dict[str, tuple[str, type[Section]]] = {
     "<corpus>": ("A corpus", Corpus),
     "<corpus>.splits.<split>.<language>": ("A file", Source),
     "<corpus>.trees.<treebank>": ("A treebank", Treebank),
@@ -89,24 +89,24 @@ def write_page() -> str:
     return "\n".join(parts)
 
 
-def _keys(section: type[BaseModel], prefix: str) -> str:
+def _keys(section: type[Section], prefix: str) -> str:
     rows = [_row(section, name, prefix + name) for name in section.model_fields]
     return _table(("key", "value", "default", "meaning"), rows)
 
 
-def _row(section: type[BaseModel], name: str, key: str) -> tuple[str, ...]:
-    field = section.model_fields[name]
+def _row(section: type[Section], name: str, key: str) -> tuple[str, ...]:
+    field, meaning = section.model_fields[name], meanings(section)[name]
     if _is_section(field):
-        return f"`{key}`", "a mapping: see below", "all its defaults", field.description
+        return f"`{key}`", "a mapping: see below", "all its defaults", meaning
     schema = Schema(section)
     default = f"`{shown_default(field)}`" if shown_default(field) else "none"
     if field.is_required():
         default = "from the preset" if section is ModelSettings else "must be given"
-    return f"`{key}`", schema.words(schema.at((name,))), default, field.description
+    return f"`{key}`", schema.words(schema.at((name,))), default, meaning
 
 
 def _is_section(field: FieldInfo) -> bool:
-    return isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+    return isinstance(field.annotation, type) and issubclass(field.annotation, Section)
 
 
 def _presets() -> str:
