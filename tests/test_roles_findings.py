@@ -136,6 +136,8 @@ def test_table_1_has_the_best_head_of_each_relation(tables):
     assert (best["low"], best["high"]) == pytest.approx(wilson(80, 100))
     assert (rows["t.first", "obj"]["heads_above"], best["heads_above"]) == (1, 1)
     assert rows["t.second", "nsubj"]["accuracy"] == 0.99
+    # 50 of its hits are the half's, which leaves 30 of 50.
+    assert best["held_out"] == 0.6
     paper = tables["table1"].tidy.query("source == 'paper' and relation == 'obj'")
     assert paper["margin"].round(2).tolist() == [0.37, 0.32, 0.15, 0.38]
     shown = tables["table1"].shown.to_dict("records")
