@@ -21,7 +21,7 @@ MODEL = ModelSettings(
 POSITIONS = "kind,layer,head,statistic,value,offset,hits,trials"
 SYNTAX = (
     "kind,layer,head,statistic,value,treebank,relation,direction,offset,trials,hits,"
-    "baseline_hits,head_only,baseline_only"
+    "baseline_hits,head_only,baseline_only,half_trials,half_hits"
 )
 
 
@@ -72,16 +72,16 @@ class RolesCollection:
     def syntax(self, run: Run, rows: list[tuple], pruned: bool = False) -> None:
         """Rows: layer, head, treebank, relation, direction, hits, baseline hits; of 100 trials.
 
-        Of the trials that one of the two hits, as few as possible are hit by both.
+        Of the trials that one of the two hits, as few as possible are hit by both. A half of the
+        trials has as many hits as it can.
         """
         lines = []
         for layer, head, treebank, relation, direction, hits, baseline in rows:
             both = max(0, hits + baseline - 100)
             counts = (-1, 100, hits, baseline, hits - both, baseline - both)
-            names = (treebank, relation, direction, *counts)
-            lines.append(
-                f"enc_self,{layer},{head},accuracy,{hits / 100},{','.join(map(str, names))}"
-            )
+            cells = ("enc_self", layer, head, "accuracy", hits / 100, treebank, relation, direction)
+            half = (50, min(hits, 50))
+            lines.append(",".join(map(str, (*cells, *counts, *half))))
         field = "pruned_syntax" if pruned else "syntax"
         self.text(field, f"{_place(run, pruned)}/syntax.csv", "\n".join([SYNTAX, *lines]))
 

@@ -59,6 +59,7 @@ def test_a_planted_syntactic_head_scores_as_it_was_planted(model):
     row = found["nsubj", "to_dependent"]
     assert (row["hits"], row["trials"], row["value"]) == (2, 3, 2 / 3)
     assert (row["offset"], row["baseline_hits"], row["baseline_only"]) == (-1, 3, 1)
+    assert (row["half_trials"], row["half_hits"]) == (2, 1)  # sentences a and c
     assert found["nsubj", "to_governor"]["hits"] == 0  # subjects' queries are 0: a uniform row
     # In sentence c it points at the object, cat, which is at +2 as in sentence a.
     assert found["obj", "to_dependent"]["hits"] == 1

@@ -12,7 +12,13 @@ from script_runner import run_script
 from headcount.base.errors import UserError
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.findings import agreement, dependency_scores, retained_roles, role_maps
+from headcount.findings import (
+    agreement,
+    dependency_figures,
+    dependency_scores,
+    retained_roles,
+    role_maps,
+)
 from headcount.findings.attention_maps import check_map, is_right_to_left
 from headcount.findings.rare_maps import choose_maps, draw_maps, map_weights
 from headcount.findings.roles import arrow, exceeds
@@ -130,6 +136,8 @@ def test_table_1_has_the_best_head_of_each_relation(tables):
     assert (best["low"], best["high"]) == pytest.approx(wilson(80, 100))
     assert (rows["t.first", "obj"]["heads_above"], best["heads_above"]) == (1, 1)
     assert rows["t.second", "nsubj"]["accuracy"] == 0.99
+    # 50 of its hits are the half's, which leaves 30 of 50.
+    assert best["held_out"] == 0.6
     paper = tables["table1"].tidy.query("source == 'paper' and relation == 'obj'")
     assert paper["margin"].round(2).tolist() == [0.37, 0.32, 0.15, 0.38]
     shown = tables["table1"].shown.to_dict("records")
@@ -250,9 +258,12 @@ def test_without_trees_the_tables_say_so(tmp_path):
     tables = roles_tables(measured, LrpSettings())
     assert set(tables[0].tidy["source"]) == {"paper"}
     assert dependency_scores.NO_TREES in tables[0].caption
-    figures = {figure.name: figure for figure in roles_figures(measured, LrpSettings())}
-    assert dependency_scores.NO_TREES in figures["voita_fig4"].caption
-    assert set(figures["voita_fig3"].data["source"]) == {"paper"}
+    scores = dependency_figures.score_points(tables[0].tidy)
+    assert set(scores["source"]) == {"paper"}
+    assert len(dependency_figures.draw_scores(scores).axes) == 1
+    positions = dependency_figures.dependent_positions([], ["nsubj", "obj"])
+    assert set(positions["source"]) == {"paper"}
+    assert len(dependency_figures.draw_positions(positions, ["nsubj", "obj"]).axes) == 2
 
 
 def test_the_script_writes_every_table(made, tmp_path):

@@ -147,9 +147,7 @@ def test_attention_of_a_head_is_written_and_drawn(files, tmp_path):
     assert found["maps"][1]["queries"][0] == "<s>"
     # Every query's attention to words and to the end symbol is all it has.
     assert all(sum(row) == pytest.approx(1, abs=1e-3) for row in found["maps"][0]["weights"])
-    for name in ("map.svg", "map.pdf"):
-        assert run_script("attention_map", ["--weights", out, "--out", tmp_path / name]) == 0
-        assert (tmp_path / name).stat().st_size > 1000
+    assert run_script("attention_map", ["--weights", out, "--out", tmp_path / "map.svg"]) == 0
     assert "encoder-decoder attention layer 2 head 3" in (tmp_path / "map.svg").read_text()
 
 

@@ -11,7 +11,7 @@ from headcount.findings.run_tables import HEAD, KEYS, gather
 VALUES = [*HEAD, "statistic", "value"]
 POSITIONS = [*VALUES, "offset", "hits", "trials"]
 SYNTAX = [*VALUES, "treebank", "relation", "direction", "offset", "trials", "hits"]
-SYNTAX += ["baseline_hits", "head_only", "baseline_only"]
+SYNTAX += ["baseline_hits", "head_only", "baseline_only", "half_trials", "half_hits"]
 HEAD_KEYS = [*KEYS, *HEAD]
 
 _ENDS = {"nsubj": ("v", "s"), "obj": ("v", "o"), "amod": ("n", "a"), "advmod": ("v", "adv")}

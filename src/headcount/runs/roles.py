@@ -83,7 +83,8 @@ def measure_syntax(
     model.eval()
     for batch in BatchPlan(text, max(settings.batch_tokens, text.longest), seed=0).in_order():
         batch = batch.to(first_device(model))
-        syntax.start([trees[number] for number in batch.ids], batch.src.device)
+        of_batch = [trees[number] for number in batch.ids]
+        syntax.start(of_batch, batch.ids, batch.src.device)
         with watch_attention(model, lambda kind, layer, weights: syntax.add(layer, weights)):
             model.encode(batch.src)
         done(len(batch.ids))

@@ -30,7 +30,7 @@ VALUE_COLUMNS = ("kind", "layer", "head", "statistic", "value")
 POSITION_COLUMNS = (*VALUE_COLUMNS, "offset", "hits", "trials")
 SYNTAX_COLUMNS = (
     *(*VALUE_COLUMNS, "treebank", "relation", "direction", "offset", "trials", "hits"),
-    *("baseline_hits", "head_only", "baseline_only"),
+    *("baseline_hits", "head_only", "baseline_only", "half_trials", "half_hits"),
 )
 FILES = ("attention.csv", "positions.csv", "syntax.csv", "maps.json", "roles.json")
 """What one job writes, in one folder."""

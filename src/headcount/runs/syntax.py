@@ -60,16 +60,21 @@ class Syntax:
         self._offsets = offsets
         keys = [(relation, direction) for relation in offsets for direction in DIRECTIONS]
         heads = len([head for head in grid.heads() if head.kind == "enc_self"])
-        names = ("hits", "head_only", "baseline_only")
+        names = ("hits", "head_only", "baseline_only", "half_hits")
         self._heads = {key: {name: np.zeros(heads, int) for name in names} for key in keys}
         self._trials = dict.fromkeys(keys, 0)
         self._baseline = dict.fromkeys(keys, 0)
+        self._half_trials = dict.fromkeys(keys, 0)
 
-    def start(self, trees: list[AlignedTree], device: torch.device) -> None:
-        """Find the trials of a batch; sentence i of the batch is tree i."""
+    def start(self, trees: list[AlignedTree], numbers: list[int], device: torch.device) -> None:
+        """Find the trials of a batch; sentence i of the batch is tree i, of that number.
+
+        Sentences of even number make the half on which a head may be chosen, to be judged on the
+        others.
+        """
         eos_is_key = self._settings.eos in ("drop_query", "keep")
-        numbers = token_numbers([tree.pieces for tree in trees], eos_is_key)
-        self._numbers = numbers.to(device)
+        tokens = token_numbers([tree.pieces for tree in trees], eos_is_key)
+        self._numbers = tokens.to(device)
         self._batch = {}
         width = max(len(tree.pieces) for tree in trees) + 1  # one more for EOS
         for key in self._trials:
@@ -81,7 +86,10 @@ class Syntax:
                 row[list(places)] = True
             rightly = [g in t for g, t in zip(trials.guess, trials.targets, strict=True)]
             where = (torch.tensor(trials.sentence), torch.tensor(trials.query))
-            self._batch[key] = (where, targets, torch.tensor(rightly, device=device))
+            half = [numbers[sentence] % 2 == 0 for sentence in trials.sentence]
+            marks = torch.tensor([rightly, half], device=device)[..., None]
+            self._batch[key] = (where, targets, marks)
+            self._half_trials[key] += sum(half)
             self._trials[key] += len(rightly)
             self._baseline[key] += sum(rightly)
 
@@ -89,20 +97,21 @@ class Syntax:
         """Take in one encoder layer's weights [b, h, k, k]; the batch must have been started."""
         where_to = self._pointed(weights)
         span = self._grid.span("enc_self", layer)
-        for key, ((sentence, query), targets, rightly) in self._batch.items():
+        for key, ((sentence, query), targets, (rightly, half)) in self._batch.items():
             place = where_to[sentence, :, query]  # [n, h]
             hit = targets.gather(1, place.clamp(min=0)) & (place != NOWHERE)
             found = self._heads[key]
-            found["hits"][span] += hit.sum(0).cpu().numpy()
-            found["head_only"][span] += (hit & ~rightly[:, None]).sum(0).cpu().numpy()
-            found["baseline_only"][span] += (~hit & rightly[:, None]).sum(0).cpu().numpy()
+            counted = {"hits": hit, "half_hits": hit & half}
+            counted |= {"head_only": hit & ~rightly, "baseline_only": ~hit & rightly}
+            for name, trials in counted.items():
+                found[name][span] += trials.sum(0).cpu().numpy()
 
     def rows(self, treebank: str) -> list[dict]:
         """A row for each encoder head, relation and direction that has a trial.
 
         Keys: kind, layer, head, statistic (accuracy), value (hits / trials), treebank, relation,
         direction, offset (of the baseline), trials, hits, baseline_hits, head_only, baseline_only
-        (trials that one of the two alone hits).
+        (trials that one of the two alone hits), half_trials, half_hits (of the even sentences).
         """
         heads = [head for head in self._grid.heads() if head.kind == "enc_self"]
         return [
@@ -112,6 +121,7 @@ class Syntax:
             | {"offset": self._offsets[key[0]], "trials": self._trials[key]}
             | {"hits": int(found["hits"][place]), "baseline_hits": self._baseline[key]}
             | {name: int(found[name][place]) for name in ("head_only", "baseline_only")}
+            | {"half_trials": self._half_trials[key], "half_hits": int(found["half_hits"][place])}
             for key, found in self._heads.items()
             if self._trials[key]
             for place, head in enumerate(heads)

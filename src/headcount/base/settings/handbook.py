@@ -97,7 +97,9 @@ def _keys(section: type[Section], prefix: str) -> str:
 
 
 def _row(section: type[Section], name: str, key: str) -> tuple[str, ...]:
-    field, meaning = section.model_fields[name], meanings(section)[name]
+    field = section.model_fields[name]
+    # A section may build on another: what its keys mean stands where they are declared.
+    meaning = next(found[name] for found in map(meanings, _sections(section)) if name in found)
     if _is_section(field):
         return f"`{key}`", "a mapping: see below", "all its defaults", meaning
     schema = Schema(section)
@@ -105,6 +107,11 @@ def _row(section: type[Section], name: str, key: str) -> tuple[str, ...]:
     if field.is_required():
         default = "from the preset" if section is ModelSettings else "must be given"
     return f"`{key}`", schema.words(schema.at((name,))), default, meaning
+
+
+def _sections(section: type[Section]) -> list[type[Section]]:
+    """A section and those that it builds on, the nearest first."""
+    return [each for each in section.__mro__ if issubclass(each, Section) and each is not Section]
 
 
 def _is_section(field: FieldInfo) -> bool:
