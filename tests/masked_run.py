@@ -37,8 +37,9 @@ def masked_inputs(folder: Path) -> MaskedInputs:
     torch.manual_seed(1)
     model = Transformer(MODEL, size, size, joint=True)
     with torch.no_grad():
+        for weight in model.parameters():  # heads that matter
+            weight.add_(0.3 * torch.randn_like(weight))
         model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
-        model.tgt_embedding.weight.mul_(4.0)
     facts = {"vocabularies": vocabulary_checksums(bpe)}
     save_model(folder / "model", model, dict(model.named_parameters()), facts)
     found = MaskedInputs(folder / "model", bpe, folder)

@@ -13,16 +13,16 @@ from headcount.runs.ablation import single_heads
 def task(tmp_path_factory):
     """A model, sentences and masks."""
     inputs = masked_inputs(tmp_path_factory.mktemp("benchmark"))
-    lines = list(clean_lines(inputs.text / "dev.src"))[:5]
-    return inputs.load(DECODE), lines, [point.silent for point in single_heads(MODEL.grid)]
+    lines = list(clean_lines(inputs.text / "dev.src"))[:2]
+    return inputs.load(DECODE), lines, [point.silent for point in single_heads(MODEL.grid)][1::3]
 
 
 def test_all_masks_in_one_search_translate_as_each_alone(task, capsys):
     at_once = all_at_once(*task)
-    assert at_once == head_by_head(*task) and len(at_once) == 8
+    assert at_once == head_by_head(*task) and len(at_once) == 3
     assert len({tuple(lines) for lines in at_once.values()}) > 1  # masks make a difference
     check_agreement(lambda: at_once, lambda: head_by_head(*task))
-    assert "40 translations, 100.000% of them the same" in capsys.readouterr().out
+    assert "6 translations, 100.000% of them the same" in capsys.readouterr().out
 
 
 def test_other_translations_are_no_match(task):

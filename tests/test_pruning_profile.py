@@ -75,12 +75,13 @@ def rows(inputs, tmp_path_factory):
 def test_every_row_is_a_translation_under_that_mask_alone(inputs, rows):
     found, _ = rows
     assert tuple(found[0]) == COLUMNS and {row["test_set"] for row in found} == {"test"}
-    scores = {names: masked_bleu(inputs, "test", names) for names in {r["heads"] for r in found}}
+    some = ["", *sorted({row["heads"] for row in found})[1::2]]  # each is a search of its own
+    scores = {names: masked_bleu(inputs, "test", names) for names in some}
     assert len({round(score) for score in scores.values()}) > 2  # masks make a difference
-    for row in found:
+    for row in (row for row in found if row["heads"] in scores):
         assert float(row["bleu"]) == pytest.approx(scores[row["heads"]])
         assert float(row["delta"]) == pytest.approx(scores[row["heads"]] - scores[""])
-        assert int(row["heads_masked"]) == len(row["heads"].split())
+    assert all(int(row["heads_masked"]) == len(row["heads"].split()) for row in found)
 
 
 def test_rows_are_the_steps_of_every_curve(rows):

@@ -45,12 +45,12 @@ def test_the_script_writes_a_measurement_a_row(inputs, tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
     flags = ["--model", inputs.model, "--bpe", inputs.bpe, "--out", tmp_path / "speed.csv"]
     flags += ["--importance", inputs.text / "importance.csv", "--timed", "[50]", "--beam", 2]
-    flags += ["--speed-sentences", 3, "--speed-repeats", 2, "--speed-batch-sizes", "[1, 3]"]
-    assert run_script("share_speed", [*flags, "--max-length-factor", 1.0]) == 0
+    flags += ["--speed-sentences", 2, "--speed-repeats", 2, "--speed-batch-sizes", "[2]"]
+    assert run_script("share_speed", [*flags, "--max-length-extra", 2]) == 0
     rows = list(csv.DictReader((tmp_path / "speed.csv").open()))
-    assert len(rows) == 2 * 2 * 2 * 2  # models, sizes, phases, repeats
+    assert len(rows) == 2 * 2 * 2  # models, phases, repeats
     assert {(row["model"], row["heads_left"]) for row in rows} == {("0", "8"), ("50", "4")}
-    assert all(float(row["seconds"]) > 0 and row["sentences"] == "3" for row in rows)
+    assert all(float(row["seconds"]) > 0 and row["sentences"] == "2" for row in rows)
 
 
 def test_importance_of_another_model_is_refused(inputs, tmp_path):
