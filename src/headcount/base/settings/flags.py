@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from headcount.base.errors import UserError
 from headcount.base.settings.faults import dotted, joined, list_faults
 from headcount.base.settings.schema import KeyPath, Schema
-from headcount.base.settings.section import Section, meanings
+from headcount.base.settings.section import Section
 
 AnySection = TypeVar("AnySection", bound=Section)
 
@@ -24,7 +24,7 @@ def add_flags(parser: argparse.ArgumentParser, section: type[Section]) -> None:
     schema = Schema(section)
     group = parser.add_argument_group(" ".join(section.__doc__.split()).replace("%", "%%"))
     for name, field in section.model_fields.items():
-        words = f"{' '.join(meanings(section)[name].split())} [{schema.words(schema.at((name,)))}]"
+        words = f"{' '.join(field.description.split())} [{schema.words(schema.at((name,)))}]"
         if shown_default(field):
             words += f" (default: {shown_default(field)})"
         # Left out, a flag leaves no trace: the section alone knows what happens then.

@@ -16,7 +16,7 @@ from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.schema import Schema
-from headcount.base.settings.section import Section, meanings
+from headcount.base.settings.section import Section
 from headcount.base.settings.speed import SpeedSettings
 from headcount.base.settings.synthetic import SyntheticSettings
 from headcount.base.settings.text import TextSettings
@@ -98,20 +98,13 @@ def _keys(section: type[Section], prefix: str) -> str:
 
 def _row(section: type[Section], name: str, key: str) -> tuple[str, ...]:
     field = section.model_fields[name]
-    # A section may build on another: what its keys mean stands where they are declared.
-    meaning = next(found[name] for found in map(meanings, _sections(section)) if name in found)
     if _is_section(field):
-        return f"`{key}`", "a mapping: see below", "all its defaults", meaning
+        return f"`{key}`", "a mapping: see below", "all its defaults", field.description
     schema = Schema(section)
     default = f"`{shown_default(field)}`" if shown_default(field) else "none"
     if field.is_required():
         default = "from the preset" if section is ModelSettings else "must be given"
-    return f"`{key}`", schema.words(schema.at((name,))), default, meaning
-
-
-def _sections(section: type[Section]) -> list[type[Section]]:
-    """A section and those that it builds on, the nearest first."""
-    return [each for each in section.__mro__ if issubclass(each, Section) and each is not Section]
+    return f"`{key}`", schema.words(schema.at((name,))), default, field.description
 
 
 def _is_section(field: FieldInfo) -> bool:
