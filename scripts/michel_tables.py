@@ -3,48 +3,18 @@
 Files of runs are found by their folders, `<pair>/<run>/seed<k>/`.
 """
 
-from dataclasses import fields
-from pathlib import Path
-
 from headcount.base import command
-from headcount.base.results import provenance
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
-from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.model import ModelSettings
+from headcount.findings.file_lists import write_findings
 from headcount.findings.michel_tables import TableFiles, write_tables
 
-_FILES = {
-    "ablation": "ablation.csv of runs",
-    "facts": "ablation.json, beside it",
-    "profiles": "pruning_profile.csv of runs",
-    "areas": "pruning_profile_areas.csv, beside it",
-    "speed": "share_speed.csv of runs",
-    "training": "training_profile.csv of runs",
-    "importance": "training_profile_heads.csv, beside it",
-}
-
-_NONE_IF_NOT_ASKED = ("training", "importance")  # where no run is pruned during its training
+_SECTIONS = {"model": ModelSettings, "ablation": AblationSettings, "importance": RerankSettings}
 
 
 def main() -> None:
-    """Read the flags and write the tables."""
-    parser = command.parser(__doc__)
-    for field in fields(TableFiles):
-        many = "*" if field.name in _NONE_IF_NOT_ASKED else "+"
-        words = _FILES[field.name]
-        parser.add_argument(f"--{field.name}", required=True, nargs=many, type=Path, help=words)
-    parser.add_argument("--out", required=True, type=Path, help="folder to write the tables to")
-    kinds = (ModelSettings, AblationSettings, RerankSettings)
-    for section in kinds:
-        add_flags(parser, section)
-    args = parser.parse_args()
-    files = TableFiles(*(getattr(args, field.name) for field in fields(TableFiles)))
-    sections = [from_flags(args, kind) for kind in kinds]
-    names = ("model", "ablation", "importance")
-    settings = {n: s.model_dump() for n, s in zip(names, sections, strict=True)}
-    inputs = [path for field in fields(files) for path in getattr(files, field.name)]
-    origin = provenance("scripts/michel_tables.py", settings, None, inputs)
-    write_tables(files, *sections, args.out, origin)
+    """Read the flags and write."""
+    write_findings("scripts/michel_tables.py", __doc__, TableFiles, _SECTIONS, write_tables)
 
 
 if __name__ == "__main__":

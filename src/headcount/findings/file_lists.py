@@ -51,5 +51,6 @@ def write_findings(
 
 
 def _add_files(parser: ArgumentParser, each: Field) -> None:
+    flag = f"--{each.name.replace('_', '-')}"
     words, number = each.metadata["words"], each.metadata["number"]
-    parser.add_argument(f"--{each.name}", required=True, nargs=number, type=Path, help=words)
+    parser.add_argument(flag, required=True, nargs=number, type=Path, help=words)

@@ -15,6 +15,7 @@ from headcount.findings import michel_pruning as pruning
 from headcount.findings import michel_single as single
 from headcount.findings import michel_training as training
 from headcount.findings.figures import Drawn, use_style, write_figure
+from headcount.findings.file_lists import any_files, some_files
 from headcount.findings.masking import describe_tests
 from headcount.findings.michel_speed import speed_table
 from headcount.findings.michel_speed_figure import draw_speed
@@ -28,11 +29,13 @@ _PAPER = f"The paper's curves: {michel.source()}, figure"
 class FigureFiles:
     """What the figures are made from; files of a run lie below `<pair>/<run>/seed<k>/`."""
 
-    ablation: list[Path]  # ablation.csv
-    facts: list[Path]  # ablation.json, beside it
-    profiles: list[Path]  # pruning_profile.csv
-    speed: list[Path]  # share_speed.csv
-    training: list[Path]  # training_profile.csv, where runs are pruned during training
+    ablation: list[Path] = some_files("ablation.csv of runs")
+    facts: list[Path] = some_files("ablation.json, beside each of these")
+    profiles: list[Path] = some_files("pruning_profile.csv of runs")
+    speed: list[Path] = some_files("share_speed.csv of runs")
+    training: list[Path] = any_files(
+        "training_profile.csv of runs; none where no run is pruned during its training"
+    )
 
 
 def write_figures(

@@ -12,6 +12,7 @@ from headcount.findings import michel_pruning as pruning
 from headcount.findings import michel_single as single
 from headcount.findings import michel_speed as speed
 from headcount.findings import michel_training as training
+from headcount.findings.file_lists import any_files, some_files
 from headcount.findings.masking import describe_tests
 from headcount.findings.setting import describe_ranking, describe_setting
 from headcount.findings.tables import Table, write_table
@@ -21,13 +22,15 @@ from headcount.findings.tables import Table, write_table
 class TableFiles:
     """What the tables are made from; files of a run lie below `<pair>/<run>/seed<k>/`."""
 
-    ablation: list[Path]  # ablation.csv
-    facts: list[Path]  # ablation.json, beside it
-    profiles: list[Path]  # pruning_profile.csv
-    areas: list[Path]  # pruning_profile_areas.csv
-    speed: list[Path]  # share_speed.csv
-    training: list[Path]  # training_profile.csv, where runs are pruned during training
-    importance: list[Path]  # training_profile_heads.csv, beside it
+    ablation: list[Path] = some_files("ablation.csv of runs")
+    facts: list[Path] = some_files("ablation.json, beside each of these")
+    profiles: list[Path] = some_files("pruning_profile.csv of runs")
+    areas: list[Path] = some_files("pruning_profile_areas.csv, beside each of these")
+    speed: list[Path] = some_files("share_speed.csv of runs")
+    training: list[Path] = any_files(
+        "training_profile.csv of runs; none where no run is pruned during its training"
+    )
+    importance: list[Path] = any_files("training_profile_heads.csv, beside each of these")
 
 
 def write_tables(

@@ -1,6 +1,6 @@
 """What tables and figures of roles are made from, and what they share."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -9,6 +9,7 @@ from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.findings.agreement import gate_survival
+from headcount.findings.file_lists import any_files
 from headcount.findings.roles import SYNTAX, VALUES, read_roles
 from headcount.findings.roles_table import roles_table, wide
 from headcount.findings.run_tables import HEAD, KEYS, gather
@@ -22,17 +23,17 @@ RULES = ["relevance_ratio", "relevance_alpha_beta"]
 class RolesFiles:
     """Files of runs lie below `<pair>/<run>/seed<k>/`."""
 
-    attention: list[Path] = field(metadata={"help": "attention.csv of training runs"})
-    positions: list[Path] = field(metadata={"help": "positions.csv of training runs"})
-    syntax: list[Path] = field(metadata={"help": "syntax.csv of training runs"})
-    relevance: list[Path] = field(metadata={"help": "relevance.csv of training runs"})
-    importance: list[Path] = field(metadata={"help": "importance.csv of training runs"})
-    maps: list[Path] = field(metadata={"help": "maps.json of training runs"})
-    pruned_attention: list[Path] = field(metadata={"help": "attention.csv of gates runs"})
-    pruned_positions: list[Path] = field(metadata={"help": "positions.csv of gates runs"})
-    pruned_syntax: list[Path] = field(metadata={"help": "syntax.csv of gates runs"})
-    kept: list[Path] = field(metadata={"help": "heads.csv of pruned runs"})
-    trees: list[Path] = field(metadata={"help": "<pair>/trees/<treebank>.csv"})
+    attention: list[Path] = any_files("attention.csv of training runs")
+    positions: list[Path] = any_files("positions.csv of training runs")
+    syntax: list[Path] = any_files("syntax.csv of training runs")
+    relevance: list[Path] = any_files("relevance.csv of training runs")
+    importance: list[Path] = any_files("importance.csv of training runs")
+    maps: list[Path] = any_files("maps.json of training runs")
+    pruned_attention: list[Path] = any_files("attention.csv of gates runs")
+    pruned_positions: list[Path] = any_files("positions.csv of gates runs")
+    pruned_syntax: list[Path] = any_files("syntax.csv of gates runs")
+    kept: list[Path] = any_files("heads.csv of pruned runs")
+    trees: list[Path] = any_files("<pair>/trees/<treebank>.csv")
 
 
 class Measured:
