@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from project_copy import ROOT, ProjectCopy, planned, ran, saved_states, training_of
-from shared_results import GATHERED, TRANSLATED, VOITA, times
+from shared_results import GATHERED, ROLES, TRANSLATED, VOITA, times
 
 from headcount.data.synthetic import generate_splits
 
@@ -161,14 +161,14 @@ def test_one_price_more_runs_its_own_jobs_and_none_without_pruned_runs(project):
         plain.replace("  - gates-all-l0.3\n", "  - gates-all-l0.3\n  - gates-all-l0.2\n")
     )
     code, output = project.run("-n", "--config", "experiment=every_rule")
-    own = {"gates": 2, "translate": 2, "bleu": 2, "removal": 2, "speed": 2}
+    own = {"gates": 2, "translate": 2, "bleu": 2, "removal": 2, "speed": 2, "pruned_roles": 2}
     assert code == 0
-    assert planned(output) == own | VOITA | {"bleu_table": 1, "report": 1}
+    assert planned(output) == own | VOITA | ROLES | {"bleu_table": 1, "report": 1}
     path.write_text(re.sub(r"pruned:\n(  - .*\n)+", "", plain))
     code, output = project.run("-n", "--config", "experiment=every_rule")
     path.write_text(plain)
     assert code == 0
-    assert planned(output) == {"bleu_table": 1, "report": 1}
+    assert planned(output) == {"bleu_table": 1, "report": 1} | ROLES
 
 
 def test_pruned_models_from_real_runs(project):
