@@ -1,7 +1,5 @@
 """Translate without each head of one model, and with one head alone in each of its layers."""
 
-from pathlib import Path
-
 from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.ablation import AblationSettings
@@ -16,11 +14,7 @@ from headcount.runs.masked_bleu import MaskedInputs
 def main() -> None:
     """Read the flags and write BLEU under every mask as CSV, and a JSON beside it."""
     parser = command.parser(__doc__)
-    parser.add_argument("--pair", required=True, help="pair, such as multi30k.en-de")
-    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
-    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
-    parser.add_argument("--text", required=True, type=Path, help="folder of the pair's text")
-    parser.add_argument("--out", required=True, type=Path, help="CSV to write")
+    command.add_masking_flags(parser)
     add_flags(parser, AblationSettings)
     add_flags(parser, DecodeSettings)
     args = parser.parse_args()

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.addresses import KINDS, Head
+from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.roles import RolesSettings
-from headcount.runs.attention_run import write_attention
+from headcount.runs.attention_run import attention_inputs, write_attention
 from headcount.runs.machine import use_threads
 
 
@@ -30,7 +31,9 @@ def main() -> None:
     settings = from_flags(args, RolesSettings)
     use_threads(settings.threads)
     head, texts = Head(args.kind, args.layer, args.head), (args.source, args.target)
-    write_attention(args.model, args.bpe, head, texts, args.level, settings, args.out)
+    files = [*attention_inputs(args.model, args.bpe), *filter(None, texts)]
+    origin = provenance("scripts/attention.py", {"roles": settings.model_dump()}, None, files)
+    write_attention(args.model, args.bpe, head, texts, args.level, settings, args.out, origin)
 
 
 if __name__ == "__main__":

@@ -15,16 +15,12 @@ from headcount.runs.masking import MaskingInputs, write_masking
 def main() -> None:
     """Read the flags and write BLEU under every mask as CSV, and a JSON beside it."""
     parser = command.parser(__doc__)
-    parser.add_argument("--pair", required=True, help="pair, such as multi30k.en-de")
+    command.add_masking_flags(parser)
     parser.add_argument("--seed", required=True, type=int, help="seed of the random masks")
-    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
-    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
-    parser.add_argument("--text", required=True, type=Path, help="folder of the pair's text")
     parser.add_argument("--own", required=True, type=Path, help="importance.csv of the model")
     parser.add_argument(
         "--baseline", type=Path, help="importance.csv of the baseline, to mask by its ranking too"
     )
-    parser.add_argument("--out", required=True, type=Path, help="CSV to write")
     add_flags(parser, MaskingSettings)
     add_flags(parser, DecodeSettings)
     args = parser.parse_args()

@@ -16,14 +16,10 @@ from headcount.runs.pruning_profile import ProfileInputs, write_profile
 def main() -> None:
     """Read the flags and write BLEU of every step as CSV, and a JSON and the areas beside it."""
     parser = command.parser(__doc__)
-    parser.add_argument("--pair", required=True, help="pair, such as multi30k.en-de")
+    command.add_masking_flags(parser)
     parser.add_argument("--seed", required=True, type=int, help="seed of the random orders")
-    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
-    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
-    parser.add_argument("--text", required=True, type=Path, help="folder of the pair's text")
     parser.add_argument("--importance", required=True, type=Path, help="the model's ranking")
     parser.add_argument("--ablation", required=True, type=Path, help="ablation.csv of the model")
-    parser.add_argument("--out", required=True, type=Path, help="CSV to write")
     for section in (AblationSettings, RerankSettings, DecodeSettings):
         add_flags(parser, section)
     args = parser.parse_args()

@@ -18,15 +18,11 @@ from headcount.runs.removal import RemovalInputs, write_removal
 def main() -> None:
     """Read the flags and write BLEU under every mask as CSV, and a JSON beside it."""
     parser = command.parser(__doc__)
-    parser.add_argument("--pair", required=True, help="pair, such as multi30k.en-de")
+    command.add_masking_flags(parser)
     parser.add_argument("--seed", required=True, type=int, help="seed of the random heads")
-    parser.add_argument("--model", required=True, type=Path, help="folder of the start model")
-    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
-    parser.add_argument("--text", required=True, type=Path, help="folder of the pair's text")
     parser.add_argument("--importance", required=True, type=Path, help="the model's ranking")
     parser.add_argument("--runs", required=True, nargs="+", help="gates runs that started from it")
     parser.add_argument("--gates", required=True, nargs="+", type=Path, help="heads.csv of each")
-    parser.add_argument("--out", required=True, type=Path, help="CSV to write")
     for section in (ModelSettings, MaskingSettings, DecodeSettings):
         add_flags(parser, section)
     args = parser.parse_args()

@@ -16,14 +16,10 @@ from headcount.runs.training_profile import CheckpointInputs, write_training_pro
 def main() -> None:
     """Read the flags and write BLEU of every step as CSV, and a JSON and the heads beside it."""
     parser = command.parser(__doc__)
-    parser.add_argument("--pair", required=True, help="pair, such as multi30k.en-de")
-    parser.add_argument("--model", required=True, type=Path, help="folder of the trained model")
+    command.add_masking_flags(parser)
     parser.add_argument(
         "--checkpoints", required=True, nargs="+", type=Path, help="<update>.safetensors of each"
     )
-    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
-    parser.add_argument("--text", required=True, type=Path, help="folder of the pair's text")
-    parser.add_argument("--out", required=True, type=Path, help="CSV to write")
     for section in (AblationSettings, RerankSettings, DecodeSettings):
         add_flags(parser, section)
     args = parser.parse_args()

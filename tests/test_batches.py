@@ -11,6 +11,7 @@ from headcount.data.batches import (
     BatchPlan,
     ParallelText,
     collate,
+    first_pairs,
     pad_sources,
     read_parallel_text,
 )
@@ -149,3 +150,15 @@ def test_f17_sides_of_unequal_length_are_refused(tmp_path):
     words = Vocabulary([("a", 2)])
     with pytest.raises(UserError, match=r"a\.src has 3 lines, .*a\.tgt has 2; make them again"):
         read_parallel_text(src, tgt, words, words)
+
+
+def test_first_pairs_are_those_whose_source_has_a_word(tmp_path):
+    src, tgt = tmp_path / "a.src", tmp_path / "a.tgt"
+    src.write_text("\na\na a\na\n")
+    tgt.write_text("a a\n\na\na\n")
+    words = (Vocabulary([("a", 2)]),) * 2
+    assert first_pairs(src, tgt, *words, 2) == ParallelText([[4], [4, 4]], [[], [4]])
+    assert len(first_pairs(src, tgt, *words, None)) == 3
+    src.write_text("\n\n\n\n")
+    with pytest.raises(UserError, match=r"a\.src: expected sentences, found none with a word"):
+        first_pairs(src, tgt, *words, 2)

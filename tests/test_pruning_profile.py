@@ -125,6 +125,15 @@ def test_importance_measured_anew_is_that_of_the_model_with_those_heads_masked(i
     assert rank((0, 3)) == pytest.approx(expected, rel=1e-4)
 
 
+def test_only_the_first_test_set_is_read_and_one_must_be_named(inputs, checkpoints):
+    two = AblationSettings(test_sets=["test", "other"])
+    for each in (inputs, checkpoints):
+        names = {path.name for path in each.files(two)}
+        assert "test.src" in names and "other.src" not in names
+        with pytest.raises(UserError, match="--test-sets: expected the test set that scores"):
+            each.files(AblationSettings())
+
+
 def test_effects_of_another_model_are_refused(inputs, tmp_path):
     assert read_single_effects(inputs.ablation, MODEL.grid).tolist() == EFFECTS
     write_effects(tmp_path / "ablation.csv", EFFECTS[:7])

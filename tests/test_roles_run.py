@@ -63,7 +63,7 @@ class Files:
 
     def attention(self, out: Path, source: Path, head: Head) -> None:
         texts = (source, None)
-        write_attention(self.model, self.bpe, head, texts, "word", RolesSettings(), out)
+        write_attention(self.model, self.bpe, head, texts, "word", RolesSettings(), out, {})
 
 
 @pytest.fixture(scope="module")

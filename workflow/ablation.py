@@ -27,11 +27,8 @@ class Ablation:
 
         A job is told no more than it reads, and so is not done again when another key changes.
         """
-        own = {name: getattr(self.own, name) for name in names}
-        whole = as_flags(AblationSettings(**own, test_sets=list(self.tests[pair])))
-        wanted = {"--" + name.replace("_", "-") for name in (*names, "test_sets")}
-        pairs = zip(whole[::2], whole[1::2], strict=True)
-        return [word for flag, value in pairs if flag in wanted for word in (flag, value)]
+        own = self.own.model_copy(update={"test_sets": list(self.tests[pair])})
+        return as_flags(own, *names, "test_sets")
 
     def rerank_flags(self) -> list[str]:
         """The importance section, as flags of scripts that measure importance anew."""

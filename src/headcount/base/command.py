@@ -36,6 +36,15 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_masking_flags(parser: argparse.ArgumentParser) -> None:
+    """Declare what every script asks that translates with heads of one model masked."""
+    parser.add_argument("--pair", required=True, help="pair, such as multi30k.en-de")
+    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
+    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
+    parser.add_argument("--text", required=True, type=Path, help="folder of the pair's text")
+    parser.add_argument("--out", required=True, type=Path, help="CSV to write")
+
+
 def run(main: Callable[[], None]) -> None:
     """Call `main` and leave with 0, or 2 (user), 3 (environment), 1 (bug, with traceback)."""
     _die_with_engine()

@@ -1,7 +1,6 @@
 """Numbers by head as CSV: kind, layer, head, statistic, value; one number a row."""
 
 import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.files import write_text
+from headcount.base.files import write_csv
 
 COLUMNS = ("kind", "layer", "head", "statistic", "value")
 
@@ -22,14 +21,13 @@ def write_head_values(
 
     NaN says that a head has no such value, and makes no row.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for name, values in statistics.items():
-        for head, value in zip(grid.heads(), values, strict=True):
-            if not math.isnan(value):
-                writer.writerow([*head, name, repr(float(value))])
-    write_text(path, text.getvalue())
+    rows = [
+        [*head, name, float(value)]
+        for name, values in statistics.items()
+        for head, value in zip(grid.heads(), values, strict=True)
+        if not math.isnan(value)
+    ]
+    write_csv(path, COLUMNS, rows)
 
 
 def read_head_values(path: Path, statistic: str, grid: HeadGrid) -> np.ndarray:

@@ -3,12 +3,13 @@
 import platform
 import re
 import sys
+from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from headcount.base import fingerprint
-from headcount.base.files import sha256
+from headcount.base.files import sha256, write_csv, write_json
 
 _PACKAGES = ("torch", "numpy", "sacrebleu", "subword-nmt", "sacremoses", "pandas", "snakemake")
 
@@ -30,6 +31,14 @@ def provenance(
         "inputs": {_without_home(path.as_posix()): sha256(path) for path in sorted(inputs)},
         "versions": _versions(),
     }
+
+
+def write_result(
+    out: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], facts: dict[str, Any]
+) -> None:
+    """Write rows as CSV, and beside it a JSON of the same name with `facts`."""
+    write_csv(out, columns, rows)
+    write_json(out.with_suffix(".json"), facts)
 
 
 def _without_home(argument: str) -> str:

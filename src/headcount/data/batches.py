@@ -76,6 +76,20 @@ def read_parallel_text(
     return ParallelText(*sides)
 
 
+def first_pairs(
+    src: Path, tgt: Path, src_words: Vocabulary, tgt_words: Vocabulary, number: int | None
+) -> ParallelText:
+    """The first pairs whose source has a word, `number` of them, None for all.
+
+    Raises UserError if there is none, or the numbers of lines differ.
+    """
+    whole = read_parallel_text(src, tgt, src_words, tgt_words)
+    kept = [place for place, ids in enumerate(whole.src) if ids][:number]
+    if not kept:
+        raise UserError(f"{src}: expected sentences, found none with a word")
+    return ParallelText([whole.src[i] for i in kept], [whole.tgt[i] for i in kept])
+
+
 def collate(text: ParallelText, ids: Sequence[int]) -> Batch:
     """One padded batch of the pairs with these numbers."""
     tgt_out = _padded([[*text.tgt[i], EOS] for i in ids])

@@ -34,3 +34,10 @@ def interval(low: Sequence[float], high: Sequence[float]) -> str:
 def price(value: float) -> str:
     """λ as names of runs have it."""
     return f"{value:.9f}".rstrip("0").rstrip(".")
+
+
+def p_value(p: float | str) -> str:
+    """A p-value: two significant digits, and no zeros without end; a dash where none is known."""
+    if p == "":
+        return NONE
+    return "< 0.001" if p < 0.001 else f"{p:#.2g}"

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from headcount.base.settings.roles import RolesSettings
-from headcount.findings.cells import NONE
+from headcount.findings.cells import NONE, p_value
 from headcount.findings.published import voita
 from headcount.findings.roles import SHOWN, arrow, exceeds
 from headcount.findings.run_tables import KEYS
@@ -64,7 +64,7 @@ def dependency_summary(table: pd.DataFrame) -> pd.DataFrame:
             | {"best head": f"{100 * row['accuracy']:.0f}{spread}"}
             | {"held out": NONE if row["held_out"] == "" else f"{100 * row['held_out']:.0f}"}
             | {"baseline": f"{100 * row['baseline']:.0f}", "margin": f"{100 * row['margin']:+.0f}"}
-            | {"p": p_cell(row["p"]), "heads above": str(row["heads_above"]) or NONE}
+            | {"p": p_value(row["p"]), "heads above": str(row["heads_above"]) or NONE}
             | {"trials": str(row["trials"]) or NONE, "source": row["source"]}
         )
     return pd.DataFrame(rows)
@@ -79,13 +79,6 @@ def _held_out(of_test: pd.DataFrame) -> float | str:
     chosen = of_test.loc[of_test["half_hits"].idxmax()]
     trials = chosen["trials"] - chosen["half_trials"]
     return float((chosen["hits"] - chosen["half_hits"]) / trials) if trials else ""
-
-
-def p_cell(p: float | str) -> str:
-    """A p value for people."""
-    if p == "":
-        return NONE
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _printed() -> list[dict]:

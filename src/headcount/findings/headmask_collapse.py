@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from headcount.base.settings.run_names import parse_run
+from headcount.findings.cells import NONE
 from headcount.findings.headmask_importance import number, of_heads
 from headcount.findings.mask_frequency import frequencies, second_half
 from headcount.findings.run_tables import HEAD, KEYS
@@ -140,7 +141,7 @@ def collapse_summary(table: pd.DataFrame) -> pd.DataFrame:
     shown["top group masked"] = [
         f"{row.top_group_delta:+z.2f} ({row.top_group_low:+z.2f} to {row.top_group_high:+z.2f})"
         if row.top_group_delta != ""
-        else "–"
+        else NONE
         for row in table.itertuples()
     ]
     return shown.assign(collapsed=table["collapsed"])
@@ -149,5 +150,5 @@ def collapse_summary(table: pd.DataFrame) -> pd.DataFrame:
 def _cell(value: float | str) -> str:
     """A count, a number, or a dash where none applies."""
     if isinstance(value, str):
-        return "–"
+        return NONE
     return str(value) if isinstance(value, int | np.integer) else number(value)

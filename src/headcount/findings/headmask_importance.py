@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.base.errors import UserError
+from headcount.findings.cells import NONE
 from headcount.findings.inequality import spread
 from headcount.findings.published import headmask
 from headcount.findings.run_tables import BASE, HEAD, KEYS, gather
@@ -106,7 +107,7 @@ def mean_cell(values: pd.Series) -> str:
     """Mean over seeds and, from two on, ± standard deviation (ddof 1); a dash if unknown."""
     known = pd.Series([value for value in values if value != ""], dtype=float)
     if known.empty:
-        return "–"
+        return NONE
     return number(known.mean()) + (f" ± {number(known.std())}" if len(known) > 1 else "")
 
 
@@ -164,6 +165,6 @@ def stability_summary(table: pd.DataFrame) -> pd.DataFrame:
 
 def _range_cell(found: list[float]) -> str:
     if not found:
-        return "–"
+        return NONE
     mean = sum(found) / len(found)
     return f"{mean:.2f}" + (f" ({min(found):.2f} to {max(found):.2f})" if len(found) > 1 else "")

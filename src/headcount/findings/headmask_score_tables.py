@@ -4,6 +4,7 @@ import pandas as pd
 
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.pair import parse_pair
+from headcount.findings.cells import NONE, p_value
 from headcount.findings.headmask_scores import keys, paper_scores, same_task
 from headcount.findings.published import headmask
 from headcount.findings.run_tables import BASE
@@ -69,7 +70,7 @@ def score_summary(table: pd.DataFrame) -> pd.DataFrame:
         }
         rows.append(dict(zip(_ROW, names, strict=True)) | _cells(values))
     shown = pd.DataFrame(rows).rename(columns={"test_set": "test set"})
-    if (shown["p (t-test)"] == "–").all():  # one seed
+    if (shown["p (t-test)"] == NONE).all():  # one seed
         shown = shown.drop(columns=["95 % interval", "p (t-test)"])
     return shown
 
@@ -80,9 +81,9 @@ def _cells(values: dict[str, list[float]]) -> dict[str, str]:
     return {
         "BLEU": _mean(values, "bleu", ""),
         "difference": _mean(values, "delta", "+"),
-        "p (bootstrap)": ", ".join(map(p_value, values.get("p_bootstrap", []))) or "–",
-        "95 % interval": f"{low[0]:+z.2f} to {high[0]:+z.2f}" if low else "–",
-        "p (t-test)": p_value(p[0]) if p else "–",
+        "p (bootstrap)": ", ".join(map(p_value, values.get("p_bootstrap", []))) or NONE,
+        "95 % interval": f"{low[0]:+z.2f} to {high[0]:+z.2f}" if low else NONE,
+        "p (t-test)": p_value(p[0]) if p else NONE,
     }
 
 
@@ -90,11 +91,6 @@ def _mean(values: dict[str, list[float]], name: str, sign: str) -> str:
     """Mean ± deviation over seeds, or a printed number."""
     found = values.get(f"{name}_mean") or values.get(name)
     if not found:
-        return "–"
+        return NONE
     deviation = values.get(f"{name}_sd")
     return f"{found[0]:{sign}z.2f}" + (f" ± {deviation[0]:.2f}" if deviation else "")
-
-
-def p_value(p: float) -> str:
-    """A p-value for people: two significant digits, and no zeros without end."""
-    return "< 0.001" if p < 0.001 else f"{p:#.2g}"

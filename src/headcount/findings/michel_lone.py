@@ -3,8 +3,7 @@
 import pandas as pd
 
 from headcount.base.addresses import KINDS
-from headcount.findings.cells import NONE
-from headcount.findings.headmask_score_tables import p_value
+from headcount.findings.cells import NONE, p_value
 from headcount.findings.michel_single import LEVEL
 from headcount.findings.published import michel
 from headcount.findings.run_tables import BASE, KEYS

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from headcount.findings.cells import NONE
-from headcount.findings.headmask_score_tables import p_value
+from headcount.findings.cells import NONE, p_value
 from headcount.findings.published import michel
 from headcount.findings.run_tables import BASE, KEYS, gather
 
@@ -128,7 +127,7 @@ def pruning_summary(table: pd.DataFrame) -> pd.DataFrame:
         one = found.iloc[0] if len(found) == 1 else dict.fromkeys(COLUMNS, "")
         row["first loss at"] = _share(found["falls_percent"], found["falls_at"])
         row["change there"] = NONE if one["falls_delta"] == "" else f"{one['falls_delta']:+z.2f}"
-        row["p"] = NONE if one["falls_p"] == "" else p_value(one["falls_p"])
+        row["p"] = p_value(one["falls_p"])
         row[f"keeps {KEEPING:.0%} up to"] = _share(found["keeps_percent"], found["keeps_percent"])
         rows.append(row | {"source": source})
     return pd.DataFrame(rows)
@@ -162,6 +161,6 @@ def areas_summary(table: pd.DataFrame) -> pd.DataFrame:
             | {"mean BLEU": f"{row['area']:.2f} ({row['low']:.2f} to {row['high']:.2f})"}
             | {"against": row["against"].replace("/", ", ") or NONE}
             | {"difference": f"{row['delta']:+z.2f}" if compared else NONE}
-            | {"95 % interval": bounds, "p": p_value(row["p"]) if compared else NONE}
+            | {"95 % interval": bounds, "p": p_value(row["p"])}
         )
     return pd.DataFrame(rows)

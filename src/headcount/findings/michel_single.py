@@ -9,8 +9,7 @@ import pandas as pd
 
 from headcount.base.addresses import KINDS
 from headcount.base.errors import UserError
-from headcount.findings.cells import NONE
-from headcount.findings.headmask_score_tables import p_value
+from headcount.findings.cells import NONE, p_value
 from headcount.findings.published import michel
 from headcount.findings.run_tables import BASE, HEAD, KEYS, gather
 from headcount.findings.significance import correlate, holm
@@ -141,8 +140,7 @@ def transfer_summary(table: pd.DataFrame) -> pd.DataFrame:
         cells |= {"kind": row["kind"], "heads": str(row["heads"])}
         for name, words in (("pearson", "Pearson r"), ("spearman", "Spearman r")):
             cells[words] = _with_interval(row, name)
-            p = row[f"{name}_p"]
-            cells[f"p ({words.split()[0]})"] = NONE if p == "" else p_value(p)
+            cells[f"p ({words.split()[0]})"] = p_value(row[f"{name}_p"])
         rows.append(cells | {"source": row["source"]})
     return pd.DataFrame(rows)
 

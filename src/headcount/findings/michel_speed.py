@@ -26,15 +26,15 @@ CAPTION = (
 def speed_table(files: list[Path]) -> pd.DataFrame:
     """One share, phase and batch size a row: columns of `COLUMNS`; then the paper's.
 
-    `percent` of heads removed; `mean` and `sd` (ddof 1; 0 with one repeat) of sentences per second
-    over `repeats`; `speedup`: mean ÷ that with all heads, above 1 is faster. Raises UserError
-    where that was not timed.
+    `percent` of heads removed; `mean` and `sd` (ddof 1; empty with one repeat) of sentences per
+    second over `repeats`; `speedup`: mean ÷ that with all heads, above 1 is faster. Raises
+    UserError where that was not timed.
     """
     raw = gather(files, [*_READ, "seconds"]).rename(columns={"model": "percent"})
     raw["rate"] = raw["sentences"] / raw["seconds"]
     groups = raw.groupby([*_SETUP, "percent", "heads_left", "parameters"], sort=False)["rate"]
     table = groups.agg(repeats="size", mean="mean", sd="std").reset_index()
-    table["sd"] = table["sd"].fillna(0.0)
+    table["sd"] = table["sd"].astype(object).where(table["sd"].notna(), "")
     whole = table[table["percent"] == 0].set_index(_SETUP)["mean"]
     setups = list(table[_SETUP].itertuples(index=False, name=None))
     lacking = [setup for setup in setups if setup not in whole.index]
@@ -68,7 +68,8 @@ def speed_summary(table: pd.DataFrame) -> pd.DataFrame:
         row |= {"heads left": str(left) or NONE, "parameters": f"{size:,}" if size else NONE}
         for cell in found.itertuples():
             gain = "" if percent == 0 else f" ({cell.speedup - 1:+.1%})"
-            row[f"{cell.phase}, batch {cell.batch_size}"] = f"{cell.mean:.4g} ± {cell.sd:.2g}{gain}"
+            spread = NONE if cell.sd == "" else f"{cell.sd:.2g}"
+            row[f"{cell.phase}, batch {cell.batch_size}"] = f"{cell.mean:.4g} ± {spread}{gain}"
         rows.append(row | {"source": source})
     shown = pd.DataFrame(rows).fillna(NONE)
     return shown[[*(name for name in shown if name != "source"), "source"]]

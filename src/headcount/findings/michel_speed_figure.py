@@ -20,7 +20,7 @@ def draw_speed(table: pd.DataFrame) -> Figure:
         for colour, size in zip(colours(len(sizes)), sizes, strict=True):
             own = rows[rows["batch_size"] == size].sort_values("percent").astype({"mean": float})
             whole = own.loc[own["percent"] == 0, "mean"].iloc[0]
-            bars = own["sd"].astype(float) / whole
+            bars = pd.to_numeric(own["sd"], errors="coerce") / whole
             style = {"color": colour, "marker": "o", "markersize": 4, "capsize": 2}
             panel.errorbar(
                 own["percent"], own["mean"] / whole, bars, label=f"batch {size}", **style

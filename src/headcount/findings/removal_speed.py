@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.base.errors import UserError
-from headcount.findings.cells import mean_count
+from headcount.findings.cells import NONE, mean_count
 from headcount.findings.pruned_heads import PrunedModel
 from headcount.findings.pruned_scores import Scores
 from headcount.findings.run_tables import BASE, gather
@@ -78,4 +78,4 @@ def speed_summary(table: pd.DataFrame) -> pd.DataFrame:
             cell = f"{mean['milliseconds']:.3g} ({spread}), ×{mean['speedup']:.2f}"
             row[f"{phase}, batch {size}"] = cell
         rows.append(row)
-    return pd.DataFrame(rows).fillna("–")
+    return pd.DataFrame(rows).fillna(NONE)

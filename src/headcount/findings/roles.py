@@ -1,5 +1,6 @@
 """What each encoder head does, from the measurements of its model: numbers, labels, functions."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def read_roles(
         index=HEAD_KEYS, columns="statistic", values="value", sort=False
     )
     for name in ("rare_rarest", "rare_two_rarest", "rare_rarest_chance", "rare_two_rarest_chance"):
-        heads[name] = heads.get(name, 0.0)  # no sentence was tested
+        heads[name] = heads.get(name, math.nan)  # no sentence was tested
     heads = heads.reset_index().rename_axis(columns=None)
     heads = heads.merge(_positions(gather(positions, POSITIONS), settings), "left", HEAD_KEYS)
     relations = _relations(gather(syntax, SYNTAX), settings)

@@ -8,6 +8,8 @@ import pandas as pd
 
 from headcount.base.errors import UserError
 
+Z = 1.959963984540054  # 97.5 % quantile of the normal distribution
+
 
 class PairedT(NamedTuple):
     """Differences of two systems trained with the same seeds, tested against 0."""
@@ -75,17 +77,22 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float:
             f"rank correlation: expected as many values on both sides, found {len(first)} and "
             f"{len(second)}; are these files of one model?"
         )
-    ranks = [pd.Series(values).rank().to_numpy() for values in (first, second)]
+    ranks = [_ranks(values) for values in (first, second)]
     if any(np.ptp(rank) == 0 for rank in ranks):
         return math.nan
     return float(np.corrcoef(*ranks)[0, 1])
 
 
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks from 1; equal values share their mean rank."""
+    return pd.Series(values).rank().to_numpy()
+
+
 def wilson(hits: int, trials: int) -> tuple[float, float]:
     """95 % interval of a share: Wilson's, which stays within 0 and 1."""
-    z = 1.959963984540054
-    middle = (hits + z * z / 2) / (trials + z * z)
-    reach = z / (trials + z * z) * math.sqrt(hits * (trials - hits) / trials + z * z / 4)
+    square = Z * Z
+    middle = (hits + square / 2) / (trials + square)
+    reach = Z / (trials + square) * math.sqrt(hits * (trials - hits) / trials + square / 4)
     return max(0.0, middle - reach), min(1.0, middle + reach)
 
 
@@ -142,7 +149,6 @@ class Correlation(NamedTuple):
 
 
 _SHUFFLES = 9999
-_Z = 1.959964  # 97.5 % quantile of the normal distribution
 
 
 def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> Correlation:
@@ -158,7 +164,7 @@ def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> Correlation
         )
     sides = [np.asarray(values, dtype=np.float64) for values in (first, second)]
     if ranks:
-        sides = [pd.Series(values).rank().to_numpy() for values in sides]
+        sides = [_ranks(values) for values in sides]
     if any(np.ptp(side) == 0 for side in sides):
         return Correlation(*[math.nan] * 4)
     one, other = ((side - side.mean()) / np.linalg.norm(side - side.mean()) for side in sides)
@@ -168,7 +174,7 @@ def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> Correlation
     p = (1 + int((np.abs(shuffled) >= abs(r) - 1e-12).sum())) / (1 + _SHUFFLES)
     if abs(r) == 1:
         return Correlation(r, r, r, p)
-    reach = _Z * math.sqrt((1 + r * r / 2 if ranks else 1) / (len(one) - 3))
+    reach = Z * math.sqrt((1 + r * r / 2 if ranks else 1) / (len(one) - 3))
     low, high = (math.tanh(math.atanh(r) + side * reach) for side in (-1, 1))
     return Correlation(r, low, high, p)
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.base.errors import UserError
-from headcount.findings.cells import NONE, interval, mean_count, mean_sd
-from headcount.findings.headmask_score_tables import p_value
+from headcount.findings.cells import NONE, interval, mean_count, mean_sd, p_value
 from headcount.findings.pruned_heads import PrunedModel
 from headcount.findings.pruned_scores import Key, Scores
 from headcount.findings.run_tables import BASE, KEYS, gather

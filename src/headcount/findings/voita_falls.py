@@ -3,8 +3,7 @@
 import pandas as pd
 
 from headcount.base.addresses import KINDS
-from headcount.findings.cells import NONE, price
-from headcount.findings.headmask_score_tables import p_value
+from headcount.findings.cells import NONE, p_value, price
 from headcount.findings.pruned_heads import PrunedModel, sweeps
 from headcount.findings.pruned_scores import Scores
 

@@ -4,8 +4,7 @@ import pandas as pd
 
 from headcount.base.addresses import KINDS
 from headcount.base.errors import UserError
-from headcount.findings.cells import NONE, interval, mean_count, mean_sd, price
-from headcount.findings.headmask_score_tables import p_value
+from headcount.findings.cells import NONE, interval, mean_count, mean_sd, p_value, price
 from headcount.findings.pruned_heads import DECIDED, PrunedModel
 from headcount.findings.pruned_scores import Scores
 from headcount.findings.run_tables import KEYS

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.base.addresses import KINDS, Head, HeadGrid
+from headcount.base.errors import UserError
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.runs.masked_bleu import (
@@ -103,6 +104,16 @@ def with_dev(settings: AblationSettings) -> AblationSettings:
     """The settings, with dev as the first of the test sets."""
     others = [test for test in settings.test_sets if test != DEV]
     return settings.model_copy(update={"test_sets": [DEV, *others]})
+
+
+def with_first(settings: AblationSettings) -> AblationSettings:
+    """The settings, with the first of the test sets alone, which scores pruning.
+
+    Raises UserError if none is named.
+    """
+    if not settings.test_sets:
+        raise UserError("--test-sets: expected the test set that scores pruning, found none")
+    return settings.model_copy(update={"test_sets": settings.test_sets[:1]})
 
 
 def single_heads(grid: HeadGrid) -> Iterator[Ablated]:

@@ -1,6 +1,7 @@
 """Attention of one head on a person's own sentences, from files to a file."""
 
 from pathlib import Path
+from typing import Any
 
 from headcount.base.addresses import Head
 from headcount.base.errors import UserError
@@ -20,6 +21,12 @@ MOST = 20
 """Sentences in one file; a drawing of more could not be read."""
 
 
+def attention_inputs(model: Path, bpe: Path) -> list[Path]:
+    """The files that shape the attention of a model on any sentence."""
+    words = ("src.codes", "tgt.codes", "src.vocab", "tgt.vocab", "segmentation.json")
+    return [model / "model.json", model / "weights.safetensors", *(bpe / name for name in words)]
+
+
 def write_attention(
     model_folder: Path,
     bpe: Path,
@@ -28,8 +35,9 @@ def write_attention(
     level: str,
     settings: RolesSettings,
     out: Path,
+    origin: dict[str, Any],
 ) -> None:
-    """Write a JSON of one map for each sentence; see `attention_map`.
+    """Write a JSON of one map for each sentence, see `attention_map`, and of `origin`.
 
     `texts` are source sentences, one a line, and their translations; without the latter the model
     translates greedily. Raises UserError for a head that the model does not have, texts of unequal
@@ -48,7 +56,7 @@ def write_attention(
         attention_map(model, pair, words, head, settings, level)
         for pair in zip(sources, targets, strict=True)
     ]
-    write_json(out, {"head": head._asdict(), "level": level, "maps": maps})
+    write_json(out, {"head": head._asdict(), "level": level, "maps": maps, "provenance": origin})
 
 
 def _check_lines(src: list[str], tgt: list[str], texts: tuple[Path, Path | None]) -> None:

@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from headcount.base.results import write_result
 from headcount.base.settings.ablation import AblationSettings
 from headcount.data.entailment import Pair, read_pairs
 from headcount.runs.ablation import COLUMNS, DEV, ablation_rows, resamples_for
-from headcount.runs.bootstrap import judge_scores, resample_accuracy
+from headcount.runs.bootstrap import SEED, judge_scores, resample_accuracy
 from headcount.runs.classifier import Classifier
-from headcount.runs.masked_bleu import Differences, Heads, write_table
+from headcount.runs.masked_bleu import Differences, Heads
 from headcount.runs.profile_areas import AREA_COLUMNS, area_rows
 from headcount.runs.pruning_orders import list_curves
 from headcount.runs.pruning_profile import COLUMNS as PROFILE_COLUMNS
 from headcount.runs.pruning_profile import profile_rows
 from headcount.runs.reranking import for_ranking
 from headcount.runs.single_effects import single_effects
-
-SIGNATURE = "accuracy|bs:{samples}|seed:12345"
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def write_classifier_ablation(
     rows = ablation_rows(grid, list(tests), compare)
     sizes = {test: len(pairs) for test, pairs in tests.items()}
     facts = {"pairs": sizes, "provenance": origin}
-    write_table(out / "classifier_ablation.csv", _accuracy(COLUMNS), rows, facts)
+    write_result(out / "classifier_ablation.csv", _accuracy(COLUMNS), rows, facts)
     effects = single_effects(rows, grid)
     raw = classifier.importance(tests[DEV])
     values = for_ranking(raw, grid, settings)
@@ -73,9 +72,9 @@ def write_classifier_ablation(
     sets = [heads for curve in curves for heads in curve.sets]
     scores = _resampled(classifier, tests["matched"], sets, 1000)
     profile = profile_rows(grid, "matched", curves, _judged(scores))
-    write_table(out / "classifier_profile.csv", _accuracy(PROFILE_COLUMNS), profile, facts)
+    write_result(out / "classifier_profile.csv", _accuracy(PROFILE_COLUMNS), profile, facts)
     areas = area_rows("matched", curves, scores)
-    write_table(out / "classifier_profile_areas.csv", AREA_COLUMNS, areas, facts)
+    write_result(out / "classifier_profile_areas.csv", AREA_COLUMNS, areas, facts)
 
 
 def _resampled(
@@ -89,7 +88,7 @@ def _resampled(
 
 
 def _judged(scores: dict[Heads, np.ndarray]) -> Differences:
-    signature = SIGNATURE.format(samples=len(scores[()]) - 1)
+    signature = f"accuracy|bs:{len(scores[()]) - 1}|seed:{SEED}"
     judged = judge_scores(scores[()], list(scores.values()), signature)
     return dict(zip(scores, judged, strict=True))
 

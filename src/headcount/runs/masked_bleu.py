@@ -5,8 +5,6 @@ that batches stay full; each distinct set of heads is translated once however of
 masks that leave the encoder's heads alone share its states.
 """
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -19,7 +17,7 @@ from tqdm import tqdm
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.files import write_json, write_text
+from headcount.base.results import write_result
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.data.lines import clean_lines
@@ -162,19 +160,7 @@ def write_scores(
 ) -> None:
     """Write rows as CSV, and beside it a JSON of the same name: `facts` and the search."""
     search = {"beam": decode.beam, "length_penalty": decode.length_penalty}
-    write_table(out, columns, rows, {**search, **facts})
-
-
-def write_table(
-    out: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], facts: dict[str, Any]
-) -> None:
-    """Write rows as CSV, and beside it a JSON of the same name with `facts`."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    write_text(out, text.getvalue())
-    write_json(out.with_suffix(".json"), facts)
+    write_result(out, columns, rows, {**search, **facts})
 
 
 def describe_work(tests: TestSets, sets: Iterable[Heads]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from headcount.base.head_values import read_head_values
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.importance import ImportanceSettings
+from headcount.runs.ablation import with_first
 from headcount.runs.bootstrap import judge_systems
 from headcount.runs.masked_bleu import (
     SCORE_COLUMNS,
@@ -41,7 +42,7 @@ class ProfileInputs(MaskedInputs):
 
     def files(self, settings: AblationSettings) -> list[Path]:
         """The files that shape the outcome."""
-        return [*super().files(settings), self.importance, self.ablation]
+        return [*super().files(with_first(settings)), self.importance, self.ablation]
 
 
 def write_profile(
@@ -68,14 +69,13 @@ def write_profile(
     ranking, raw = (rank_by(inputs, asked, importance, masked) for asked in (settings, plain))
     effects = read_single_effects(inputs.ablation, grid)
     curves = list(list_curves(grid, ranking, raw, effects, settings, seed))
-    test = settings.test_sets[0]
-    tests = inputs.read_tests(settings.model_copy(update={"test_sets": [test]}))
+    ((test, lines),) = inputs.read_tests(with_first(settings)).items()
     sets = [heads for curve in curves for heads in curve.sets]
-    scores = resample_sets(masked, tests[test], sets, language)
+    scores = resample_sets(masked, lines, sets, language)
     judged = judge_systems(scores[()], list(scores.values()), language)
     found = dict(zip(scores, judged, strict=True))
     rows = profile_rows(grid, test, curves, found)
-    facts = {**describe_work(tests, sets), "provenance": origin}
+    facts = {**describe_work({test: lines}, sets), "provenance": origin}
     write_scores(out, COLUMNS, rows, facts, decode)
     areas = out.with_name(f"{out.stem}_areas.csv")
     write_scores(areas, AREA_COLUMNS, area_rows(test, curves, scores), facts, decode)

@@ -104,7 +104,7 @@ class _Walk:
             layer: EncoderLayer = model.encoder[number]
             start = states.encoder[number]
             attend = partial(self._self_attention, layer.attention, ("enc_self", number), False)
-            middle = _after(layer.around_attention, start, lambda x: attend(x)[0])  # noqa: B023
+            middle = layer.around_attention(start, lambda x: attend(x)[0])  # noqa: B023
             relevance = self._feed_forward(layer, middle, relevance)
             relevance = self._sublayer(layer.around_attention, start, attend, relevance)
 
@@ -113,8 +113,8 @@ class _Walk:
         start = states.decoder[number]
         attend = partial(self._self_attention, layer.attention, ("dec_self", number), True)
         look = partial(self._cross_attention, layer.cross, number, states.memory)
-        first = _after(layer.around_attention, start, lambda x: attend(x)[0])
-        second = _after(layer.around_cross, first, lambda x: look(x)[0])
+        first = layer.around_attention(start, lambda x: attend(x)[0])
+        second = layer.around_cross(first, lambda x: look(x)[0])
         relevance = self._feed_forward(layer, second, relevance)
         relevance = self._sublayer(layer.around_cross, first, look, relevance)
         return self._sublayer(layer.around_attention, start, attend, relevance)
@@ -220,11 +220,6 @@ class _Core:
     def output(self) -> Tensor:
         """Output of the attention module, [q, d]."""
         return self.module.merge(self.context[None], None)[0]
-
-
-def _after(around: Residual, start: Tensor, inside: Callable[[Tensor], Tensor]) -> Tensor:
-    """Output [p, d] of a sub-layer; the model is in evaluation mode, so nothing is dropped."""
-    return around(start, inside)
 
 
 def _flat(by_head: Tensor) -> Tensor:

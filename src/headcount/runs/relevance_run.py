@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from headcount.base.errors import UserError
 from headcount.base.files import write_json
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.lrp import LrpSettings
-from headcount.data.batches import Ids, read_parallel_text
+from headcount.data.batches import Ids, first_pairs
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.transformer import Transformer
+from headcount.runs.bootstrap import SEED
 from headcount.runs.checkpoint import load_model
 from headcount.runs.decode import translate
 from headcount.runs.machine import pick_device
@@ -22,7 +22,6 @@ from headcount.runs.relevance import sentence_relevance
 from headcount.runs.translation import check_vocabularies
 
 RESAMPLES = 1000
-_SEED = 12345  # of the bootstrap
 
 
 def relevance_inputs(model: Path, bpe: Path) -> list[Path]:
@@ -43,11 +42,8 @@ def write_relevance(
     """
     check_vocabularies(model_folder, bpe)
     words = [Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt")]
-    whole = read_parallel_text(bpe / "dev.src", bpe / "dev.tgt", *words)
-    pairs = [pair for pair in zip(whole.src, whole.tgt, strict=True) if pair[0]]
-    pairs = pairs[: settings.max_sentences]
-    if not pairs:
-        raise UserError(f"{bpe / 'dev.src'}: expected sentences, found none with a word")
+    text = first_pairs(bpe / "dev.src", bpe / "dev.tgt", *words, settings.max_sentences)
+    pairs = list(zip(text.src, text.tgt, strict=True))
     model = load_model(model_folder).to(pick_device(settings.device))
     begun = time.perf_counter()
     if settings.prefix == "hypothesis":
@@ -76,7 +72,7 @@ def measure_relevance(
 
 def relevance_values(sums: np.ndarray, steps: np.ndarray) -> dict[str, np.ndarray]:
     """Mean over steps, [heads], with the bounds of its 95 % bootstrap interval over sentences."""
-    drawn = np.random.default_rng(_SEED).integers(len(steps), size=(RESAMPLES, len(steps)))
+    drawn = np.random.default_rng(SEED).integers(len(steps), size=(RESAMPLES, len(steps)))
     means = sums[drawn].sum(1) / steps[drawn].sum(1)[:, None]
     low, high = np.quantile(means, (0.025, 0.975), axis=0)
     return {

@@ -1,9 +1,7 @@
 """Roles of heads from files to files: a model, its dev text and its treebanks in, CSV out."""
 
-import csv
-import io
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,9 @@ from tqdm import tqdm
 
 from headcount.base.addresses import KINDS, Head, HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.files import read_json, write_json, write_text
+from headcount.base.files import read_json, write_csv, write_json
 from headcount.base.settings.roles import RolesSettings
-from headcount.data.batches import Ids, ParallelText, read_parallel_text
+from headcount.data.batches import Ids, ParallelText, first_pairs
 from headcount.data.lines import clean_lines
 from headcount.data.trees import AlignedTree, read_aligned
 from headcount.data.vocabulary import Vocabulary
@@ -79,7 +77,7 @@ def write_roles(
     tables["positions.csv"] = (POSITION_COLUMNS, roles.positions.rows())
     tables["syntax.csv"] = (SYNTAX_COLUMNS, rows)
     for name, (columns, found) in tables.items():
-        _write_csv(out / name, columns, found, original)
+        write_csv(out / name, columns, _as_before_pruning(columns, found, original))
     candidate = _rare_candidate(model.grid, values["rare_two_rarest"])
     maps = _maps(model, text, words, candidate, settings) if candidate else []
     shown = original[candidate]._asdict() if candidate else None
@@ -135,11 +133,7 @@ def _read_text(
 ) -> tuple[ParallelText, Tensor, tuple[Vocabulary, Vocabulary]]:
     """The first sentence pairs of dev, how often each source id is in train, both vocabularies."""
     src, tgt = (Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt"))
-    whole = read_parallel_text(bpe / "dev.src", bpe / "dev.tgt", src, tgt)
-    pairs = [pair for pair in zip(whole.src, whole.tgt, strict=True) if pair[0]][:sentences]
-    if not pairs:
-        raise UserError(f"{bpe / 'dev.src'}: expected sentences, found none with a word")
-    text = ParallelText([pair[0] for pair in pairs], [pair[1] for pair in pairs])
+    text = first_pairs(bpe / "dev.src", bpe / "dev.tgt", src, tgt, sentences)
     training = [_ids(line, src) for line in clean_lines(bpe / "train.src")]
     return text, count_ids(training, len(src)), (src, tgt)
 
@@ -171,14 +165,11 @@ def _value_rows(grid: HeadGrid, values: dict[str, np.ndarray]) -> Iterable[dict]
     ]
 
 
-def _write_csv(
-    path: Path, columns: tuple[str, ...], rows: Iterable[dict], original: dict[Head, Head]
-) -> None:
-    """One row a line, heads by their original addresses; all digits kept."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
+def _as_before_pruning(
+    columns: tuple[str, ...], rows: Iterable[dict], original: dict[Head, Head]
+) -> Iterator[list[Any]]:
+    """The cells of these columns, heads by their original addresses."""
     for row in rows:
         head = original[Head(row["kind"], row["layer"], row["head"])]
-        writer.writerow({**row, **head._asdict(), "value": repr(row["value"])})
-    write_text(path, text.getvalue())
+        cells = {**row, **head._asdict()}
+        yield [cells[name] for name in columns]

@@ -1,7 +1,5 @@
 """How large and how fast models are: parameters, bytes, time to encode and to translate."""
 
-import csv
-import io
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 
 from headcount.base.errors import UserError
-from headcount.base.files import write_json, write_text
+from headcount.base.results import write_result
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.speed import SpeedSettings
 from headcount.data.batches import Ids, pad_sources
@@ -81,14 +79,10 @@ def write_times(
 ) -> None:
     """Time these models, which take turns, and write what `write_speed` does."""
     sources = read_sources(bpe, settings.sentences, decode.max_source)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(measure(timed, sources, settings, decode))
-    write_text(out, text.getvalue())
+    rows = measure(timed, sources, settings, decode)
     device = first_device(timed[0].model).type
     facts = {"beam": decode.beam, "threads": settings.threads, "device": device}
-    write_json(out.with_suffix(".json"), {**facts, "provenance": origin})
+    write_result(out, COLUMNS, rows, {**facts, "provenance": origin})
 
 
 def speed_inputs(models: dict[str, Path], bpe: Path) -> list[Path]:

@@ -13,6 +13,7 @@ from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.model.transformer import Transformer
+from headcount.runs.ablation import with_first
 from headcount.runs.checkpoint import fill, load_weights
 from headcount.runs.masked_bleu import (
     SCORE_COLUMNS,
@@ -36,7 +37,7 @@ class CheckpointInputs(MaskedInputs):
 
     def files(self, settings: AblationSettings) -> list[Path]:
         """The files that shape the outcome."""
-        return [*super().files(settings), *self.checkpoints]
+        return [*super().files(with_first(settings)), *self.checkpoints]
 
     def by_update(self, updates: Sequence[int]) -> dict[int, Path]:
         """The checkpoint of each update. Raises UserError for one that is missing, or not named."""
@@ -77,14 +78,13 @@ def write_training_profile(
     for update, path in paths.items():
         fill(masked.model, weights[update], path)
     measure = Measure.read(inputs.model, inputs.bpe, importance)
-    test = settings.test_sets[0]
-    tests = inputs.read_tests(settings.model_copy(update={"test_sets": [test]}))
+    tests = inputs.read_tests(with_first(settings))
     grid = masked.model.grid
     rows, heads, sets = [], [], []
     for update, path in paths.items():
         fill(masked.model, weights[update], path)
         steps, values = _steps(masked.model, measure, settings)
-        ((_, found),) = masked.compare(tests, steps, language)
+        ((test, found),) = masked.compare(tests, steps, language)
         rows += [
             [update, test, "importance", index, *score_cells(grid, silent, found)]
             for index, silent in enumerate(steps)

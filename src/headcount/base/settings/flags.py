@@ -51,10 +51,10 @@ def from_flags(namespace: argparse.Namespace, section: type[AnySection]) -> AnyS
     raise UserError(joined([_located(section, *fault) for fault in faults]))
 
 
-def as_flags(section: Section) -> list[str]:
-    """Every key of a section as arguments; a key without a value (None) is left out."""
+def as_flags(section: Section, *keys: str) -> list[str]:
+    """These keys of a section, without any all, as arguments; one without a value (None) not."""
     arguments = []
-    for name, value in section.model_dump().items():
+    for name, value in section.model_dump(include=set(keys) or None).items():
         if value is None:
             continue
         text = value if isinstance(value, str) else json.dumps(value)
