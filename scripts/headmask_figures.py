@@ -8,7 +8,7 @@ from headcount.base import command
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings.file_lists import write_findings
-from headcount.findings.headmask_figures import FigureFiles, write_figures
+from headcount.findings.headmask.figures import FigureFiles, write_figures
 
 _SECTIONS = {"model": ModelSettings, "importance": ImportanceSettings}
 

@@ -8,7 +8,7 @@ from headcount.base import command
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings.file_lists import write_findings
-from headcount.findings.headmask_tables import TableFiles, write_tables
+from headcount.findings.headmask.tables import TableFiles, write_tables
 
 _SECTIONS = {"model": ModelSettings, "importance": ImportanceSettings}
 

@@ -7,7 +7,7 @@ from headcount.base import command
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings.file_lists import write_findings
-from headcount.findings.michel_figures import FigureFiles, write_figures
+from headcount.findings.michel.figures import FigureFiles, write_figures
 
 _SECTIONS = {"model": ModelSettings, "ablation": AblationSettings, "importance": RerankSettings}
 

@@ -8,8 +8,8 @@ from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.findings.file_lists import write_findings
-from headcount.findings.roles_files import RolesFiles
-from headcount.findings.roles_tables import write_roles_tables
+from headcount.findings.roles.files import RolesFiles
+from headcount.findings.roles.tables import write_roles_tables
 
 _SECTIONS = {"model": ModelSettings, "roles": RolesSettings, "lrp": LrpSettings}
 

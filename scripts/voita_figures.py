@@ -8,8 +8,8 @@ from headcount.base import command
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings.file_lists import write_findings
-from headcount.findings.pruning_files import PruningFiles
-from headcount.findings.voita_figures import write_figures
+from headcount.findings.pruning.figures import write_figures
+from headcount.findings.pruning.files import PruningFiles
 
 _SECTIONS = {"model": ModelSettings, "gates": GatesSettings}
 

@@ -8,8 +8,8 @@ from headcount.base import command
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings.file_lists import write_findings
-from headcount.findings.pruning_files import PruningFiles
-from headcount.findings.voita_tables import write_tables
+from headcount.findings.pruning.files import PruningFiles
+from headcount.findings.pruning.tables import write_tables
 
 _SECTIONS = {"model": ModelSettings, "gates": GatesSettings}
 

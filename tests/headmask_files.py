@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from headcount.base.settings.model import ModelSettings
-from headcount.findings.headmask_figures import FigureFiles
-from headcount.findings.headmask_tables import TableFiles
+from headcount.findings.headmask.figures import FigureFiles
+from headcount.findings.headmask.tables import TableFiles
 
 # Six heads, other numbers of them in every layer and kind.
 HEADS = {"enc_self": [2, 1], "dec_self": [1], "dec_enc": [2]}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.model import ModelSettings
-from headcount.findings.michel_figures import FigureFiles
-from headcount.findings.michel_tables import TableFiles
+from headcount.findings.michel.figures import FigureFiles
+from headcount.findings.michel.tables import TableFiles
 from headcount.runs.ablation import COLUMNS as ABLATION
 from headcount.runs.profile_areas import AREA_COLUMNS
 from headcount.runs.pruning_profile import COLUMNS as PROFILE

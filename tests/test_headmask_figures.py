@@ -8,7 +8,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.findings.figures import use_style
-from headcount.findings.headmask_figures import headmask_figures, write_figures
+from headcount.findings.headmask.figures import headmask_figures, write_figures
 
 PAIR, REVERSE = "multi.en-de", "multi.de-en"
 NAMES = {f"headmask_fig{n}" for n in range(1, 6)} | {"headmask_heads", "headmask_frequency"}

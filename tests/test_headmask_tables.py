@@ -9,16 +9,16 @@ from headmask_files import MODEL, HeadmaskFiles, masking_rows
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.findings.headmask_collapse import CURVES, collapse_table
-from headcount.findings.headmask_importance import (
+from headcount.findings.headmask.collapse import CURVES, collapse_table
+from headcount.findings.headmask.importance import (
     read_importance,
     stability_summary,
     stability_table,
 )
-from headcount.findings.headmask_score_tables import score_caption, score_summary, score_table
-from headcount.findings.headmask_scores import compare_scores
-from headcount.findings.headmask_tables import headmask_tables, write_tables
-from headcount.findings.mask_frequency import read_masks, with_lengths
+from headcount.findings.headmask.mask_frequency import read_masks, with_lengths
+from headcount.findings.headmask.score_tables import score_caption, score_summary, score_table
+from headcount.findings.headmask.scores import compare_scores
+from headcount.findings.headmask.tables import headmask_tables, write_tables
 from headcount.findings.masking import read_masking
 from headcount.findings.run_tables import gather
 

@@ -11,7 +11,7 @@ from script_runner import run_script
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.findings.figures import COLOURS, use_style
-from headcount.findings.michel_figures import FigureFiles, michel_figures
+from headcount.findings.michel.figures import FigureFiles, michel_figures
 
 NAMES = ("ablation", "transfer", "pruning", "kinds", "speed", "training")
 

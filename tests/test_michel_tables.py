@@ -10,7 +10,7 @@ from script_runner import run_script
 from headcount.base.errors import UserError
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.findings.michel_tables import TableFiles, michel_tables
+from headcount.findings.michel.tables import TableFiles, michel_tables
 from headcount.findings.published import michel
 
 PLAIN = (MODEL, AblationSettings(), ImportanceSettings())

@@ -12,19 +12,19 @@ from script_runner import run_script
 from headcount.base.errors import UserError
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.findings import (
+from headcount.findings.roles import (
     agreement,
     dependency_figures,
     dependency_scores,
-    retained_roles,
-    role_maps,
+    maps,
+    retained,
 )
-from headcount.findings.attention_maps import check_map, is_right_to_left
-from headcount.findings.rare_maps import choose_maps, draw_maps, map_weights
-from headcount.findings.roles import arrow, exceeds
-from headcount.findings.roles_figures import roles_figures
-from headcount.findings.roles_files import Measured
-from headcount.findings.roles_tables import roles_tables
+from headcount.findings.roles.attention_maps import check_map, is_right_to_left
+from headcount.findings.roles.figures import roles_figures
+from headcount.findings.roles.files import Measured
+from headcount.findings.roles.labels import arrow, exceeds
+from headcount.findings.roles.rare_maps import choose_maps, draw_maps, map_weights
+from headcount.findings.roles.tables import roles_tables
 from headcount.findings.significance import bootstrap_spearman, mcnemar, wilson
 
 PAIR = "toy.en-xx"
@@ -197,7 +197,7 @@ def test_figures_1_and_2_part_the_baseline_from_the_others(figures):
 
 def test_functions_have_classes():
     names = ["", "-1", "+12", "v→s, o→v", "rare", "-1, v→s"]
-    found = [role_maps.function_class(name) for name in names]
+    found = [maps.function_class(name) for name in names]
     assert found == ["none", "positional", "positional", "syntactic", "rare", "several"]
 
 
@@ -246,7 +246,7 @@ def test_figure_8_counts_functions_anew_in_pruned_models(figures):
     # There it points at +1, and 50 is 5 points above the baseline.
     assert found["gates-enc_self-l0.2"] == [[1, "positional", 1]]
     both = {"position": "", "relations": "v→s", "rare": "rare"}
-    assert retained_roles.function_of(both) == "rare and other"
+    assert retained.function_of(both) == "rare and other"
 
 
 def test_without_trees_the_tables_say_so(tmp_path):

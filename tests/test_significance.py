@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headcount.base.errors import UserError
-from headcount.findings.inequality import spread
+from headcount.findings.headmask.inequality import spread
 from headcount.findings.significance import (
     correlate,
     holm,

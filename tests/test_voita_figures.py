@@ -9,8 +9,8 @@ from script_runner import run_script
 from voita_files import MODEL, PAIR, VoitaFiles, translated, two_seeds
 
 from headcount.base.settings.gates import GatesSettings
-from headcount.findings.gate_figures import distributions
-from headcount.findings.voita_figures import voita_figures
+from headcount.findings.pruning.figures import voita_figures
+from headcount.findings.pruning.gate_figures import distributions
 
 NAMES = ["fig6", "fig7", "fig9", "fig10", "methods", "gates", "speed"]
 

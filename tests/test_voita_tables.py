@@ -8,7 +8,7 @@ from voita_files import MODEL, PAIR, VoitaFiles, translated, two_seeds
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.gates import GatesSettings
-from headcount.findings.voita_tables import voita_tables, write_tables
+from headcount.findings.pruning.tables import voita_tables, write_tables
 
 NAMES = ["table2", "pruning", "falls", "comparison", "speedup"]
 

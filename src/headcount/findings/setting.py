@@ -7,7 +7,7 @@ from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.run_names import parse_run
-from headcount.findings.pruned_heads import PrunedModel
+from headcount.findings.pruning.heads import PrunedModel
 from headcount.findings.run_tables import BASE, KEYS
 
 _ABS = {"none": "signed, above 0 where the head lowers the loss", "batch": "size for each batch"}

@@ -1,0 +1,154 @@
+"""Whether Impt-N went wrong: heads masked in nearly every update stop learning and then hurt.
+
+Such a head disturbs whenever the first pass switches it on; |∂L/∂ξ| is large for harm as well as
+for help, so it is picked again, update after update, and is on at test time.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from headcount.base.settings.run_names import parse_run
+from headcount.findings.cells import NONE
+from headcount.findings.headmask.importance import number, of_heads
+from headcount.findings.headmask.mask_frequency import frequencies, second_half
+from headcount.findings.run_tables import HEAD, KEYS
+
+ABANDONED = 0.9  # share of the later updates that may mask; a head masked so often hardly learns
+_ROUNDING = 1e-9  # of shares that are read from a file and averaged
+
+CAPTION = (
+    "Did training with masked heads collapse? Frequency: share of updates that masked a head. "
+    f"Abandoned heads: masked in at least {100 * ABANDONED:.0f} % of the updates of the second "
+    "half (times p in a run that masks with probability p only). Share of the N most masked: their "
+    "share of all masks of the run. First pass and masked: loss per target token (nats, "
+    "label-smoothed) over the second half, with all heads and without dropout, and as trained. The "
+    "second half: validation intervals that lie wholly in it. Importance of the N most masked "
+    "heads: relative to the mean head. Top group masked: change in BLEU on the first test set when "
+    "the most important group is masked in the trained model, with its 95 % interval over test "
+    "sentences. Collapsed: yes if there is an abandoned head and harm is seen, either in a loss of "
+    "the first pass above the masked loss, or in that interval, if it lies above 0."
+)
+
+
+class Evidence(NamedTuple):
+    """What one run shows; an empty text where a number does not apply."""
+
+    heads: int
+    n: int
+    largest_frequency: float = 0.0
+    median_frequency: float = 0.0
+    late_largest_frequency: float = 0.0
+    abandoned_heads: int = 0
+    top_n_share: float | str = ""
+    most_masked_importance: float | str = ""
+    first_pass_loss: float | str = ""
+    masked_loss: float | str = ""
+    top_group_delta: float | str = ""
+    top_group_low: float | str = ""
+    top_group_high: float | str = ""
+
+    @property
+    def collapsed(self) -> str:
+        """yes or no, by the rule in the caption."""
+        louder = self.first_pass_loss != "" and self.first_pass_loss > self.masked_loss
+        better_without = self.top_group_low != "" and self.top_group_low > 0
+        return "yes" if self.abandoned_heads and (louder or better_without) else "no"
+
+
+CURVES = ["step", "train_loss", "first_pass_loss"]
+COLUMNS = [*KEYS, *Evidence._fields, "collapsed"]
+
+
+def collapse_table(
+    importance: pd.DataFrame, masks: pd.DataFrame, curves: pd.DataFrame, masking: pd.DataFrame
+) -> pd.DataFrame:
+    """Evidence of collapse, a run and seed a row: columns of `COLUMNS`.
+
+    The tables are those that `read_importance`, `read_masks`, `with_lengths` (of curves.csv,
+    `CURVES`) and `read_masking` return. Runs that mask no head in training stand there to compare
+    with.
+    """
+    often, late = frequencies(masks), frequencies(second_half(masks))
+    losses = second_half(curves)
+    rows = []
+    for key, heads in of_heads(importance).groupby(KEYS, sort=False):
+        size, name = len(heads), parse_run(key[1], len(heads))
+        found = Evidence(size, name.count)._replace(**_top_group(_of(masking, key)))
+        if name.count:
+            values = heads.set_index(HEAD)["value"]
+            shares = often.loc[key], late.loc[key] / name.probability
+            found = found._replace(**_masked(*shares, values, name.count))
+            found = found._replace(**_losses(_of(losses, key)))
+        rows.append((*key, *found, found.collapsed))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _of(table: pd.DataFrame, key: tuple) -> pd.DataFrame:
+    """The rows of one run and seed."""
+    return table[(table[KEYS] == list(key)).all(axis=1)]
+
+
+def _masked(often: pd.Series, late: pd.Series, importance: pd.Series, count: int) -> dict:
+    """Evidence from shares by head: of all updates, and of the later ones that may mask."""
+    most = often.sort_values(ascending=False, kind="stable").index[:count]
+    total = often.sum()
+    return {
+        "largest_frequency": often.max(),
+        "median_frequency": often.median(),
+        "late_largest_frequency": late.max(),
+        "abandoned_heads": int((late >= ABANDONED - _ROUNDING).sum()),
+        "top_n_share": often[most].sum() / total if total else "",
+        "most_masked_importance": importance[most].mean() / importance.mean(),
+    }
+
+
+def _losses(curve: pd.DataFrame) -> dict:
+    """Mean losses over the updates of a run's later intervals; random masks need no first pass."""
+    passes = curve.dropna(subset="first_pass_loss")
+    first = "" if passes.empty else np.average(passes["first_pass_loss"], weights=passes["updates"])
+    masked = np.average(curve["train_loss"], weights=curve["updates"])
+    return {"first_pass_loss": first, "masked_loss": masked}
+
+
+def _top_group(masking: pd.DataFrame) -> dict:
+    """What masking the most important group does on the first test set."""
+    groups = masking[masking["order"] == "group"]
+    if groups.empty:
+        return {}
+    top = groups.loc[groups["index"].idxmin()]
+    names = {"delta": "delta", "low": "delta_low", "high": "delta_high"}
+    return {f"top_group_{name}": top[column] for name, column in names.items()}
+
+
+_SHOWN = {
+    "largest_frequency": "largest frequency",
+    "median_frequency": "median frequency",
+    "abandoned_heads": "abandoned heads",
+    "top_n_share": "share of the N most masked",
+    "first_pass_loss": "first pass",
+    "masked_loss": "masked",
+    "most_masked_importance": "importance of the N most masked",
+}
+
+
+def collapse_summary(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it: a row per run and seed."""
+    shown = table[[*KEYS, "n"]].rename(columns={"n": "N"})
+    for column, words in _SHOWN.items():
+        shown[words] = [_cell(value) for value in table[column]]
+    shown["top group masked"] = [
+        f"{row.top_group_delta:+z.2f} ({row.top_group_low:+z.2f} to {row.top_group_high:+z.2f})"
+        if row.top_group_delta != ""
+        else NONE
+        for row in table.itertuples()
+    ]
+    return shown.assign(collapsed=table["collapsed"])
+
+
+def _cell(value: float | str) -> str:
+    """A count, a number, or a dash where none applies."""
+    if isinstance(value, str):
+        return NONE
+    return str(value) if isinstance(value, int | np.integer) else number(value)

@@ -1,0 +1,152 @@
+"""All figures of HeadMask: 1 to 5, importance of every head, and mask frequency."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.model import ModelSettings
+from headcount.findings import masking
+from headcount.findings.figures import Drawn, use_style, write_figure
+from headcount.findings.file_lists import some_files
+from headcount.findings.headmask import importance_figures, masking_figures
+from headcount.findings.headmask.frequency_figure import draw_frequency
+from headcount.findings.headmask.importance import read_importance
+from headcount.findings.headmask.mask_frequency import read_masks
+from headcount.findings.run_tables import BASE
+from headcount.findings.setting import describe_importance, describe_setting, importance_unit
+
+
+@dataclass(frozen=True)
+class FigureFiles:
+    """What the figures are made from; each file lies below `<pair>/<run>/seed<k>/`."""
+
+    masks: list[Path] = some_files("masks.csv of runs")
+    importance: list[Path] = some_files("importance.csv of runs")
+    masking: list[Path] = some_files("headmask.csv of runs")
+    facts: list[Path] = some_files("headmask.json, beside each of these")
+
+
+def write_figures(
+    files: FigureFiles,
+    model: ModelSettings,
+    importance: ImportanceSettings,
+    folder: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write headmask_fig1 … 5, headmask_heads and headmask_frequency into a folder.
+
+    Raises UserError for files that lack what a figure needs, before it writes any.
+    """
+    use_style()
+    for figure in headmask_figures(files, model, importance):
+        write_figure(figure.drawing, figure.data, folder / figure.name, figure.caption, origin)
+
+
+def headmask_figures(
+    files: FigureFiles, model: ModelSettings, importance: ImportanceSettings
+) -> list[Drawn]:
+    """The paper's figures, and two that it lacks."""
+    heads = importance_figures.distribution(read_importance(files.importance))
+    runs = list(heads["run"].unique())
+    rows = masking.read_masking(files.masking)
+    tests = masking.describe_tests(files.facts)
+    setting = f"{describe_importance(importance)} {describe_setting(model, heads)}"
+    return [
+        *_masking_figures(rows, runs, model.grid.size, f"{tests} {setting}"),
+        *_importance_figures(heads, runs, setting, importance_unit(importance)),
+        _frequency_figure(read_masks(files.masks), describe_setting(model, heads)),
+    ]
+
+
+def _masking_figures(rows: pd.DataFrame, runs: list[str], heads: int, setting: str) -> list[Drawn]:
+    groups, cumulative = masking.group_points(rows), masking.cumulative_points(rows)
+    base_groups, base_cumulative = (part[part["run"] == BASE] for part in (groups, cumulative))
+    by_n = masking_figures.panels_by_n(cumulative, heads)
+    return [
+        Drawn(
+            "headmask_fig1",
+            masking_figures.draw_groups(base_groups),
+            base_groups,
+            f"BLEU of the {BASE} when one group of heads is masked, without retraining. Heads are "
+            f"ranked by importance over the whole model. {_spread(base_groups)} {setting}",
+        ),
+        Drawn(
+            "headmask_fig2",
+            masking_figures.draw_cumulative(base_cumulative),
+            base_cumulative,
+            f"BLEU of the {BASE} as more and more heads are masked, without retraining, from "
+            f"either end of the ranking by importance. {_spread(base_cumulative)} {setting}",
+        ),
+        Drawn(
+            "headmask_fig4",
+            masking_figures.draw_groups_by_method(groups, runs),
+            groups,
+            "BLEU when one group of heads is masked, by training method; at the ends no mask, and "
+            "as many random heads. Groups are those of each model's own ranking by importance. "
+            f"{_spread(groups)} {setting}",
+        ),
+        Drawn(
+            "headmask_fig5",
+            masking_figures.draw_cumulative_by_n(cumulative, heads, runs),
+            cumulative,
+            "BLEU as more and more heads are masked, by training method; a panel for each number N "
+            f"of heads masked in training. {_which_n(by_n)}Heads are ranked by each model's own "
+            f"importance. {_spread(cumulative)} {setting}",
+        ),
+    ]
+
+
+def _importance_figures(
+    heads: pd.DataFrame, runs: list[str], setting: str, unit: str
+) -> list[Drawn]:
+    several = heads["seed"].nunique() > 1
+    seeds = " Heads of all seeds together; lines are means over seeds, bands ± their deviation."
+    return [
+        Drawn(
+            "headmask_fig3",
+            importance_figures.draw_distribution(heads, runs, unit),
+            heads,
+            "Distribution of the importance of heads, by training method. Left: every head a dot; "
+            "box and whiskers: quartiles and extremes. Right: heads by rank, relative to the mean "
+            "head of their model; a flat line would be equal heads."
+            f"{seeds if several else ''} {setting}",
+        ),
+        Drawn(
+            "headmask_heads",
+            importance_figures.draw_heads(heads),
+            heads,
+            "Importance of every head, relative to the mean head of its model. enc: encoder "
+            "self-attention, dec: decoder self-attention, dec-enc: encoder-decoder attention, each "
+            f"followed by its layer. Grey: no such head. {setting}",
+        ),
+    ]
+
+
+def _frequency_figure(masks: pd.DataFrame, setting: str) -> Drawn:
+    return Drawn(
+        "headmask_frequency",
+        draw_frequency(masks),
+        masks,
+        "Share of updates that masked each head, over training; heads of a kind from the first "
+        "layer (top) to the last. A bright line is a head that is masked in nearly every update "
+        f"and hardly learns. {setting}",
+    )
+
+
+def _spread(points: pd.DataFrame) -> str:
+    """What error bars and bands of a figure mean."""
+    exact = points.loc[~points["order"].str.startswith("random"), "spread"].unique()
+    drawn = points["spread"].eq(masking.DRAWS).any()
+    words = f"Error bars and bands: {' or '.join(exact)}"
+    return words + (f"; of random heads: {masking.DRAWS} (and seeds)." if drawn else ".")
+
+
+def _which_n(panels: list[tuple[tuple, pd.DataFrame]]) -> str:
+    """Says so if the runs do not have the two values of N that the paper compares."""
+    counts = {key[-1] for key, _ in panels}
+    if counts == {0}:
+        return "No run of this experiment masks heads in training. "
+    return "" if len(counts) > 1 else "This experiment has one N only; the paper compares two. "

@@ -1,0 +1,147 @@
+"""All figures of heads removed from trained models (Michel et al.)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.model import ModelSettings
+from headcount.findings.figures import Drawn, use_style, write_figure
+from headcount.findings.file_lists import any_files, some_files
+from headcount.findings.masking import describe_tests
+from headcount.findings.michel import curves, maps, pruning, single, training
+from headcount.findings.michel.speed import speed_table
+from headcount.findings.michel.speed_figure import draw_speed
+from headcount.findings.published import michel
+from headcount.findings.setting import describe_ranking, describe_setting
+
+_PAPER = f"The paper's curves: {michel.source()}, figure"
+
+
+@dataclass(frozen=True)
+class FigureFiles:
+    """What the figures are made from; files of a run lie below `<pair>/<run>/seed<k>/`."""
+
+    ablation: list[Path] = some_files("ablation.csv of runs")
+    facts: list[Path] = some_files("ablation.json, beside each of these")
+    profiles: list[Path] = some_files("pruning_profile.csv of runs")
+    speed: list[Path] = some_files("share_speed.csv of runs")
+    training: list[Path] = any_files(
+        "training_profile.csv of runs; none where no run is pruned during its training"
+    )
+
+
+def write_figures(
+    files: FigureFiles,
+    model: ModelSettings,
+    ablation: AblationSettings,
+    importance: ImportanceSettings,
+    folder: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write michel_ablation, _transfer, _pruning, _kinds, _speed, and _training, into a folder.
+
+    The last only if a run is pruned during its training. Raises UserError for files that lack
+    what a figure needs, before it writes any.
+    """
+    use_style()
+    for figure in michel_figures(files, model, ablation, importance):
+        write_figure(figure.drawing, figure.data, folder / figure.name, figure.caption, origin)
+
+
+def michel_figures(
+    files: FigureFiles,
+    model: ModelSettings,
+    settings: AblationSettings,
+    importance: ImportanceSettings,
+) -> list[Drawn]:
+    """Maps of single heads, transfer, curves by order and by kind, speed, training."""
+    ablation = single.read_ablation(files.ablation)
+    setting = f"{describe_tests(files.facts)} {describe_setting(model, ablation)}"
+    ranked = f"{setting} {describe_ranking(settings, importance)}"
+    drawn = [
+        *_single_figures(ablation, setting),
+        *_pruning_figures(pruning.read_profiles(files.profiles), ranked),
+        _speed_figure(speed_table(files.speed), setting),
+    ]
+    if files.training:
+        drawn.append(_training_figure(training.training_points(files.training), ranked))
+    return drawn
+
+
+def _single_figures(ablation: pd.DataFrame, setting: str) -> list[Drawn]:
+    alone = single.single_table(ablation)
+    shown = alone[(alone["source"] == "ours") & (alone["test_set"] != "dev")]
+    shown = shown.astype({"delta": float})
+    moved = single.transfer_points(ablation)
+    return [
+        Drawn(
+            "michel_ablation",
+            maps.draw_single(shown),
+            shown,
+            "BLEU change when one head is masked, nothing retrained, by kind, layer and head; "
+            f"colours are linear up to half a point, then logarithmic. Dots: p < {single.LEVEL} by "
+            "paired bootstrap; rings: still so once corrected for all heads (Holm). enc: encoder "
+            "self-attention, dec: decoder self-attention, dec-enc: encoder-decoder attention. "
+            f"{setting}",
+        ),
+        Drawn(
+            "michel_transfer",
+            maps.draw_transfer(moved),
+            moved,
+            "BLEU change on two test sets when a head is masked, a point per head; r is Pearson's. "
+            "Where effects go far beyond 2 points, axes are linear up to there, then logarithmic; "
+            "dotted: the same effect on both. "
+            f"{setting}",
+        ),
+    ]
+
+
+def _pruning_figures(points: pd.DataFrame, setting: str) -> list[Drawn]:
+    bands = (
+        "Bands: bootstrap, 95 %, of the difference to all heads; hollow: a significant loss "
+        f"(p < {pruning.LEVEL}). {_PAPER}"
+    )
+    return [
+        Drawn(
+            "michel_pruning",
+            curves.draw_orders(points),
+            points,
+            "BLEU as more and more heads of all kinds are pruned, nothing retrained, by the order "
+            f"in which they go. {bands} 3 and 6d. {setting}",
+        ),
+        Drawn(
+            "michel_kinds",
+            curves.draw_kinds(points),
+            points[points["scope"] != "all"],
+            "BLEU as heads of one kind of attention are pruned, the other kinds whole, the least "
+            f"important first. {bands} 4. {setting}",
+        ),
+    ]
+
+
+def _speed_figure(table: pd.DataFrame, setting: str) -> Drawn:
+    ours = table[table["source"] == "ours"]
+    return Drawn(
+        "michel_speed",
+        draw_speed(ours),
+        ours,
+        "Speed without a share of heads, the least important ones, really removed, relative to the "
+        "model with all heads. Bars: a standard deviation of the repeats on either side. Encode: "
+        "one pass of the encoder over a batch; decode: beam search of whole sentences, encoder "
+        f"included. {setting}",
+    )
+
+
+def _training_figure(points: pd.DataFrame, setting: str) -> Drawn:
+    return Drawn(
+        "michel_training",
+        curves.draw_training(points),
+        points,
+        "Percent of a checkpoint's own BLEU that is kept as more and more of its heads are pruned, "
+        "by its own importance, at points of the training; dotted: what equally important heads "
+        f"would give. {_PAPER} 5. {setting}",
+    )

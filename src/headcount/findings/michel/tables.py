@@ -1,0 +1,83 @@
+"""All tables of heads removed from trained models (Michel et al.)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.model import ModelSettings
+from headcount.findings.file_lists import any_files, some_files
+from headcount.findings.masking import describe_tests
+from headcount.findings.michel import lone, pruning, single, speed, training
+from headcount.findings.setting import describe_ranking, describe_setting
+from headcount.findings.tables import Table, write_table
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """What the tables are made from; files of a run lie below `<pair>/<run>/seed<k>/`."""
+
+    ablation: list[Path] = some_files("ablation.csv of runs")
+    facts: list[Path] = some_files("ablation.json, beside each of these")
+    profiles: list[Path] = some_files("pruning_profile.csv of runs")
+    areas: list[Path] = some_files("pruning_profile_areas.csv, beside each of these")
+    speed: list[Path] = some_files("share_speed.csv of runs")
+    training: list[Path] = any_files(
+        "training_profile.csv of runs; none where no run is pruned during its training"
+    )
+    importance: list[Path] = any_files("training_profile_heads.csv, beside each of these")
+
+
+def write_tables(
+    files: TableFiles,
+    model: ModelSettings,
+    ablation: AblationSettings,
+    importance: ImportanceSettings,
+    folder: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write michel_ablation, _all_but_one, _transfer, _pruning, _areas, _speed, and _training.
+
+    The last only if a run is pruned during its training. Raises UserError for files that lack
+    what a table needs, before it writes any.
+    """
+    for table in michel_tables(files, model, ablation, importance):
+        write_table(table.tidy, folder / table.name, table.caption, origin, table.shown)
+
+
+def michel_tables(
+    files: TableFiles,
+    model: ModelSettings,
+    settings: AblationSettings,
+    importance: ImportanceSettings,
+) -> list[Table]:
+    """Single heads, all but one, transfer; then pruning by steps, its areas, speed, training."""
+    ablation = single.read_ablation(files.ablation)
+    setting = f"{describe_tests(files.facts)} {describe_setting(model, ablation)}"
+    ranked = f"{setting} {describe_ranking(settings, importance)}"
+    alone = single.single_table(ablation)
+    kept = lone.lone_table(ablation)
+    moved = single.transfer_table(single.transfer_points(ablation))
+    shares = pruning.pruning_table(pruning.read_profiles(files.profiles))
+    areas = pruning.areas_table(files.areas)
+    timed = speed.speed_table(files.speed)
+    tables = [
+        ("ablation", alone, single.single_summary(alone), f"{single.CAPTION} {setting}"),
+        ("all_but_one", kept, lone.lone_summary(kept), f"{lone.CAPTION} {setting}"),
+        (
+            "transfer",
+            moved,
+            single.transfer_summary(moved),
+            f"{single.TRANSFER_CAPTION} {setting}",
+        ),
+        ("pruning", shares, pruning.pruning_summary(shares), f"{pruning.CAPTION} {ranked}"),
+        ("areas", areas, pruning.areas_summary(areas), f"{pruning.AREAS_CAPTION} {ranked}"),
+        ("speed", timed, speed.speed_summary(timed), f"{speed.CAPTION} {setting}"),
+    ]
+    if files.training:
+        points = training.training_points(files.training)
+        when = training.training_table(points, files.importance)
+        shown = training.training_summary(when)
+        tables.append(("training", when, shown, f"{training.CAPTION} {ranked}"))
+    return [Table(f"michel_{name}", *parts) for name, *parts in tables]

@@ -1,0 +1,64 @@
+"""All tables of head pruning: Voita's Table 2, and four that the paper lacks."""
+
+from pathlib import Path
+from typing import Any
+
+from headcount.base.settings.gates import GatesSettings
+from headcount.base.settings.model import ModelSettings
+from headcount.findings.headmask.scores import describe_search
+from headcount.findings.masking import describe_tests
+from headcount.findings.pruning import comparison, falls, table2
+from headcount.findings.pruning import records as pruning
+from headcount.findings.pruning import removal_speed as speed
+from headcount.findings.pruning.files import PruningFiles
+from headcount.findings.pruning.heads import read_pruned
+from headcount.findings.pruning.scores import Scores
+from headcount.findings.setting import describe_pruning
+from headcount.findings.tables import Table, write_table
+
+
+def write_tables(
+    files: PruningFiles,
+    model: ModelSettings,
+    gates: GatesSettings,
+    folder: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write voita_table2, voita_pruning, voita_falls, voita_comparison and voita_speedup.
+
+    Raises UserError for files that lack what a table needs, before it writes any.
+    """
+    for table in voita_tables(files, model, gates):
+        write_table(table.tidy, folder / table.name, table.caption, origin, table.shown)
+
+
+def voita_tables(files: PruningFiles, model: ModelSettings, gates: GatesSettings) -> list[Table]:
+    """The paper's table, then those it lacks."""
+    models = read_pruned(files.kept, model.grid)
+    scores = Scores(files.scores, files.translations, files.references)
+    removal = comparison.read_removal(files.removal, model.grid.size)
+    setting = describe_pruning(model, gates, models)
+    measured = f"{describe_search(files.scores)} {setting}"
+    untuned = f"Untuned: {describe_tests(files.facts)}" if files.facts else ""
+    records = pruning.pruning_table(models, scores)  # first: it looks for the controls
+    few = table2.table2(models, scores)
+    fallen = falls.falls_table(models, scores)
+    compared = comparison.comparison_table(models, removal, scores)
+    timed = speed.speed_table(files.speed, models)
+    return [
+        Table("voita_table2", few, table2.table2_summary(few), f"{table2.CAPTION} {measured}"),
+        Table(
+            "voita_pruning",
+            records,
+            pruning.pruning_summary(records),
+            f"{pruning.CAPTION} {measured}",
+        ),
+        Table("voita_falls", fallen, falls.falls_summary(fallen), f"{falls.CAPTION} {measured}"),
+        Table(
+            "voita_comparison",
+            compared,
+            comparison.comparison_summary(compared),
+            f"{comparison.CAPTION} {untuned} {measured}",
+        ),
+        Table("voita_speedup", timed, speed.speed_summary(timed), f"{speed.CAPTION} {setting}"),
+    ]

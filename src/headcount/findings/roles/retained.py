@@ -1,0 +1,98 @@
+"""Voita's Figure 8: what the encoder heads do that pruned models have left."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from headcount.base.errors import UserError
+from headcount.base.settings.pruned_names import parse_pruned
+from headcount.findings.panels import panels
+from headcount.findings.published import voita
+from headcount.findings.roles.maps import CLASSES
+from headcount.findings.run_tables import KEYS
+
+COLUMNS = [*KEYS, "scope", "start", "heads_left", "function", "heads", "source"]
+FUNCTIONS = {
+    "positional": CLASSES["positional"],
+    "positional and syntactic": CLASSES["several"],
+    "syntactic": CLASSES["syntactic"],
+    "rare": CLASSES["rare"],
+    "rare and other": "#F5D78E",
+    "rare or unknown": "#F5EBD0",
+    "unknown": "#BBBBBB",
+}
+
+
+def function_of(head: dict[str, str]) -> str:
+    """Which of `FUNCTIONS` a head of `read_roles` has; it may have several at once."""
+    found = {name for name in ("position", "relations", "rare") if head[name]}
+    if "rare" in found:
+        return "rare" if len(found) == 1 else "rare and other"
+    if found == {"position", "relations"}:
+        return "positional and syntactic"
+    return {"position": "positional", "relations": "syntactic"}.get("".join(found), "unknown")
+
+
+def retained_roles(heads: pd.DataFrame, total: int) -> pd.DataFrame:
+    """How many encoder heads of each model have each function: columns of `COLUMNS`.
+
+    `heads` comes from `read_roles`, of trained and pruned models; `total` is the number of heads
+    of an unpruned model. A function that no head of a model has stands with 0. Models of a sweep
+    belong together by scope and start; the one that was pruned is in each of its sweeps.
+    """
+    rows = []
+    for (pair, name, seed), own in heads.groupby(KEYS, sort=False):
+        functions = [function_of(head) for head in own.to_dict("records")]
+        pruned = name.startswith("gates-")
+        run = parse_pruned(name, total) if pruned else None
+        for function in FUNCTIONS:
+            rows.append(
+                {"pair": pair, "run": name, "seed": seed, "heads_left": len(own)}
+                | {"scope": run.scope if run else "", "start": str(run.start) if run else name}
+                | {"function": function, "heads": functions.count(function), "source": "ours"}
+            )
+    paper = voita.functions_by_heads().rename(columns={"value": "heads"})
+    paper = paper.assign(pair="opensubtitles.en-ru", run="", seed="", scope="enc_self", start="")
+    table = pd.concat([pd.DataFrame(rows), paper.assign(source="paper")], ignore_index=True)
+    return table[COLUMNS]
+
+
+def draw_retained(table: pd.DataFrame) -> Figure:
+    """A panel for each sweep of each pair: stacked bars, from most heads left to fewest."""
+    sweeps = list(_sweeps(table))
+    figure, axes = panels(len(sweeps), columns=2, width=4.4, height=3.0)
+    for panel, (title, own) in zip(axes, sweeps, strict=True):
+        own = own.sort_values("heads_left", ascending=False, kind="stable")
+        keys = ["heads_left", "run", "seed"]
+        bars = own.pivot_table("heads", keys, "function", "sum", fill_value=0, sort=False)
+        below = pd.Series(0.0, index=bars.index)
+        for function, colour in FUNCTIONS.items():
+            if function in bars:
+                panel.bar(range(len(bars)), bars[function], bottom=below, color=colour)
+                below += bars[function]
+        left = [str(count) for count in bars.index.get_level_values("heads_left")]
+        panel.set_xticks(range(len(bars)), left, fontsize="small")
+        panel.set_xlabel("encoder heads left")
+        panel.set_ylabel("heads")
+        panel.yaxis.set_major_locator(MaxNLocator(integer=True))
+        panel.set_axisbelow(True)
+        panel.set_title(title, loc="left", fontsize="small")
+        panel.grid(axis="x", visible=False)
+    used = [name for name in FUNCTIONS if table.loc[table["function"] == name, "heads"].sum()]
+    patches = [Patch(color=FUNCTIONS[name], label=name) for name in used]
+    figure.legend(handles=patches, loc="outside upper center", ncols=3, frameon=False)
+    return figure
+
+
+def _sweeps(table: pd.DataFrame):
+    """(title, rows) of every sweep, the model that was pruned in front, then the paper."""
+    ours = table[table["source"] == "ours"]
+    pruned = ours[ours["scope"] != ""]
+    for (pair, start, scope), own in pruned.groupby(["pair", "start", "scope"], sort=False):
+        whole = ours[(ours["pair"] == pair) & (ours["run"] == start) & (ours["scope"] == "")]
+        title = f"{pair}, from {start}, gates on {scope}"
+        yield title, pd.concat([whole, own], ignore_index=True)
+    if pruned.empty and ours.empty:
+        raise UserError("roles: expected at least one model whose heads were measured, found none")
+    yield "EN-RU OpenSubtitles, gates on enc_self (paper)", table[table["source"] == "paper"]
