@@ -66,6 +66,11 @@ def collection(folder) -> RolesCollection:
         made.values("relevance", run, {"relevance": relevance} | bounds | ratio)
         made.values("importance", run, {"importance": [3.0, 1.0, 2.0, 4.0, 5.0, 6.0]})
         made.maps(run, [MAP])
+    losses = (("enc_self", 0, 0, -1), ("enc_self", 0, 1, -4), ("enc_self", 1, 0, 2))
+    losses += (("enc_self", 1, 1, -3),)
+    lines = [f"test,single,{','.join(map(str, loss))}" for loss in losses]
+    text = "\n".join(["test_set,order,kind,layer,head,delta", *lines])
+    made.text("ablation", f"masking/{PAIR}/baseline/seed1/ablation.csv", text)
     made.kept((PAIR, "gates-enc_self-l0", 1), [1.0] * 6)
     made.kept(PRUNED, [1, 0, 0, 0, 1, 1])
     made.kept((PAIR, "gates-all-l0.1", 1), [1, 0, 1, 0, 1, 0])
@@ -171,6 +176,9 @@ def test_measures_are_compared_with_and_without_layers(tables):
     # Survival 1 0 .5 0, mean ranks 4 1.5 3 1.5; importance 3 1 2 4.
     expected = np.corrcoef([4, 1.5, 3, 1.5], [3, 1, 2, 4])[0, 1]
     assert survival == pytest.approx(expected)
+    # BLEU lost 1 4 -2 3, ranks 2 4 1 3, against importance's 3 1 2 4: differences 1 3 1 1.
+    lost = found["importance", "bleu_lost", "all heads"]
+    assert lost["spearman"] == pytest.approx(1 - 6 * 12 / 60) and lost["heads"] == 4
 
 
 def test_survival_counts_only_runs_with_a_price_and_the_head_in_scope(made):
@@ -182,6 +190,22 @@ def test_survival_counts_only_runs_with_a_price_and_the_head_in_scope(made):
     }  # fmt: skip
     assert set(found["run"]) == {"baseline"}
     assert agreement.gate_survival([], 6).empty
+
+
+def test_bleu_lost_is_of_the_first_test_set_and_of_single_heads(tmp_path):
+    made = RolesCollection(tmp_path)
+    rows = [
+        "dev,single,enc_self,0,0,-9", "dev,single,dec_enc,0,0,-9",
+        "web,none,,,,0", "web,single,enc_self,0,0,-0.25", "web,single,dec_enc,0,0,0.5",
+        "web,all_but_one,enc_self,0,1,-7", "news,single,enc_self,0,0,-3",
+    ]  # fmt: skip
+    text = "\n".join(["test_set,order,kind,layer,head,delta", *rows])
+    made.text("ablation", f"masking/{PAIR}/baseline/seed1/ablation.csv", text)
+    found = agreement.bleu_lost(made.listed["ablation"])
+    assert found.values.tolist() == [
+        [PAIR, "baseline", 1, "enc_self", 0, 0, 0.25], [PAIR, "baseline", 1, "dec_enc", 0, 0, -0.5]
+    ]  # fmt: skip
+    assert agreement.bleu_lost([]).empty
 
 
 def test_figures_1_and_2_part_the_baseline_from_the_others(figures):

@@ -150,14 +150,15 @@ ROLES_INPUT = {
     "pruned_positions": plan.pruning.of_priced("positions.csv"),
     "pruned_syntax": plan.pruning.of_priced("syntax.csv"),
     "kept": plan.pruning.of_pruned("heads.csv"),
+    "ablation": plan.ablation.of_runs("masking", "ablation.csv"),
     "trees": [file for pair in pairs for file in plan.trees(pair, "csv")],
 }
 ROLES_FLAGS = (
     " --attention {input.attention:q} --positions {input.positions:q} --syntax {input.syntax:q}"
     " --relevance {input.relevance:q} --importance {input.importance:q} --maps {input.maps:q}"
     " --pruned-attention {input.pruned_attention:q} --pruned-positions {input.pruned_positions:q}"
-    " --pruned-syntax {input.pruned_syntax:q} --kept {input.kept:q} --trees {input.trees:q}"
-    " --out {params.folder:q} {params.settings:q}"
+    " --pruned-syntax {input.pruned_syntax:q} --kept {input.kept:q} --ablation {input.ablation:q}"
+    " --trees {input.trees:q} --out {params.folder:q} {params.settings:q}"
 )
 
 

@@ -19,6 +19,7 @@ MEASURES = {
     "relevance_alpha_beta": "relevance (alpha-beta rule)",
     "confidence": "confidence",
     "survival": "survival under gates",
+    "bleu_lost": "BLEU lost without it",
 }
 COLUMNS = [*KEYS, "kind", "scope", "first", "second", "heads", "spearman", "low", "high"]
 WITHIN, ALL = "within layers", "all heads"
@@ -26,8 +27,9 @@ WITHIN, ALL = "within layers", "all heads"
 CAPTION = (
     "Rank correlation (Spearman) of measures over the heads of a model, with 95 % bootstrap "
     "intervals over heads. Survival: in how many of the gates runs on this model that have a price "
-    "a head is left; it says what happens when heads are really removed, the others are cheap. "
-    "Within layers: of what each head has above its layer's mean, as relevance is a share of its "
+    "a head is left; BLEU lost: on the first test set, when that head alone is masked. These two "
+    "say what happens when heads are removed, the others are cheap. Within layers: of what each "
+    "head has above its layer's mean, as relevance is a share of its "
     "layer. A dash: one of the two has the same value for every head."
 )
 
@@ -49,6 +51,19 @@ def gate_survival(kept: list[Path], heads: int) -> pd.DataFrame:
     every = pd.concat(rows, ignore_index=True)
     found = every.groupby([*KEYS, *HEAD], sort=False)["value"].mean()
     return found.rename("survival").reset_index()
+
+
+def bleu_lost(ablation: list[Path]) -> pd.DataFrame:
+    """A head a row: pair, run, seed, kind, layer, head, bleu_lost.
+
+    `bleu_lost` is in points, on the first test set of each model's ablation.csv that is not dev,
+    with that head masked alone; larger means that more was lost.
+    """
+    rows = gather(ablation, [*HEAD, "test_set", "order", "delta"])
+    single = rows[(rows["order"] == "single") & (rows["test_set"] != "dev")]
+    first = single.groupby(KEYS, sort=False)["test_set"].transform("first")
+    own = single[single["test_set"] == first]
+    return own[[*KEYS, *HEAD]].assign(bleu_lost=-own["delta"].astype(float))
 
 
 def agreement_table(measures: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.findings.file_lists import any_files
-from headcount.findings.roles.agreement import gate_survival
+from headcount.findings.roles.agreement import bleu_lost, gate_survival
 from headcount.findings.roles.head_table import roles_table, wide
 from headcount.findings.roles.labels import SYNTAX, VALUES, read_roles
 from headcount.findings.run_tables import HEAD, KEYS, gather
@@ -33,6 +33,7 @@ class RolesFiles:
     pruned_positions: list[Path] = any_files("positions.csv of gates runs")
     pruned_syntax: list[Path] = any_files("syntax.csv of gates runs")
     kept: list[Path] = any_files("heads.csv of pruned runs")
+    ablation: list[Path] = any_files("ablation.csv of runs whose heads were masked one by one")
     trees: list[Path] = any_files("<pair>/trees/<treebank>.csv")
 
 
@@ -65,7 +66,8 @@ class Measured:
         if "relevance_ratio" in found:  # its sign says for or against the word, not how much
             found["relevance_ratio"] = found["relevance_ratio"].abs()
         sure = wide(gather(self.files.attention, VALUES), ["confidence"])
-        for other in (self._importance, sure, self.survival):
+        lost = bleu_lost(self.files.ablation)
+        for other in (self._importance, sure, self.survival, lost):
             found = found.merge(other, "left", [*KEYS, *HEAD])
         return found
 
