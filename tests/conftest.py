@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from project_copy import ProjectCopy
-from shared_results import TINY, fresh_clone
+from shared_results import SMALLER, TINY, fresh_clone
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +37,8 @@ def _build(folder: Path) -> str:
     copy = ProjectCopy(folder)
     copy.change("dvc.yaml", "experiments: [quickstart]", "experiments: [tiny]")
     copy.change(".dvc/config", "../../headcount-remote", "../../remote")
-    copy.change("config/tiny.yaml", "updates: 150", "updates: 60")
+    for old, new in SMALLER:
+        copy.change("config/tiny.yaml", old, new)
     rule = "workflow/rules/train.smk"
     copy.change(rule, "--state ", "--save-seconds 0 --state ")
     copy.call("git", "init", "-q", "-b", "main")

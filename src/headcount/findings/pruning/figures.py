@@ -20,9 +20,9 @@ from headcount.findings.pruning.points import encoder_points, kind_points, layer
 from headcount.findings.pruning.records import pruning_table
 from headcount.findings.pruning.removal_speed import speed_table, speed_with_bleu
 from headcount.findings.pruning.scores import Scores
+from headcount.findings.pruning.setting import describe_pruning
 from headcount.findings.pruning.speed_figure import draw_speed
 from headcount.findings.published import voita
-from headcount.findings.setting import describe_pruning
 
 _POINTS = "The paper's points are read off its drawing; it prints neither λ nor spread."
 

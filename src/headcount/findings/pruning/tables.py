@@ -13,7 +13,7 @@ from headcount.findings.pruning import removal_speed as speed
 from headcount.findings.pruning.files import PruningFiles
 from headcount.findings.pruning.heads import read_pruned
 from headcount.findings.pruning.scores import Scores
-from headcount.findings.setting import describe_pruning
+from headcount.findings.pruning.setting import describe_pruning
 from headcount.findings.tables import Table, write_table
 
 
