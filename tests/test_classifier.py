@@ -177,6 +177,18 @@ def test_the_script_writes_the_same_statistics(folder, tmp_path, monkeypatch):
     steps = [r for r in profile if (r["scope"], r["order"]) == ("all", "importance")]
     assert [row["heads_masked"] for row in steps] == ["0", "2", "4", "6"]
     assert (tmp_path / "out" / "classifier_profile_areas.csv").stat().st_size > 0
+    findings = ["--results", tmp_path / "out", "--out", tmp_path / "findings"]
+    assert run_script("classifier_findings", findings) == 0
+    tables = ("ablation", "all_but_one", "transfer", "pruning", "areas")
+    figures = ("ablation", "transfer", "pruning")
+    expected = {f"tables/{n}.{end}" for n in tables for end in ("csv", "md", "tex", "json")}
+    expected |= {
+        f"figures/{n}.{end}" for n in figures for end in ("pdf", "svg", "png", "csv", "json")
+    }
+    written = [path for path in (tmp_path / "findings").rglob("*") if path.is_file()]
+    names = {path.relative_to(tmp_path / "findings").as_posix() for path in written}
+    assert {name.replace("michel_classifier_", "") for name in names} == expected
+    assert all(path.stat().st_size > 0 for path in written)
 
 
 def test_f09_labels_and_models_that_do_not_fit_are_refused(classifier, tmp_path):

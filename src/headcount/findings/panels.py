@@ -82,6 +82,12 @@ def note(words: str) -> Figure:
     return figure
 
 
+def title_words(*names: str, seed: int | str) -> str:
+    """Names and a seed with commas between; what is empty is left out."""
+    parts = [*names, "" if seed == "" else f"seed {seed}"]
+    return ", ".join(part for part in parts if part)
+
+
 def legend_above(figure: Figure, axes: Axes, columns: int) -> None:
     """One legend for all panels, above them, from the entries of one panel."""
     handles, labels = axes.get_legend_handles_labels()

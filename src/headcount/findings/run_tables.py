@@ -31,15 +31,21 @@ def gather(files: list[Path], columns: list[str]) -> pd.DataFrame:
     """
     frames = [pd.DataFrame(columns=[*KEYS, *columns])]
     for path in files:
-        frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
-        lacking = [column for column in columns if column not in frame.columns]
-        if lacking:
-            raise UserError(
-                f"{path}: expected the columns {', '.join(columns)}; found none named "
-                f"{', '.join(lacking)}; make the file again"
-            )
+        frame = read_columns(path, columns)
         for key, value in zip(reversed(KEYS), reversed(run_of(path)), strict=True):
             frame.insert(0, key, value)
         frames.append(frame)
     filled = [frame for frame in frames if not frame.empty]
     return pd.concat(filled or frames[:1], ignore_index=True)
+
+
+def read_columns(path: Path, columns: list[str]) -> pd.DataFrame:
+    """Rows of a CSV, with all its columns. Raises UserError if it lacks one of `columns`."""
+    frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    lacking = [column for column in columns if column not in frame.columns]
+    if lacking:
+        raise UserError(
+            f"{path}: expected the columns {', '.join(columns)}; found none named "
+            f"{', '.join(lacking)}; make the file again"
+        )
+    return frame

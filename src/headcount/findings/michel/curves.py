@@ -1,4 +1,6 @@
-"""BLEU as more and more heads are pruned: by order, by kind, and during training."""
+"""Scores as more and more heads are pruned: by order, by kind, and during training."""
+
+from collections.abc import Sequence
 
 import matplotlib
 import pandas as pd
@@ -8,31 +10,33 @@ from matplotlib.figure import Figure
 from headcount.base.addresses import KINDS
 from headcount.findings.figures import COLOURS
 from headcount.findings.michel.pruning import LEVEL, printed_points
-from headcount.findings.panels import SHORT, legend_above, panels
+from headcount.findings.michel.score import BLEU, Score
+from headcount.findings.panels import SHORT, legend_above, panels, title_words
 from headcount.findings.published import michel
-from headcount.findings.run_tables import BASE, KEYS
+from headcount.findings.run_tables import KEYS
 
 _TASK = [*KEYS, "test_set"]
 _ORDERS = {
     "importance": ("importance", COLOURS[0], "-", "o"),
     "importance_raw": ("importance, not normalised", COLOURS[2], "-.", "^"),
-    "single": ("BLEU without the head alone", COLOURS[1], "--", "s"),
+    "single": ("{score} without the head alone", COLOURS[1], "--", "s"),
 }
 _GREY = "#6E6E6E"
 _KINDS = dict(zip(KINDS, COLOURS, strict=False))
 
 
-def draw_orders(points: pd.DataFrame) -> Figure:
-    """A panel per model, and one of the paper's figure 3: BLEU by heads pruned, in several orders.
+def draw_orders(tables: Sequence[pd.DataFrame], score: Score) -> Figure:
+    """A panel per model: the score by share of heads pruned, in several orders.
 
-    A hollow mark has a significant loss. The star is one head in every layer and kind.
+    `tables`: `profile_points`, and `printed_curves` for panels of the paper. A hollow mark has a
+    significant loss. The star is one head in every layer and kind.
     """
-    ours = points[points["scope"] == "all"]
-    tasks = [*ours.groupby(_TASK, sort=False), *_printed("all")]
+    tasks = _tasks(tables, ["all"])
     figure, axes = panels(len(tasks), width=4.4, height=3.4)
     for panel, (task, rows) in zip(axes, tasks, strict=True):
         for order, (words, colour, line, marker) in _ORDERS.items():
-            style = {"color": colour, "linestyle": line, "marker": marker, "label": words}
+            style = {"color": colour, "linestyle": line, "marker": marker}
+            style["label"] = words.format(score=score.word)
             _curve(panel, rows[rows["order"] == order], style)
         _random(panel, rows[rows["order"] == "random"])
         # An empty line that is not clipped would have its place in a corner of the figure.
@@ -41,21 +45,20 @@ def draw_orders(points: pd.DataFrame) -> Figure:
         if len(one):
             mark |= {"label": "one head per layer", "clip_on": False}
             panel.plot(one["percent"], one["bleu"], **mark)
-        _finish(panel, task)
+        _finish(panel, task, score)
     legend_above(figure, axes[0], 3)
     return figure
 
 
-def draw_kinds(points: pd.DataFrame) -> Figure:
-    """A panel per model, and one of the paper's figure 4: heads of one kind pruned alone."""
-    ours = points[points["scope"].isin(KINDS)]
-    tasks = [*ours.groupby(_TASK, sort=False), *_printed(*KINDS)]
+def draw_kinds(tables: Sequence[pd.DataFrame]) -> Figure:
+    """A panel per model, as `draw_orders`: BLEU as heads of one kind are pruned alone."""
+    tasks = _tasks(tables, KINDS)
     figure, axes = panels(len(tasks), width=4.4, height=3.4)
     for panel, (task, rows) in zip(axes, tasks, strict=True):
         for kind, colour in _KINDS.items():
             style = {"color": colour, "marker": "o", "label": SHORT[kind]}
             _curve(panel, rows[rows["scope"] == kind], style)
-        _finish(panel, task)
+        _finish(panel, task, BLEU)
         panel.set_xlabel("percent of the kind's heads pruned")
     legend_above(figure, axes[0], len(KINDS))
     return figure
@@ -93,12 +96,17 @@ def _by_time(panel: Axes, rows: pd.DataFrame, unit: str) -> None:
     panel.legend(fontsize="x-small", frameon=False, loc="lower left")
 
 
-def _printed(*scopes: str) -> list[tuple[tuple, pd.DataFrame]]:
-    """The paper's curves over heads of these scopes, a task each."""
-    table = printed_points()
-    table = table[table["scope"].isin(scopes) & (table["run"] == BASE)]
-    found = table.assign(run="paper").groupby(_TASK, sort=False)
-    return [(task, rows.astype({"percent": float, "bleu": float})) for task, rows in found]
+def printed_curves() -> pd.DataFrame:
+    """The paper's curves as `POINTS`, with `paper` as their run."""
+    return printed_points().assign(run="paper").astype({"percent": float, "bleu": float})
+
+
+def _tasks(
+    tables: Sequence[pd.DataFrame], scopes: Sequence[str]
+) -> list[tuple[tuple, pd.DataFrame]]:
+    """The curves over heads of these scopes: a model's names and its rows each."""
+    found = [table[table["scope"].isin(scopes)] for table in tables]
+    return [task for table in found for task in table.groupby(_TASK, sort=False)]
 
 
 def _curve(panel: Axes, rows: pd.DataFrame, style: dict) -> None:
@@ -129,13 +137,12 @@ def _random(panel: Axes, rows: pd.DataFrame) -> None:
     panel.fill_between(by_step.index, by_step["min"], by_step["max"], **band)
 
 
-def _finish(panel: Axes, task: tuple) -> None:
+def _finish(panel: Axes, task: tuple, score: Score) -> None:
     panel.set_title(_title(task), loc="left", fontsize="small")
-    panel.set(xlim=(0, 100), xlabel="percent of heads pruned", ylabel="BLEU")
+    panel.set(xlim=(0, 100), xlabel="percent of heads pruned", ylabel=score.axis)
     panel.set_ylim(bottom=0)
 
 
 def _title(task: tuple) -> str:
     pair, run, seed, test = task
-    parts = [f"{pair}, {run}" + (f", seed {seed}" if seed != "" else ""), test]
-    return "\n".join(part for part in parts if part)
+    return "\n".join(part for part in (title_words(pair, run, seed=seed), test) if part)

@@ -13,12 +13,23 @@ from headcount.findings.figures import Drawn, use_style, write_figure
 from headcount.findings.file_lists import any_files, some_files
 from headcount.findings.masking import describe_tests
 from headcount.findings.michel import curves, maps, pruning, single, training
+from headcount.findings.michel.score import BLEU, Score
 from headcount.findings.michel.speed import speed_table
 from headcount.findings.michel.speed_figure import draw_speed
 from headcount.findings.published import michel
+from headcount.findings.run_tables import gather
 from headcount.findings.setting import describe_ranking, describe_setting
 
 _PAPER = f"The paper's curves: {michel.source()}, figure"
+_BANDS = (
+    "Bands: bootstrap, 95 %, of the difference to all heads; hollow: a significant loss "
+    f"(p < {pruning.LEVEL})."
+)
+_KINDS = {
+    "enc_self": "enc: encoder self-attention",
+    "dec_self": "dec: decoder self-attention",
+    "dec_enc": "dec-enc: encoder-decoder attention",
+}
 
 
 @dataclass(frozen=True)
@@ -62,9 +73,11 @@ def michel_figures(
     ablation = single.read_ablation(files.ablation)
     setting = f"{describe_tests(files.facts)} {describe_setting(model, ablation)}"
     ranked = f"{setting} {describe_ranking(settings, importance)}"
+    points = pruning.profile_points(gather(files.profiles, pruning.READ))
     drawn = [
-        *_single_figures(ablation, setting),
-        *_pruning_figures(pruning.read_profiles(files.profiles), ranked),
+        *single_figures(ablation, BLEU, setting),
+        orders_figure([points, curves.printed_curves()], BLEU, f"{_PAPER} 3 and 6d. {ranked}"),
+        _kinds_figure(points, ranked),
         _speed_figure(speed_table(files.speed), setting),
     ]
     if files.training:
@@ -72,55 +85,52 @@ def michel_figures(
     return drawn
 
 
-def _single_figures(ablation: pd.DataFrame, setting: str) -> list[Drawn]:
+def single_figures(ablation: pd.DataFrame, score: Score, setting: str) -> list[Drawn]:
+    """Maps of single heads on the test sets, and their effects on two of them."""
     alone = single.single_table(ablation)
-    shown = alone[(alone["source"] == "ours") & (alone["test_set"] != "dev")]
-    shown = shown.astype({"delta": float})
+    shown = alone[alone["test_set"] != "dev"].astype({"delta": float})
+    kinds = ", ".join(words for kind, words in _KINDS.items() if (shown["kind"] == kind).any())
     moved = single.transfer_points(ablation)
     return [
         Drawn(
             "michel_ablation",
-            maps.draw_single(shown),
+            maps.draw_single(shown, score),
             shown,
-            "BLEU change when one head is masked, nothing retrained, by kind, layer and head; "
-            f"colours are linear up to half a point, then logarithmic. Dots: p < {single.LEVEL} by "
-            "paired bootstrap; rings: still so once corrected for all heads (Holm). enc: encoder "
-            "self-attention, dec: decoder self-attention, dec-enc: encoder-decoder attention. "
-            f"{setting}",
+            f"{score.initial} change when one head is masked, nothing retrained, by kind, layer "
+            "and head; colours are linear up to half a point, then logarithmic. Dots: "
+            f"p < {single.LEVEL} by paired bootstrap; rings: still so once corrected for all heads "
+            f"(Holm). {kinds}. {setting}",
         ),
         Drawn(
             "michel_transfer",
-            maps.draw_transfer(moved),
+            maps.draw_transfer(moved, score),
             moved,
-            "BLEU change on two test sets when a head is masked, a point per head; r is Pearson's. "
-            "Where effects go far beyond 2 points, axes are linear up to there, then logarithmic; "
-            "dotted: the same effect on both. "
-            f"{setting}",
+            f"{score.initial} change on two test sets when a head is masked, a point per head; r "
+            "is Pearson's. Where effects go far beyond 2 points, axes are linear up to there, then "
+            f"logarithmic; dotted: the same effect on both. {setting}",
         ),
     ]
 
 
-def _pruning_figures(points: pd.DataFrame, setting: str) -> list[Drawn]:
-    bands = (
-        "Bands: bootstrap, 95 %, of the difference to all heads; hollow: a significant loss "
-        f"(p < {pruning.LEVEL}). {_PAPER}"
+def orders_figure(tables: list[pd.DataFrame], score: Score, notes: str) -> Drawn:
+    """Curves by order of pruning: ours, then those beside them; `notes` end the caption."""
+    return Drawn(
+        "michel_pruning",
+        curves.draw_orders(tables, score),
+        tables[0],
+        f"{score.initial} as more and more heads of all kinds are pruned, nothing retrained, by "
+        f"the order in which they go. {_BANDS} {notes}",
     )
-    return [
-        Drawn(
-            "michel_pruning",
-            curves.draw_orders(points),
-            points,
-            "BLEU as more and more heads of all kinds are pruned, nothing retrained, by the order "
-            f"in which they go. {bands} 3 and 6d. {setting}",
-        ),
-        Drawn(
-            "michel_kinds",
-            curves.draw_kinds(points),
-            points[points["scope"] != "all"],
-            "BLEU as heads of one kind of attention are pruned, the other kinds whole, the least "
-            f"important first. {bands} 4. {setting}",
-        ),
-    ]
+
+
+def _kinds_figure(points: pd.DataFrame, setting: str) -> Drawn:
+    return Drawn(
+        "michel_kinds",
+        curves.draw_kinds([points, curves.printed_curves()]),
+        points[points["scope"] != "all"],
+        "BLEU as heads of one kind of attention are pruned, the other kinds whole, the least "
+        f"important first. {_BANDS} {_PAPER} 4. {setting}",
+    )
 
 
 def _speed_figure(table: pd.DataFrame, setting: str) -> Drawn:

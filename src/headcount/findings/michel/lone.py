@@ -4,6 +4,7 @@ import pandas as pd
 
 from headcount.base.addresses import KINDS
 from headcount.findings.cells import NONE, p_value
+from headcount.findings.michel.score import Score
 from headcount.findings.michel.single import LEVEL
 from headcount.findings.published import michel
 from headcount.findings.run_tables import BASE, KEYS
@@ -12,18 +13,24 @@ _LAYER = ["kind", "layer"]
 COLUMNS = [*KEYS, "test_set", *_LAYER, "head", "heads", "dev_delta", "dev_p", "delta"]
 COLUMNS += ["delta_low", "delta_high", "p", "significant", "source"]
 
-CAPTION = (
-    "BLEU change when a layer keeps one head of a kind of attention, all other layers whole: the "
-    "head that is best on dev, scored on the test set, with 95 % interval and p by paired "
-    f"bootstrap; p < {LEVEL} is called significant. The change on dev is that of the best of "
-    "several, and so too good. Rows whose source is paper: "
-    f"{michel.source()}, Tables 2 (as our dev, newstest2013) and 5 (newstest2014); layers in "
-    "brackets."
+PRINTED = (
+    f"Rows whose source is paper: {michel.source()}, Tables 2 (as our dev, newstest2013) and 5 "
+    "(newstest2014); layers in brackets."
 )
 
 
+def caption(score: Score) -> str:
+    """What our rows say."""
+    return (
+        f"{score.initial} change when a layer keeps one head of a kind of attention, all other "
+        "layers whole: the head that is best on dev, scored on the test set, with 95 % interval "
+        f"and p by paired bootstrap; p < {LEVEL} is called significant. The change on dev is that "
+        "of the best of several, and so too good."
+    )
+
+
 def lone_table(ablation: pd.DataFrame) -> pd.DataFrame:
-    """One layer of one kind on one test set a row: columns of `COLUMNS`; then the paper's rows.
+    """One layer of one kind on one test set a row: columns of `COLUMNS`.
 
     `head` is the one that stays, of `heads`. Layers and heads count from 0. `significant`: 1 where
     p < `LEVEL`, on the test set.
@@ -44,10 +51,11 @@ def lone_table(ablation: pd.DataFrame) -> pd.DataFrame:
     ours = ours.assign(place=places, **{f"{k}_rank": v for k, v in ranks.items()}).sort_values(
         [f"{name}_rank" for name in (*KEYS, "test_set")] + order[-2:], kind="stable"
     )
-    return pd.concat([ours[COLUMNS].astype(object), _printed()], ignore_index=True)
+    return ours[COLUMNS].astype(object)
 
 
-def _printed() -> pd.DataFrame:
+def printed_lone() -> pd.DataFrame:
+    """The paper's rows of `lone_table`: the head best on newstest2013, scored on newstest2014."""
     chosen, scored = (michel.lone_heads(number) for number in (2, 5))
     both = scored.merge(chosen, on=["kind", "layer"], suffixes=("", "_dev"), validate="one_to_one")
     both = both.rename(columns={"value": "delta", "value_dev": "dev_delta"})

@@ -10,38 +10,41 @@ from matplotlib.image import AxesImage
 
 from headcount.base.addresses import KINDS
 from headcount.findings.figures import COLOURS
+from headcount.findings.michel.score import Score
 from headcount.findings.michel.single import LEVEL
-from headcount.findings.panels import SHORT, colour_bar, legend_above, panels
+from headcount.findings.panels import SHORT, colour_bar, legend_above, panels, title_words
 from headcount.findings.run_tables import KEYS
 from headcount.findings.significance import correlate
 
 _TASK = [*KEYS, "test_set"]
-_LINEAR = 0.5  # points of BLEU: the colour scale is linear up to here, then logarithmic
-_STRAIGHT = 2  # points of BLEU: axes of the scatter are linear up to here, if they go far beyond
+_LINEAR = 0.5  # points: the colour scale is linear up to here, then logarithmic
+_STRAIGHT = 2  # points: axes of the scatter are linear up to here, if they go far beyond
 _TICKS = (-64, -16, -4, -1, 0, 1, 4, 16, 64)
 _KIND_COLOURS = dict(zip(KINDS, COLOURS, strict=False))
 
 
-def draw_single(table: pd.DataFrame) -> Figure:
-    """A row of maps per model and test set, a map per kind: layers down, heads across.
+def draw_single(table: pd.DataFrame, score: Score) -> Figure:
+    """A row of maps per model and test set, a map per kind there is: layers down, heads across.
 
     `table`: our rows of `single_table`. Blue gains, red loses; a dot has p < `LEVEL`, a ring too
     once corrected for all heads of the model.
     """
     tasks = list(table.groupby(_TASK, sort=False))
+    kinds = [kind for kind in KINDS if (table["kind"] == kind).any()]
     layers = max(table["layer"]) + 1
-    size = (2.7 * len(KINDS) + 1.4, max(1.6, 0.9 + 0.26 * layers) * len(tasks) + 0.3)
+    size = (2.7 * len(kinds) + 1.4, max(1.6, 0.9 + 0.26 * layers) * len(tasks) + 0.3)
     figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(len(tasks), len(KINDS), squeeze=False)
+    grid = figure.subplots(len(tasks), len(kinds), squeeze=False)
     limit = max(1.0, float(table["delta"].abs().max()))
     scale = SymLogNorm(_LINEAR, vmin=-limit, vmax=limit, base=2)
     for line, ((pair, run, seed, test), rows) in zip(grid, tasks, strict=True):
-        for panel, kind in zip(line, KINDS, strict=True):
+        for panel, kind in zip(line, kinds, strict=True):
             image = _map(panel, rows[rows["kind"] == kind], scale)
             panel.set_title(SHORT[kind], loc="left", fontsize="small")
-        words = f"{pair}\n{run}, seed {seed}\n{test}\n\nlayer"
-        line[0].set_ylabel(words, fontsize="x-small")
-    bar = colour_bar(figure, image, "BLEU change")
+        named = [pair, title_words(run, seed=seed), test]
+        words = "\n".join(part for part in named if part)
+        line[0].set_ylabel(f"{words}\n\nlayer", fontsize="x-small")
+    bar = colour_bar(figure, image, f"{score.word} change")
     bar.set_ticks([tick for tick in _TICKS if abs(tick) <= limit])
     bar.set_ticklabels([f"{tick:+d}" if tick else "0" for tick in bar.get_ticks().astype(int)])
     bar.minorticks_off()
@@ -68,7 +71,7 @@ def _map(panel: Axes, rows: pd.DataFrame, scale: SymLogNorm) -> AxesImage:
     return image
 
 
-def draw_transfer(points: pd.DataFrame) -> Figure:
+def draw_transfer(points: pd.DataFrame, score: Score) -> Figure:
     """A panel per model and two test sets, a point per head; see `transfer_points`."""
     tasks = list(points.groupby([*_TASK, "other_test_set"], sort=False))
     figure, axes = panels(len(tasks), width=4.4, height=3.8)
@@ -86,11 +89,12 @@ def draw_transfer(points: pd.DataFrame) -> Figure:
         if np.abs(both).max() > 2 * _STRAIGHT:
             panel.set_xscale("symlog", linthresh=_STRAIGHT, base=2)
             panel.set_yscale("symlog", linthresh=_STRAIGHT, base=2)
-        words = f"{pair}, {run}, seed {seed}: r = {found.r:.2f}"
+        words = f"{title_words(pair, run, seed=seed)}: r = {found.r:.2f}"
         panel.set_title(words, loc="left", fontsize="small")
-        panel.set_xlabel(f"BLEU change on {test}")
-        panel.set_ylabel(f"BLEU change on {other}")
+        panel.set_xlabel(f"{score.word} change on {test}")
+        panel.set_ylabel(f"{score.word} change on {other}")
         for axis in (panel.xaxis, panel.yaxis):
             axis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
-    legend_above(figure, axes[0], len(KINDS))
+    if points["kind"].nunique() > 1:
+        legend_above(figure, axes[0], len(KINDS))
     return figure

@@ -1,19 +1,21 @@
 """How many heads can go, in which order: BLEU by steps of pruning, and areas under the curves."""
 
+from collections.abc import Collection
 from math import ceil
-from pathlib import Path
 
 import pandas as pd
 
 from headcount.findings.cells import NONE, p_value
+from headcount.findings.michel.score import Score
 from headcount.findings.published import michel
-from headcount.findings.run_tables import BASE, KEYS, gather
+from headcount.findings.run_tables import BASE, KEYS
 
 LEVEL = 0.05
 """Of p, below which a step's loss is called significant."""
 
-KEEPING = 0.95  # of BLEU
+KEEPING = 0.95  # of the score with all heads
 _SCORES = ["heads_masked", "bleu", "delta", "delta_low", "delta_high", "p"]
+READ = ["test_set", "scope", "order", "index", "draw", *_SCORES]
 _CURVE = [*KEYS, "test_set", "scope", "order", "draw"]
 POINTS = [*_CURVE, "index", "percent", *_SCORES, "source"]
 COLUMNS = [*_CURVE, "heads", "step", "holds_at", "holds_percent", "holds_delta", "holds_p"]
@@ -21,33 +23,54 @@ COLUMNS += ["falls_at", "falls_percent", "falls_delta", "falls_p", "keeps_percen
 AREAS = ["test_set", "scope", "order", "area", "low", "high", "against", "delta", "delta_low"]
 AREAS += ["delta_high", "p"]
 
-CAPTION = (
-    "Largest share of heads that can be pruned, nothing retrained, without a significant loss of "
-    f"BLEU: the last step before the first whose loss has p < {LEVEL} by paired bootstrap (tests "
-    "in fixed order, the smallest share first, so that none needs a correction). Beside it the "
-    f"largest share up to which every step keeps {KEEPING:.0%} of BLEU. Orders: importance, the "
-    "least important first; importance raw, the same without dividing by the norm of each layer "
-    "and kind; single, by the BLEU change on dev without the head alone; random; one "
-    "per layer, only the most important head of each layer and kind left. Of kinds alone, the "
-    "others stay whole; shares are those of the scope's heads. Of random orders, means of what the "
-    f"draws give. Rows whose source is paper: {michel.source()}, Figures 3, 4 and 6d, digitised; "
-    "it says that 20 % can go without a noticeable loss."
-)
-AREAS_CAPTION = (
-    "Mean BLEU over shares of heads pruned from none to all: the larger, the better the order "
-    "finds the heads that can go, or the less a kind needs its heads. Differences, with 95 % "
-    "interval and p by paired bootstrap, are to the order by importance over all heads; of kinds, "
-    "to encoder-decoder attention."
+ORDERS = {
+    "importance": "importance, the least important first",
+    "importance_raw": "importance raw, the same without dividing by the norm of each layer and "
+    "kind",
+    "single": "single, by the {score} change on dev without the head alone",
+    "random": "random",
+    "one_per_layer": "one per layer, only the most important head of each layer and kind left",
+}
+_KINDS_ALONE = " Of kinds alone, the others stay whole; shares are those of the scope's heads."
+_DRAWN = " Of random orders, means of what the draws give."
+PRINTED = (
+    f"Rows whose source is paper: {michel.source()}, Figures 3, 4 and 6d, digitised; it says that "
+    "20 % can go without a noticeable loss."
 )
 
 
-def read_profiles(files: list[Path]) -> pd.DataFrame:
-    """Rows of pruning_profile.csv as `POINTS`; `percent` of the scope's heads, 0 to 100."""
-    columns = ["test_set", "scope", "order", "index", "draw", *_SCORES]
-    table = gather(files, columns)
+def caption(score: Score, orders: Collection[str], kinds: bool) -> str:
+    """What our rows say, of these orders; `kinds`: heads of one kind are pruned alone, too."""
+    listed = "; ".join(words for order, words in ORDERS.items() if order in orders)
+    return (
+        "Largest share of heads that can be pruned, nothing retrained, without a significant loss "
+        f"of {score.word}: the last step before the first whose loss has p < {LEVEL} by paired "
+        "bootstrap (tests in fixed order, the smallest share first, so that none needs a "
+        "correction). Beside it the largest share up to which every step keeps "
+        f"{KEEPING:.0%} of {score.word}. Orders: {listed.format(score=score.word)}."
+        f"{_KINDS_ALONE if kinds else ''}{_DRAWN if 'random' in orders else ''}"
+    )
+
+
+def areas_caption(score: Score, kinds: bool) -> str:
+    """What the table of areas says; `kinds`: heads of one kind are pruned alone, too."""
+    needed = ", or the less a kind needs its heads" if kinds else ""
+    against = "; of kinds, to encoder-decoder attention" if kinds else ""
+    return (
+        f"Mean {score.word} over shares of heads pruned from none to all: the larger, the better "
+        f"the order finds the heads that can go{needed}. Differences, with 95 % interval and p by "
+        f"paired bootstrap, are to the order by importance over all heads{against}."
+    )
+
+
+def profile_points(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of pruning_profile.csv, their `READ`, as `POINTS`.
+
+    `percent` of the scope's heads, 0 to 100.
+    """
     in_scope = table.groupby([*KEYS, "scope"])["heads_masked"].transform("max")
     alone = table["order"] == "one_per_layer"
-    table["percent"] = 100 * table["heads_masked"] / in_scope
+    table = table.assign(percent=100 * table["heads_masked"] / in_scope)
     table["draw"] = table["draw"].astype(object).where(table["draw"].notna(), "")
     table.loc[~alone, "percent"] = (
         100 * table["index"] / table.groupby([*KEYS, "scope", "order"])["index"].transform("max")
@@ -65,12 +88,12 @@ def printed_points() -> pd.DataFrame:
 
 
 def pruning_table(points: pd.DataFrame) -> pd.DataFrame:
-    """One curve a row, of ours then of the paper: columns of `COLUMNS`.
+    """One curve a row: columns of `COLUMNS`.
 
     `holds_*`: the last step before the first significant loss, heads gone and their percentage of
     the scope, with its own difference and p; `falls_*` that first loss, empty if there is none.
-    `keeps_percent`: up to it every step keeps `KEEPING` of BLEU. `step`: percentage of one step.
-    Order one_per_layer has its one point in `falls_*` or `holds_*`.
+    `keeps_percent`: up to it every step keeps `KEEPING` of the score. `step`: percentage of one
+    step. Order one_per_layer has its one point in `falls_*` or `holds_*`.
     """
     rows = []
     for key, found in points.groupby(_CURVE, sort=False):
@@ -78,10 +101,20 @@ def pruning_table(points: pd.DataFrame) -> pd.DataFrame:
         row = dict(zip(_CURVE, key, strict=True)) | {"source": "ours"}
         row |= {"heads": ordered[-1]["heads_masked"], "step": _step(ordered)}
         rows.append(row | _judged(ordered) | {"keeps_percent": _keeps(ordered)})
+    return _filled(rows)
+
+
+def printed_pruning() -> pd.DataFrame:
+    """The paper's rows of `pruning_table`; it prints no p."""
+    rows = []
     for key, found in printed_points().groupby(_CURVE, sort=False):
         ordered = found.sort_values("percent").to_dict("records")
         row = dict(zip(_CURVE, key, strict=True)) | {"source": "paper", "step": _step(ordered)}
         rows.append(row | {"keeps_percent": _keeps(ordered)})
+    return _filled(rows)
+
+
+def _filled(rows: list[dict]) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=COLUMNS)
     return table.astype(object).where(table.notna(), "")
 
@@ -104,7 +137,7 @@ def _judged(ordered: list[dict]) -> dict:
 
 
 def _keeps(ordered: list[dict]) -> float | str:
-    """The largest percentage up to which every step keeps `KEEPING` of BLEU; empty for a point."""
+    """The largest percentage up to which every step keeps `KEEPING`; empty for a point."""
     if len(ordered) < 2:
         return ""
     whole, kept = ordered[0]["bleu"], 0.0
@@ -143,13 +176,13 @@ def _share(percents: pd.Series, heads: pd.Series) -> str:
     return f"{known.mean():.0f} %{count}"
 
 
-def areas_table(files: list[Path]) -> pd.DataFrame:
+def areas_table(table: pd.DataFrame) -> pd.DataFrame:
     """Rows of pruning_profile_areas.csv: pair, run, seed, `AREAS`; empty: not compared."""
-    table = gather(files, AREAS)[[*KEYS, *AREAS]].astype(object)
-    return table.where(table.notna(), "")
+    cells = table[[*KEYS, *AREAS]].astype(object)
+    return cells.where(cells.notna(), "")
 
 
-def areas_summary(table: pd.DataFrame) -> pd.DataFrame:
+def areas_summary(table: pd.DataFrame, score: Score) -> pd.DataFrame:
     """The table as people read it."""
     rows = []
     for row in table.to_dict("records"):
@@ -158,7 +191,7 @@ def areas_summary(table: pd.DataFrame) -> pd.DataFrame:
         rows.append(
             {name: str(row[name]) for name in KEYS}
             | {"test set": row["test_set"], "scope": row["scope"], "order": row["order"]}
-            | {"mean BLEU": f"{row['area']:.2f} ({row['low']:.2f} to {row['high']:.2f})"}
+            | {f"mean {score.word}": f"{row['area']:.2f} ({row['low']:.2f} to {row['high']:.2f})"}
             | {"against": row["against"].replace("/", ", ") or NONE}
             | {"difference": f"{row['delta']:+z.2f}" if compared else NONE}
             | {"95 % interval": bounds, "p": p_value(row["p"])}

@@ -10,6 +10,7 @@ import pandas as pd
 from headcount.base.addresses import KINDS
 from headcount.base.errors import UserError
 from headcount.findings.cells import NONE, p_value
+from headcount.findings.michel.score import Score
 from headcount.findings.published import michel
 from headcount.findings.run_tables import BASE, HEAD, KEYS, gather
 from headcount.findings.significance import correlate, holm
@@ -18,58 +19,80 @@ LEVEL = 0.01
 """Of p, below which one head's effect is called significant; the paper's."""
 
 _SCORES = ["bleu", "delta", "delta_low", "delta_high", "p"]
-_READ = ["test_set", "order", "index", *HEAD, "heads_masked", *_SCORES, "signature"]
+READ = ["test_set", "order", "index", *HEAD, "heads_masked", *_SCORES, "signature"]
 COLUMNS = [*KEYS, "test_set", *HEAD, *_SCORES, "p_holm", "significant", "source"]
 TRANSFER = [*KEYS, "test_set", "other_test_set", "kind", "heads", "pearson", "pearson_low"]
 TRANSFER += ["pearson_high", "pearson_p", "spearman", "spearman_low", "spearman_high"]
 TRANSFER += ["spearman_p", "source"]
 
-CAPTION = (
-    "BLEU change when one head is masked, nothing retrained, by kind of attention. Significant: "
-    f"p < {LEVEL} by paired bootstrap, and in brackets how many of these are gains; Holm: still so "
-    "once p is corrected for all heads of the model. Rows whose source is paper: "
-    f"{michel.source()}, Table 1 (encoder self-attention, newstest2013)."
+PRINTED = (
+    f"Rows whose source is paper: {michel.source()}, Table 1 (encoder self-attention, "
+    "newstest2013)."
 )
-TRANSFER_CAPTION = (
-    "Correlation, over heads, of the BLEU change on two test sets when the head is masked; "
-    "intervals (95 %) by Fisher's z, p by shuffling heads. Both sides have the noise of their "
-    f"sentences, which lowers it. The paper's row: {michel.source()}, newstest2013 against MTNT."
-)
+PRINTED_TRANSFER = f"The paper's row: {michel.source()}, newstest2013 against MTNT."
+
+
+def caption(score: Score) -> str:
+    """What our rows of the table of single heads say."""
+    return (
+        f"{score.initial} change when one head is masked, nothing retrained, by kind of attention. "
+        f"Significant: p < {LEVEL} by paired bootstrap, and in brackets how many of these are "
+        "gains; Holm: still so once p is corrected for all heads of the model."
+    )
+
+
+def transfer_caption(score: Score) -> str:
+    """What our rows of the table of two test sets say."""
+    return (
+        f"Correlation, over heads, of the {score.word} change on two test sets when the head is "
+        "masked; intervals (95 %) by Fisher's z, p by shuffling heads. Both sides have the noise "
+        f"of their {score.counted}, which lowers it."
+    )
 
 
 def read_ablation(files: list[Path]) -> pd.DataFrame:
-    """Rows of ablation.csv: pair, run, seed, and its columns; without a test set's rows of no mask.
+    """Rows of ablation.csv that mask heads: pair, run, seed, and its columns.
 
-    Raises UserError for a file without a single head.
+    Raises UserError for files without a single head.
     """
-    table = gather(files, _READ)
-    table = table[table["order"] != "none"].reset_index(drop=True)
-    if not (table["order"] == "single").any():
+    return masked_rows(gather(files, READ), files[0], "scripts/ablation.py")
+
+
+def masked_rows(table: pd.DataFrame, file: Path, script: str) -> pd.DataFrame:
+    """The rows that mask heads, with whole numbers of layers and heads.
+
+    Raises UserError if none masks a single head; `file` and `script` say which to make again.
+    """
+    masked = table[table["order"] != "none"].reset_index(drop=True)
+    if not (masked["order"] == "single").any():
         raise UserError(
-            f"{files[0]}: expected rows of order single, one a head, found none; run "
-            "scripts/ablation.py again"
+            f"{file}: expected rows of order single, one a head, found none; run {script} again"
         )
-    return table.astype({"layer": int, "head": int})
+    return masked.astype({"layer": int, "head": int})
 
 
 def single_table(ablation: pd.DataFrame) -> pd.DataFrame:
-    """One head on one test set a row: columns of `COLUMNS`; then the paper's, whose seed is empty.
+    """One head on one test set a row: columns of `COLUMNS`.
 
     `p_holm`: p corrected for all heads of that model on that test set. `significant`: 1 where
-    p < `LEVEL`. Layers and heads count from 0; empty cells of the paper's rows are not printed.
+    p < `LEVEL`. Layers and heads count from 0.
     """
     ours = ablation[ablation["order"] == "single"].copy()
     ours["p_holm"] = ours.groupby([*KEYS, "test_set"], sort=False)["p"].transform(
         lambda values: holm(values.to_numpy())
     )
     ours["significant"] = (ours["p"] < LEVEL).astype(int)
+    return ours.reindex(columns=COLUMNS).assign(source="ours").astype(object)
+
+
+def printed_single() -> pd.DataFrame:
+    """The paper's rows of `single_table`; empty cells are not printed there."""
     printed = michel.single_heads().assign(
         pair=michel.PAIR, run=BASE, seed="", test_set="newstest2013", kind="enc_self"
     )
     printed["layer"], printed["head"] = printed["layer"] - 1, printed["head"] - 1
     printed = printed.rename(columns={"value": "delta"}).reindex(columns=COLUMNS, fill_value="")
-    both = [ours.reindex(columns=COLUMNS).assign(source="ours"), printed.assign(source="paper")]
-    return pd.concat([part.astype(object) for part in both], ignore_index=True)
+    return printed.assign(source="paper").astype(object)
 
 
 def single_summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -112,23 +135,25 @@ def transfer_points(ablation: pd.DataFrame) -> pd.DataFrame:
 def transfer_table(points: pd.DataFrame) -> pd.DataFrame:
     """One model, two test sets and a kind, or all heads, a row: columns of `TRANSFER`.
 
-    Raises UserError for fewer than four heads in all; of a kind with fewer there is no row.
+    Raises UserError for fewer than four heads in all. A kind has a row if it has four heads or
+    more, and is not the only one.
     """
     rows = []
     for key, found in points.groupby([*KEYS, "test_set", "other_test_set"], sort=False):
-        parts = {"all": found} | {kind: found[found["kind"] == kind] for kind in KINDS}
-        for kind, heads in parts.items():
-            if kind == "all" or len(heads) >= 4:
+        parts = {kind: found[found["kind"] == kind] for kind in KINDS}
+        for kind, heads in ({"all": found} | parts).items():
+            if kind == "all" or 4 <= len(heads) < len(found):
                 sides = heads["delta"].to_numpy(), heads["other_delta"].to_numpy()
                 cells = [*correlate(*sides, ranks=False), *correlate(*sides, ranks=True)]
                 known = ["" if isnan(cell) else cell for cell in cells]
                 rows.append((*key, kind, len(heads), *known, "ours"))
-    rows.append(
-        (michel.PAIR, BASE, "", "newstest2013", "mtnt", "all", 288, michel.transfer())
-        + ("",) * 7
-        + ("paper",)
-    )
     return pd.DataFrame(rows, columns=TRANSFER).astype(object)
+
+
+def printed_transfer() -> pd.DataFrame:
+    """The paper's row of `transfer_table`."""
+    names = (michel.PAIR, BASE, "", "newstest2013", "mtnt", "all", 288, michel.transfer())
+    return pd.DataFrame([(*names, *[""] * 7, "paper")], columns=TRANSFER).astype(object)
 
 
 def transfer_summary(table: pd.DataFrame) -> pd.DataFrame:

@@ -4,14 +4,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings.file_lists import any_files, some_files
 from headcount.findings.masking import describe_tests
 from headcount.findings.michel import lone, pruning, single, speed, training
+from headcount.findings.michel.score import BLEU
+from headcount.findings.run_tables import gather
 from headcount.findings.setting import describe_ranking, describe_setting
 from headcount.findings.tables import Table, write_table
+
+_Parts = tuple[str, pd.DataFrame, pd.DataFrame, str]  # name, tidy, shown, caption
 
 
 @dataclass(frozen=True)
@@ -56,23 +62,10 @@ def michel_tables(
     ablation = single.read_ablation(files.ablation)
     setting = f"{describe_tests(files.facts)} {describe_setting(model, ablation)}"
     ranked = f"{setting} {describe_ranking(settings, importance)}"
-    alone = single.single_table(ablation)
-    kept = lone.lone_table(ablation)
-    moved = single.transfer_table(single.transfer_points(ablation))
-    shares = pruning.pruning_table(pruning.read_profiles(files.profiles))
-    areas = pruning.areas_table(files.areas)
     timed = speed.speed_table(files.speed)
     tables = [
-        ("ablation", alone, single.single_summary(alone), f"{single.CAPTION} {setting}"),
-        ("all_but_one", kept, lone.lone_summary(kept), f"{lone.CAPTION} {setting}"),
-        (
-            "transfer",
-            moved,
-            single.transfer_summary(moved),
-            f"{single.TRANSFER_CAPTION} {setting}",
-        ),
-        ("pruning", shares, pruning.pruning_summary(shares), f"{pruning.CAPTION} {ranked}"),
-        ("areas", areas, pruning.areas_summary(areas), f"{pruning.AREAS_CAPTION} {ranked}"),
+        *_single_tables(ablation, setting),
+        *_pruning_tables(files, ranked),
         ("speed", timed, speed.speed_summary(timed), f"{speed.CAPTION} {setting}"),
     ]
     if files.training:
@@ -81,3 +74,39 @@ def michel_tables(
         shown = training.training_summary(when)
         tables.append(("training", when, shown, f"{training.CAPTION} {ranked}"))
     return [Table(f"michel_{name}", *parts) for name, *parts in tables]
+
+
+def _single_tables(ablation: pd.DataFrame, setting: str) -> list[_Parts]:
+    alone = _both(single.single_table(ablation), single.printed_single())
+    kept = _both(lone.lone_table(ablation), lone.printed_lone())
+    points = single.transfer_points(ablation)
+    moved = _both(single.transfer_table(points), single.printed_transfer())
+    alone_words = f"{single.caption(BLEU)} {single.PRINTED} {setting}"
+    kept_words = f"{lone.caption(BLEU)} {lone.PRINTED} {setting}"
+    moved_words = f"{single.transfer_caption(BLEU)} {single.PRINTED_TRANSFER} {setting}"
+    return [
+        ("ablation", alone, single.single_summary(alone), alone_words),
+        ("all_but_one", kept, lone.lone_summary(kept), kept_words),
+        ("transfer", moved, single.transfer_summary(moved), moved_words),
+    ]
+
+
+def _pruning_tables(files: TableFiles, setting: str) -> list[_Parts]:
+    points = pruning.profile_points(gather(files.profiles, pruning.READ))
+    shares = _both(pruning.pruning_table(points), pruning.printed_pruning())
+    areas = pruning.areas_table(gather(files.areas, pruning.AREAS))
+    words = pruning.caption(BLEU, pruning.ORDERS, kinds=True)
+    areas_words = pruning.areas_caption(BLEU, kinds=True)
+    return [
+        (
+            "pruning",
+            shares,
+            pruning.pruning_summary(shares),
+            f"{words} {pruning.PRINTED} {setting}",
+        ),
+        ("areas", areas, pruning.areas_summary(areas, BLEU), f"{areas_words} {setting}"),
+    ]
+
+
+def _both(ours: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([ours, printed], ignore_index=True)

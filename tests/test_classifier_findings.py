@@ -1,0 +1,239 @@
+"""Tables and figures of classifiers without some heads, by hand from hand-made files."""
+
+import csv
+import json
+import math
+
+import pytest
+from script_runner import run_script
+
+from headcount.base.errors import UserError
+from headcount.findings.figures import use_style
+from headcount.findings.michel.classifier_files import ClassifierResults
+from headcount.findings.michel.classifiers import classifier_figures, classifier_tables
+from headcount.runs.ablation import COLUMNS as OF_ABLATION
+from headcount.runs.profile_areas import AREA_COLUMNS
+from headcount.runs.pruning_profile import COLUMNS as OF_PROFILE
+
+ABLATION, PROFILE = (
+    ["accuracy" if column == "bleu" else column for column in columns]
+    for columns in (OF_ABLATION, OF_PROFILE)
+)
+WHOLE = 80.0  # accuracy with all heads
+PAIRS = {"dev": 60, "matched": 90, "mismatched": 70}
+
+# Change and p without each head, the six of a model; then of the heads that stay alone.
+MATCHED = [(-6, 0.0001), (-1, 0.5), (2, 0.004), (-3, 0.02), (0, 0.9), (-4, 0.003)]
+MISMATCHED = [(-3, 0.0001), (-1, 0.5), (1, 0.4), (-2, 0.02), (1, 0.9), (1, 0.3)]
+DEV = [(-5, 0.0001), (-2, 0.5), (0, 1.0), (-1, 0.02), (1, 0.9), (-3, 0.3)]
+EFFECTS = {"dev": DEV, "matched": MATCHED, "mismatched": MISMATCHED}
+LONE_DEV = [(-3, 0.1), (-1, 0.6), (-5, 0.1), (-2, 0.1), (-7, 0.001), (-0.5, 0.7)]
+STEPS = [(0, 0.0, 1.0), (2, -1.0, 0.2), (4, -10.0, 0.001), (6, -45.0, 0.001)]
+
+
+def scores(masked: int, delta: float, p: float) -> list:
+    return [masked, "", WHOLE + delta, delta, delta - 1, delta + 1, p, "sig"]
+
+
+def table(path, columns, rows):
+    with path.open("w") as file:
+        csv.writer(file).writerows([columns, *rows])
+
+
+def model(folder, abreast: int, effects: dict[str, list], lone: dict[str, dict]):
+    """Results of a classifier with six heads, `abreast` in a layer.
+
+    By test set change and p, `effects`: without each head; `lone`: with only the head at that
+    place in its layer.
+    """
+    folder.mkdir(parents=True)
+    rows = []
+    for test, single in effects.items():
+        rows.append([test, "none", 0, "", "", "", *scores(0, 0.0, 1.0)])
+        of_orders = [("single", dict(enumerate(single)), 1), ("all_but_one", lone[test], 2)]
+        for order, found, masked in of_orders:
+            for place, values in found.items():
+                head = [test, order, place + 1, "enc_self", *divmod(place, abreast)]
+                rows.append([*head, *scores(masked, *values)])
+    table(folder / "classifier_ablation.csv", ABLATION, rows)
+    (folder / "classifier_ablation.json").write_text(json.dumps({"pairs": PAIRS}))
+    curves = [("all", "importance", ""), ("enc_self", "importance", ""), ("all", "random", 1)]
+    rows = [
+        ["matched", scope, order, index, draw, *scores(*step)]
+        for scope, order, draw in curves
+        for index, step in enumerate(STEPS)
+    ]
+    rows.append(["matched", "all", "one_per_layer", 0, "", *scores(4, -20.0, 0.001)])
+    table(folder / "classifier_profile.csv", PROFILE, rows)
+    kept = ["matched", "all", "importance", 60.0, 58.0, 62.0, *[""] * 5]
+    compared = ["matched", "all", "random", 50.0, 49.0, 51.0, "all/importance", -10, -12, -7, 0.001]
+    again = ["matched", "enc_self", *kept[2:]]
+    table(folder / "classifier_profile_areas.csv", AREA_COLUMNS, [kept, again, compared])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Two layers of three heads; three layers of two, whose effects are in reverse order."""
+    root = tmp_path_factory.mktemp("classifiers")
+    lone = {
+        "dev": dict(enumerate(LONE_DEV)),
+        "matched": {1: (1, 0.03), 5: (-2, 0.004)},
+        "mismatched": {1: (0, 1.0), 5: (-1, 0.2)},
+    }
+    flat = {test: {0: (-1, 0.5), 3: (-1, 0.5), 5: (-1, 0.5)} for test in PAIRS}
+    turned = {test: effects[::-1] for test, effects in EFFECTS.items()}
+    mini = model(root / "mini", 3, EFFECTS, lone)
+    return [mini, model(root / "other" / "slim", 2, turned, flat)]
+
+
+@pytest.fixture(scope="module")
+def results(folders):
+    return ClassifierResults.read(folders)
+
+
+@pytest.fixture(scope="module")
+def tables(results):
+    found = classifier_tables(results)
+    return {made.name.removeprefix("michel_classifier_"): made for made in found}
+
+
+def of_mini(made):
+    return made.tidy[made.tidy["model"] == "mini"]
+
+
+def test_single_heads_are_of_each_model_and_test_set(tables):
+    found = of_mini(tables["ablation"])
+    matched = found[found["test_set"] == "matched"]
+    places = [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
+    assert matched[["layer", "head"]].to_numpy().tolist() == places
+    assert matched["accuracy"].to_list() == [74, 79, 82, 77, 80, 76]
+    # p 0.0001, 0.5, 0.004, 0.02, 0.9, 0.003: the smallest times 6, the next times 5, 4, 3, 2, 1.
+    assert matched["p_holm"].to_list() == pytest.approx([0.0006, 1, 0.016, 0.06, 1, 0.015])
+    assert set(found.columns).isdisjoint({"pair", "run", "seed", "bleu", "source"})
+    rows = tables["ablation"].shown.to_dict("records")
+    (row,) = (r for r in rows if (r["model"], r["test set"]) == ("mini", "matched"))
+    assert (row["mean change"], row["worst"], row["best"]) == ("-2.00", "-6.00", "+2.00")
+    assert (row["significant"], row["Holm"]) == ("3 (1 gains)", "1")
+    assert {r["model"] for r in rows} == {"mini", "slim"}
+
+
+def test_the_head_that_stays_has_its_change_on_dev(tables):
+    found = of_mini(tables["all_but_one"])
+    columns = ["test_set", "layer", "head", "heads", "dev_delta", "delta", "significant"]
+    assert found[columns].to_numpy().tolist() == [
+        ["matched", 0, 1, 3, -1, 1, 0],
+        ["matched", 1, 2, 3, -0.5, -2, 1],
+        ["mismatched", 0, 1, 3, -1, 0, 0],
+        ["mismatched", 1, 2, 3, -0.5, -1, 0],
+    ]
+    rows = tables["all_but_one"].shown.to_dict("records")
+    counted = [row["on test"] for row in rows if (row["kind"], row["model"]) == ("all", "mini")]
+    assert counted == [
+        "1 without a significant loss, 1 without any",
+        "2 without a significant loss, 1 without any",
+    ]
+
+
+def test_transfer_by_hand(tables):
+    found = of_mini(tables["transfer"])
+    assert found[["test_set", "other_test_set", "kind", "heads"]].to_numpy().tolist() == [
+        ["matched", "mismatched", "all", 6],
+        ["matched", "dev", "all", 6],
+        ["mismatched", "dev", "all", 6],
+    ]
+    # From their means −2 and −0.5: −4 1 4 −1 2 −2 and −2.5 −0.5 1.5 −1.5 1.5 1.5; products
+    # 10 − 0.5 + 6 + 1.5 + 3 − 3 = 17, squares 42 and 15.5.
+    assert found["pearson"].iloc[0] == pytest.approx(17 / math.sqrt(42 * 15.5))
+
+
+def test_pruning_is_over_all_heads_once(tables):
+    found = of_mini(tables["pruning"])
+    assert found["order"].to_list() == ["importance", "random", "one_per_layer"]
+    row = found.iloc[0]
+    # At 2 heads p is 0.2, at 4 of 6 it is lost. 95 % of 80 is 76: 79, then 70.
+    assert (row["holds_at"], row["falls_at"], row["falls_delta"]) == (2, 4, -10)
+    assert row["keeps_percent"] == pytest.approx(100 / 3)
+    areas = tables["areas"].shown
+    areas = areas[areas["model"] == "mini"]
+    assert areas["mean accuracy"].to_list() == ["60.00 (58.00 to 62.00)", "50.00 (49.00 to 51.00)"]
+    assert areas["difference"].to_list() == ["–", "-10.00"]
+
+
+def test_captions_tell_what_is_there_and_nothing_else(results, tables):
+    use_style()
+    made = [*tables.values(), *classifier_figures(results)]
+    for each in made:
+        assert "mini on dev (60 pairs), matched (90 pairs), mismatched (70 pairs)" in each.caption
+        assert "ccuracy" in each.caption and each.name.startswith("michel_classifier_")
+        for absent in ("BLEU", "paper", "Michel", "decoder", "sentences"):
+            assert absent not in each.caption, each.name
+    caption = tables["pruning"].caption
+    assert "Orders: importance, the least important first; random; one per layer" in caption
+    assert "paired bootstrap" in caption and "Holm" in tables["ablation"].caption
+
+
+def test_figures_have_accuracy_of_every_model(results):
+    use_style()
+    maps, transfer, orders = (made.drawing for made in classifier_figures(results))
+    images = [axes.images[0].get_array() for axes in maps.axes if axes.images]
+    # Matched and mismatched of either model, one kind; dev chooses, and is not shown.
+    assert [image.shape for image in images] == [(2, 3), (2, 3), (3, 2), (3, 2)]
+    assert images[1].tolist() == [[-3, -1, 1], [-2, 1, 1]]
+    assert images[2].tolist() == [[-4, 0], [-3, 2], [-1, -6]]
+    assert maps.axes[0].get_ylabel() == "mini\nmatched\n\nlayer"
+    assert maps.axes[-1].get_ylabel() == "accuracy change"
+    assert len(transfer.axes) == 2 * 3 and not transfer.legends
+    assert transfer.axes[0].get_xlabel() == "accuracy change on matched"
+    assert transfer.axes[0].get_title(loc="left") == "mini: r = 0.67"
+    mini, slim = orders.axes
+    assert [mini.get_title(loc="left"), mini.get_ylabel()] == ["mini\nmatched", "accuracy (%)"]
+    assert slim.lines[0].get_ydata().tolist() == [80, 79, 70, 35]
+
+
+def test_the_script_writes_tables_and_figures(folders, tmp_path):
+    arguments = ["--results", *folders, "--out", tmp_path]
+    assert run_script("classifier_findings", arguments) == 0
+    for name in ("ablation", "all_but_one", "transfer", "pruning", "areas"):
+        for end in ("csv", "md", "tex", "json"):
+            assert (tmp_path / "tables" / f"michel_classifier_{name}.{end}").stat().st_size > 0
+    for name in ("ablation", "transfer", "pruning"):
+        for end in ("pdf", "svg", "png", "csv", "json"):
+            assert (tmp_path / "figures" / f"michel_classifier_{name}.{end}").stat().st_size > 0
+    points = tmp_path / "figures" / "michel_classifier_pruning.csv"
+    assert points.read_text().startswith("model,test_set,scope,order,draw,index,percent,")
+    made = json.loads((tmp_path / "tables" / "michel_classifier_areas.json").read_text())
+    assert len(made["provenance"]["inputs"]) == 2 * 4
+
+
+def test_a_folder_without_results_is_refused(tmp_path, capsys):
+    arguments = ["--results", tmp_path / "none", "--out", tmp_path / "out"]
+    assert run_script("classifier_findings", arguments) == 2
+    said = capsys.readouterr().err
+    assert "none: expected classifier_ablation.csv, as scripts/classifier_ablation.py" in said
+    assert "found no such file; run scripts/classifier_ablation.py with --out" in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("test, left", [("dev", "matched, mismatched"), ("matched", "dev, mism")])
+def test_a_folder_without_a_test_set_is_refused(tmp_path, test, left):
+    folder = model(tmp_path / "mini", 3, EFFECTS, dict.fromkeys(PAIRS, {}))
+    path = folder / "classifier_ablation.csv"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(line for line in lines if not line.startswith(f"{test},")))
+    words = rf"ablation\.csv: expected the test sets dev, matched, mismatched, found {left}"
+    with pytest.raises(UserError, match=words):
+        ClassifierResults.read([folder])
+
+
+def test_files_of_something_else_are_refused(tmp_path, folders):
+    twin = model(tmp_path / "mini", 3, EFFECTS, dict.fromkeys(PAIRS, {}))
+    with pytest.raises(UserError, match="expected folders with different names, .* rename one"):
+        ClassifierResults.read([folders[0], twin])
+    (twin / "classifier_ablation.json").write_text('{"pairs": {"dev": 60}}')
+    with pytest.raises(UserError, match=r"ablation\.json: .* found none of matched, mismatched"):
+        ClassifierResults.read([twin])
+    path = twin / "classifier_profile.csv"
+    path.write_text(path.read_text().replace("accuracy", "bleu"))
+    with pytest.raises(UserError, match=r"profile\.csv: .*; found none named accuracy"):
+        ClassifierResults.read([twin])
