@@ -58,6 +58,7 @@ def test_which_heads_are_silent_by_hand():
     ]
 
 
+@pytest.mark.slow
 def test_every_row_is_a_translation_under_that_mask_alone(inputs, written):
     _, rows = written
     assert tuple(rows[0]) == COLUMNS

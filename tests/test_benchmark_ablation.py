@@ -17,6 +17,7 @@ def task(tmp_path_factory):
     return inputs.load(DECODE), lines, [point.silent for point in single_heads(MODEL.grid)][1::3]
 
 
+@pytest.mark.slow
 def test_all_masks_in_one_search_translate_as_each_alone(task, capsys):
     at_once = all_at_once(*task)
     assert at_once == head_by_head(*task) and len(at_once) == 3
@@ -25,6 +26,7 @@ def test_all_masks_in_one_search_translate_as_each_alone(task, capsys):
     assert "6 translations, 100.000% of them the same" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_other_translations_are_no_match(task):
     other = {heads: ["x", *lines[1:]] for heads, lines in all_at_once(*task).items()}
     with pytest.raises(HeadcountError, match="expected at least 99.9% the same: this is a bug"):

@@ -59,6 +59,7 @@ def overfitted():
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beam", [1, 3])
 def test_ctranslate2_translates_as_ours(overfitted, tmp_path, beam):
     model = overfitted

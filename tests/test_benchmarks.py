@@ -60,6 +60,7 @@ def test_operations_of_an_uneven_model_by_hand():
     assert training_flops(settings, 11, [(5, 3), (5, 3)]) == 6 * expected
 
 
+@pytest.mark.slow
 def test_operations_are_those_that_torch_counts():
     # One sentence without padding. Torch's counter takes all T² pairs of decoder self-attention;
     # with one target token that is no difference.
@@ -206,6 +207,7 @@ def model_of(bpe, folder, end=2):
     return folder
 
 
+@pytest.mark.slow
 def test_training_against_torch_alone(bpe, bench):
     code, out, err = bench("training", *tiny(bpe), "--peers", "torch", "--updates", 1)
     assert code == 0, err
@@ -214,6 +216,7 @@ def test_training_against_torch_alone(bpe, bench):
     assert "GFLOP/s fp32 matrix products" in out
 
 
+@pytest.mark.slow
 def test_cost_of_head_masks(bpe, bench):
     code, out, err = bench("headmask_cost", *tiny(bpe), "--updates", 1)
     assert code == 0, err
@@ -222,12 +225,14 @@ def test_cost_of_head_masks(bpe, bench):
     assert rows[0][1] == "1.00"  # each against the baseline
 
 
+@pytest.mark.slow
 def test_more_updates_than_batches_are_refused(bpe, bench):
     code, _, err = bench("training", *tiny(bpe), "--peers", "", "--updates", 10000)
     assert code == 2
     assert re.search(r"--updates 10000: the text makes \d+ batches of 200 tokens", err)
 
 
+@pytest.mark.slow
 def test_decoding_alone(bpe, bench, tmp_path):
     model = model_of(bpe, tmp_path / "model")
     code, out, err = bench(
@@ -238,6 +243,7 @@ def test_decoding_alone(bpe, bench, tmp_path):
     assert "Beam 5, α 0.6, 3 sentences, 1 + 1 layers of 96." in out
 
 
+@pytest.mark.slow
 def test_decoding_of_a_model_that_never_ends_is_refused(bpe, bench, tmp_path):
     model = model_of(bpe, tmp_path / "model", end=-2)
     code, _, err = bench("decoding", *quick(bpe), "--peers", "", "--model", model, "--sentences", 3)
@@ -245,6 +251,7 @@ def test_decoding_of_a_model_that_never_ends_is_refused(bpe, bench, tmp_path):
     assert "it ends no translation by itself; name one trained for longer" in err
 
 
+@pytest.mark.slow
 def test_importance_alone(bpe, bench):
     code, out, err = bench("importance", *tiny(bpe), "--peers", "", "--sentences", 3)
     assert code == 0, err

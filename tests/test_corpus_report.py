@@ -74,6 +74,7 @@ def test_summary_has_a_row_for_each_split(folders):
     assert shown["unknown pieces"][1] == "42.86 % / 0.00 %"  # 3 / 7
 
 
+@pytest.mark.slow
 def test_the_script_writes_the_table(folders, tmp_path):
     out = tmp_path / "tables" / "corpus.csv"
     flags = ["--pair", "c.en-de", "--splits", "train,dev,test_9", "--text", folders.text]

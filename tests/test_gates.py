@@ -120,11 +120,16 @@ def objective(trainer, batches, log_alpha, uniform, price):
 @pytest.mark.parametrize(
     ("name", "changes", "price"),
     [
-        ("gates-all-l0.7", {}, 0.7),
-        ("gates-all-l0", {}, 0.0),
+        pytest.param("gates-all-l0.7", {}, 0.7, marks=pytest.mark.slow),
+        pytest.param("gates-all-l0", {}, 0.0, marks=pytest.mark.slow),
         # 5 gated heads in 2 layers; 17 in 8. Update 1 of 4 of the warm-up.
         ("gates-enc_self-l0.7", {"lambda_reduction": "mean_over_modules"}, 0.35),
-        ("gates-all-l0.8", {"lambda_reduction": "mean_over_modules"}, 0.1),
+        pytest.param(
+            "gates-all-l0.8",
+            {"lambda_reduction": "mean_over_modules"},
+            0.1,
+            marks=pytest.mark.slow,
+        ),
         ("gates-all-l0.8", {"lambda_warmup_updates": 4}, 0.2),
     ],
 )
@@ -157,7 +162,7 @@ def weights_after(trainer):
     return {name: weight.detach().clone() for name, weight in trainer.model.named_parameters()}
 
 
-@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize("joint", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_enc_self_leaves_the_decoder_as_it_was_to_the_last_bit(make, joint):
     before = dict(make_model(heads=UNEVEN, joint=joint, src_size=11).named_parameters())
     trainer = make("gates-enc_self-l0.1", joint=joint)
@@ -184,16 +189,16 @@ def test_all_freezes_nothing_and_shares_data_and_dropout_with_the_control(make, 
     monkeypatch.setattr(train_module, "summed_loss", watch)
     ends, data = [], []
     for name in ("gates-all-l0", "gates-all-l2"):
-        trainer = make(name, train=TrainSettings(batch_tokens=14, accumulate=3))
+        trainer = make(name, train=TrainSettings(batch_tokens=14, accumulate=3), updates=4)
         before = {name: weight.clone() for name, weight in trainer.weights.items()}
         after = weights_after(trainer)
         assert not any(torch.equal(before[name], after[name]) for name in before)
         ends.append(trainer.snapshot().tensors)
         data.append([ids for ids, _ in seen])
         # One draw serves the three batches of an update, and no two updates.
-        draws = [seen[i : i + 3] for i in range(0, 21, 3)]
+        draws = [seen[i : i + 3] for i in range(0, 12, 3)]
         assert all(len({id(multiplier) for _, multiplier in update}) == 1 for update in draws)
-        assert len({tuple(update[0][1].tolist()) for update in draws}) == 7
+        assert len({tuple(update[0][1].tolist()) for update in draws}) == 4
         seen.clear()
     assert data[0] == data[1]
     assert torch.equal(ends[0]["random/cpu"], ends[1]["random/cpu"])
@@ -201,7 +206,7 @@ def test_all_freezes_nothing_and_shares_data_and_dropout_with_the_control(make, 
 
 
 def test_a_huge_price_closes_all_gates_and_every_number_stays_finite(make):
-    trainer = make("gates-all-l100000", updates=20, lr=1.0)
+    trainer = make("gates-all-l100000", updates=8, lr=2.0)
     after = weights_after(trainer)
     assert trainer.head_mask.test_time().tolist() == [0] * 17
     curve = trainer.progress.curve
@@ -282,7 +287,12 @@ class Stopping(StateStore):
 
 
 @pytest.mark.parametrize(
-    ("name", "stops"), [("gates-all-l0.5", [3, 4, 6]), ("gates-enc_self-l0.1", [1])]
+    ("name", "stops"),
+    [
+        ("gates-all-l0.5", [3, 6]),
+        pytest.param("gates-all-l0.5", [3, 4, 6], marks=pytest.mark.slow),
+        pytest.param("gates-enc_self-l0.1", [1], marks=pytest.mark.slow),
+    ],
 )
 def test_a_run_taken_up_again_ends_in_the_same_bits(make, tmp_path, name, stops):
     changes = {"lambda_warmup_updates": 5, "init": "glorot", "lr_schedule": "weights"}

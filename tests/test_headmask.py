@@ -41,7 +41,7 @@ def near(found, expected, draws):
 
 
 def test_random_draws_every_set_of_heads_alike():
-    sampler, draws = make("random-5"), 6000
+    sampler, draws = make("random-5"), 2500
     table = np.array([sampler.choose(None, [], update).masked for update in range(1, draws + 1)])
     assert (table.sum(1) == 5).all()
     assert near(table.mean(0), 5 / 17, draws)
@@ -68,11 +68,12 @@ def test_f06_none_and_all():
     assert make("random-17").choose(None, [], 1).multiplier.tolist() == [0] * 17
 
 
-def slopes(model, batches):
+@pytest.fixture(scope="module")
+def slopes():
     """∂L/∂ξ [sentences, heads] of the smoothed loss, sentence by sentence, by differences."""
-    model.eval()
+    model = make_model(heads=UNEVEN).double()
     table, step = torch.zeros(3, HEADS, dtype=torch.float64), 1e-5
-    for number in (n for batch in batches for n in batch.ids):
+    for number in range(3):
         for head in range(HEADS):
             nudge = torch.zeros(HEADS, dtype=torch.float64)
             nudge[head] = step
@@ -82,14 +83,13 @@ def slopes(model, batches):
                     for sign in (1, -1)
                 )
             table[number, head] = (up - down) / (2 * step)
-    model.train()
     return table
 
 
 @pytest.mark.parametrize("batches", [BATCHES[:1], BATCHES])
-def test_impt_masks_the_largest_of_the_very_batches(model, batches):
-    sentences = sum(len(batch.ids) for batch in batches)
-    importance = slopes(model, batches).abs().sum(0) / sentences
+def test_impt_masks_the_largest_of_the_very_batches(model, slopes, batches):
+    sentences = [number for batch in batches for number in batch.ids]
+    importance = slopes[sentences].abs().mean(0)
     order = importance.argsort(descending=True).tolist()
     for count in (0, 1, 5, 16, 17):
         choice = make(f"impt-{count}").choose(model, batches, 1)
@@ -99,9 +99,9 @@ def test_impt_masks_the_largest_of_the_very_batches(model, batches):
     assert choice.first_pass_loss == pytest.approx(float(expected), rel=1e-9)
 
 
-def test_signed_masks_the_most_helpful_and_never_a_harmful_head(model):
+def test_signed_masks_the_most_helpful_and_never_a_harmful_head(model, slopes):
     # Masking takes ξ from 1 to 0, so the loss grows by about −∂L/∂ξ.
-    growth = -slopes(model, BATCHES).sum(0)
+    growth = -slopes.sum(0)
     helpful = [head for head in growth.argsort(descending=True).tolist() if growth[head] > 0]
     assert 3 < len(helpful) < HEADS
     for count in (2, len(helpful), HEADS):

@@ -9,6 +9,10 @@ from headcount.base.files import read_json
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.findings.figures import use_style
 from headcount.findings.headmask.figures import headmask_figures, write_figures
+from headcount.findings.headmask.importance import read_importance
+from headcount.findings.headmask.importance_figures import distribution, draw_distribution
+from headcount.findings.headmask.masking_figures import draw_cumulative_by_n
+from headcount.findings.masking import SEEDS, cumulative_points, group_points, read_masking
 
 PAIR, REVERSE = "multi.en-de", "multi.de-en"
 NAMES = {f"headmask_fig{n}" for n in range(1, 6)} | {"headmask_heads", "headmask_frequency"}
@@ -50,12 +54,16 @@ def figures(files):
 
 
 def points(figure, run, order):
-    rows = figure.data[(figure.data["run"] == run) & (figure.data["order"] == order)]
+    return places(figure.data, run, order)
+
+
+def places(table, run, order):
+    rows = table[(table["run"] == run) & (table["order"] == order)]
     return rows[["heads_masked", "bleu", "low", "high"]].values.tolist()
 
 
-def legend(figure):
-    return [text.get_text() for text in figure.drawing.legends[0].get_texts() if text.get_text()]
+def legend(drawing):
+    return [text.get_text() for text in drawing.legends[0].get_texts() if text.get_text()]
 
 
 def test_figure_1_of_one_seed(found):
@@ -70,22 +78,34 @@ def test_figure_1_of_one_seed(found):
     assert axes.get_xlabel() == "group of 3 heads (1: most important)"
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "2"]
     assert axes.get_title(loc="left") == f"{PAIR}\ntest"
-    assert set(legend(figure)) == {"this group masked", "no head masked", "as many random heads"}
+    assert set(legend(figure.drawing)) == {
+        "this group masked",
+        "no head masked",
+        "as many random heads",
+    }
     assert "bootstrap, 95 %; of random heads: range of draws" in figure.caption
     assert "Scored on test (7 sentences), by beam 3, length penalty 0.6." in figure.caption
 
 
 def test_several_seeds_are_a_mean_with_their_deviation(files):
     add_run(files, (PAIR, "baseline", 2), 34.0, groups=(14.0, 20.0), draws=(16.0, 10.0))
-    figure = figures(files)["fig1"]
-    (first, second) = points(figure, "baseline", "group")
+    table = group_points(read_masking(files.for_figures().masking))
+    (first, second) = places(table, "baseline", "group")
     # 10 and 14: mean 12, variance (4 + 4) / 1.
     assert first == pytest.approx([3, 12, 12 - 8**0.5, 12 + 8**0.5])
     assert second == [3, 20, 20, 20]
-    assert points(figure, "baseline", "none") == [[0, 32, 32 - 8**0.5, 32 + 8**0.5]]
+    assert places(table, "baseline", "none") == [[0, 32, 32 - 8**0.5, 32 + 8**0.5]]
     # Means of a seed's draws 13.5 and 13.5; from 10 to 17 over all of them.
-    assert points(figure, "baseline", "random_group") == [[3, 13.5, 10, 17]]
-    assert "standard deviation over seeds" in figure.caption and "seeds 1, 2" in figure.caption
+    assert places(table, "baseline", "random_group") == [[3, 13.5, 10, 17]]
+    of_groups = table[(table["run"] == "baseline") & (table["order"] == "group")]
+    assert set(of_groups["spread"]) == {SEEDS}
+
+
+@pytest.mark.slow
+def test_captions_name_the_seeds(files):
+    add_run(files, (PAIR, "baseline", 2), 34.0)
+    caption = figures(files)["fig1"].caption
+    assert "standard deviation over seeds" in caption and "seeds 1, 2" in caption
 
 
 def test_figure_2_runs_from_no_head_to_all(found):
@@ -98,18 +118,19 @@ def test_figure_2_runs_from_no_head_to_all(found):
     (axes,) = figure.drawing.axes
     assert axes.get_xlim() == (0, 6) and axes.get_xlabel() == "heads masked (of 6)"
     words = {"least important first", "most important first", "no head masked"}
-    assert set(legend(figure)) == words | {"random heads", "range of their draws"}
+    assert set(legend(figure.drawing)) == words | {"random heads", "range of their draws"}
 
 
+@pytest.mark.slow
 def test_figures_without_random_draws(tmp_path):
     files = HeadmaskFiles(tmp_path)
     add_run(files, (PAIR, "baseline", 1), 30.0, draws=())
     found = figures(files)
     assert "random" not in set(found["fig1"].data["order"])
-    assert set(legend(found["fig2"])) == {
+    assert set(legend(found["fig2"].drawing)) == {
         *("least important first", "most important first", "no head masked")
     }
-    assert "random heads" not in legend(found["fig5"])
+    assert "random heads" not in legend(found["fig5"].drawing)
     assert "random heads:" not in found["fig1"].caption
     ticks = [tick.get_text() for tick in found["fig4"].drawing.axes[0].get_xticklabels()]
     assert ticks == ["none", "1", "2"]
@@ -131,11 +152,11 @@ def test_figure_3_ranks_every_head(found):
 
 def test_importances_with_a_sign_get_a_plain_axis(files):
     files.importance((PAIR, "random-1", 1), [-2.0, 2, 2, 2, 2, 8])
-    found = figures(files)
-    left, right = found["fig3"].drawing.axes
+    rows = distribution(read_importance(files.for_figures().importance))
+    use_style()
+    left, right = draw_distribution(rows, ["baseline", "random-1"], "nats").axes
     assert left.get_xscale() == right.get_yscale() == "linear"
     # Relative to the mean size, 18 / 6.
-    rows = found["heads"].data
     assert rows.loc[rows["run"] == "random-1", "relative"].iloc[0] == pytest.approx(-2 / 3)
 
 
@@ -144,7 +165,7 @@ def test_figure_4_has_every_run_between_its_ends(found):
     (axes,) = figure.drawing.axes
     ticks = [tick.get_text() for tick in axes.get_xticklabels()]
     assert ticks == ["none", "1", "2", "random"]
-    assert legend(figure) == ["baseline", "random-1"]
+    assert legend(figure.drawing) == ["baseline", "random-1"]
     assert points(figure, "random-1", "none") == [[0, 31, 31, 31]]
     assert "Groups are those of each model's own ranking" in figure.caption
     assert "N = 1 of 6 heads" in figure.caption
@@ -153,16 +174,23 @@ def test_figure_4_has_every_run_between_its_ends(found):
 def test_figure_5_has_a_panel_for_each_n(files):
     add_run(files, (PAIR, "impt-3", 1), 28.0)
     add_run(files, (PAIR, "impt-3-p0.5", 1), 29.0)
-    figure = figures(files)["fig5"]
-    titles = [axes.get_title(loc="left") for axes in figure.drawing.axes]
+    table = cumulative_points(read_masking(files.for_figures().masking))
+    runs = ["baseline", "random-1", "impt-3", "impt-3-p0.5"]
+    use_style()
+    drawing = draw_cumulative_by_n(table, 6, runs)
+    titles = [axes.get_title(loc="left") for axes in drawing.axes]
     assert titles == [f"{PAIR}\ntest, N = 1", f"{PAIR}\ntest, N = 3"]
-    one, three = figure.drawing.axes
+    one, three = drawing.axes
     # Three orders of each run: baseline and random-1; baseline and the two of N = 3.
     assert (len(one.get_lines()), len(three.get_lines())) == (6, 9)
-    runs = ["baseline", "random-1", "impt-3", "impt-3-p0.5"]
     orders = ["least important first", "most important first", "random heads"]
-    assert legend(figure) == runs + orders
-    assert "one N only" not in figure.caption
+    assert legend(drawing) == runs + orders
+
+
+@pytest.mark.slow
+def test_two_n_are_not_told_to_be_one(files):
+    add_run(files, (PAIR, "impt-3", 1), 28.0)
+    assert "one N only" not in figures(files)["fig5"].caption
 
 
 def test_one_n_is_drawn_and_told(found):
@@ -197,6 +225,7 @@ def test_frequency_by_update(found):
     assert figure.data["updates"].unique().tolist() == [10, 20]
 
 
+@pytest.mark.slow
 def test_the_baseline_alone(tmp_path):
     files = HeadmaskFiles(tmp_path)
     add_run(files, (PAIR, "baseline", 1), 30.0)
@@ -207,6 +236,7 @@ def test_the_baseline_alone(tmp_path):
     assert [axes.get_title(loc="left") for axes in found["fig5"].drawing.axes] == [f"{PAIR}\ntest"]
 
 
+@pytest.mark.slow
 def test_without_a_baseline_figures_1_and_2_say_so(tmp_path):
     files = HeadmaskFiles(tmp_path)
     add_run(files, (PAIR, "random-1", 1), 30.0)
@@ -216,6 +246,7 @@ def test_without_a_baseline_figures_1_and_2_say_so(tmp_path):
         assert found[name].data.empty
 
 
+@pytest.mark.slow
 def test_a_panel_for_each_pair(files):
     add_run(files, (REVERSE, "baseline", 1), 25.0)
     add_run(files, (REVERSE, "random-1", 1), 26.0)
@@ -230,9 +261,8 @@ def test_only_the_models_own_ranking_is_drawn(files):
     other = [("baseline", *row[1:]) for row in masking_rows(31.0, (1.0, 2.0), [])]
     own = masking_rows(31.0, (10.0, 20.0), [12.0])
     files.masking((PAIR, "random-1", 1), own + other)
-    assert points(figures(files)["fig4"], "random-1", "group") == [
-        *([3, 10, 9, 12], [3, 20, 19, 22])
-    ]
+    table = group_points(read_masking(files.for_figures().masking))
+    assert places(table, "random-1", "group") == [*([3, 10, 9, 12], [3, 20, 19, 22])]
 
 
 def test_a_file_without_an_unmasked_score(files):

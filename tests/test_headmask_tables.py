@@ -253,6 +253,7 @@ def test_collapse_is_told_from_masks_losses_and_bleu(found):
 )
 def test_the_verdict_needs_an_abandoned_head_and_harm(files, late, first_pass, top_group, verdict):
     run = (PAIR, "impt-2", 1)
+    files.runs = [run]
     files.masks(run, {10: [1.0, 1, 0, 0, 0, 0], 30: [late, 0.1, 0.2, 0.5, 0.1, 0.1]})
     files.curves(run, {10: (9.0, 99.0), 30: (1.0, first_pass)})
     files.masking(run, masking_rows(30.0, (top_group, 20.0), [12.0]), test="flickr")
@@ -261,6 +262,7 @@ def test_the_verdict_needs_an_abandoned_head_and_harm(files, late, first_pass, t
 
 def test_the_second_half_is_weighed_by_updates(files):
     run = (PAIR, "impt-2", 1)
+    files.runs = [run]
     # 1 to 10 begins before the middle of 31 updates, 11 to 19 too; 20 to 30 and 31 do not.
     steps = {10: 0.0, 19: 0.0, 30: 1.0, 31: 0.0}
     files.masks(run, {step: [share, 0, 0, 0, 0, 0] for step, share in steps.items()})
@@ -321,7 +323,10 @@ def test_captions_name_model_data_seeds_and_n(found):
     assert "nats per sentence" in found["table5"].caption
 
 
-def test_importance_of_another_kind_has_its_own_words(files):
+def test_importance_of_another_kind_has_its_own_words(tmp_path):
+    files = HeadmaskFiles(tmp_path)
+    files.text(PAIR, 100, 10, {"flickr": LINES})
+    add_run(files, (PAIR, "baseline", 1), 30.0, LINES, [1.0, 2, 3, 4, 5, 9])
     settings = ImportanceSettings(reduction="mean", abs="batch", data="dev", normalise="layer_l2")
     found = headmask_tables(files.for_tables(), MODEL, settings)
     caption = {table.name: table.caption for table in found}["headmask_table6"]
@@ -329,6 +334,7 @@ def test_importance_of_another_kind_has_its_own_words(files):
     assert "sentence pairs of dev" in caption
 
 
+@pytest.mark.slow
 def test_tables_are_written_and_escaped(files, tmp_path):
     out = tmp_path / "tables"
     write_tables(files.for_tables(), MODEL, ImportanceSettings(), out, {"command": []})

@@ -183,6 +183,7 @@ def test_captions_name_source_and_setting(tables):
     assert "divided by its layer's L2 norm" in tables["michel_pruning"].caption
 
 
+@pytest.mark.slow
 def test_the_script_writes_all_tables(made, tmp_path):
     assert run_script("michel_tables", made.flags(TableFiles, tmp_path)) == 0
     names = ("ablation", "all_but_one", "transfer", "pruning", "areas", "speed", "training")

@@ -72,6 +72,7 @@ def rows(inputs, tmp_path_factory):
     return run("pruning_profile", [*flags, "--normalise", "none"], out), out
 
 
+@pytest.mark.slow
 def test_every_row_is_a_translation_under_that_mask_alone(inputs, rows):
     found, _ = rows
     assert tuple(found[0]) == COLUMNS and {row["test_set"] for row in found} == {"test"}

@@ -121,6 +121,7 @@ def test_all_gates_closed_is_a_model_that_translates(base, tmp_path, capsys):
     assert losses(model, base).isfinite().all()
 
 
+@pytest.mark.slow
 def test_enc_self_keeps_the_trained_decoder_to_the_last_bit(base, tmp_path):
     run, folder = base
     SmallGates(run.bpe, folder / "model", "gates-enc_self-l1", save_seconds=1e9).finish(
@@ -206,7 +207,7 @@ def test_a_smaller_draw_is_a_part_of_a_larger_one(tmp_path):
     assert all((one <= other).all() for one, other in zip(found, found[1:], strict=False))
 
 
-@pytest.mark.parametrize("how", ["ranked", "drawn"])
+@pytest.mark.parametrize("how", ["ranked", pytest.param("drawn", marks=pytest.mark.slow)])
 def test_a_refit_starts_from_what_is_left_of_the_trained_model(base, tmp_path, how):
     run, folder = base
     flags = gates_flags(base, tmp_path, f"{how}-gates-all-l0.3")
@@ -225,6 +226,7 @@ def test_a_refit_starts_from_what_is_left_of_the_trained_model(base, tmp_path, h
     assert not (out / "gates.csv").exists()
 
 
+@pytest.mark.slow
 def test_a_refit_of_enc_self_leaves_the_decoder_alone(base, tmp_path):
     _, folder = base
     pruning(base, "ranked-gates-enc_self-l0.3", tmp_path).finish_refit(

@@ -2,6 +2,8 @@
 
 import csv
 import json
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.pruned_names import parse_pruned
-from headcount.data.bpe import load_segmenters
+from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import EOS, Vocabulary
 from headcount.model.transformer import Transformer
@@ -71,11 +73,16 @@ def inputs(tmp_path_factory) -> RemovalInputs:
     return found
 
 
+@cache
+def _loaded(model: Path, bpe: Path) -> tuple[Transformer, Segmenter, Segmenter]:
+    return load_model(model), *load_segmenters(bpe)
+
+
 def translated(inputs: RemovalInputs, mask: np.ndarray) -> list[str]:
     """The test set under one mask, by a search of its own."""
-    src, tgt = load_segmenters(inputs.bpe)
+    model, src, tgt = _loaded(inputs.model, inputs.bpe)
     sources = [src.encode(line) for line in clean_lines(inputs.text / "test.src")]
-    found = translate(load_model(inputs.model), sources, DECODE, torch.tensor(mask).float())
+    found = translate(model, sources, DECODE, torch.tensor(mask).float())
     return [tgt.decode(translation.ids) for translation in found]
 
 
@@ -120,6 +127,7 @@ def flags(inputs: RemovalInputs, out) -> list:
     ]
 
 
+@pytest.mark.slow
 def test_every_row_is_a_translation_under_that_mask_alone(inputs, tmp_path):
     out = tmp_path / "removal.csv"
     assert run_script("removal", flags(inputs, out)) == 0

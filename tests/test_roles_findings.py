@@ -99,9 +99,25 @@ def tables(measured):
 
 
 @pytest.fixture(scope="module")
-def figures(measured):
-    found = roles_figures(measured, LrpSettings())
-    return {figure.name.removeprefix("voita_"): figure for figure in found}
+def data(measured):
+    """The numbers of each figure, by themselves: drawing takes seconds."""
+    base = measured.roles["run"] == "baseline"
+    relations = [r for r in measured.settings.relations if r in dependency_figures.DRAWN]
+    syntax = dependency_scores.dependency_table(measured.syntax, measured.settings)
+    return {
+        "fig1": maps.map_points(measured.roles[base], ["opensubtitles.en-ru"]),
+        "fig2": maps.map_points(measured.roles[~base], ["wmt.en-de", "wmt.en-fr"]),
+        "fig3": dependency_figures.dependent_positions(measured.files.trees, relations),
+        "fig4": dependency_figures.score_points(syntax),
+        "fig5": map_weights(choose_maps(measured.files.maps)),
+        "fig8": retained.retained_roles(measured.retained(), MODEL.grid.size),
+    }
+
+
+@pytest.mark.slow
+def test_figures_have_these_numbers(measured, data):
+    for figure in roles_figures(measured, LrpSettings()):
+        pd.testing.assert_frame_equal(figure.data, data[figure.name.removeprefix("voita_")])
 
 
 def of_base(table: pd.DataFrame) -> list[dict]:
@@ -208,8 +224,8 @@ def test_bleu_lost_is_of_the_first_test_set_and_of_single_heads(tmp_path):
     assert agreement.bleu_lost([]).empty
 
 
-def test_figures_1_and_2_part_the_baseline_from_the_others(figures):
-    first, second = figures["fig1"].data, figures["fig2"].data
+def test_figures_1_and_2_part_the_baseline_from_the_others(data):
+    first, second = data["fig1"], data["fig2"]
     assert set(first["run"]) == {"baseline", ""} and set(second["run"]) == {"random-1", ""}
     assert set(first.query("source == 'paper'")["pair"]) == {"opensubtitles.en-ru"}
     head = first.query("layer == 1 and rank == 1 and source == 'ours'").iloc[0]
@@ -225,21 +241,21 @@ def test_functions_have_classes():
     assert found == ["none", "positional", "positional", "syntactic", "rare", "several"]
 
 
-def test_figure_3_has_shares_of_each_relations_arcs(figures):
-    ours = figures["fig3"].data.query("source == 'ours'")
+def test_figure_3_has_shares_of_each_relations_arcs(data):
+    ours = data["fig3"].query("source == 'ours'")
     rows = {(row["relation"], row["offset"]): row["share"] for row in ours.to_dict("records")}
     assert rows == {("nsubj", -1): 0.75, ("nsubj", 2): 0.25, ("obj", 1): 1}  # case is not drawn
 
 
-def test_figure_4_is_of_the_first_treebank(figures):
-    ours = figures["fig4"].data.query("source == 'ours' and run == 'baseline'")
+def test_figure_4_is_of_the_first_treebank(data):
+    ours = data["fig4"].query("source == 'ours' and run == 'baseline'")
     assert set(ours["treebank"]) == {"t.first"} and len(ours) == 2
-    paper = figures["fig4"].data.query("source == 'paper' and pair == 'wmt.en-de'")
+    paper = data["fig4"].query("source == 'paper' and pair == 'wmt.en-de'")
     assert paper["baseline"].tolist() == [0.35, 0.35, 0.41, 0.41, 0.72, 0.72, 0.46, 0.46]
 
 
-def test_figure_5_has_the_weights_of_the_baselines_candidate(figures):
-    rows = figures["fig5"].data
+def test_figure_5_has_the_weights_of_the_baselines_candidate(data):
+    rows = data["fig5"]
     cells = rows[["run", "head", "query", "key", "weight"]].to_numpy().tolist()
     head = ["baseline", "enc_self.0.1"]
     assert cells == [[*head, "a", "c", 1.0], [*head, "b", "c", 0.5]]
@@ -258,8 +274,8 @@ def test_figure_5_takes_turns_between_pairs(tmp_path):
     assert map_weights([]).empty and draw_maps([]).texts[0].get_text().startswith("No sentence")
 
 
-def test_figure_8_counts_functions_anew_in_pruned_models(figures):
-    rows = figures["fig8"].data
+def test_figure_8_counts_functions_anew_in_pruned_models(data):
+    rows = data["fig8"]
     ours = rows[(rows["source"] == "ours") & (rows["heads"] != 0)]
     found = ours.groupby("run")[["heads_left", "function", "heads"]].apply(
         lambda own: own.to_numpy().tolist()
@@ -273,6 +289,7 @@ def test_figure_8_counts_functions_anew_in_pruned_models(figures):
     assert retained.function_of(both) == "rare and other"
 
 
+@pytest.mark.slow
 def test_without_trees_the_tables_say_so(tmp_path):
     made = collection(tmp_path)
     for path in (*made.listed["syntax"], *made.listed["pruned_syntax"]):
@@ -290,6 +307,7 @@ def test_without_trees_the_tables_say_so(tmp_path):
     assert len(dependency_figures.draw_positions(positions, ["nsubj", "obj"]).axes) == 2
 
 
+@pytest.mark.slow
 def test_the_script_writes_every_table(made, tmp_path):
     assert run_script("roles_tables", [*made.flags(), "--out", tmp_path]) == 0
     for name in ("table1", "roles", "agreement"):

@@ -138,6 +138,7 @@ def test_relevance_is_written_by_both_rules(files, tmp_path, prefix):
         assert about["steps"] == sum(len(line.split()) + 1 for line in lines)  # one for the end
 
 
+@pytest.mark.slow
 def test_attention_of_a_head_is_written_and_drawn(files, tmp_path):
     (tmp_path / "s").write_text("the cat sees\na yak\n")
     out = tmp_path / "a.json"
@@ -151,6 +152,7 @@ def test_attention_of_a_head_is_written_and_drawn(files, tmp_path):
     assert "encoder-decoder attention layer 2 head 3" in (tmp_path / "map.svg").read_text()
 
 
+@pytest.mark.slow
 def test_right_to_left_words_stay_text_in_a_drawing(tmp_path):
     words = ["ذهب", "שלום", "e\u0301"]
     found = {"queries": words, "keys": words, "weights": [[0.2, 0.3, 0.5]] * 3}

@@ -41,6 +41,7 @@ def test_the_least_important_heads_are_really_removed(inputs, tmp_path, monkeypa
     assert timed[0].file_bytes == 4 * parameter_count(load_model(inputs.model))
 
 
+@pytest.mark.slow
 def test_the_script_writes_a_measurement_a_row(inputs, tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
     flags = ["--model", inputs.model, "--bpe", inputs.bpe, "--out", tmp_path / "speed.csv"]

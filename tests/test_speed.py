@@ -135,6 +135,7 @@ def flags(folder, bpe) -> list:
     return [*given, "--max-length-factor", 0.2, "--max-length-extra", 3]
 
 
+@pytest.mark.slow
 def test_the_script_times_models_from_files(folder, bpe):
     assert run_script("speed", flags(folder, bpe)) == 0
     rows = list(csv.DictReader((folder / "speed.csv").open()))

@@ -132,6 +132,7 @@ def test_target_is_a_function_of_the_source(sentences):
         assert trees.setdefault(sentence.source, sentence.tree) == sentence.tree
 
 
+@pytest.mark.slow
 def test_same_files_under_another_hash_seed(tmp_path):
     sizes = ("--train-pairs", "300", "--dev-pairs", "50", "--test-pairs", "50")
     manifests = []
@@ -163,6 +164,7 @@ def test_first_pairs_do_not_depend_on_how_many_are_asked_for():
     assert generate_splits(4, 10, 90, 30)["dev"][:40] == few["dev"]
 
 
+@pytest.mark.slow
 def test_no_source_sentence_is_in_two_splits():
     splits = generate_splits(2, 2000, 600, 600)
     train, dev, test = ({s.source for s in splits[name]} for name in ("train", "dev", "test"))
@@ -212,6 +214,7 @@ def test_lengths(sentences):
     assert 9.5 < sum(lengths) / len(lengths) < 11
 
 
+@pytest.mark.slow
 def test_nouns_have_a_zipf_tail():
     noun_of = {
         form: noun.forms["singular"]

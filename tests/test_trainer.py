@@ -112,11 +112,11 @@ def test_training_loss_is_the_mean_since_the_last_validation(make):
 
 def test_best_is_the_lowest_dev_loss(make):
     # Three lines learnt by heart help at first, then not.
-    trainer = make(updates=60, peak_lr=0.02, warmup_updates=1, average="none", dev_interval=3)
+    trainer = make(updates=24, peak_lr=0.02, warmup_updates=1, average="none", dev_interval=3)
     trainer.fit()
     losses = {row["step"]: row["dev_loss"] for row in trainer.progress.curve}
     best = min(losses, key=losses.__getitem__)
-    assert best < 60
+    assert best < 24
     assert (trainer.progress.best_update, trainer.progress.best_loss) == (best, losses[best])
 
     def dev_loss(weights):
@@ -125,15 +125,15 @@ def test_best_is_the_lowest_dev_loss(make):
 
     last = {name: weight.detach().clone() for name, weight in trainer.last().items()}
     assert dev_loss(trainer.chosen()) == pytest.approx(losses[best], abs=1e-5)
-    assert dev_loss(last) == pytest.approx(losses[60], abs=1e-5)
+    assert dev_loss(last) == pytest.approx(losses[24], abs=1e-5)
     lasting = make(
-        updates=60, peak_lr=0.02, warmup_updates=1, average="none", dev_interval=3, select="last"
+        updates=24, peak_lr=0.02, warmup_updates=1, average="none", dev_interval=3, select="last"
     )
     lasting.fit()
     assert same(lasting.chosen(), last)
 
 
-@pytest.mark.parametrize("average", ["none", "ema", "last"])
+@pytest.mark.parametrize("average", [pytest.param("none", marks=pytest.mark.slow), "ema", "last"])
 def test_seed_decides_every_bit(make, average):
     found = []
     for seed in (1, 1, 2):
@@ -231,7 +231,7 @@ def test_a_dev_pair_longer_than_any_batch_is_scored(make):
     assert math.isfinite(trainer.progress.best_loss)
 
 
-@pytest.mark.parametrize("average", ["none", "ema", "last"])
+@pytest.mark.parametrize("average", [pytest.param("none", marks=pytest.mark.slow), "ema", "last"])
 def test_keeping_weights_changes_nothing_else(make, average):
     plain, keeping = make(average=average), make(average=average, keep_updates=[1, 2])
     for trainer in (plain, keeping):

@@ -42,19 +42,21 @@ def facts_of(trainer):
 
 
 # Every average with every pattern of stops: before the first validation, again and again, and
-# after the last update; every kind of run.
+# after the last update; every kind of run. Each average, each pattern and three kinds of run are
+# in the fast tests.
 @pytest.mark.parametrize(
     ("average", "run", "stops"),
     [
-        ("none", "impt-3-ema0.9", [1]),
+        pytest.param("none", "impt-3-ema0.9", [1], marks=pytest.mark.slow),
         ("none", "random-4", [3, 4, 6]),
-        ("none", "baseline", [2, 7]),
-        ("ema", "baseline", [1]),
-        ("ema", "impt-3-ema0.9", [3, 4, 6]),
-        ("ema", "impt-3", [2, 7]),
+        pytest.param("none", "baseline", [2, 7], marks=pytest.mark.slow),
+        pytest.param("ema", "baseline", [1], marks=pytest.mark.slow),
+        ("ema", "impt-3-ema0.9", [2, 7]),
+        pytest.param("ema", "impt-3-ema0.9", [3, 4, 6], marks=pytest.mark.slow),
+        pytest.param("ema", "impt-3", [2, 7], marks=pytest.mark.slow),
         ("last", "impt-3-signed-p0.7", [1]),
-        ("last", "impt-3-signed-p0.7", [3, 4, 6]),
-        ("last", "baseline", [2, 7]),
+        pytest.param("last", "impt-3-signed-p0.7", [3, 4, 6], marks=pytest.mark.slow),
+        pytest.param("last", "baseline", [2, 7], marks=pytest.mark.slow),
     ],
 )
 def test_f30_a_run_taken_up_again_ends_in_the_same_bits(tmp_path, average, run, stops):

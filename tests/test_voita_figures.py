@@ -6,25 +6,54 @@ import numpy as np
 import pandas as pd
 import pytest
 from script_runner import run_script
-from voita_files import MODEL, PAIR, VoitaFiles, translated, two_seeds
+from voita_files import MODEL, PAIR, VoitaFiles, pruned_runs, translated
 
 from headcount.base.settings.gates import GatesSettings
+from headcount.findings.pruning.comparison import read_removal, untuned
 from headcount.findings.pruning.figures import voita_figures
-from headcount.findings.pruning.gate_figures import distributions
+from headcount.findings.pruning.gate_figures import distributions, trajectories
+from headcount.findings.pruning.heads import read_pruned
+from headcount.findings.pruning.method_points import method_points
+from headcount.findings.pruning.points import encoder_points, kind_points, layer_points
+from headcount.findings.pruning.records import pruning_table
+from headcount.findings.pruning.removal_speed import speed_table, speed_with_bleu
+from headcount.findings.pruning.scores import Scores
 
 NAMES = ["fig6", "fig7", "fig9", "fig10", "methods", "gates", "speed"]
 
 
 @pytest.fixture(scope="module")
-def figures(tmp_path_factory):
-    made = two_seeds(tmp_path_factory.mktemp("runs"))
-    found = voita_figures(made.lists(), MODEL, GatesSettings())
+def files(tmp_path_factory):
+    return pruned_runs(tmp_path_factory.mktemp("runs")).lists()
+
+
+@pytest.fixture(scope="module")
+def data(files):
+    """The numbers of each figure, by themselves: drawing takes seconds."""
+    models = read_pruned(files.kept, MODEL.grid)
+    scores = Scores(files.scores, files.translations, files.references)
+    records = pruning_table(models, scores)
+    silenced = pd.DataFrame(untuned(models, read_removal(files.removal, MODEL.grid.size)))
+    return {
+        "fig7": encoder_points(records),
+        "fig9": kind_points(models),
+        "fig10": layer_points(models),
+        "methods": method_points(records, silenced),
+        "gates": trajectories(files.gates, models),
+        "speed": speed_with_bleu(speed_table(files.speed, models), scores),
+    }
+
+
+@pytest.mark.slow
+def test_figures_have_these_numbers(files, data):
+    found = voita_figures(files, MODEL, GatesSettings())
     assert [figure.name for figure in found] == [f"voita_{name}" for name in NAMES]
-    return {figure.name.removeprefix("voita_"): figure for figure in found}
+    for figure in found[1:]:  # the first is of the settings alone
+        pd.testing.assert_frame_equal(figure.data, data[figure.name.removeprefix("voita_")])
 
 
-def ours(figure):
-    return figure.data[figure.data["source"] == "ours"]
+def ours(points):
+    return points[points["source"] == "ours"]
 
 
 def test_figure_6_has_the_printed_masses_at_the_papers_temperature():
@@ -52,14 +81,14 @@ def test_density_and_masses_sum_to_one():
         assert area + rows.loc[rows["part"] == "mass", "value"].sum() == pytest.approx(1, abs=0.01)
 
 
-def test_figure_7_has_means_over_seeds_beside_the_paper(figures):
-    found = ours(figures["fig7"]).to_dict("records")
+def test_figure_7_has_means_over_seeds_beside_the_paper(data):
+    found = ours(data["fig7"]).to_dict("records")
     assert [row["run"] for row in found] == ["gates-enc_self-l0", "gates-enc_self-l0.2"]
     assert [row["heads_left"] for row in found] == [3, 1]
     assert [(row["bleu"], row["low"], row["spread"], row["seeds"]) for row in found] == [
         (100, 100, "standard deviation over seeds", 2)
     ] * 2
-    paper = figures["fig7"].data[figures["fig7"].data["source"] == "paper"]
+    paper = data["fig7"][data["fig7"]["source"] == "paper"]
     # The text: 0.15 below the full model with 10 heads, 0.25 with 4.
     at = paper.set_index(["pair", "heads_left"])["bleu"]
     assert at["wmt.en-ru", 48] - at["wmt.en-ru", 10] == pytest.approx(0.15)
@@ -67,7 +96,9 @@ def test_figure_7_has_means_over_seeds_beside_the_paper(figures):
     assert full - four == pytest.approx(0.25)
 
 
-def test_with_one_seed_the_interval_lies_around_the_control(tmp_path):
+@pytest.fixture
+def one_seed(tmp_path):
+    """A control and a run without encoder heads."""
     made = VoitaFiles(tmp_path, MODEL)
     made.reference(PAIR, "test", translated(0)[1])
     made.scores("train", (PAIR, "baseline", 3), {"test": translated(2)})
@@ -76,72 +107,84 @@ def test_with_one_seed_the_interval_lies_around_the_control(tmp_path):
         made.heads((PAIR, run, 3), [kept] * 3 + [1] * 3, [0.5] * 6)
         made.gates((PAIR, run, 3), {0: [0.5] * 6, 5: [1.0 - kept] * 6})
     made.speed(PAIR, 3, ["baseline,6,10,40,decode,1,1,5,1"])
-    found = {each.name: each for each in voita_figures(made.lists(), MODEL, GatesSettings())}
-    row = ours(found["voita_fig7"]).to_dict("records")[1]
+    return made
+
+
+def test_with_one_seed_the_interval_lies_around_the_control(one_seed):
+    listed = one_seed.listed
+    scores = Scores(listed["scores"], listed["translations"], listed["references"])
+    records = pruning_table(read_pruned(listed["kept"], MODEL.grid), scores)
+    row = ours(encoder_points(records)).to_dict("records")[1]
     # Nothing is right: the difference is −BLEU of the control in each resample, 99.5 in the mean.
     assert row["bleu"] == 0 and row["spread"] == "bootstrap, 95 %"
     assert row["low"] == pytest.approx(0, abs=2) and row["high"] == pytest.approx(0, abs=2)
+
+
+@pytest.mark.slow
+def test_without_a_run_on_all_kinds_figure_9_is_the_papers(one_seed):
+    figures = voita_figures(one_seed.lists(), MODEL, GatesSettings())
+    found = {each.name: each for each in figures}
     assert "no gates run on all kinds" in found["voita_fig9"].caption
     assert set(found["voita_fig9"].data["source"]) == {"paper"}
 
 
-def test_figure_9_counts_heads_of_each_kind(figures):
-    data = ours(figures["fig9"])
-    of_run = data[(data["run"] == "gates-all-l0.1") & (data["seed"] == 2)]
+def test_figure_9_counts_heads_of_each_kind(data):
+    found = ours(data["fig9"])
+    of_run = found[(found["run"] == "gates-all-l0.1") & (found["seed"] == 2)]
     assert of_run[["kind", "pruned", "heads_left"]].values.tolist() == [
         ["enc_self", 2, 1],
         ["dec_self", 2, 1],
         ["dec_enc", 2, 2],
     ]
     # Runs on the encoder alone and from other starts belong to other figures.
-    assert set(data["run"]) == {"gates-all-l0", "gates-all-l0.1", "gates-all-l0.5"}
-    paper = figures["fig9"].data[figures["fig9"].data["source"] == "paper"]
+    assert set(found["run"]) == {"gates-all-l0", "gates-all-l0.1", "gates-all-l0.5"}
+    paper = data["fig9"][data["fig9"]["source"] == "paper"]
     left = paper.groupby(["pair", "pruned"])["heads_left"].sum()
     assert (left + left.index.get_level_values("pruned") == 144).all()
 
 
-def test_figure_10_has_layers_by_themselves_in_a_shallow_decoder(figures):
-    data = ours(figures["fig10"])
-    of_run = data[(data["run"] == "gates-all-l0.5") & (data["seed"] == 1)]
+def test_figure_10_has_layers_by_themselves_in_a_shallow_decoder(data):
+    found = ours(data["fig10"])
+    of_run = found[(found["run"] == "gates-all-l0.5") & (found["seed"] == 1)]
     assert of_run[["kind", "layers", "pruned", "heads_left"]].values.tolist() == [
         ["dec_self", "1", 1, 0],
         ["dec_enc", "1", 2, 0],
     ]
-    paper = figures["fig10"].data[figures["fig10"].data["source"] == "paper"]
+    paper = data["fig10"][data["fig10"]["source"] == "paper"]
     # Figure 9's last model on WMT: 9 and 12 heads left of 48.
     last = paper[paper["point"] == 118].groupby("kind")[["heads_left", "pruned"]].agg("max")
     assert last["pruned"].to_dict() == {"dec_self": 39, "dec_enc": 36}
 
 
-def test_methods_lose_against_their_own_control(figures):
-    data = figures["methods"].data
-    tuned = data[(data["panel"] == "tuned") & (data["lambda"] == 0.1)].set_index("contender")
+def test_methods_lose_against_their_own_control(data):
+    rows = data["methods"]
+    tuned = rows[(rows["panel"] == "tuned") & (rows["lambda"] == 0.1)].set_index("contender")
     # Wrong lines of 200, seeds 1 and 2: gates 1, 3; scratch 5, 7; ranked 3, 3; drawn 9, 9.
     lost = {"gates": -1, "scratch": -3, "ranked": -1.5, "drawn": -4.5}
     assert tuned["lost"].to_dict() == pytest.approx(lost)
     assert tuned.loc["gates", "low"] == pytest.approx(-1 - math.sqrt(0.5))
-    untuned = data[data["panel"] == "untuned"].set_index("contender")
+    untuned = rows[rows["panel"] == "untuned"].set_index("contender")
     assert untuned["lost"].to_dict() == {"gates": -3, "ranked": -1, "drawn": -5}
     drawn = untuned.loc["drawn", ["low", "high", "spread"]].to_list()
     assert drawn == [-6, -4, "range of draws"]
-    start = data[(data["panel"] == "start") & (data["lambda"] == 0.1)].set_index("contender")
+    start = rows[(rows["panel"] == "start") & (rows["lambda"] == 0.1)].set_index("contender")
     # From the baseline −0.5 and −1.5; from random-1 one wrong line more than its control.
     assert start["lost"].to_dict() == pytest.approx({"baseline": -1, "random-1": -0.5})
     assert start["heads_left"].to_dict() == {"baseline": 4, "random-1": 5}
 
 
-def test_gates_over_training_are_those_of_the_scope(figures):
-    data = figures["gates"].data
-    found = data[(data["run"] == "gates-enc_self-l0.2") & (data["seed"] == 1)]
+def test_gates_over_training_are_those_of_the_scope(data):
+    rows = data["gates"]
+    found = rows[(rows["run"] == "gates-enc_self-l0.2") & (rows["seed"] == 1)]
     assert set(found["kind"]) == {"enc_self"} and found["step"].unique().tolist() == [0, 10]
     # 1 − P(0) at the last validation.
     last = found[found["step"] == 10]["p_open"].to_list()
     assert last == pytest.approx([0.05, 0.95, 0.15])
 
 
-def test_speed_has_the_bleu_of_each_model(figures):
-    data = figures["speed"].data
-    found = data[(data["seed"] == 2) & (data["phase"] == "decode") & (data["batch_size"] == 1)]
+def test_speed_has_the_bleu_of_each_model(data):
+    rows = data["speed"]
+    found = rows[(rows["seed"] == 2) & (rows["phase"] == "decode") & (rows["batch_size"] == 1)]
     assert found[["run", "bleu", "heads_left", "file_bytes"]].values.tolist() == [
         ["baseline", 99.0, 6, 4000],
         ["gates-all-l0.1", 98.5, 4, 3600],
@@ -150,9 +193,11 @@ def test_speed_has_the_bleu_of_each_model(figures):
 
 @pytest.mark.slow
 def test_figures_are_written_with_their_numbers(tmp_path):
-    made = two_seeds(tmp_path / "runs")
+    made = pruned_runs(tmp_path / "runs")
     flags = made.flags(GatesSettings(), tmp_path / "out")
     assert run_script("voita_figures", flags) == 0
+    written = {path.stem for path in (tmp_path / "out").iterdir()}
+    assert written == {f"voita_{name}" for name in NAMES}
     for name in NAMES:
         for end in ("pdf", "svg", "png", "csv", "json"):
             assert (tmp_path / "out" / f"voita_{name}.{end}").stat().st_size > 0

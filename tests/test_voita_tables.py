@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 from script_runner import run_script
-from voita_files import MODEL, PAIR, VoitaFiles, translated, two_seeds
+from voita_files import MODEL, PAIR, VoitaFiles, pruned_runs, translated
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
@@ -11,11 +11,12 @@ from headcount.base.settings.gates import GatesSettings
 from headcount.findings.pruning.tables import voita_tables, write_tables
 
 NAMES = ["table2", "pruning", "falls", "comparison", "speedup"]
+FEW = ("gates-all-l0", "gates-all-l0.1")  # enough for what is refused
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    return two_seeds(tmp_path_factory.mktemp("runs"))
+    return pruned_runs(tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +182,7 @@ def test_speed_is_the_median_against_the_baseline(tables):
     assert (pruned["repeats"], pruned["how"], base["how"]) == (3, "gates", "")
 
 
+@pytest.mark.slow
 def test_tables_are_written_and_captions_name_units_and_runs(files, tmp_path):
     gates = GatesSettings(updates=777, init="glorot", eval="louizos")
     assert run_script("voita_tables", files.flags(gates, tmp_path)) == 0
@@ -194,36 +196,37 @@ def test_tables_are_written_and_captions_name_units_and_runs(files, tmp_path):
 
 
 def test_a_missing_control_is_named(tmp_path):
-    made = two_seeds(tmp_path, without="gates-enc_self-l0")
+    made = pruned_runs(tmp_path, ["gates-enc_self-l0.2"], [1])
     with pytest.raises(UserError, match=r"expected its control 'gates-enc_self-l0'.*add it"):
         voita_tables(made.lists(), MODEL, GatesSettings())
 
 
 def test_missing_gates_runs_translations_and_baselines_are_named(tmp_path):
-    made = two_seeds(tmp_path / "gates", without="gates-all-l0.1")
+    made = pruned_runs(tmp_path / "gates", ["gates-all-l0", "ranked-gates-all-l0.1"], [1])
     with pytest.raises(UserError, match="as many as gates-all-l0.1, found no such run"):
         voita_tables(made.lists(), MODEL, GatesSettings())
-    made = two_seeds(tmp_path / "translations")
+    others = [f"{run}-from-random-1" for run in FEW]
+    made = pruned_runs(tmp_path / "translations", others, [1])
     made.listed["translations"].pop()
     with pytest.raises(UserError, match="expected test of gates-all-l0.1-from-random-1"):
         voita_tables(made.lists(), MODEL, GatesSettings())
-    made = two_seeds(tmp_path / "scores")
+    made = pruned_runs(tmp_path / "scores", FEW, [1])
     made.listed["scores"].pop(0)
     with pytest.raises(UserError, match=r"expected bleu.json of baseline \(multi.en-de, seed 1\)"):
         voita_tables(made.lists(), MODEL, GatesSettings())
 
 
 def test_removal_at_another_number_of_heads_is_stale(tmp_path):
-    made = two_seeds(tmp_path)
-    path = made.listed["removal"][1]
+    made = pruned_runs(tmp_path, FEW, [1])
+    (path,) = made.listed["removal"]
     path.write_text(path.read_text().replace("l0.1,,2,", "l0.1,,3,"))
     with pytest.raises(UserError, match="as gates-all-l0.1 expected 4 heads left, found 3"):
         voita_tables(made.lists(), MODEL, GatesSettings())
 
 
 def test_speed_without_the_baseline(tmp_path):
-    made = two_seeds(tmp_path)
-    path = made.listed["speed"][0]
+    made = pruned_runs(tmp_path, FEW, [1])
+    (path,) = made.listed["speed"]
     path.write_text(path.read_text().replace("baseline,", "random-1,"))
     with pytest.raises(UserError, match=r"seed 1: expected the baseline timed beside .*encode"):
         voita_tables(made.lists(), MODEL, GatesSettings())

@@ -1,6 +1,7 @@
 """Small hand-made files of pruned runs, as pruning, removal and timing leave them."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
@@ -99,7 +100,7 @@ class VoitaFiles:
 
 
 PAIR = "multi.en-de"
-LINES = [f"this is sentence number {n} of the test" for n in range(200)]
+LINES = [f"this is line {n}" for n in range(200)]
 # Six heads, other numbers of them in every layer and kind.
 MODEL = ModelSettings(
     encoder_layers=2,
@@ -139,22 +140,23 @@ CUTS = [
 def translated(wrong: int) -> tuple[float, list[str]]:
     """BLEU and lines with so many wrong ones.
 
-    All lines have eight words, so that of 200 every n-gram precision is the share of right lines.
+    All lines have four words, so that of 200 every n-gram precision is the share of right lines.
     """
-    bad = ["a b c d e f g h"] * wrong
+    bad = ["a b c d"] * wrong
     return 100 * (1 - wrong / 200), bad + LINES[wrong:]
 
 
-def two_seeds(folder: Path, without: str = "") -> VoitaFiles:
-    """Files of the runs above with seeds 1 and 2; one of the pruned runs may be left out."""
+def pruned_runs(
+    folder: Path, runs: Sequence[str] = tuple(PRUNED), seeds: Sequence[int] = (1, 2)
+) -> VoitaFiles:
+    """Files of the trained runs above, and of some or all of the pruned ones."""
     made = VoitaFiles(folder, MODEL)
     made.reference(PAIR, "test", LINES)
-    for seed in (1, 2):
+    for seed in seeds:
         for run, wrong in TRAINED.items():
             made.scores("train", (PAIR, run, seed), {"test": translated(wrong[seed - 1])})
-        for run, (kept, wrong) in PRUNED.items():
-            if run == without:
-                continue
+        for run in runs:
+            kept, wrong = PRUNED[run]
             key = (PAIR, run, seed)
             chances = CHANCES.get(run, [1.0 - gate for gate in kept])
             gated = run.startswith("gates")

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sacrebleu.metrics import BLEU
 
 from headcount.runs.bleu import Lines, bleu_metric, check_lengths
 
@@ -71,25 +72,32 @@ def resample_bleu(
     """
     for lines in systems:
         check_lengths(lines, references)
-    counts = _sentence_counts(systems, references, language)
-    whole = bleu_metric(language, [references])._compute_score_from_stats
-    scores = [[[whole(own.sum(0)).score] for own in counts]]
+    metric = bleu_metric(language, [references])
+    counts = _sentence_counts(systems, metric)
+    scores = [[[metric._compute_score_from_stats(own.sum(0)).score] for own in counts]]
     for times in _resamples(len(references), samples):
         scores.append([bleu_of_counts(times @ own) for own in counts])
     return np.concatenate(scores, axis=1)
 
 
-def _sentence_counts(systems: list[Lines], references: Lines, language: str) -> list[np.ndarray]:
+def _sentence_counts(systems: list[Lines], metric: BLEU) -> list[np.ndarray]:
     """sacreBLEU's counts, see `bleu_of_counts`, of each sentence of each system.
 
-    What several systems say of a sentence, as most do of most when few heads differ, is counted
-    once.
+    `metric` has the references. What several systems say of a sentence, as most do of most when few
+    heads differ, is counted once.
     """
     places: dict[tuple[int, str], int] = {}
     rows = [[places.setdefault(key, len(places)) for key in enumerate(lines)] for lines in systems]
-    metric = bleu_metric(language, [[references[sentence] for sentence, _ in places]])
-    # A method of the pinned version of sacreBLEU, which has no public one for this.
-    counts = np.array(metric._extract_corpus_statistics([line for _, line in places], None))
+    # Of the pinned version of sacreBLEU, whose public methods would read each reference once more
+    # for each system.
+    counts = np.array(
+        [
+            metric._compute_segment_statistics(
+                metric._preprocess_segment(line), metric._ref_cache[sentence]
+            )
+            for sentence, line in places
+        ]
+    )
     return [counts[own] for own in rows]
 
 

@@ -1,5 +1,6 @@
 """What a settings class asks for at each key, in plain words, read off its JSON schema."""
 
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -14,7 +15,7 @@ class Schema:
     """The JSON schema of a settings class, with a way down to each of its keys."""
 
     def __init__(self, model: type[BaseModel]) -> None:
-        self._root = model.model_json_schema()
+        self._root = _json_schema(model)
         self._definitions = self._root.get("$defs", {})
 
     def at(self, path: KeyPath) -> Node | None:
@@ -74,6 +75,11 @@ class Schema:
 
     def _entries(self, node: Node) -> str:
         return f" (each {self.words(node['items'])})" if "items" in node else ""
+
+
+@cache  # the making of one takes longer than all that is asked of it
+def _json_schema(model: type[BaseModel]) -> Node:
+    return model.model_json_schema()
 
 
 def _names(node: Node) -> list[str]:

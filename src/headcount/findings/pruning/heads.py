@@ -98,9 +98,11 @@ def _read(path: Path, grid: HeadGrid) -> PrunedModel:
 
 def _polarised(path: Path, run: PrunedRun) -> float | str:
     """Share of the gates with P(0) or P(1) above `DECIDED`."""
+    if run.how != "gates":
+        return ""
     table = pd.read_csv(path)
     chances = table[table["statistic"].isin(["p_zero", "p_one"]) & table["kind"].isin(run.kinds)]
-    if run.how != "gates" or chances.empty:
+    if chances.empty:
         return ""
     return float((chances.groupby(HEAD)["value"].max() > DECIDED).mean())
 
