@@ -191,6 +191,7 @@ def test_figures_have_accuracy_of_every_model(results):
     assert slim.lines[0].get_ydata().tolist() == [80, 79, 70, 35]
 
 
+@pytest.mark.slow
 def test_the_script_writes_tables_and_figures(folders, tmp_path):
     arguments = ["--results", *folders, "--out", tmp_path]
     assert run_script("classifier_findings", arguments) == 0

@@ -60,6 +60,7 @@ def learnt(tmp_path_factory):
     return model, text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beam", [1, 2, 5])
 def test_lines_known_by_heart_come_back(learnt, beam):
     model, text = learnt
