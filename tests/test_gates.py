@@ -289,7 +289,7 @@ class Stopping(StateStore):
 @pytest.mark.parametrize(
     ("name", "stops"),
     [
-        ("gates-all-l0.5", [3, 6]),
+        pytest.param("gates-all-l0.5", [3, 6], marks=pytest.mark.slow),
         pytest.param("gates-all-l0.5", [3, 4, 6], marks=pytest.mark.slow),
         pytest.param("gates-enc_self-l0.1", [1], marks=pytest.mark.slow),
     ],

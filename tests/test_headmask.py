@@ -40,6 +40,7 @@ def near(found, expected, draws):
     return (abs(found - expected) < 4.5 * math.sqrt(expected * (1 - expected) / draws)).all()
 
 
+@pytest.mark.slow
 def test_random_draws_every_set_of_heads_alike():
     sampler, draws = make("random-5"), 2500
     table = np.array([sampler.choose(None, [], update).masked for update in range(1, draws + 1)])

@@ -148,7 +148,10 @@ def test_the_mean_over_sentences_is_the_loop_over_single_sentences(model):
     assert not np.allclose(alone[0], alone[1])
 
 
-@pytest.mark.parametrize("unit", ["sentence", "token", "position", "none"])
+@pytest.mark.parametrize(
+    "unit",
+    ["sentence", *(pytest.param(u, marks=pytest.mark.slow) for u in ("token", "position", "none"))],
+)
 def test_padding_and_batch_composition_change_nothing(model, unit):
     more = ParallelText(TEXT.src * 2 + [[5, 6]], TEXT.tgt * 2 + [[4] * 12])  # padded by the last
     alone = [measure(model, one_pair(more, number), abs=unit) for number in range(7)]

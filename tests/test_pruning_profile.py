@@ -164,6 +164,7 @@ def checkpoint_flags(checkpoints: CheckpointInputs, updates: str) -> list:
     return [*folder_flags(checkpoints), *files, "--updates", updates, "--steps", 4]
 
 
+@pytest.mark.slow
 def test_each_checkpoint_is_pruned_by_its_own_importance(checkpoints, tmp_path):
     out = tmp_path / "training_profile.csv"
     found = run("training_profile", checkpoint_flags(checkpoints, "[2, 7]"), out)

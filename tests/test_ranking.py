@@ -74,6 +74,7 @@ def test_draws_are_seeded_and_differ():
     assert first_groups(1, 0) == []
 
 
+@pytest.mark.slow
 def test_random_groups_hit_every_head_alike():
     # Head 0 is in group 1 of 8 with chance 1/8: 100 of 800 draws, sd sqrt(800 · 7/64) = 9.35.
     sets = random_sets(16, 8, 800, seed=3)

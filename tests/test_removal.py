@@ -36,7 +36,7 @@ def multiplier(name):
     return torch.tensor(MASKS[name], dtype=torch.float32)
 
 
-@pytest.fixture(params=["pre", "post"])
+@pytest.fixture(params=["pre", pytest.param("post", marks=pytest.mark.slow)])
 def model(request):
     return make_model(heads=UNEVEN, norm=request.param)
 
