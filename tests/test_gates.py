@@ -286,13 +286,9 @@ class Stopping(StateStore):
             raise SystemExit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "stops"),
-    [
-        pytest.param("gates-all-l0.5", [3, 6], marks=pytest.mark.slow),
-        pytest.param("gates-all-l0.5", [3, 4, 6], marks=pytest.mark.slow),
-        pytest.param("gates-enc_self-l0.1", [1], marks=pytest.mark.slow),
-    ],
+    ("name", "stops"), [("gates-all-l0.5", [3, 4, 6]), ("gates-enc_self-l0.1", [1])]
 )
 def test_a_run_taken_up_again_ends_in_the_same_bits(make, tmp_path, name, stops):
     changes = {"lambda_warmup_updates": 5, "init": "glorot", "lr_schedule": "weights"}
