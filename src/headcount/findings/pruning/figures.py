@@ -132,9 +132,11 @@ def _several(points: pd.DataFrame) -> bool:
 
 
 def _methods(points: pd.DataFrame, setting: str) -> Drawn:
+    shown = points[points["test_set"] == points.groupby("pair")["test_set"].transform("first")]
+    others = "Other test sets are in the numbers. " if len(shown) < len(points) else ""
     return Drawn(
         "voita_methods",
-        drawings.draw_methods(points),
+        drawings.draw_methods(shown),
         points,
         "BLEU lost by the number of heads left, for gates, the most important heads of the start "
         "model (ranked), random heads (drawn), and the heads that gates kept trained from scratch. "
@@ -142,7 +144,7 @@ def _methods(points: pd.DataFrame, setting: str) -> Drawn:
         "recipe. Not fine-tuned: the baseline's own weights with heads silenced, against that "
         "model with all heads. By start: gates on models trained with masked heads, each against "
         "its own control. Heads are those that the scope may lose; markers at one number of them "
-        "stand side by side. Scales differ. Bars: "
+        f"stand side by side. Scales differ. {others}Bars: "
         f"{' or '.join(points['spread'].unique())}. {setting}",
     )
 
