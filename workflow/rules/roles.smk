@@ -150,15 +150,14 @@ ROLES_INPUT = {
     "pruned_positions": plan.pruning.of_priced("positions.csv"),
     "pruned_syntax": plan.pruning.of_priced("syntax.csv"),
     "kept": plan.pruning.of_pruned("heads.csv"),
-    "ablation": plan.ablation.of_runs("masking", "ablation.csv"),
     "trees": [file for pair in pairs for file in plan.trees(pair, "csv")],
 }
 ROLES_FLAGS = (
     " --attention {input.attention:q} --positions {input.positions:q} --syntax {input.syntax:q}"
     " --relevance {input.relevance:q} --importance {input.importance:q} --maps {input.maps:q}"
     " --pruned-attention {input.pruned_attention:q} --pruned-positions {input.pruned_positions:q}"
-    " --pruned-syntax {input.pruned_syntax:q} --kept {input.kept:q} --ablation {input.ablation:q}"
-    " --trees {input.trees:q} --out {params.folder:q} {params.settings:q}"
+    " --pruned-syntax {input.pruned_syntax:q} --kept {input.kept:q} --trees {input.trees:q}"
+    " --out {params.folder:q} {params.settings:q}"
 )
 
 
@@ -166,6 +165,7 @@ rule roles_tables:
     """Tabulate what heads do: Voita's Table 1, every head, agreement of measures."""
     input:
         **ROLES_INPUT,
+        ablation=plan.ablation.of_runs("masking", "ablation.csv"),
     output:
         expand("<results>/tables/{name}.{end}", name=ROLES_TABLES, end=["md", "tex"]),
         shown=expand("<results>/tables/{name}.json", name=ROLES_TABLES),
@@ -186,7 +186,8 @@ rule roles_tables:
     message:
         "Tabulating what heads do"
     shell:
-        f"python scripts/roles_tables.py{ROLES_FLAGS}" " > {log:q} 2>&1"
+        f"python scripts/roles_tables.py{ROLES_FLAGS}"
+        " --ablation {input.ablation:q} > {log:q} 2>&1"
 
 
 rule roles_figures:
@@ -215,4 +216,4 @@ rule roles_figures:
     message:
         "Drawing what heads do"
     shell:
-        f"python scripts/roles_figures.py{ROLES_FLAGS}" " > {log:q} 2>&1"
+        f"python scripts/roles_figures.py{ROLES_FLAGS}" " --ablation > {log:q} 2>&1"
