@@ -76,6 +76,7 @@ def test_every_row_is_a_translation_under_that_mask_alone(inputs, written):
     assert scores["test", ""] == pytest.approx(100)
 
 
+@pytest.mark.slow
 def test_each_test_set_has_every_single_head(written):
     _, rows = written
     assert list(dict.fromkeys(row["test_set"] for row in rows)) == list(TESTS)
@@ -89,6 +90,7 @@ def test_each_test_set_has_every_single_head(written):
             assert f"{row['kind']}.{row['layer']}.{row['head']}" == row["heads"]
 
 
+@pytest.mark.slow
 def test_the_head_that_a_layer_keeps_is_chosen_on_dev(written):
     _, rows = written
     dev = of(rows, "dev", "all_but_one")
@@ -107,6 +109,7 @@ def test_the_head_that_a_layer_keeps_is_chosen_on_dev(written):
     assert first["head"] == "0"
 
 
+@pytest.mark.slow
 def test_p_values_are_those_of_the_paired_bootstrap(inputs, written):
     _, rows = written
     row = of(rows, "other", "single")[3]
@@ -119,6 +122,7 @@ def test_p_values_are_those_of_the_paired_bootstrap(inputs, written):
     assert (float(row["p"]), row["signature"]) == (expected, str(signatures["BLEU"]))
 
 
+@pytest.mark.slow
 def test_the_facts_beside(written):
     out, rows = written
     facts = json.loads(out.with_suffix(".json").read_text())

@@ -141,6 +141,7 @@ def test_first_pass_loss_is_that_of_all_heads_without_dropout(make, seen):
         assert [row["first_pass_loss"] for row in plain.progress.curve] == [None] * 3
 
 
+@pytest.mark.slow
 def test_train_loss_is_that_of_the_masked_model(make, seen):
     trainer = make("random-5", batch_tokens=21, peak_lr=1e-12, dropout=0.0)
     trainer.fit()

@@ -15,6 +15,8 @@ from headcount.findings.michel.figures import FigureFiles, michel_figures
 
 NAMES = ("ablation", "transfer", "pruning", "kinds", "speed", "training")
 
+pytestmark = pytest.mark.slow  # all of them draw
+
 
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory):
@@ -101,7 +103,6 @@ def test_speed_is_relative_to_all_heads(figures):
     assert [line.get_ydata().tolist() for line in lines] == [[1, 2], [1, 1]]
 
 
-@pytest.mark.slow
 def test_figures_are_written_with_their_numbers(tmp_path):
     made = one_model(tmp_path / "runs")
     assert run_script("michel_figures", made.flags(FigureFiles, tmp_path / "out")) == 0

@@ -26,6 +26,7 @@ def inputs(tmp_path_factory):
     return made
 
 
+@pytest.mark.slow
 def test_the_least_important_heads_are_really_removed(inputs, tmp_path, monkeypatch):
     timed = []
     monkeypatch.setattr(share_speed, "write_times", lambda models, *_: timed.extend(models))
