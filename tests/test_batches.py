@@ -37,7 +37,7 @@ sides = st.tuples(st.integers(0, 9), st.integers(0, 9))
 
 
 @given(st.lists(sides, min_size=1, max_size=40), st.integers(0, 60), st.integers(0, 5))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_budget_holds_and_every_pair_comes_once(lengths, spare, epoch):
     longest = max(map(max, lengths)) + 1  # with EOS
     budget = longest + spare
@@ -49,7 +49,7 @@ def test_budget_holds_and_every_pair_comes_once(lengths, spare, epoch):
 
 
 @given(st.lists(sides, min_size=1, max_size=40), st.integers(0, 60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_cut_is_as_coarse_as_the_budget_allows(lengths, spare):
     budget = max(map(max, lengths)) + 1 + spare
     batches = list(BatchPlan(text_of(lengths), budget, seed=3).in_order())

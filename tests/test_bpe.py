@@ -23,8 +23,9 @@ CUTTER = PieceCutter(CODES)
 words = st.lists(st.sampled_from(NASTY) | st.text(min_size=1, max_size=12), max_size=8)
 
 
+@pytest.mark.slow
 @given(words)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_f23_cutting_and_joining_is_the_identity(words):
     pieces = CUTTER.cut(words)
     assert join_pieces(pieces) == words

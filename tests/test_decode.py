@@ -37,19 +37,19 @@ def seeds(count):
 
 @pytest.fixture(scope="module")
 def learnt(tmp_path_factory):
-    """A model that knows five lines by heart, and the lines: words in reverse, with other ids."""
-    sources = random_sources(5, seed=7)
+    """A model that knows ten lines by heart, and the lines: words in reverse, with other ids."""
+    sources = random_sources(10, seed=7)
     text = ParallelText(sources, [[word + 5 for word in reversed(ids)] for ids in sources])
     torch.manual_seed(1)
     sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 48, "d_head": 7}
     model = Transformer(make_settings(**sizes, dropout=0.0), 9, 14, False)
     training = TrainSettings(
-        updates=80,
+        updates=200,
         batch_tokens=100,
         peak_lr=1e-2,
-        warmup_updates=10,
+        warmup_updates=20,
         schedule="cosine",
-        dev_interval=80,
+        dev_interval=200,
         label_smoothing=0.0,
         average="none",
     )

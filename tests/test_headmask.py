@@ -42,7 +42,7 @@ def near(found, expected, draws):
 
 @pytest.mark.slow
 def test_random_draws_every_set_of_heads_alike():
-    sampler, draws = make("random-5"), 2500
+    sampler, draws = make("random-5"), 6000
     table = np.array([sampler.choose(None, [], update).masked for update in range(1, draws + 1)])
     assert (table.sum(1) == 5).all()
     assert near(table.mean(0), 5 / 17, draws)

@@ -74,7 +74,7 @@ SAMPLE_PARSER = command.parser("A script.")
 add_flags(SAMPLE_PARSER, Sample)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(SAMPLES)
 def test_round_trip(sample):
     assert from_flags(SAMPLE_PARSER.parse_args(as_flags(sample)), Sample) == sample

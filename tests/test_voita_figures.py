@@ -99,11 +99,16 @@ def test_figure_7_has_means_over_seeds_beside_the_paper(data):
 @pytest.fixture
 def one_seed(tmp_path):
     """A control and a run without encoder heads."""
-    made = VoitaFiles(tmp_path, MODEL)
-    made.reference(PAIR, "test", translated(0)[1])
-    made.scores("train", (PAIR, "baseline", 3), {"test": translated(2)})
+    return lone_sweep(tmp_path, "test")
+
+
+def lone_sweep(folder, *tests):
+    made = VoitaFiles(folder, MODEL)
+    for test in tests:
+        made.reference(PAIR, test, translated(0)[1])
+    made.scores("train", (PAIR, "baseline", 3), dict.fromkeys(tests, translated(2)))
     for run, kept, wrong in (("gates-enc_self-l0", 1, 1), ("gates-enc_self-l0.1", 0, 200)):
-        made.scores("prune", (PAIR, run, 3), {"test": translated(wrong)})
+        made.scores("prune", (PAIR, run, 3), dict.fromkeys(tests, translated(wrong)))
         made.heads((PAIR, run, 3), [kept] * 3 + [1] * 3, [0.5] * 6)
         made.gates((PAIR, run, 3), {0: [0.5] * 6, 5: [1.0 - kept] * 6})
     made.speed(PAIR, 3, ["baseline,6,10,40,decode,1,1,5,1"])
@@ -126,6 +131,21 @@ def test_without_a_run_on_all_kinds_figure_9_is_the_papers(one_seed):
     found = {each.name: each for each in figures}
     assert "no gates run on all kinds" in found["voita_fig9"].caption
     assert set(found["voita_fig9"].data["source"]) == {"paper"}
+
+
+@pytest.mark.slow
+def test_methods_are_drawn_on_the_first_test_set(one_seed, tmp_path):
+    two = lone_sweep(tmp_path / "two", "news", "web")
+    for made, tests in ((one_seed, {"test"}), (two, {"news", "web"})):
+        (found,) = [
+            figure
+            for figure in voita_figures(made.lists(), MODEL, GatesSettings())
+            if figure.name == "voita_methods"
+        ]
+        (panel,) = found.drawing.axes
+        assert panel.get_title(loc="left").startswith(f"{PAIR}, {min(tests)}")
+        assert set(found.data["test_set"]) == tests
+        assert ("Other test sets are in the numbers" in found.caption) == (len(tests) > 1)
 
 
 def test_figure_9_counts_heads_of_each_kind(data):

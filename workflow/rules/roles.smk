@@ -190,6 +190,7 @@ rule roles_tables:
         " --ablation {input.ablation:q} > {log:q} 2>&1"
 
 
+# No figure shows ablation.csv: without it, none is made again when only that changes.
 rule roles_figures:
     """Draw what heads do: Voita's Figures 1 to 5 and 8."""
     input:
