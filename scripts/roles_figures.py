@@ -7,8 +7,9 @@ from headcount.base import command
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
+from headcount.findings.figures import use_style, write_figures
 from headcount.findings.file_lists import write_findings
-from headcount.findings.roles.figures import write_roles_figures
+from headcount.findings.roles.figures import roles_figures
 from headcount.findings.roles.files import RolesFiles
 
 _SECTIONS = {"model": ModelSettings, "roles": RolesSettings, "lrp": LrpSettings}
@@ -16,7 +17,10 @@ _SECTIONS = {"model": ModelSettings, "roles": RolesSettings, "lrp": LrpSettings}
 
 def main() -> None:
     """Read the flags and write."""
-    write_findings("scripts/roles_figures.py", __doc__, RolesFiles, _SECTIONS, write_roles_figures)
+    use_style()
+    write_findings(
+        "scripts/roles_figures.py", __doc__, RolesFiles, _SECTIONS, roles_figures, write_figures
+    )
 
 
 if __name__ == "__main__":

@@ -9,14 +9,17 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.findings.file_lists import write_findings
 from headcount.findings.roles.files import RolesFiles
-from headcount.findings.roles.tables import write_roles_tables
+from headcount.findings.roles.tables import roles_tables
+from headcount.findings.tables import write_tables
 
 _SECTIONS = {"model": ModelSettings, "roles": RolesSettings, "lrp": LrpSettings}
 
 
 def main() -> None:
     """Read the flags and write."""
-    write_findings("scripts/roles_tables.py", __doc__, RolesFiles, _SECTIONS, write_roles_tables)
+    write_findings(
+        "scripts/roles_tables.py", __doc__, RolesFiles, _SECTIONS, roles_tables, write_tables
+    )
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ files of heads.
 from headcount.base import command
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
+from headcount.findings.figures import use_style, write_figures
 from headcount.findings.file_lists import write_findings
-from headcount.findings.pruning.figures import write_figures
+from headcount.findings.pruning.figures import voita_figures
 from headcount.findings.pruning.files import PruningFiles
 
 _SECTIONS = {"model": ModelSettings, "gates": GatesSettings}
@@ -16,7 +17,10 @@ _SECTIONS = {"model": ModelSettings, "gates": GatesSettings}
 
 def main() -> None:
     """Read the flags and write."""
-    write_findings("scripts/voita_figures.py", __doc__, PruningFiles, _SECTIONS, write_figures)
+    use_style()
+    write_findings(
+        "scripts/voita_figures.py", __doc__, PruningFiles, _SECTIONS, voita_figures, write_figures
+    )
 
 
 if __name__ == "__main__":

@@ -9,14 +9,17 @@ from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings.file_lists import write_findings
 from headcount.findings.pruning.files import PruningFiles
-from headcount.findings.pruning.tables import write_tables
+from headcount.findings.pruning.tables import voita_tables
+from headcount.findings.tables import write_tables
 
 _SECTIONS = {"model": ModelSettings, "gates": GatesSettings}
 
 
 def main() -> None:
     """Read the flags and write."""
-    write_findings("scripts/voita_tables.py", __doc__, PruningFiles, _SECTIONS, write_tables)
+    write_findings(
+        "scripts/voita_tables.py", __doc__, PruningFiles, _SECTIONS, voita_tables, write_tables
+    )
 
 
 if __name__ == "__main__":

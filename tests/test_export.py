@@ -54,7 +54,7 @@ def learnt(bpe, folder, heads, updates=150):
     text = read_parallel_text(bpe / "dev.src", bpe / "dev.tgt", words, words)
     size = len(words)
     model = make_model(joint=True, src_size=size, tgt_size=size, heads=heads, dropout=0.0)
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.005)
     for _ in range(updates):
         optimiser.zero_grad()
         token_losses(model, collate(text, list(LEARNT))).mean().backward()

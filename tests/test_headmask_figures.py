@@ -7,8 +7,8 @@ from headmask_files import HEADS, MODEL, HeadmaskFiles, masking_rows
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.findings.figures import use_style
-from headcount.findings.headmask.figures import headmask_figures, write_figures
+from headcount.findings.figures import use_style, write_figures
+from headcount.findings.headmask.figures import headmask_figures
 from headcount.findings.headmask.importance import read_importance
 from headcount.findings.headmask.importance_figures import distribution, draw_distribution
 from headcount.findings.headmask.masking_figures import draw_cumulative_by_n
@@ -276,7 +276,7 @@ def test_a_file_without_an_unmasked_score(files):
 def test_figures_are_written_with_their_numbers(files, tmp_path):
     out = tmp_path / "figures"
     origin = {"command": ["x"]}
-    write_figures(files.for_figures(), MODEL, ImportanceSettings(), out, origin)
+    write_figures(headmask_figures(files.for_figures(), MODEL, ImportanceSettings()), out, origin)
     for name in NAMES:
         found = {path.suffix for path in out.glob(f"{name}.*")}
         assert found == {".csv", ".pdf", ".svg", ".png", ".json"}

@@ -18,9 +18,10 @@ from headcount.findings.headmask.importance import (
 from headcount.findings.headmask.mask_frequency import read_masks, with_lengths
 from headcount.findings.headmask.score_tables import score_caption, score_summary, score_table
 from headcount.findings.headmask.scores import compare_scores
-from headcount.findings.headmask.tables import headmask_tables, write_tables
+from headcount.findings.headmask.tables import headmask_tables
 from headcount.findings.masking import read_masking
 from headcount.findings.run_tables import gather
+from headcount.findings.tables import write_tables
 
 PAIR, REVERSE = "multi.en-de", "multi.de-en"
 NUMBERS = {f"headmask_table{n}" for n in range(1, 7)}
@@ -337,7 +338,9 @@ def test_importance_of_another_kind_has_its_own_words(tmp_path):
 @pytest.mark.slow
 def test_tables_are_written_and_escaped(files, tmp_path):
     out = tmp_path / "tables"
-    write_tables(files.for_tables(), MODEL, ImportanceSettings(), out, {"command": []})
+    write_tables(
+        headmask_tables(files.for_tables(), MODEL, ImportanceSettings()), out, {"command": []}
+    )
     for name in NAMES:
         assert {path.suffix for path in out.glob(f"{name}.*")} == {".csv", ".md", ".tex", ".json"}
     latex = (out / "headmask_table4.tex").read_text()

@@ -92,10 +92,9 @@ def measured(made) -> Measured:
 
 
 @pytest.fixture(scope="module")
-def tables(measured):
-    return {
-        table.name.removeprefix("voita_"): table for table in roles_tables(measured, LrpSettings())
-    }
+def tables(made):
+    found = roles_tables(made.files(), MODEL, RolesSettings(), LrpSettings())
+    return {table.name.removeprefix("voita_"): table for table in found}
 
 
 @pytest.fixture(scope="module")
@@ -115,8 +114,8 @@ def data(measured):
 
 
 @pytest.mark.slow
-def test_figures_have_these_numbers(measured, data):
-    for figure in roles_figures(measured, LrpSettings()):
+def test_figures_have_these_numbers(made, data):
+    for figure in roles_figures(made.files(), MODEL, RolesSettings(), LrpSettings()):
         pd.testing.assert_frame_equal(figure.data, data[figure.name.removeprefix("voita_")])
 
 
@@ -295,8 +294,7 @@ def test_without_trees_the_tables_say_so(tmp_path):
     for path in (*made.listed["syntax"], *made.listed["pruned_syntax"]):
         path.write_text(path.read_text().splitlines()[0] + "\n")
     made.listed["trees"] = []
-    measured = Measured(made.files(), MODEL, RolesSettings())
-    tables = roles_tables(measured, LrpSettings())
+    tables = roles_tables(made.files(), MODEL, RolesSettings(), LrpSettings())
     assert set(tables[0].tidy["source"]) == {"paper"}
     assert dependency_scores.NO_TREES in tables[0].caption
     scores = dependency_figures.score_points(tables[0].tidy)

@@ -8,7 +8,8 @@ from voita_files import MODEL, PAIR, VoitaFiles, pruned_runs, translated
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.gates import GatesSettings
-from headcount.findings.pruning.tables import voita_tables, write_tables
+from headcount.findings.pruning.tables import voita_tables
+from headcount.findings.tables import write_tables
 
 NAMES = ["table2", "pruning", "falls", "comparison", "speedup"]
 FEW = ("gates-all-l0", "gates-all-l0.1")  # enough for what is refused
@@ -241,5 +242,5 @@ def test_a_control_alone_has_all_tables(tmp_path):
     made.scores("prune", (PAIR, "gates-all-l0", 7), {"test": (score, lines)})
     made.heads((PAIR, "gates-all-l0", 7), [1] * 6, [0.01] * 6)
     made.speed(PAIR, 7, ["baseline,6,10,40,encode,1,1,5,1", "gates-all-l0,6,10,40,encode,1,1,5,1"])
-    write_tables(made.lists(), MODEL, GatesSettings(), tmp_path / "out", {})
+    write_tables(voita_tables(made.lists(), MODEL, GatesSettings()), tmp_path / "out", {})
     assert pd.read_csv(tmp_path / "out/voita_comparison.csv")["contender"].to_list() == ["gates"]

@@ -56,6 +56,12 @@ def use_style() -> None:
     matplotlib.rcParams.update(_STYLE)
 
 
+def write_figures(figures: list[Drawn], folder: Path, provenance: dict[str, Any]) -> None:
+    """Write each into a folder, by its name; see `write_figure`."""
+    for figure in figures:
+        write_figure(figure.drawing, figure.data, folder / figure.name, figure.caption, provenance)
+
+
 def write_figure(
     figure: Figure, data: pd.DataFrame, stem: Path, caption: str, provenance: dict[str, Any]
 ) -> None:

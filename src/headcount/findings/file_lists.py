@@ -27,12 +27,14 @@ def write_findings(
     description: str,
     kind: type,
     sections: dict[str, type[Section]],
-    write: Callable[..., None],
+    make: Callable[..., list[Any]],
+    write: Callable[[list[Any], Path, dict[str, Any]], None],
 ) -> None:
-    """Read a script's flags, then call `write(files, *settings, folder, origin)`.
+    """Read a script's flags, make all findings from files, then write them into a folder.
 
+    `make(files, *settings)` returns tables or figures; what it raises leaves nothing written.
     `files` is of `kind`, a dataclass of `some_files` and `any_files`, a flag each; `settings` are
-    those of `sections`. `script` is its path, for the origin of what it writes.
+    those of `sections`. `script` is its path, for the origin of what `write` writes.
     """
     parser = command.parser(description)
     lists = fields(kind)
@@ -47,7 +49,7 @@ def write_findings(
     shown = {name: section.model_dump() for name, section in settings.items()}
     inputs = [path for each in lists for path in getattr(files, each.name)]
     origin = provenance(script, shown, None, inputs)
-    write(files, *settings.values(), args.out, origin)
+    write(make(files, *settings.values()), args.out, origin)
 
 
 def _add_files(parser: ArgumentParser, each: Field) -> None:

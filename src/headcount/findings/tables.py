@@ -30,6 +30,12 @@ class Table:
     caption: str
 
 
+def write_tables(tables: list[Table], folder: Path, provenance: dict[str, Any]) -> None:
+    """Write each into a folder, by its name; see `write_table`."""
+    for table in tables:
+        write_table(table.tidy, folder / table.name, table.caption, provenance, table.shown)
+
+
 def write_table(
     frame: pd.DataFrame,
     path_stem: Path,

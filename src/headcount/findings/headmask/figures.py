@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings import masking
-from headcount.findings.figures import Drawn, use_style, write_figure
+from headcount.findings.figures import Drawn
 from headcount.findings.file_lists import some_files
 from headcount.findings.headmask import importance_figures, masking_figures
 from headcount.findings.headmask.frequency_figure import draw_frequency
@@ -27,22 +26,6 @@ class FigureFiles:
     importance: list[Path] = some_files("importance.csv of runs")
     masking: list[Path] = some_files("headmask.csv of runs")
     facts: list[Path] = some_files("headmask.json, beside each of these")
-
-
-def write_figures(
-    files: FigureFiles,
-    model: ModelSettings,
-    importance: ImportanceSettings,
-    folder: Path,
-    origin: dict[str, Any],
-) -> None:
-    """Write headmask_fig1 … 5, headmask_heads and headmask_frequency into a folder.
-
-    Raises UserError for files that lack what a figure needs, before it writes any.
-    """
-    use_style()
-    for figure in headmask_figures(files, model, importance):
-        write_figure(figure.drawing, figure.data, folder / figure.name, figure.caption, origin)
 
 
 def headmask_figures(

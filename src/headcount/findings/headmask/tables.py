@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -17,7 +16,7 @@ from headcount.findings.headmask.scores import compare_scores, describe_search
 from headcount.findings.masking import describe_tests, read_masking
 from headcount.findings.run_tables import gather
 from headcount.findings.setting import describe_importance, describe_setting, importance_unit
-from headcount.findings.tables import Table, write_table
+from headcount.findings.tables import Table
 
 
 @dataclass(frozen=True)
@@ -33,21 +32,6 @@ class TableFiles:
     importance: list[Path] = some_files("importance.csv of runs")
     masking: list[Path] = some_files("headmask.csv of runs")
     facts: list[Path] = some_files("headmask.json, beside each of these")
-
-
-def write_tables(
-    files: TableFiles,
-    model: ModelSettings,
-    importance: ImportanceSettings,
-    folder: Path,
-    origin: dict[str, Any],
-) -> None:
-    """Write headmask_table1 … 6, headmask_stability and headmask_collapse into a folder.
-
-    Raises UserError for files that lack what a table needs, before it writes any.
-    """
-    for table in headmask_tables(files, model, importance):
-        write_table(table.tidy, folder / table.name, table.caption, origin, table.shown)
 
 
 def headmask_tables(

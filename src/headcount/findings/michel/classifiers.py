@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from headcount.findings.figures import Drawn, use_style, write_figure
+from headcount.findings.figures import Drawn, use_style, write_figures
 from headcount.findings.michel import lone, pruning, single
 from headcount.findings.michel.classifier_files import ClassifierResults
 from headcount.findings.michel.figures import orders_figure, single_figures
 from headcount.findings.michel.score import ACCURACY
-from headcount.findings.tables import Table, write_table
+from headcount.findings.tables import Table, write_tables
 
 _IMPORTANCE = (
     "Importance: size of the derivative of a pair's loss by a head's multiplier, mean over dev."
@@ -27,12 +27,8 @@ def write_classifier_findings(
     """Write `tables/` and `figures/` below a folder, all named michel_classifier_…"""
     use_style()
     tables, figures = classifier_tables(results), classifier_figures(results)
-    for table in tables:
-        stem = folder / "tables" / table.name
-        write_table(table.tidy, stem, table.caption, origin, table.shown)
-    for figure in figures:
-        stem = folder / "figures" / figure.name
-        write_figure(figure.drawing, figure.data, stem, figure.caption, origin)
+    write_tables(tables, folder / "tables", origin)
+    write_figures(figures, folder / "figures", origin)
 
 
 def classifier_tables(results: ClassifierResults) -> list[Table]:

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.findings.figures import Drawn, use_style, write_figure
+from headcount.findings.figures import Drawn
 from headcount.findings.file_lists import any_files, some_files
 from headcount.findings.masking import describe_tests
 from headcount.findings.michel import curves, maps, pruning, single, training
@@ -43,24 +42,6 @@ class FigureFiles:
     training: list[Path] = any_files(
         "training_profile.csv of runs; none where no run is pruned during its training"
     )
-
-
-def write_figures(
-    files: FigureFiles,
-    model: ModelSettings,
-    ablation: AblationSettings,
-    importance: ImportanceSettings,
-    folder: Path,
-    origin: dict[str, Any],
-) -> None:
-    """Write michel_ablation, _transfer, _pruning, _kinds, _speed, and _training, into a folder.
-
-    The last only if a run is pruned during its training. Raises UserError for files that lack
-    what a figure needs, before it writes any.
-    """
-    use_style()
-    for figure in michel_figures(files, model, ablation, importance):
-        write_figure(figure.drawing, figure.data, folder / figure.name, figure.caption, origin)
 
 
 def michel_figures(

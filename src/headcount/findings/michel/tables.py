@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -15,7 +14,7 @@ from headcount.findings.michel import lone, pruning, single, speed, training
 from headcount.findings.michel.score import BLEU
 from headcount.findings.run_tables import gather
 from headcount.findings.setting import describe_ranking, describe_setting
-from headcount.findings.tables import Table, write_table
+from headcount.findings.tables import Table
 
 _Parts = tuple[str, pd.DataFrame, pd.DataFrame, str]  # name, tidy, shown, caption
 
@@ -33,23 +32,6 @@ class TableFiles:
         "training_profile.csv of runs; none where no run is pruned during its training"
     )
     importance: list[Path] = any_files("training_profile_heads.csv, beside each of these")
-
-
-def write_tables(
-    files: TableFiles,
-    model: ModelSettings,
-    ablation: AblationSettings,
-    importance: ImportanceSettings,
-    folder: Path,
-    origin: dict[str, Any],
-) -> None:
-    """Write michel_ablation, _all_but_one, _transfer, _pruning, _areas, _speed, and _training.
-
-    The last only if a run is pruned during its training. Raises UserError for files that lack
-    what a table needs, before it writes any.
-    """
-    for table in michel_tables(files, model, ablation, importance):
-        write_table(table.tidy, folder / table.name, table.caption, origin, table.shown)
 
 
 def michel_tables(

@@ -1,13 +1,10 @@
 """All figures of head pruning: Voita's 6, 7, 9 and 10, and three that the paper lacks."""
 
-from pathlib import Path
-from typing import Any
-
 import pandas as pd
 
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.findings.figures import Drawn, use_style, write_figure
+from headcount.findings.figures import Drawn
 from headcount.findings.headmask.scores import describe_search
 from headcount.findings.masking import describe_tests
 from headcount.findings.pruning import drawings, gate_figures
@@ -25,22 +22,6 @@ from headcount.findings.pruning.speed_figure import draw_speed
 from headcount.findings.published import voita
 
 _POINTS = "The paper's points are read off its drawing; it prints neither λ nor spread."
-
-
-def write_figures(
-    files: PruningFiles,
-    model: ModelSettings,
-    gates: GatesSettings,
-    folder: Path,
-    origin: dict[str, Any],
-) -> None:
-    """Write voita_fig6, 7, 9 and 10, voita_methods, voita_gates and voita_speed into a folder.
-
-    Raises UserError for files that lack what a figure needs, before it writes any.
-    """
-    use_style()
-    for figure in voita_figures(files, model, gates):
-        write_figure(figure.drawing, figure.data, folder / figure.name, figure.caption, origin)
 
 
 def voita_figures(files: PruningFiles, model: ModelSettings, gates: GatesSettings) -> list[Drawn]:

@@ -1,8 +1,5 @@
 """All tables of head pruning: Voita's Table 2, and four that the paper lacks."""
 
-from pathlib import Path
-from typing import Any
-
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings.headmask.scores import describe_search
@@ -14,22 +11,7 @@ from headcount.findings.pruning.files import PruningFiles
 from headcount.findings.pruning.heads import read_pruned
 from headcount.findings.pruning.scores import Scores
 from headcount.findings.pruning.setting import describe_pruning
-from headcount.findings.tables import Table, write_table
-
-
-def write_tables(
-    files: PruningFiles,
-    model: ModelSettings,
-    gates: GatesSettings,
-    folder: Path,
-    origin: dict[str, Any],
-) -> None:
-    """Write voita_table2, voita_pruning, voita_falls, voita_comparison and voita_speedup.
-
-    Raises UserError for files that lack what a table needs, before it writes any.
-    """
-    for table in voita_tables(files, model, gates):
-        write_table(table.tidy, folder / table.name, table.caption, origin, table.shown)
+from headcount.findings.tables import Table
 
 
 def voita_tables(files: PruningFiles, model: ModelSettings, gates: GatesSettings) -> list[Table]:

@@ -1,14 +1,13 @@
 """All figures of roles: Voita's 1 to 5 and 8."""
 
 from pathlib import Path
-from typing import Any
 
 from matplotlib.figure import Figure
 
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.findings.figures import Drawn, use_style, write_figure
+from headcount.findings.figures import Drawn
 from headcount.findings.published import voita
 from headcount.findings.roles import dependency_figures, maps, rare_maps, retained
 from headcount.findings.roles.dependency_scores import NO_TREES, dependency_table
@@ -19,25 +18,11 @@ _DOBJ = "Universal Dependencies call obj what the paper calls dobj."
 _READ_OFF = "The paper's values are read off its drawing, within 0.005."
 
 
-def write_roles_figures(
-    files: RolesFiles,
-    model: ModelSettings,
-    settings: RolesSettings,
-    lrp: LrpSettings,
-    folder: Path,
-    origin: dict[str, Any],
-) -> None:
-    """Write voita_fig1 to voita_fig5 and voita_fig8 into a folder.
-
-    Raises UserError for files that lack what a figure needs, before it writes any.
-    """
-    use_style()
-    for figure in roles_figures(Measured(files, model, settings), lrp):
-        write_figure(figure.drawing, figure.data, folder / figure.name, figure.caption, origin)
-
-
-def roles_figures(measured: Measured, lrp: LrpSettings) -> list[Drawn]:
+def roles_figures(
+    files: RolesFiles, model: ModelSettings, settings: RolesSettings, lrp: LrpSettings
+) -> list[Drawn]:
     """The paper's figures of its sections 4, 5 and 6.2.2."""
+    measured = Measured(files, model, settings)
     setting = measured.setting(lrp)
     return [
         *_maps(measured, setting),

@@ -1,34 +1,18 @@
 """All tables of roles: Voita's Table 1, every head, and how far the measures agree."""
 
-from pathlib import Path
-from typing import Any
-
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.findings.roles import agreement, dependency_scores, head_table
 from headcount.findings.roles.files import Measured, RolesFiles
-from headcount.findings.tables import Table, write_table
+from headcount.findings.tables import Table
 
 
-def write_roles_tables(
-    files: RolesFiles,
-    model: ModelSettings,
-    settings: RolesSettings,
-    lrp: LrpSettings,
-    folder: Path,
-    origin: dict[str, Any],
-) -> None:
-    """Write voita_table1, voita_roles and voita_agreement into a folder.
-
-    Raises UserError for files that lack what a table needs, before it writes any.
-    """
-    for table in roles_tables(Measured(files, model, settings), lrp):
-        write_table(table.tidy, folder / table.name, table.caption, origin, table.shown)
-
-
-def roles_tables(measured: Measured, lrp: LrpSettings) -> list[Table]:
+def roles_tables(
+    files: RolesFiles, model: ModelSettings, settings: RolesSettings, lrp: LrpSettings
+) -> list[Table]:
     """The paper's table, then those it lacks."""
+    measured = Measured(files, model, settings)
     setting = measured.setting(lrp)
     scores = dependency_scores.dependency_table(measured.syntax, measured.settings)
     agreed = agreement.agreement_table(measured.measures())
