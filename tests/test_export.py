@@ -91,13 +91,14 @@ def test_a_mask_is_exported_and_makes_a_difference(bpe, tmp_path):
     folder = learnt(bpe, tmp_path, UNEVEN)
     plain = load_masked(folder, None)
     gates = np.ones(plain.grid.size)
-    gates[[0, 5, 6, 7, 8, 9]], gates[12] = 0.0, 0.5  # all decoder self-attention among them
+    gates[[0, 5, 6]], gates[12] = 0.0, 0.5  # 5: all self-attention of a decoder layer
     write_head_values(tmp_path / "heads.csv", plain.grid, {"gate": gates})
     masked = load_masked(folder, tmp_path / "heads.csv")
+    text = bpe.parent / "dev.src"  # all of it: without these heads not every sentence is ended
     export_model(masked, folder, bpe, tmp_path / "out", {})
-    assert check_export(masked, bpe, tmp_path / "out", tmp_path / "learnt.txt", DECODE).gap < 1e-5
+    assert check_export(masked, bpe, tmp_path / "out", text, DECODE).gap < 1e-4
     with pytest.raises(HeadcountError, match="nats a token; .* expected the same model: this is a"):
-        check_export(plain, bpe, tmp_path / "out", tmp_path / "learnt.txt", DECODE)
+        check_export(plain, bpe, tmp_path / "out", text, DECODE)
 
 
 def test_a_mask_may_be_gates_or_a_list(bpe, tmp_path):
