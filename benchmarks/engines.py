@@ -141,7 +141,7 @@ def _generate(marian: nn.Module, batch: Batch, task: Task, alpha: float) -> Tens
         attention_mask=(batch.src != PAD).long(),
         num_beams=task.settings.beam,
         do_sample=False,
-        early_stopping=True,  # once as many have ended as the beam is wide, as ours does
+        early_stopping=True,  # the soonest there is: as many have ended as the beam is wide
         length_penalty=alpha,
         max_new_tokens=task.longest_output(batch.src.shape[1] - 1),
         suppress_tokens=[PAD, BOS],

@@ -37,19 +37,19 @@ def seeds(count):
 
 @pytest.fixture(scope="module")
 def learnt(tmp_path_factory):
-    """A model that knows ten lines by heart, and the lines: words in reverse, with other ids."""
-    sources = random_sources(10, seed=7)
+    """A model that knows twenty lines by heart, and the lines: words in reverse, with other ids."""
+    sources = random_sources(20, seed=7)
     text = ParallelText(sources, [[word + 5 for word in reversed(ids)] for ids in sources])
     torch.manual_seed(1)
     sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 48, "d_head": 7}
     model = Transformer(make_settings(**sizes, dropout=0.0), 9, 14, False)
     training = TrainSettings(
-        updates=200,
+        updates=400,
         batch_tokens=100,
         peak_lr=1e-2,
         warmup_updates=20,
         schedule="cosine",
-        dev_interval=200,
+        dev_interval=400,
         label_smoothing=0.0,
         average="none",
     )
@@ -118,10 +118,10 @@ def test_greedy_follows_the_largest_without_a_cache(seed):
 @pytest.mark.parametrize("seed", seeds(3))
 def test_a_beam_that_holds_everything_finds_the_best_of_all(seed, alpha):
     # Words: unknown, 4 and 5. At most 3 of them before EOS: 1 + 3 + 9 + 27 = 40 hypotheses, so a
-    # beam of 41 is never full of ended ones and never drops a live one.
+    # beam of 40 never drops one.
     model = make_model(seed, tgt_size=6)
     sources = [[4, 8], [7, 7], [5]]
-    limit = settings(beam=41, max_length_factor=0.5, max_length_extra=3, length_penalty=alpha)
+    limit = settings(beam=40, max_length_factor=0.5, max_length_extra=3, length_penalty=alpha)
     found = translate(model, sources, limit)
     longest = [3, 3, 2]  # int(0.5 · length) + 3 positions, the last of which is EOS
     for source, words, translation in zip(sources, longest, found, strict=True):
@@ -154,16 +154,17 @@ def always(probabilities):
 
 
 def test_beam_by_hand():
-    # EOS 0.3, word 4 0.6, word 5 0.1. Beam 2 without length penalty:
-    # length 1: best two are 4 (0.6) and EOS (0.3): one has ended.
-    # length 2: 4 4 (0.36) and 4 EOS (0.18): two have ended, the sentence is finished.
-    # Best: EOS alone, 0.3. With α = 2 it is ln 0.3 = -1.204 against ln 0.18 / (7/6)² = -1.260;
-    # with α = 3, ln 0.18 / (7/6)³ = -1.080 wins.
+    # EOS 0.3, word 4 0.6, word 5 0.1; beam 2, 3 + 2 positions.
+    # Length 1: 4 (0.6) and EOS (0.3). Length 2: 4 4 (0.36) and 4 EOS (0.18). So two have ended, as
+    # many as the beam is wide, and one that is likelier is still on its way.
+    # Length 5, the longest: 4 4 4 4 EOS, 0.3 · 0.6⁴ = 0.03888. EOS alone has ln 0.3 = -1.204.
+    # α = 1: ln 0.18 / (7/6) = -1.470, ln 0.03888 / (10/6) = -1.948: EOS alone wins.
+    # α = 2: ln 0.18 / (7/6)² = -1.260, ln 0.03888 / (10/6)² = -1.169: the longest wins.
     model = always([1e-9, 1e-9, 0.3, 1e-9, 0.6, 0.1])
-    for alpha, ids, probability in ((0.0, [], 0.3), (2.0, [], 0.3), (3.0, [4], 0.18)):
-        changes = {"beam": 2, "length_penalty": alpha, "max_length_extra": 20}
+    for alpha, ids, probability in ((0.0, [], 0.3), (1.0, [], 0.3), (2.0, [4] * 4, 0.03888)):
+        changes = {"beam": 2, "length_penalty": alpha, "max_length_extra": 2}
         found = translate(model, [[4, 4, 4]], settings(**changes))[0]
-        assert found.ids == ids and not found.capped
+        assert found.ids == ids and found.capped == bool(ids)
         assert found.log_probability == pytest.approx(math.log(probability), abs=1e-5)
 
 
@@ -181,8 +182,6 @@ def search_plainly(model, source, limit, beam, alpha):
         ends = [(score, ids) for score, ids in candidates[:beam] if ids[-1] == EOS]
         ended += [(score / ((5 + length) / 6) ** alpha, ids[:-1]) for score, ids in ends]
         live = [each for each in candidates[: 2 * beam] if each[1][-1] != EOS][:beam]
-        if len(ended) >= beam:
-            break
     return max(ended)
 
 
@@ -204,9 +203,8 @@ def test_beam_search_against_a_plain_one(seed, beam, alpha):
 def test_a_search_ends_when_none_left_can_win():
     # EOS 0.6, word 4 0.3, word 5 0.1; beam 4. Step 1: EOS ends. α = 0: what is left is at most
     # 0.3 and can only become less. α = 3: with 1 + 3 positions, 4 may still divide by (9/6)³:
-    # ln 0.3 / 3.375 = -0.36 against ln 0.6 = -0.51, so the search goes on. Step 2: of its best,
-    # 4 EOS, 4 4, 5 EOS and 4 5, two end, so three have; but the best left has
-    # ln 0.09 / 3.375 = -0.71 at most.
+    # ln 0.3 / 3.375 = -0.36 against ln 0.6 = -0.51, so the search goes on. Step 2: the best left,
+    # 4 4, has ln 0.09 / 3.375 = -0.71 at most.
     model = always([1e-9, 1e-9, 0.6, 1e-9, 0.3, 0.1])
     for alpha, steps in ((0.0, 1), (3.0, 2)):
         changes = {"beam": 4, "length_penalty": alpha, "max_length_extra": 3}
@@ -256,11 +254,12 @@ def test_a_beam_wider_than_the_vocabulary():
 def test_a_hypothesis_that_never_was_cannot_end():
     # While fewer than m hypotheses live, the rest of the beam is filled with impossible ones.
     search = BeamSearch(make_model(), [[4, 5]], settings(beam=3), None)
-    values = torch.tensor([[-1.0, -math.inf, -math.inf, -math.inf]])
-    search._record_ends(values, torch.zeros(1, 4).long(), values > -math.inf, length=1)
-    assert search.ended.tolist() == [1]
-    search._record_ends(values, torch.zeros(1, 4).long(), values < 0, length=1)
-    assert search.ended.tolist() == [2]
+    values = torch.tensor([[-math.inf, -math.inf, -1.0, -math.inf]])
+    all_end, parents = torch.ones(1, 4, dtype=torch.bool), torch.zeros(1, 4).long()
+    search._record_ends(values, parents, all_end & (values < -1), length=1)
+    assert search.best_value.tolist() == [-math.inf]
+    search._record_ends(values, parents, all_end, length=1)
+    assert search.best_value.tolist() == search.best_score.tolist() == [-1.0]
 
 
 def test_order_is_kept_and_empty_stays_empty():
