@@ -169,7 +169,7 @@ def test_beam_by_hand():
 
 
 def search_plainly(model, source, limit, beam, alpha):
-    """The same search without cache, batch or early end: (value, words) of the best hypothesis."""
+    """The same search without cache or batch: (value, words) of the best hypothesis."""
     memory, live, ended = model.encode(pad_sources([source])), [(0.0, [])], []
     for length in range(1, limit + 1):
         candidates = []
@@ -182,6 +182,10 @@ def search_plainly(model, source, limit, beam, alpha):
         ends = [(score, ids) for score, ids in candidates[:beam] if ids[-1] == EOS]
         ended += [(score / ((5 + length) / 6) ** alpha, ids[:-1]) for score, ids in ends]
         live = [each for each in candidates[: 2 * beam] if each[1][-1] != EOS][:beam]
+        if len(ended) < beam or not live:
+            continue
+        if live[0][0] / ((5 + length) / 6) ** alpha <= max(ended)[0]:
+            break
     return max(ended)
 
 
@@ -212,6 +216,18 @@ def test_a_search_ends_when_none_left_can_win():
         with torch.inference_mode():
             assert [found.ids for found in search.run()] == [[]]
         assert search.filled == 1 + 4 * steps  # slots, those of the step to come among them
+
+
+def test_a_search_ends_when_its_beam_has_and_none_left_would_win_here():
+    # EOS 0.3, word 4 0.6, word 5 0.1; beam 2, 3 + 20 positions, α = 1. EOS alone: ln 0.3 = -1.204.
+    # Step 2: 4 EOS ends, too; left is 4 4, ln 0.36 / (7/6) = -0.876. Step 3: ln 0.216 / (8/6) =
+    # -1.149. Step 4: ln 0.1296 / (9/6) = -1.362, though at length 23 it might divide by 28/6.
+    model = always([1e-9, 1e-9, 0.3, 1e-9, 0.6, 0.1])
+    changes = {"beam": 2, "length_penalty": 1.0, "max_length_extra": 20}
+    search = BeamSearch(model, [[4, 4, 4]], settings(**changes), None)
+    with torch.inference_mode():
+        assert [found.ids for found in search.run()] == [[]]
+    assert search.filled == 1 + 2 * 4
 
 
 @pytest.mark.parametrize("size", [3, 64, 200, 641, 1000])
@@ -257,9 +273,9 @@ def test_a_hypothesis_that_never_was_cannot_end():
     values = torch.tensor([[-math.inf, -math.inf, -1.0, -math.inf]])
     all_end, parents = torch.ones(1, 4, dtype=torch.bool), torch.zeros(1, 4).long()
     search._record_ends(values, parents, all_end & (values < -1), length=1)
-    assert search.best_value.tolist() == [-math.inf]
+    assert search.ended.tolist() == [0] and search.best_value.tolist() == [-math.inf]
     search._record_ends(values, parents, all_end, length=1)
-    assert search.best_value.tolist() == search.best_score.tolist() == [-1.0]
+    assert search.ended.tolist() == [1] and search.best_score.tolist() == [-1.0]
 
 
 def test_order_is_kept_and_empty_stays_empty():

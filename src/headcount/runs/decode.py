@@ -105,11 +105,14 @@ class BeamSearch:
     """Beam search over one batch of sources.
 
     A hypothesis that ends takes its score, log-probability / ((5 + length) / 6)^α with EOS in the
-    length (Wu et al. 2016, eq. 14). A sentence is finished when none of the hypotheses left can
-    become better than the best that has ended, or at its longest output, where all of them must
-    end. It does not stop at as many ended ones as the beam is wide, as is common: those may all be
-    poor, since a sure model leaves little else to fill the beam, and the good one is still on its
-    way.
+    length (Wu et al. 2016, eq. 14). A sentence is finished when as many have ended as the beam is
+    wide and none of those left would be better than the best of them if it ended here; when none
+    of those left can ever become better; or at its longest output, where all must end.
+
+    That a beam of hypotheses has ended is not enough, though often taken to be: a sure model fills
+    the beam with poor ones that end early, while the good one is still on its way. To go on for as
+    long as a better one is possible would be too much: with α above 1 the best of all is often one
+    that goes on to the longest output.
     """
 
     def __init__(
@@ -140,6 +143,7 @@ class BeamSearch:
         self.scores = torch.zeros(count, 1, device=device)  # [n, m], nats
         self.slots = torch.zeros(count, 1, 1, dtype=torch.long, device=device)  # [n, m, t]
         self.filled = 1  # slots, once the step at hand has filled its own
+        self.ended = torch.zeros(count, dtype=torch.long, device=device)
         self.best_value = torch.full((count,), -torch.inf, device=device)
         self.best_score = torch.zeros(count, device=device)
         self.best_tokens = torch.zeros(
@@ -158,9 +162,15 @@ class BeamSearch:
             ends = words == EOS
             self._record_ends(values, parents, ends, length)
             self._advance(values.masked_fill(ends, -torch.inf), parents, words)
-            decided = self.scores[:, 0] / self.most <= self.best_value
-            self._leave(decided | at_limit, at_limit)
+            self._leave(self._finished(length) | at_limit, at_limit)
         return self.results
+
+    def _finished(self, length: int) -> Tensor:
+        """[n] Whether the best hypothesis left is no better than the best that has ended."""
+        left = self.scores[:, 0]
+        ever = left / self.most <= self.best_value
+        here = left / ((5 + length) / 6) ** self.alpha <= self.best_value
+        return ever | (here & (self.ended >= self.beam))
 
     def _states(self, length: int) -> Tensor:
         """Decoder output [n, m, d] at the last word of every hypothesis."""
@@ -208,8 +218,10 @@ class BeamSearch:
         return attend
 
     def _record_ends(self, values: Tensor, parents: Tensor, ends: Tensor, length: int) -> None:
-        """Remember the best hypothesis so far, if it is one that ends among the best m."""
+        """Count the hypotheses that end among the best m, and remember the best one so far."""
         ends, values, parents = (x[:, : self.beam] for x in (ends, values, parents))
+        ends = ends & values.isfinite()
+        self.ended += ends.sum(1)
         scaled = (values / ((5 + length) / 6) ** self.alpha).masked_fill(~ends, -torch.inf)
         value, which = scaled.max(1)
         rows = (value > self.best_value).nonzero().squeeze(1)
@@ -246,7 +258,7 @@ class BeamSearch:
             self.results[int(self.sentence[row])] = Translation(
                 ids, float(self.best_score[row]), capped
             )
-        names = ("sentence", "limits", "most", "tokens", "slots", "scores", "best_value")
+        names = ("sentence", "limits", "most", "tokens", "slots", "scores", "ended", "best_value")
         for name in (*names, "best_score", "best_tokens", "best_length"):
             setattr(self, name, getattr(self, name).index_select(0, left))
         if self.multiplier is not None and self.multiplier.ndim == 2:
