@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from headcount.model.products import Linear, linear
+
 
 class MultiHeadAttention(nn.Module):
     """Self- or cross-attention; silencing, gating and measuring heads all happen in `merge`.
@@ -24,8 +26,8 @@ class MultiHeadAttention(nn.Module):
         self.d_head = d_head
         with warnings.catch_warnings():  # torch's, that a layer without heads has nothing to draw
             warnings.filterwarnings("ignore", "Initializing zero-element tensors")
-            self.inputs = nn.Linear(d_model, 3 * heads * d_head)
-            self.output = nn.Linear(heads * d_head, d_model)
+            self.inputs = Linear(d_model, 3 * heads * d_head)
+            self.output = Linear(heads * d_head, d_model)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -45,13 +47,13 @@ class MultiHeadAttention(nn.Module):
         """Queries [b, h, q, e] of the states [b, q, d]."""
         width = self.heads * self.d_head
         weight, bias = self.inputs.weight[:width], self.inputs.bias[:width]
-        return self._by_head(functional.linear(states, weight, bias), 1)[0]
+        return self._by_head(linear(states, weight, bias), 1)[0]
 
     def project_memory(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values [b, h, k, e] of the encoder's output [b, k, d]."""
         width = self.heads * self.d_head
         weight, bias = self.inputs.weight[width:], self.inputs.bias[width:]
-        return self._by_head(functional.linear(memory, weight, bias), 2)
+        return self._by_head(linear(memory, weight, bias), 2)
 
     def forward(
         self,
@@ -67,9 +69,13 @@ class MultiHeadAttention(nn.Module):
         `padding_mask` is boolean, [b, 1, 1, k], True = may be attended to. `causal` lets each
         position see itself and those before it. `multiplier`: see `merge`.
         """
-        context = functional.scaled_dot_product_attention(
-            queries, keys, values, attn_mask=padding_mask, is_causal=causal
-        )
+        if queries.dtype == torch.bfloat16 and queries.device.type == "cpu":
+            # torch's kernel for a CPU takes five times as long for the gradient in bf16 as in fp32.
+            queries, keys, values = queries.float(), keys.float(), values.float()
+        with torch.autocast("cpu", enabled=False):
+            context = functional.scaled_dot_product_attention(
+                queries, keys, values, attn_mask=padding_mask, is_causal=causal
+            )
         return self.merge(context, multiplier)
 
     def merge(self, context: Tensor, multiplier: Tensor | None) -> Tensor:

@@ -9,12 +9,15 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from headcount.model.products import ROWS, product, weight_gradient
+
 _BYTES = {"cpu": 16 << 20, "cuda": 512 << 20}  # scores at once: in a cache; enough to fill a GPU
 
 
 def rows_at_once(vocabulary: int, device: torch.device) -> int:
     """Number of target tokens whose scores over the vocabulary are held at one time."""
-    return max(1, _BYTES[device.type] // (4 * vocabulary))
+    rows = _BYTES[device.type] // (4 * vocabulary)
+    return max(1, rows - rows % ROWS if rows > ROWS else rows)
 
 
 class FusedLoss(torch.autograd.Function):
@@ -27,18 +30,18 @@ class FusedLoss(torch.autograd.Function):
     def forward(ctx, states: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> Tensor:
         """Loss of states [t, d] with output weights [v, d] and targets [t]; a scalar."""
         ctx.needs = ctx.needs_input_grad[:2]
-        product = _product_type(states)
-        words = weight.to(product)
+        kind = _product_type(states)
+        words = weight.to(kind)
         parts = _Gradients(states, weight, ctx.needs)
         loss = torch.zeros((), dtype=parts.exact, device=states.device)
         rows = rows_at_once(len(weight), states.device)
         for start in range(0, len(states), rows):
             part = slice(start, start + rows)
-            own, wanted = states[part].to(product), targets[part, None]
-            logs = (own @ words.t()).to(parts.exact).log_softmax(-1)
+            own, wanted = states[part].to(kind), targets[part, None]
+            logs = product(own, words).to(parts.exact).log_softmax(-1)
             loss -= (1 - smoothing) * logs.gather(1, wanted).sum() + smoothing * logs.mean(-1).sum()
             if any(ctx.needs):
-                scores = _score_gradient(logs, wanted, smoothing).to(product)
+                scores = _score_gradient(logs, wanted, smoothing).to(kind)
                 parts.add(part, scores, own, words)
         ctx.save_for_backward(*(g for g in (parts.states, parts.weight) if g is not None))
         return loss
@@ -63,13 +66,11 @@ class _Gradients:
     def add(self, part: slice, scores: Tensor, states: Tensor, words: Tensor) -> None:
         """Take in some rows, given the derivatives [rows, v] by their scores."""
         if self.states is not None:
-            self.states[part] = scores @ words
+            self.states[part] = product(scores, words.t())
         if self.weight is None:
             return
-        if scores.dtype == self.weight.dtype:
-            self.weight.addmm_(scores.t(), states)
-        else:  # each part's sum is in the short format, the sum of the parts is not
-            self.weight += scores.t() @ states
+        # In a short format each part's sum is rounded, the sum of the parts is not.
+        self.weight += weight_gradient(scores, states)
 
 
 def _score_gradient(logs: Tensor, wanted: Tensor, smoothing: float) -> Tensor:

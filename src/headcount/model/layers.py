@@ -8,6 +8,7 @@ from torch.nn import functional
 from headcount.base.settings.model import ModelSettings
 from headcount.model.attention import MultiHeadAttention
 from headcount.model.dropout import dropout
+from headcount.model.products import Linear
 
 NORM_EPSILON = 1e-6
 
@@ -36,8 +37,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, settings: ModelSettings):
         super().__init__()
-        self.inner = nn.Linear(settings.d_model, settings.d_ff)
-        self.outer = nn.Linear(settings.d_ff, settings.d_model)
+        self.inner = Linear(settings.d_model, settings.d_ff)
+        self.outer = Linear(settings.d_ff, settings.d_model)
         self.dropout = settings.dropout
         for linear in (self.inner, self.outer):
             nn.init.xavier_uniform_(linear.weight)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from headcount.base.settings.model import ModelSettings
 from headcount.data.vocabulary import PAD
 from headcount.model.attention import padding_mask, sinusoids
 from headcount.model.dropout import dropout
 from headcount.model.layers import NORM_EPSILON, DecoderLayer, EncoderLayer
+from headcount.model.products import linear
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Transformer(nn.Module):
 
     def logits(self, states: Tensor) -> Tensor:
         """Scores [..., vocabulary] of the next target token, before the softmax."""
-        return functional.linear(states, self.tgt_embedding.weight)
+        return linear(states, self.tgt_embedding.weight)
 
     def part(self, multiplier: Tensor | None, kind: str, layer: int) -> Tensor | None:
         """The entries of a flat multiplier that belong to one layer of one kind."""

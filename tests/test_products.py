@@ -1,0 +1,112 @@
+"""Products by oneDNN: against torch's own, with their gradients, at shapes that fill no block."""
+
+import pytest
+import torch
+from small_models import TEXT, UNEVEN, make_model
+from torch.nn import functional
+
+from headcount.data.batches import collate
+from headcount.model import products
+from headcount.model.loss import summed_loss
+from headcount.model.products import Linear, linear, product, weight_gradient
+
+pytestmark = pytest.mark.skipif(
+    not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN"
+)
+
+
+@pytest.fixture
+def by_onednn(monkeypatch):
+    """oneDNN takes products of any size, on a processor of any kind; counts its calls."""
+    calls = []
+    plain = products._onednn
+
+    def counted(*arguments):
+        calls.append(arguments)
+        return plain(*arguments)
+
+    monkeypatch.setattr(products, "_WIDE", True)
+    monkeypatch.setattr(products, "LEAST", 1)
+    monkeypatch.setattr(products, "_onednn", counted)
+    return calls
+
+
+def random(*shape, seed=1):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+# More outputs than inputs, and fewer: the weight's gradient is computed either way round.
+@pytest.mark.parametrize(("k", "n"), [(5, 11), (11, 5)])
+@pytest.mark.parametrize("shape", [(7,), (3, 70), (2, 32)])  # 7, 210 and 64 rows; blocks are of 64
+@pytest.mark.parametrize("has_bias", [True, False])
+def test_linear_and_its_gradients(by_onednn, shape, k, n, has_bias):
+    given = [random(*shape, k), random(n, k, seed=2), random(n, seed=3) if has_bias else None]
+    upstream = random(*shape, n, seed=4)
+    found = []
+    for function in (functional.linear, linear):
+        leaves = [None if each is None else each.clone().requires_grad_() for each in given]
+        result = function(*leaves)
+        result.backward(upstream)
+        found.append([result.detach(), *(each.grad for each in leaves if each is not None)])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+    assert len(by_onednn) == 3  # forward, by the inputs, by the weight
+
+
+def test_only_what_is_needed_is_computed(by_onednn):
+    weight = random(4, 3).requires_grad_()
+    linear(random(9, 3), weight).sum().backward()
+    assert len(by_onednn) == 2  # forward, by the weight
+    with torch.no_grad():
+        linear(random(9, 3), weight)
+    assert len(by_onednn) == 3
+
+
+def test_products_without_gradients(by_onednn):
+    left, right, upstream = random(70, 5), random(9, 5, seed=2), random(70, 9, seed=3)
+    torch.testing.assert_close(product(left, right), left @ right.t(), rtol=1e-5, atol=1e-5)
+    expected = upstream.t() @ left
+    torch.testing.assert_close(weight_gradient(upstream, left), expected, rtol=1e-5, atol=1e-4)
+    assert len(by_onednn) == 2
+
+
+def test_the_layer_is_torchs_but_for_its_product(by_onednn):
+    layer = Linear(6, 4)
+    plain = torch.nn.Linear(6, 4)
+    plain.load_state_dict(layer.state_dict())
+    inputs = random(2, 5, 6)
+    torch.testing.assert_close(layer(inputs), plain(inputs), rtol=1e-5, atol=1e-6)
+    assert by_onednn
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_other_number_formats_are_left_to_torch(by_onednn, dtype):
+    linear(random(9, 3).to(dtype), random(4, 3).to(dtype))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert linear(random(9, 3), random(4, 3)).dtype == torch.bfloat16
+    assert not by_onednn
+
+
+def test_small_products_are_left_to_torch(by_onednn, monkeypatch):
+    monkeypatch.setattr(products, "LEAST", 9 * 3 * 4 + 1)
+    linear(random(9, 3), random(4, 3))
+    assert not by_onednn
+    linear(random(10, 3), random(4, 3))
+    assert by_onednn
+
+
+def loss_and_gradients():
+    model = make_model(heads=UNEVEN, dropout=0.0)
+    loss = summed_loss(model, collate(TEXT, [0, 1, 2]), None, 0.1)
+    loss.backward()
+    return loss.item(), {name: weight.grad for name, weight in model.named_parameters()}
+
+
+def test_a_model_has_the_same_loss_and_gradients(by_onednn, monkeypatch):
+    ours, gradients = loss_and_gradients()
+    assert len(by_onednn) > 50
+    monkeypatch.setattr(products, "_WIDE", False)
+    theirs, expected = loss_and_gradients()
+    assert ours == pytest.approx(theirs, rel=1e-6)
+    for name, gradient in gradients.items():
+        torch.testing.assert_close(gradient, expected[name], rtol=1e-4, atol=1e-5)
