@@ -44,7 +44,7 @@ def weight_gradient(upstream: Tensor, inputs: Tensor) -> Tensor:
     """Transposed upstream [m, n] times inputs [m, k]: [n, k], what a weight gets."""
     if not _by_onednn(inputs, upstream.numel() * inputs.shape[1]):
         return upstream.t() @ inputs
-    return _weight_gradient(_fill(upstream), _fill(inputs))
+    return _narrower_first(_fill(upstream), _fill(inputs))
 
 
 def _by_onednn(inputs: Tensor, multiplications: int) -> bool:
@@ -78,12 +78,12 @@ class _OneDnn(torch.autograd.Function):
         filled = _fill(upstream)
         return (
             _onednn(filled, weight.t(), None)[: ctx.rows] if by_inputs else None,
-            _weight_gradient(filled, inputs) if by_weight else None,
+            _narrower_first(filled, inputs) if by_weight else None,
             upstream.sum(0) if by_bias else None,
         )
 
 
-def _weight_gradient(upstream: Tensor, inputs: Tensor) -> Tensor:
+def _narrower_first(upstream: Tensor, inputs: Tensor) -> Tensor:
     """[n, k] from [m, n] and [m, k]; faster with the narrower of the two on the left."""
     if upstream.shape[1] <= inputs.shape[1]:
         return _onednn(upstream.t(), inputs.t(), None)
