@@ -12,7 +12,7 @@ from torch.nn import functional
 
 # A shape that oneDNN has not seen costs a millisecond, so rows are filled up to a multiple.
 ROWS = 64
-LEAST = 1 << 20  # multiplications; below, a call to oneDNN costs more than it saves
+LEAST = 1 << 20  # multiplications; below, oneDNN itself is slower, even where nothing is filled up
 _WIDE = torch.backends.mkldnn.is_available() and "AVX512" in torch.backends.cpu.get_cpu_capability()
 
 
