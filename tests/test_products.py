@@ -25,7 +25,7 @@ def by_onednn(monkeypatch):
         calls.append(arguments)
         return plain(*arguments)
 
-    monkeypatch.setattr(products, "_WIDE", True)
+    monkeypatch.setattr(products, "_ONEDNN_PAYS", True)
     monkeypatch.setattr(products, "LEAST", 1)
     monkeypatch.setattr(products, "_onednn", counted)
     return calls
@@ -105,7 +105,7 @@ def loss_and_gradients():
 def test_a_model_has_the_same_loss_and_gradients(by_onednn, monkeypatch):
     ours, gradients = loss_and_gradients()
     assert len(by_onednn) > 50
-    monkeypatch.setattr(products, "_WIDE", False)
+    monkeypatch.setattr(products, "_ONEDNN_PAYS", False)
     theirs, expected = loss_and_gradients()
     assert ours == pytest.approx(theirs, rel=1e-6)
     for name, gradient in gradients.items():
