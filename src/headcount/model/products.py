@@ -1,7 +1,7 @@
 """Products of activations with weights, by the fastest library that torch has on this processor.
 
 torch hands fp32 products on a CPU to its BLAS. Where that is MKL and the processor is not Intel's,
-it leaves AVX-512 alone, and oneDNN, which torch has as well, is twice as fast. On an Intel processor
+it leaves AVX-512 alone, and oneDNN, which torch has as well, is twice as fast; on an Intel one
 MKL is the faster of the two at every shape. Letters in shapes: m rows (positions of all
 sentences), k width of the inputs, n width of the outputs.
 """
