@@ -11,6 +11,7 @@ import torch
 from small_run import segment
 
 from headcount.base.errors import UserError
+from headcount.base.files import sha256
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.masking import MaskingSettings
@@ -225,6 +226,21 @@ def test_f09_a_ranking_of_another_model_is_refused(inputs, tmp_path, monkeypatch
     path.write_text("\n".join(lines[:-1]) + "\n")
     told = r"importance\.csv: encoder-decoder attention layer 1 head 1 has no importance"
     refused(other, tmp_path, monkeypatch, told)
+
+
+def test_f09_so_is_that_of_a_model_with_as_many_heads(inputs, tmp_path, monkeypatch):
+    path = tmp_path / "importance.csv"
+    path.write_text(inputs.rankings["own"].read_text())
+    other = MaskingInputs(inputs.model, inputs.bpe, inputs.text, {**inputs.rankings, "own": path})
+    weights = sha256(inputs.model / "weights.safetensors")
+    path.with_suffix(".json").write_text(json.dumps({"weights": "0" + weights[1:]}))
+    told = (
+        r"importance\.csv: is not the importance of the heads of .*weights\.safetensors: "
+        r"importance\.json names other weights"
+    )
+    refused(other, tmp_path, monkeypatch, told)
+    path.with_suffix(".json").write_text(json.dumps({"weights": weights}))
+    assert other.read_rankings(MODEL.grid) == inputs.read_rankings(MODEL.grid)
 
 
 def test_more_groups_than_heads_are_refused(inputs, tmp_path, monkeypatch):
