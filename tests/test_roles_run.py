@@ -22,8 +22,9 @@ from headcount.model.removal import remove_heads
 from headcount.runs.attention_map import word_numbers
 from headcount.runs.attention_run import write_attention
 from headcount.runs.checkpoint import save_model
+from headcount.runs.kept_heads import original_heads
 from headcount.runs.relevance_run import write_relevance
-from headcount.runs.roles_run import FILES, original_heads, write_roles
+from headcount.runs.roles_run import FILES, write_roles
 from headcount.runs.training_run import vocabulary_checksums
 
 SRC = ["the cat sees the yak", "the cat sleeps", "a yak sees a cat"]
