@@ -104,7 +104,8 @@ def _rare(files: list[Path], setting: str) -> Drawn:
 
 
 def _retained(measured: Measured, setting: str) -> Drawn:
-    table = retained.retained_roles(measured.retained(), measured.model.grid.size)
+    total = measured.model.grid.size
+    table = retained.retained_roles(measured.retained(), measured.retained_runs(), total)
     drawing: Figure = retained.draw_retained(table)
     none = "" if measured.files.pruned_attention else "This experiment prunes no model. "
     return Drawn(
@@ -112,7 +113,9 @@ def _retained(measured: Measured, setting: str) -> Drawn:
         drawing,
         table,
         "What the encoder heads do that models have left, measured anew in each pruned model; "
-        "the first bar is the model that was pruned, every other a λ. A head that has two "
-        f"functions counts once, as having both. {none}{voita.source()}, Figure 8: EN-RU, "
-        f"OpenSubtitles. {setting}",
+        "the first bar is the model that was pruned, every other a λ. A model "
+        "without any has no bar, and 0 below it. Every head counts once; hatched: heads with "
+        "several functions, of two kinds or of one (two relations, or both directions of one). "
+        "The paper prints in a head's cell how many functions it has; this is not read off. "
+        f"{none}{voita.source()}, Figure 8: EN-RU, OpenSubtitles. {setting}",
     )

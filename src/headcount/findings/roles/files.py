@@ -12,7 +12,7 @@ from headcount.findings.file_lists import any_files
 from headcount.findings.roles.agreement import bleu_lost, gate_survival
 from headcount.findings.roles.head_table import roles_table, wide
 from headcount.findings.roles.labels import SYNTAX, VALUES, read_roles
-from headcount.findings.run_tables import HEAD, KEYS, gather
+from headcount.findings.run_tables import HEAD, KEYS, gather, run_of
 from headcount.findings.setting import describe_setting
 
 RELEVANCE = ["relevance", "relevance_low", "relevance_high"]
@@ -59,6 +59,10 @@ class Measured:
             return self.heads
         pruned = (files.pruned_attention, files.pruned_positions, files.pruned_syntax)
         return pd.concat([self.heads, read_roles(*pruned, self.settings)], ignore_index=True)
+
+    def retained_runs(self) -> list[tuple[str, str, int]]:
+        """Pair, run and seed of the models of `retained`, those without an encoder head too."""
+        return [run_of(path) for path in (*self.files.attention, *self.files.pruned_attention)]
 
     def measures(self) -> pd.DataFrame:
         """A head of any kind a row, with a column for each measure that there is."""
