@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from roles_files import (
+    BASE,
     DOWN,
     MAP,
     MODEL,
@@ -72,6 +73,23 @@ def test_heads_are_ranked_in_their_layer_by_relevance(tables):
     assert [row["survival"] for row in rows] == [0, 1, 0.5, 0]
     shown = tables["roles"].shown.to_dict("records")
     assert (shown[1]["layer"], shown[1]["head"], shown[1]["position"]) == (1, 1, "-1 (90 %)")
+
+
+def test_relevance_by_the_ratio_rule_counts_by_its_size(tmp_path):
+    made = RolesCollection(tmp_path)
+    made.attention(BASE, {"confidence": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]})
+    made.positions(BASE, [])
+    made.syntax(BASE, [])
+    signed = {"relevance": [-0.7, 0.3, 0.1, -0.9, -1.0, 1.0]}
+    bounds = {name: [0.0] * 6 for name in ("relevance_low", "relevance_high")}
+    made.values("relevance", BASE, signed | bounds)
+    found = Measured(made.files(), MODEL, RolesSettings())
+    rows = found.roles[["layer", "head", "rank", "relevance"]].to_numpy().tolist()
+    assert rows == [[0, 0, 1, -0.7], [0, 1, 2, 0.3], [1, 1, 1, -0.9], [1, 0, 2, 0.1]]
+    assert found.measures()["relevance"].tolist() == [0.7, 0.3, 0.1, 0.9, 1, 1]
+    words = "Relevance: ratio rule, signed, ranked and compared by its size, up to 200"
+    assert words in found.setting(LrpSettings(rule="ratio"))
+    assert "Relevance: alpha-beta rule, up to" in found.setting(LrpSettings())
 
 
 def test_table_1_has_the_best_head_of_each_relation(tables):
