@@ -10,6 +10,7 @@ from headcount.base.settings.roles import RolesSettings
 from headcount.findings.roles import (
     dependency_figures,
     dependency_scores,
+    figures,
     maps,
     retained,
 )
@@ -33,12 +34,13 @@ def measured(made) -> Measured:
 def data(measured):
     """The numbers of each figure, by themselves: drawing takes seconds."""
     base = measured.roles["run"] == "baseline"
-    relations = [r for r in measured.settings.relations if r in dependency_figures.DRAWN]
     syntax = dependency_scores.dependency_table(measured.syntax, measured.settings)
     return {
         "fig1": maps.map_points(measured.roles[base], ["opensubtitles.en-ru"]),
         "fig2": maps.map_points(measured.roles[~base], ["wmt.en-de", "wmt.en-fr"]),
-        "fig3": dependency_figures.dependent_positions(measured.files.trees, relations),
+        "fig3": dependency_figures.dependent_positions(
+            measured.files.trees, measured.settings.relations
+        ),
         "fig4": dependency_figures.score_points(syntax),
         "fig5": map_weights(choose_maps(measured.files.maps)),
         "fig8": retained.retained_roles(
@@ -74,6 +76,28 @@ def test_figure_3_has_shares_of_each_relations_arcs(data):
     ours = data["fig3"].query("source == 'ours'")
     rows = {(row["relation"], row["offset"]): row["share"] for row in ours.to_dict("records")}
     assert rows == {("nsubj", -1): 0.75, ("nsubj", 2): 0.25, ("obj", 1): 1}  # case is not drawn
+
+
+def test_figure_3_draws_relations_that_the_paper_has_not(measured):
+    trees = measured.files.trees
+    relations = ["nsubj:pass", "case", "obj"]
+    points = dependency_figures.dependent_positions(trees, relations)
+    assert set(points["relation"]) == {"case", "obj"}
+    figure = dependency_figures.draw_positions(points, relations)
+    names = [panel.get_title(loc="left") for panel in figure.axes]
+    assert names == ["nsubj:pass", "case", "dobj (obj)"]
+    # 9 arcs of case, all at −1; obj: ours at 1, the paper's at 1 to 5.
+    assert [len(panel.patches) for panel in figure.axes] == [0, 1, 6]
+    assert figure.axes[1].patches[0].get_height() == 1
+    none = dependency_figures.dependent_positions([], ["obl"])
+    words = dependency_figures.draw_positions(none, ["obl"]).texts[0].get_text()
+    assert none.empty and words == "Neither trees here nor the paper have obl."
+
+
+def test_figure_3_tells_which_trees_it_counts(measured):
+    caption = figures._positions(measured).caption
+    assert "Ours are counted over every sentence of each treebank" in caption
+    assert "first 1000 sentences" not in caption and "Data: toy.en-xx" in caption
 
 
 def test_figure_4_is_of_the_first_treebank(data):
