@@ -106,7 +106,11 @@ def _maps(
     """The first sentences that are short enough to be drawn."""
     pairs = zip(text.src, text.tgt, strict=True)
     short = [pair for pair in pairs if len(pair[0]) <= LONGEST_MAP][:MAPS]
-    return [attention_map(model, pair, words, head, settings, "subword") for pair in short]
+    found = []
+    for pair in short:
+        pieces = tuple(side.pieces(ids) for side, ids in zip(words, pair, strict=True))
+        found.append(attention_map(model, pair, pieces, head, settings, "subword"))
+    return found
 
 
 def _read_text(
