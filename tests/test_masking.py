@@ -267,3 +267,18 @@ def test_a_test_set_must_be_named_and_have_two_equal_sides(inputs, tmp_path, mon
 def test_every_file_that_shapes_the_outcome_is_named(inputs):
     files = inputs.files(SETTINGS)
     assert len(set(files)) == 2 + 5 + 4 + 2 and all(path.is_file() for path in files)
+
+
+def test_a_test_set_of_another_pair_is_refused(inputs, tmp_path, monkeypatch):
+    text = tmp_path / "text"
+    for end in ("src", "tgt"):
+        write_lines(text / f"easy.{end}", ["a"])
+    other = MaskingInputs(inputs.model, inputs.bpe, text, inputs.rankings)
+    settings = MaskingSettings(groups=2, test_sets=["easy"])
+    own = json.loads((inputs.bpe / "segmentation.json").read_text())
+    about = {"src_lang": own["tgt_lang"], "tgt_lang": own["src_lang"]}
+    (text / "easy.json").write_text(json.dumps(about))
+    told = rf"easy\.json: easy is {own['tgt_lang']}-{own['src_lang']}, expected "
+    refused(other, tmp_path, monkeypatch, told + f"{own['src_lang']}-{own['tgt_lang']}", settings)
+    (text / "easy.json").write_text(json.dumps(own))
+    assert other.read_tests(settings) == {"easy": (["a"], ["a"])}
