@@ -56,7 +56,8 @@ def group_points(masking: pd.DataFrame) -> pd.DataFrame:
 def cumulative_points(masking: pd.DataFrame) -> pd.DataFrame:
     """BLEU with more and more heads masked, from none to all: columns of `POINTS`.
 
-    Orders: `ascending` (least important first), `descending`, `random_cumulative`.
+    Orders: `ascending` (least important first), `descending`, `random_cumulative`; each in the
+    order of the file, which is that of heads masked.
     """
     return _over_seeds(masking[masking["order"].isin(CUMULATIVE)], "heads_masked")
 
