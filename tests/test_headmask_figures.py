@@ -83,8 +83,19 @@ def test_figure_1_of_one_seed(found):
         "no head masked",
         "as many random heads",
     }
-    assert "bootstrap, 95 %; of random heads: range of draws" in figure.caption
+    spreads = ["bootstrap, 95 %, of the change from no mask", "range of draws"]
+    assert sorted(set(figure.data["spread"])) == spreads
+    assert "; of random heads: ".join(spreads) in figure.caption
     assert "Scored on test (7 sentences), by beam 3, length penalty 0.6." in figure.caption
+
+
+def test_captions_say_which_runs_are_drawn_and_what_bars_are_not(found):
+    for name, figure in found.items():
+        of_base = name in ("fig1", "fig2")
+        words = f"Data: {PAIR}; seed 1" + ("." if of_base else "; N = 1 of 6 heads.")
+        assert words in figure.caption  # N is random-1's
+    for name in ("fig4", "fig5"):
+        assert "an interval of the difference between two models" in found[name].caption
 
 
 def test_several_seeds_are_a_mean_with_their_deviation(files):
@@ -283,6 +294,5 @@ def test_figures_are_written_with_their_numbers(files, tmp_path):
         about = read_json(out / f"{name}.json")
         assert about["provenance"] == origin
         assert "2 encoder and 1 decoder layers" in about["caption"]
-        assert f"Data: {PAIR}; seed 1; N = 1 of 6 heads." in about["caption"]
     tidy = pd.read_csv(out / "headmask_fig4.csv")
     assert set(tidy["run"]) == {"baseline", "random-1"}

@@ -123,7 +123,7 @@ def test_which_heads_are_masked_by_hand(rows):
         ]
         assert heads_of(rows, test_set, "own", "descending")[1] == groups[0]
         assert len(heads_of(rows, test_set, "own", "random_group")) == 2 * 4
-        assert len(heads_of(rows, test_set, "own", "random_cumulative")) == 2 * 5
+        assert len(heads_of(rows, test_set, "own", "random_cumulative")) == 2 * 6  # 0 1 2 4 5 6
         assert not heads_of(rows, test_set, "baseline", "random_group")
     for row in rows:
         assert int(row["heads_masked"]) == len(row["heads"].split())

@@ -48,18 +48,40 @@ def test_random_sets_have_the_sizes_of_the_ranked_ones():
     sets = random_sets(heads=7, groups=3, draws=2, seed=5)
     assert Counter((s.order, s.draw) for s in sets) == {
         ("random_group", 1): 3,
-        ("random_cumulative", 1): 4,  # from no head to all
+        ("random_cumulative", 1): 6,  # from no head to all
         ("random_group", 2): 3,
-        ("random_cumulative", 2): 4,
+        ("random_cumulative", 2): 6,
     }
     for draw in (1, 2):
         groups = [s.heads for s in sets if (s.order, s.draw) == ("random_group", draw)]
         unions = [s.heads for s in sets if (s.order, s.draw) == ("random_cumulative", draw)]
         assert [len(group) for group in groups] == [3, 2, 2]  # 7 heads in 3 groups
-        assert [len(union) for union in unions] == [0, 3, 5, 7]
         assert sorted(sum(groups, ())) == list(range(7))
-        for count, union in enumerate(unions):
-            assert union == tuple(sorted(sum(groups[:count], ())))
+        first, second, third = groups
+        # 0 3 5 7 from the first group on, and 2 4 from the last on.
+        expected = [(), third, first, third + second, first + second, first + second + third]
+        assert unions == [tuple(sorted(union)) for union in expected]
+
+
+@pytest.mark.parametrize(("heads", "count"), [(36, 16), (6, 7), (48, 9), (72, 9), (144, 9)])
+def test_every_size_of_both_curves_has_a_random_control(heads, count):
+    """36 heads in 8 groups: 0 4 8 12 16 21 26 31 36 ascending, 0 5 10 15 20 24 28 32 36."""
+    groups = min(heads, 8)
+    ranked = ranked_sets(list(range(heads)), groups)
+    curves = {len(s.heads) for s in ranked if s.order in ("ascending", "descending")}
+    drawn = [s for s in random_sets(heads, groups, 1, 4) if s.order == "random_cumulative"]
+    assert [len(s.heads) for s in drawn] == sorted(curves)
+    assert len(drawn) == count
+
+
+def test_with_equal_groups_the_unions_are_those_from_the_first_on():
+    sets = random_sets(48, 8, 2, seed=1)
+    for draw in (1, 2):
+        groups = [s.heads for s in sets if (s.order, s.draw) == ("random_group", draw)]
+        unions = [s for s in sets if (s.order, s.draw) == ("random_cumulative", draw)]
+        assert [s.index for s in unions] == list(range(9))
+        for s in unions:
+            assert s.heads == tuple(sorted(sum(groups[: s.index], ())))
 
 
 def test_draws_are_seeded_and_differ():

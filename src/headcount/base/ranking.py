@@ -65,15 +65,16 @@ def ranked_sets(ranking: Heads, groups: int) -> list[MaskedSet]:
 def random_sets(heads: int, groups: int, draws: int, seed: int) -> list[MaskedSet]:
     """The same numbers of heads at random: each draw is a ranking in random order.
 
-    Its groups control single groups, and their unions, from the first on, control both cumulative
-    curves. Draw k of a seed is the same for every model with as many heads.
+    Its groups control single groups; their unions, from either end, control both cumulative
+    curves and are listed by size, each size once. Draw k of a seed is the same for every model
+    with as many heads.
     """
     sets = []
     for draw in range(1, draws + 1):
         ranking = np.random.default_rng([seed, draw]).permutation(heads).tolist()
         cut = cut_groups(ranking, groups)
         sets += _groups("random_group", cut, draw)
-        sets += _cumulative("random_cumulative", cut, draw)
+        sets += _both_ends("random_cumulative", cut, draw)
     return sets
 
 
@@ -99,6 +100,16 @@ def _groups(order: str, cut: list[Heads], draw: int | None) -> list[MaskedSet]:
 def _cumulative(order: str, cut: list[Heads], draw: int | None) -> list[MaskedSet]:
     unions = accumulate(cut, initial=[])
     return [_set(order, index, draw, union) for index, union in enumerate(unions)]
+
+
+def _both_ends(order: str, cut: list[Heads], draw: int | None) -> list[MaskedSet]:
+    """Unions from the first group on, and those from the last on that have sizes of their own.
+
+    The latter are there only where groups are unequal, for `ascending` begins with smaller ones.
+    """
+    unions = [*_cumulative(order, cut[::-1], draw), *_cumulative(order, cut, draw)]
+    by_size = {len(union.heads): union for union in unions}  # of equal ones that from the first on
+    return [by_size[size] for size in sorted(by_size)]
 
 
 def _set(order: str, index: int, draw: int | None, heads: Heads) -> MaskedSet:

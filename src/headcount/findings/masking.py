@@ -15,6 +15,7 @@ POINTS = [*RUN, "order", "index", "heads_masked", "bleu", "low", "high", "spread
 
 CUMULATIVE = ("ascending", "descending", "random_cumulative")
 DRAWS, SEEDS, TEST = "range of draws", "standard deviation over seeds", "bootstrap, 95 %"
+CHANGE = f"{TEST}, of the change from no mask"
 
 
 def read_masking(files: list[Path]) -> pd.DataFrame:
@@ -56,7 +57,8 @@ def group_points(masking: pd.DataFrame) -> pd.DataFrame:
 def cumulative_points(masking: pd.DataFrame) -> pd.DataFrame:
     """BLEU with more and more heads masked, from none to all: columns of `POINTS`.
 
-    Orders: `ascending` (least important first), `descending`, `random_cumulative`.
+    Orders: `ascending` (least important first), `descending`, `random_cumulative`; each in the
+    order of the file, which is that of heads masked.
     """
     return _over_seeds(masking[masking["order"].isin(CUMULATIVE)], "heads_masked")
 
@@ -65,7 +67,8 @@ def _over_seeds(rows: pd.DataFrame, place: str) -> pd.DataFrame:
     """Means over draws and seeds at each place of each order, and how far they spread.
 
     `low` and `high` bound what `spread` names: the range of draws; the standard deviation over
-    seeds (ddof 1); with one seed the bootstrap interval over test sentences.
+    seeds (ddof 1); with one seed the bootstrap interval over test sentences of the difference to no
+    mask, laid around the BLEU without one.
     """
     points = []
     for (*run, order, _), found in rows.groupby([*RUN, "order", place], sort=False):
@@ -78,7 +81,7 @@ def _over_seeds(rows: pd.DataFrame, place: str) -> pd.DataFrame:
         else:
             unmasked = mean - found["delta"].iloc[0]
             low, high = (unmasked + found[side].iloc[0] for side in ("delta_low", "delta_high"))
-            spread = TEST
+            spread = CHANGE
         where = (order, found["index"].iloc[0], found["heads_masked"].iloc[0])
         points.append((*run, *where, mean, low, high, spread, len(by_seed)))
     return pd.DataFrame(points, columns=POINTS)

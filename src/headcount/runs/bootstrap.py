@@ -22,7 +22,7 @@ class Difference:
     delta: float  # system − baseline, points; negative is worse
     low: float  # 95 % interval of delta
     high: float
-    p_value: float  # chance of a difference this large between equal systems
+    p_value: float  # as sacreBLEU defines it, near a one-sided p; see `p_value`
     signature: str
 
 
@@ -147,9 +147,10 @@ def interval(samples: np.ndarray) -> tuple[float, float]:
 
 
 def p_value(delta: float, samples: np.ndarray) -> float:
-    """The p-value of a difference as sacreBLEU defines it.
+    """The p-value of a difference as sacreBLEU defines it, nearly one-sided.
 
-    A difference of 0 has p = 1: sacreBLEU would count only larger ones.
+    It is the share of resamples whose size exceeds the mean size of all of them by more than the
+    difference. A difference of 0 has p = 1: sacreBLEU would count only larger ones.
     """
     spread = np.abs(samples)
     beyond = int((spread - spread.mean() > abs(delta)).sum())

@@ -103,7 +103,8 @@ def check_export(
 
     CTranslate2 must give our translations our log-probabilities, and its own translations must be
     no less likely by our model than ours, or HeadcountError is raised. They may still differ where
-    two are about as likely: it takes padding and start out before the softmax, ours after it. Both
+    two are about as likely: it takes padding and start out before the softmax, ours after it; and
+    where it goes on without an end, for it has one longest output for all, ours one each. Both
     search without length penalty: ours divides by ((5 + length) / 6)^α, CTranslate2 by length^α,
     and only at α = 0 do both stop at the same point. Raises UserError if the text has no sentence
     that the model ends by itself.
@@ -146,7 +147,8 @@ def _refuse_worse(
     """Raise HeadcountError if another translation is less likely than ours by our own model.
 
     Each token's log-probability may differ by `NATS` in the engine that chose, in both
-    translations; by more than that it had no reason to prefer its own.
+    translations; by more than that it had no reason to prefer its own. (A beam that must drop one
+    of two equally likely beginnings could end worse: too rare to allow for.)
     """
     likely = _log_probability(model, source, theirs)
     slack = NATS * (len(ours.ids) + 1 + len(theirs))

@@ -10,7 +10,8 @@ from headcount.base.settings.train import TrainSettings
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
-    # Voita et al.'s code; it trains until the gates have settled, and does not say how long.
+    # Voita et al.'s code, but for the updates: it trains until the gates have settled, and does not
+    # say how long. `eval` and `lambda_reduction` stay: the paper's rule and formula.
     "paper": {
         "init": "glorot",
         "lr": 1.4e-3,
@@ -28,7 +29,10 @@ class GatesSettings(Section):
     flag_prefix: ClassVar[str] = "gates-"
 
     preset: Literal["default", "paper"] = "default"
-    """Named values: `paper` is the released code of Voita et al.; a key that is named overrides."""
+    """Named values: `paper` has the start and the rates of Voita et al.'s released code (`init`,
+    `lr`, `lr_schedule`, `peak_lr`, `warmup_updates`) and 100,000 `updates`. No other key changes:
+    where that code has another `eval` and `lambda_reduction`, name these too, or divide its λ by
+    the number of gated layers. A key that is named overrides."""
 
     temperature: float = Field(0.33, gt=0)
     """τ of the Concrete distribution; smaller draws gates nearer to 0 and 1."""

@@ -17,6 +17,8 @@ from headcount.findings.headmask.mask_frequency import read_masks
 from headcount.findings.run_tables import BASE
 from headcount.findings.setting import describe_importance, describe_setting, importance_unit
 
+_OF_ONE_MODEL = "None of these is an interval of the difference between two models."
+
 
 @dataclass(frozen=True)
 class FigureFiles:
@@ -36,40 +38,54 @@ def headmask_figures(
     runs = list(heads["run"].unique())
     rows = masking.read_masking(files.masking)
     tests = masking.describe_tests(files.facts)
+    measured = f"{tests} {describe_importance(importance)}"
     setting = f"{describe_importance(importance)} {describe_setting(model, heads)}"
     return [
-        *_masking_figures(rows, runs, model.grid.size, f"{tests} {setting}"),
+        *_base_figures(rows, model, measured),
+        *_method_figures(rows, runs, model, measured),
         *_importance_figures(heads, runs, setting, importance_unit(importance)),
         _frequency_figure(read_masks(files.masks), describe_setting(model, heads)),
     ]
 
 
-def _masking_figures(rows: pd.DataFrame, runs: list[str], heads: int, setting: str) -> list[Drawn]:
-    groups, cumulative = masking.group_points(rows), masking.cumulative_points(rows)
-    base_groups, base_cumulative = (part[part["run"] == BASE] for part in (groups, cumulative))
-    by_n = masking_figures.panels_by_n(cumulative, heads)
+def _base_figures(rows: pd.DataFrame, model: ModelSettings, measured: str) -> list[Drawn]:
+    """Figures 1 and 2, of the baseline alone."""
+    base = rows[rows["run"] == BASE]
+    groups, cumulative = masking.group_points(base), masking.cumulative_points(base)
+    setting = f"{measured} {describe_setting(model, rows if base.empty else base)}"
     return [
         Drawn(
             "headmask_fig1",
-            masking_figures.draw_groups(base_groups),
-            base_groups,
+            masking_figures.draw_groups(groups),
+            groups,
             f"BLEU of the {BASE} when one group of heads is masked, without retraining. Heads are "
-            f"ranked by importance over the whole model. {_spread(base_groups)} {setting}",
+            f"ranked by importance over the whole model. {_spread(groups)} {setting}",
         ),
         Drawn(
             "headmask_fig2",
-            masking_figures.draw_cumulative(base_cumulative),
-            base_cumulative,
+            masking_figures.draw_cumulative(cumulative),
+            cumulative,
             f"BLEU of the {BASE} as more and more heads are masked, without retraining, from "
-            f"either end of the ranking by importance. {_spread(base_cumulative)} {setting}",
+            f"either end of the ranking by importance. {_spread(cumulative)} {setting}",
         ),
+    ]
+
+
+def _method_figures(
+    rows: pd.DataFrame, runs: list[str], model: ModelSettings, measured: str
+) -> list[Drawn]:
+    """Figures 4 and 5, of every run."""
+    groups, cumulative = masking.group_points(rows), masking.cumulative_points(rows)
+    heads, setting = model.grid.size, f"{measured} {describe_setting(model, rows)}"
+    by_n = masking_figures.panels_by_n(cumulative, heads)
+    return [
         Drawn(
             "headmask_fig4",
             masking_figures.draw_groups_by_method(groups, runs),
             groups,
             "BLEU when one group of heads is masked, by training method; at the ends no mask, and "
             "as many random heads. Groups are those of each model's own ranking by importance. "
-            f"{_spread(groups)} {setting}",
+            f"{_spread(groups)} {_OF_ONE_MODEL} {setting}",
         ),
         Drawn(
             "headmask_fig5",
@@ -77,7 +93,7 @@ def _masking_figures(rows: pd.DataFrame, runs: list[str], heads: int, setting: s
             cumulative,
             "BLEU as more and more heads are masked, by training method; a panel for each number N "
             f"of heads masked in training. {_which_n(by_n)}Heads are ranked by each model's own "
-            f"importance. {_spread(cumulative)} {setting}",
+            f"importance. {_spread(cumulative)} {_OF_ONE_MODEL} {setting}",
         ),
     ]
 
@@ -120,7 +136,10 @@ def _frequency_figure(masks: pd.DataFrame, setting: str) -> Drawn:
 
 
 def _spread(points: pd.DataFrame) -> str:
-    """What error bars and bands of a figure mean."""
+    """What error bars and bands of a figure mean.
+
+    With one seed a bar says how sure the change from no mask is, not the BLEU at its centre.
+    """
     exact = points.loc[~points["order"].str.startswith("random"), "spread"].unique()
     drawn = points["spread"].eq(masking.DRAWS).any()
     words = f"Error bars and bands: {' or '.join(exact)}"

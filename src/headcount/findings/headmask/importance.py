@@ -20,8 +20,9 @@ _PLUS = ["ratio_to_baseline", "cv", "gini", "max_over_mean", "heads", "source"]
 
 STABILITY_CAPTION = (
     "How stable the ranking of heads is: Spearman's rank correlation of importances over all heads "
-    "of the model. Between halves of the data: one model measured on either half; low values mean "
-    "that a ranking is noise, as happens where heads are nearly equal. Between seeds: two models "
+    "of the model. Between halves of the data: one model measured on either half, half the data "
+    "each, so a lower bound for the ranking that is used, from all of it; low values mean that a "
+    "ranking is noise, as happens where heads are nearly equal. Between seeds: two models "
     "trained alike; heads of one layer are interchangeable, so only kinds and layers can agree."
 )
 

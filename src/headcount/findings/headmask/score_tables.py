@@ -52,9 +52,10 @@ def score_caption(number: int, table: pd.DataFrame, model: ModelSettings) -> str
     return (
         f"BLEU by training method: {_RULES[number]} (Table 2: the first pair; Tables 3 and 4: all "
         "pairs, by direction; so the first pair stands twice). Differences are to the "
-        f"{BASE} of the same seed; ± is the standard deviation over seeds; p by paired bootstrap, "
-        "for each seed in turn, and, with several seeds, by paired t-test, with the 95 % t "
-        f"interval of the mean difference. Rows whose source is paper: {headmask.source()}, Table "
+        f"{BASE} of the same seed; ± is the standard deviation over seeds; p by paired bootstrap "
+        "(sacreBLEU's, which is nearly one-sided), for each seed in turn, and, with several seeds, "
+        "by paired t-test, with the 95 % t interval of the mean difference. "
+        f"Rows whose source is paper: {headmask.source()}, Table "
         f"{number}, and any score of the same languages and test set.{_MISPRINT.get(number, '')} "
         f"{alone} {setting}" + (f" Signatures: {signatures}." if len(ours) else "")
     )

@@ -20,8 +20,10 @@ TUNED, UNTUNED, START = "tuned", "untuned", "start"
 
 CAPTION = (
     "Ways to choose which heads to keep, at equal numbers: gates; ranked, the most important ones "
-    "of the start model, chosen in one go; drawn at random. Tuned: every model fine-tuned for as "
-    "many updates; scratch: the heads that gates kept, trained from a random start by the whole "
+    "of the start model, chosen in one go by importance.csv as it is (divided by the layer's norm "
+    "only where importance.normalise says so); drawn at random, for tuned models once per seed. "
+    "Tuned: every model fine-tuned for as many updates; scratch: the heads that gates kept, "
+    "trained from a random start by the whole "
     "recipe; differences are to the gates run. Untuned: the start model's own weights with those "
     "heads silenced; differences are to that model with all heads, on the same sentences. Start: "
     "gates on models trained with masked heads, at the same λ, which need not keep as many heads; "

@@ -101,15 +101,6 @@ def draw_layers(points: pd.DataFrame) -> Figure:
     return figure
 
 
-def _layer_styles(groups: list[str]) -> dict[str, dict]:
-    """Colour, marker, line and label of each group of layers."""
-    return {
-        words: {"color": colour, "label": f"{'layers' if '–' in words else 'layer'} {words}"}
-        | _LAYERS[number % len(_LAYERS)]
-        for number, (words, colour) in enumerate(zip(groups, colours(len(groups)), strict=True))
-    }
-
-
 _NAMES = {"dec_self": "decoder self-attention", "dec_enc": "decoder-encoder"}
 
 
