@@ -149,6 +149,10 @@ def collection(folder) -> RolesCollection:
     lines = [f"test,single,{','.join(map(str, loss))}" for loss in losses]
     text = "\n".join(["test_set,order,kind,layer,head,delta", *lines])
     made.text("ablation", f"masking/{PAIR}/baseline/seed1/ablation.csv", text)
+    facts = (("ablation", {"dev": 40, "test": 60}), ("importance", 12))
+    for name, sizes in facts:
+        about = json.dumps({"sentences": sizes, "data": "dev"})
+        made.text(f"{name}_facts", f"masking/{PAIR}/baseline/seed1/{name}.json", about)
     made.kept((PAIR, "gates-enc_self-l0", 1), [1.0] * 6)
     made.kept(PRUNED, [1, 0, 0, 0, 1, 1])
     made.kept((PAIR, "gates-all-l0.1", 1), [1, 0, 1, 0, 1, 0])

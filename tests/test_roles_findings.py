@@ -143,6 +143,17 @@ def test_measures_are_compared_with_and_without_layers(tables):
     assert lost["spearman"] == pytest.approx(1 - 6 * 12 / 60) and lost["heads"] == 4
 
 
+def test_the_caption_says_on_how_many_sentences_measures_stand(tables, tmp_path):
+    ablation, importance = tmp_path / "a.json", tmp_path / "i.json"
+    ablation.write_text(json.dumps({"sentences": {"dev": 9, "web": 60, "news": 7}}))
+    importance.write_text(json.dumps({"sentences": 1000, "data": "train"}))
+    found = agreement.describe_sizes([ablation, ablation], [importance])
+    assert found == "Sentences: BLEU lost: 60 of web; importance: 1000 of train."
+    assert agreement.describe_sizes([], [importance]) == "Sentences: importance: 1000 of train."
+    assert agreement.describe_sizes([], []) == ""
+    assert "Sentences: BLEU lost: 60 of test; importance: 12 of dev." in tables["agreement"].caption
+
+
 def test_survival_counts_only_runs_with_a_price_and_the_head_in_scope(made):
     found = agreement.gate_survival(made.listed["kept"], 6).set_index(["kind", "layer", "head"])
     # The decoder's heads are in the scope of one run alone.
@@ -179,6 +190,13 @@ def test_without_trees_the_tables_say_so(tmp_path):
     tables = roles_tables(made.files(), MODEL, RolesSettings(), LrpSettings())
     assert set(tables[0].tidy["source"]) == {"paper"}
     assert dependency_scores.NO_TREES in tables[0].caption
+    shown = tables[0].shown
+    ours = shown[shown["source"] == "ours"]
+    names = ["run", "trees", "relation", "best head", "baseline"]
+    assert ours[names].to_numpy().tolist() == [
+        [run, "none", "–", "not available", "–"] for run in ("baseline", "random-1")
+    ]
+    assert len(shown) == len(tables[0].tidy) + 2
     scores = dependency_figures.score_points(tables[0].tidy)
     assert set(scores["source"]) == {"paper"}
     assert len(dependency_figures.draw_scores(scores).axes) == 1

@@ -166,6 +166,8 @@ rule roles_tables:
     input:
         **ROLES_INPUT,
         ablation=plan.ablation.of_runs("masking", "ablation.csv"),
+        ablation_facts=plan.ablation.of_runs("masking", "ablation.json"),
+        importance_facts=plan.of_runs("heads", "importance.json"),
     output:
         expand("<results>/tables/{name}.{end}", name=ROLES_TABLES, end=["md", "tex"]),
         shown=expand("<results>/tables/{name}.json", name=ROLES_TABLES),
@@ -187,7 +189,8 @@ rule roles_tables:
         "Tabulating what heads do"
     shell:
         f"python scripts/roles_tables.py{ROLES_FLAGS}"
-        " --ablation {input.ablation:q} > {log:q} 2>&1"
+        " --ablation {input.ablation:q} --ablation-facts {input.ablation_facts:q}"
+        " --importance-facts {input.importance_facts:q} > {log:q} 2>&1"
 
 
 # No figure shows ablation.csv: without it, none is made again when only that changes.
@@ -217,4 +220,5 @@ rule roles_figures:
     message:
         "Drawing what heads do"
     shell:
-        f"python scripts/roles_figures.py{ROLES_FLAGS}" " --ablation > {log:q} 2>&1"
+        f"python scripts/roles_figures.py{ROLES_FLAGS}"
+        " --ablation --ablation-facts --importance-facts > {log:q} 2>&1"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.base.addresses import KINDS
+from headcount.base.files import read_json
 from headcount.base.settings.pruned_names import PrunedRun, parse_pruned
 from headcount.findings.cells import NONE
 from headcount.findings.run_tables import HEAD, KEYS, gather, run_of
@@ -64,6 +65,20 @@ def bleu_lost(ablation: list[Path]) -> pd.DataFrame:
     first = single.groupby(KEYS, sort=False)["test_set"].transform("first")
     own = single[single["test_set"] == first]
     return own[[*KEYS, *HEAD]].assign(bleu_lost=-own["delta"].astype(float))
+
+
+def describe_sizes(ablation: list[Path], importance: list[Path]) -> str:
+    """A sentence: on how many sentences BLEU lost and importance were measured.
+
+    Arguments: ablation.json and importance.json of runs. Empty without either.
+    """
+    lost = [list(read_json(path)["sentences"].items()) for path in ablation]
+    tests = [next((each for each in sizes if each[0] != "dev"), None) for sizes in lost]
+    own = {f"{size} of {test}" for test, size in filter(None, tests)}
+    drawn = {f"{found['sentences']} of {found['data']}" for found in map(read_json, importance)}
+    named = (("BLEU lost", own), ("importance", drawn))
+    parts = [f"{name}: {', '.join(sorted(sizes))}" for name, sizes in named if sizes]
+    return f"Sentences: {'; '.join(parts)}." if parts else ""
 
 
 def agreement_table(measures: pd.DataFrame) -> pd.DataFrame:

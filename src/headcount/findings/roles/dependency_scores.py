@@ -51,23 +51,41 @@ def dependency_table(syntax: pd.DataFrame, settings: RolesSettings) -> pd.DataFr
     return pd.DataFrame(rows + _printed(), columns=COLUMNS)
 
 
-def dependency_summary(table: pd.DataFrame) -> pd.DataFrame:
-    """The table as people read it: a row per model, treebank, relation and direction."""
-    rows = []
-    for row in table.to_dict("records"):
-        ours = row["source"] == "ours"
-        spread = f" ({row['low']:.0%} to {row['high']:.0%})".replace("%", "") if ours else ""
-        rows.append(
-            {"pair": row["pair"], "run": row["run"] or NONE, "seed": str(row["seed"]) or NONE}
-            | {"trees": row["treebank"] or NONE, "relation": _shown(row["relation"])}
-            | {"direction": arrow(row["relation"], row["direction"])}
-            | {"best head": f"{100 * row['accuracy']:.0f}{spread}"}
-            | {"held out": NONE if row["held_out"] == "" else f"{100 * row['held_out']:.0f}"}
-            | {"baseline": f"{100 * row['baseline']:.0f}", "margin": f"{100 * row['margin']:+.0f}"}
-            | {"p": p_value(row["p"]), "heads above": str(row["heads_above"]) or NONE}
-            | {"trials": str(row["trials"]) or NONE, "source": row["source"]}
-        )
-    return pd.DataFrame(rows)
+def dependency_summary(table: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it: a row per model, treebank, relation and direction.
+
+    `models` has pair, run and seed of every model; one without trees has a row that says so.
+    """
+    ours = table[table["source"] == "ours"]
+    measured = set(ours[KEYS].itertuples(index=False, name=None))
+    others = [key for key in models[KEYS].itertuples(index=False, name=None) if key not in measured]
+    rows = [_readable(row) for row in ours.to_dict("records")] + [_without(key) for key in others]
+    rows += [_readable(row) for row in table[table["source"] != "ours"].to_dict("records")]
+    return pd.DataFrame(rows, columns=list(rows[-1]))
+
+
+def _readable(row: dict) -> dict[str, str]:
+    ours = row["source"] == "ours"
+    spread = f" ({row['low']:.0%} to {row['high']:.0%})".replace("%", "") if ours else ""
+    return (
+        {"pair": row["pair"], "run": row["run"] or NONE, "seed": str(row["seed"]) or NONE}
+        | {"trees": row["treebank"] or NONE, "relation": _shown(row["relation"])}
+        | {"direction": arrow(row["relation"], row["direction"])}
+        | {"best head": f"{100 * row['accuracy']:.0f}{spread}"}
+        | {"held out": NONE if row["held_out"] == "" else f"{100 * row['held_out']:.0f}"}
+        | {"baseline": f"{100 * row['baseline']:.0f}", "margin": f"{100 * row['margin']:+.0f}"}
+        | {"p": p_value(row["p"]), "heads above": str(row["heads_above"]) or NONE}
+        | {"trials": str(row["trials"]) or NONE, "source": row["source"]}
+    )
+
+
+def _without(key: tuple) -> dict[str, str]:
+    """The row of a model without trees."""
+    cells = dict.fromkeys(("relation", "direction"), NONE) | {"best head": "not available"}
+    cells |= dict.fromkeys(("held out", "baseline", "margin", "p", "heads above", "trials"), NONE)
+    pair, run, seed = key
+    names = {"pair": pair, "run": run, "seed": str(seed), "trees": "none"}
+    return names | cells | {"source": "ours"}
 
 
 def _shown(relation: str) -> str:

@@ -44,7 +44,7 @@ def _maps(measured: Measured, setting: str) -> list[Drawn]:
         "Rows of a map are encoder layers, the first at the bottom; in each, heads are sorted by "
         "relevance. Function: relative position, relation (v: verb, s: subject, o: object, n: "
         "noun, a: adjective, adv: adverb; v→o looks from the verb to its object), or rare words; "
-        f"at most two are written. {voita.source()}"
+        f"at most two are written. Several: of more than one of these kinds. {voita.source()}"
     )
     return [
         Drawn(

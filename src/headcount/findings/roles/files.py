@@ -28,12 +28,14 @@ class RolesFiles:
     syntax: list[Path] = any_files("syntax.csv of training runs")
     relevance: list[Path] = any_files("relevance.csv of training runs")
     importance: list[Path] = any_files("importance.csv of training runs")
+    importance_facts: list[Path] = any_files("importance.json, beside each of these")
     maps: list[Path] = any_files("maps.json of training runs")
     pruned_attention: list[Path] = any_files("attention.csv of gates runs")
     pruned_positions: list[Path] = any_files("positions.csv of gates runs")
     pruned_syntax: list[Path] = any_files("syntax.csv of gates runs")
     kept: list[Path] = any_files("heads.csv of pruned runs")
     ablation: list[Path] = any_files("ablation.csv of runs whose heads were masked one by one")
+    ablation_facts: list[Path] = any_files("ablation.json, beside each of these")
     trees: list[Path] = any_files("<pair>/trees/<treebank>.csv")
 
 

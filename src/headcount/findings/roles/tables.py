@@ -5,6 +5,7 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.findings.roles import agreement, dependency_scores, head_table
 from headcount.findings.roles.files import Measured, RolesFiles
+from headcount.findings.run_tables import KEYS
 from headcount.findings.tables import Table
 
 
@@ -16,12 +17,13 @@ def roles_tables(
     setting = measured.setting(lrp)
     scores = dependency_scores.dependency_table(measured.syntax, measured.settings)
     agreed = agreement.agreement_table(measured.measures())
+    sizes = agreement.describe_sizes(files.ablation_facts, files.importance_facts)
     trees = "" if len(measured.syntax) else f" Ours are {dependency_scores.NO_TREES}."
     return [
         Table(
             "voita_table1",
             scores,
-            dependency_scores.dependency_summary(scores),
+            dependency_scores.dependency_summary(scores, measured.roles[KEYS].drop_duplicates()),
             f"{dependency_scores.CAPTION}{trees} {setting}",
         ),
         Table(
@@ -34,6 +36,6 @@ def roles_tables(
             "voita_agreement",
             agreed,
             agreement.agreement_summary(agreed),
-            f"{agreement.CAPTION} {setting}",
+            " ".join(filter(None, (agreement.CAPTION, sizes, setting))),
         ),
     ]
