@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+import transformers
 from script_runner import run_script
 from small_bert import WORDS, pairs, save_bert
 from torch.nn import functional
@@ -91,6 +92,40 @@ def test_a_mask_is_the_same_as_zero_columns_in_the_output_projection(folder, cla
     masked = logits(classifier, found, mask)
     assert not torch.allclose(masked, logits(classifier, found))
     torch.testing.assert_close(logits(without(folder, place), found), masked, atol=1e-6, rtol=1e-5)
+
+
+FAMILIES = {
+    "Bert": {"hidden_size": 24, "intermediate_size": 48, "num_hidden_layers": 3},
+    "Roberta": {"hidden_size": 24, "intermediate_size": 48, "num_hidden_layers": 3},
+    "Electra": {"hidden_size": 24, "embedding_size": 6, "num_hidden_layers": 3},
+    "DistilBert": {"dim": 24, "hidden_dim": 48, "n_layers": 3},
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_layers_below_the_first_masked_one_run_once_and_change_nothing(family):
+    config = getattr(transformers, f"{family}Config")(
+        vocab_size=13, num_attention_heads=3, initializer_range=0.3, **FAMILIES[family]
+    )
+    model = getattr(transformers, f"{family}ForSequenceClassification")(config).eval()
+    encoder = HookedEncoder(model, 3)
+    inputs = {"input_ids": torch.tensor([[2, 5, 6, 3], [2, 7, 3, 1]])}
+    inputs["attention_mask"] = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
+    with torch.no_grad(), encoder.recorded() as entering:
+        plain = model(**inputs).logits
+    assert len(entering) == 3
+    for silent, layer in (((), 2), ((0, 8), 0), ((4,), 1), ((3, 5, 7), 1), ((6, 7, 8), 2)):
+        mask = torch.ones(9)
+        mask[list(silent)] = 0
+        assert encoder.first_masked(mask) == layer  # three heads in each
+        with torch.no_grad(), encoder.multiplied(mask):
+            expected = model(**inputs).logits
+            with encoder.resumed(layer, entering[layer]), encoder.recorded() as passed:
+                found = model(**inputs).logits
+        assert torch.equal(found, expected) and torch.equal(found, plain) == (silent == ())
+        assert len(passed) == 3 - layer
+    with torch.no_grad():
+        assert torch.equal(model(**inputs).logits, plain)
 
 
 def test_every_row_has_its_own_mask(classifier):

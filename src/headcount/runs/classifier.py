@@ -63,7 +63,10 @@ class Classifier:
         done: Callable[[int], object] = lambda pairs: None,
         batch: int = 64,
     ) -> dict[Heads, np.ndarray]:
-        """Which pairs are classified right with each set of heads masked, [pairs] of 0 and 1."""
+        """Which pairs are classified right with each set of heads masked, [pairs] of 0 and 1.
+
+        Layers below the first masked one run once a batch.
+        """
         gold = self.gold(pairs)
         masks = torch.ones(len(sets), self.encoder.grid.size)
         for mask, heads in zip(masks, sets, strict=True):
@@ -71,8 +74,12 @@ class Classifier:
         found = np.zeros((len(sets), len(pairs)))
         with torch.inference_mode():
             for places, inputs in self._batches(pairs, batch):
+                with self.encoder.recorded() as entering:
+                    self.encoder.model(**inputs)
                 for number, mask in enumerate(masks):
-                    guesses = self._logits(inputs, mask).argmax(-1).cpu().numpy()
+                    layer = self.encoder.first_masked(mask)
+                    with self.encoder.resumed(layer, entering[layer]):
+                        guesses = self._logits(inputs, mask).argmax(-1).cpu().numpy()
                     found[number, places] = guesses == gold[places]
                     done(len(places))
         return dict(zip(sets, found, strict=True))
