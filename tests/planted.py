@@ -19,7 +19,7 @@ VERB, SUBJECT, RARITY = range(PLACES, PLACES + 3)
 WIDTH = 12
 STRONG = 1000.0
 
-POSITIONAL, SYNTACTIC, RARE, UNIFORM = range(4)
+POSITIONAL, SYNTACTIC, RARE, UNIFORM, TO_VERB = range(HEADS := 5)
 
 # Pieces and how often each is in the training text; `dog` is cut in two.
 WORDS = Vocabulary([("the", 90), ("sees", 50), ("do@@", 30), ("g", 30), ("cat", 20), ("yak", 2)])
@@ -48,9 +48,9 @@ TEXT = ParallelText(
 
 
 def planted_model() -> Transformer:
-    """One encoder layer (norm after the sum, so that heads see the bare states), four heads."""
+    """One encoder layer (norm after the sum, so that heads see the bare states), five heads."""
     torch.manual_seed(1)
-    sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_model": WIDTH, "d_ff": 6, "heads": 4}
+    sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_model": WIDTH, "d_ff": 6, "heads": HEADS}
     settings = ModelSettings(**sizes, d_head=WIDTH, norm="post", dropout=0.0)
     model = Transformer(settings, len(WORDS), 9, joint=False).eval()
     with torch.no_grad():
@@ -63,12 +63,14 @@ def planted_model() -> Transformer:
         embedding[EOS, RARITY] = -1
         inputs = model.encoder[0].attention.inputs
         weight, bias = inputs.weight.zero_(), inputs.bias.zero_()
-        queries, keys, _ = weight.view(3, 4, WIDTH, WIDTH)
+        queries, keys, _ = weight.view(3, HEADS, WIDTH, WIDTH)
         queries[POSITIONAL, :PLACES, :PLACES] = STRONG * turned_back()
         keys[POSITIONAL, :PLACES, :PLACES] = torch.eye(PLACES)
         queries[SYNTACTIC, 0, VERB] = STRONG
         keys[SYNTACTIC, 0, SUBJECT] = 1
-        bias.view(3, 4, WIDTH)[0, RARE, 0] = STRONG
+        queries[TO_VERB, 0, SUBJECT] = STRONG
+        keys[TO_VERB, 0, VERB] = 1
+        bias.view(3, HEADS, WIDTH)[0, RARE, 0] = STRONG
         keys[RARE, 0, RARITY] = 1
     return model
 

@@ -1,6 +1,7 @@
 """Small hand-made files of what heads do, as the jobs leave them."""
 
 import json
+import math
 from dataclasses import fields
 from pathlib import Path
 
@@ -23,6 +24,14 @@ SYNTAX = (
     "kind,layer,head,statistic,value,treebank,relation,direction,offset,trials,hits,"
     "baseline_hits,head_only,baseline_only,half_trials,half_hits"
 )
+
+PAIR = "toy.en-xx"
+BASE, OTHER = (PAIR, "baseline", 1), (PAIR, "random-1", 1)
+PRUNED = (PAIR, "gates-enc_self-l0.2", 1)
+EMPTY = (PAIR, "gates-enc_self-l0.9", 1)
+ONLY_DECODER = {"confidence": [math.nan] * 4 + [0.5, 0.4]}
+MAP = {"queries": ["a", "b"], "keys": ["c"], "weights": [[1.0], [0.5]]}
+DOWN, UP = "to_dependent", "to_governor"
 
 
 class RolesCollection:
@@ -101,6 +110,56 @@ class RolesCollection:
         """Rows: relation,offset,count."""
         text = "\n".join(["relation,offset,count", *rows])
         self.text("trees", f"bpe/{pair}/trees/{treebank}.csv", text)
+
+
+def collection(folder) -> RolesCollection:
+    """Baseline: head 1.1 positional and syntactic, 1.2 rare, 2.1 syntactic, 2.2 nothing."""
+    made = RolesCollection(folder)
+    for run in (BASE, OTHER):
+        made.attention(
+            run,
+            {
+                "confidence": [0.9, 0.3, 0.6, 0.2, 0.5, 0.4],
+                "entropy": [0.1, 2.0, 1.0, 3.0, 1.0, 1.0],
+                "rare_rarest": [0.1, 0.4, 0.2, 0.1, math.nan, math.nan],
+                "rare_two_rarest": [0.2, 0.5, 0.49, 0.3, math.nan, math.nan],
+                "rare_two_rarest_chance": [0.25] * 4 + [math.nan] * 2,
+            },
+        )
+        # Head 2.1 points at −9 whenever it can, but mostly at 0; head 2.2 nowhere.
+        made.positions(
+            run, [(0, 0, -1, 90, 100), (0, 0, 1, 8, 100), (0, 1, 0, 40, 120), (1, 0, 0, 89, 100),
+                  (1, 0, -9, 1, 1)]
+        )  # fmt: skip
+        rows = [(0, 0, "t.first", "obj", UP, 55, 45), (0, 1, "t.first", "obj", UP, 54, 45)]
+        rows += [(1, 0, "t.first", "nsubj", DOWN, 80, 40), (1, 0, "t.first", "obj", UP, 10, 45)]
+        rows += [
+            (1, 1, "t.first", "nsubj", DOWN, 20, 40),
+            (1, 1, "t.second", "nsubj", DOWN, 99, 40),
+        ]
+        made.syntax(run, rows)
+        relevance = [0.3, 0.7, 0.6, 0.4, 1.0, 1.0]
+        bounds = {"relevance_low": [0.0] * 6, "relevance_high": [1.0] * 6}
+        ratio = {"relevance_ratio": [-0.5, 0.1, 0.2, -0.3, 1.0, 1.0]}
+        made.values("relevance", run, {"relevance": relevance} | bounds | ratio)
+        made.values("importance", run, {"importance": [3.0, 1.0, 2.0, 4.0, 5.0, 6.0]})
+        made.maps(run, [MAP])
+    losses = (("enc_self", 0, 0, -1), ("enc_self", 0, 1, -4), ("enc_self", 1, 0, 2))
+    losses += (("enc_self", 1, 1, -3),)
+    lines = [f"test,single,{','.join(map(str, loss))}" for loss in losses]
+    text = "\n".join(["test_set,order,kind,layer,head,delta", *lines])
+    made.text("ablation", f"masking/{PAIR}/baseline/seed1/ablation.csv", text)
+    made.kept((PAIR, "gates-enc_self-l0", 1), [1.0] * 6)
+    made.kept(PRUNED, [1, 0, 0, 0, 1, 1])
+    made.kept((PAIR, "gates-all-l0.1", 1), [1, 0, 1, 0, 1, 0])
+    made.attention(PRUNED, {"confidence": [0.9] + [math.nan] * 5}, pruned=True)
+    made.positions(PRUNED, [(0, 0, 1, 95, 100)], pruned=True)
+    made.syntax(PRUNED, [(0, 0, "t.first", "obj", UP, 50, 45)], pruned=True)
+    made.attention(EMPTY, ONLY_DECODER, pruned=True)
+    made.positions(EMPTY, [], pruned=True)
+    made.syntax(EMPTY, [], pruned=True)
+    made.trees(PAIR, "t.first", ["nsubj,-1,3", "nsubj,2,1", "obj,1,5", "case,-1,9"])
+    return made
 
 
 def _place(run: Run, pruned: bool) -> str:

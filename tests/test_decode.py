@@ -287,10 +287,10 @@ def test_order_is_kept_and_empty_stays_empty():
             alone = translate(model, [source], settings())[0]
             assert translation.ids == alone.ids
         else:
-            assert translation == Translation([], 0.0, False)
+            assert translation == Translation([], 0.0, False, 0)
     assert sum(counted) == 7  # the sources that are not empty
     assert translate(model, [], settings()) == []
-    assert translate(model, [[]], settings()) == [Translation([], 0.0, False)]
+    assert translate(model, [[]], settings()) == [Translation([], 0.0, False, 0)]
 
 
 def test_threads_change_nothing():

@@ -19,7 +19,7 @@ from headcount.model.loss import token_losses
 from headcount.runs import ctranslate2_export, export, machine
 from headcount.runs.checkpoint import save_model
 from headcount.runs.ctranslate2_export import padded_heads
-from headcount.runs.export import Agreement, check_export, export_model, load_masked
+from headcount.runs.export import Agreement, Engine, check_export, export_model, load_masked
 from headcount.runs.training_run import vocabulary_checksums
 
 BARE = {"enc_self": [0, 2], "dec_self": [0, 0, 0], "dec_enc": [0, 1, 0]}
@@ -43,7 +43,7 @@ def bpe(tmp_path_factory):
 LEARNT = range(3)  # sentences of the dev set
 
 
-def learnt(bpe, folder, heads, updates=150, gates=None):
+def learnt(bpe, folder, heads, updates=200, gates=None):
     """A model that has seen a few sentences often enough to end them, in a folder.
 
     With `gates`, it has seen them with its heads times these as often. The sentences lie beside
@@ -81,12 +81,42 @@ def test_an_exported_model_translates_alike(bpe, tmp_path, heads, capsys):
     arguments = ["--model", model, "--bpe", bpe, "--out", tmp_path / "out"]
     arguments += ["--check", tmp_path / "learnt.txt", "--beam", 3]
     assert run_script("export", arguments) == 0
-    assert "of 3 translations are the same" in capsys.readouterr().out
+    assert "3 of 3 translations are the same" in capsys.readouterr().out
     facts = json.loads((tmp_path / "out" / "export.json").read_text())
     grid = load_masked(model, None).grid
     assert facts["heads"] == {kind: list(counts) for kind, counts in grid.counts.items()}
     for name in ("model.bin", "src.codes", "tgt.codes", "segmentation.json"):
         assert (tmp_path / "out" / name).stat().st_size > 0
+
+
+def test_translations_of_another_sentence_are_refused(bpe, tmp_path, monkeypatch):
+    """Scores agree, so that only the search can be at fault; the first sentence is right."""
+    pytest.importorskip("ctranslate2")
+    folder = learnt(bpe, tmp_path, 2)
+    model = load_masked(folder, None)
+    export_model(model, folder, bpe, tmp_path / "out", {})
+    right = Engine.translate
+
+    def shifted(engine, sources):
+        found = right(engine, sources)
+        return [found[0], found[2], found[1]]
+
+    monkeypatch.setattr(Engine, "translate", shifted)
+    told = r"learnt\.txt:2: by this model CTranslate2's translation has a .* this is a bug"
+    with pytest.raises(HeadcountError, match=told):
+        check_export(model, bpe, tmp_path / "out", tmp_path / "learnt.txt", DECODE)
+
+
+def test_another_translation_that_is_as_likely_is_no_fault(bpe, tmp_path, monkeypatch):
+    """One that was cut off counts without an end, and the start of ours is never less likely."""
+    pytest.importorskip("ctranslate2")
+    folder = learnt(bpe, tmp_path, 2)
+    model = load_masked(folder, None)
+    export_model(model, folder, bpe, tmp_path / "out", {})
+    right = Engine.translate
+    monkeypatch.setattr(Engine, "translate", lambda *given: [ids[:-1] for ids in right(*given)])
+    found = check_export(model, bpe, tmp_path / "out", tmp_path / "learnt.txt", DECODE)
+    assert (found.same, found.sentences) == (0, 3)
 
 
 def test_a_mask_is_exported_and_makes_a_difference(bpe, tmp_path):

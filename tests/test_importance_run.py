@@ -9,6 +9,7 @@ from small_models import make_model
 from small_run import segment
 
 from headcount.base.errors import UserError
+from headcount.base.files import sha256
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import ParallelText, read_parallel_text
@@ -57,6 +58,7 @@ def test_the_whole_is_the_mean_of_its_halves(folders, tmp_path):
     values, facts = written(folders, tmp_path / "importance.csv", sentences=9)
     assert (facts["data"], facts["sentences"], facts["halves"]) == ("train", 9, [4, 5])
     assert facts["provenance"] == {"seed": 4}
+    assert facts["weights"] == sha256(folders[0] / "weights.safetensors")
     whole, first, second = (values[name] for name in NAMES)
     np.testing.assert_allclose(whole, (4 * first + 5 * second) / 9, rtol=1e-12)
     assert not np.allclose(first, second)

@@ -11,6 +11,7 @@ import torch
 from small_run import segment
 
 from headcount.base.errors import UserError
+from headcount.base.files import sha256
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.masking import MaskingSettings
@@ -227,6 +228,21 @@ def test_f09_a_ranking_of_another_model_is_refused(inputs, tmp_path, monkeypatch
     refused(other, tmp_path, monkeypatch, told)
 
 
+def test_f09_so_is_that_of_a_model_with_as_many_heads(inputs, tmp_path, monkeypatch):
+    path = tmp_path / "importance.csv"
+    path.write_text(inputs.rankings["own"].read_text())
+    other = MaskingInputs(inputs.model, inputs.bpe, inputs.text, {**inputs.rankings, "own": path})
+    weights = sha256(inputs.model / "weights.safetensors")
+    path.with_suffix(".json").write_text(json.dumps({"weights": "0" + weights[1:]}))
+    told = (
+        r"importance\.csv: is not the importance of the heads of .*weights\.safetensors: "
+        r"importance\.json names other weights"
+    )
+    refused(other, tmp_path, monkeypatch, told)
+    path.with_suffix(".json").write_text(json.dumps({"weights": weights}))
+    assert other.read_rankings(MODEL.grid) == inputs.read_rankings(MODEL.grid)
+
+
 def test_more_groups_than_heads_are_refused(inputs, tmp_path, monkeypatch):
     settings = MaskingSettings(groups=7, test_sets=["easy"])
     told = r"masking\.groups: expected at most 6, the number of the model's heads, found 7"
@@ -251,3 +267,18 @@ def test_a_test_set_must_be_named_and_have_two_equal_sides(inputs, tmp_path, mon
 def test_every_file_that_shapes_the_outcome_is_named(inputs):
     files = inputs.files(SETTINGS)
     assert len(set(files)) == 2 + 5 + 4 + 2 and all(path.is_file() for path in files)
+
+
+def test_a_test_set_of_another_pair_is_refused(inputs, tmp_path, monkeypatch):
+    text = tmp_path / "text"
+    for end in ("src", "tgt"):
+        write_lines(text / f"easy.{end}", ["a"])
+    other = MaskingInputs(inputs.model, inputs.bpe, text, inputs.rankings)
+    settings = MaskingSettings(groups=2, test_sets=["easy"])
+    own = json.loads((inputs.bpe / "segmentation.json").read_text())
+    about = {"src_lang": own["tgt_lang"], "tgt_lang": own["src_lang"]}
+    (text / "easy.json").write_text(json.dumps(about))
+    told = rf"easy\.json: easy is {own['tgt_lang']}-{own['src_lang']}, expected "
+    refused(other, tmp_path, monkeypatch, told + f"{own['src_lang']}-{own['tgt_lang']}", settings)
+    (text / "easy.json").write_text(json.dumps(own))
+    assert other.read_tests(settings) == {"easy": (["a"], ["a"])}

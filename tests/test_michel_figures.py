@@ -100,7 +100,7 @@ def test_profiles_during_training(figures):
 def test_speed_is_relative_to_all_heads(figures):
     (panel,) = figures["speed"].drawing.axes
     lines = [container.lines[0] for container in panel.containers]
-    assert [line.get_ydata().tolist() for line in lines] == [[1, 2], [1, 1]]
+    assert [line.get_ydata().tolist() for line in lines] == [[1, 3], [1, 1.5]]
 
 
 def test_figures_are_written_with_their_numbers(tmp_path):

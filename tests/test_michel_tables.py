@@ -3,6 +3,7 @@
 import json
 import math
 
+import numpy as np
 import pytest
 from michel_files import MODEL, one_model
 from script_runner import run_script
@@ -12,6 +13,7 @@ from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.findings.michel.tables import TableFiles, michel_tables
 from headcount.findings.published import michel
+from headcount.findings.significance import bootstrap_pearson
 
 PLAIN = (MODEL, AblationSettings(), ImportanceSettings())
 
@@ -89,7 +91,9 @@ def test_transfer_by_hand(tables):
     squares = (sum(a * a for a in one) - 9.5**2 / 6) * (sum(b * b for b in two) - 49 / 6)
     r = covariance / math.sqrt(squares)
     assert row["pearson"] == pytest.approx(r)
-    assert row["pearson_low"] == pytest.approx(math.tanh(math.atanh(r) - 1.959964 / math.sqrt(3)))
+    assert (row["pearson_low"], row["pearson_high"]) == bootstrap_pearson(
+        np.array(one), np.array(two)
+    )
     assert ("test", "dev") in {key[:2] for key in found.index}
     printed = tables["michel_transfer"].tidy.iloc[-1]
     assert (printed["pearson"], printed["source"]) == (0.56, "paper")
@@ -126,9 +130,15 @@ def test_how_many_heads_can_go(tables):
 
 
 def test_areas_are_shown_with_their_test(tables):
-    first, second = tables["michel_areas"].shown.to_dict("records")
+    first, second, *paper = tables["michel_areas"].shown.to_dict("records")
     assert (first["mean BLEU"], first["difference"]) == ("30.00 (28.00 to 32.00)", "–")
     assert (second["difference"], second["against"]) == ("-10.00", "all, importance")
+    assert (first["source"], {row["source"] for row in paper}) == ("ours", {"paper"})
+    printed = tables["michel_areas"].tidy
+    area = printed[printed["source"] == "paper"].set_index(["pair", "scope", "order"])["area"]
+    # Figure 4: encoder-decoder attention needs its heads most; the other two are about level.
+    found = [area["wmt14.en-fr", kind, "importance"] for kind in ("dec_enc", "enc_self")]
+    assert found == pytest.approx([23.4, 31.4], abs=0.1)
 
 
 def test_profiles_during_training_by_hand(tables):
@@ -139,9 +149,16 @@ def test_profiles_during_training_by_hand(tables):
     # The line falls by 105 from 102.5: residuals −2.5, 7.5, −7.5, 2.5, squares 125 of 6250.
     assert second["r_squared"] == pytest.approx(1 - 125 / 6250)
     assert (second["end_mass"], third["end_mass"]) == (0, 1)  # 75 and 25; 98 and 2
-    # Importance 1 1 1 1 1 3: mean 4/3, variance 14/6 − 16/9 = 5/9.
-    assert second["cv"] == pytest.approx(math.sqrt(5 / 9) / (4 / 3))
-    assert (first["spearman_with_last"], third["spearman_with_last"]) == pytest.approx((-1, 1))
+    # Intervals reach 1 of 40 BLEU, 2.5 %, to either side.
+    assert (second["kept_low_40"], second["kept_high_40"]) == pytest.approx((62.5, 67.5))
+    # Importance (1 1) (1) (1) (1 3) by layers of norm √2, 1, 1 and √10: the squares add up to 4.
+    mean = (2 / math.sqrt(2) + 2 + 4 / math.sqrt(10)) / 6
+    assert second["cv"] == pytest.approx(math.sqrt(4 / 6 - mean**2) / mean)
+    # (1 2) (3) (4) (5 6) and (6 5) (4) (3) (2 1) so divided have the ranks 1 4 5.5 5.5 2 3 and
+    # 3 2 5.5 5.5 4 1: squares around 3.5 add up to 17, products to 9.
+    assert (first["spearman_with_last"], third["spearman_with_last"]) == pytest.approx((9 / 17, 1))
+    shown = tables["michel_training"].shown.to_dict("records")[1]
+    assert (shown["kept at 40 %"], shown["test set"]) == ("65 % (62 to 68)", "test")
     epochs = tables["michel_training"].tidy
     paper = epochs[epochs["source"] == "paper"]
     assert len(paper) == 16 and paper.iloc[2]["kept_40"] == 89.1
@@ -151,9 +168,12 @@ def test_speed_by_hand(tables):
     found = ours(tables["michel_speed"]).set_index(["percent", "batch_size"])
     # 8 sentences in 2 and 4 s: 4 and 2 a second; in 1 and 2 s: 8 and 4.
     whole, half = found.loc[(0, 1)], found.loc[(50, 1)]
-    assert (whole["mean"], half["mean"], half["speedup"]) == (3, 6, 2)
+    # With 10 and 15 steps a sentence: 30 a second against 90.
+    assert (whole["mean"], half["mean"], half["speedup"]) == (3, 6, 3)
     assert (whole["sd"], half["sd"]) == pytest.approx((math.sqrt(2), 2 * math.sqrt(2)))
-    assert found.loc[(50, 16)]["speedup"] == 1
+    assert found.loc[(50, 16)]["speedup"] == 1.5
+    caption = tables["michel_speed"].caption
+    assert "the first 8 sentences of dev, by 1 thread(s) of a cpu, beam 3." in caption
     printed = tables["michel_speed"].tidy
     bert = printed[(printed["source"] == "paper") & (printed["percent"] == 50)]
     assert (bert["speedup"].astype(float) - 1).round(3).to_list() == [0.018, 0.027, 0.175, 0.176]
@@ -171,6 +191,7 @@ def test_faults_of_files_are_told(made, tmp_path):
     timed = path.with_name("share_speed.csv")
     lines = made.listed["speed"][0].read_text().splitlines()
     timed.write_text("\n".join(line for line in lines if not line.startswith("0,")) + "\n")
+    timed.with_suffix(".json").write_text(made.listed["speed"][0].with_suffix(".json").read_text())
     changed = TableFiles(**{**vars(files), "speed": [timed]})
     with pytest.raises(UserError, match="expected times of the model with all heads, found none"):
         michel_tables(changed, *PLAIN)

@@ -102,7 +102,6 @@ def test_areas_by_hand():
     found = [
         Curve("all", "importance", None, [(), (0,), (0, 1)]),
         Curve("all", "random", 1, [(), (1,), (0, 1)]),
-        Curve("all", "random", 2, [(), (2,), (0, 1)]),
         Curve("enc_self", "importance", None, [(), (0,)]),
         Curve("all", "one_per_layer", None, [(0,)]),  # no curve
     ]
@@ -113,15 +112,23 @@ def test_areas_by_hand():
         ("enc_self", "importance"),
     ]
     # (40 + 30) / 2 and (30 + 0) / 2 have the mean 25; (42 + 34) / 2 and (34 + 2) / 2 have 28;
-    # (38 + 26) / 2 and 26 / 2 have 22.5. Random: (30 + 10) / 2 = 20 and (25 + 5) / 2 = 15.
+    # (38 + 26) / 2 and 26 / 2 have 22.5. Random: (40 + 20) / 2 and 20 / 2 have 20.
     assert (rows[0]["area"], rows[0]["against"], rows[0]["delta"]) == (25, "", "")
     assert (rows[0]["low"], rows[0]["high"]) == (22.5, 28)
-    assert (rows[1]["area"], rows[1]["against"]) == (17.5, "all/importance")
-    assert rows[1]["delta"] == -7.5
-    # Random's resamples: (42 + 20) / 2, (20 + 2) / 2 make 21; with 14, 18; mean 19.5. The third:
-    # (38 + 20) / 2, 20 / 2 make 19.5; with 6, 12.5; mean 16. Minus 28 and 22.5: -8.5 and -6.5.
-    assert (rows[1]["delta_low"], rows[1]["delta_high"]) == interval(np.array([-8.5, -6.5]))
+    assert (rows[1]["area"], rows[1]["against"], rows[1]["delta"]) == (20, "all/importance", -5)
+    # Random's resamples: (42 + 20) / 2, (20 + 2) / 2 make 21; (38 + 20) / 2, 20 / 2 make 19.5.
+    # Minus 28 and 22.5: -7 and -3.
+    assert (rows[1]["delta_low"], rows[1]["delta_high"]) == interval(np.array([-7.0, -3.0]))
     assert rows[2]["area"] == 35 and rows[2]["against"] == ""  # nothing to hold it against
+
+
+def test_random_orders_that_differ_make_the_interval_wide():
+    # No sentence makes a difference: areas are 10 and 40 on every resample. Of two draws with
+    # repetition a quarter are the first twice, a quarter the second twice.
+    scores = {(): np.full(401, 20.0), (0,): np.full(401, 0.0), (1,): np.full(401, 60.0)}
+    found = [Curve("all", "random", draw, [(), (draw - 1,)]) for draw in (1, 2)]
+    ((row),) = [dict(zip(AREA_COLUMNS, row, strict=True)) for row in area_rows("t", found, scores)]
+    assert (row["area"], row["low"], row["high"]) == (25, 10, 40)
 
 
 @pytest.mark.parametrize("draws", [0, 1])

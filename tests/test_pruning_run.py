@@ -96,7 +96,10 @@ def test_a_gates_run_leaves_a_model_that_loads_alone(base, tmp_path):
         last["log_alpha"].tolist()
         == read_head_values(out / "heads.csv", "log_alpha", GRID).tolist()
     )
-    assert list(pd.read_csv(out / "curves.csv")["step"]) == [4, 8, 11]
+    curve = pd.read_csv(out / "curves.csv")
+    assert list(curve["step"]) == [4, 8, 11]
+    # What was validated last is what is saved: the averaged weights under the gates of test time.
+    assert losses(model, base).mean().item() == pytest.approx(curve["dev_loss"].iloc[-1], rel=1e-5)
     assert not (tmp_path / "state").exists()
 
 

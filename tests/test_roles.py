@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 import torch
-from planted import COUNTS, POSITIONAL, RARE, SYNTACTIC, TEXT, TREES, UNIFORM, WORDS, planted_model
+from planted import (
+    COUNTS,
+    POSITIONAL,
+    RARE,
+    SYNTACTIC,
+    TEXT,
+    TO_VERB,
+    TREES,
+    UNIFORM,
+    WORDS,
+    planted_model,
+)
 
 from headcount.base.settings.roles import RolesSettings
 from headcount.data.batches import BatchPlan
@@ -67,6 +78,18 @@ def test_a_planted_syntactic_head_scores_as_it_was_planted(model):
     assert set(found) == {(r, d) for r in ("nsubj", "obj") for d in ("to_dependent", "to_governor")}
 
 
+def test_a_head_planted_the_other_way_scores_as_it_was_planted(model):
+    # From dog and cat to the verb, in two sentences of three; from a yak it has a uniform row. The
+    # baseline guesses one after the subject, which is the verb in all three.
+    found = accuracies(model, TO_VERB)
+    row = found["nsubj", "to_governor"]
+    assert (row["hits"], row["trials"], row["offset"], row["baseline_hits"]) == (2, 3, -1, 3)
+    assert (row["head_only"], row["baseline_only"]) == (0, 1)
+    # Objects: from the cat in c alone; two before the object is the verb in both.
+    row = found["obj", "to_governor"]
+    assert (row["hits"], row["trials"], row["offset"], row["baseline_hits"]) == (1, 2, 2, 2)
+
+
 def test_a_planted_positional_head_is_the_positional_baseline(model):
     # By subwords: the verb's −1 is `g`, part of dog, its subject.
     row = accuracies(model, POSITIONAL)["nsubj", "to_dependent"]
@@ -113,9 +136,18 @@ def test_a_uniform_head_has_no_role(model):
     roles = text_roles(model)
     assert shares(roles, UNIFORM) == {}
     assert roles.rare.shares()["rare_two_rarest"][UNIFORM] == 0
-    # By words, two halves add up to more than one whole: the dog is pointed at by all, and only so.
     found = accuracies(model, UNIFORM, words_to="max")
     assert [row["hits"] for row in found.values()] == [0, 0, 0, 0]
+
+
+def test_a_uniform_head_points_at_the_word_of_most_pieces_if_weights_are_summed(model):
+    # In sentence a the dog has 2/7, every other word 1/7: all point at it, so the verb at its
+    # subject, one of three. In b and c all words share the largest weight.
+    found = accuracies(model, UNIFORM)
+    hits = {key: row["hits"] for key, row in found.items()}
+    assert hits.pop(("nsubj", "to_dependent")) == 1 and set(hits.values()) == {0}
+    row = found["nsubj", "to_dependent"]
+    assert (row["value"], row["baseline_hits"]) == (1 / 3, 3)  # so it gets no label
 
 
 def test_confidence_and_entropy_of_planted_heads(model):

@@ -6,7 +6,16 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from roles_files import MODEL, RolesCollection
+from roles_files import (
+    BASE,
+    DOWN,
+    MAP,
+    MODEL,
+    PAIR,
+    UP,
+    RolesCollection,
+    collection,
+)
 from script_runner import run_script
 
 from headcount.base.errors import UserError
@@ -16,69 +25,12 @@ from headcount.findings.roles import (
     agreement,
     dependency_figures,
     dependency_scores,
-    maps,
-    retained,
 )
 from headcount.findings.roles.attention_maps import check_map, is_right_to_left
-from headcount.findings.roles.figures import roles_figures
 from headcount.findings.roles.files import Measured
 from headcount.findings.roles.labels import arrow, exceeds
-from headcount.findings.roles.rare_maps import choose_maps, draw_maps, map_weights
 from headcount.findings.roles.tables import roles_tables
 from headcount.findings.significance import bootstrap_spearman, mcnemar, wilson
-
-PAIR = "toy.en-xx"
-BASE, OTHER = (PAIR, "baseline", 1), (PAIR, "random-1", 1)
-PRUNED = (PAIR, "gates-enc_self-l0.2", 1)
-MAP = {"queries": ["a", "b"], "keys": ["c"], "weights": [[1.0], [0.5]]}
-DOWN, UP = "to_dependent", "to_governor"
-
-
-def collection(folder) -> RolesCollection:
-    """Baseline: head 1.1 positional and syntactic, 1.2 rare, 2.1 syntactic, 2.2 nothing."""
-    made = RolesCollection(folder)
-    for run in (BASE, OTHER):
-        made.attention(
-            run,
-            {
-                "confidence": [0.9, 0.3, 0.6, 0.2, 0.5, 0.4],
-                "entropy": [0.1, 2.0, 1.0, 3.0, 1.0, 1.0],
-                "rare_rarest": [0.1, 0.4, 0.2, 0.1, math.nan, math.nan],
-                "rare_two_rarest": [0.2, 0.5, 0.49, 0.3, math.nan, math.nan],
-                "rare_two_rarest_chance": [0.25] * 4 + [math.nan] * 2,
-            },
-        )
-        # Head 2.1 points at −9 whenever it can, but mostly at 0; head 2.2 nowhere.
-        made.positions(
-            run, [(0, 0, -1, 90, 100), (0, 0, 1, 8, 100), (0, 1, 0, 40, 120), (1, 0, 0, 89, 100),
-                  (1, 0, -9, 1, 1)]
-        )  # fmt: skip
-        rows = [(0, 0, "t.first", "obj", UP, 55, 45), (0, 1, "t.first", "obj", UP, 54, 45)]
-        rows += [(1, 0, "t.first", "nsubj", DOWN, 80, 40), (1, 0, "t.first", "obj", UP, 10, 45)]
-        rows += [
-            (1, 1, "t.first", "nsubj", DOWN, 20, 40),
-            (1, 1, "t.second", "nsubj", DOWN, 99, 40),
-        ]
-        made.syntax(run, rows)
-        relevance = [0.3, 0.7, 0.6, 0.4, 1.0, 1.0]
-        bounds = {"relevance_low": [0.0] * 6, "relevance_high": [1.0] * 6}
-        ratio = {"relevance_ratio": [-0.5, 0.1, 0.2, -0.3, 1.0, 1.0]}
-        made.values("relevance", run, {"relevance": relevance} | bounds | ratio)
-        made.values("importance", run, {"importance": [3.0, 1.0, 2.0, 4.0, 5.0, 6.0]})
-        made.maps(run, [MAP])
-    losses = (("enc_self", 0, 0, -1), ("enc_self", 0, 1, -4), ("enc_self", 1, 0, 2))
-    losses += (("enc_self", 1, 1, -3),)
-    lines = [f"test,single,{','.join(map(str, loss))}" for loss in losses]
-    text = "\n".join(["test_set,order,kind,layer,head,delta", *lines])
-    made.text("ablation", f"masking/{PAIR}/baseline/seed1/ablation.csv", text)
-    made.kept((PAIR, "gates-enc_self-l0", 1), [1.0] * 6)
-    made.kept(PRUNED, [1, 0, 0, 0, 1, 1])
-    made.kept((PAIR, "gates-all-l0.1", 1), [1, 0, 1, 0, 1, 0])
-    made.attention(PRUNED, {"confidence": [0.9] + [math.nan] * 5}, pruned=True)
-    made.positions(PRUNED, [(0, 0, 1, 95, 100)], pruned=True)
-    made.syntax(PRUNED, [(0, 0, "t.first", "obj", UP, 50, 45)], pruned=True)
-    made.trees(PAIR, "t.first", ["nsubj,-1,3", "nsubj,2,1", "obj,1,5", "case,-1,9"])
-    return made
 
 
 @pytest.fixture(scope="module")
@@ -95,28 +47,6 @@ def measured(made) -> Measured:
 def tables(made):
     found = roles_tables(made.files(), MODEL, RolesSettings(), LrpSettings())
     return {table.name.removeprefix("voita_"): table for table in found}
-
-
-@pytest.fixture(scope="module")
-def data(measured):
-    """The numbers of each figure, by themselves: drawing takes seconds."""
-    base = measured.roles["run"] == "baseline"
-    relations = [r for r in measured.settings.relations if r in dependency_figures.DRAWN]
-    syntax = dependency_scores.dependency_table(measured.syntax, measured.settings)
-    return {
-        "fig1": maps.map_points(measured.roles[base], ["opensubtitles.en-ru"]),
-        "fig2": maps.map_points(measured.roles[~base], ["wmt.en-de", "wmt.en-fr"]),
-        "fig3": dependency_figures.dependent_positions(measured.files.trees, relations),
-        "fig4": dependency_figures.score_points(syntax),
-        "fig5": map_weights(choose_maps(measured.files.maps)),
-        "fig8": retained.retained_roles(measured.retained(), MODEL.grid.size),
-    }
-
-
-@pytest.mark.slow
-def test_figures_have_these_numbers(made, data):
-    for figure in roles_figures(made.files(), MODEL, RolesSettings(), LrpSettings()):
-        pd.testing.assert_frame_equal(figure.data, data[figure.name.removeprefix("voita_")])
 
 
 def of_base(table: pd.DataFrame) -> list[dict]:
@@ -143,6 +73,23 @@ def test_heads_are_ranked_in_their_layer_by_relevance(tables):
     assert [row["survival"] for row in rows] == [0, 1, 0.5, 0]
     shown = tables["roles"].shown.to_dict("records")
     assert (shown[1]["layer"], shown[1]["head"], shown[1]["position"]) == (1, 1, "-1 (90 %)")
+
+
+def test_relevance_by_the_ratio_rule_counts_by_its_size(tmp_path):
+    made = RolesCollection(tmp_path)
+    made.attention(BASE, {"confidence": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]})
+    made.positions(BASE, [])
+    made.syntax(BASE, [])
+    signed = {"relevance": [-0.7, 0.3, 0.1, -0.9, -1.0, 1.0]}
+    bounds = {name: [0.0] * 6 for name in ("relevance_low", "relevance_high")}
+    made.values("relevance", BASE, signed | bounds)
+    found = Measured(made.files(), MODEL, RolesSettings())
+    rows = found.roles[["layer", "head", "rank", "relevance"]].to_numpy().tolist()
+    assert rows == [[0, 0, 1, -0.7], [0, 1, 2, 0.3], [1, 1, 1, -0.9], [1, 0, 2, 0.1]]
+    assert found.measures()["relevance"].tolist() == [0.7, 0.3, 0.1, 0.9, 1, 1]
+    words = "Relevance: ratio rule, signed, ranked and compared by its size, up to 200"
+    assert words in found.setting(LrpSettings(rule="ratio"))
+    assert "Relevance: alpha-beta rule, up to" in found.setting(LrpSettings())
 
 
 def test_table_1_has_the_best_head_of_each_relation(tables):
@@ -223,71 +170,6 @@ def test_bleu_lost_is_of_the_first_test_set_and_of_single_heads(tmp_path):
     assert agreement.bleu_lost([]).empty
 
 
-def test_figures_1_and_2_part_the_baseline_from_the_others(data):
-    first, second = data["fig1"], data["fig2"]
-    assert set(first["run"]) == {"baseline", ""} and set(second["run"]) == {"random-1", ""}
-    assert set(first.query("source == 'paper'")["pair"]) == {"opensubtitles.en-ru"}
-    head = first.query("layer == 1 and rank == 1 and source == 'ours'").iloc[0]
-    assert (head["relevance"], head["function"], head["head"]) == (0.7, "rare", 1)
-    # The paper's shares of a layer sum to 1, within what can be read off.
-    paper = second.query("source == 'paper'").groupby(["pair", "layer"])["relevance"].sum()
-    assert (abs(paper.astype(float) - 1) < 0.02).all()
-
-
-def test_functions_have_classes():
-    names = ["", "-1", "+12", "v→s, o→v", "rare", "-1, v→s"]
-    found = [maps.function_class(name) for name in names]
-    assert found == ["none", "positional", "positional", "syntactic", "rare", "several"]
-
-
-def test_figure_3_has_shares_of_each_relations_arcs(data):
-    ours = data["fig3"].query("source == 'ours'")
-    rows = {(row["relation"], row["offset"]): row["share"] for row in ours.to_dict("records")}
-    assert rows == {("nsubj", -1): 0.75, ("nsubj", 2): 0.25, ("obj", 1): 1}  # case is not drawn
-
-
-def test_figure_4_is_of_the_first_treebank(data):
-    ours = data["fig4"].query("source == 'ours' and run == 'baseline'")
-    assert set(ours["treebank"]) == {"t.first"} and len(ours) == 2
-    paper = data["fig4"].query("source == 'paper' and pair == 'wmt.en-de'")
-    assert paper["baseline"].tolist() == [0.35, 0.35, 0.41, 0.41, 0.72, 0.72, 0.46, 0.46]
-
-
-def test_figure_5_has_the_weights_of_the_baselines_candidate(data):
-    rows = data["fig5"]
-    cells = rows[["run", "head", "query", "key", "weight"]].to_numpy().tolist()
-    head = ["baseline", "enc_self.0.1"]
-    assert cells == [[*head, "a", "c", 1.0], [*head, "b", "c", 0.5]]
-
-
-def test_figure_5_takes_turns_between_pairs(tmp_path):
-    made = RolesCollection(tmp_path)
-    for run, count in (((PAIR, "random-1", 1), 3), (BASE, 3), (("o.en-yy", "random-1", 2), 2)):
-        made.maps(run, [MAP] * count)
-    chosen = choose_maps(made.listed["maps"])
-    assert [(each.run[:2], each.sentence) for each in chosen] == [
-        ((PAIR, "baseline"), 1), (("o.en-yy", "random-1"), 1), ((PAIR, "baseline"), 2),
-    ]  # fmt: skip
-    made.maps((PAIR, "x", 3), [])
-    assert choose_maps(made.listed["maps"][-1:]) == []
-    assert map_weights([]).empty and draw_maps([]).texts[0].get_text().startswith("No sentence")
-
-
-def test_figure_8_counts_functions_anew_in_pruned_models(data):
-    rows = data["fig8"]
-    ours = rows[(rows["source"] == "ours") & (rows["heads"] != 0)]
-    found = ours.groupby("run")[["heads_left", "function", "heads"]].apply(
-        lambda own: own.to_numpy().tolist()
-    )
-    assert found["baseline"] == [
-        [4, "positional and syntactic", 1], [4, "syntactic", 1], [4, "rare", 1], [4, "unknown", 1],
-    ]  # fmt: skip
-    # There it points at +1, and 50 is 5 points above the baseline.
-    assert found["gates-enc_self-l0.2"] == [[1, "positional", 1]]
-    both = {"position": "", "relations": "v→s", "rare": "rare"}
-    assert retained.function_of(both) == "rare and other"
-
-
 @pytest.mark.slow
 def test_without_trees_the_tables_say_so(tmp_path):
     made = collection(tmp_path)
@@ -313,14 +195,6 @@ def test_the_script_writes_every_table(made, tmp_path):
         assert found == {".csv", ".md", ".tex", ".json"}
     about = json.loads((tmp_path / "voita_table1.json").read_text())
     assert about["provenance"]["settings"]["lrp"]["rule"] == "alpha_beta"
-
-
-@pytest.mark.slow
-def test_the_script_writes_every_figure(made, tmp_path):
-    assert run_script("roles_figures", [*made.flags(), "--out", tmp_path]) == 0
-    for name in ("fig1", "fig2", "fig3", "fig4", "fig5", "fig8"):
-        found = {path.suffix for path in tmp_path.glob(f"voita_{name}.*")}
-        assert found == {".csv", ".pdf", ".svg", ".png", ".json"}
 
 
 def test_wilsons_interval_is_the_formulas():

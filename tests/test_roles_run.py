@@ -17,13 +17,14 @@ from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.data.bpe import Paths, segment_corpus
 from headcount.data.trees import AlignedTree, Arc, write_aligned
-from headcount.data.vocabulary import Vocabulary
+from headcount.data.vocabulary import UNK, Vocabulary
 from headcount.model.removal import remove_heads
-from headcount.runs.attention_map import word_numbers
+from headcount.runs.attention_map import head_weights, word_numbers
 from headcount.runs.attention_run import write_attention
-from headcount.runs.checkpoint import save_model
+from headcount.runs.checkpoint import load_model, save_model
+from headcount.runs.kept_heads import original_heads
 from headcount.runs.relevance_run import write_relevance
-from headcount.runs.roles_run import FILES, original_heads, write_roles
+from headcount.runs.roles_run import FILES, write_roles
 from headcount.runs.training_run import vocabulary_checksums
 
 SRC = ["the cat sees the yak", "the cat sleeps", "a yak sees a cat"]
@@ -61,8 +62,8 @@ class Files:
         settings = RolesSettings(**changes)
         write_roles(self.folder / model, self.bpe, trees, settings, out, {})
 
-    def attention(self, out: Path, source: Path, head: Head) -> None:
-        texts = (source, None)
+    def attention(self, out: Path, source: Path, head: Head, target: Path | None = None) -> None:
+        texts = (source, target)
         write_attention(self.model, self.bpe, head, texts, "word", RolesSettings(), out, {})
 
 
@@ -189,6 +190,30 @@ def test_drawings_of_other_files_are_refused(tmp_path, capsys):
 
 def test_pieces_belong_to_words():
     assert word_numbers(["<s>", "a@@", "b", "c", "</s>"]) == [0, 1, 1, 2, 3]
+    # A model's own translation may end in a piece that waits for more.
+    assert word_numbers(["a", "b@@", "</s>"]) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", ["enc_self", "dec_enc"])
+def test_a_word_of_unknown_pieces_is_one_word_of_a_map(files, tmp_path, kind):
+    (tmp_path / "s").write_text("the zq sees\n")  # z@@ and q are unknown, the is not
+    (tmp_path / "t").write_text("kat zq\n")
+    out, head = tmp_path / "a.json", Head(kind, 0, 1)
+    files.attention(out, tmp_path / "s", head, tmp_path / "t")
+    (found,) = json.loads(out.read_text())["maps"]
+    source, target = ["the", "zq", "sees", "</s>"], ["<s>", "kat", "zq"]
+    assert found["keys"] == source
+    assert found["queries"] == (source if kind == "enc_self" else target)
+    src, tgt = (Vocabulary.load(files.bpe / f"{side}.vocab") for side in ("src", "tgt"))
+    ids = (src.ids(["the", "z@@", "q", "sees"]), tgt.ids(["kat", "z@@", "q"]))
+    assert ids[0][1:3] == ids[1][1:3] == [UNK, UNK]
+    weights = head_weights(load_model(files.model), *ids, head)
+    # Keys the, z@@ q, sees, </s>: the word's weight is the sum. As a query, source or target,
+    # z@@ q has rows of its own, of which it is the mean: 1 and 2, or, after <s> and kat, 2 and 3.
+    by_key = torch.stack([weights[:, 0], weights[:, 1:3].sum(1), weights[:, 3], weights[:, 4]], 1)
+    rows = [[0], [1, 2], [3], [4]] if kind == "enc_self" else [[0], [1], [2, 3]]
+    expected = torch.stack([by_key[row].mean(0) for row in rows])
+    torch.testing.assert_close(torch.tensor(found["weights"]), expected, atol=1e-4, rtol=0)
 
 
 def test_a_treebank_with_a_cycle_ends_with_2_and_its_sentence(files, tmp_path, capsys):

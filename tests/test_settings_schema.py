@@ -125,6 +125,13 @@ def test_more_groups_than_heads_are_refused(load):
         load(f"model: {heads}\nmasking: {{groups: 9}}")
 
 
+def test_importance_is_divided_by_its_norm_in_one_place(load):
+    divided = "importance: {normalise: layer_l2}"
+    with pytest.raises(UserError, match=r"importance\.normalise: expected none where ablation\.ru"):
+        load(f"runs: [baseline]\nablation: {{runs: [baseline]}}\n{divided}")
+    assert load(divided).importance.normalise == "layer_l2"
+
+
 def test_f08_a_faulty_list_of_heads_is_named_at_its_entry(load):
     with pytest.raises(UserError) as caught:
         load("model:\n  heads:\n    enc_self: [1, x]\n")

@@ -102,11 +102,30 @@ def test_correlation_against_every_shuffle():
     assert found.r == pytest.approx(0.6)
     every = [abs(np.corrcoef(first, order)[0, 1]) for order in itertools.permutations(second)]
     assert found.p == pytest.approx(np.mean(np.array(every) >= 0.6 - 1e-9), abs=0.02)
-    # Four heads: z = atanh 0.6 ± 1.96 / √1.
-    assert found.low == pytest.approx(math.tanh(math.atanh(0.6) - 1.959964))
     ranked = correlate(np.exp(first), second, ranks=True)
-    assert ranked.r == pytest.approx(0.6)
-    assert ranked.high == pytest.approx(math.tanh(math.atanh(0.6) + 1.959964 * math.sqrt(1.18)))
+    assert (ranked.r, ranked.p) == pytest.approx((0.6, found.p))
+
+
+def test_one_large_effect_makes_the_interval_wide():
+    # Without the last head nothing correlates; a resample leaves it out in (29/30)^30 = 36 % of
+    # cases. Fisher's z, with a standard error of 1 / √27, would end at tanh(atanh r − 0.377).
+    generator = np.random.default_rng(3)
+    first, second = generator.normal(size=30), generator.normal(size=30)
+    first[-1] = second[-1] = 12
+    found = correlate(first, second, ranks=False)
+    assert found.r > 0.8 and found.low < 0.35
+    assert found.low < math.tanh(math.atanh(found.r) - 0.377) - 0.3
+
+
+def test_intervals_agree_with_fishers_where_values_are_normal():
+    generator = np.random.default_rng(5)
+    first = generator.normal(size=400)
+    second = 0.6 * first + 0.8 * generator.normal(size=400)  # correlated by 0.6
+    for ranks, error in ((False, 1.0), (True, math.sqrt(1 + 0.6**2 / 2))):
+        found = correlate(first, second, ranks)
+        z = [math.atanh(value) for value in (found.low, found.r, found.high)]
+        reach = 1.96 * error / math.sqrt(397)
+        assert (z[0], z[2]) == pytest.approx((z[1] - reach, z[1] + reach), abs=0.3 * reach)
 
 
 def test_correlation_at_its_ends():

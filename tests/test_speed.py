@@ -16,6 +16,7 @@ from headcount.data.vocabulary import Vocabulary
 from headcount.model.transformer import Transformer
 from headcount.runs import machine, speed
 from headcount.runs.checkpoint import save_model
+from headcount.runs.decode import Translation
 from headcount.runs.speed import (
     COLUMNS,
     TimedModel,
@@ -61,6 +62,7 @@ class WorkClock:
         def translate(model, batch, settings):
             self.now += 10
             self.translated.append((len(batch), settings.batch_tokens))
+            return [Translation([], 0.0, False, len(source)) for source in batch]
 
         monkeypatch.setattr(Transformer, "encode", encode)
         monkeypatch.setattr(speed, "translate", translate)
@@ -80,6 +82,8 @@ def test_rows_have_the_time_of_all_batches_and_no_warm_up(monkeypatch):
     # Five sentences are three batches of two, or one of five.
     expected = {("encode", 2): 3, ("encode", 5): 1, ("decode", 2): 30, ("decode", 5): 10}
     assert all(row["seconds"] == expected[row["phase"], row["batch_size"]] for row in rows)
+    # This search takes as many steps as a sentence is long: 2 + 1 + 3 + 1 + 2.
+    assert {(row["phase"], row["steps"]) for row in rows} == {("encode", 5), ("decode", 9)}
     assert [row["model"] for row in rows[::4]] == ["baseline", "gates-all-l0.01"] + [
         "gates-all-l0.01", "baseline"] + ["baseline", "gates-all-l0.01"]  # fmt: skip
     assert {(row["model"], row["heads_left"], row["file_bytes"]) for row in rows} == {

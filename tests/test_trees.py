@@ -27,6 +27,8 @@ FRENCH = """\
 6\t.\t.\tPUNCT\t_\t_\t2\tpunct\t_\t_
 
 """
+# Nothing but a word that is not written.
+EMPTY_NODE = "# sent_id = s-2\n0.1\tq\tq\tX\t_\t_\t_\t_\t0:root\t_\n\n"
 
 
 def tree_text(*heads: int | str, sentence: str = "s-7") -> str:
@@ -75,7 +77,20 @@ def test_arcs_inside_one_token_are_left_out(read):
         (tree_text(0, "_"), "sentence s-7: word 2 has the head None"),
         (tree_text(0) + tree_text(0, "x", sentence="s-8"), "sentence 2: not CoNLL-U"),
         (tree_text(0, 1).replace("2\tb", "3\tb"), "sentence s-7: expected words numbered from 1"),
-        ("", "expected trees in CoNLL-U, found no sentence"),
+        (tree_text(0, 1, 0), "s-7: expected one root, found 2: words 1, 3; mend"),
+        (
+            tree_text(0, 1).replace("1\tdep", "1\tdobj"),
+            "s-7: word 2: no relation of Universal Dependencies is called 'dobj'; Universal "
+            "Dependencies call it obj; take a treebank with the relations of Universal",
+        ),
+        (tree_text(0, 1).replace("1\tdep", "1\tSBJ:x"), "called 'SBJ:x'; "),
+        (tree_text(0, 1).replace("1\tdep", "1\t_"), "word 2: no relation .* called '_'"),
+        (
+            tree_text(0, 1).replace("2\tb\t_\tX\t_\t_\t1\tdep\t_\t_", "2\tb\t_\tX"),
+            r"s-7: expected 10 columns in every row, found 4 in row 2 \(2 b _ X\); mend the row",
+        ),
+        ("", "expected trees in CoNLL-U, found no sentence with a word"),
+        ("# sent_id = s-1\n\n" + EMPTY_NODE, "expected trees in CoNLL-U, found no sentence with"),
         ("Call me Ishmael.\n", "not CoNLL-U"),
     ],
 )
@@ -111,6 +126,13 @@ def test_sentences_that_do_not_fit_their_text_are_dropped_and_counted(read):
     aligned, counts = align_trees(trees, segmenter(), "NFC")
     assert [tree.sentence for tree in aligned] == ["fr-1"]
     assert (counts["sentences_read"], counts["dropped_text"], counts["sentences"]) == (2, 1, 1)
+
+
+def test_sentences_without_a_word_are_dropped_and_counted(read):
+    trees = read("# sent_id = s-1\n\n" + EMPTY_NODE + FRENCH)
+    aligned, counts = align_trees(trees, segmenter(), "NFC")
+    assert [tree.sentence for tree in aligned] == ["fr-1"]
+    assert (counts["sentences_read"], counts["dropped_empty"], counts["sentences"]) == (3, 2, 1)
 
 
 def test_sentences_that_are_cut_like_their_text_are_counted(read):

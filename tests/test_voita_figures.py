@@ -111,7 +111,7 @@ def lone_sweep(folder, *tests):
         made.scores("prune", (PAIR, run, 3), dict.fromkeys(tests, translated(wrong)))
         made.heads((PAIR, run, 3), [kept] * 3 + [1] * 3, [0.5] * 6)
         made.gates((PAIR, run, 3), {0: [0.5] * 6, 5: [1.0 - kept] * 6})
-    made.speed(PAIR, 3, ["baseline,6,10,40,decode,1,1,5,1"])
+    made.speed(PAIR, 3, ["baseline,6,10,40,decode,1,1,5,9,1"])
     return made
 
 

@@ -18,10 +18,13 @@ from conllu.exceptions import ParseException
 
 from headcount.base.errors import UserError
 from headcount.base.files import write_json, write_text
+from headcount.base.settings.roles import relation_fault
 from headcount.data.bpe import Segmenter
 from headcount.data.lines import LineTally, clean_lines
 from headcount.data.text import clean
 from headcount.data.vocabulary import UNK
+
+_COLUMNS = 10  # of CoNLL-U
 
 
 class Arc(NamedTuple):
@@ -52,22 +55,27 @@ class AlignedTree:
 
 
 def read_trees(path: Path) -> Iterator[Tree]:
-    """Every sentence of a CoNLL-U file. Empty nodes are passed over.
+    """Every sentence of a CoNLL-U file, those without a word too. Empty nodes are passed over.
 
     Raises UserError, naming the sentence, for one that is no tree: a head that does not exist, no
-    root, a cycle, words out of order; and if the file has no sentence.
+    root or several, a cycle, words out of order; for a row with too few columns and a relation that
+    Universal Dependencies do not have; and if no sentence of the file has a word.
     """
-    number = 0
+    number = words = 0
     with path.open(encoding="utf-8") as file:
         try:
             for number, rows in enumerate(conllu.parse_incr(file), start=1):
-                yield _tree(rows, rows.metadata.get("sent_id", str(number)), path)
+                tree = _tree(rows, rows.metadata.get("sent_id", str(number)), path)
+                words += len(tree.tokens)
+                yield tree
         except (ParseException, UnicodeDecodeError) as fault:
             raise UserError(
                 f"{path}: sentence {number + 1}: not CoNLL-U ({' '.join(str(fault).split())})"
             ) from None
-    if not number:
-        raise UserError(f"{path}: expected trees in CoNLL-U, found no sentence; name another file")
+    if not words:
+        raise UserError(
+            f"{path}: expected trees in CoNLL-U, found no sentence with a word; name another file"
+        )
 
 
 def align_trees(
@@ -75,11 +83,11 @@ def align_trees(
 ) -> tuple[list[AlignedTree], Counter[str]]:
     """The trees whose tokens the model can read, and counts.
 
-    Counted: sentences read; `dropped_text`, their tokens do not make up the text they come with;
-    `dropped_word`, a token without a piece; kept sentences, those whose text in one gives the very
-    same pieces, tokens, tokens of several pieces, pieces, and pieces unknown to the model. Tokens
-    are cleaned and cut one by one, as the training text was. Raises UserError naming a sentence
-    if none is left.
+    Counted: sentences read; `dropped_empty`, without a word; `dropped_text`, their tokens do not
+    make up the text they come with; `dropped_word`, a token without a piece; kept sentences, those
+    whose text in one gives the very same pieces, tokens, tokens of several pieces, pieces, and
+    pieces unknown to the model. Tokens are cleaned and cut one by one, as the training text was.
+    Raises UserError naming a sentence if none is left.
     """
 
     @cache  # the tokeniser takes a quarter of a millisecond for each
@@ -90,6 +98,10 @@ def align_trees(
     kept, example = [], ""
     for tree in trees:
         counts["sentences_read"] += 1
+        if not tree.tokens:
+            counts["dropped_empty"] += 1
+            example = f"sentence {tree.sentence}: it has no word"
+            continue
         if not _same_text(tree):
             counts["dropped_text"] += 1
             example = f"sentence {tree.sentence}: its words do not make up its text {tree.text!r}"
@@ -110,7 +122,7 @@ def align_trees(
 
 
 COUNTS = (
-    *("sentences_read", "dropped_text", "dropped_word", "sentences"),
+    *("sentences_read", "dropped_empty", "dropped_text", "dropped_word", "sentences"),
     *("cut_like_text", "tokens", "split_tokens", "pieces", "unknown_pieces"),
 )
 
@@ -140,9 +152,12 @@ def read_aligned(path: Path) -> list[AlignedTree]:
 
 
 def _tree(rows: conllu.TokenList, sentence: str, path: Path) -> Tree:
+    where = f"{path}: sentence {sentence}"
+    _check_columns(rows, where)
     words = [row for row in rows if isinstance(row["id"], int)]
     spans = [row for row in rows if isinstance(row["id"], tuple) and row["id"][1] == "-"]
-    _check(words, f"{path}: sentence {sentence}")
+    _check_words(words, where)
+    _check_tree({word["id"]: word["head"] for word in words}, where)
     token_of: dict[int, int] = {}
     tokens: list[str] = []
     starts = {row["id"][0]: row for row in spans}
@@ -161,20 +176,46 @@ def _tree(rows: conllu.TokenList, sentence: str, path: Path) -> Tree:
     return Tree(sentence, tokens, arcs, rows.metadata.get("text"))
 
 
-def _check(words: list[conllu.Token], where: str) -> None:
-    """Raises UserError unless the words, in order, make one tree."""
+def _check_columns(rows: conllu.TokenList, where: str) -> None:
+    for number, row in enumerate(rows, start=1):
+        if len(row) < _COLUMNS:
+            raise UserError(
+                f"{where}: expected {_COLUMNS} columns in every row, found {len(row)} in row "
+                f"{number} ({' '.join(str(cell) for cell in row.values())}); mend the row or leave "
+                "the sentence out"
+            )
+
+
+def _check_words(words: list[conllu.Token], where: str) -> None:
+    """Raises UserError unless words are in order, with heads and relations that exist."""
     if [word["id"] for word in words] != list(range(1, len(words) + 1)):
         raise UserError(f"{where}: expected words numbered from 1, found {words[:9]}")
-    heads = {word["id"]: word["head"] for word in words}
-    for word, head in heads.items():
+    for word in words:
+        number, head = word["id"], word["head"]
         if head is None or not 0 <= head <= len(words):
             raise UserError(
-                f"{where}: word {word} has the head {head}, expected 0 to {len(words)}; mend the "
+                f"{where}: word {number} has the head {head}, expected 0 to {len(words)}; mend the "
                 "tree or leave the sentence out"
             )
+        fault = relation_fault(word["deprel"])
+        if fault:
+            raise UserError(
+                f"{where}: word {number}: {fault}; take a treebank with the relations of Universal "
+                "Dependencies, version 2"
+            )
+
+
+def _check_tree(heads: dict[int, int], where: str) -> None:
+    """Raises UserError unless words, whose heads exist, make one tree."""
+    roots = [word for word, head in heads.items() if not head]
+    if len(roots) > 1:
+        raise UserError(
+            f"{where}: expected one root, found {len(roots)}: words "
+            f"{', '.join(map(str, roots))}; mend the tree or leave the sentence out"
+        )
     for word in heads:
         above, steps = heads[word], 0
-        while above and steps <= len(words):
+        while above and steps <= len(heads):
             above, steps = heads[above], steps + 1
         if above:
             raise UserError(

@@ -110,19 +110,33 @@ def mcnemar(first_only: int, second_only: int) -> float:
     return min(1.0, 2 * sum(map(math.exp, terms)))
 
 
-def bootstrap_spearman(
-    first: np.ndarray, second: np.ndarray, resamples: int = 1000, seed: int = 12345
-) -> tuple[float, float]:
+def bootstrap_spearman(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
     """95 % bootstrap interval of a rank correlation; pairs of values are drawn, ranked anew.
 
     Draws in which either side has one value alone are passed over; NaN if all are.
     """
-    draws = np.random.default_rng(seed).integers(len(first), size=(resamples, len(first)))
-    ranks = [_drawn_ranks(values, draws) for values in (first, second)]
-    # Every draw's ranks have the same mean.
-    one, other = (rank - (len(first) + 1) / 2 for rank in ranks)
+    draws = _draws(len(first))
+    return _spanned(_drawn_ranks(first, draws), _drawn_ranks(second, draws))
+
+
+def bootstrap_pearson(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+    """95 % bootstrap interval of Pearson's correlation, as `bootstrap_spearman`."""
+    draws = _draws(len(first))
+    return _spanned(first[draws], second[draws])
+
+
+def _draws(values: int) -> np.ndarray:
+    """Which values each resample has, [resamples, values]."""
+    return np.random.default_rng(_SEED).integers(values, size=(_RESAMPLES, values))
+
+
+def _spanned(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+    """95 % of the correlations of the rows of two [resamples, values]."""
+    one, other = (side - side.mean(1, keepdims=True) for side in (first, second))
     sizes = np.sqrt((one**2).sum(1) * (other**2).sum(1))
-    found = (one * other).sum(1)[sizes > 0] / sizes[sizes > 0]
+    # What rounding leaves of a row of equal values is no spread.
+    known = sizes > 1e-12 * max(1.0, float(sizes.max()))
+    found = (one * other).sum(1)[known] / sizes[known]
     if not found.size:
         return math.nan, math.nan
     low, high = np.quantile(found, (0.025, 0.975))
@@ -143,28 +157,30 @@ class Correlation(NamedTuple):
     """Correlation of two statistics of the same heads."""
 
     r: float  # −1 to 1
-    low: float  # 95 % interval, by Fisher's z
+    low: float  # 95 % interval, by bootstrap over the heads
     high: float
     p: float  # two-sided: how often shuffled heads correlate as strongly
 
 
 _SHUFFLES = 9999
+_RESAMPLES = 1000
+_SEED = 12345
 
 
 def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> Correlation:
     """Pearson's correlation, or with `ranks` Spearman's; all NaN if either side is constant.
 
-    Standard errors of z: 1 / √(n − 3) for Pearson, √((1 + r² / 2) / (n − 3)) for Spearman
-    (Bonett and Wright 2000). Raises UserError for unequal lengths or fewer than four heads.
+    Effects of heads are far from normal, a few are much larger than all others, so that Fisher's z
+    would give much too narrow intervals. Raises UserError for unequal lengths or fewer than four
+    heads.
     """
     if len(first) != len(second) or len(first) < 4:
         raise UserError(
             f"correlation: expected at least four heads, as many on both sides, found "
             f"{len(first)} and {len(second)}"
         )
-    sides = [np.asarray(values, dtype=np.float64) for values in (first, second)]
-    if ranks:
-        sides = [_ranks(values) for values in sides]
+    given = [np.asarray(values, dtype=np.float64) for values in (first, second)]
+    sides = [_ranks(values) for values in given] if ranks else given
     if any(np.ptp(side) == 0 for side in sides):
         return Correlation(*[math.nan] * 4)
     one, other = ((side - side.mean()) / np.linalg.norm(side - side.mean()) for side in sides)
@@ -172,11 +188,8 @@ def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> Correlation
     generator = np.random.default_rng(1)
     shuffled = generator.permuted(np.tile(other, (_SHUFFLES, 1)), axis=1) @ one
     p = (1 + int((np.abs(shuffled) >= abs(r) - 1e-12).sum())) / (1 + _SHUFFLES)
-    if abs(r) == 1:
-        return Correlation(r, r, r, p)
-    reach = Z * math.sqrt((1 + r * r / 2 if ranks else 1) / (len(one) - 3))
-    low, high = (math.tanh(math.atanh(r) + side * reach) for side in (-1, 1))
-    return Correlation(r, low, high, p)
+    bounds = bootstrap_spearman(*given) if ranks else bootstrap_pearson(*given)
+    return Correlation(r, *bounds, p)
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:

@@ -9,7 +9,6 @@ from headcount.base.addresses import Head
 from headcount.base.settings.roles import RolesSettings
 from headcount.data.batches import Ids, ParallelText, collate
 from headcount.data.bpe import join_pieces
-from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import SEPARATOR
 from headcount.model.observed import watch_attention
 from headcount.model.transformer import Transformer, first_device
@@ -35,19 +34,20 @@ def head_weights(model: Transformer, src: Ids, tgt: Ids, head: Head) -> Tensor:
 def attention_map(
     model: Transformer,
     pair: tuple[Ids, Ids],
-    words: tuple[Vocabulary, Vocabulary],
+    pieces: tuple[list[str], list[str]],
     head: Head,
     settings: RolesSettings,
     level: str,
 ) -> dict[str, Any]:
     """What a drawing needs, as JSON: queries, keys (texts), weights (a row for each query).
 
-    `level` is subword or word; words are made as the settings say, and end and start symbols
-    are words of their own. In the decoder a query is the word that was read, not the next one.
+    `pair` has the ids of source and target, `pieces` their texts: as they were cut, for ids do not
+    tell which word an unknown piece belongs to. `level` is subword or word; words are made as the
+    settings say, and end and start symbols are words of their own. In the decoder a query is the
+    word that was read, not the next one.
     """
     weights = head_weights(model, *pair, head)
-    source = [*words[0].pieces(pair[0]), END]
-    target = [START, *words[1].pieces(pair[1])]
+    source, target = [*pieces[0], END], [START, *pieces[1]]
     queries = source if head.kind == "enc_self" else target
     keys = target if head.kind == "dec_self" else source
     if level == "word":
@@ -61,11 +61,11 @@ def attention_map(
 
 
 def word_numbers(pieces: list[str]) -> list[int]:
-    """Which word each piece belongs to."""
+    """Which word each piece belongs to; the end symbol is a word even if the last one waits."""
     numbers, word = [], 0
-    for piece in pieces:
+    for piece, after in zip(pieces, [*pieces[1:], END], strict=True):
         numbers.append(word)
-        word += not piece.endswith(SEPARATOR)
+        word += not piece.endswith(SEPARATOR) or after == END
     return numbers
 
 

@@ -8,8 +8,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import write_json
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.data.batches import Ids
-from headcount.data.bpe import load_segmenters
+from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.model.transformer import Transformer
 from headcount.runs.attention_map import attention_map
 from headcount.runs.checkpoint import load_model
@@ -49,13 +48,12 @@ def write_attention(
     model.grid.index(head)
     lines = [read_source(path) if path else [] for path in texts]
     _check_lines(*lines, texts)
-    sources = [src.encode(line) for line in lines[0]]
-    targets = [tgt.encode(line) for line in lines[1]] or _translated(model, sources)
-    words = (src.vocabulary, tgt.vocabulary)
-    maps = [
-        attention_map(model, pair, words, head, settings, level)
-        for pair in zip(sources, targets, strict=True)
-    ]
+    sources = [src.pieces(line) for line in lines[0]]
+    targets = [tgt.pieces(line) for line in lines[1]] or _translated(model, sources, src, tgt)
+    maps = []
+    for pieces in zip(sources, targets, strict=True):
+        ids = (src.vocabulary.ids(pieces[0]), tgt.vocabulary.ids(pieces[1]))
+        maps.append(attention_map(model, ids, pieces, head, settings, level))
     write_json(out, {"head": head._asdict(), "level": level, "maps": maps, "provenance": origin})
 
 
@@ -72,5 +70,10 @@ def _check_lines(src: list[str], tgt: list[str], texts: tuple[Path, Path | None]
             raise UserError(f"{path}:{lines.index('') + 1}: this line has no word; take it out")
 
 
-def _translated(model: Transformer, sources: list[Ids]) -> list[Ids]:
-    return [list(found.ids) for found in translate(model, sources, DecodeSettings(beam=1))]
+def _translated(
+    model: Transformer, sources: list[list[str]], src: Segmenter, tgt: Segmenter
+) -> list[list[str]]:
+    """Pieces of the model's own translations."""
+    ids = [src.vocabulary.ids(pieces) for pieces in sources]
+    found = translate(model, ids, DecodeSettings(beam=1))
+    return [tgt.vocabulary.pieces(each.ids) for each in found]

@@ -34,6 +34,7 @@ class Translation:
     ids: Ids  # without EOS
     log_probability: float  # nats, EOS included; what teacher forcing gives for the same ids
     capped: bool  # cut off at the longest output allowed
+    steps: int  # of the search, until the sentence was finished; the work that it took
 
 
 def translate(
@@ -59,7 +60,7 @@ def translate(
         return BeamSearch(model, [sources[i] for i in numbers], settings, rows).run()
 
     batches = _batches(sources, settings.batch_tokens)
-    translations = [Translation([], 0.0, False)] * len(sources)
+    translations = [Translation([], 0.0, False, 0)] * len(sources)
     with _workers(settings.threads) as pool:
         for numbers, found in zip(batches, pool.map(search, batches), strict=True):
             for number, translation in zip(numbers, found, strict=True):
@@ -256,7 +257,7 @@ class BeamSearch:
             ids = self.best_tokens[row, 1 : 1 + length].tolist()
             capped = bool(at_limit[row]) and length + 1 == int(self.limits[row])
             self.results[int(self.sentence[row])] = Translation(
-                ids, float(self.best_score[row]), capped
+                ids, float(self.best_score[row]), capped, self.tokens.shape[2] - 1
             )
         names = ("sentence", "limits", "most", "tokens", "slots", "scores", "ended", "best_value")
         for name in (*names, "best_score", "best_tokens", "best_length"):

@@ -10,14 +10,15 @@ import torch
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.files import write_json
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import Ids
+from headcount.data.batches import Ids, ParallelText, collate
 from headcount.data.bpe import Segmenter, load_segmenters
-from headcount.data.vocabulary import BOS, PAD
+from headcount.data.vocabulary import BOS, EOS, PAD
+from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer
 from headcount.runs.checkpoint import load_model
 from headcount.runs.ctranslate2_export import export, load_ctranslate2, padded_heads
-from headcount.runs.decode import translate
+from headcount.runs.decode import Translation, translate
 from headcount.runs.kept_heads import pick_heads
 from headcount.runs.translation import check_vocabularies, read_source
 
@@ -100,10 +101,11 @@ def check_export(
 ) -> Agreement:
     """Whether the exported model is the same function as this one, in fp32 on a text.
 
-    CTranslate2 must give our translations our log-probabilities, or HeadcountError is raised.
-    Its own translations may still differ where two are about as likely: it takes padding and
-    start out before the softmax, ours after it. Both search without length penalty: ours divides
-    by ((5 + length) / 6)^α, CTranslate2 by length^α. Raises UserError if the text has no sentence
+    CTranslate2 must give our translations our log-probabilities, and its own translations must be
+    no less likely by our model than ours, or HeadcountError is raised. They may still differ where
+    two are about as likely: it takes padding and start out before the softmax, ours after it. Both
+    search without length penalty: ours divides by ((5 + length) / 6)^α, CTranslate2 by length^α,
+    and only at α = 0 do both stop at the same point. Raises UserError if the text has no sentence
     that the model ends by itself.
     """
     sides = load_segmenters(bpe)
@@ -124,11 +126,44 @@ def check_export(
         for score, found in zip(scores, ours, strict=True)
     )
     theirs = engine.translate(read)
-    same = sum(found.ids == other for found, other in zip(ours, theirs, strict=True))
+    same = sum(_alike(*pair) for pair in zip(ours, theirs, strict=True))
     agreement = Agreement(len(ours), same, len(sources) - len(ours), gap)
     if gap > NATS:
         raise HeadcountError(f"{folder}: {agreement}; expected the same model: this is a bug")
+    for number, source, found, other in zip(ended, read, ours, theirs, strict=True):
+        if not _alike(found, other):
+            _refuse_worse(model, f"{text}:{number + 1}", source, found, other)
     return agreement
+
+
+def _alike(ours: Translation, theirs: Ids) -> bool:
+    return [*ours.ids, EOS] == theirs
+
+
+def _refuse_worse(
+    model: Transformer, place: str, source: Ids, ours: Translation, theirs: Ids
+) -> None:
+    """Raise HeadcountError if another translation is less likely than ours by our own model.
+
+    Each token's log-probability may differ by `NATS` in the engine that chose, in both
+    translations; by more than that it had no reason to prefer its own.
+    """
+    likely = _log_probability(model, source, theirs)
+    slack = NATS * (len(ours.ids) + 1 + len(theirs))
+    if likely < ours.log_probability - slack:
+        raise HeadcountError(
+            f"{place}: by this model CTranslate2's translation has a log-probability of "
+            f"{likely:.4f} nats, ours {ours.log_probability:.4f}; expected at most {slack:.4f} "
+            "less, from the same model and as wide a beam: this is a bug"
+        )
+
+
+@torch.inference_mode()
+def _log_probability(model: Transformer, source: Ids, target: Ids) -> float:
+    """Of a target in nats, with its end if that is there: a search may stop short of one."""
+    words = target[:-1] if target[-1:] == [EOS] else target
+    losses = token_losses(model, collate(ParallelText([source], [words]), [0]))
+    return -losses[: len(target)].double().sum().item()
 
 
 class Engine:
@@ -143,7 +178,7 @@ class Engine:
         )
 
     def translate(self, sources: list[Ids]) -> list[Ids]:
-        """The best translation of each source, without length penalty."""
+        """The best of each source without length penalty, EOS at its end unless cut off."""
         longest = int(self.settings.max_length_factor * max(map(len, sources)))
         found = self.translator.translate_batch(
             [self.src.pieces(ids) for ids in sources],
@@ -153,9 +188,16 @@ class Engine:
             batch_type="tokens",
             max_decoding_length=longest + self.settings.max_length_extra,
             min_decoding_length=0,
+            return_end_token=True,
             suppress_sequences=[[piece] for piece in self.tgt.pieces((PAD, BOS))],
         )
-        return [self.tgt.ids(result.hypotheses[0]) for result in found]
+        return [self._ids(result.hypotheses[0]) for result in found]
+
+    def _ids(self, pieces: list[str]) -> Ids:
+        """Ids of a hypothesis; the vocabulary takes the end, like any special piece, as unknown."""
+        if pieces[-1:] == self.tgt.pieces((EOS,)):
+            return [*self.tgt.ids(pieces[:-1]), EOS]
+        return self.tgt.ids(pieces)
 
     def score(self, sources: list[Ids], targets: list[Ids]) -> list[float]:
         """Log-probability of each target with its end, in nats."""

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.files import read_json, write_json
-from headcount.base.head_values import write_head_values
+from headcount.base.files import read_json, sha256, write_json
+from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import ParallelText, read_parallel_text
 from headcount.data.vocabulary import Vocabulary
@@ -32,8 +33,8 @@ def write_importance(
 
     `out` is a CSV with the statistics importance, importance_first_half and
     importance_second_half; the halves share no sentence. Beside it goes a JSON of the same name:
-    which data, how many sentences, and `origin`. Raises UserError if the text has fewer than two
-    sentence pairs or the model knows other words.
+    which data, how many sentences, the SHA-256 of the weights, and `origin`. Raises UserError if
+    the text has fewer than two sentence pairs or the model knows other words.
     """
     check_vocabularies(model_folder, bpe)
     smoothing = label_smoothing(model_folder) if settings.loss == "smoothed" else 0.0
@@ -49,8 +50,28 @@ def write_importance(
         values = {name: normalise_layers(part, model.grid) for name, part in values.items()}
     write_head_values(out, model.grid, values)
     facts = {"data": settings.data, "sentences": sum(sizes), "halves": sizes}
+    facts["weights"] = sha256(model_folder / "weights.safetensors")
     facts |= {"label_smoothing": smoothing, "provenance": origin}
     write_json(out.with_suffix(".json"), facts)
+
+
+def read_importance(path: Path, model: Path, grid: HeadGrid) -> np.ndarray:
+    """Importance of every head of the model in a folder, [heads] in flat order.
+
+    Raises UserError if the file is another model's: one with other heads, or, by what
+    `write_importance` leaves beside it, with other weights. A file that has nothing beside it was
+    made by hand, and is for any model with these heads.
+    """
+    values = read_head_values(path, "importance", grid)
+    beside = path.with_suffix(".json")
+    if beside.is_file():
+        weights = model / "weights.safetensors"
+        if read_json(beside).get("weights") != sha256(weights):
+            raise UserError(
+                f"{path}: is not the importance of the heads of {weights}: {beside.name} names "
+                "other weights; give that model's own, or run scripts/importance.py again"
+            )
+    return values
 
 
 def read_halves(bpe: Path, settings: ImportanceSettings) -> tuple[ParallelText, ParallelText]:

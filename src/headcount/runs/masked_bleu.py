@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
+from headcount.base.files import read_json
 from headcount.base.results import write_result
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.bpe import Segmenter, load_segmenters
@@ -68,11 +69,16 @@ class MaskedInputs:
         return MaskedModel(model, *load_segmenters(self.bpe), decode)
 
     def read_tests(self, settings: TestChoice) -> TestSets:
-        """The test sets of the settings. Raises UserError if there is none, or one is not whole."""
+        """The test sets of the settings.
+
+        Raises UserError if there is none, or one is not whole or in languages that are not the
+        model's.
+        """
         if not settings.test_sets:
             raise UserError("masking.test_sets: expected the name of a test set, found none")
         tests = {}
         for test in settings.test_sets:
+            self._check_languages(test)
             sources, references = (
                 list(clean_lines(self.text / f"{test}.{end}")) for end in ("src", "tgt")
             )
@@ -84,6 +90,21 @@ class MaskedInputs:
                 )
             tests[test] = (sources[: settings.sentences], references[: settings.sentences])
         return tests
+
+    def _check_languages(self, test: str) -> None:
+        """Hold what the text step says beside a test set against what the model was trained on."""
+        beside = self.text / f"{test}.json"
+        if not beside.is_file():
+            return  # lines that no step has made
+        found, expected = (
+            f"{facts['src_lang']}-{facts['tgt_lang']}"
+            for facts in map(read_json, (beside, self.bpe / "segmentation.json"))
+        )
+        if found != expected:
+            raise UserError(
+                f"{beside}: {test} is {found}, expected {expected}, what {self.bpe} was cut from; "
+                "give the folder of the model's own pair"
+            )
 
 
 @dataclass(frozen=True)

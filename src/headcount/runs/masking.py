@@ -7,9 +7,10 @@ from typing import Any
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.head_values import read_head_values
-from headcount.base.ranking import MaskedSet, random_sets, rank_heads, ranked_sets
+from headcount.base.ranking import Heads, MaskedSet, random_sets, rank_heads, ranked_sets
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.masking import MaskingSettings
+from headcount.runs.importance_run import read_importance
 from headcount.runs.masked_bleu import (
     SCORE_COLUMNS,
     MaskedInputs,
@@ -30,6 +31,18 @@ class MaskingInputs(MaskedInputs):
     def files(self, settings: MaskingSettings) -> list[Path]:
         """The files that shape the outcome."""
         return [*super().files(settings), *self.rankings.values()]
+
+    def read_rankings(self, grid: HeadGrid) -> dict[str, Heads]:
+        """Heads, most important first, by name. Raises UserError if `own` is another model's."""
+        found = {}
+        for name, path in self.rankings.items():
+            values = (
+                read_importance(path, self.model, grid)
+                if name == "own"
+                else read_head_values(path, "importance", grid)
+            )
+            found[name] = rank_heads(values)
+        return found
 
 
 @dataclass(frozen=True)
@@ -64,7 +77,8 @@ def write_masking(
     """
     masked = inputs.load(decode)
     grid = masked.model.grid
-    points = list_points(grid, settings, inputs.rankings, seed)
+    rankings = inputs.read_rankings(grid)
+    points = list_points(grid, settings, rankings, seed)
     tests = inputs.read_tests(settings)
     sets = [point.masked.heads for point in points]
     rows = [
@@ -77,12 +91,11 @@ def write_masking(
 
 
 def list_points(
-    grid: HeadGrid, settings: MaskingSettings, rankings: Mapping[str, Path], seed: int
+    grid: HeadGrid, settings: MaskingSettings, rankings: Mapping[str, Heads], seed: int
 ) -> list[Point]:
     """Every point of the experiment: the sets of each ranking, then the random ones."""
     points = []
-    for name, path in rankings.items():
-        ranking = rank_heads(read_head_values(path, "importance", grid))
+    for name, ranking in rankings.items():
         points += [Point(name, found) for found in ranked_sets(ranking, settings.groups)]
     control = random_sets(grid.size, settings.groups, settings.draws, seed)
     return points + [Point("own", found) for found in control]

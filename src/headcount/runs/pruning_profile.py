@@ -9,12 +9,12 @@ import numpy as np
 from tqdm import tqdm
 
 from headcount.base.addresses import HeadGrid
-from headcount.base.head_values import read_head_values
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.runs.ablation import with_first
 from headcount.runs.bootstrap import judge_systems
+from headcount.runs.importance_run import read_importance
 from headcount.runs.masked_bleu import (
     SCORE_COLUMNS,
     Differences,
@@ -110,7 +110,7 @@ def rank_by(
 ) -> Rank:
     """Importance by the model's own file; or measured anew, if so wanted, once heads are silent."""
     grid = masked.model.grid
-    values = read_head_values(inputs.importance, "importance", grid)
+    values = read_importance(inputs.importance, inputs.model, grid)
     if not settings.reestimate:
         return lambda silent: for_ranking(values, grid, settings)
     measure = Measure.read(inputs.model, inputs.bpe, importance)

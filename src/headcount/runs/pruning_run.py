@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from headcount.base.addresses import HeadGrid
+from headcount.base.addresses import Head, HeadGrid
 from headcount.base.files import read_json, write_text
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.gates import GatesSettings
@@ -20,7 +20,7 @@ from headcount.model.transformer import Transformer, parameter_count
 from headcount.runs.averaging import Weights
 from headcount.runs.checkpoint import load_model, save_model
 from headcount.runs.gates import HeadGates
-from headcount.runs.kept_heads import as_many_heads, count_words, gates_heads
+from headcount.runs.kept_heads import as_many_heads, count_words, gates_heads, original_heads
 from headcount.runs.train import Trainer
 from headcount.runs.training_run import (
     Row,
@@ -44,8 +44,9 @@ class PruningRun:
     """One pruned model: its name, the text, the lengths and rates, and where it came from.
 
     Each way to finish writes model/weights.safetensors and model/model.json of the smaller model,
-    which load alone, curves.csv, and heads.csv, the gates of all heads of the original model; then
-    the states of the unfinished run are forgotten.
+    which load alone, curves.csv, and heads.csv, the gates of all heads of the model before the
+    run; then the states of the unfinished run are forgotten. Where that model was pruned before,
+    kept_heads in model.json still has the addresses in the first model of all.
     """
 
     run: PrunedRun
@@ -66,8 +67,8 @@ class PruningRun:
         trainer = fit(model, text, tuning, self.session, gates)
         write_text(out / "gates.csv", as_csv(gate_rows(gates, trainer), GATE_COLUMNS))
         fill_in(model, trainer.chosen())
-        values = final_gates(gates)
-        self._write(out, trainer, remove_heads(model, gates.test_time()), model.grid, values)
+        smaller, names = remove_heads(model, gates.test_time()), original_heads(start, model.grid)
+        self._write(out, trainer, smaller, model.grid, names, final_gates(gates))
 
     def finish_refit(
         self,
@@ -89,7 +90,8 @@ class PruningRun:
         freeze_outside(model, self.run)
         trainer = fit(model, text, settings.fine_tuning(self.train), self.session)
         fill_in(model, trainer.chosen())
-        self._write(out, trainer, model, whole.grid, {"gate": kept})
+        names = original_heads(start, whole.grid)
+        self._write(out, trainer, model, whole.grid, names, {"gate": kept})
 
     def finish_scratch(self, model: ModelSettings, heads: Path, out: Path) -> None:
         """Train a fresh model with the heads that are open in `heads`, by the baseline's recipe.
@@ -104,7 +106,7 @@ class PruningRun:
         recipe = self.train.model_copy(update={"keep_updates": []})
         trainer = fit(smaller, text, recipe, self.session)
         fill_in(smaller, trainer.chosen())
-        self._write(out, trainer, smaller, whole.grid, {"gate": kept})
+        self._write(out, trainer, smaller, whole.grid, whole.grid.heads(), {"gate": kept})
 
     def _start(self, folder: Path) -> tuple[SegmentedPair, Transformer]:
         """The text, and the model to start from where it is to be trained."""
@@ -118,27 +120,35 @@ class PruningRun:
         trainer: Trainer,
         smaller: Transformer,
         grid: HeadGrid,
+        names: list[Head],
         values: dict[str, np.ndarray],
     ) -> None:
-        """Write what all pruned runs have, and forget the states; `grid`: the original model."""
+        """Write what all pruned runs have, and forget the states.
+
+        `grid`: the model before this run; `names`: its heads' addresses in the original model.
+        """
         write_curve(out, trainer.progress)
         write_head_values(out / "heads.csv", grid, values)
         words = vocabulary_checksums(self.bpe)
         facts = model_facts(smaller, trainer.progress, words, self.session.origin)
-        facts |= {"kept_heads": kept_names(grid, values["gate"])}
+        facts |= {"kept_heads": kept_names(names, values["gate"])}
         save_model(out / "model", smaller, dict(smaller.named_parameters()), facts)
         trainer.states.discard()
         print(f"heads left: {count_words(grid, values['gate'])}", file=sys.stderr, flush=True)
 
 
 def write_removed(folder: Path, kept: np.ndarray, out: Path, origin: dict[str, Any]) -> None:
-    """Write the model in a folder without the heads whose multiplier is 0, and heads.csv."""
+    """Write the model in a folder without the heads whose multiplier is 0, and heads.csv.
+
+    heads.csv has the addresses of the model that is read; kept_heads in model.json those of the
+    model that was pruned first, where this is not the first time.
+    """
     whole = load_model(folder)
     smaller = remove_heads(whole, torch.from_numpy(kept))
     facts = {
         "parameters": parameter_count(smaller),
         "vocabularies": read_json(folder / "model.json")["vocabularies"],
-        "kept_heads": kept_names(whole.grid, kept),
+        "kept_heads": kept_names(original_heads(folder, whole.grid), kept),
         "provenance": origin,
     }
     save_model(out / "model", smaller, dict(smaller.named_parameters()), facts)
@@ -197,6 +207,6 @@ def final_gates(gates: HeadGates) -> dict[str, np.ndarray]:
     return {**whole, "gate": gates.test_time().numpy()}
 
 
-def kept_names(grid: HeadGrid, kept: np.ndarray) -> list[str]:
-    """Addresses, in the numbering of the original model, of the heads that are left."""
-    return [head.name() for head, gate in zip(grid.heads(), kept, strict=True) if gate]
+def kept_names(names: list[Head], kept: np.ndarray) -> list[str]:
+    """Names of the heads that are left; `names`: where each head was in the original model."""
+    return [head.name() for head, gate in zip(names, kept, strict=True) if gate]

@@ -9,9 +9,8 @@ import numpy as np
 from torch import Tensor
 from tqdm import tqdm
 
-from headcount.base.addresses import KINDS, Head, HeadGrid
-from headcount.base.errors import UserError
-from headcount.base.files import read_json, write_csv, write_json
+from headcount.base.addresses import Head, HeadGrid
+from headcount.base.files import write_csv, write_json
 from headcount.base.settings.roles import RolesSettings
 from headcount.data.batches import Ids, ParallelText, first_pairs
 from headcount.data.lines import clean_lines
@@ -20,6 +19,7 @@ from headcount.data.vocabulary import Vocabulary
 from headcount.model.transformer import Transformer
 from headcount.runs.attention_map import attention_map
 from headcount.runs.checkpoint import load_model
+from headcount.runs.kept_heads import original_heads
 from headcount.runs.machine import pick_device
 from headcount.runs.roles import TextRoles, count_ids, measure_syntax
 from headcount.runs.translation import check_vocabularies
@@ -87,25 +87,6 @@ def write_roles(
     write_json(out / "roles.json", facts | {"seconds": round(seconds, 2), "provenance": origin})
 
 
-def original_heads(model_folder: Path, grid: HeadGrid) -> list[Head]:
-    """The model's heads, in flat order, by their addresses in the model it was pruned from.
-
-    A model that was not pruned has its own addresses.
-    """
-    listed = read_json(model_folder / "model.json").get("kept_heads")
-    if listed is None:
-        return grid.heads()
-    parts = [name.split(".") for name in listed]
-    found = [Head(kind, int(layer), int(head)) for kind, layer, head in parts]
-    shape = [(head.kind, head.layer) for head in found]
-    if shape != [(head.kind, head.layer) for head in grid.heads()]:
-        raise UserError(
-            f"{model_folder / 'model.json'}: kept_heads does not fit the model's heads "
-            f"({', '.join(KINDS)}, layer by layer); make the model again"
-        )
-    return found
-
-
 def _rare_candidate(grid: HeadGrid, shares: np.ndarray) -> Head | None:
     """The head of the first encoder layer with the largest share, if that has one."""
     span = grid.span("enc_self", 0)
@@ -125,7 +106,11 @@ def _maps(
     """The first sentences that are short enough to be drawn."""
     pairs = zip(text.src, text.tgt, strict=True)
     short = [pair for pair in pairs if len(pair[0]) <= LONGEST_MAP][:MAPS]
-    return [attention_map(model, pair, words, head, settings, "subword") for pair in short]
+    found = []
+    for pair in short:
+        pieces = tuple(side.pieces(ids) for side, ids in zip(words, pair, strict=True))
+        found.append(attention_map(model, pair, pieces, head, settings, "subword"))
+    return found
 
 
 def _read_text(

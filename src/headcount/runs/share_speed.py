@@ -5,13 +5,13 @@ from typing import Any
 
 import torch
 
-from headcount.base.head_values import read_head_values
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.speed import SpeedSettings
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer
 from headcount.runs.checkpoint import load_model
+from headcount.runs.importance_run import read_importance
 from headcount.runs.machine import pick_device
 from headcount.runs.pruning_orders import least_important
 from headcount.runs.reranking import for_ranking
@@ -36,7 +36,7 @@ def write_share_speed(
     """
     check_vocabularies(model, bpe)
     whole = load_model(model).to(pick_device(decode.device))
-    values = read_head_values(importance, "importance", whole.grid)
+    values = read_importance(importance, model, whole.grid)
     order = least_important(range(whole.grid.size), for_ranking(values, whole.grid, ablation))
     timed = [_without(whole, order, percent) for percent in (0, *ablation.timed)]
     write_times(timed, bpe, speed, decode, out, origin)

@@ -22,7 +22,7 @@ from headcount.runs.machine import pick_device
 from headcount.runs.translation import check_vocabularies
 
 COLUMNS = ("model", "heads_left", "parameters", "file_bytes", "phase", "batch_size", "repeat")
-COLUMNS += ("sentences", "seconds")
+COLUMNS += ("sentences", "steps", "seconds")
 
 Clock = Callable[[], float]  # seconds since some moment
 Batches = list[list[Ids]]
@@ -58,9 +58,10 @@ def write_speed(
 ) -> None:
     """Time the models in these folders, by run, and write one measurement a row as CSV.
 
-    The time of phase `encode` is part of that of `decode`, a whole translation by beam search.
-    Beside `out` goes a JSON of the same name: search, threads, device and `origin`. Raises
-    UserError if a model was trained on another vocabulary or the dev set has no sentence.
+    The time of phase `encode` is part of that of `decode`, a whole translation by beam search;
+    `steps` are those of the search, summed over sentences, and 1 a sentence for `encode`. Beside
+    `out` goes a JSON of the same name: search, threads, device, sentences and `origin`. Raises
+    UserError if a model was trained on another vocabulary or the dev set has too few sentences.
     """
     for folder in models.values():
         check_vocabularies(folder, bpe)
@@ -79,9 +80,15 @@ def write_times(
 ) -> None:
     """Time these models, which take turns, and write what `write_speed` does."""
     sources = read_sources(bpe, settings.sentences, decode.max_source)
+    if len(sources) < max(settings.batch_sizes):
+        raise UserError(
+            f"speed.batch_sizes: expected at most {len(sources)}, the sentences of "
+            f"{bpe / 'dev.src'} that are timed, found {max(settings.batch_sizes)}"
+        )
     rows = measure(timed, sources, settings, decode)
     device = first_device(timed[0].model).type
     facts = {"beam": decode.beam, "threads": settings.threads, "device": device}
+    facts["sentences"] = len(sources)
     write_result(out, COLUMNS, rows, {**facts, "provenance": origin})
 
 
@@ -115,9 +122,9 @@ def measure(
     for repeat, timed in take_turns(models, settings.repeats, warm_up=1):
         for size, of_size in batches.items():
             for phase, work in _work(timed.model, of_size, decode).items():
-                seconds = _seconds(work, timed.model, clock)
+                steps, seconds = _timed(work, timed.model, clock)
                 if repeat > 0:
-                    cells = [*timed.cells(), phase, size, repeat, len(sources), seconds]
+                    cells = [*timed.cells(), phase, size, repeat, len(sources), steps, seconds]
                     rows.append(cells)
     return rows
 
@@ -144,23 +151,30 @@ def cut_batches(sources: list[Ids], size: int) -> Batches:
 
 def _work(
     model: Transformer, batches: Batches, decode: DecodeSettings
-) -> dict[str, Callable[[], object]]:
-    """What is timed, by phase. No batch is cut further by the search's own budget."""
+) -> dict[str, Callable[[], int]]:
+    """What is timed, by phase, and gives its steps. No batch is cut by the search's own budget."""
     device = first_device(model)
     budget = max(len(batch) * (max(map(len, batch)) + 1) for batch in batches)
     whole = decode.model_copy(update={"batch_tokens": budget})
-    return {
-        "encode": lambda: [model.encode(pad_sources(batch).to(device)) for batch in batches],
-        "decode": lambda: [translate(model, batch, whole) for batch in batches],
-    }
+
+    def encode() -> int:
+        for batch in batches:
+            model.encode(pad_sources(batch).to(device))
+        return sum(map(len, batches))
+
+    def search() -> int:
+        found = [translate(model, batch, whole) for batch in batches]
+        return sum(translation.steps for batch in found for translation in batch)
+
+    return {"encode": encode, "decode": search}
 
 
 @torch.inference_mode()
-def _seconds(work: Callable[[], object], model: Transformer, clock: Clock) -> float:
-    """Time that the work takes, what it asked of a GPU included."""
+def _timed(work: Callable[[], int], model: Transformer, clock: Clock) -> tuple[int, float]:
+    """The steps of the work, and the time that it takes, what it asked of a GPU included."""
     device = first_device(model)
     start = clock()
-    work()
+    steps = work()
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-    return clock() - start
+    return steps, clock() - start

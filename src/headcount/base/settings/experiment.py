@@ -184,6 +184,16 @@ class Experiment(Section):
             raise ValueError(str(fault)) from None
         return self
 
+    @model_validator(mode="after")
+    def _check_one_norm(self) -> "Experiment":
+        if self.ablation.runs and self.importance.normalise != "none":
+            raise ValueError(
+                f"importance.normalise: expected none where ablation.runs names runs, found "
+                f"{self.importance.normalise}; heads are pruned by importance with and without "
+                "its layer's norm, and ablation.normalise divides by it"
+            )
+        return self
+
 
 def load_experiment(name: str, folder: Path) -> Experiment:
     """The experiment in `<folder>/<name>.yaml`, checked.

@@ -17,11 +17,24 @@ UNIVERSAL = (
 )
 
 
+def relation_fault(name: str) -> str:
+    """Why a name is none of a universal relation, and the nearest; empty if it is one.
+
+    A language's subtype, such as nsubj:pass, goes by what stands before the colon.
+    """
+    if name.split(":")[0] in UNIVERSAL:
+        return ""
+    hint = "Universal Dependencies call it obj" if name == "dobj" else nearest(name, UNIVERSAL)
+    return f"no relation of Universal Dependencies is called {name!r}; {hint}"
+
+
 def _check_relation(name: str) -> str:
-    """A universal relation, or one with a subtype of a language, such as nsubj:pass."""
-    if name.split(":")[0] not in UNIVERSAL or name == "root":
-        hint = "Universal Dependencies call it obj" if name == "dobj" else nearest(name, UNIVERSAL)
-        raise ValueError(f"no relation of Universal Dependencies is called {name!r}; {hint}")
+    """A relation between two words."""
+    fault = relation_fault(name)
+    if name == "root":
+        fault = "'root' has no governor that a head could look for; name other relations"
+    if fault:
+        raise ValueError(fault)
     return name
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from headcount.base.settings.section import Section
 
@@ -31,3 +31,12 @@ class SpeedSettings(Section):
 
     threads: int = Field(1, ge=1)
     """CPU threads of the model that is timed; nothing else runs beside it."""
+
+    @model_validator(mode="after")
+    def _batches_can_be_full(self) -> "SpeedSettings":
+        if self.sentences < max(self.batch_sizes):
+            raise ValueError(
+                f"speed.sentences: expected at least {max(self.batch_sizes)}, the largest of "
+                f"speed.batch_sizes, found {self.sentences}"
+            )
+        return self

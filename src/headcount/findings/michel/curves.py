@@ -83,7 +83,7 @@ def draw_training(points: pd.DataFrame) -> Figure:
 
 
 def _by_time(panel: Axes, rows: pd.DataFrame, unit: str) -> None:
-    """A line per checkpoint, dark ones early; the straight line that equal heads would make."""
+    """A line per checkpoint, dark ones early, ours with their intervals; equal heads' line."""
     times = sorted(rows["when"].unique())
     scale = matplotlib.colormaps["viridis"]
     panel.plot([0, 100], [100, 0], ":", color=_GREY, linewidth=1, zorder=0)
@@ -92,6 +92,9 @@ def _by_time(panel: Axes, rows: pd.DataFrame, unit: str) -> None:
         colour = scale(place / max(1, len(times) - 1) * 0.92)
         shown = len(times) <= 8 or place % 3 == 0 or place == len(times) - 1
         label = f"{unit} {when}" if shown else None
+        if "kept_low" in own:
+            bounds = (own[name].astype(float) for name in ("kept_low", "kept_high"))
+            panel.fill_between(own["percent"], *bounds, color=colour, alpha=0.15, linewidth=0)
         panel.plot(own["percent"], own["kept"].astype(float), color=colour, label=label)
     panel.legend(fontsize="x-small", frameon=False, loc="lower left")
 

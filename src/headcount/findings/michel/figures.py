@@ -13,7 +13,7 @@ from headcount.findings.file_lists import any_files, some_files
 from headcount.findings.masking import describe_tests
 from headcount.findings.michel import curves, maps, pruning, single, training
 from headcount.findings.michel.score import BLEU, Score
-from headcount.findings.michel.speed import speed_table
+from headcount.findings.michel.speed import describe_timing, speed_table
 from headcount.findings.michel.speed_figure import draw_speed
 from headcount.findings.published import michel
 from headcount.findings.run_tables import gather
@@ -54,12 +54,13 @@ def michel_figures(
     ablation = single.read_ablation(files.ablation)
     setting = f"{describe_tests(files.facts)} {describe_setting(model, ablation)}"
     ranked = f"{setting} {describe_ranking(settings, importance)}"
+    timed = f"{describe_timing(files.speed)} {describe_setting(model, ablation)}"
     points = pruning.profile_points(gather(files.profiles, pruning.READ))
     drawn = [
         *single_figures(ablation, BLEU, setting),
         orders_figure([points, curves.printed_curves()], BLEU, f"{_PAPER} 3 and 6d. {ranked}"),
         _kinds_figure(points, ranked),
-        _speed_figure(speed_table(files.speed), setting),
+        _speed_figure(speed_table(files.speed), timed),
     ]
     if files.training:
         drawn.append(_training_figure(training.training_points(files.training), ranked))
@@ -79,8 +80,8 @@ def single_figures(ablation: pd.DataFrame, score: Score, setting: str) -> list[D
             shown,
             f"{score.initial} change when one head is masked, nothing retrained, by kind, layer "
             "and head; colours are linear up to half a point, then logarithmic. Dots: "
-            f"p < {single.LEVEL} by paired bootstrap; rings: still so once corrected for all heads "
-            f"(Holm). {kinds}. {setting}",
+            f"p < {single.LEVEL} by paired bootstrap (nearly one-sided); rings: still so once "
+            f"corrected for all heads (Holm). {kinds}. {setting}",
         ),
         Drawn(
             "michel_transfer",
@@ -122,8 +123,9 @@ def _speed_figure(table: pd.DataFrame, setting: str) -> Drawn:
         ours,
         "Speed without a share of heads, the least important ones, really removed, relative to the "
         "model with all heads. Bars: a standard deviation of the repeats on either side. Encode: "
-        "one pass of the encoder over a batch; decode: beam search of whole sentences, encoder "
-        f"included. {setting}",
+        "one pass of the encoder over a batch, with the keys and values that the decoder takes "
+        "from it; decode: steps of the beam search, encoder included, since a damaged model makes "
+        f"other and longer translations. {setting}",
     )
 
 
@@ -133,6 +135,7 @@ def _training_figure(points: pd.DataFrame, setting: str) -> Drawn:
         curves.draw_training(points),
         points,
         "Percent of a checkpoint's own BLEU that is kept as more and more of its heads are pruned, "
-        "by its own importance, at points of the training; dotted: what equally important heads "
-        f"would give. {_PAPER} 5. {setting}",
+        "by its own importance, at points of the training; bands: bootstrap, 95 %, of the "
+        "difference to all heads; dotted: what equally important heads would give. "
+        f"{_PAPER} 5. {setting}",
     )

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from math import ceil
 
+import numpy as np
 import pandas as pd
 
 from headcount.findings.cells import NONE, p_value
@@ -22,6 +23,7 @@ COLUMNS = [*_CURVE, "heads", "step", "holds_at", "holds_percent", "holds_delta",
 COLUMNS += ["falls_at", "falls_percent", "falls_delta", "falls_p", "keeps_percent", "source"]
 AREAS = ["test_set", "scope", "order", "area", "low", "high", "against", "delta", "delta_low"]
 AREAS += ["delta_high", "p"]
+AREA_COLUMNS = [*KEYS, *AREAS, "source"]
 
 ORDERS = {
     "importance": "importance, the least important first",
@@ -59,8 +61,13 @@ def areas_caption(score: Score, kinds: bool) -> str:
     return (
         f"Mean {score.word} over shares of heads pruned from none to all: the larger, the better "
         f"the order finds the heads that can go{needed}. Differences, with 95 % interval and p by "
-        f"paired bootstrap, are to the order by importance over all heads{against}."
+        f"paired bootstrap, are to the order by importance over all heads{against}. Of random "
+        f"orders the mean; resamples draw orders as well as {score.counted}, and few orders make a "
+        "rough interval."
     )
+
+
+PRINTED_AREAS = f"Rows whose source is paper: {michel.source()}, the curves of Figures 3, 4 and 6d."
 
 
 def profile_points(table: pd.DataFrame) -> pd.DataFrame:
@@ -95,11 +102,12 @@ def pruning_table(points: pd.DataFrame) -> pd.DataFrame:
     `keeps_percent`: up to it every step keeps `KEEPING` of the score. `step`: percentage of one
     step. Order one_per_layer has its one point in `falls_*` or `holds_*`.
     """
+    in_scope = points.groupby([*KEYS, "scope"])["heads_masked"].max()
     rows = []
     for key, found in points.groupby(_CURVE, sort=False):
         ordered = found.sort_values("percent").to_dict("records")
         row = dict(zip(_CURVE, key, strict=True)) | {"source": "ours"}
-        row |= {"heads": ordered[-1]["heads_masked"], "step": _step(ordered)}
+        row |= {"heads": in_scope[*key[:3], row["scope"]], "step": _step(ordered)}
         rows.append(row | _judged(ordered) | {"keeps_percent": _keeps(ordered)})
     return _filled(rows)
 
@@ -177,9 +185,19 @@ def _share(percents: pd.Series, heads: pd.Series) -> str:
 
 
 def areas_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of pruning_profile_areas.csv: pair, run, seed, `AREAS`; empty: not compared."""
-    cells = table[[*KEYS, *AREAS]].astype(object)
+    """Rows of pruning_profile_areas.csv: columns of `AREA_COLUMNS`; empty: not compared."""
+    cells = table.assign(source="ours")[AREA_COLUMNS].astype(object)
     return cells.where(cells.notna(), "")
+
+
+def printed_areas() -> pd.DataFrame:
+    """The paper's rows of `areas_table`: means over its digitised curves, by trapezoids."""
+    rows = []
+    for key, found in printed_points().groupby(_CURVE, sort=False):
+        ordered = found.sort_values("percent").astype({"percent": float, "bleu": float})
+        mean = np.trapezoid(ordered["bleu"], ordered["percent"]) / np.ptp(ordered["percent"])
+        rows.append(dict(zip(_CURVE, key, strict=True)) | {"area": float(mean), "source": "paper"})
+    return pd.DataFrame(rows).reindex(columns=AREA_COLUMNS, fill_value="").astype(object)
 
 
 def areas_summary(table: pd.DataFrame, score: Score) -> pd.DataFrame:
@@ -189,11 +207,16 @@ def areas_summary(table: pd.DataFrame, score: Score) -> pd.DataFrame:
         compared = row["against"] != ""
         bounds = f"{row['delta_low']:+z.2f} to {row['delta_high']:+z.2f}" if compared else NONE
         rows.append(
-            {name: str(row[name]) for name in KEYS}
-            | {"test set": row["test_set"], "scope": row["scope"], "order": row["order"]}
-            | {f"mean {score.word}": f"{row['area']:.2f} ({row['low']:.2f} to {row['high']:.2f})"}
+            {name: str(row[name]) or NONE for name in KEYS}
+            | {"test set": row["test_set"] or NONE, "scope": row["scope"], "order": row["order"]}
+            | {f"mean {score.word}": _mean(row)}
             | {"against": row["against"].replace("/", ", ") or NONE}
             | {"difference": f"{row['delta']:+z.2f}" if compared else NONE}
-            | {"95 % interval": bounds, "p": p_value(row["p"])}
+            | {"95 % interval": bounds, "p": p_value(row["p"]), "source": row["source"]}
         )
     return pd.DataFrame(rows)
+
+
+def _mean(row: dict) -> str:
+    bounds = "" if row["low"] == "" else f" ({row['low']:.2f} to {row['high']:.2f})"
+    return f"{row['area']:.2f}{bounds}"

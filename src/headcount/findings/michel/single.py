@@ -36,8 +36,9 @@ def caption(score: Score) -> str:
     """What our rows of the table of single heads say."""
     return (
         f"{score.initial} change when one head is masked, nothing retrained, by kind of attention. "
-        f"Significant: p < {LEVEL} by paired bootstrap, and in brackets how many of these are "
-        "gains; Holm: still so once p is corrected for all heads of the model."
+        f"Significant: p < {LEVEL} by paired bootstrap (a p that is nearly one-sided), and in "
+        " brackets how many of these are gains; Holm: still so once p is corrected for all "
+        "heads of the model."
     )
 
 
@@ -45,8 +46,8 @@ def transfer_caption(score: Score) -> str:
     """What our rows of the table of two test sets say."""
     return (
         f"Correlation, over heads, of the {score.word} change on two test sets when the head is "
-        "masked; intervals (95 %) by Fisher's z, p by shuffling heads. Both sides have the noise "
-        f"of their {score.counted}, which lowers it."
+        "masked; intervals (95 %) by bootstrap over heads, p by shuffling them. Both sides have "
+        f"the noise of their {score.counted}, which lowers it."
     )
 
 
@@ -152,7 +153,7 @@ def transfer_table(points: pd.DataFrame) -> pd.DataFrame:
 
 def printed_transfer() -> pd.DataFrame:
     """The paper's row of `transfer_table`."""
-    names = (michel.PAIR, BASE, "", "newstest2013", "mtnt", "all", 288, michel.transfer())
+    names = (michel.PAIR, BASE, "", "newstest2013", "mtnt", "all", "", michel.transfer())
     return pd.DataFrame([(*names, *[""] * 7, "paper")], columns=TRANSFER).astype(object)
 
 
@@ -162,7 +163,7 @@ def transfer_summary(table: pd.DataFrame) -> pd.DataFrame:
     for row in table.to_dict("records"):
         cells = {"pair": row["pair"], "run": row["run"], "seed": str(row["seed"]) or NONE}
         cells["test sets"] = f"{row['test_set']}, {row['other_test_set']}"
-        cells |= {"kind": row["kind"], "heads": str(row["heads"])}
+        cells |= {"kind": row["kind"], "heads": str(row["heads"]) or NONE}
         for name, words in (("pearson", "Pearson r"), ("spearman", "Spearman r")):
             cells[words] = _with_interval(row, name)
             cells[f"p ({words.split()[0]})"] = p_value(row[f"{name}_p"])

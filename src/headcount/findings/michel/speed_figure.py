@@ -9,7 +9,7 @@ from headcount.findings.run_tables import KEYS
 
 
 def draw_speed(table: pd.DataFrame) -> Figure:
-    """A panel per model and phase, a line per batch size: speed relative to all heads.
+    """A panel per model and phase, a line per batch size: steps per second relative to all heads.
 
     `table`: our rows of `speed_table`. Bars are a standard deviation of the repeats on either side.
     """
@@ -18,13 +18,11 @@ def draw_speed(table: pd.DataFrame) -> Figure:
     sizes = sorted(table["batch_size"].unique())
     for panel, ((pair, run, seed, phase), rows) in zip(axes, tasks, strict=True):
         for colour, size in zip(colours(len(sizes)), sizes, strict=True):
-            own = rows[rows["batch_size"] == size].sort_values("percent").astype({"mean": float})
-            whole = own.loc[own["percent"] == 0, "mean"].iloc[0]
-            bars = pd.to_numeric(own["sd"], errors="coerce") / whole
+            own = rows[rows["batch_size"] == size].sort_values("percent")
+            faster, mean = own["speedup"].astype(float), own["mean"].astype(float)
+            bars = faster * pd.to_numeric(own["sd"], errors="coerce") / mean
             style = {"color": colour, "marker": "o", "markersize": 4, "capsize": 2}
-            panel.errorbar(
-                own["percent"], own["mean"] / whole, bars, label=f"batch {size}", **style
-            )
+            panel.errorbar(own["percent"], faster, bars, label=f"batch {size}", **style)
         panel.axhline(1, color="#6E6E6E", linewidth=0.8, linestyle=":")
         panel.set_title(f"{pair}, {run}, seed {seed}: {phase}", loc="left", fontsize="small")
         panel.set_xlabel("percent of heads removed")

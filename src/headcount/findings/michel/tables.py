@@ -45,14 +45,16 @@ def michel_tables(
     setting = f"{describe_tests(files.facts)} {describe_setting(model, ablation)}"
     ranked = f"{setting} {describe_ranking(settings, importance)}"
     timed = speed.speed_table(files.speed)
+    machine = f"{speed.describe_timing(files.speed)} {describe_setting(model, ablation)}"
+    timed_words = f"{speed.CAPTION} {machine} {speed.PRINTED}"
     tables = [
         *_single_tables(ablation, setting),
         *_pruning_tables(files, ranked),
-        ("speed", timed, speed.speed_summary(timed), f"{speed.CAPTION} {setting}"),
+        ("speed", timed, speed.speed_summary(timed), timed_words),
     ]
     if files.training:
         points = training.training_points(files.training)
-        when = training.training_table(points, files.importance)
+        when = training.training_table(points, files.importance, settings.normalise)
         shown = training.training_summary(when)
         tables.append(("training", when, shown, f"{training.CAPTION} {ranked}"))
     return [Table(f"michel_{name}", *parts) for name, *parts in tables]
@@ -76,7 +78,7 @@ def _single_tables(ablation: pd.DataFrame, setting: str) -> list[_Parts]:
 def _pruning_tables(files: TableFiles, setting: str) -> list[_Parts]:
     points = pruning.profile_points(gather(files.profiles, pruning.READ))
     shares = _both(pruning.pruning_table(points), pruning.printed_pruning())
-    areas = pruning.areas_table(gather(files.areas, pruning.AREAS))
+    areas = _both(pruning.areas_table(gather(files.areas, pruning.AREAS)), pruning.printed_areas())
     words = pruning.caption(BLEU, pruning.ORDERS, kinds=True)
     areas_words = pruning.areas_caption(BLEU, kinds=True)
     return [
@@ -86,7 +88,12 @@ def _pruning_tables(files: TableFiles, setting: str) -> list[_Parts]:
             pruning.pruning_summary(shares),
             f"{words} {pruning.PRINTED} {setting}",
         ),
-        ("areas", areas, pruning.areas_summary(areas, BLEU), f"{areas_words} {setting}"),
+        (
+            "areas",
+            areas,
+            pruning.areas_summary(areas, BLEU),
+            f"{areas_words} {pruning.PRINTED_AREAS} {setting}",
+        ),
     ]
 
 

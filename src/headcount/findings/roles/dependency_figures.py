@@ -5,18 +5,17 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from headcount.base.errors import UserError
 from headcount.findings.figures import COLOURS, colours
-from headcount.findings.panels import legend_above, panels
+from headcount.findings.panels import note, panels
 from headcount.findings.published import voita
 from headcount.findings.roles.labels import SHOWN, arrow
 
 POSITION_COLUMNS = ["pair", "treebank", "relation", "offset", "count", "share", "source"]
 SCORE_COLUMNS = ["pair", "run", "treebank", "relation", "direction", "accuracy", "low", "high"]
 SCORE_COLUMNS += ["baseline", "source"]
-DRAWN = ("nsubj", "obj", "amod", "advmod")
-"""Relations that the paper draws."""
 _FARTHEST = 7  # words; as far as the paper draws
 
 
@@ -24,7 +23,8 @@ def dependent_positions(trees: list[Path], relations: list[str]) -> pd.DataFrame
     """Figure 3: how often dependents stand at each relative position: `POSITION_COLUMNS`.
 
     `trees` are the .csv files that scripts/trees.py wrote, `<pair>/trees/<treebank>.csv`; the
-    paper's rows follow. Shares are of all arcs of a relation.
+    paper's rows follow, for those of the relations that it has. Shares are of all arcs of a
+    relation.
     """
     frames = []
     for path in trees:
@@ -42,30 +42,33 @@ def dependent_positions(trees: list[Path], relations: list[str]) -> pd.DataFrame
 
 
 def draw_positions(points: pd.DataFrame, relations: list[str]) -> Figure:
-    """A panel for each relation: bars by relative position, treebanks side by side."""
+    """A panel for each relation: bars by relative position, treebanks side by side.
+
+    Without any point a figure that says so.
+    """
+    if points.empty:
+        return note(f"Neither trees here nor the paper have {', '.join(relations)}.")
     names = list(points[["pair", "treebank", "source"]].drop_duplicates().itertuples(index=False))
     seen = {}  # the same treebank cut for two pairs has the same words
     for name in names:
         seen.setdefault(name.treebank, name)
+    shades = dict(zip(seen, colours(len(seen)), strict=True))
     figure, axes = panels(len(relations), columns=2, height=2.5)
-    shades = colours(len(seen))
     for panel, relation in zip(axes, relations, strict=True):
-        for place, (name, colour) in enumerate(zip(seen.values(), shades, strict=True)):
+        for place, name in enumerate(seen.values()):
             own = points[(points["relation"] == relation) & (points["treebank"] == name.treebank)]
             own = own[(own["pair"] == name.pair) & (own["offset"].abs() <= _FARTHEST)]
             width = 0.85 / len(seen)
             shift = (place - (len(seen) - 1) / 2) * width
-            label = f"{name.treebank} (paper)" if name.source == "paper" else name.treebank
-            panel.bar(own["offset"] + shift, own["share"], width, color=colour, label=label)
+            panel.bar(own["offset"] + shift, own["share"], width, color=shades[name.treebank])
         panel.set_title(SHOWN.get(relation, relation), loc="left")
-        panel.set_axisbelow(True)
-        panel.set_xlim(-_FARTHEST - 0.6, _FARTHEST + 0.6)
-        panel.set_xticks(range(-_FARTHEST, _FARTHEST + 1), minor=False)
-        panel.tick_params(labelsize="small")
-        panel.axvline(0, color="black", linewidth=0.6)
-        panel.set_xlabel("position of the dependent", fontsize="small")
-        panel.set_ylabel("share", fontsize="small")
-    legend_above(figure, axes[0], columns=min(4, len(seen)))
+        _mark_positions(panel)
+    patches = [
+        Patch(color=shades[key], label=f"{key} (paper)" if name.source == "paper" else key)
+        for key, name in seen.items()
+    ]
+    ncols = min(4, len(seen))
+    figure.legend(handles=patches, loc="outside upper center", ncols=ncols, frameon=False)
     return figure
 
 
@@ -91,6 +94,16 @@ def draw_scores(points: pd.DataFrame) -> Figure:
         _bars(panel, points[points["source"] == source], tests)
         panel.set_title("this experiment" if source == "ours" else voita.source(), loc="left")
     return figure
+
+
+def _mark_positions(panel: Axes) -> None:
+    panel.set_axisbelow(True)
+    panel.set_xlim(-_FARTHEST - 0.6, _FARTHEST + 0.6)
+    panel.set_xticks(range(-_FARTHEST, _FARTHEST + 1), minor=False)
+    panel.tick_params(labelsize="small")
+    panel.axvline(0, color="black", linewidth=0.6)
+    panel.set_xlabel("position of the dependent", fontsize="small")
+    panel.set_ylabel("share", fontsize="small")
 
 
 def _bars(panel: Axes, points: pd.DataFrame, tests: list) -> None:

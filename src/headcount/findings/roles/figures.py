@@ -13,8 +13,10 @@ from headcount.findings.roles import dependency_figures, maps, rare_maps, retain
 from headcount.findings.roles.dependency_scores import NO_TREES, dependency_table
 from headcount.findings.roles.files import Measured, RolesFiles
 from headcount.findings.run_tables import BASE
+from headcount.findings.setting import describe_setting
 
 _DOBJ = "Universal Dependencies call obj what the paper calls dobj."
+_NO_TREES = f"Ours are {NO_TREES}."
 _READ_OFF = "The paper's values are read off its drawing, within 0.005."
 
 
@@ -26,7 +28,7 @@ def roles_figures(
     setting = measured.setting(lrp)
     return [
         *_maps(measured, setting),
-        _positions(measured, setting),
+        _positions(measured),
         _scores(measured, setting),
         _rare(measured.files.maps, setting),
         _retained(measured, setting),
@@ -63,22 +65,25 @@ def _maps(measured: Measured, setting: str) -> list[Drawn]:
     ]
 
 
-def _positions(measured: Measured, setting: str) -> Drawn:
-    relations = [r for r in measured.settings.relations if r in dependency_figures.DRAWN]
+def _positions(measured: Measured) -> Drawn:
+    relations = measured.settings.relations
     points = dependency_figures.dependent_positions(measured.files.trees, relations)
+    trees = "over every sentence of each treebank that the models can read, however many of them "
+    ours = f"Ours are counted {trees}heads are measured on." if measured.files.trees else _NO_TREES
     return Drawn(
         "voita_fig3",
         dependency_figures.draw_positions(points, relations),
         points,
         "Where dependents stand, in words before (−) or after (+) what they depend on; shares of "
-        f"all arcs of a relation. {_DOBJ} Positions farther than seven are in the numbers, not in "
-        f"the drawing. {voita.source()}, Figure 3: predicted trees of WMT. {_READ_OFF} {setting}",
+        f"all arcs of a relation. {ours} {_DOBJ} Positions farther than seven are in the numbers, "
+        f"not in the drawing. {voita.source()}, Figure 3: predicted trees of WMT, for nsubj, obj, "
+        f"amod and advmod. {_READ_OFF} {describe_setting(measured.model, measured.roles)}",
     )
 
 
 def _scores(measured: Measured, setting: str) -> Drawn:
     points = dependency_figures.score_points(dependency_table(measured.syntax, measured.settings))
-    ours = "" if (points["source"] == "ours").any() else f"Ours are {NO_TREES}. "
+    ours = "" if (points["source"] == "ours").any() else f"{_NO_TREES} "
     return Drawn(
         "voita_fig4",
         dependency_figures.draw_scores(points),
@@ -104,7 +109,8 @@ def _rare(files: list[Path], setting: str) -> Drawn:
 
 
 def _retained(measured: Measured, setting: str) -> Drawn:
-    table = retained.retained_roles(measured.retained(), measured.model.grid.size)
+    total = measured.model.grid.size
+    table = retained.retained_roles(measured.retained(), measured.retained_runs(), total)
     drawing: Figure = retained.draw_retained(table)
     none = "" if measured.files.pruned_attention else "This experiment prunes no model. "
     return Drawn(
@@ -112,7 +118,9 @@ def _retained(measured: Measured, setting: str) -> Drawn:
         drawing,
         table,
         "What the encoder heads do that models have left, measured anew in each pruned model; "
-        "the first bar is the model that was pruned, every other a λ. A head that has two "
-        f"functions counts once, as having both. {none}{voita.source()}, Figure 8: EN-RU, "
-        f"OpenSubtitles. {setting}",
+        "the first bar is the model that was pruned, every other a λ. A model "
+        "without any has no bar, and 0 below it. Every head counts once; hatched: heads with "
+        "several functions, of two kinds or of one (two relations, or both directions of one). "
+        "The paper prints in a head's cell how many functions it has; this is not read off. "
+        f"{none}{voita.source()}, Figure 8: EN-RU, OpenSubtitles. {setting}",
     )

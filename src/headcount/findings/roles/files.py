@@ -12,7 +12,7 @@ from headcount.findings.file_lists import any_files
 from headcount.findings.roles.agreement import bleu_lost, gate_survival
 from headcount.findings.roles.head_table import roles_table, wide
 from headcount.findings.roles.labels import SYNTAX, VALUES, read_roles
-from headcount.findings.run_tables import HEAD, KEYS, gather
+from headcount.findings.run_tables import HEAD, KEYS, gather, run_of
 from headcount.findings.setting import describe_setting
 
 RELEVANCE = ["relevance", "relevance_low", "relevance_high"]
@@ -60,11 +60,16 @@ class Measured:
         pruned = (files.pruned_attention, files.pruned_positions, files.pruned_syntax)
         return pd.concat([self.heads, read_roles(*pruned, self.settings)], ignore_index=True)
 
+    def retained_runs(self) -> list[tuple[str, str, int]]:
+        """Pair, run and seed of the models of `retained`, those without an encoder head too."""
+        return [run_of(path) for path in (*self.files.attention, *self.files.pruned_attention)]
+
     def measures(self) -> pd.DataFrame:
-        """A head of any kind a row, with a column for each measure that there is."""
+        """A head of any kind a row, with a column for each measure; of relevance the size."""
         found = wide(self._relevance, ["relevance", *RULES]).dropna(axis=1, how="all")
-        if "relevance_ratio" in found:  # its sign says for or against the word, not how much
-            found["relevance_ratio"] = found["relevance_ratio"].abs()
+        for name in found.columns.intersection(["relevance", *RULES]):
+            # The ratio rule's sign says for or against the word, not how much.
+            found[name] = found[name].abs()
         sure = wide(gather(self.files.attention, VALUES), ["confidence"])
         lost = bleu_lost(self.files.ablation)
         for other in (self._importance, sure, self.survival, lost):
@@ -76,11 +81,12 @@ class Measured:
         settings = self.settings
         margin = f"{100 * settings.margin:g} "
         margin += "points" if settings.margin_kind == "absolute" else "per cent of it"
+        signed = ", signed, ranked and compared by its size" if lrp.rule == "ratio" else ""
         return (
             f"Measured on the first {settings.sentences} sentences of dev and of each treebank; "
             f"EOS: {settings.eos.replace('_', ' ')}. Positional: {settings.positional_share:.0%} "
             f"of largest weights at one relative position. Syntactic: {margin} above the "
             f"baseline. Rare: {settings.rare_share:.0%} at the two rarest subwords. Relevance: "
-            f"{lrp.rule.replace('_', '-')} rule, up to {lrp.max_sentences} sentences. "
+            f"{lrp.rule.replace('_', '-')} rule{signed}, up to {lrp.max_sentences} sentences. "
             f"{describe_setting(self.model, self.roles)}"
         )

@@ -24,7 +24,7 @@ CAPTION = (
 def roles_table(
     heads: pd.DataFrame, relevance: pd.DataFrame, importance: pd.DataFrame, survival: pd.DataFrame
 ) -> pd.DataFrame:
-    """A head a row: columns of `COLUMNS`; rank is by relevance within the layer, from 1.
+    """A head a row: columns of `COLUMNS`; rank is by size of relevance within the layer, from 1.
 
     `heads` comes from `read_roles`, `relevance` and `importance` from `wide`, `survival` from
     `gate_survival`; cells are empty where a number was not measured.
@@ -32,7 +32,8 @@ def roles_table(
     keys = [*KEYS, *HEAD]
     found = heads.merge(relevance, "left", keys).merge(importance, "left", keys)
     found = found.merge(survival, "left", keys)
-    by_layer = found.groupby([*KEYS, "kind", "layer"], sort=False)["relevance"]
+    sizes = found["relevance"].abs()  # the ratio rule has signs
+    by_layer = sizes.groupby([found[name] for name in (*KEYS, "kind", "layer")], sort=False)
     found["rank"] = by_layer.rank(ascending=False, method="first").astype(int)
     found = found.sort_values([*KEYS, "layer", "rank"], key=_order(found), kind="stable")
     found = found.reindex(columns=COLUMNS).reset_index(drop=True)

@@ -1,0 +1,197 @@
+"""Figures of roles; every expected number is worked out beside it."""
+
+import pandas as pd
+import pytest
+from roles_files import BASE, EMPTY, MAP, MODEL, ONLY_DECODER, PAIR, RolesCollection, collection
+from script_runner import run_script
+
+from headcount.base.settings.lrp import LrpSettings
+from headcount.base.settings.roles import RolesSettings
+from headcount.findings.roles import (
+    dependency_figures,
+    dependency_scores,
+    figures,
+    maps,
+    retained,
+)
+from headcount.findings.roles.figures import roles_figures
+from headcount.findings.roles.files import Measured
+from headcount.findings.roles.labels import read_roles
+from headcount.findings.roles.rare_maps import choose_maps, draw_maps, map_weights
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> RolesCollection:
+    return collection(tmp_path_factory.mktemp("roles"))
+
+
+@pytest.fixture(scope="module")
+def measured(made) -> Measured:
+    return Measured(made.files(), MODEL, RolesSettings())
+
+
+@pytest.fixture(scope="module")
+def data(measured):
+    """The numbers of each figure, by themselves: drawing takes seconds."""
+    base = measured.roles["run"] == "baseline"
+    syntax = dependency_scores.dependency_table(measured.syntax, measured.settings)
+    return {
+        "fig1": maps.map_points(measured.roles[base], ["opensubtitles.en-ru"]),
+        "fig2": maps.map_points(measured.roles[~base], ["wmt.en-de", "wmt.en-fr"]),
+        "fig3": dependency_figures.dependent_positions(
+            measured.files.trees, measured.settings.relations
+        ),
+        "fig4": dependency_figures.score_points(syntax),
+        "fig5": map_weights(choose_maps(measured.files.maps)),
+        "fig8": retained.retained_roles(
+            measured.retained(), measured.retained_runs(), MODEL.grid.size
+        ),
+    }
+
+
+@pytest.mark.slow
+def test_figures_have_these_numbers(made, data):
+    for figure in roles_figures(made.files(), MODEL, RolesSettings(), LrpSettings()):
+        pd.testing.assert_frame_equal(figure.data, data[figure.name.removeprefix("voita_")])
+
+
+def test_figures_1_and_2_part_the_baseline_from_the_others(data):
+    first, second = data["fig1"], data["fig2"]
+    assert set(first["run"]) == {"baseline", ""} and set(second["run"]) == {"random-1", ""}
+    assert set(first.query("source == 'paper'")["pair"]) == {"opensubtitles.en-ru"}
+    head = first.query("layer == 1 and rank == 1 and source == 'ours'").iloc[0]
+    assert (head["relevance"], head["function"], head["head"]) == (0.7, "rare", 1)
+    # The paper's shares of a layer sum to 1, within what can be read off.
+    paper = second.query("source == 'paper'").groupby(["pair", "layer"])["relevance"].sum()
+    assert (abs(paper.astype(float) - 1) < 0.02).all()
+
+
+def test_functions_have_classes():
+    names = ["", "-1", "+12", "v→s, o→v", "rare", "-1, v→s"]
+    found = [maps.function_class(name) for name in names]
+    assert found == ["none", "positional", "positional", "syntactic", "rare", "several"]
+
+
+def test_figure_3_has_shares_of_each_relations_arcs(data):
+    ours = data["fig3"].query("source == 'ours'")
+    rows = {(row["relation"], row["offset"]): row["share"] for row in ours.to_dict("records")}
+    assert rows == {("nsubj", -1): 0.75, ("nsubj", 2): 0.25, ("obj", 1): 1}  # case is not drawn
+
+
+def test_figure_3_draws_relations_that_the_paper_has_not(measured):
+    trees = measured.files.trees
+    relations = ["nsubj:pass", "case", "obj"]
+    points = dependency_figures.dependent_positions(trees, relations)
+    assert set(points["relation"]) == {"case", "obj"}
+    figure = dependency_figures.draw_positions(points, relations)
+    names = [panel.get_title(loc="left") for panel in figure.axes]
+    assert names == ["nsubj:pass", "case", "dobj (obj)"]
+    # 9 arcs of case, all at −1; obj: ours at 1, the paper's at 1 to 5.
+    assert [len(panel.patches) for panel in figure.axes] == [0, 1, 6]
+    assert figure.axes[1].patches[0].get_height() == 1
+    none = dependency_figures.dependent_positions([], ["obl"])
+    words = dependency_figures.draw_positions(none, ["obl"]).texts[0].get_text()
+    assert none.empty and words == "Neither trees here nor the paper have obl."
+
+
+def test_figure_3_tells_which_trees_it_counts(measured):
+    caption = figures._positions(measured).caption
+    assert "Ours are counted over every sentence of each treebank" in caption
+    assert "first 1000 sentences" not in caption and "Data: toy.en-xx" in caption
+
+
+def test_figure_4_is_of_the_first_treebank(data):
+    ours = data["fig4"].query("source == 'ours' and run == 'baseline'")
+    assert set(ours["treebank"]) == {"t.first"} and len(ours) == 2
+    paper = data["fig4"].query("source == 'paper' and pair == 'wmt.en-de'")
+    assert paper["baseline"].tolist() == [0.35, 0.35, 0.41, 0.41, 0.72, 0.72, 0.46, 0.46]
+
+
+def test_figure_5_has_the_weights_of_the_baselines_candidate(data):
+    rows = data["fig5"]
+    cells = rows[["run", "head", "query", "key", "weight"]].to_numpy().tolist()
+    head = ["baseline", "enc_self.0.1"]
+    assert cells == [[*head, "a", "c", 1.0], [*head, "b", "c", 0.5]]
+
+
+def test_figure_5_takes_turns_between_pairs(tmp_path):
+    made = RolesCollection(tmp_path)
+    for run, count in (((PAIR, "random-1", 1), 3), (BASE, 3), (("o.en-yy", "random-1", 2), 2)):
+        made.maps(run, [MAP] * count)
+    chosen = choose_maps(made.listed["maps"])
+    assert [(each.run[:2], each.sentence) for each in chosen] == [
+        ((PAIR, "baseline"), 1), (("o.en-yy", "random-1"), 1), ((PAIR, "baseline"), 2),
+    ]  # fmt: skip
+    made.maps((PAIR, "x", 3), [])
+    assert choose_maps(made.listed["maps"][-1:]) == []
+    assert map_weights([]).empty and draw_maps([]).texts[0].get_text().startswith("No sentence")
+
+
+def test_figure_8_counts_functions_anew_in_pruned_models(data):
+    rows = data["fig8"]
+    ours = rows[(rows["source"] == "ours") & (rows["heads"] != 0)]
+    found = ours.groupby("run")[["heads_left", "function", "heads"]].apply(
+        lambda own: own.to_numpy().tolist()
+    )
+    assert found["baseline"] == [
+        [4, "positional and syntactic", 1], [4, "syntactic", 1], [4, "rare", 1], [4, "unknown", 1],
+    ]  # fmt: skip
+    # There it points at +1, and 50 is 5 points above the baseline.
+    assert found["gates-enc_self-l0.2"] == [[1, "positional", 1]]
+    both = {"position": "", "relations": "v→s", "rare": "rare"}
+    assert retained.function_of(both) == "rare and other"
+
+
+def test_figure_8_has_models_without_an_encoder_head(data):
+    rows = data["fig8"]
+    empty = rows[rows["run"] == EMPTY[1]]
+    assert empty["function"].tolist() == list(retained.FUNCTIONS)
+    assert set(empty["heads_left"]) == set(empty["heads"]) == {0}
+    figure = retained.draw_retained(rows)
+    titles = [panel.get_title(loc="left") for panel in figure.axes]
+    panel = figure.axes[titles.index(f"{PAIR}, from baseline, gates on enc_self")]
+    # The unpruned model, λ 0.2 and λ 0.9, which is a place without a bar.
+    assert [label.get_text() for label in panel.get_xticklabels()] == ["4", "1", "0"]
+    assert {bar.get_height() for bar in panel.patches if round(bar.get_x() + 0.4) == 2} == {0}
+
+
+def test_figure_8_is_drawn_if_no_pruned_model_has_an_encoder_head(tmp_path):
+    made = RolesCollection(tmp_path)
+    made.attention(EMPTY, ONLY_DECODER, pruned=True)
+    made.positions(EMPTY, [], pruned=True)
+    made.syntax(EMPTY, [], pruned=True)
+    pruned = (made.listed["pruned_attention"], made.listed["pruned_positions"])
+    heads = read_roles(*pruned, made.listed["pruned_syntax"], RolesSettings())
+    assert heads.empty
+    ours = retained.retained_roles(heads, [EMPTY], 6).query("source == 'ours'")
+    assert len(ours) == len(retained.FUNCTIONS) and set(ours["heads_left"]) == {0}
+
+
+def test_figure_8_tells_how_many_heads_have_several_functions(data):
+    head = {"function": "v→s, v→o", "position": "", "relations": "v→s, v→o", "rare": ""}
+    assert retained.label_count(head) == 2
+    assert retained.label_count({"function": ""}) == 0
+    names = dict(zip(("pair", "run", "seed"), BASE, strict=True))
+    heads = pd.DataFrame([names | head, names | head | {"function": "v→s", "relations": "v→s"}])
+    table = retained.retained_roles(heads, [BASE], 6)
+    (row,) = table[(table["function"] == "syntactic") & (table["run"] == "baseline")].to_dict(
+        "records"
+    )
+    assert (row["heads"], row["several"], row["labels"]) == (2, 1, 3)
+    # The baseline's head 1.1 has a position and a relation: it alone is hatched.
+    ours = data["fig8"].query("run == 'baseline' and several != 0")
+    assert ours[["function", "several", "labels"]].to_numpy().tolist() == [
+        ["positional and syntactic", 1, 2]
+    ]
+    figure = retained.draw_retained(data["fig8"])
+    hatched = [bar for bar in figure.axes[0].patches if bar.get_hatch()]
+    assert [bar.get_height() for bar in hatched if bar.get_height()] == [1]
+    assert figure.legends[0].get_texts()[-1].get_text() == "several functions"
+
+
+@pytest.mark.slow
+def test_the_script_writes_every_figure(made, tmp_path):
+    assert run_script("roles_figures", [*made.flags(), "--out", tmp_path]) == 0
+    for name in ("fig1", "fig2", "fig3", "fig4", "fig5", "fig8"):
+        found = {path.suffix for path in tmp_path.glob(f"voita_{name}.*")}
+        assert found == {".csv", ".pdf", ".svg", ".png", ".json"}
