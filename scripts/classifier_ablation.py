@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.results import provenance
-from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.classifier import ClassifierSettings
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.runs.classifier import Classifier
 from headcount.runs.classifier_ablation import LabelledTests, write_classifier_ablation
@@ -18,21 +18,23 @@ def main() -> None:
     """Read the flags and write accuracy under every mask as CSV, and JSON beside it."""
     parser = command.parser(__doc__)
     parser.add_argument("--model", required=True, help="name on the hub, or a local folder")
+    words = "names of the model's labels in the order of their numbers, spaces between; without "
+    words += "them as the model has them"
+    parser.add_argument("--labels", nargs="+", default=[], metavar="NAME", help=words)
     parser.add_argument("--dev", required=True, type=Path, help="pairs that choose and rank heads")
     parser.add_argument("--matched", required=True, type=Path, help="pairs that score")
     parser.add_argument("--mismatched", required=True, type=Path, help="pairs of other domains")
     parser.add_argument("--seed", type=int, default=1, help="seed of the random orders")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads")
     parser.add_argument("--out", required=True, type=Path, help="folder to write to")
-    add_flags(parser, AblationSettings)
+    add_flags(parser, ClassifierSettings)
     args = parser.parse_args()
-    settings = from_flags(args, AblationSettings)
-    use_threads(args.threads)
+    settings = from_flags(args, ClassifierSettings)
+    use_threads(settings.threads)
     files = LabelledTests(args.dev, args.matched, args.mismatched)
-    shown = {"ablation": settings.model_dump(), "model": args.model}
+    shown = {"ablation": settings.model_dump(), "model": args.model, "labels": args.labels}
     inputs = [args.dev, args.matched, args.mismatched]
     origin = provenance("scripts/classifier_ablation.py", shown, args.seed, inputs)
-    classifier = Classifier.load(args.model)
+    classifier = Classifier.load(args.model, args.labels, settings.device)
     write_classifier_ablation(classifier, files, settings, args.seed, args.out, origin)
 
 

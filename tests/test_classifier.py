@@ -1,41 +1,27 @@
-"""Heads of a small BERT that learns a synthetic task here; skipped without its library."""
+"""Heads of a small BERT; where accuracy counts, it learns a synthetic task first."""
 
 import csv
 import json
-import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+import transformers
 from script_runner import run_script
+from small_bert import WORDS, pairs, save_bert
 from torch.nn import functional
 
+from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
+from headcount.base.settings.ablation import AblationSettings
 from headcount.data.entailment import Pair
 from headcount.model.hooked_encoder import HookedEncoder
 from headcount.runs import machine
 from headcount.runs.bootstrap import resample_accuracy
-
-transformers = pytest.importorskip("transformers")
-
-from headcount.runs.classifier import Classifier  # noqa: E402
-
-WORDS = [f"w{n}" for n in range(8)]
-SIZES = {"num_hidden_layers": 2, "num_attention_heads": 3, "hidden_size": 24}
-
-
-def pairs(count: int, seed: int, words=WORDS) -> list[Pair]:
-    """A sentence of three words entails each of its words, and contradicts every other."""
-    draw = random.Random(seed)
-    found = []
-    for number in range(count):
-        first = draw.sample(words, 3)
-        inside = number % 2 == 0
-        others = [word for word in words if word not in first]
-        second = draw.choice(first if inside else others)
-        label = "entailment" if inside else "contradiction"
-        found.append(Pair(" ".join(first), second, label))
-    return found
+from headcount.runs.classifier import Classifier
+from headcount.runs.classifier_ablation import rank_by
+from headcount.runs.pruning_orders import list_curves
 
 
 def write(path, found: list[Pair]):
@@ -46,38 +32,32 @@ def write(path, found: list[Pair]):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A BERT of 2 layers with 3 heads that has learnt the task, saved as the library does it."""
-    folder = tmp_path_factory.mktemp("bert")
-    (folder / "vocab.txt").write_text(
-        "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]) + "\n"
-    )
-    tokeniser = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"))
-    tokeniser.save_pretrained(folder)
-    torch.manual_seed(1)
-    config = transformers.BertConfig(
-        vocab_size=13, intermediate_size=48, max_position_embeddings=16, initializer_range=0.1,
-        **SIZES,
-        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
-        id2label={0: "contradiction", 1: "entailment"},
-    )  # fmt: skip
-    model = transformers.BertForSequenceClassification(config)
-    train = pairs(3000, seed=1)
-    texts = tokeniser([p.first for p in train], [p.second for p in train], return_tensors="pt")
-    gold = torch.tensor([p.label == "entailment" for p in train]).long()
-    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
-    for step in range(300):
-        rows = torch.arange(step * 100, step * 100 + 100) % len(train)
-        logits = model(**{name: value[rows] for name, value in texts.items()}).logits
-        functional.cross_entropy(logits, gold[rows]).backward()
-        optimiser.step()
-        optimiser.zero_grad()
-    model.save_pretrained(folder)
-    return folder
+    return save_bert(tmp_path_factory.mktemp("bert"))
 
 
 @pytest.fixture(scope="module")
 def classifier(folder) -> Classifier:
-    return Classifier.load(str(folder))
+    return Classifier.load(str(folder), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def learnt(tmp_path_factory):
+    """The same once it has learnt the task."""
+    folder = save_bert(tmp_path_factory.mktemp("learnt"))
+    own = Classifier.load(str(folder), device="cpu")
+    train = pairs(3000, seed=1)
+    texts = [p.first for p in train], [p.second for p in train]
+    inputs = own.tokeniser(*texts, return_tensors="pt")
+    gold = torch.from_numpy(own.gold(train))
+    optimiser = torch.optim.Adam(own.encoder.model.parameters(), lr=5e-3)
+    for step in range(300):
+        rows = torch.arange(step * 100, step * 100 + 100) % len(train)
+        scores = own.encoder.model(**{name: value[rows] for name, value in inputs.items()}).logits
+        functional.cross_entropy(scores, gold[rows]).backward()
+        optimiser.step()
+        optimiser.zero_grad()
+    own.encoder.model.save_pretrained(folder)
+    return folder
 
 
 def logits(classifier: Classifier, found: list[Pair], multiplier=None) -> torch.Tensor:
@@ -95,17 +75,57 @@ def test_ones_change_nothing_and_no_hook_is_left(classifier):
     assert torch.equal(logits(classifier, found), plain)
 
 
-@pytest.mark.parametrize("place", range(6))
-def test_a_mask_is_the_same_as_zero_columns_in_the_output_projection(folder, place):
-    own = Classifier.load(str(folder))
-    found, mask = pairs(7, seed=5), torch.ones(6)
-    mask[place] = 0
-    masked = logits(own, found, mask)
+def without(folder, place: int) -> Classifier:
+    """The model whose W_O has zero columns for one head."""
+    own = Classifier.load(str(folder), device="cpu")
     layer, head = divmod(place, 3)
     dense = own.encoder.model.bert.encoder.layer[layer].attention.output.dense
     with torch.no_grad():
         dense.weight[:, 8 * head : 8 * head + 8] = 0  # heads of width 24 / 3
-    torch.testing.assert_close(logits(own, found), masked, atol=1e-6, rtol=1e-5)
+    return own
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_a_mask_is_the_same_as_zero_columns_in_the_output_projection(folder, classifier, place):
+    found, mask = pairs(7, seed=5), torch.ones(6)
+    mask[place] = 0
+    masked = logits(classifier, found, mask)
+    assert not torch.allclose(masked, logits(classifier, found))
+    torch.testing.assert_close(logits(without(folder, place), found), masked, atol=1e-6, rtol=1e-5)
+
+
+FAMILIES = {
+    "Bert": {"hidden_size": 24, "intermediate_size": 48, "num_hidden_layers": 3},
+    "Roberta": {"hidden_size": 24, "intermediate_size": 48, "num_hidden_layers": 3},
+    "Electra": {"hidden_size": 24, "embedding_size": 6, "num_hidden_layers": 3},
+    "DistilBert": {"dim": 24, "hidden_dim": 48, "n_layers": 3},
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_layers_below_the_first_masked_one_run_once_and_change_nothing(family):
+    config = getattr(transformers, f"{family}Config")(
+        vocab_size=13, num_attention_heads=3, initializer_range=0.3, **FAMILIES[family]
+    )
+    model = getattr(transformers, f"{family}ForSequenceClassification")(config).eval()
+    encoder = HookedEncoder(model, 3)
+    inputs = {"input_ids": torch.tensor([[2, 5, 6, 3], [2, 7, 3, 1]])}
+    inputs["attention_mask"] = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
+    with torch.no_grad(), encoder.recorded() as entering:
+        plain = model(**inputs).logits
+    assert len(entering) == 3
+    for silent, layer in (((), 2), ((0, 8), 0), ((4,), 1), ((3, 5, 7), 1), ((6, 7, 8), 2)):
+        mask = torch.ones(9)
+        mask[list(silent)] = 0
+        assert encoder.first_masked(mask) == layer  # three heads in each
+        with torch.no_grad(), encoder.multiplied(mask):
+            expected = model(**inputs).logits
+            with encoder.resumed(layer, entering[layer]), encoder.recorded() as passed:
+                found = model(**inputs).logits
+        assert torch.equal(found, expected) and torch.equal(found, plain) == (silent == ())
+        assert len(passed) == 3 - layer
+    with torch.no_grad():
+        assert torch.equal(model(**inputs).logits, plain)
 
 
 def test_every_row_has_its_own_mask(classifier):
@@ -117,8 +137,9 @@ def test_every_row_has_its_own_mask(classifier):
         torch.testing.assert_close(together[number], alone, atol=1e-6, rtol=1e-5)
 
 
-def test_it_has_learnt_the_task_and_masks_cost_accuracy(classifier):
-    found = pairs(200, seed=7)
+@pytest.mark.slow
+def test_it_has_learnt_the_task_and_masks_cost_accuracy(learnt):
+    classifier, found = Classifier.load(str(learnt)), pairs(200, seed=7)
     every = tuple(range(6))
     right = classifier.correct(found, [(), (0,), every], batch=32)
     assert right[()].mean() > 0.9 and right[every].mean() < 0.7
@@ -146,6 +167,44 @@ def test_importance_is_the_slope_of_each_pairs_loss(classifier):
     assert measured == pytest.approx(expected, rel=0.05, abs=1e-4)
 
 
+@pytest.mark.parametrize("place", range(6))
+def test_importance_of_what_is_left_is_that_of_a_model_without_the_head(folder, classifier, place):
+    found = pairs(5, seed=8)
+    left = [other for other in range(6) if other != place]
+    measured = classifier.importance(found, silent=(place,), batch=2)
+    expected = without(folder, place).importance(found)
+    assert measured[place] == 0
+    assert measured[left] == pytest.approx(expected[left], rel=1e-4, abs=1e-7)
+    assert measured[left] != pytest.approx(classifier.importance(found)[left], rel=1e-3)
+
+
+class Scripted:
+    """A layer of four heads in which 1 does the work of 0 once that is gone."""
+
+    grid = HeadGrid({"enc_self": (4,), "dec_self": (), "dec_enc": ()})
+    encoder = SimpleNamespace(grid=grid)
+
+    def importance(self, pairs: list[Pair], silent: tuple[int, ...]) -> np.ndarray:
+        values = np.array([1.0, 9.0 if 0 in silent else 2.0, 3.0, 4.0])
+        values[list(silent)] = 0
+        return values
+
+
+@pytest.mark.parametrize(
+    "reestimate, expected",
+    [
+        (False, [(), (0,), (0, 1), (0, 1, 2), (0, 1, 2, 3)]),
+        (True, [(), (0,), (0, 2), (0, 2, 3), (0, 1, 2, 3)]),  # 1 is worth 9 by now
+    ],
+)
+def test_importance_is_measured_anew_if_asked(reestimate, expected):
+    asked = AblationSettings(steps=4, draws=0, reestimate=reestimate)
+    ranks = rank_by(Scripted(), [], asked)
+    found = list_curves(Scripted.grid, *ranks, np.zeros(4), asked, seed=1)
+    orders = {(curve.scope, curve.order): curve.sets for curve in found}
+    assert orders["all", "importance"] == orders["all", "importance_raw"] == expected
+
+
 def test_accuracy_of_resamples_by_hand():
     right = [np.array([1.0, 0, 1, 1]), np.array([1.0, 1, 1, 1])]
     found = resample_accuracy(right, samples=50)
@@ -154,7 +213,8 @@ def test_accuracy_of_resamples_by_hand():
     assert found[0, 1:].tolist() == (100 * right[0][drawn].mean(axis=1)).tolist()
 
 
-def test_the_script_writes_the_same_statistics(folder, tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_the_script_writes_the_same_statistics(learnt, tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
     files = {
         "dev": write(tmp_path / "dev.jsonl", pairs(60, seed=2)),
@@ -162,17 +222,22 @@ def test_the_script_writes_the_same_statistics(folder, tmp_path, monkeypatch):
         "mismatched": write(tmp_path / "mismatched.jsonl", pairs(80, seed=4, words=WORDS[:6])),
     }
     flags = [word for name, path in files.items() for word in (f"--{name}", path)]
-    flags += ["--model", folder, "--out", tmp_path / "out", "--steps", 3, "--draws", 1]
+    flags += ["--model", learnt, "--out", tmp_path / "out", "--steps", 3, "--draws", 1]
+    flags += ["--labels", "contradiction", "entailment", "--reestimate", "true"]
     assert run_script("classifier_ablation", flags) == 0
     rows = list(csv.DictReader((tmp_path / "out" / "classifier_ablation.csv").open()))
     single = [r for r in rows if (r["test_set"], r["order"]) == ("matched", "single")]
     assert [row["heads"] for row in single] == [f"enc_self.{n // 3}.{n % 3}" for n in range(6)]
     whole = float(next(r for r in rows if r["test_set"] == "matched")["accuracy"])
-    right = Classifier.load(str(folder)).correct(pairs(80, seed=3), [(), (1,)])
+    right = Classifier.load(str(learnt)).correct(pairs(80, seed=3), [(), (1,)])
     assert whole == pytest.approx(100 * right[()].mean())
     assert float(single[1]["delta"]) == pytest.approx(100 * right[1,].mean() - whole)
     kept = [r for r in rows if (r["test_set"], r["order"]) == ("mismatched", "all_but_one")]
     assert [row["layer"] for row in kept] == ["0", "1"]
+    settings = json.loads((tmp_path / "out" / "classifier_ablation.json").read_text())
+    settings = settings["provenance"]["settings"]
+    assert settings["ablation"]["reestimate"] and "test_sets" not in settings["ablation"]
+    assert settings["labels"] == ["contradiction", "entailment"]
     profile = list(csv.DictReader((tmp_path / "out" / "classifier_profile.csv").open()))
     steps = [r for r in profile if (r["scope"], r["order"]) == ("all", "importance")]
     assert [row["heads_masked"] for row in steps] == ["0", "2", "4", "6"]

@@ -28,7 +28,8 @@ def test_versions_stand_in_pyproject_and_nowhere_else():
     named += [entry for extra in extras.values() for entry in extra]
     assert all(re.fullmatch(r"[a-z0-9-]+==[0-9.]+", entry) for entry in named)
     peers = (ROOT / "benchmarks" / "requirements.txt").read_text().splitlines()
-    assert extras["export"][0] in peers and extras["export"][0] in extras["test"]
+    for extra in ("export", "bert"):
+        assert extras[extra][0] in peers and extras[extra][0] in extras["test"]
     conda = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     assert conda == ["python=3.11", "pip", {"pip": ["-e ."]}]
 

@@ -92,6 +92,18 @@ def test_michels_curves_start_at_one_bleu_and_speed_gains_are_as_printed():
     assert michel.transfer() == 0.56 and michel.source() == "Michel et al. 2019, arXiv 1905.10650"
 
 
+def test_michels_classifier_agrees_with_itself_and_with_the_text():
+    """A head chosen elsewhere is never better than the best one; all but 3 layers are the same."""
+    best, elsewhere = (michel.classifier_lone_heads(n).set_index("layer")["value"] for n in (3, 6))
+    assert list(best.index) == list(elsewhere.index) == list(range(1, 13))
+    assert (elsewhere <= best).all()
+    assert best.index[best > elsewhere].to_list() == [2, 3, 12]
+    assert best.index[best > 0].to_list() == [2, 7, 10] and best.min() == best[9] == -0.96
+    # "0.68 on BERT"; "20 % and 40 % of heads from WMT and BERT", and what its appendix adds.
+    assert michel.classifier_transfer() == 0.68
+    assert michel.classifier_prunable() == {"mnli": 40, "sst2": 60, "cola": 50, "mrpc": 50}
+
+
 TABLE = """
 source: someone
 tables:

@@ -1,7 +1,8 @@
 """Our one head multiplier on a Hugging Face encoder with a classification head.
 
 The library has no head masks of its own any more; a hook before each W_O multiplies what enters
-it. Letters in shapes: b sentences, q positions, h heads of the model, e width of one head.
+it. Layers below the first masked one are the same under every mask: what leaves them can be kept.
+Letters in shapes: b sentences, q positions, h heads of the model, e width of one head.
 """
 
 import re
@@ -25,17 +26,18 @@ class HookedEncoder:
     def __init__(self, model: nn.Module, heads: int):
         """`heads`: of each layer. Raises UserError for a model whose layers are not found."""
         self.model = model
-        found = {
-            int(place[1]): module
-            for name, module in model.named_modules()
-            for pattern in _OUTPUTS
-            if (place := re.search(pattern, name))
-        }
+        found, stack = {}, ""
+        for name, module in model.named_modules():
+            for pattern in _OUTPUTS:
+                if place := re.search(pattern, name):
+                    found[int(place[1])], stack = module, name[: place.start(1) - 1]
         if not found or sorted(found) != list(range(len(found))):
             raise UserError(
                 f"{type(model).__name__}: expected the attention of a BERT, RoBERTa, ELECTRA or "
                 f"DistilBERT, found {len(found)} layers that look like one; name another model"
             )
+        self._layers = model.get_submodule(stack)
+        self._stack = model.get_submodule(stack.rpartition(".")[0])  # which runs its `layer`
         self.outputs = [found[layer] for layer in sorted(found)]
         self.grid = HeadGrid({"enc_self": (heads,) * len(found), "dec_self": (), "dec_enc": ()})
 
@@ -57,6 +59,41 @@ class HookedEncoder:
         finally:
             for handle in handles:
                 handle.remove()
+
+    @contextmanager
+    def recorded(self) -> Iterator[list[Tensor]]:
+        """Context in which the list gets what enters each layer, the first one first."""
+        entering: list[Tensor] = []
+        handles = [
+            # A hook that returns None, as append does, changes nothing.
+            layer.register_forward_pre_hook(lambda _, inputs: entering.append(inputs[0]))
+            for layer in self._layers
+        ]
+        try:
+            yield entering
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    @contextmanager
+    def resumed(self, layer: int, states: Tensor) -> Iterator[None]:
+        """Context in which the model begins at a layer, which `states` enter, [b, q, width].
+
+        Its output is that of all layers wherever these states are what the layers below give.
+        """
+        own = self._layers[layer].register_forward_pre_hook(lambda _, inputs: (states, *inputs[1:]))
+        self._stack.layer = self._layers[layer:]
+        try:
+            yield
+        finally:
+            self._stack.layer = self._layers
+            own.remove()
+
+    def first_masked(self, multiplier: Tensor) -> int:
+        """The lowest layer of which a multiplier [h] is not 1; the last one where all are."""
+        layers = range(len(self.outputs))
+        touched = (layer for layer in layers if (multiplier[self._span(layer)] != 1).any())
+        return next(touched, layers[-1])
 
     def _span(self, layer: int) -> slice:
         return self.grid.span("enc_self", layer)

@@ -1,21 +1,26 @@
 """A classifier of sentence pairs from the Hugging Face library, under masks of its heads."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.nearest import nearest
 from headcount.data.entailment import Pair
 from headcount.model.hooked_encoder import HookedEncoder
+from headcount.runs.machine import pick_device
 from headcount.runs.masked_bleu import Heads
 
 LONGEST = 128  # subwords of a pair; longer ones are cut
+_NUMBERED = re.compile(
+    r"label_\d+"
+)  # the library's name for a label that nobody named, in lower case
 
 
 @dataclass(frozen=True)
@@ -27,27 +32,19 @@ class Classifier:
     labels: dict[str, int]  # by name in lower case
 
     @classmethod
-    def load(cls, name: str) -> "Classifier":
+    def load(cls, name: str, labels: Sequence[str] = (), device: str = "auto") -> "Classifier":
         """A model of the hub by its name, or in a local folder.
 
-        Raises EnvironmentFault where the library is missing, UserError where the model is.
+        `labels`: names in the order of their numbers; without any the model's own. Raises
+        EnvironmentFault where the library or the device is missing, UserError where the model is,
+        and for labels that do not fit it.
         """
-        try:
-            from transformers import AutoModelForSequenceClassification, AutoTokenizer
-        except ImportError as fault:
-            raise EnvironmentFault(
-                "classifiers need the Hugging Face library; pip install -e '.[bert]'"
-            ) from fault
-        try:
-            tokeniser = AutoTokenizer.from_pretrained(name)
-            model = AutoModelForSequenceClassification.from_pretrained(name).eval()
-        except (OSError, ValueError) as fault:
-            raise UserError(
-                f"--model {name}: expected a folder or a name on the hub with a classifier and its "
-                f"tokeniser: {str(fault).splitlines()[0]}"
-            ) from fault
-        labels = {name.lower(): int(n) for n, name in model.config.id2label.items()}
-        return cls(HookedEncoder(model, model.config.num_attention_heads), tokeniser, labels)
+        place = pick_device(device)
+        tokeniser, model = _read(name)
+        own = [label for _, label in sorted(model.config.id2label.items())]
+        numbers = number_labels(own, labels)
+        encoder = HookedEncoder(model.to(place), model.config.num_attention_heads)
+        return cls(encoder, tokeniser, numbers)
 
     def gold(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Numbers of the pairs' labels. Raises UserError for one that the model does not have."""
@@ -66,7 +63,10 @@ class Classifier:
         done: Callable[[int], object] = lambda pairs: None,
         batch: int = 64,
     ) -> dict[Heads, np.ndarray]:
-        """Which pairs are classified right with each set of heads masked, [pairs] of 0 and 1."""
+        """Which pairs are classified right with each set of heads masked, [pairs] of 0 and 1.
+
+        Layers below the first masked one run once a batch.
+        """
         gold = self.gold(pairs)
         masks = torch.ones(len(sets), self.encoder.grid.size)
         for mask, heads in zip(masks, sets, strict=True):
@@ -74,26 +74,32 @@ class Classifier:
         found = np.zeros((len(sets), len(pairs)))
         with torch.inference_mode():
             for places, inputs in self._batches(pairs, batch):
+                with self.encoder.recorded() as entering:
+                    self.encoder.model(**inputs)
                 for number, mask in enumerate(masks):
-                    guesses = self._logits(inputs, mask).argmax(-1).cpu().numpy()
+                    layer = self.encoder.first_masked(mask)
+                    with self.encoder.resumed(layer, entering[layer]):
+                        guesses = self._logits(inputs, mask).argmax(-1).cpu().numpy()
                     found[number, places] = guesses == gold[places]
                     done(len(places))
         return dict(zip(sets, found, strict=True))
 
-    def importance(self, pairs: Sequence[Pair], batch: int = 32) -> np.ndarray:
+    def importance(self, pairs: Sequence[Pair], silent: Heads = (), batch: int = 32) -> np.ndarray:
         """Mean over pairs of |∂L/∂ξ| at ξ = 1, [heads]; nats, larger means more important.
 
-        Source: Michel et al. 2019.
+        Of silent heads, whose ξ is 0, it is 0: they are not there. Source: Michel et al. 2019.
         """
         gold = torch.from_numpy(self.gold(pairs)).to(self.encoder.device)
         total = np.zeros(self.encoder.grid.size)
         self.encoder.model.requires_grad_(False)
         for places, inputs in self._batches(pairs, batch):
-            ones = torch.ones(len(places), len(total), device=gold.device, requires_grad=True)
-            logits = self._logits(inputs, ones)
+            multiplier = torch.ones(len(places), len(total), device=gold.device)
+            multiplier[:, list(silent)] = 0
+            logits = self._logits(inputs, multiplier.requires_grad_())
             loss = functional.cross_entropy(logits, gold[places], reduction="sum")
-            (slopes,) = torch.autograd.grad(loss, ones)
+            (slopes,) = torch.autograd.grad(loss, multiplier)
             total += slopes.abs().sum(0).double().cpu().numpy()
+        total[list(silent)] = 0
         return total / len(pairs)
 
     def _logits(self, inputs: dict[str, Tensor], multiplier: Tensor) -> Tensor:
@@ -103,10 +109,55 @@ class Classifier:
     def _batches(
         self, pairs: Sequence[Pair], size: int
     ) -> Iterator[tuple[list[int], dict[str, Tensor]]]:
-        """Places and model inputs, pairs of like length together."""
+        """Places, and model inputs where the model is; pairs of like length together."""
         order = sorted(range(len(pairs)), key=lambda n: len(pairs[n].first + pairs[n].second))
         for start in range(0, len(order), size):
             places = order[start : start + size]
             texts = [[pairs[n].first for n in places], [pairs[n].second for n in places]]
             options = {"padding": True, "truncation": True, "max_length": LONGEST}
-            yield places, dict(self.tokeniser(*texts, return_tensors="pt", **options))
+            inputs = self.tokeniser(*texts, return_tensors="pt", **options)
+            yield places, dict(inputs.to(self.encoder.device))
+
+
+def _read(name: str) -> tuple[Any, nn.Module]:
+    """Tokeniser and model, ready to be scored."""
+    try:
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    except ImportError as fault:
+        raise EnvironmentFault(
+            "classifiers need the Hugging Face library; pip install -e '.[bert]'"
+        ) from fault
+    try:
+        tokeniser = AutoTokenizer.from_pretrained(name)
+        return tokeniser, AutoModelForSequenceClassification.from_pretrained(name).eval()
+    except (OSError, ValueError) as fault:
+        raise UserError(
+            f"--model {name}: expected a folder or a name on the hub with a classifier and its "
+            f"tokeniser: {str(fault).splitlines()[0]}"
+        ) from fault
+
+
+def number_labels(own: Sequence[str], named: Sequence[str]) -> dict[str, int]:
+    """Number of each label by its name in lower case: `named`, or the model's `own` without any.
+
+    Both stand in the order of their numbers. Raises UserError where neither names the labels, and
+    for names that are not one for each label, or none of the model's where it has names.
+    """
+    own, named = ([label.lower() for label in labels] for labels in (own, named))
+    nameless = all(_NUMBERED.fullmatch(label) for label in own)
+    if not named and nameless:
+        raise UserError(
+            f"--labels: the model calls its labels {', '.join(own)}, which does not tell what they "
+            "mean; name them in this order, such as --labels contradiction neutral entailment"
+        )
+    if named and (len(named) != len(own) or len(set(named)) < len(named)):
+        raise UserError(
+            f"--labels: expected {len(own)} different names with spaces between, one for each of "
+            f"{', '.join(own)}; found {', '.join(named)}"
+        )
+    for label in named:
+        if not nameless and label not in own:
+            raise UserError(
+                f"--labels: {label!r} is none of the model's labels; {nearest(label, own)}"
+            )
+    return {label: number for number, label in enumerate(named or own)}

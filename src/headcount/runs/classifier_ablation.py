@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ from tqdm import tqdm
 
 from headcount.base.results import write_result
 from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.classifier import ClassifierSettings
 from headcount.data.entailment import Pair, read_pairs
 from headcount.runs.ablation import COLUMNS, DEV, ablation_rows, resamples_for
 from headcount.runs.bootstrap import SEED, judge_scores, resample_accuracy
 from headcount.runs.classifier import Classifier
 from headcount.runs.masked_bleu import Differences, Heads
 from headcount.runs.profile_areas import AREA_COLUMNS, area_rows
-from headcount.runs.pruning_orders import list_curves
+from headcount.runs.pruning_orders import Curve, Rank, list_curves
 from headcount.runs.pruning_profile import COLUMNS as PROFILE_COLUMNS
 from headcount.runs.pruning_profile import profile_rows
 from headcount.runs.reranking import for_ranking
@@ -40,7 +42,7 @@ class LabelledTests:
 def write_classifier_ablation(
     classifier: Classifier,
     files: LabelledTests,
-    settings: AblationSettings,
+    settings: ClassifierSettings,
     seed: int,
     out: Path,
     origin: dict[str, Any],
@@ -51,7 +53,7 @@ def write_classifier_ablation(
     percent in place of `bleu`. Importance is measured on dev, pruning scored on matched. Raises
     UserError for pairs without a label that the model knows.
     """
-    tests = files.read(settings.sentences)
+    tests = files.read(settings.pairs)
     for pairs in tests.values():
         classifier.gold(pairs)  # refuses labels before any work
     grid = classifier.encoder.grid
@@ -64,15 +66,39 @@ def write_classifier_ablation(
     sizes = {test: len(pairs) for test, pairs in tests.items()}
     facts = {"pairs": sizes, "provenance": origin}
     write_result(out / "classifier_ablation.csv", _accuracy(COLUMNS), rows, facts)
-    effects = single_effects(rows, grid)
-    raw = classifier.importance(tests[DEV])
-    values = for_ranking(raw, grid, settings)
-    ranks = (lambda silent: values), (lambda silent: raw)
-    curves = list(list_curves(grid, *ranks, effects, settings, seed))
+    pruning = settings.pruning()
+    ranks = rank_by(classifier, tests[DEV], pruning)
+    curves = list(list_curves(grid, *ranks, single_effects(rows, grid), pruning, seed))
+    _write_profile(classifier, tests["matched"], curves, out, facts)
+
+
+def rank_by(
+    classifier: Classifier, pairs: list[Pair], settings: AblationSettings
+) -> tuple[Rank, Rank]:
+    """Importance on these pairs once heads are silent: as it is compared, and undivided."""
+
+    @cache  # both orders and every scope begin with the same heads silent
+    def raw(silent: Heads) -> np.ndarray:
+        return classifier.importance(pairs, silent)
+
+    def ranking(silent: Heads) -> np.ndarray:
+        return for_ranking(raw(silent), classifier.encoder.grid, settings)
+
+    return ranking, raw
+
+
+def _write_profile(
+    classifier: Classifier,
+    pairs: list[Pair],
+    curves: Sequence[Curve],
+    out: Path,
+    facts: dict[str, Any],
+) -> None:
+    """Accuracy of these pairs at every step of every curve, and the areas below them."""
     sets = [heads for curve in curves for heads in curve.sets]
-    scores = _resampled(classifier, tests["matched"], sets, 1000)
-    profile = profile_rows(grid, "matched", curves, _judged(scores))
-    write_result(out / "classifier_profile.csv", _accuracy(PROFILE_COLUMNS), profile, facts)
+    scores = _resampled(classifier, pairs, sets, 1000)
+    rows = profile_rows(classifier.encoder.grid, "matched", curves, _judged(scores))
+    write_result(out / "classifier_profile.csv", _accuracy(PROFILE_COLUMNS), rows, facts)
     areas = area_rows("matched", curves, scores)
     write_result(out / "classifier_profile_areas.csv", AREA_COLUMNS, areas, facts)
 

@@ -1,9 +1,11 @@
 """Tables and figures of classifiers without some of their heads: accuracy in place of BLEU.
 
-The paper's numbers of BERT that `published/michel.yaml` has are of speed, so none stands here.
+What the paper prints of its BERT on MultiNLI stands beside: one head left in a layer, the
+correlation of two test sets, and the share that can be pruned.
 """
 
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,13 @@ from headcount.findings.michel import lone, pruning, single
 from headcount.findings.michel.classifier_files import ClassifierResults
 from headcount.findings.michel.figures import orders_figure, single_figures
 from headcount.findings.michel.score import ACCURACY
+from headcount.findings.published import michel
 from headcount.findings.tables import Table, write_tables
 
 _IMPORTANCE = (
     "Importance: size of the derivative of a pair's loss by a head's multiplier, mean over dev."
 )
+_PAPER = {"pair": michel.CLASSIFIER, "run": "", "seed": "", "source": "paper"}
 
 
 def write_classifier_findings(
@@ -32,25 +36,99 @@ def write_classifier_findings(
 
 
 def classifier_tables(results: ClassifierResults) -> list[Table]:
-    """Single heads, all but one, transfer; then pruning by steps and its areas."""
+    """Single heads, all but one, transfer; then pruning by steps and its areas.
+
+    Rows whose `source` is paper are of the paper's BERT; ours have ours.
+    """
     alone = single.single_table(results.ablation)
-    kept = lone.lone_table(results.ablation)
-    moved = single.transfer_table(single.transfer_points(results.ablation))
-    shares, areas = pruning.pruning_table(results.points), pruning.areas_table(results.areas)
-    shares_words = pruning.caption(ACCURACY, set(shares["order"]), kinds=False)
-    areas_words = pruning.areas_caption(ACCURACY, kinds=False)
+    kept = _both(lone.lone_table(results.ablation), printed_lone())
+    points = single.transfer_points(results.ablation)
+    moved = _both(single.transfer_table(points), printed_transfer())
     tables = [
         ("ablation", alone, single.single_summary(alone), single.caption(ACCURACY)),
-        ("all_but_one", kept, lone.lone_summary(kept), lone.caption(ACCURACY)),
-        ("transfer", moved, single.transfer_summary(moved), single.transfer_caption(ACCURACY)),
-        ("pruning", shares, pruning.pruning_summary(shares), f"{shares_words} {_IMPORTANCE}"),
-        ("areas", areas, pruning.areas_summary(areas, ACCURACY), f"{areas_words} {_IMPORTANCE}"),
+        ("all_but_one", kept, lone.lone_summary(kept), _lone_words()),
+        ("transfer", moved, single.transfer_summary(moved), _transfer_words()),
+        *_pruning_tables(results),
     ]
     setting = _setting(results)
     return [
         Table(f"michel_classifier_{name}", _named(tidy), _named(shown), f"{words} {setting}")
         for name, tidy, shown, words in tables
     ]
+
+
+def _pruning_tables(results: ClassifierResults) -> list[tuple]:
+    """Name, tidy, shown and caption of steps and of areas."""
+    ours = pruning.pruning_table(results.points)
+    words = pruning.caption(ACCURACY, set(ours["order"]), kinds=False)
+    shares = _both(ours, printed_pruning())
+    areas = pruning.areas_table(results.areas)
+    areas_shown = pruning.areas_summary(areas, ACCURACY)
+    areas_words = f"{pruning.areas_caption(ACCURACY, kinds=False)} {_IMPORTANCE}"
+    return [
+        ("pruning", shares, pruning.pruning_summary(shares), _pruning_words(words)),
+        ("areas", areas, areas_shown, areas_words),
+    ]
+
+
+def printed_lone() -> pd.DataFrame:
+    """The paper's rows of `lone_table`, of which none is significant."""
+    best, elsewhere = (michel.classifier_lone_heads(number) for number in (3, 6))
+    table = elsewhere.merge(best, on="layer", suffixes=("", "_best"), validate="one_to_one")
+    table = table.rename(columns={"value": "delta", "value_best": "dev_delta"})
+    table["layer"] = table["layer"] - 1
+    table = table.assign(test_set="matched", kind="enc_self", significant=0, **_PAPER)
+    table = table.assign(heads=michel.CLASSIFIER_HEADS)
+    return table.reindex(columns=lone.COLUMNS, fill_value="").astype(object)
+
+
+def printed_transfer() -> pd.DataFrame:
+    """The paper's row of `transfer_table`; it does not say of how many heads."""
+    tests = {"test_set": "matched", "other_test_set": "mismatched", "kind": "all"}
+    row = _PAPER | tests | {"pearson": michel.classifier_transfer()}
+    return _one_row(row, single.TRANSFER)
+
+
+def printed_pruning() -> pd.DataFrame:
+    """The paper's row of `pruning_table`, MultiNLI."""
+    percent = michel.classifier_prunable()["mnli"]
+    heads = michel.CLASSIFIER_HEADS * len(michel.classifier_lone_heads(3))  # a row there a layer
+    curve = {"test_set": "matched", "scope": "all", "order": "importance", "heads": heads}
+    # Rounded up, as its code does with the heads of a step.
+    held = {"holds_at": ceil(heads * percent / 100), "holds_percent": percent}
+    return _one_row(_PAPER | curve | held, pruning.COLUMNS)
+
+
+def _lone_words() -> str:
+    return (
+        f"{lone.caption(ACCURACY)} Rows whose source is paper: {michel.source()}, Tables 3 (under "
+        "on dev: best on matched itself) and 6 (best on 5,000 training pairs, scored on matched)."
+    )
+
+
+def _transfer_words() -> str:
+    printed = f"The paper's row: {michel.source()}, Figure 2, its BERT on MultiNLI."
+    return f"{single.transfer_caption(ACCURACY)} {printed}"
+
+
+def _pruning_words(ours: str) -> str:
+    """Caption of the table of steps, `ours` of our rows."""
+    shares = michel.classifier_prunable()
+    printed = (
+        f"The paper's row: {michel.source()}, its BERT on MultiNLI, of which it says that "
+        f"{shares['mnli']} % can go without a noticeable loss (on SST-2 {shares['sst2']} %, on "
+        f"CoLA {shares['cola']} %, on MRPC {shares['mrpc']} %); no p is printed."
+    )
+    return f"{ours} {_IMPORTANCE} {printed}"
+
+
+def _both(ours: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([ours, printed], ignore_index=True)
+
+
+def _one_row(row: dict[str, Any], columns: list[str]) -> pd.DataFrame:
+    """A table of one row, with empty cells for what is not printed."""
+    return pd.DataFrame([[row.get(name, "") for name in columns]], columns=columns).astype(object)
 
 
 def classifier_figures(results: ClassifierResults) -> list[Drawn]:
@@ -82,5 +160,5 @@ def _setting(results: ClassifierResults) -> str:
 
 def _named(table: pd.DataFrame) -> pd.DataFrame:
     """The table with the columns that classifiers have."""
-    kept = table.drop(columns=["run", "seed", "source"], errors="ignore")
+    kept = table.drop(columns=["run", "seed"], errors="ignore")
     return kept.rename(columns={"pair": "model", "bleu": "accuracy"})

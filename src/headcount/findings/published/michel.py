@@ -9,6 +9,8 @@ from headcount.findings.published.numbers import read_published
 _FILE = Path(__file__).with_suffix(".yaml")
 PAIR = "wmt14.en-fr"
 SMALL_PAIR = "iwslt14.de-en"
+CLASSIFIER = "BERT"
+CLASSIFIER_HEADS = 12  # of a layer
 
 
 def source() -> str:
@@ -29,6 +31,22 @@ def lone_heads(number: int) -> pd.DataFrame:
 def transfer() -> float:
     """Pearson's r of the effects of removing each head on two test sets."""
     return float(_tidy("figure2")["value"].iloc[0])
+
+
+def classifier_lone_heads(number: int) -> pd.DataFrame:
+    """Table 3 or 6, BERT: layer, value (change of accuracy with one head), none significant."""
+    return _tidy(f"table{number}")[["layer", "value"]].astype({"layer": int})
+
+
+def classifier_transfer() -> float:
+    """The same as `transfer` of BERT, on matched and mismatched."""
+    return float(_tidy("figure2_bert")["value"].iloc[0])
+
+
+def classifier_prunable() -> dict[str, int]:
+    """Percent of BERT's heads that can go by importance without a noticeable loss, by task."""
+    table = _tidy("prunable_bert").astype({"value": int})
+    return dict(zip(table["task"], table["value"], strict=True))
 
 
 def curves() -> pd.DataFrame:
