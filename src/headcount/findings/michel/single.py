@@ -37,8 +37,8 @@ def caption(score: Score) -> str:
     return (
         f"{score.initial} change when one head is masked, nothing retrained, by kind of attention. "
         f"Significant: p < {LEVEL} by paired bootstrap (a p that is nearly one-sided), and in "
-        " brackets how many of these are gains; Holm: still so once p is corrected for all "
-        "heads of the model."
+        "brackets how many of these are gains; Holm: still so once p is corrected for all heads of "
+        "the model."
     )
 
 
