@@ -80,7 +80,7 @@ def _heads_of(panel: Axes, values: np.ndarray, place: int, colour: str) -> None:
 
 def _plain_ticks(axis: Axis) -> None:
     """Numbers on a logarithmic axis as people write them."""
-    axis.set_major_locator(LogLocator(subs=(1, 3)))
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.set_minor_formatter(NullFormatter())
 
