@@ -86,8 +86,8 @@ def test_every_rule_runs_and_leaves_what_the_design_names(project):
     assert len((run / "translations" / "test.txt").read_text().splitlines()) == 30
     masked = results / "masking" / "published.art-en" / "baseline" / "seed1" / "headmask.csv"
     points = list(csv.DictReader(masked.open()))
-    # None, 5 groups, 0 to 5 groups both ways; one random draw of 5 groups and, of 12 heads in groups
-    # of 3, 3, 2, 2 and 2, of 0 2 3 4 6 8 9 10 and 12: as many as groups from either end have.
+    # None, 5 groups, 0 to 5 groups both ways; one random draw of 5 groups and of 0 2 3 4 6 8 9 10
+    # and 12 heads: as many as groups of 3, 3, 2, 2 and 2 have from either end.
     assert len(points) == 1 + 5 + 2 * 6 + 5 + 9
     assert {r["heads_masked"] for r in points if r["order"] == "group"} == {"3", "2"}  # of 12
     rows = list(csv.DictReader((results / "tables" / "bleu.csv").open()))
