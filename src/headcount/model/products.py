@@ -46,7 +46,11 @@ def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     rows = inputs.numel() // max(1, inputs.shape[-1])
     if not _by_onednn(inputs, rows * weight.numel()):
         return functional.linear(inputs, weight, bias)
-    flat = _OneDnn.apply(inputs.reshape(rows, -1), weight, bias)
+    flat = inputs.reshape(rows, -1)
+    if torch.is_grad_enabled():
+        flat = _OneDnn.apply(flat, weight, bias)
+    else:
+        flat = _onednn(_fill(flat), weight, bias)[:rows]
     return flat.view(*inputs.shape[:-1], len(weight))
 
 

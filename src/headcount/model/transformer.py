@@ -22,13 +22,10 @@ class Memory:
     keys_values: list[tuple[Tensor, Tensor]]  # per decoder layer, [b, h, k, e] each
     padding_mask: Tensor  # [b, 1, 1, k], True = may be attended to
 
-    def select(self, sentences: Tensor) -> "Memory":
-        """The memory of some sentences, by index."""
-        pairs = [
-            (k.index_select(0, sentences), v.index_select(0, sentences))
-            for k, v in self.keys_values
-        ]
-        return Memory(pairs, self.padding_mask.index_select(0, sentences))
+    def each(self, change: Callable[[Tensor], Tensor]) -> "Memory":
+        """The memory of other sentences: `change` is given every tensor, a row per sentence."""
+        pairs = [(change(keys), change(values)) for keys, values in self.keys_values]
+        return Memory(pairs, change(self.padding_mask))
 
 
 class Transformer(nn.Module):

@@ -4,8 +4,9 @@ Letters in shapes: n sentences in the batch, h heads, m slots that a step fills,
 e width of one head.
 """
 
-import torch
 from torch import Tensor
+
+from headcount.runs.compaction import Compaction
 
 
 class Cache:
@@ -21,18 +22,18 @@ class Cache:
         if self.room is None:
             self.room = keys.new_empty(2, *keys.shape[:2], 2 * self.slots, keys.shape[3])
         elif self.slots > self.room.shape[3]:
-            self._move(torch.arange(len(keys), device=keys.device), before)
+            self._make_room(before)
         self.room[0, :, :, before : self.slots] = keys
         self.room[1, :, :, before : self.slots] = values
         return tuple(self.room[:, :, :, : self.slots].unbind(0))
 
-    def select(self, sentences: Tensor) -> None:
-        """Keep these sentences, in this order."""
-        self._move(sentences, self.slots)
+    def keep(self, staying: Compaction) -> None:
+        """Drop the sentences that leave."""
+        staying.of(self.room[:, :, :, : self.slots].transpose(0, 1))
+        self.room = self.room[:, : staying.count]
 
-    def _move(self, sentences: Tensor, slots: int) -> None:
-        """Take the filled slots of these sentences to a new place with room for as many more."""
-        old = self.room[:, :, :, :slots]
-        shape = (2, len(sentences), old.shape[2], 2 * self.slots, old.shape[4])
-        self.room = old.new_empty(shape)
-        torch.index_select(old, 1, sentences, out=self.room[:, :, :, :slots])
+    def _make_room(self, filled: int) -> None:
+        """Take the filled slots to a new place with room for as many more."""
+        old = self.room[:, :, :, :filled]
+        self.room = old.new_empty(*old.shape[:3], 2 * self.slots, old.shape[4])
+        self.room[:, :, :, :filled] = old

@@ -23,6 +23,7 @@ from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.fused_loss import rows_at_once
 from headcount.model.transformer import Transformer, check_multiplier, first_device
 from headcount.runs.cache import Cache
+from headcount.runs.compaction import Compaction
 from headcount.runs.encode import encode_once
 from headcount.runs.largest import largest
 
@@ -244,8 +245,7 @@ class BeamSearch:
 
     def _leave(self, finished: Tensor, at_limit: Tensor) -> None:
         """Write down the finished sentences and shrink the batch to the others."""
-        left = (~finished).nonzero().squeeze(1)
-        if len(left) == len(finished):
+        if not finished.any():
             return
         for row in finished.nonzero().squeeze(1).tolist():
             if not self.best_value[row].isfinite():
@@ -259,11 +259,13 @@ class BeamSearch:
             self.results[int(self.sentence[row])] = Translation(
                 ids, float(self.best_score[row]), capped, self.tokens.shape[2] - 1
             )
-        names = ("sentence", "limits", "most", "tokens", "slots", "scores", "ended", "best_value")
-        for name in (*names, "best_score", "best_tokens", "best_length"):
-            setattr(self, name, getattr(self, name).index_select(0, left))
+        staying = Compaction(finished)
+        names = ["sentence", "limits", "most", "tokens", "slots", "scores", "ended", "best_value"]
+        names += ["best_score", "best_tokens", "best_length"]
         if self.multiplier is not None and self.multiplier.ndim == 2:
-            self.multiplier = self.multiplier.index_select(0, left)
-        self.memory = self.memory.select(left)
+            names.append("multiplier")
+        for name in names:
+            setattr(self, name, staying.of(getattr(self, name)))
+        self.memory = self.memory.each(staying.of)
         for cache in self.caches:
-            cache.select(left)
+            cache.keep(staying)

@@ -30,4 +30,5 @@ def encode_once(model: Transformer, sources: Sequence[Ids], multiplier: Tensor |
     if len(chosen) == len(keys):
         return memory
     places = {key: place for place, key in enumerate(firsts)}
-    return memory.select(torch.tensor([places[key] for key in keys], device=device))
+    rows = torch.tensor([places[key] for key in keys], device=device)
+    return memory.each(lambda part: part.index_select(0, rows))
