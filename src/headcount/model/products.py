@@ -50,7 +50,7 @@ def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     if torch.is_grad_enabled():
         flat = _OneDnn.apply(flat, weight, bias)
     else:
-        flat = _onednn(_fill(flat), weight, bias)[:rows]
+        flat = _rows_by_onednn(flat, weight, bias)
     return flat.view(*inputs.shape[:-1], len(weight))
 
 
@@ -58,7 +58,7 @@ def product(left: Tensor, right: Tensor) -> Tensor:
     """left [m, k] times the transposed right [n, k]: [m, n], without a gradient."""
     if not _by_onednn(left, len(left) * right.numel()):
         return left @ right.t()
-    return _onednn(_fill(left), right, None)[: len(left)]
+    return _rows_by_onednn(left, right, None)
 
 
 def weight_gradient(upstream: Tensor, inputs: Tensor) -> Tensor:
@@ -115,6 +115,10 @@ def _fill(rows: Tensor) -> Tensor:
     """The rows [m, width], and zeros up to a multiple of ROWS."""
     missing = -len(rows) % ROWS
     return functional.pad(rows, (0, 0, 0, missing)) if missing else rows
+
+
+def _rows_by_onednn(left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
+    return _onednn(_fill(left), right, bias)[: len(left)]
 
 
 def _onednn(left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:

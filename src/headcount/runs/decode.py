@@ -128,7 +128,8 @@ class BeamSearch:
         self.model = model
         self.beam = settings.beam
         self.alpha = settings.length_penalty
-        self.multiplier = None if multiplier is None else multiplier.to(device)
+        # A copy: sentences that leave are overwritten, and the tensor may be the caller's.
+        self.multiplier = None if multiplier is None else multiplier.to(device, copy=True)
         self.memory = encode_once(model, sources, self.multiplier)
         self.caches = [Cache() for _ in model.decoder]
         count = len(sources)
