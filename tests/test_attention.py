@@ -62,6 +62,31 @@ def test_causal_attention_equals_its_definition(attention):
     torch.testing.assert_close(found, reference(attention, states, states, allowed))
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_bf16_on_a_cpu_differs_by_rounding_only(attention, causal):
+    """There the weights are written out: the way that fp32 takes must give the same, and gradients.
+
+    A number in bf16 has 8 bits, so a product is off by 2^-9 of its size; the tolerance, 2^-5 of
+    the largest, leaves room for the five roundings in a row and would catch any wrong key.
+    """
+    torch.manual_seed(9)
+    states = torch.randn(3, 6, WIDTH) / 4  # scores of about 1, which no softmax makes steep
+    tokens = torch.tensor([[7, 7, 7, 7, 7, 2], [7, 7, 2, 0, 0, 0], [2, 0, 0, 0, 0, 0]])
+    mask = None if causal else padding_mask(tokens, pad=0)
+    upstream = torch.randn(3, 6, WIDTH)
+    found = []
+    for short in (False, True):
+        attention.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=short):
+            out = attention(*attention.project(states), mask, causal)
+        assert out.dtype == (torch.bfloat16 if short else torch.float32)
+        out.backward(upstream.to(out.dtype))
+        found.append((out.detach().float(), attention.inputs.weight.grad.clone()))
+    for exact, rounded in zip(*found, strict=True):
+        bound = exact.abs().max().item() / 32
+        torch.testing.assert_close(rounded, exact, rtol=0, atol=bound)
+
+
 def test_a_lone_query_looks_back_at_everything(attention):
     """What cached decoding does: the last row of causal attention."""
     torch.manual_seed(6)

@@ -8,7 +8,7 @@ from torch import nn
 
 from headcount.base.settings.lrp import LrpSettings
 from headcount.data.batches import ParallelText, collate
-from headcount.model.observed import attention_weights
+from headcount.model.attention import attention_weights
 from headcount.runs import lrp_rules
 from headcount.runs.lrp_rules import Rules, attention_parts, norm_jacobian
 from headcount.runs.relevance import sentence_relevance

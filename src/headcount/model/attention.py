@@ -4,6 +4,7 @@ Letters in shapes: b sentences, h heads, q query positions, k key positions, d w
 model, e width of one head.
 """
 
+import math
 import warnings
 
 import torch
@@ -70,9 +71,10 @@ class MultiHeadAttention(nn.Module):
         position see itself and those before it. `multiplier`: see `merge`.
         """
         if queries.dtype == torch.bfloat16 and queries.device.type == "cpu":
-            # torch's kernel for a CPU takes five times as long for the gradient in bf16 as in fp32.
-            queries, keys, values = queries.float(), keys.float(), values.float()
-        with torch.autocast("cpu", enabled=False):
+            # torch's fused kernel for a CPU takes six times as long for the gradient in bf16.
+            weights = attention_weights(queries, keys, padding_mask, causal)
+            context = weights.to(values.dtype) @ values
+        else:
             context = functional.scaled_dot_product_attention(
                 queries, keys, values, attn_mask=padding_mask, is_causal=causal
             )
@@ -92,6 +94,23 @@ class MultiHeadAttention(nn.Module):
         batch, length, _ = projected.shape
         split = projected.view(batch, length, parts, self.heads, self.d_head)
         return split.permute(2, 0, 3, 1, 4).unbind(0)
+
+
+def attention_weights(
+    queries: Tensor, keys: Tensor, padding_mask: Tensor | None = None, causal: bool = False
+) -> Tensor:
+    """Weights [b, h, q, k], in fp32 or finer, of projected queries and keys; every row sums to 1.
+
+    Weights times values are, but for rounding, what torch's fused attention computes, which hands
+    none out. `padding_mask` and `causal` as in `MultiHeadAttention.forward`.
+    """
+    scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])
+    if padding_mask is not None:
+        scores = scores.masked_fill(~padding_mask, -math.inf)
+    if causal:
+        future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+        scores = scores.masked_fill(future, -math.inf)
+    return scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
 
 
 def padding_mask(tokens: Tensor, pad: int) -> Tensor:

@@ -21,5 +21,6 @@ def dropout(states: Tensor, rate: float, training: bool) -> Tensor:
     dropped = min(round(rate * _STEPS), _STEPS - 1)
     draws = torch.empty((states.numel() + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None)
     bits = draws.view(torch.int16)[: states.numel()].view(states.shape)
-    kept = (bits >= dropped - _STEPS // 2).to(states.dtype)
+    # In place: torch compares into the numbers' own type, not into bool, by vector instructions.
+    kept = bits.ge_(dropped - _STEPS // 2).to(states.dtype)
     return states * kept.mul_(_STEPS / (_STEPS - dropped))

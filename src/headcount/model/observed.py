@@ -1,17 +1,15 @@
 """Attention weights for those who ask: made beside the fused path, which hands none out.
 
-Letters in shapes: b sentences, h heads, q query positions, k key positions, e width of one head.
+Letters in shapes: b sentences, h heads, q query positions, k key positions.
 """
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-import torch
 from torch import Tensor, nn
 
-from headcount.model.attention import MultiHeadAttention
+from headcount.model.attention import MultiHeadAttention, attention_weights
 from headcount.model.transformer import Transformer
 
 Visit = Callable[[str, int, Tensor], None]
@@ -29,23 +27,6 @@ def attention_modules(model: Transformer) -> list[tuple[str, int, MultiHeadAtten
         for kind, layers in modules.items()
         for number, module in enumerate(layers)
     ]
-
-
-def attention_weights(
-    queries: Tensor, keys: Tensor, padding_mask: Tensor | None = None, causal: bool = False
-) -> Tensor:
-    """Weights [b, h, q, k] of projected queries and keys; every row sums to 1.
-
-    Weights times values are, but for rounding, what the fused path computes. `padding_mask` and
-    `causal` as in `MultiHeadAttention.forward`.
-    """
-    scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])
-    if padding_mask is not None:
-        scores = scores.masked_fill(~padding_mask, -math.inf)
-    if causal:
-        future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
-        scores = scores.masked_fill(future, -math.inf)
-    return scores.softmax(-1)
 
 
 @contextmanager

@@ -114,7 +114,12 @@ def _narrower_first(upstream: Tensor, inputs: Tensor) -> Tensor:
 def _fill(rows: Tensor) -> Tensor:
     """The rows [m, width], and zeros up to a multiple of ROWS."""
     missing = -len(rows) % ROWS
-    return functional.pad(rows, (0, 0, 0, missing)) if missing else rows
+    if not missing:
+        return rows
+    filled = rows.new_empty(len(rows) + missing, rows.shape[1])
+    filled[: len(rows)] = rows
+    filled[len(rows) :] = 0
+    return filled
 
 
 def _rows_by_onednn(left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:

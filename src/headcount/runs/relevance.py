@@ -14,9 +14,8 @@ from torch.nn import functional
 
 from headcount.base.settings.lrp import LrpSettings
 from headcount.data.batches import Ids, ParallelText, collate
-from headcount.model.attention import MultiHeadAttention
+from headcount.model.attention import MultiHeadAttention, attention_weights
 from headcount.model.layers import DecoderLayer, EncoderLayer, FeedForward, Residual
-from headcount.model.observed import attention_weights
 from headcount.model.transformer import Transformer, first_device
 from headcount.runs.lrp_rules import Rules, rescaled
 
