@@ -8,7 +8,7 @@ from torch.nn import functional
 from headcount.data.batches import collate
 from headcount.model import products
 from headcount.model.loss import summed_loss
-from headcount.model.products import Linear, linear, product, weight_gradient
+from headcount.model.products import Linear, frozen_weights, linear, product, weight_gradient
 
 pytestmark = pytest.mark.skipif(
     not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN"
@@ -27,6 +27,7 @@ def by_onednn(monkeypatch):
 
     monkeypatch.setattr(products, "_ONEDNN_PAYS", True)
     monkeypatch.setattr(products, "LEAST", 1)
+    monkeypatch.setattr(products, "LEAST_FORWARD", 1)
     monkeypatch.setattr(products, "_onednn", counted)
     return calls
 
@@ -60,6 +61,59 @@ def test_only_what_is_needed_is_computed(by_onednn):
     with torch.no_grad():
         linear(random(9, 3), weight)
     assert len(by_onednn) == 3
+
+
+@pytest.mark.parametrize("shape", [(7,), (3, 70), (2, 8)])  # 7, 210 and 16 rows; blocks are of 16
+@pytest.mark.parametrize("relu", [True, False])
+def test_linear_without_a_gradient_in_frozen_weights_and_not(by_onednn, shape, relu):
+    inputs, whole, bias = random(*shape, 5), random(22, 5, seed=2), random(11, seed=3)
+    # Two weights that begin at one place, and one with the shape of another.
+    weights = [whole[:11], whole[11:], whole]
+    for weight in weights:
+        own = bias if len(weight) == 11 else None
+        expected = functional.linear(inputs, weight, own)
+        expected = expected.clamp(min=0) if relu else expected
+        assert (expected < 0).any() != relu
+        with torch.no_grad():
+            torch.testing.assert_close(
+                linear(inputs, weight, own, relu), expected, rtol=1e-5, atol=1e-5
+            )
+    with torch.no_grad(), frozen_weights():
+        for weight in [*weights, *weights]:
+            expected = functional.linear(inputs, weight)
+            expected = expected.clamp(min=0) if relu else expected
+            torch.testing.assert_close(
+                linear(inputs, weight, relu=relu), expected, rtol=1e-5, atol=1e-5
+            )
+    assert len(by_onednn) == 3 + 6
+
+
+def test_weights_may_change_outside_of_frozen_ones(by_onednn):
+    inputs, weight = random(9, 3), random(4, 3)
+    for _ in range(2):
+        with torch.no_grad(), frozen_weights():
+            found = linear(inputs, weight)
+        torch.testing.assert_close(found, inputs @ weight.t(), rtol=1e-5, atol=1e-5)
+        weight += 1
+
+
+def test_frozen_weights_are_reordered_once(by_onednn, monkeypatch):
+    made = []
+    monkeypatch.setattr(products, "_reordered", None)
+    inputs, weight = random(9, 3), random(4, 3)
+    with torch.no_grad(), frozen_weights():
+        for _ in range(3):
+            linear(inputs, weight)
+            made.append(next(iter(products._reordered.values()))[1])
+        # A weight that nobody else holds cannot leave its place to another one.
+        for seed in range(20):
+            other = random(4, 3, seed=seed)
+            torch.testing.assert_close(
+                linear(inputs, other), inputs @ other.t(), rtol=1e-5, atol=1e-5
+            )
+            del other
+    assert made[0] is made[1] is made[2]
+    assert products._reordered is None
 
 
 def test_products_without_gradients(by_onednn):

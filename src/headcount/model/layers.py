@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from torch import Tensor, nn
-from torch.nn import functional
 
 from headcount.base.settings.model import ModelSettings
 from headcount.model.attention import MultiHeadAttention
@@ -45,7 +44,7 @@ class FeedForward(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, states: Tensor) -> Tensor:
-        active = functional.relu(self.inner(states))
+        active = self.inner(states, relu=True)
         return self.outer(dropout(active, self.dropout, self.training))
 
 

@@ -6,6 +6,8 @@ MKL is the faster of the two at every shape. Letters in shapes: m rows (position
 sentences), k width of the inputs, n width of the outputs.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -13,9 +15,14 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-# A shape that oneDNN has not seen costs a millisecond, so rows are filled up to a multiple.
+# A shape that oneDNN has not seen costs a millisecond, so rows are filled up to a multiple; to a
+# smaller one without gradients, for a search whose sentences leave one by one has few rows at last.
 ROWS = 64
-LEAST = 3 << 20  # multiplications; below, oneDNN with its gradients is slower, filled up or not
+ROWS_FORWARD = 16
+# Multiplications; below, oneDNN is slower, filled up or not: with its gradients, and without.
+LEAST = 3 << 20
+LEAST_FORWARD = 1 << 18
+_USUAL_ROWS = 512  # by which oneDNN chooses the order of a weight that many products share
 
 
 def _mkl_leaves_avx512() -> bool:
@@ -31,48 +38,68 @@ def _mkl_leaves_avx512() -> bool:
 
 
 _ONEDNN_PAYS = _mkl_leaves_avx512()
+_reordered: dict[tuple, tuple[Tensor, Tensor]] | None = None  # by place and shape of a weight
 
 
 class Linear(nn.Linear):
     """torch's layer by way of `linear`."""
 
-    def forward(self, inputs: Tensor) -> Tensor:
-        """[..., n] of inputs [..., k]."""
-        return linear(inputs, self.weight, self.bias)
+    def forward(self, inputs: Tensor, relu: bool = False) -> Tensor:
+        """[..., n] of inputs [..., k]; `relu`: negative outputs become 0."""
+        return linear(inputs, self.weight, self.bias, relu)
 
 
-def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """inputs [..., k] times the transposed weight [n, k], plus the bias [n]: [..., n]."""
+def linear(
+    inputs: Tensor, weight: Tensor, bias: Tensor | None = None, relu: bool = False
+) -> Tensor:
+    """inputs [..., k] times the transposed weight [n, k], plus the bias [n]: [..., n].
+
+    `relu`: negative outputs become 0.
+    """
     rows = inputs.numel() // max(1, inputs.shape[-1])
-    if not _by_onednn(inputs, rows * weight.numel()):
-        return functional.linear(inputs, weight, bias)
+    trained = torch.is_grad_enabled()
+    if not _by_onednn(inputs, rows * weight.numel(), LEAST if trained else LEAST_FORWARD):
+        outputs = functional.linear(inputs, weight, bias)
+        return functional.relu(outputs) if relu else outputs
     flat = inputs.reshape(rows, -1)
-    if torch.is_grad_enabled():
+    if trained:
         flat = _OneDnn.apply(flat, weight, bias)
+        flat = functional.relu(flat) if relu else flat
     else:
-        flat = _rows_by_onednn(flat, weight, bias)
+        flat = _onednn(_fill(flat, ROWS_FORWARD), _in_its_order(weight), bias, relu)[:rows]
     return flat.view(*inputs.shape[:-1], len(weight))
+
+
+@contextmanager
+def frozen_weights() -> Iterator[None]:
+    """Context in which no weight changes: each is brought once into the order that oneDNN wants."""
+    global _reordered
+    before, _reordered = _reordered, {}
+    try:
+        yield
+    finally:
+        _reordered = before
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
     """left [m, k] times the transposed right [n, k]: [m, n], without a gradient."""
-    if not _by_onednn(left, len(left) * right.numel()):
+    if not _by_onednn(left, len(left) * right.numel(), LEAST):
         return left @ right.t()
-    return _rows_by_onednn(left, right, None)
+    return _onednn(_fill(left), right)[: len(left)]
 
 
 def weight_gradient(upstream: Tensor, inputs: Tensor) -> Tensor:
     """Transposed upstream [m, n] times inputs [m, k]: [n, k], what a weight gets."""
-    if not _by_onednn(inputs, upstream.numel() * inputs.shape[1]):
+    if not _by_onednn(inputs, upstream.numel() * inputs.shape[1], LEAST):
         return upstream.t() @ inputs
     return _narrower_first(_fill(upstream), _fill(inputs))
 
 
-def _by_onednn(inputs: Tensor, multiplications: int) -> bool:
+def _by_onednn(inputs: Tensor, multiplications: int, least: int) -> bool:
     """Whether a product goes to oneDNN; by its shape alone, so that a run can be repeated."""
     return (
         _ONEDNN_PAYS
-        and multiplications >= LEAST
+        and multiplications >= least
         and inputs.dtype == torch.float32
         and inputs.device.type == "cpu"
         and not torch.is_autocast_enabled("cpu")
@@ -98,7 +125,7 @@ class _OneDnn(torch.autograd.Function):
         by_inputs, by_weight, by_bias = ctx.needs_input_grad
         filled = _fill(upstream)
         return (
-            _onednn(filled, weight.t(), None)[: ctx.rows] if by_inputs else None,
+            _onednn(filled, weight.t())[: ctx.rows] if by_inputs else None,
             _narrower_first(filled, inputs) if by_weight else None,
             upstream.sum(0) if by_bias else None,
         )
@@ -107,13 +134,13 @@ class _OneDnn(torch.autograd.Function):
 def _narrower_first(upstream: Tensor, inputs: Tensor) -> Tensor:
     """[n, k] from [m, n] and [m, k]; faster with the narrower of the two on the left."""
     if upstream.shape[1] <= inputs.shape[1]:
-        return _onednn(upstream.t(), inputs.t(), None)
-    return _onednn(inputs.t(), upstream.t(), None).t()
+        return _onednn(upstream.t(), inputs.t())
+    return _onednn(inputs.t(), upstream.t()).t()
 
 
-def _fill(rows: Tensor) -> Tensor:
-    """The rows [m, width], and zeros up to a multiple of ROWS."""
-    missing = -len(rows) % ROWS
+def _fill(rows: Tensor, multiple: int = ROWS) -> Tensor:
+    """The rows [m, width], and zeros up to a multiple of rows."""
+    missing = -len(rows) % multiple
     if not missing:
         return rows
     filled = rows.new_empty(len(rows) + missing, rows.shape[1])
@@ -122,9 +149,17 @@ def _fill(rows: Tensor) -> Tensor:
     return filled
 
 
-def _rows_by_onednn(left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
-    return _onednn(_fill(left), right, bias)[: len(left)]
+def _in_its_order(weight: Tensor) -> Tensor:
+    """The weight as oneDNN reads it fastest, where it is sure not to change."""
+    if _reordered is None:
+        return weight
+    key = (weight.data_ptr(), *weight.shape)
+    if key not in _reordered:
+        # With the weight itself, so that no other one takes its place in memory meanwhile.
+        _reordered[key] = weight, torch.ops.mkldnn._reorder_linear_weight(weight, _USUAL_ROWS)
+    return _reordered[key][1]
 
 
-def _onednn(left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
-    return torch.ops.mkldnn._linear_pointwise(left, right, bias, "none", [], "")
+def _onednn(left: Tensor, right: Tensor, bias: Tensor | None = None, relu: bool = False) -> Tensor:
+    then = "relu" if relu else "none"
+    return torch.ops.mkldnn._linear_pointwise(left, right, bias, then, [], "")

@@ -1,10 +1,7 @@
 """Beam search with cached keys and values; finished sentences leave the batch.
 
-Keys and values are not copied when hypotheses change places: a sentence has one cache, where every
-hypothesis that is alive fills a slot in each step, and looks at the slots it came by.
-
 Letters in shapes: n sentences in the batch, m beam (1 before the first word), t target positions
-so far, k slots so far, v vocabulary.
+so far, v vocabulary.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,10 +18,11 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.fused_loss import rows_at_once
+from headcount.model.products import frozen_weights
 from headcount.model.transformer import Transformer, check_multiplier, first_device
-from headcount.runs.cache import Cache
 from headcount.runs.compaction import Compaction
 from headcount.runs.encode import encode_once
+from headcount.runs.history import History
 from headcount.runs.largest import largest
 
 
@@ -62,7 +60,7 @@ def translate(
 
     batches = _batches(sources, settings.batch_tokens)
     translations = [Translation([], 0.0, False, 0)] * len(sources)
-    with _workers(settings.threads) as pool:
+    with frozen_weights(), _workers(settings.threads) as pool:
         for numbers, found in zip(batches, pool.map(search, batches), strict=True):
             for number, translation in zip(numbers, found, strict=True):
                 translations[number] = translation
@@ -131,8 +129,8 @@ class BeamSearch:
         # A copy: sentences that leave are overwritten, and the tensor may be the caller's.
         self.multiplier = None if multiplier is None else multiplier.to(device, copy=True)
         self.memory = encode_once(model, sources, self.multiplier)
-        self.caches = [Cache() for _ in model.decoder]
         count = len(sources)
+        self.history = History(len(model.decoder), count, self.beam, device)
         self.limits = torch.tensor(
             [
                 int(settings.max_length_factor * len(ids)) + settings.max_length_extra
@@ -144,8 +142,6 @@ class BeamSearch:
         self.sentence = torch.arange(count, device=device)  # [n], which source each row is
         self.tokens = torch.full((count, 1, 1), BOS, device=device)  # [n, m, 1 + t]
         self.scores = torch.zeros(count, 1, device=device)  # [n, m], nats
-        self.slots = torch.zeros(count, 1, 1, dtype=torch.long, device=device)  # [n, m, t]
-        self.filled = 1  # slots, once the step at hand has filled its own
         self.ended = torch.zeros(count, dtype=torch.long, device=device)
         self.best_value = torch.full((count,), -torch.inf, device=device)
         self.best_score = torch.zeros(count, device=device)
@@ -178,8 +174,7 @@ class BeamSearch:
     def _states(self, length: int) -> Tensor:
         """Decoder output [n, m, d] at the last word of every hypothesis."""
         states = self.model.embed_target(self.tokens[:, :, -1], length - 1)
-        own = self.slots.new_zeros(*self.slots.shape[:2], self.filled, dtype=torch.bool)
-        self.seen = own.scatter_(2, self.slots, True)[:, None]  # [n, 1, m, k]
+        self.seen = self.history.seen()
         return self.model.run_decoder(states, self._cached, self.memory, self.multiplier)
 
     def _candidates(self, states: Tensor, at_limit: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -215,7 +210,7 @@ class BeamSearch:
 
         def attend(states: Tensor) -> Tensor:  # [n, m, d]
             queries, keys, values = attention.project(states)
-            cached = self.caches[layer].extend(keys, values)
+            cached = self.history.extend(layer, keys, values)
             return attention(queries, *cached, self.seen, multiplier=own)
 
         return attend
@@ -238,10 +233,8 @@ class BeamSearch:
         """Go on with the best m hypotheses that have not ended, best first."""
         self.scores, chosen = values.topk(min(self.beam, values.shape[1]))
         parents, words = parents.gather(1, chosen), words.gather(1, chosen)
-        rows = parents[..., None].expand(-1, -1, self.slots.shape[2])
-        new = torch.arange(words.shape[1], device=words.device).expand_as(words) + self.filled
-        self.filled += words.shape[1]
-        self.slots = torch.cat((self.slots.gather(1, rows), new[..., None]), dim=2)
+        self.history.follow(parents)
+        rows = parents[..., None].expand(-1, -1, self.tokens.shape[2])
         self.tokens = torch.cat((self.tokens.gather(1, rows), words[..., None]), dim=2)
 
     def _leave(self, finished: Tensor, at_limit: Tensor) -> None:
@@ -261,12 +254,11 @@ class BeamSearch:
                 ids, float(self.best_score[row]), capped, self.tokens.shape[2] - 1
             )
         staying = Compaction(finished)
-        names = ["sentence", "limits", "most", "tokens", "slots", "scores", "ended", "best_value"]
+        names = ["sentence", "limits", "most", "tokens", "scores", "ended", "best_value"]
         names += ["best_score", "best_tokens", "best_length"]
         if self.multiplier is not None and self.multiplier.ndim == 2:
             names.append("multiplier")
         for name in names:
             setattr(self, name, staying.of(getattr(self, name)))
         self.memory = self.memory.each(staying.of)
-        for cache in self.caches:
-            cache.keep(staying)
+        self.history.keep(staying)

@@ -1,0 +1,83 @@
+"""Slots of a search: every hypothesis sees the keys it came by, whatever else happens."""
+
+import pytest
+import torch
+
+from headcount.runs.compaction import Compaction
+from headcount.runs.history import History
+
+HEADS, WIDTH = 2, 3
+
+
+def numbered(numbers):
+    """Keys [n, h, m, e] of hypotheses with these numbers [n][m], and values minus that."""
+    keys = torch.tensor(numbers, dtype=torch.float32)[:, None, :, None]
+    keys = keys.expand(-1, HEADS, -1, WIDTH)
+    return keys, -keys
+
+
+def looked_at(history, layer, numbers):
+    """The numbers that each hypothesis [n][m] may look at once those of this step are there."""
+    keys, values = history.extend(layer, *numbered(numbers))
+    assert keys.shape == (len(numbers), HEADS, history.filled, WIDTH)
+    seen = history.seen()
+    assert seen.shape == (len(numbers), 1, len(numbers[0]), history.filled)
+    found = []
+    for sentence, own in enumerate(seen[:, 0]):
+        found.append([])
+        for hypothesis in own:
+            chosen = keys[sentence][:, hypothesis]
+            assert torch.equal(values[sentence][:, hypothesis], -chosen)
+            assert torch.equal(chosen, chosen[:1, :, :1].expand_as(chosen))  # in every head
+            found[-1].append(sorted(chosen[0, :, 0].tolist()))
+    return found
+
+
+def test_children_see_what_their_parents_came_by():
+    history = History(2, 2, 2, torch.device("cpu"))
+    for layer in range(2):
+        assert looked_at(history, layer, [[1], [2]]) == [[[1]], [[2]]]
+    history.follow(torch.tensor([[0, 0], [0, 0]]))
+    for layer in range(2):
+        found = looked_at(history, layer, [[11, 12], [21, 22]])
+        assert found == [[[1, 11], [1, 12]], [[2, 21], [2, 22]]]
+    history.follow(torch.tensor([[1, 0], [1, 1]]))  # places change; nobody came by 21
+    for layer in range(2):
+        found = looked_at(history, layer, [[13, 14], [23, 24]])
+        assert found == [[[1, 12, 13], [1, 11, 14]], [[2, 22, 23], [2, 22, 24]]]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_long_searches_see_the_same_and_stay_small(beam):
+    """Against lists of numbers, over more steps than there is room for; sentences leave."""
+    draw = torch.Generator().manual_seed(beam)
+    sentences = 4
+    history = History(1, sentences, beam, torch.device("cpu"))
+    lived, most = [[[]] for _ in range(sentences)], 0
+    for step in range(60):
+        width = len(lived[0])
+        numbers = [[100 * step + 10 * s + m for m in range(width)] for s in range(len(lived))]
+        for sentence, own in enumerate(lived):
+            own[:] = [[*past, n] for past, n in zip(own, numbers[sentence], strict=True)]
+        assert looked_at(history, 0, numbers) == lived
+        different = max(len({n for past in own for n in past}) for own in lived)
+        most = max(most, different)
+        parents = torch.randint(width, (len(lived), beam), generator=draw)
+        history.follow(parents)
+        lived = [[own[p] for p in row] for own, row in zip(lived, parents.tolist(), strict=True)]
+        if step in (20, 33):  # the first leaves, and the last takes its place
+            history.keep(Compaction(torch.tensor([True, *[False] * (len(lived) - 1)])))
+            lived = [lived[-1], *lived[1:-1]]
+    # Room for eight steps at first, then for twice what somebody came by; not for all 60 steps.
+    assert history.size <= max(8 * beam, 2 * most)
+    assert beam == 1 or history.size < 60 * beam
+
+
+def test_layers_without_heads_have_nothing_to_see():
+    history = History(1, 2, 2, torch.device("cpu"))
+    width = 1
+    for _ in range(20):
+        keys, _ = history.extend(0, torch.empty(2, 0, width, 4), torch.empty(2, 0, width, 4))
+        assert keys.shape == (2, 0, history.filled, 4)
+        history.follow(torch.zeros(2, 2, dtype=torch.long))
+        width = 2
