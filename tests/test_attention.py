@@ -87,6 +87,16 @@ def test_bf16_on_a_cpu_differs_by_rounding_only(attention, causal):
         torch.testing.assert_close(rounded, exact, rtol=0, atol=bound)
 
 
+def test_a_multiplier_near_1_is_not_1_in_bf16(attention):
+    context = torch.ones(1, HEADS, 2, D_HEAD, dtype=torch.bfloat16)
+    multiplier = torch.full((HEADS,), 0.9985)  # the numbers of bf16 next to 1 are 1 - 2^-8 and 1
+    seen = []
+    attention.output.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    with torch.autocast("cpu", torch.bfloat16):
+        attention.merge(context, multiplier)
+    torch.testing.assert_close(seen[0], torch.full_like(seen[0], 0.9985))
+
+
 def test_a_lone_query_looks_back_at_everything(attention):
     """What cached decoding does: the last row of causal attention."""
     torch.manual_seed(6)

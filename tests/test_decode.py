@@ -328,6 +328,17 @@ def test_f37_scores_that_are_no_numbers_are_refused():
         translate(model, TEXT.src, settings())
 
 
+def test_a_multiplier_by_sentence_stays_the_callers():
+    model = always([1e-9, 1e-9, 1e-9, 1e-9, 0.6, 0.4])  # never ends by itself
+    multiplier = torch.rand(3, model.grid.size)
+    before = multiplier.clone()
+    limits = settings(max_length_factor=1.0, max_length_extra=1)
+    with torch.inference_mode():
+        found = BeamSearch(model, [[4], [4, 5, 4], [5, 4]], limits, multiplier).run()
+    assert [each.steps for each in found] == [2, 4, 3]  # the first leaves while others go on
+    assert torch.equal(multiplier, before)
+
+
 def test_wrong_shape_of_the_multiplier():
     model = make_model(heads=UNEVEN)
     with pytest.raises(ValueError, match=r"expected shape \[17\] or \[3, 17\], found \[2, 17\]"):

@@ -1,14 +1,19 @@
 """Products by oneDNN: against torch's own, with their gradients, at shapes that fill no block."""
 
+import math
+from contextlib import nullcontext
+
 import pytest
 import torch
 from small_models import TEXT, UNEVEN, make_model
 from torch.nn import functional
 
+from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import collate
 from headcount.model import products
 from headcount.model.loss import summed_loss
 from headcount.model.products import Linear, frozen_weights, linear, product, weight_gradient
+from headcount.runs.decode import translate
 
 pytestmark = pytest.mark.skipif(
     not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN"
@@ -88,13 +93,55 @@ def test_linear_without_a_gradient_in_frozen_weights_and_not(by_onednn, shape, r
     assert len(by_onednn) == 3 + 6
 
 
-def test_weights_may_change_outside_of_frozen_ones(by_onednn):
+@torch.no_grad()
+def test_weights_may_change_once_the_last_who_froze_them_is_gone(by_onednn):
     inputs, weight = random(9, 3), random(4, 3)
-    for _ in range(2):
-        with torch.no_grad(), frozen_weights():
-            found = linear(inputs, weight)
-        torch.testing.assert_close(found, inputs @ weight.t(), rtol=1e-5, atol=1e-5)
-        weight += 1
+
+    def check():
+        expected = inputs @ weight.t()
+        torch.testing.assert_close(linear(inputs, weight), expected, rtol=1e-5, atol=1e-5)
+
+    first, second = frozen_weights(), frozen_weights()
+    first.__enter__()
+    check()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    check()
+    assert by_onednn[0][1] is by_onednn[1][1]  # the same reordered weight, in spite of the exit
+    second.__exit__(None, None, None)
+    weight += 1
+    check()
+    with pytest.raises(ZeroDivisionError), frozen_weights():
+        check()
+        raise ZeroDivisionError
+    weight += 1
+    check()
+
+
+@torch.no_grad()
+def test_a_square_weight_and_its_transpose_are_two(by_onednn):
+    inputs, weight = random(9, 4), random(4, 4)
+    with frozen_weights():
+        for each in (weight, weight.t()):
+            expected = functional.linear(inputs, each)
+            torch.testing.assert_close(linear(inputs, each), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+@torch.no_grad()
+def test_what_is_not_a_number_stays_visible(by_onednn, frozen):
+    inputs, weight = random(9, 3), random(4, 3)
+    weight[2, 1] = math.nan
+    with frozen_weights() if frozen else nullcontext():
+        found = linear(inputs, weight, relu=True)
+    assert found.isnan().sum(0).tolist() == [0, 0, 9, 0]
+
+
+def test_a_search_makes_each_reordered_weight_serve_many_times(by_onednn):
+    translate(make_model(heads=UNEVEN), TEXT.src, DecodeSettings(beam=2))
+    assert all(right.is_mkldnn for _, right, *_ in by_onednn)
+    weights = {id(right) for _, right, *_ in by_onednn}
+    assert len(weights) < len(by_onednn) - 10  # one at least of each layer came again
 
 
 def test_frozen_weights_are_reordered_once(by_onednn):

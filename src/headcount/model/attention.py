@@ -87,7 +87,8 @@ class MultiHeadAttention(nn.Module):
         the same as zero columns in W_O. Ones give bit for bit what None gives.
         """
         if multiplier is not None:
-            context = context * multiplier.to(context.dtype)[..., None, None]
+            finer = torch.promote_types(context.dtype, torch.float32)  # in bf16 0.9985 is 1
+            context = context * multiplier.to(finer)[..., None, None]
         return self.output(context.transpose(1, 2).flatten(2))
 
     def _by_head(self, projected: Tensor, parts: int) -> tuple[Tensor, ...]:
@@ -99,12 +100,13 @@ class MultiHeadAttention(nn.Module):
 def attention_weights(
     queries: Tensor, keys: Tensor, padding_mask: Tensor | None = None, causal: bool = False
 ) -> Tensor:
-    """Weights [b, h, q, k], in fp32 or finer, of projected queries and keys; every row sums to 1.
+    """Weights [b, h, q, k] of projected queries and keys, in fp32 or finer; every row sums to 1.
 
     Weights times values are, but for rounding, what torch's fused attention computes, which hands
-    none out. `padding_mask` and `causal` as in `MultiHeadAttention.forward`.
+    none out; of scores in bf16, where queries are. `padding_mask` and `causal` as in
+    `MultiHeadAttention.forward`; each query may attend to something.
     """
-    scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])
+    scores = (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(-2, -1)
     if padding_mask is not None:
         scores = scores.masked_fill(~padding_mask, -math.inf)
     if causal:

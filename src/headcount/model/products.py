@@ -9,6 +9,8 @@ sentences), k width of the inputs, n width of the outputs.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -16,10 +18,10 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 # A shape that oneDNN has not seen costs a millisecond, so rows are filled up to a multiple; to a
-# smaller one without gradients, for a search whose sentences leave one by one has few rows at last.
+# smaller one in a search, which has few rows at last: its sentences leave one by one.
 ROWS = 64
 ROWS_FORWARD = 16
-# Multiplications; below, oneDNN is slower, filled up or not: with its gradients, and without.
+# Multiplications; below, oneDNN is slower, filled up or not: in training, and in a search.
 LEAST = 3 << 20
 LEAST_FORWARD = 1 << 18
 _USUAL_ROWS = 512  # by which oneDNN chooses the order of a weight that many products share
@@ -38,7 +40,14 @@ def _mkl_leaves_avx512() -> bool:
 
 
 _ONEDNN_PAYS = _mkl_leaves_avx512()
-_reordered: dict[tuple, tuple[Tensor, Tensor]] | None = None  # by place and shape of a weight
+
+
+class _Frozen:
+    """How many now rely on it that no weight changes, and what was made of the weights."""
+
+    lock = Lock()
+    users = 0
+    reordered: ClassVar[dict[tuple, tuple[Tensor, Tensor]]] = {}  # by place, shape and strides
 
 
 class Linear(nn.Linear):
@@ -66,19 +75,28 @@ def linear(
         flat = _OneDnn.apply(flat, weight, bias)
         flat = functional.relu(flat) if relu else flat
     else:
-        flat = _onednn(_fill(flat, ROWS_FORWARD), _in_its_order(weight), bias, relu)[:rows]
+        flat = _onednn(_fill(flat, ROWS_FORWARD), _in_its_order(weight), bias)[:rows]
+        # oneDNN could do this as well, but makes 0 of what is not a number and so hides it.
+        flat = flat.relu_() if relu else flat
     return flat.view(*inputs.shape[:-1], len(weight))
 
 
 @contextmanager
 def frozen_weights() -> Iterator[None]:
-    """Context in which no weight changes: each is brought once into the order that oneDNN wants."""
-    global _reordered
-    before, _reordered = _reordered, {}
+    """Context in which no weight of any model changes.
+
+    So each is brought only once into the order that oneDNN wants, until the last one in the
+    process who is in such a context leaves it.
+    """
+    with _Frozen.lock:
+        _Frozen.users += 1
     try:
         yield
     finally:
-        _reordered = before
+        with _Frozen.lock:
+            _Frozen.users -= 1
+            if not _Frozen.users:
+                _Frozen.reordered.clear()
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
@@ -151,15 +169,16 @@ def _fill(rows: Tensor, multiple: int = ROWS) -> Tensor:
 
 def _in_its_order(weight: Tensor) -> Tensor:
     """The weight as oneDNN reads it fastest, where it is sure not to change."""
-    if _reordered is None:
+    if not _Frozen.users:
         return weight
-    key = (weight.data_ptr(), *weight.shape)
-    if key not in _reordered:
-        # With the weight itself, so that no other one takes its place in memory meanwhile.
-        _reordered[key] = weight, torch.ops.mkldnn._reorder_linear_weight(weight, _USUAL_ROWS)
-    return _reordered[key][1]
+    key = (weight.data_ptr(), weight.shape, weight.stride())
+    known = _Frozen.reordered.get(key)
+    if known is None:
+        # With the weight's memory, so that no other one takes its place there meanwhile.
+        ordered = torch.ops.mkldnn._reorder_linear_weight(weight, _USUAL_ROWS)
+        known = _Frozen.reordered[key] = weight.detach(), ordered
+    return known[1]
 
 
-def _onednn(left: Tensor, right: Tensor, bias: Tensor | None = None, relu: bool = False) -> Tensor:
-    then = "relu" if relu else "none"
-    return torch.ops.mkldnn._linear_pointwise(left, right, bias, then, [], "")
+def _onednn(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
+    return torch.ops.mkldnn._linear_pointwise(left, right, bias, "none", [], "")

@@ -15,6 +15,7 @@ from headcount.base.settings.speed import SpeedSettings
 from headcount.data.batches import Ids, pad_sources
 from headcount.data.lines import clean_lines
 from headcount.data.vocabulary import Vocabulary
+from headcount.model.products import frozen_weights
 from headcount.model.transformer import Transformer, first_device, parameter_count
 from headcount.runs.checkpoint import load_model
 from headcount.runs.decode import translate
@@ -163,7 +164,8 @@ def _work(
         return sum(map(len, batches))
 
     def search() -> int:
-        found = [translate(model, batch, whole) for batch in batches]
+        with frozen_weights():
+            found = [translate(model, batch, whole) for batch in batches]
         return sum(translation.steps for batch in found for translation in batch)
 
     return {"encode": encode, "decode": search}
