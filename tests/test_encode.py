@@ -6,6 +6,7 @@ from small_models import UNEVEN, make_model
 
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import pad_sources
+from headcount.runs import encode
 from headcount.runs.decode import translate
 from headcount.runs.encode import encode_once
 
@@ -55,6 +56,23 @@ def test_memory_is_that_of_every_source_alone(counted, multiplier, read):
     assert torch.equal(found.padding_mask, plain.padding_mask)
     for one, other in zip(found.keys_values, plain.keys_values, strict=True):
         torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("multiplier", [None, torch.rand(17), torch.rand(4, 17)])
+def test_memory_of_a_few_at_a_time_is_that_of_all_at_once(counted, monkeypatch, multiplier):
+    model, sizes = counted
+    sources = [[4, 8, 5], [7], [4, 8, 5, 9, 9], [6]]  # 4, 2, 6 and 2 positions with EOS
+    monkeypatch.setitem(encode._POSITIONS, "cpu", 8)  # 2 · 4 fit, 3 · 6 do not, nor 2 · 6
+    with torch.inference_mode():
+        found = encode_once(model, sources, multiplier)
+        assert sizes == [2, 1, 1]
+        plain = model.encode(pad_sources(sources), multiplier)
+    assert torch.equal(found.padding_mask, plain.padding_mask)
+    real = plain.padding_mask.transpose(2, 3)
+    for one, other in zip(found.keys_values, plain.keys_values, strict=True):
+        for ours, theirs in zip(one, other, strict=True):
+            torch.testing.assert_close(ours * real, theirs * real, atol=1e-6, rtol=1e-5)
+            assert ours.isfinite().all()  # what is masked out still enters a product with 0
 
 
 def test_equal_sources_come_into_one_batch(counted):

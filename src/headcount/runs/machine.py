@@ -32,11 +32,13 @@ def use_threads(threads: int) -> None:
 def _keep_freed_memory() -> None:
     """Ask glibc to hand freed tensors out again instead of giving them back to the kernel.
 
-    Otherwise every activation is new memory, zeroed page by page: about a tenth of a step.
+    Otherwise every activation is new memory, zeroed page by page: about a tenth of a step. All
+    threads share one heap, for that of another thread ends at 64 MB.
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
-        trim_threshold, top_pad, mmap_threshold = -1, -2, -3
-        libc.mallopt(mmap_threshold, 32 << 20)  # the largest that glibc takes
+        trim_threshold, top_pad, mmap_max, arena_max = -1, -2, -4, -8
+        libc.mallopt(mmap_max, 0)  # no tensor, however large, has memory of its own
+        libc.mallopt(arena_max, 1)
         libc.mallopt(trim_threshold, (1 << 31) - 1)
         libc.mallopt(top_pad, 64 << 20)
 
