@@ -61,7 +61,7 @@ def test_memory_is_that_of_every_source_alone(counted, multiplier, read):
 @pytest.mark.parametrize("multiplier", [None, torch.rand(17), torch.rand(4, 17)])
 def test_memory_of_a_few_at_a_time_is_that_of_all_at_once(counted, monkeypatch, multiplier):
     model, sizes = counted
-    sources = [[4, 8, 5], [7], [4, 8, 5, 9, 9], [6]]  # 4, 2, 6 and 2 positions with EOS
+    sources = [[4, 8, 5], [7], [4, 8, 5, 6, 6], [6]]  # 4, 2, 6 and 2 positions with EOS
     monkeypatch.setitem(encode._POSITIONS, "cpu", 8)  # 2 · 4 fit, 3 · 6 do not, nor 2 · 6
     with torch.inference_mode():
         found = encode_once(model, sources, multiplier)
