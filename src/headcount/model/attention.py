@@ -71,7 +71,7 @@ class MultiHeadAttention(nn.Module):
         position see itself and those before it. `multiplier`: see `merge`.
         """
         if queries.dtype == torch.bfloat16 and queries.device.type == "cpu":
-            # torch's fused kernel for a CPU takes six times as long for the gradient in bf16.
+            # torch's fused kernel for a CPU needs four to six times as long for a gradient in bf16.
             weights = attention_weights(queries, keys, padding_mask, causal)
             context = weights.to(values.dtype) @ values
         else:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from torch import Tensor, nn
+from torch.nn import functional
 
 from headcount.base.settings.model import ModelSettings
 from headcount.model.attention import MultiHeadAttention
@@ -44,7 +45,8 @@ class FeedForward(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, states: Tensor) -> Tensor:
-        active = self.inner(states, relu=True)
+        # Not by oneDNN with the product: it makes 0 of what is not a number and so hides it.
+        active = functional.relu(self.inner(states))
         return self.outer(dropout(active, self.dropout, self.training))
 
 

@@ -53,31 +53,22 @@ class _Frozen:
 class Linear(nn.Linear):
     """torch's layer by way of `linear`."""
 
-    def forward(self, inputs: Tensor, relu: bool = False) -> Tensor:
-        """[..., n] of inputs [..., k]; `relu`: negative outputs become 0."""
-        return linear(inputs, self.weight, self.bias, relu)
+    def forward(self, inputs: Tensor) -> Tensor:
+        """[..., n] of inputs [..., k]."""
+        return linear(inputs, self.weight, self.bias)
 
 
-def linear(
-    inputs: Tensor, weight: Tensor, bias: Tensor | None = None, relu: bool = False
-) -> Tensor:
-    """inputs [..., k] times the transposed weight [n, k], plus the bias [n]: [..., n].
-
-    `relu`: negative outputs become 0.
-    """
+def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """inputs [..., k] times the transposed weight [n, k], plus the bias [n]: [..., n]."""
     rows = inputs.numel() // max(1, inputs.shape[-1])
     trained = torch.is_grad_enabled()
     if not _by_onednn(inputs, rows * weight.numel(), LEAST if trained else LEAST_FORWARD):
-        outputs = functional.linear(inputs, weight, bias)
-        return functional.relu(outputs) if relu else outputs
+        return functional.linear(inputs, weight, bias)
     flat = inputs.reshape(rows, -1)
     if trained:
         flat = _OneDnn.apply(flat, weight, bias)
-        flat = functional.relu(flat) if relu else flat
     else:
         flat = _onednn(_fill(flat, ROWS_FORWARD), _in_its_order(weight), bias)[:rows]
-        # oneDNN could do this as well, but makes 0 of what is not a number and so hides it.
-        flat = flat.relu_() if relu else flat
     return flat.view(*inputs.shape[:-1], len(weight))
 
 
@@ -157,7 +148,7 @@ def _narrower_first(upstream: Tensor, inputs: Tensor) -> Tensor:
 
 
 def _fill(rows: Tensor, multiple: int = ROWS) -> Tensor:
-    """The rows [m, width], and zeros up to a multiple of rows."""
+    """The rows [m, width], and rows of zeros up to a multiple of that many."""
     missing = -len(rows) % multiple
     if not missing:
         return rows

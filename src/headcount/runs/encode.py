@@ -9,8 +9,8 @@ from torch.nn import functional
 from headcount.data.batches import Ids, pad_sources
 from headcount.model.transformer import Memory, Transformer, first_device
 
-# Of sources that the encoder reads at once; enough to fill a GPU. On a CPU few do as well, and as
-# neighbours in a search they are of like length, so that little is padding.
+# Positions of sources that the encoder reads at once; enough to fill a GPU. On a CPU few do as
+# well, and neighbours in a search are of like length, so that little is padding.
 _POSITIONS = {"cpu": 1024, "cuda": 1 << 20}
 
 
