@@ -8,7 +8,7 @@ from benchmarks.measuring import CLOCKS
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.data.batches import Batch, ParallelText, read_parallel_text
-from headcount.data.vocabulary import PAD, Vocabulary
+from headcount.data.vocabulary import Vocabulary
 
 FOLDER = Path("data/bpe/bench/multi30k.en-de")
 
@@ -41,8 +41,7 @@ def read_data(folder: Path) -> BenchData:
 
 def sentence_lengths(batch: Batch) -> list[tuple[int, int]]:
     """Real tokens of source and target of each pair of a batch, EOS counted."""
-    sides = ((tokens != PAD).sum(1).tolist() for tokens in (batch.src, batch.tgt_out))
-    return list(zip(*sides, strict=True))
+    return list(zip(batch.src_lengths, batch.tgt_lengths, strict=True))
 
 
 def add_common_flags(parser: argparse.ArgumentParser) -> None:

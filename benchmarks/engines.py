@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from benchmarks.marian import copy_weights, marian_logits, marian_model
 from benchmarks.peers import load_peer
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import Batch, BatchPlan, Ids, ParallelText
+from headcount.data.batches import Batch, Ids, ParallelText, in_order
 from headcount.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from headcount.model.transformer import Transformer
 from headcount.runs.ctranslate2_export import export
@@ -99,8 +99,7 @@ def marian_engine(task: Task) -> Engine:
     """HF generate on a MarianMTModel with our weights, batch by batch as our plan cuts them."""
     marian = marian_model(task.model.settings, len(task.words)).to(task.device).eval()
     copy_weights(task.model, marian)
-    plan = BatchPlan(task.text, max(task.settings.batch_tokens, task.text.longest), seed=0)
-    batches = [batch.to(task.device) for batch in plan.in_order()]
+    batches = list(in_order(task.text, task.settings.batch_tokens, task.device))
 
     @torch.inference_mode()
     def run(alpha: float) -> list[Ids]:

@@ -24,7 +24,7 @@ from headcount.base import command
 from headcount.base.errors import HeadcountError
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import PRESETS, ModelSettings
-from headcount.data.batches import Batch, BatchPlan, ParallelText, collate
+from headcount.data.batches import Batch, ParallelText, ResidentText, in_order
 from headcount.data.vocabulary import PAD
 from headcount.model.transformer import Transformer
 from headcount.runs.importance import measure_importance
@@ -126,6 +126,12 @@ def check_agreement(ways: Sequence[Way]) -> None:
             raise HeadcountError(f"{way.title}: expected the numbers of ours; this is a bug")
 
 
+def one_by_one(text: ParallelText, device: torch.device) -> list[Batch]:
+    """A batch for each pair."""
+    resident = ResidentText(text, device)
+    return [resident.batch([number]) for number in range(len(text))]
+
+
 def main() -> None:
     """Check, measure, and print one table."""
     args = _flags().parse_args()
@@ -138,12 +144,11 @@ def main() -> None:
     model = Transformer(sizes, len(data.words), len(data.words), joint=True).to(bench.device)
     settings = ImportanceSettings(batch_tokens=args.batch_tokens)
     ways = [our_way(model, text, settings)]
-    batches = list(BatchPlan(text, args.batch_tokens, seed=0).in_order())
+    batches = list(in_order(text, args.batch_tokens, bench.device))
     for name in peers:
         marian = marian_model(sizes, len(data.words)).to(bench.device).eval()
         copy_weights(model, marian)
-        single = [collate(text, [number]) for number in range(len(text))]
-        given = [batch.to(bench.device) for batch in (single if name == "single" else batches)]
+        given = one_by_one(text, bench.device) if name == "single" else batches
         ways.append(marian_way(name, marian, given, model))
     check_agreement(ways)
     lengths = [pair for batch in batches for pair in sentence_lengths(batch)]

@@ -76,8 +76,7 @@ def _training(
         trainer = our_trainer(data, sizes, settings, folder)
         trainer.repeat(updates)
         return lambda: trainer.run(updates)
-    device = pick_device(settings.device)
-    batches = [batch.to(device) for batch in first_batches(data, settings, updates)]
+    batches = first_batches(data, settings, updates)
     return peer_training(make_peer(who, data.words, sizes, settings), batches, settings)
 
 

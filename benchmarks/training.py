@@ -27,7 +27,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.run_names import BASELINE, RunName
 from headcount.base.settings.train import TrainSettings
-from headcount.data.batches import Batch, BatchPlan, collate
+from headcount.data.batches import Batch, BatchPlan, ResidentText
 from headcount.data.vocabulary import PAD, Vocabulary
 from headcount.model.transformer import Transformer
 from headcount.runs.checkpoint import StateStore
@@ -54,7 +54,7 @@ class RepeatingTrainer(Trainer):
     def _again(self, batches: Sequence) -> Iterator[Batch]:
         while True:
             for ids in batches:
-                yield collate(self.plan.text, ids)
+                yield self.resident.batch(ids)
 
 
 def our_trainer(
@@ -150,23 +150,26 @@ def contenders(
     work = work_of(batches, model, len(data.words))
     kind = settings.precision
     found = [Contender(f"ours {kind}", lambda: trainer.run(updates), work, kind)]
-    resident = [batch.to(trainer.device) for batch in batches]
     for peer in (make_peer(name, data.words, model, settings) for name in peers):
         print(f"{peer.title}: {_trained(peer.model):,} weights, ours {_trained(trainer.model):,}")
-        run = peer_training(peer, resident, settings)
+        run = peer_training(peer, batches, settings)
         found.append(Contender(f"{peer.title} {kind}", run, work, kind))
     return found
 
 
 def first_batches(data: BenchData, settings: TrainSettings, updates: int) -> list[Batch]:
-    """The batches that our trainer repeats. Raises UserError if the text has not as many."""
+    """The batches that our trainer repeats, where it trains.
+
+    Raises UserError if the text has not as many.
+    """
     batches = BatchPlan(data.train, settings.batch_tokens, SEED).epoch(0)
     if updates > len(batches):
         raise UserError(
             f"--updates {updates}: the text makes {len(batches)} batches of "
             f"{settings.batch_tokens} tokens; ask for no more, or lower --batch-tokens"
         )
-    return [collate(data.train, ids) for ids in batches[:updates]]
+    resident = ResidentText(data.train, pick_device(settings.device))
+    return [resident.batch(ids) for ids in batches[:updates]]
 
 
 def work_of(batches: Sequence[Batch], model: ModelSettings, vocabulary: int) -> Work:

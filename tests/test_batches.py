@@ -10,12 +10,14 @@ from headcount.base.errors import UserError
 from headcount.data.batches import (
     BatchPlan,
     ParallelText,
+    ResidentText,
     collate,
     first_pairs,
+    in_order,
     pad_sources,
     read_parallel_text,
 )
-from headcount.data.vocabulary import UNK, Vocabulary
+from headcount.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 
 
 def text_of(lengths):
@@ -52,19 +54,26 @@ def test_budget_holds_and_every_pair_comes_once(lengths, spare, epoch):
 @settings(max_examples=100, deadline=None)
 def test_cut_is_as_coarse_as_the_budget_allows(lengths, spare):
     budget = max(map(max, lengths)) + 1 + spare
-    batches = list(BatchPlan(text_of(lengths), budget, seed=3).in_order())
+    batches = BatchPlan(text_of(lengths), budget, seed=3).in_order()
     for batch, following in zip(batches, batches[1:], strict=False):
         # Sorted by length, so the next pair is the longest of the batch it would have joined.
-        longest = max(lengths[following.ids[0]]) + 1
-        assert (len(batch.ids) + 1) * longest > budget
+        longest = max(lengths[following[0]]) + 1
+        assert (len(batch) + 1) * longest > budget
 
 
 def test_cut_by_hand():
     # Lengths with EOS, longer side: 3, 6, 2, 3, 4. Sorted: 2, 3, 3, 4, 6.
     # Budget 9: 2 + 3 + 3 fill 3 × 3 = 9; then 4 alone, as 2 × 6 > 9; then 6.
     text = text_of([(2, 1), (3, 5), (1, 0), (0, 2), (3, 3)])
-    batches = list(BatchPlan(text, 9, seed=0).in_order())
-    assert [sorted(batch.ids) for batch in batches] == [[0, 2, 3], [4], [1]]
+    expected = [[0, 2, 3], [4], [1]]
+    assert [sorted(batch) for batch in BatchPlan(text, 9, seed=0).in_order()] == expected
+    assert [sorted(batch.ids) for batch in in_order(text, 9)] == expected
+
+
+def test_in_order_raises_the_budget_to_the_longest_pair():
+    # Lengths with EOS, longer side: 3, 6, 2, 3, 4. A budget of 6 takes 2 + 3 as 2 × 3 = 6.
+    text = text_of([(2, 1), (3, 5), (1, 0), (0, 2), (3, 3)])
+    assert [len(batch.ids) for batch in in_order(text, 1)] == [2, 1, 1, 1]
 
 
 def test_plan_repeats_itself():
@@ -110,9 +119,32 @@ def test_padding_and_real_positions_by_hand():
     assert batch.real.tolist() == [0, 1, 2, 3, 4, 8, 9]
     assert batch.target_tokens == 7  # 4 + 1 + 2
     assert batch.source_tokens == 7  # 2 + 1 + 4
-    same = batch.to(torch.device("cpu"))
-    assert same.ids == batch.ids and torch.equal(same.real, batch.real)
+    assert (batch.src_lengths, batch.tgt_lengths) == ([2, 1, 4], [4, 1, 2])
     assert pad_sources([[7], [4, 5]]).tolist() == [[7, 2, 0], [4, 5, 2]]
+
+
+words = st.lists(st.integers(UNK, 30), max_size=6)
+
+
+@given(st.lists(st.tuples(words, words), min_size=1, max_size=9), st.data())
+@settings(max_examples=150, deadline=None)
+def test_resident_batches_are_those_padded_pair_by_pair(pairs, data):
+    text = ParallelText([src for src, _ in pairs], [tgt for _, tgt in pairs])
+    ids = data.draw(st.permutations(range(len(pairs))))[: data.draw(st.integers(1, len(pairs)))]
+    batch = ResidentText(text).batch(ids)
+
+    def padded(rows):
+        width = max(map(len, rows))
+        return [[*row, *[PAD] * (width - len(row))] for row in rows]
+
+    assert batch.ids == ids
+    assert batch.src.tolist() == padded([[*text.src[i], EOS] for i in ids])
+    assert batch.tgt_in.tolist() == padded([[BOS, *text.tgt[i]] for i in ids])
+    assert batch.tgt_out.tolist() == padded([[*text.tgt[i], EOS] for i in ids])
+    flat = [token for row in batch.tgt_out.tolist() for token in row]
+    assert batch.real.tolist() == [place for place, token in enumerate(flat) if token != PAD]
+    assert batch.source_tokens == sum(len(text.src[i]) + 1 for i in ids)
+    assert batch.target_tokens == len(batch.real)
 
 
 def test_longest_side_of_a_text():

@@ -148,14 +148,11 @@ def test_seed_decides_every_bit(make, average):
 def test_every_epoch_shows_every_pair_once(make, monkeypatch):
     seen = []
 
-    def watch(text, ids):
-        seen.append(list(ids))
-        return collate(text, ids)
-
-    monkeypatch.setattr(train_module, "collate", watch)
     lengths = np.random.default_rng(1).integers(0, 7, (10, 2)).tolist()
     text = ParallelText([[4] * src for src, _ in lengths], [[5] * tgt for _, tgt in lengths])
     trainer = make(text=text, updates=5, accumulate=3)
+    resident = trainer.resident.batch
+    monkeypatch.setattr(trainer.resident, "batch", lambda ids: seen.append(ids) or resident(ids))
     sizes = [len(trainer.plan.epoch(number)) for number in range(4)]
     assert sizes[0] + sizes[1] + 1 < 15  # into the third epoch at least
     trainer.fit()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from headcount.data.lines import clean_lines
 from headcount.data.vocabulary import BOS, EOS, PAD, Vocabulary
 
 Ids = list[int]
+
+_CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
@@ -33,9 +36,14 @@ class ParallelText:
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded sentence pairs. b sentences, k source and q target positions."""
+    """Padded sentence pairs on one device. b sentences, k source and q target positions.
+
+    What the host must know of a batch it knows without asking a GPU, which would make it wait.
+    """
 
     ids: list[int]  # which pairs of the text
+    src_lengths: list[int]  # of each pair, EOS counted
+    tgt_lengths: list[int]
     src: Tensor  # [b, k], EOS at the end
     tgt_in: Tensor  # [b, q], BOS at the start
     tgt_out: Tensor  # [b, q], EOS at the end
@@ -44,20 +52,62 @@ class Batch:
     @property
     def target_tokens(self) -> int:
         """Real target tokens, EOS included."""
-        return len(self.real)
+        return sum(self.tgt_lengths)
 
     @property
     def source_tokens(self) -> int:
         """Real source tokens, EOS included."""
-        return int((self.src != PAD).sum())
+        return sum(self.src_lengths)
 
-    def to(self, device: torch.device) -> "Batch":
-        """The same batch on another device."""
-        tensors = (
-            t.to(device, non_blocking=True)
-            for t in (self.src, self.tgt_in, self.tgt_out, self.real)
+
+class ResidentText:
+    """A text that lies on a device as a whole; its batches are padded there.
+
+    For a batch no more than the numbers of its pairs goes to the device, and nothing comes back.
+    """
+
+    def __init__(self, text: ParallelText, device: torch.device = _CPU):
+        self._src = _ResidentSide(text.src, device)
+        self._tgt = _ResidentSide(text.tgt, device)
+        self._device = device
+
+    def batch(self, ids: Sequence[int]) -> Batch:
+        """One padded batch of the pairs with these numbers."""
+        pairs = np.asarray(ids)
+        src_lengths, tgt_lengths = (side.lengths[pairs].tolist() for side in (self._src, self._tgt))
+        rows = torch.from_numpy(pairs).to(self._device, non_blocking=True)
+        tgt_out = self._tgt.padded(rows, max(tgt_lengths))
+        real = (tgt_out != PAD).flatten().nonzero_static(size=sum(tgt_lengths)).squeeze(1)
+        return Batch(
+            ids=pairs.tolist(),
+            src_lengths=src_lengths,
+            tgt_lengths=tgt_lengths,
+            src=self._src.padded(rows, max(src_lengths)),
+            tgt_in=self._tgt.padded(rows, max(tgt_lengths), shifted=True),
+            tgt_out=tgt_out,
+            real=real,
         )
-        return Batch(self.ids, *tensors)
+
+
+class _ResidentSide:
+    """One side of a text: BOS, ids and EOS of one sentence after another."""
+
+    def __init__(self, sentences: list[Ids], device: torch.device):
+        self.lengths = np.array([len(ids) + 1 for ids in sentences])  # on the host, EOS counted
+        ends = np.cumsum(self.lengths + 1)
+        row = chain.from_iterable((BOS, *ids, EOS) for ids in sentences)
+        row = np.fromiter(row, dtype=np.int64, count=ends[-1])
+        # Rows are read beyond a sentence's end, of the last one too.
+        row = np.pad(row, (0, self.lengths.max()), constant_values=PAD)
+        self._row, self._starts, self._lengths = (
+            torch.from_numpy(a).to(device) for a in (row, ends - self.lengths - 1, self.lengths)
+        )
+
+    def padded(self, rows: Tensor, width: int, shifted: bool = False) -> Tensor:
+        """Sentences with these numbers [b, width], EOS at the end, or BOS at the start."""
+        columns = torch.arange(width, device=rows.device)
+        places = self._starts[rows, None] + columns + (0 if shifted else 1)
+        return self._row[places].where(columns < self._lengths[rows, None], PAD)
 
 
 def read_parallel_text(
@@ -90,21 +140,26 @@ def first_pairs(
     return ParallelText([whole.src[i] for i in kept], [whole.tgt[i] for i in kept])
 
 
-def collate(text: ParallelText, ids: Sequence[int]) -> Batch:
-    """One padded batch of the pairs with these numbers."""
-    tgt_out = _padded([[*text.tgt[i], EOS] for i in ids])
-    return Batch(
-        ids=[int(i) for i in ids],
-        src=_padded([[*text.src[i], EOS] for i in ids]),
-        tgt_in=_padded([[BOS, *text.tgt[i]] for i in ids]),
-        tgt_out=tgt_out,
-        real=(tgt_out != PAD).flatten().nonzero().squeeze(1),
-    )
+def collate(text: ParallelText, ids: Sequence[int], device: torch.device = _CPU) -> Batch:
+    """One padded batch of the pairs with these numbers, of a text that is needed no more."""
+    return ResidentText(text, device).batch(ids)
+
+
+def in_order(text: ParallelText, budget: int, device: torch.device = _CPU) -> Iterator[Batch]:
+    """Batches of every pair once, sorted by length: for measuring.
+
+    A budget below the longest pair is raised to it.
+    """
+    plan = BatchPlan(text, max(budget, text.longest), seed=0)
+    return map(ResidentText(text, device).batch, plan.in_order())
 
 
 def pad_sources(sources: Sequence[Ids]) -> Tensor:
     """Sources [b, k] with EOS, padded at the end."""
-    return _padded([[*ids, EOS] for ids in sources])
+    table = np.full((len(sources), max(map(len, sources)) + 1), PAD, dtype=np.int64)
+    for row, ids in zip(table, sources, strict=True):
+        row[: len(ids) + 1] = [*ids, EOS]
+    return torch.from_numpy(table)
 
 
 class BatchPlan:
@@ -120,7 +175,6 @@ class BatchPlan:
             raise UserError(
                 "there is no sentence pair to make batches of; look at the text step's counts"
             )
-        self.text = text
         self.budget = budget
         self.seed = seed
         self.src_lengths = np.array([len(ids) + 1 for ids in text.src])
@@ -135,14 +189,13 @@ class BatchPlan:
     def epoch(self, number: int) -> list[np.ndarray]:
         """The batches of one epoch in training order, each an array of pair numbers."""
         generator = np.random.default_rng([self.seed, number])
-        ties = generator.permutation(len(self.text))
+        ties = generator.permutation(len(self.lengths))
         batches = self._cut(np.lexsort((ties, self.src_lengths, self.lengths)))
         return [batches[i] for i in generator.permutation(len(batches))]
 
-    def in_order(self) -> Iterator[Batch]:
-        """Every pair once, sorted by length: for measuring."""
-        order = np.lexsort((self.src_lengths, self.lengths))
-        return (collate(self.text, ids) for ids in self._cut(order))
+    def in_order(self) -> list[np.ndarray]:
+        """The batches of all pairs sorted by length, each an array of pair numbers."""
+        return self._cut(np.lexsort((self.src_lengths, self.lengths)))
 
     def _cut(self, order: np.ndarray) -> list[np.ndarray]:
         """Cut pairs, sorted by length, into the largest batches that the budget allows."""
@@ -153,11 +206,3 @@ class BatchPlan:
                 batches.append(order[start:position])
                 start = position
         return [*batches, order[start:]]
-
-
-def _padded(rows: list[Ids]) -> Tensor:
-    width = max(map(len, rows))
-    table = np.full((len(rows), width), PAD, dtype=np.int64)
-    for row, ids in zip(table, rows, strict=True):
-        row[: len(ids)] = ids
-    return torch.from_numpy(table)

@@ -25,7 +25,7 @@ def head_weights(model: Transformer, src: Ids, tgt: Ids, head: Head) -> Tensor:
     """
     model.grid.index(head)
     found: dict[tuple[str, int], Tensor] = {}
-    batch = collate(ParallelText([src], [tgt]), [0]).to(first_device(model))
+    batch = collate(ParallelText([src], [tgt]), [0], first_device(model))
     with watch_attention(model.eval(), lambda kind, layer, w: found.update({(kind, layer): w})):
         model.decode(batch.tgt_in, model.encode(batch.src))
     return found[head.kind, head.layer][0, head.head].cpu()

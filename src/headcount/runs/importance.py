@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.data.batches import Batch, BatchPlan, ParallelText
+from headcount.data.batches import Batch, ParallelText, in_order
 from headcount.data.vocabulary import PAD
 from headcount.model.attention import MultiHeadAttention
 from headcount.model.loss import summed_loss, token_losses
@@ -40,7 +40,7 @@ def batch_importance(
     """
     with measured(model), number_format(precision, first_device(model)):
         ones = _ones(model, batch)
-        total = summed_loss(model, batch.to(ones.device), ones, smoothing)
+        total = summed_loss(model, batch, ones, smoothing)
     (slopes,) = torch.autograd.grad(total, ones)
     return (-slopes if signed else slopes.abs()).mean(0), total.item()
 
@@ -71,10 +71,9 @@ def measure_importance(
 
     Source: Sun et al. 2020, equations 1 and 2; Michel et al. 2019 have the same.
     """
-    plan = BatchPlan(text, max(settings.batch_tokens, text.longest), seed=0)
     smoothing = smoothing if settings.loss == "smoothed" else 0.0
     total = np.zeros(model.grid.size)
-    for batch in plan.in_order():
+    for batch in in_order(text, settings.batch_tokens, first_device(model)):
         total += _sum_over_sentences(model, batch, settings, smoothing).double().cpu().numpy()
         done(len(batch.ids))
     return total / len(text)
@@ -126,7 +125,7 @@ def _sum_over_sentences(
     model: Transformer, batch: Batch, settings: ImportanceSettings, smoothing: float
 ) -> Tensor:
     """What `settings.abs` names, [h], summed over the sentences of a batch."""
-    batch, ones = batch.to(first_device(model)), _ones(model, batch)
+    ones = _ones(model, batch)
     lengths = (batch.tgt_out != PAD).sum(1, keepdim=True)
     scale = 1 / lengths if settings.reduction == "mean" else torch.ones_like(lengths)
     if settings.abs == "token":

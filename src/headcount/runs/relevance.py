@@ -31,7 +31,7 @@ def sentence_relevance(model: Transformer, src: Ids, tgt: Ids, settings: LrpSett
 
     Source: Voita et al. 2019, section 4 and appendix A.
     """
-    batch = collate(ParallelText([src], [tgt]), [0]).to(first_device(model))
+    batch = collate(ParallelText([src], [tgt]), [0], first_device(model))
     states, logits = _record(model.eval(), batch.src, batch.tgt_in)
     walk = _Walk(model, Rules(settings), settings.positions == "exclude_eos")
     walk.decoder(states, logits.argmax(-1))

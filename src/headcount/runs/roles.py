@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from headcount.base.settings.roles import RolesSettings
-from headcount.data.batches import Batch, BatchPlan, Ids, ParallelText
+from headcount.data.batches import Batch, Ids, ParallelText, in_order
 from headcount.data.trees import AlignedTree
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.observed import watch_attention
@@ -43,9 +43,7 @@ class TextRoles:
     def measure(self, done: Done = _ignore) -> None:
         """Read the whole text once, references as targets; `done` is told sentences finished."""
         model = self._model.eval()
-        plan = BatchPlan(self._text, max(self._settings.batch_tokens, self._text.longest), seed=0)
-        for batch in plan.in_order():
-            batch = batch.to(first_device(model))
+        for batch in in_order(self._text, self._settings.batch_tokens, first_device(model)):
             self._start(batch)
             with watch_attention(model, self._add):
                 model.decode(batch.tgt_in, model.encode(batch.src))
@@ -81,8 +79,7 @@ def measure_syntax(
     # A target is needed to make batches; encoding alone reads none.
     text = ParallelText(sources, [[] for _ in sources])
     model.eval()
-    for batch in BatchPlan(text, max(settings.batch_tokens, text.longest), seed=0).in_order():
-        batch = batch.to(first_device(model))
+    for batch in in_order(text, settings.batch_tokens, first_device(model)):
         of_batch = [trees[number] for number in batch.ids]
         syntax.start(of_batch, batch.ids, batch.src.device)
         with watch_attention(model, lambda kind, layer, weights: syntax.add(layer, weights)):

@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor
 
-from headcount.data.batches import BatchPlan, ParallelText
-from headcount.data.vocabulary import PAD
+from headcount.data.batches import ParallelText, in_order
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer, check_multiplier, first_device
 
@@ -24,11 +23,12 @@ def score_targets(
     check_multiplier(model, multiplier, len(text))
     each = multiplier is not None and multiplier.ndim == 2
     losses = torch.zeros(len(text), dtype=torch.float64)
-    for batch in BatchPlan(text, max(budget, text.longest), seed=0).in_order():
+    for batch in in_order(text, budget, device):
         part = multiplier[batch.ids] if each else multiplier
         part = None if part is None else part.to(device)
-        tokens = token_losses(model, batch.to(device), part).double().cpu()
-        sentence = torch.arange(len(batch.ids)).repeat_interleave((batch.tgt_out != PAD).sum(1))
+        tokens = token_losses(model, batch, part).double().cpu()
+        lengths = torch.tensor(batch.tgt_lengths)
+        sentence = torch.arange(len(batch.ids)).repeat_interleave(lengths)
         sums = torch.zeros(len(batch.ids), dtype=torch.float64).index_add_(0, sentence, tokens)
         losses[batch.ids] = sums
     return losses

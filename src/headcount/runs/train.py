@@ -15,7 +15,7 @@ from torch import Tensor
 
 from headcount.base.errors import Interrupted, UserError
 from headcount.base.settings.train import TrainSettings
-from headcount.data.batches import Batch, BatchPlan, ParallelText, collate
+from headcount.data.batches import Batch, BatchPlan, ParallelText, ResidentText
 from headcount.model.loss import summed_loss
 from headcount.model.transformer import Transformer, first_device
 from headcount.runs.averaging import Weights, make_average
@@ -53,6 +53,7 @@ class Trainer:
         self.states = states
         self.device = first_device(model)
         self.plan = BatchPlan(train, settings.batch_tokens, seed)
+        self.resident = ResidentText(train, self.device)
         torch.manual_seed(seed)  # dropout's draws, whatever was drawn before
         self.weights: Weights = {n: w for n, w in model.named_parameters() if w.requires_grad}
         self.optimiser = torch.optim.Adam(
@@ -148,10 +149,9 @@ class Trainer:
         target_tokens = sum(batch.target_tokens for batch in batches)
         multiplier = self._choose_heads(batches, target_tokens)
         self.optimiser.zero_grad(set_to_none=True)
-        loss = sum(self._backward(batch, target_tokens, multiplier) for batch in batches)
+        losses = [self._backward(batch, target_tokens, multiplier) for batch in batches]
         norm = torch.nn.utils.clip_grad_norm_(self.weights.values(), self.settings.clip_norm)
-        if not math.isfinite(norm.item()):
-            raise UserError(self._not_finite("gradient norm", norm.item(), batches))
+        loss = self._checked(losses, norm, batches)
         self.optimiser.param_groups[0]["lr"] = self._learning_rate(self.progress.update + 1)
         self.optimiser.step()
         self.head_mask.learn()
@@ -170,16 +170,26 @@ class Trainer:
         self.progress.add_choice(choice.masked, loss, target_tokens)
         return None if choice.multiplier is None else choice.multiplier.to(self.device)
 
-    def _backward(self, batch: Batch, target_tokens: int, multiplier: Tensor | None) -> float:
-        """Add a batch's gradients; returns its summed loss."""
+    def _backward(self, batch: Batch, target_tokens: int, multiplier: Tensor | None) -> Tensor:
+        """Add a batch's gradients; returns its summed loss, a scalar."""
         smoothing = self.settings.label_smoothing
         with number_format(self.settings.precision, self.device):
-            loss = summed_loss(self.model, batch.to(self.device), multiplier, smoothing)
-        value = loss.item()
-        if not math.isfinite(value):
-            raise UserError(self._not_finite("loss", value, [batch]))
+            loss = summed_loss(self.model, batch, multiplier, smoothing)
         (loss / target_tokens).backward()
-        return value
+        return loss.detach()
+
+    def _checked(self, losses: list[Tensor], norm: Tensor, batches: list[Batch]) -> float:
+        """The losses' sum. Raises UserError if one of them or the gradient's norm is not finite.
+
+        Here alone an update waits for a GPU, which has all of its passes to do until then.
+        """
+        *values, length = torch.stack([*losses, norm]).tolist()
+        for value, batch in zip(values, batches, strict=True):
+            if not math.isfinite(value):
+                raise UserError(self._not_finite("loss", value, [batch]))
+        if not math.isfinite(length):
+            raise UserError(self._not_finite("gradient norm", length, batches))
+        return sum(values)
 
     def _validate(self) -> None:
         start = time.monotonic()
@@ -213,7 +223,7 @@ class Trainer:
         while True:
             for ids in self.plan.epoch(self.progress.epoch)[self.progress.position :]:
                 self.progress.position += 1
-                yield collate(self.plan.text, ids)
+                yield self.resident.batch(ids)
             self.progress.epoch += 1
             self.progress.position = 0
 
