@@ -196,7 +196,7 @@ class BeamSearch:
         """The best 2m log-probabilities of each sentence, and where in its m · v they stand."""
         logs = self.model.logits(states).float().log_softmax(-1)
         logs[..., PAD] = logs[..., BOS] = -torch.inf
-        for sentence in at_limit.nonzero().flatten():  # must end here
+        for sentence in at_limit.nonzero().flatten().tolist():  # must end here
             end = logs[sentence, :, EOS].clone()
             logs[sentence] = -torch.inf
             logs[sentence, :, EOS] = end
@@ -241,18 +241,7 @@ class BeamSearch:
         """Write down the finished sentences and shrink the batch to the others."""
         if not finished.any():
             return
-        for row in finished.nonzero().squeeze(1).tolist():
-            if not self.best_value[row].isfinite():
-                raise UserError(
-                    "the model's scores are not finite numbers; its weights are damaged or come "
-                    "from training that diverged"
-                )
-            length = int(self.best_length[row])
-            ids = self.best_tokens[row, 1 : 1 + length].tolist()
-            capped = bool(at_limit[row]) and length + 1 == int(self.limits[row])
-            self.results[int(self.sentence[row])] = Translation(
-                ids, float(self.best_score[row]), capped, self.tokens.shape[2] - 1
-            )
+        self._write_down(finished.nonzero().squeeze(1), at_limit)
         staying = Compaction(finished)
         names = ["sentence", "limits", "most", "tokens", "scores", "ended", "best_value"]
         names += ["best_score", "best_tokens", "best_length"]
@@ -262,3 +251,18 @@ class BeamSearch:
             setattr(self, name, staying.of(getattr(self, name)))
         self.memory = self.memory.each(staying.of)
         self.history.keep(staying)
+
+    def _write_down(self, rows: Tensor, at_limit: Tensor) -> None:
+        """The translations of finished sentences, whose numbers come to the host all at once."""
+        if not self.best_value[rows].isfinite().all():
+            raise UserError(
+                "the model's scores are not finite numbers; its weights are damaged or come "
+                "from training that diverged"
+            )
+        steps = self.tokens.shape[2] - 1
+        words = self.best_tokens[rows, 1 : 1 + steps].tolist()
+        capped = at_limit & (self.best_length + 1 == self.limits)
+        told = (self.sentence, self.best_length, self.best_score, capped)
+        for ids, *facts in zip(words, *(each[rows].tolist() for each in told), strict=True):
+            sentence, length, score, cut = facts
+            self.results[sentence] = Translation(ids[:length], score, cut, steps)

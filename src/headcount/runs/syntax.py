@@ -81,14 +81,14 @@ class Syntax:
             trials = _trials(trees, *key, self._offsets[key[0]], self._settings)
             if not trials.query:
                 continue
-            targets = torch.zeros(len(trials.query), width, dtype=torch.bool, device=device)
+            targets = torch.zeros(len(trials.query), width, dtype=torch.bool)
             for row, places in zip(targets, trials.targets, strict=True):
                 row[list(places)] = True
             rightly = [g in t for g, t in zip(trials.guess, trials.targets, strict=True)]
-            where = (torch.tensor(trials.sentence), torch.tensor(trials.query))
+            where = torch.tensor([trials.sentence, trials.query], device=device)
             half = [numbers[sentence] % 2 == 0 for sentence in trials.sentence]
             marks = torch.tensor([rightly, half], device=device)[..., None]
-            self._batch[key] = (where, targets, marks)
+            self._batch[key] = (where, targets.to(device), marks)
             self._half_trials[key] += sum(half)
             self._trials[key] += len(rightly)
             self._baseline[key] += sum(rightly)
