@@ -9,6 +9,7 @@ import argparse
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -29,6 +30,8 @@ from headcount.base.settings.run_names import BASELINE, RunName
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch, BatchPlan, ResidentText
 from headcount.data.vocabulary import PAD, Vocabulary
+from headcount.model.fused_loss import FusedLoss
+from headcount.model.loss import real_states
 from headcount.model.transformer import Transformer
 from headcount.runs.checkpoint import StateStore
 from headcount.runs.headmask import make_head_mask
@@ -57,12 +60,26 @@ class RepeatingTrainer(Trainer):
                 yield self.resident.batch(ids)
 
 
+class CompiledTrainer(RepeatingTrainer):
+    """The same with the layers compiled, once for batches of any size; the fused loss is not."""
+
+    @cached_property
+    def _compiled(self) -> Callable[..., tuple[Tensor, Tensor]]:
+        return torch.compile(real_states, dynamic=True, fullgraph=True)
+
+    def _summed_loss(self, batch: Batch, multiplier: Tensor | None) -> Tensor:
+        states, targets = self._compiled(self.model, batch, multiplier)
+        words = self.model.tgt_embedding.weight
+        return FusedLoss.apply(states, words, targets, self.settings.label_smoothing)
+
+
 def our_trainer(
     data: BenchData,
     model: ModelSettings,
     settings: TrainSettings,
     folder: Path,
     run: RunName = BASELINE,
+    kind: type[RepeatingTrainer] = RepeatingTrainer,
 ) -> RepeatingTrainer:
     """This project's trainer of a fresh model. It saves nothing; `folder` stays empty."""
     torch.manual_seed(SEED)
@@ -70,7 +87,7 @@ def our_trainer(
     ours = Transformer(model, len(data.words), len(data.words), joint=True).to(device)
     states = StateStore(folder, {}, float("inf"))
     mask = make_head_mask(run, model.grid.size, settings, SEED)
-    return RepeatingTrainer(ours, data.train, data.dev, settings, SEED, states, mask)
+    return kind(ours, data.train, data.dev, settings, SEED, states, mask)
 
 
 @dataclass(frozen=True)
@@ -142,14 +159,19 @@ def contenders(
     updates: int,
     peers: Sequence[str],
     folder: Path,
+    compiled: bool = False,
 ) -> list[Contender]:
-    """Ours first, then the peers, all in one number format."""
+    """Ours first, `compiled` as well if that is asked for, then the peers, in one number format."""
     trainer = our_trainer(data, model, settings, folder)
     trainer.repeat(updates)
     batches = first_batches(data, settings, updates)
     work = work_of(batches, model, len(data.words))
     kind = settings.precision
     found = [Contender(f"ours {kind}", lambda: trainer.run(updates), work, kind)]
+    if compiled:
+        other = our_trainer(data, model, settings, folder, kind=CompiledTrainer)
+        other.repeat(updates)
+        found.append(Contender(f"ours compiled {kind}", lambda: other.run(updates), work, kind))
     for peer in (make_peer(name, data.words, model, settings) for name in peers):
         print(f"{peer.title}: {_trained(peer.model):,} weights, ours {_trained(trainer.model):,}")
         run = peer_training(peer, batches, settings)
@@ -196,7 +218,7 @@ def main() -> None:
                 batch_tokens=args.batch_tokens,
             )
             all_of_them += contenders(
-                data, model, settings, args.updates, peers, Path(folder) / precision
+                data, model, settings, args.updates, peers, Path(folder) / precision, args.compile
             )
         found = bench.measure(all_of_them)
     print(f"\nTraining, {args.preset}: {args.updates} updates of {args.batch_tokens} tokens.\n")
@@ -210,6 +232,7 @@ def _flags() -> argparse.ArgumentParser:
     parser.add_argument("--preset", default="small", choices=PRESETS, help="sizes of all models")
     parser.add_argument("--norm", default="pre", choices=("pre", "post"), help="Marian's is post")
     parser.add_argument("--precision", default="both", choices=("fp32", "bf16", "both"))
+    parser.add_argument("--compile", action="store_true", help="ours by torch.compile as well")
     parser.add_argument("--updates", type=int, default=8, help="updates of one run")
     parser.add_argument("--batch-tokens", type=int, default=4096, help="budget of one batch")
     return parser

@@ -12,11 +12,11 @@ def dropout(states: Tensor, rate: float, training: bool) -> Tensor:
 
     On a CPU the rate is rounded to a multiple of 2^-16, and torch's generator is asked for one
     64-bit number per four elements; `torch.nn.functional.dropout` asks for one per element, which
-    made it a sixth of a training step. Elsewhere torch's own is used.
+    made it a sixth of a training step. Elsewhere, and by torch.compile, torch's own is used.
     """
     if not training or rate == 0:
         return states
-    if states.device.type != "cpu":
+    if states.device.type != "cpu" or torch.compiler.is_compiling():
         return functional.dropout(states, rate, training)
     dropped = min(round(rate * _STEPS), _STEPS - 1)
     draws = torch.empty((states.numel() + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None)

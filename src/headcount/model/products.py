@@ -112,6 +112,7 @@ def _by_onednn(inputs: Tensor, multiplications: int, least: int) -> bool:
         and inputs.dtype == torch.float32
         and inputs.device.type == "cpu"
         and not torch.is_autocast_enabled("cpu")
+        and not torch.compiler.is_compiling()  # torch.compile chooses for itself
     )
 
 

@@ -172,11 +172,13 @@ class Trainer:
 
     def _backward(self, batch: Batch, target_tokens: int, multiplier: Tensor | None) -> Tensor:
         """Add a batch's gradients; returns its summed loss, a scalar."""
-        smoothing = self.settings.label_smoothing
         with number_format(self.settings.precision, self.device):
-            loss = summed_loss(self.model, batch, multiplier, smoothing)
+            loss = self._summed_loss(batch, multiplier)
         (loss / target_tokens).backward()
         return loss.detach()
+
+    def _summed_loss(self, batch: Batch, multiplier: Tensor | None) -> Tensor:
+        return summed_loss(self.model, batch, multiplier, self.settings.label_smoothing)
 
     def _checked(self, losses: list[Tensor], norm: Tensor, batches: list[Batch]) -> float:
         """The losses' sum. Raises UserError if one of them or the gradient's norm is not finite.
