@@ -9,7 +9,6 @@ import argparse
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -30,8 +29,6 @@ from headcount.base.settings.run_names import BASELINE, RunName
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch, BatchPlan, ResidentText
 from headcount.data.vocabulary import PAD, Vocabulary
-from headcount.model.fused_loss import FusedLoss
-from headcount.model.loss import real_states
 from headcount.model.transformer import Transformer
 from headcount.runs.checkpoint import StateStore
 from headcount.runs.headmask import make_head_mask
@@ -54,23 +51,16 @@ class RepeatingTrainer(Trainer):
         for _ in range(updates):
             self._update()
 
+    def compile(self) -> None:
+        """From the next update on, run the layers by `torch.compile`; the fused loss is not."""
+        for name in ("encode", "decode"):
+            layers = getattr(self.model, name)
+            setattr(self.model, name, torch.compile(layers, dynamic=True, fullgraph=True))
+
     def _again(self, batches: Sequence) -> Iterator[Batch]:
         while True:
             for ids in batches:
                 yield self.resident.batch(ids)
-
-
-class CompiledTrainer(RepeatingTrainer):
-    """The same with the layers compiled, once for batches of any size; the fused loss is not."""
-
-    @cached_property
-    def _compiled(self) -> Callable[..., tuple[Tensor, Tensor]]:
-        return torch.compile(real_states, dynamic=True, fullgraph=True)
-
-    def _summed_loss(self, batch: Batch, multiplier: Tensor | None) -> Tensor:
-        states, targets = self._compiled(self.model, batch, multiplier)
-        words = self.model.tgt_embedding.weight
-        return FusedLoss.apply(states, words, targets, self.settings.label_smoothing)
 
 
 def our_trainer(
@@ -79,7 +69,6 @@ def our_trainer(
     settings: TrainSettings,
     folder: Path,
     run: RunName = BASELINE,
-    kind: type[RepeatingTrainer] = RepeatingTrainer,
 ) -> RepeatingTrainer:
     """This project's trainer of a fresh model. It saves nothing; `folder` stays empty."""
     torch.manual_seed(SEED)
@@ -87,7 +76,7 @@ def our_trainer(
     ours = Transformer(model, len(data.words), len(data.words), joint=True).to(device)
     states = StateStore(folder, {}, float("inf"))
     mask = make_head_mask(run, model.grid.size, settings, SEED)
-    return kind(ours, data.train, data.dev, settings, SEED, states, mask)
+    return RepeatingTrainer(ours, data.train, data.dev, settings, SEED, states, mask)
 
 
 @dataclass(frozen=True)
@@ -169,7 +158,8 @@ def contenders(
     kind = settings.precision
     found = [Contender(f"ours {kind}", lambda: trainer.run(updates), work, kind)]
     if compiled:
-        other = our_trainer(data, model, settings, folder, kind=CompiledTrainer)
+        other = our_trainer(data, model, settings, folder)
+        other.compile()
         other.repeat(updates)
         found.append(Contender(f"ours compiled {kind}", lambda: other.run(updates), work, kind))
     for peer in (make_peer(name, data.words, model, settings) for name in peers):

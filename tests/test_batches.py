@@ -147,6 +147,18 @@ def test_resident_batches_are_those_padded_pair_by_pair(pairs, data):
     assert batch.target_tokens == len(batch.real)
 
 
+def test_batches_are_made_on_the_texts_device():
+    # Tensors on `meta` have no numbers, so whatever asks for one there raises.
+    text, meta = draw(1, pairs=9), torch.device("meta")
+    made = [ResidentText(text, meta).batch([4, 0, 7]), collate(text, [2], meta)]
+    for batch in [*made, *in_order(text, 20, meta)]:
+        fields = (batch.src, batch.tgt_in, batch.tgt_out, batch.real)
+        assert {field.device.type for field in fields} == {"meta"}
+        assert batch.src.shape == (len(batch.ids), max(batch.src_lengths))
+        assert batch.tgt_in.shape == batch.tgt_out.shape
+        assert batch.real.shape == (batch.target_tokens,)
+
+
 def test_longest_side_of_a_text():
     assert text_of([(2, 1), (0, 6), (3, 3)]).longest == 7
     assert ParallelText([], []).longest == 0

@@ -328,6 +328,15 @@ def test_f37_scores_that_are_no_numbers_are_refused():
         translate(model, TEXT.src, settings())
 
 
+def test_f37_one_sentence_without_numbers_is_refused_beside_a_good_one():
+    model = always([1e-9, 1e-9, 1e-9, 1e-9, 0.6, 0.4])  # both go on to the longest output
+    assert len(translate(model, [[4, 5], [7, 5]], settings())) == 2
+    with torch.no_grad():
+        model.own_src_embedding.weight[7] = math.nan
+    with pytest.raises(UserError, match="the model's scores are not finite numbers"):
+        translate(model, [[4, 5], [7, 5]], settings())
+
+
 def test_a_multiplier_by_sentence_stays_the_callers():
     model = always([1e-9, 1e-9, 1e-9, 1e-9, 0.6, 0.4])  # never ends by itself
     multiplier = torch.rand(3, model.grid.size)

@@ -9,7 +9,7 @@ from small_models import TEXT, make_model, one_pair
 from headcount.data.batches import ParallelText, collate
 from headcount.model import fused_loss
 from headcount.model.fused_loss import FusedLoss
-from headcount.model.loss import real_states, summed_loss, token_losses
+from headcount.model.loss import summed_loss, token_losses
 from headcount.runs.score import mean_loss, score_targets
 
 
@@ -53,25 +53,6 @@ def test_smoothing_by_hand():
     # 0.7 · 2 ln 2 + 0.3 · 5/3 ln 2 = (1.4 + 0.5) ln 2
     losses = token_losses(FixedWords([1 / 2, 1 / 4, 1 / 4]), ENDS, smoothing=0.3)
     torch.testing.assert_close(losses, torch.full((2,), 1.9 * math.log(2)))
-
-
-@pytest.mark.slow
-def test_one_graph_serves_batches_of_any_size():
-    # What torch.compile needs: layers without a break, whatever the batch's sizes; dropout as well.
-    # Here it generates no code, which takes a compiler and half a minute.
-    model = make_model(encoder_layers=1, decoder_layers=1)
-    weights = [weight for name, weight in model.named_parameters() if "coder" in name]
-    compiled = torch.compile(real_states, backend="aot_eager", dynamic=True, fullgraph=True)
-    longer = ParallelText(2 * TEXT.src + [[4] * 9], 2 * TEXT.tgt + [[5] * 7])
-    batches = collate(TEXT, [0, 1, 2]), collate(longer, [6, 0, 2, 4, 1])
-    with torch._dynamo.config.patch(error_on_recompile=True):
-        for batch in batches:
-            found, expected = (
-                (states, *torch.autograd.grad(states.square().sum(), weights))
-                for states in (each(model, batch, None)[0] for each in (compiled, real_states))
-            )
-            torch.testing.assert_close(found, expected)
-    assert compiled(model.train(), batch, None)[0].shape == found[0].shape
 
 
 def test_losses_come_sentence_by_sentence():

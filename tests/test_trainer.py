@@ -130,9 +130,10 @@ def test_curve_by_hand(make):
     assert curve[-1]["dev_loss"] == pytest.approx(float(sum(losses)) / 7, abs=1e-5)
 
 
-def test_training_loss_is_the_mean_since_the_last_validation(make):
-    # So small a rate changes nothing; an update sees one of two batches, 12 tokens in all.
-    trainer = make(updates=4, peak_lr=1e-12, dev_interval=4)
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_training_loss_is_the_mean_since_the_last_validation(make, accumulate):
+    # So small a rate changes nothing; an update sees one of two batches or both, 12 tokens in all.
+    trainer = make(updates=4, peak_lr=1e-12, dev_interval=4, accumulate=accumulate)
     losses = token_losses(trainer.model, collate(TEXT, range(3)), smoothing=0.1)
     expected = losses.sum().item() / 12
     trainer.fit()
@@ -177,7 +178,6 @@ def test_seed_decides_every_bit(make, average):
 
 def test_every_epoch_shows_every_pair_once(make, monkeypatch):
     seen = []
-
     lengths = np.random.default_rng(1).integers(0, 7, (10, 2)).tolist()
     text = ParallelText([[4] * src for src, _ in lengths], [[5] * tgt for _, tgt in lengths])
     trainer = make(text=text, updates=5, accumulate=3)

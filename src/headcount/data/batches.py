@@ -20,7 +20,7 @@ _CPU = torch.device("cpu")
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Sentence pairs as subword ids, without EOS; line i of the files is pair i."""
+    """Sentence pairs as ids of subwords, without EOS or PAD; line i of the files is pair i."""
 
     src: list[Ids]
     tgt: list[Ids]
@@ -64,6 +64,7 @@ class ResidentText:
     """A text that lies on a device as a whole; its batches are padded there.
 
     For a batch no more than the numbers of its pairs goes to the device, and nothing comes back.
+    Neither the text nor a batch of it may be empty.
     """
 
     def __init__(self, text: ParallelText, device: torch.device = _CPU):
@@ -73,7 +74,7 @@ class ResidentText:
 
     def batch(self, ids: Sequence[int]) -> Batch:
         """One padded batch of the pairs with these numbers."""
-        pairs = np.asarray(ids)
+        pairs = np.array(ids, dtype=np.int64)
         src_lengths, tgt_lengths = (side.lengths[pairs].tolist() for side in (self._src, self._tgt))
         rows = torch.from_numpy(pairs).to(self._device, non_blocking=True)
         tgt_out = self._tgt.padded(rows, max(tgt_lengths))
@@ -96,7 +97,7 @@ class _ResidentSide:
         self.lengths = np.array([len(ids) + 1 for ids in sentences])  # on the host, EOS counted
         ends = np.cumsum(self.lengths + 1)
         row = chain.from_iterable((BOS, *ids, EOS) for ids in sentences)
-        row = np.fromiter(row, dtype=np.int64, count=ends[-1])
+        row = np.fromiter(row, dtype=np.int32, count=ends[-1])
         # Rows are read beyond a sentence's end, of the last one too.
         row = np.pad(row, (0, self.lengths.max()), constant_values=PAD)
         self._row, self._starts, self._lengths = (
@@ -107,7 +108,7 @@ class _ResidentSide:
         """Sentences with these numbers [b, width], EOS at the end, or BOS at the start."""
         columns = torch.arange(width, device=rows.device)
         places = self._starts[rows, None] + columns + (0 if shifted else 1)
-        return self._row[places].where(columns < self._lengths[rows, None], PAD)
+        return self._row[places].where(columns < self._lengths[rows, None], PAD).long()
 
 
 def read_parallel_text(
@@ -141,14 +142,17 @@ def first_pairs(
 
 
 def collate(text: ParallelText, ids: Sequence[int], device: torch.device = _CPU) -> Batch:
-    """One padded batch of the pairs with these numbers, of a text that is needed no more."""
+    """One padded batch of the pairs with these numbers.
+
+    All of the text is laid out for it; for several batches see `ResidentText`.
+    """
     return ResidentText(text, device).batch(ids)
 
 
 def in_order(text: ParallelText, budget: int, device: torch.device = _CPU) -> Iterator[Batch]:
     """Batches of every pair once, sorted by length: for measuring.
 
-    A budget below the longest pair is raised to it.
+    A budget below the longest pair is raised to it. Raises UserError if the text is empty.
     """
     plan = BatchPlan(text, max(budget, text.longest), seed=0)
     return map(ResidentText(text, device).batch, plan.in_order())

@@ -12,7 +12,7 @@ def dropout(states: Tensor, rate: float, training: bool) -> Tensor:
 
     On a CPU the rate is rounded to a multiple of 2^-16, and torch's generator is asked for one
     64-bit number per four elements; `torch.nn.functional.dropout` asks for one per element, which
-    made it a sixth of a training step. Elsewhere, and by torch.compile, torch's own is used.
+    made it a sixth of a training step. Elsewhere, and under torch.compile, torch's own is used.
     """
     if not training or rate == 0:
         return states

@@ -17,7 +17,7 @@ def token_losses(
     Sentence by sentence in the order of the batch, EOS included, padding left out before the
     output layer. With smoothing ε: (1 − ε) · cross-entropy + ε · the mean over the vocabulary.
     """
-    states, targets = real_states(model, batch, multiplier)
+    states, targets = _real_states(model, batch, multiplier)
     rows = rows_at_once(model.tgt_embedding.num_embeddings, states.device)
     losses = []
     for part, words in zip(states.split(rows), targets.split(rows), strict=True):
@@ -33,11 +33,11 @@ def summed_loss(
     model: Transformer, batch: Batch, multiplier: Tensor | None = None, smoothing: float = 0.0
 ) -> Tensor:
     """Sum of `token_losses`, a scalar in nats, by the fast way to its gradient."""
-    states, targets = real_states(model, batch, multiplier)
+    states, targets = _real_states(model, batch, multiplier)
     return FusedLoss.apply(states, model.tgt_embedding.weight, targets, smoothing)
 
 
-def real_states(
+def _real_states(
     model: Transformer, batch: Batch, multiplier: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Decoder output [tokens, d] and target [tokens] at every real target position."""

@@ -108,11 +108,11 @@ def _by_onednn(inputs: Tensor, multiplications: int, least: int) -> bool:
     """Whether a product goes to oneDNN; by its shape alone, so that a run can be repeated."""
     return (
         _ONEDNN_PAYS
+        and not torch.compiler.is_compiling()  # torch.compile chooses, and for any number of rows
         and multiplications >= least
         and inputs.dtype == torch.float32
         and inputs.device.type == "cpu"
         and not torch.is_autocast_enabled("cpu")
-        and not torch.compiler.is_compiling()  # torch.compile chooses for itself
     )
 
 

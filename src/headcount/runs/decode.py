@@ -161,7 +161,7 @@ class BeamSearch:
             ends = words == EOS
             self._record_ends(values, parents, ends, length)
             self._advance(values.masked_fill(ends, -torch.inf), parents, words)
-            self._leave(self._finished(length) | at_limit, at_limit)
+            self._leave(self._finished(length) | at_limit)
         return self.results
 
     def _finished(self, length: int) -> Tensor:
@@ -237,11 +237,11 @@ class BeamSearch:
         rows = parents[..., None].expand(-1, -1, self.tokens.shape[2])
         self.tokens = torch.cat((self.tokens.gather(1, rows), words[..., None]), dim=2)
 
-    def _leave(self, finished: Tensor, at_limit: Tensor) -> None:
+    def _leave(self, finished: Tensor) -> None:
         """Write down the finished sentences and shrink the batch to the others."""
         if not finished.any():
             return
-        self._write_down(finished.nonzero().squeeze(1), at_limit)
+        self._write_down(finished.nonzero().squeeze(1))
         staying = Compaction(finished)
         names = ["sentence", "limits", "most", "tokens", "scores", "ended", "best_value"]
         names += ["best_score", "best_tokens", "best_length"]
@@ -252,8 +252,8 @@ class BeamSearch:
         self.memory = self.memory.each(staying.of)
         self.history.keep(staying)
 
-    def _write_down(self, rows: Tensor, at_limit: Tensor) -> None:
-        """The translations of finished sentences, whose numbers come to the host all at once."""
+    def _write_down(self, rows: Tensor) -> None:
+        """Keep the translations of finished sentences, read in one go however many they are."""
         if not self.best_value[rows].isfinite().all():
             raise UserError(
                 "the model's scores are not finite numbers; its weights are damaged or come "
@@ -261,7 +261,7 @@ class BeamSearch:
             )
         steps = self.tokens.shape[2] - 1
         words = self.best_tokens[rows, 1 : 1 + steps].tolist()
-        capped = at_limit & (self.best_length + 1 == self.limits)
+        capped = self.best_length + 1 == self.limits
         told = (self.sentence, self.best_length, self.best_score, capped)
         for ids, *facts in zip(words, *(each[rows].tolist() for each in told), strict=True):
             sentence, length, score, cut = facts

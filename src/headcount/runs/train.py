@@ -168,29 +168,30 @@ class Trainer:
         if loss is not None and not math.isfinite(loss):
             raise UserError(self._not_finite("loss of the first pass", loss, batches))
         self.progress.add_choice(choice.masked, loss, target_tokens)
-        return None if choice.multiplier is None else choice.multiplier.to(self.device)
+        if choice.multiplier is None:
+            return None
+        return choice.multiplier.to(self.device, non_blocking=True)
 
     def _backward(self, batch: Batch, target_tokens: int, multiplier: Tensor | None) -> Tensor:
         """Add a batch's gradients; returns its summed loss, a scalar."""
         with number_format(self.settings.precision, self.device):
-            loss = self._summed_loss(batch, multiplier)
+            loss = summed_loss(self.model, batch, multiplier, self.settings.label_smoothing)
         (loss / target_tokens).backward()
         return loss.detach()
-
-    def _summed_loss(self, batch: Batch, multiplier: Tensor | None) -> Tensor:
-        return summed_loss(self.model, batch, multiplier, self.settings.label_smoothing)
 
     def _checked(self, losses: list[Tensor], norm: Tensor, batches: list[Batch]) -> float:
         """The losses' sum. Raises UserError if one of them or the gradient's norm is not finite.
 
-        Here alone an update waits for a GPU, which has all of its passes to do until then.
+        All of the update's passes have been asked for by then, so a GPU is waited for only once;
+        but for Impt-N, whose first pass decides about the second one, and for gates, whose gradient
+        comes to the host after each batch.
         """
-        *values, length = torch.stack([*losses, norm]).tolist()
+        *values, whole = torch.stack([*losses, norm]).tolist()
         for value, batch in zip(values, batches, strict=True):
             if not math.isfinite(value):
                 raise UserError(self._not_finite("loss", value, [batch]))
-        if not math.isfinite(length):
-            raise UserError(self._not_finite("gradient norm", length, batches))
+        if not math.isfinite(whole):
+            raise UserError(self._not_finite("gradient norm", whole, batches))
         return sum(values)
 
     def _validate(self) -> None:
