@@ -23,7 +23,7 @@ from benchmarks.measuring import Bench, Contender, Work, formats
 from benchmarks.peers import add_peers_flag, chosen_peers
 from benchmarks.plain_transformer import PlainTransformer
 from headcount.base import command
-from headcount.base.errors import UserError
+from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.run_names import BASELINE, RunName
 from headcount.base.settings.train import TrainSettings
@@ -148,7 +148,7 @@ def contenders(
     updates: int,
     peers: Sequence[str],
     folder: Path,
-    compiled: bool = False,
+    compiled: bool,
 ) -> list[Contender]:
     """Ours first, `compiled` as well if that is asked for, then the peers, in one number format."""
     trainer = our_trainer(data, model, settings, folder)
@@ -184,6 +184,19 @@ def first_batches(data: BenchData, settings: TrainSettings, updates: int) -> lis
     return [resident.batch(ids) for ids in batches[:updates]]
 
 
+def check_compiler(device: torch.device) -> None:
+    """Raise EnvironmentFault where `torch.compile` finds nothing to make code with."""
+    from torch._dynamo.exc import TorchDynamoException  # a second and memory, for this alone
+
+    try:
+        torch.compile(torch.neg)(torch.ones(2, device=device))
+    except TorchDynamoException as fault:
+        raise EnvironmentFault(
+            f"--compile: torch.compile makes no code here: {str(fault).splitlines()[0]}; install "
+            "a C++ compiler such as g++, for a GPU Triton as well, or leave --compile out"
+        ) from fault
+
+
 def work_of(batches: Sequence[Batch], model: ModelSettings, vocabulary: int) -> Work:
     """Real tokens, source and target, of training on these batches, and its operations."""
     lengths = [pair for batch in batches for pair in sentence_lengths(batch)]
@@ -197,6 +210,8 @@ def main() -> None:
     peers = chosen_peers(args.peers, PEERS)
     data = read_data(args.data)
     bench = Bench(args)
+    if args.compile:
+        check_compiler(bench.device)
     model = ModelSettings(preset=args.preset, norm=args.norm)
     with tempfile.TemporaryDirectory() as folder:
         all_of_them = []

@@ -1,6 +1,6 @@
 """The layers under torch.compile: one graph for batches of any size, with the same weights after.
 
-Here it generates no code, which takes a compiler and a minute.
+Here no code is made, which needs a C++ compiler.
 """
 
 from functools import partial
@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from benchmarks.data import BenchData
-from benchmarks.training import our_trainer
+from benchmarks.training import check_compiler, our_trainer
+from headcount.base.errors import EnvironmentFault
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText
@@ -59,6 +60,14 @@ def test_compiled_layers_learn_the_same_from_batches_of_any_size(make, monkeypat
     for name, weight in plain.weights.items():
         torch.testing.assert_close(compiled.weights[name], weight)
         assert not torch.equal(weight, before[name])
+
+
+@pytest.mark.slow
+def test_no_compiler_is_told():
+    without = torch._inductor.config.patch({"cpp.cxx": (None, "/no/such/compiler")})
+    told = r"torch\.compile makes no code here: .*; install a C\+\+ compiler such as g\+\+"
+    with without, pytest.raises(EnvironmentFault, match=told):
+        check_compiler(torch.device("cpu"))
 
 
 @pytest.mark.slow

@@ -96,19 +96,19 @@ class _ResidentSide:
     def __init__(self, sentences: list[Ids], device: torch.device):
         self.lengths = np.array([len(ids) + 1 for ids in sentences])  # on the host, EOS counted
         ends = np.cumsum(self.lengths + 1)
-        row = chain.from_iterable((BOS, *ids, EOS) for ids in sentences)
-        row = np.fromiter(row, dtype=np.int32, count=ends[-1])
-        # Rows are read beyond a sentence's end, of the last one too.
-        row = np.pad(row, (0, self.lengths.max()), constant_values=PAD)
-        self._row, self._starts, self._lengths = (
-            torch.from_numpy(a).to(device) for a in (row, ends - self.lengths - 1, self.lengths)
+        words = chain.from_iterable((BOS, *ids, EOS) for ids in sentences)
+        flat = np.fromiter(words, dtype=np.int32, count=ends[-1])
+        # Short sentences are read beyond their end, the last one too.
+        flat = np.pad(flat, (0, self.lengths.max()), constant_values=PAD)
+        self._flat, self._starts, self._lengths = (
+            torch.from_numpy(a).to(device) for a in (flat, ends - self.lengths - 1, self.lengths)
         )
 
     def padded(self, rows: Tensor, width: int, shifted: bool = False) -> Tensor:
         """Sentences with these numbers [b, width], EOS at the end, or BOS at the start."""
         columns = torch.arange(width, device=rows.device)
         places = self._starts[rows, None] + columns + (0 if shifted else 1)
-        return self._row[places].where(columns < self._lengths[rows, None], PAD).long()
+        return self._flat[places].where(columns < self._lengths[rows, None], PAD).long()
 
 
 def read_parallel_text(

@@ -253,7 +253,7 @@ class BeamSearch:
         self.history.keep(staying)
 
     def _write_down(self, rows: Tensor) -> None:
-        """Keep the translations of finished sentences, read in one go however many they are."""
+        """Keep the translations of finished sentences, in a few reads however many they are."""
         if not self.best_value[rows].isfinite().all():
             raise UserError(
                 "the model's scores are not finite numbers; its weights are damaged or come "
