@@ -48,7 +48,7 @@ def test_cross_attention_with_padding_equals_its_definition(attention):
     mask = padding_mask(tokens, pad=0)
     assert mask.shape == (3, 1, 1, 5)
     found = attention(
-        attention.project_queries(states), *attention.project_memory(memory), padding_mask=mask
+        attention.project_queries(states), *attention.project_memory(memory), mask=mask
     )
     allowed = (tokens != 0)[:, None, :].expand(3, 2, 5)
     torch.testing.assert_close(found, reference(attention, states, memory, allowed))

@@ -230,13 +230,18 @@ def test_a_search_ends_when_its_beam_has_and_none_left_would_win_here():
     assert (found.ids, found.steps) == ([], 4)
 
 
+@pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("size", [3, 64, 200, 641, 1000])
-def test_the_largest_values_by_blocks(size):
-    values = torch.randn(5, size, generator=torch.Generator().manual_seed(1))
-    values[0, ::7] = 4.0  # ties: any of them will do
-    found, places = largest(values, 8)
-    torch.testing.assert_close(found, values.topk(min(8, size)).values, atol=0, rtol=0)
-    torch.testing.assert_close(values.gather(1, places), found, atol=0, rtol=0)
+def test_the_largest_sums_by_blocks(rows, size):
+    draw = torch.Generator().manual_seed(1)
+    values, added = (torch.randn(shape, generator=draw) for shape in ((5, rows, size), (5, rows)))
+    values[0, :, ::7] = 4.0  # ties: any of them will do
+    added[1, 0] = 1000.0  # all are of one row
+    added[2, 0] = -math.inf  # none is
+    sums = (values + added[..., None]).flatten(1)
+    found, places = largest(values, added, 8)
+    torch.testing.assert_close(found, sums.topk(min(8, rows * size)).values, atol=0, rtol=0)
+    torch.testing.assert_close(sums.gather(1, places), found, atol=0, rtol=0)
     assert all(len(set(row)) == len(row) for row in places.tolist())
 
 

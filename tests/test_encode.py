@@ -53,7 +53,7 @@ def test_memory_is_that_of_every_source_alone(counted, multiplier, read):
         found = encode_once(model, SOURCES, multiplier)
         assert sizes == [read]
         plain = model.encode(pad_sources(SOURCES), multiplier)
-    assert torch.equal(found.padding_mask, plain.padding_mask)
+    assert torch.equal(found.mask, plain.mask)
     for one, other in zip(found.keys_values, plain.keys_values, strict=True):
         torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
 
@@ -67,8 +67,8 @@ def test_memory_of_a_few_at_a_time_is_that_of_all_at_once(counted, monkeypatch, 
         found = encode_once(model, sources, multiplier)
         assert sizes == [2, 1, 1]
         plain = model.encode(pad_sources(sources), multiplier)
-    assert torch.equal(found.padding_mask, plain.padding_mask)
-    real = plain.padding_mask.transpose(2, 3)
+    assert torch.equal(found.mask, plain.mask)
+    real = plain.mask.transpose(2, 3)
     for one, other in zip(found.keys_values, plain.keys_values, strict=True):
         for ours, theirs in zip(one, other, strict=True):
             torch.testing.assert_close(ours * real, theirs * real, atol=1e-6, rtol=1e-5)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from headcount.model.places import Places
 from headcount.model.products import Linear, linear
 
 
@@ -61,22 +62,25 @@ class MultiHeadAttention(nn.Module):
         queries: Tensor,
         keys: Tensor,
         values: Tensor,
-        padding_mask: Tensor | None = None,
+        mask: Tensor | Places | None = None,
         causal: bool = False,
         multiplier: Tensor | None = None,
     ) -> Tensor:
         """Attention output [b, q, d] of projected queries, keys and values.
 
-        `padding_mask` is boolean, [b, 1, 1, k], True = may be attended to. `causal` lets each
-        position see itself and those before it. `multiplier`: see `merge`.
+        `mask` is boolean, [b, 1, 1 or q, k], True = may be attended to, or says the same by
+        places. `causal` lets each position see itself and those before it. `multiplier`: see
+        `merge`.
         """
-        if queries.dtype == torch.bfloat16 and queries.device.type == "cpu":
+        if isinstance(mask, Places):
+            context = mask.context(queries, keys, values)
+        elif queries.dtype == torch.bfloat16 and queries.device.type == "cpu":
             # torch's fused kernel for a CPU needs four to six times as long for a gradient in bf16.
-            weights = attention_weights(queries, keys, padding_mask, causal)
+            weights = attention_weights(queries, keys, mask, causal)
             context = weights.to(values.dtype) @ values
         else:
             context = functional.scaled_dot_product_attention(
-                queries, keys, values, attn_mask=padding_mask, is_causal=causal
+                queries, keys, values, attn_mask=mask, is_causal=causal
             )
         return self.merge(context, multiplier)
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from headcount.base.settings.model import ModelSettings
 from headcount.model.attention import MultiHeadAttention
 from headcount.model.dropout import dropout
+from headcount.model.places import Places
 from headcount.model.products import Linear
 
 NORM_EPSILON = 1e-6
@@ -46,7 +48,8 @@ class FeedForward(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         # Not by oneDNN with the product: it makes 0 of what is not a number and so hides it.
-        active = functional.relu(self.inner(states))
+        # In place in a search, where no gradient needs what was there.
+        active = functional.relu(self.inner(states), inplace=not torch.is_grad_enabled())
         return self.outer(dropout(active, self.dropout, self.training))
 
 
@@ -87,18 +90,19 @@ class DecoderLayer(nn.Module):
         states: Tensor,
         attend: Callable[[Tensor], Tensor],
         memory: tuple[Tensor, Tensor],
-        padding_mask: Tensor,
+        mask: Tensor | Places,
         multiplier: Tensor | None,
     ) -> Tensor:
         """States [b, q, d] of the layer above.
 
         `attend` is the self-attention, over whole targets or over a cache; `memory` holds the
-        projected keys and values of the source; `multiplier` covers the encoder-decoder heads.
+        projected keys and values of the source, `mask` says which of them may be attended to;
+        `multiplier` covers the encoder-decoder heads.
         """
 
         def look_at_source(x: Tensor) -> Tensor:
             queries = self.cross.project_queries(x)
-            return self.cross(queries, *memory, padding_mask, multiplier=multiplier)
+            return self.cross(queries, *memory, mask, multiplier=multiplier)
 
         states = self.around_attention(states, attend)
         states = self.around_cross(states, look_at_source)

@@ -12,6 +12,7 @@ from headcount.data.vocabulary import PAD
 from headcount.model.attention import padding_mask, sinusoids
 from headcount.model.dropout import dropout
 from headcount.model.layers import NORM_EPSILON, DecoderLayer, EncoderLayer
+from headcount.model.places import Places
 from headcount.model.products import linear
 
 
@@ -20,12 +21,15 @@ class Memory:
     """What the decoder sees of the source: keys and values per layer, and which are real."""
 
     keys_values: list[tuple[Tensor, Tensor]]  # per decoder layer, [b, h, k, e] each
-    padding_mask: Tensor  # [b, 1, 1, k], True = may be attended to
+    mask: Tensor | Places  # [b, 1, 1, k], True = may be attended to; or their places
 
     def each(self, change: Callable[[Tensor], Tensor]) -> "Memory":
-        """The memory of other sentences: `change` is given every tensor, a row per sentence."""
+        """The memory of other sentences: `change` is given every tensor, a row per sentence.
+
+        Not for a mask by places.
+        """
         pairs = [(change(keys), change(values)) for keys, values in self.keys_values]
-        return Memory(pairs, change(self.padding_mask))
+        return Memory(pairs, change(self.mask))
 
 
 class Transformer(nn.Module):
@@ -92,7 +96,7 @@ class Transformer(nn.Module):
         for number, layer in enumerate(self.decoder):
             cross = self.part(multiplier, "dec_enc", number)
             keys_values = memory.keys_values[number]
-            states = layer(states, attention_of(number), keys_values, memory.padding_mask, cross)
+            states = layer(states, attention_of(number), keys_values, memory.mask, cross)
         return self.decoder_norm(states)
 
     def embed_target(self, tokens: Tensor, position: int) -> Tensor:

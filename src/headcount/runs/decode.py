@@ -7,7 +7,7 @@ so far, v vocabulary.
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -18,8 +18,9 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.fused_loss import rows_at_once
+from headcount.model.places import Places
 from headcount.model.products import frozen_weights
-from headcount.model.transformer import Transformer, check_multiplier, first_device
+from headcount.model.transformer import Memory, Transformer, check_multiplier, first_device
 from headcount.runs.compaction import Compaction
 from headcount.runs.encode import encode_once
 from headcount.runs.history import History
@@ -129,6 +130,7 @@ class BeamSearch:
         # A copy: sentences that leave are overwritten, and the tensor may be the caller's.
         self.multiplier = None if multiplier is None else multiplier.to(device, copy=True)
         self.memory = encode_once(model, sources, self.multiplier)
+        self.by_places = device.type == "cpu"  # faster there; a GPU does a whole mask at once
         count = len(sources)
         self.history = History(len(model.decoder), count, self.beam, device)
         self.limits = torch.tensor(
@@ -174,8 +176,16 @@ class BeamSearch:
     def _states(self, length: int) -> Tensor:
         """Decoder output [n, m, d] at the last word of every hypothesis."""
         states = self.model.embed_target(self.tokens[:, :, -1], length - 1)
-        self.seen = self.history.seen()
-        return self.model.run_decoder(states, self._cached, self.memory, self.multiplier)
+        self.seen = self.history.places() if self.by_places else self.history.seen()
+        return self.model.run_decoder(states, self._cached, self._memory(), self.multiplier)
+
+    def _memory(self) -> Memory:
+        """What every hypothesis sees of its source."""
+        if not self.by_places:
+            return self.memory
+        mask = self.memory.mask[:, 0]  # [n, 1, k]
+        every = torch.arange(mask.shape[2]).expand(*self.scores.shape, -1)
+        return replace(self.memory, mask=Places(every, mask))
 
     def _candidates(self, states: Tensor, at_limit: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The best 2m continuations of each sentence: log-probabilities, hypotheses, words.
@@ -200,8 +210,7 @@ class BeamSearch:
             end = logs[sentence, :, EOS].clone()
             logs[sentence] = -torch.inf
             logs[sentence, :, EOS] = end
-        logs += scores[..., None]
-        return largest(logs.flatten(1), 2 * self.beam)
+        return largest(logs, scores, 2 * self.beam)
 
     def _cached(self, layer: int) -> Callable[[Tensor], Tensor]:
         """Self-attention of one layer for one new position of every hypothesis."""

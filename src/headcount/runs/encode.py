@@ -63,13 +63,13 @@ def _parts(lengths: list[int], positions: int) -> Iterator[slice]:
 
 def _joined(parts: list[Memory]) -> Memory:
     """The memory of the sentences of all parts, filled up to the longest."""
-    longest = max(part.padding_mask.shape[3] for part in parts)
+    longest = max(part.mask.shape[3] for part in parts)
     by_layer = zip(*(part.keys_values for part in parts), strict=True)
     pairs = [
         tuple(_stacked(tensors, longest) for tensors in zip(*layer, strict=True))
         for layer in by_layer
     ]
-    masks = _stacked([part.padding_mask.transpose(2, 3) for part in parts], longest)
+    masks = _stacked([part.mask.transpose(2, 3) for part in parts], longest)
     return Memory(pairs, masks.transpose(2, 3))
 
 

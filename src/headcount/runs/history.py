@@ -11,6 +11,7 @@ positions so far, k slots so far, e width of one head.
 import torch
 from torch import Tensor
 
+from headcount.model.places import Places
 from headcount.runs.compaction import Compaction
 
 _STEPS = 8  # that there is room for without giving up slots, at the least
@@ -29,6 +30,10 @@ class History:
         """[n, 1, m, k] Which slots each hypothesis may look at, its own new one included."""
         none = self.paths.new_zeros(*self.paths.shape[:2], self.filled, dtype=torch.bool)
         return none.scatter_(2, self.paths, True)[:, None]
+
+    def places(self) -> Places:
+        """The slots that each hypothesis may look at, its own new one included."""
+        return Places(self.paths)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """All keys and values [n, h, k, e] with those of the step at hand, [n, h, m, e]."""

@@ -1,4 +1,4 @@
-"""The few largest of many values, faster than a sort of them all."""
+"""The few largest of many sums, faster than a sort of them all."""
 
 import torch
 from torch import Tensor
@@ -6,24 +6,23 @@ from torch import Tensor
 _BLOCK = 64  # values that share a maximum while the largest are looked for
 
 
-def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The largest `count` values of each row [b, count] of [b, v], and their places.
+def largest(values: Tensor, added: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """For each b the largest `count` sums of values [b, m, v] and added [b, m], and their places.
 
-    Looks for them only in the blocks of a row that have the largest maxima: a row's largest values
-    are all in as many blocks. All of a row if it has fewer values than `count`.
+    Sums and places in m · v are [b, count], or [b, m · v] if that is fewer. Looks for them only in
+    the blocks that have the largest maxima: the largest are all in as many blocks. Values that are
+    not there need not be added to anything, for a larger value never has the smaller sum.
     """
-    size = values.shape[1]
+    _, rows, size = values.shape
     blocks = size // _BLOCK
-    if blocks <= count:
-        return values.topk(min(count, size))
-    whole = values[:, : blocks * _BLOCK].unflatten(1, (blocks, _BLOCK))
-    chosen = whole.amax(2).topk(count, sorted=False).indices
-    places = torch.cat(
-        (
-            (chosen[..., None] * _BLOCK + torch.arange(_BLOCK, device=values.device)).flatten(1),
-            torch.arange(blocks * _BLOCK, size, device=values.device).expand(len(values), -1),
-        ),
-        dim=1,
-    )
-    best, which = values.gather(1, places).topk(count)
+    if rows * blocks <= count:
+        return (values + added[..., None]).flatten(1).topk(min(count, rows * size))
+    whole = values[..., : blocks * _BLOCK].unflatten(2, (blocks, _BLOCK))
+    chosen = (whole.amax(3) + added[..., None]).flatten(1).topk(count, sorted=False).indices
+    first = chosen // blocks * size + chosen % blocks * _BLOCK
+    inside = first[..., None] + torch.arange(_BLOCK, device=values.device)
+    rest = torch.arange(rows * size, device=values.device).view(rows, size)[:, blocks * _BLOCK :]
+    places = torch.cat((inside.flatten(1), rest.flatten().expand(len(values), -1)), dim=1)
+    sums = values.flatten(1).gather(1, places) + added.gather(1, places // size)
+    best, which = sums.topk(count)
     return best, places.gather(1, which)

@@ -1,0 +1,101 @@
+"""Attention of few queries to keys that they name by their places, for a search on a CPU.
+
+A hypothesis sees its own words and a short source. Products of matrices as small as that take a
+CPU two to three times as long as dot products with just these keys and sums of just these values:
+most of the time goes into rearranging the matrices, head by head.
+
+Letters in shapes: n sentences, h heads, m queries of each sentence, k keys of each sentence, t of
+them that a query attends to, e width of one head.
+"""
+
+import math
+import warnings
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+# Numbers that a processor takes at once in a softmax; those of a shorter row it takes one by one.
+_VECTOR = 16
+
+
+class Places:
+    """Which keys the queries of each sentence attend to: as many for every query."""
+
+    def __init__(self, places: Tensor, mask: Tensor | None = None):
+        """`places`: [n, m, t], each below k. `mask`: [n, 1, t], True = may be attended to."""
+        self.places = places.int()
+        self.penalty = None
+        if mask is not None and not mask.all():
+            self.penalty = torch.zeros(mask.shape).masked_fill_(~mask, -math.inf)
+        self.patterns: dict[tuple, Tensor] = {}  # by shape and strides of the keys
+
+    def context(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """Head outputs [n, h, m, e] of queries [n, h, m, e] and of keys and values [n, h, k, e].
+
+        But for rounding what torch's fused attention gives with all other places masked out. Keys
+        and values may lie in memory in any order in which each head's are whole rows, and both in
+        the same one; ValueError if they do not.
+        """
+        sentences, heads, count, width = queries.shape
+        if not heads:
+            return queries
+        pattern = self._pattern(keys)
+        asked = queries.transpose(1, 2).reshape(-1, width)
+        scores = torch.sparse.sampled_addmm(
+            pattern, asked, _rows(keys).t(), beta=0.0, alpha=1 / math.sqrt(width)
+        ).values()
+        if self.penalty is not None:
+            scores.view(sentences, -1, self.penalty.shape[2]).add_(self.penalty)
+        named = pattern.col_indices().view(len(asked), -1)
+        weights = _softmax(scores.view_as(named))
+        if values.stride() != keys.stride():
+            raise ValueError(f"values lie as {values.stride()}, expected {keys.stride()} as keys")
+        context = functional.embedding_bag(
+            named, _rows(values), mode="sum", per_sample_weights=weights
+        )
+        return context.view(sentences, count, heads, width).transpose(1, 2)
+
+    def _pattern(self, keys: Tensor) -> Tensor:
+        """Zeros where a query, a row (n, m, h), attends to a row of `_rows(keys)`, else nothing."""
+        known = self.patterns.get((keys.shape, keys.stride()))
+        if known is None:
+            known = self.patterns[keys.shape, keys.stride()] = self._new_pattern(keys)
+        return known
+
+    def _new_pattern(self, keys: Tensor) -> Tensor:
+        sentences, heads, _, width = keys.shape
+        by_sentence, by_head, by_place = (stride // width for stride in keys.stride()[:3])
+        first = torch.arange(sentences, dtype=torch.int32)[:, None, None, None] * by_sentence
+        head = torch.arange(heads, dtype=torch.int32)[:, None] * by_head
+        columns = first + head + self.places[:, :, None] * by_place  # [n, m, h, t]
+        rows = columns[..., 0].numel()
+        starts = torch.arange(rows + 1, dtype=torch.int32) * columns.shape[3]
+        return _zeros_at(starts, columns.flatten(), (rows, len(_rows(keys))))
+
+
+def _zeros_at(starts: Tensor, columns: Tensor, shape: tuple[int, int]) -> Tensor:
+    zeros = torch.zeros(columns.shape)
+    return torch.sparse_csr_tensor(starts, columns, zeros, shape, check_invariants=False)
+
+
+def _rows(keys: Tensor) -> Tensor:
+    """The memory from the first to the last of keys [n, h, k, e], as rows of e numbers."""
+    width = keys.shape[3]
+    if keys.stride(3) != 1 or any(stride % width for stride in keys.stride()[:3]):
+        raise ValueError(f"keys lie as {keys.stride()}, expected whole rows of {width} numbers")
+    steps = zip(keys.shape[:3], keys.stride()[:3], strict=True)
+    last = sum((size - 1) * stride for size, stride in steps) // width
+    return keys.as_strided((last + 1, width), (width, 1))
+
+
+def _softmax(scores: Tensor) -> Tensor:
+    """Softmax over each row [rows, t]; of short rows, many rows at once."""
+    if scores.shape[1] < _VECTOR:
+        return scores.t().contiguous().softmax(0).t().contiguous()
+    return scores.softmax(1)
+
+
+with warnings.catch_warnings():  # torch's, once in a process, that sparse tensors may change yet
+    warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
+    _zeros_at(torch.zeros(1, dtype=torch.int32), torch.zeros(0, dtype=torch.int32), (0, 0))

@@ -1,0 +1,136 @@
+"""Attention by places: against its definition for one query, and against a mask of all others."""
+
+import math
+import subprocess
+import sys
+
+import pytest
+import torch
+from small_models import UNEVEN, make_model
+from torch.nn import functional
+
+from headcount.base.settings.decode import DecodeSettings
+from headcount.model.places import Places
+from headcount.runs.decode import BeamSearch
+
+SENTENCES, HEADS, QUERIES, KEYS, WIDTH = 3, 2, 4, 37, 5
+
+
+def draw(*shape, seed=1):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float32)
+
+
+def as_search_has_them(seed):
+    """Keys or values [n, h, k, e] as a search's room has them, places before heads."""
+    return draw(SENTENCES, KEYS + 3, HEADS, WIDTH, seed=seed)[:, :KEYS].transpose(1, 2)
+
+
+def chosen(count, seed=2):
+    """[n, m, t] different places of each query, in any order."""
+    return draw(SENTENCES, QUERIES, KEYS, seed=seed).argsort(2)[..., :count]
+
+
+def seen(places):
+    """The mask [n, 1, m, k] that says the same."""
+    mask = torch.zeros(SENTENCES, QUERIES, KEYS, dtype=torch.bool)
+    return mask.scatter_(2, places, True)[:, None]
+
+
+@pytest.mark.parametrize("count", [1, 2, 15, 16, 37])
+def test_is_what_a_mask_of_all_other_places_gives(count):
+    queries = draw(SENTENCES, QUERIES, 3, HEADS, WIDTH, seed=3)[:, :, 1].transpose(1, 2)
+    keys, values, places = as_search_has_them(4), as_search_has_them(5), chosen(count)
+    found = Places(places).context(queries, keys, values)
+    expected = functional.scaled_dot_product_attention(queries, keys, values, seen(places))
+    assert found.shape == (SENTENCES, HEADS, QUERIES, WIDTH)
+    torch.testing.assert_close(found, expected, atol=2e-6, rtol=1e-5)
+
+
+def test_one_query_by_hand():
+    # Dot products with 2 and 0 over √1: weights e^(3·2) and e^0; place 1 is not looked at.
+    keys = torch.tensor([2.0, 7.0, 0.0]).view(1, 1, 3, 1)
+    values = torch.tensor([10.0, 1e6, 30.0]).view(1, 1, 3, 1)
+    places = Places(torch.tensor([[[0, 2]]]))
+    found = places.context(torch.full((1, 1, 1, 1), 3.0), keys, values)
+    expected = (math.exp(6) * 10 + 30) / (math.exp(6) + 1)
+    assert found.item() == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [5, 37])
+def test_padding_has_no_part(size):
+    """A source's places are all of them, for every query; a mask takes padding out."""
+    queries = draw(SENTENCES, HEADS, QUERIES, WIDTH)
+    keys, values = (draw(SENTENCES, HEADS, size, WIDTH, seed=seed) for seed in (4, 5))
+    mask = torch.arange(size) < torch.tensor([size, 2, 1])[:, None]
+    every = torch.arange(size).expand(SENTENCES, QUERIES, -1)
+    found = Places(every, mask[:, None]).context(queries, keys, values)
+    expected = functional.scaled_dot_product_attention(
+        queries, keys, values, attn_mask=mask[:, None, None]
+    )
+    torch.testing.assert_close(found, expected, atol=2e-6, rtol=1e-5)
+    for sentence, heads in enumerate(values[2]):  # one key is left: its value it is
+        torch.testing.assert_close(found[2, sentence], heads[:1].expand(QUERIES, -1))
+
+
+def test_one_object_serves_layers_of_different_heads_and_memory():
+    places = chosen(9)
+    by_places = Places(places)
+    for heads, seed in ((2, 11), (3, 12), (2, 13), (0, 14)):
+        queries = draw(SENTENCES, heads, QUERIES, WIDTH, seed=seed)
+        keys, values = draw(2, SENTENCES, heads, KEYS, WIDTH, seed=seed + 50)
+        found = by_places.context(queries, keys, values)
+        expected = functional.scaled_dot_product_attention(queries, keys, values, seen(places))
+        torch.testing.assert_close(found, expected, atol=2e-6, rtol=1e-5)
+
+
+def test_what_is_not_a_number_is_not_hidden():
+    queries, places = draw(SENTENCES, HEADS, QUERIES, WIDTH), chosen(3)
+    for spoilt in range(2):
+        pair = [as_search_has_them(4), as_search_has_them(5)]
+        pair[spoilt][1, 0, places[1, 2, 0]] = math.nan
+        found = Places(places).context(queries, *pair)
+        assert found[1, 0, 2].isnan().all()
+        assert found[0].isfinite().all()
+
+
+def test_keys_that_are_no_whole_rows_are_refused():
+    queries, places = draw(SENTENCES, HEADS, QUERIES, WIDTH), Places(chosen(3))
+    whole = as_search_has_them(4)
+    by_column = draw(SENTENCES, HEADS, WIDTH, KEYS).transpose(2, 3)
+    with pytest.raises(ValueError, match=r"keys lie as .*, expected whole rows of 5 numbers"):
+        places.context(queries, by_column, by_column)
+    with pytest.raises(ValueError, match=r"keys lie as .*, expected whole rows of 5 numbers"):
+        places.context(queries, draw(SENTENCES, HEADS, KEYS, 6)[..., :5], whole)
+    with pytest.raises(ValueError, match=r"values lie as .*, expected .* as keys"):
+        places.context(queries, whole, whole.contiguous())
+
+
+@pytest.mark.parametrize("heads", [2, UNEVEN])
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_search_by_masks_finds_the_same(heads, masked):
+    """A GPU searches by masks, a CPU by places."""
+    model = make_model(heads=heads)
+    sources = [[4, 8, 5], [7], [4, 8, 5, 6, 6, 7, 4, 5, 8, 8, 4, 6, 5, 7, 4, 4, 6], [6, 5]]
+    multiplier = torch.rand(len(sources), model.grid.size) if masked else None
+    settings = DecodeSettings(beam=3, max_length_factor=1.0, max_length_extra=9)
+    found = []
+    for by_places in (True, False):
+        search = BeamSearch(model.eval(), sources, settings, multiplier)
+        assert search.by_places  # this is a CPU
+        search.by_places = by_places
+        with torch.inference_mode():
+            found.append(search.run())
+    for one, other in zip(*found, strict=True):
+        assert (one.ids, one.steps) == (other.ids, other.steps)
+        assert one.log_probability == pytest.approx(other.log_probability, abs=1e-5)
+
+
+def test_torch_warns_of_nothing():
+    line = (
+        "import torch; from headcount.model.places import Places; "
+        "x = torch.ones(1, 1, 1, 2); print(Places(torch.zeros(1, 1, 1)).context(x, x, x).sum())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", line], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("tensor(2.)\n", "")
