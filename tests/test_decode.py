@@ -238,6 +238,7 @@ def test_the_largest_sums_by_blocks(rows, size):
     values[0, :, ::7] = 4.0  # ties: any of them will do
     added[1, 0] = 1000.0  # all are of one row
     added[2, 0] = -math.inf  # none is
+    values[3, -1, -2:], added[3] = torch.tensor([9.0, 8.5]), 0.0  # behind the last whole block
     sums = (values + added[..., None]).flatten(1)
     found, places = largest(values, added, 8)
     torch.testing.assert_close(found, sums.topk(min(8, rows * size)).values, atol=0, rtol=0)

@@ -10,8 +10,9 @@ from small_models import UNEVEN, make_model
 from torch.nn import functional
 
 from headcount.base.settings.decode import DecodeSettings
+from headcount.model.observed import watch_attention
 from headcount.model.places import Places
-from headcount.runs.decode import BeamSearch
+from headcount.runs import decode
 
 SENTENCES, HEADS, QUERIES, KEYS, WIDTH = 3, 2, 4, 37, 5
 
@@ -78,6 +79,8 @@ def test_one_object_serves_layers_of_different_heads_and_memory():
     for heads, seed in ((2, 11), (3, 12), (2, 13), (0, 14)):
         queries = draw(SENTENCES, heads, QUERIES, WIDTH, seed=seed)
         keys, values = draw(2, SENTENCES, heads, KEYS, WIDTH, seed=seed + 50)
+        if seed == 13:  # the same shape as the first layer's, in another order in memory
+            keys, values = draw(2, SENTENCES, KEYS, heads, WIDTH, seed=seed).transpose(2, 3)
         found = by_places.context(queries, keys, values)
         expected = functional.scaled_dot_product_attention(queries, keys, values, seen(places))
         torch.testing.assert_close(found, expected, atol=2e-6, rtol=1e-5)
@@ -107,22 +110,47 @@ def test_keys_that_are_no_whole_rows_are_refused():
 
 @pytest.mark.parametrize("heads", [2, UNEVEN])
 @pytest.mark.parametrize("masked", [False, True])
-def test_a_search_by_masks_finds_the_same(heads, masked):
-    """A GPU searches by masks, a CPU by places."""
+@pytest.mark.parametrize("short", [80, 17])
+def test_a_search_by_masks_finds_the_same(monkeypatch, heads, masked, short):
+    """A GPU searches by masks, a CPU by places, but for long sources: one has 18 positions."""
+    monkeypatch.setattr(decode, "_SHORT", short)
     model = make_model(heads=heads)
     sources = [[4, 8, 5], [7], [4, 8, 5, 6, 6, 7, 4, 5, 8, 8, 4, 6, 5, 7, 4, 4, 6], [6, 5]]
     multiplier = torch.rand(len(sources), model.grid.size) if masked else None
     settings = DecodeSettings(beam=3, max_length_factor=1.0, max_length_extra=9)
     found = []
     for by_places in (True, False):
-        search = BeamSearch(model.eval(), sources, settings, multiplier)
+        search = decode.BeamSearch(model.eval(), sources, settings, multiplier)
         assert search.by_places  # this is a CPU
         search.by_places = by_places
+        assert isinstance(search._memory().mask, Places) == (by_places and short > 17)
         with torch.inference_mode():
             found.append(search.run())
     for one, other in zip(*found, strict=True):
         assert (one.ids, one.steps) == (other.ids, other.steps)
         assert one.log_probability == pytest.approx(other.log_probability, abs=1e-5)
+
+
+def test_other_formats_are_searched_by_masks():
+    model = make_model().eval()
+    settings = DecodeSettings(beam=3, max_length_factor=1.0, max_length_extra=9)
+    with torch.inference_mode():
+        exact = decode.BeamSearch(model, [[4, 8, 5]], settings, None).run()[0]
+        found = decode.BeamSearch(model.double(), [[4, 8, 5]], settings, None).run()[0]
+    assert found.ids == exact.ids
+    assert found.log_probability == pytest.approx(exact.log_probability, abs=1e-5)
+
+
+def test_weights_over_all_positions_are_not_for_a_search():
+    model = make_model().eval()
+    search = decode.BeamSearch(model, [[4, 8, 5]], DecodeSettings(beam=3), None)
+    expected = "expected a whole target, found a search"
+    with (
+        torch.inference_mode(),
+        watch_attention(model, lambda *_: None),
+        pytest.raises(TypeError, match=expected),
+    ):
+        search.run()
 
 
 def test_torch_warns_of_nothing():

@@ -10,6 +10,7 @@ from functools import partial
 from torch import Tensor, nn
 
 from headcount.model.attention import MultiHeadAttention, attention_weights
+from headcount.model.places import Places
 from headcount.model.transformer import Transformer
 
 Visit = Callable[[str, int, Tensor], None]
@@ -34,7 +35,8 @@ def watch_attention(model: Transformer, visit: Visit) -> Iterator[None]:
     """Context in which each attention layer, as it runs, shows its weights [b, h, q, k] to `visit`.
 
     `visit` gets kind, layer and weights, one layer at a time; what it does not keep is freed. The
-    model computes what it always does. Layers without heads are passed over.
+    model computes what it always does. Layers without heads are passed over. Not for a search,
+    whose hypotheses name their keys by place: TypeError.
     """
 
     def show(
@@ -42,6 +44,8 @@ def watch_attention(model: Transformer, visit: Visit) -> Iterator[None]:
     ) -> None:
         queries, keys = inputs[:2]
         mask = inputs[3] if len(inputs) > 3 else None
+        if isinstance(mask, Places):
+            raise TypeError("weights over all positions: expected a whole target, found a search")
         visit(kind, layer, attention_weights(queries, keys, mask, options.get("causal", False)))
 
     handles = [

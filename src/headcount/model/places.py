@@ -1,4 +1,4 @@
-"""Attention of few queries to keys that they name by their places, for a search on a CPU.
+"""Attention of few queries to keys that they name by their places, for a search on a CPU in fp32.
 
 A hypothesis sees its own words and a short source. Products of matrices as small as that take a
 CPU two to three times as long as dot products with just these keys and sums of just these values:

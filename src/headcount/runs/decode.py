@@ -26,6 +26,8 @@ from headcount.runs.encode import encode_once
 from headcount.runs.history import History
 from headcount.runs.largest import largest
 
+_SHORT = 80  # positions of a source of which all are named; in a longer one a mask is as fast
+
 
 @dataclass(frozen=True)
 class Translation:
@@ -130,7 +132,8 @@ class BeamSearch:
         # A copy: sentences that leave are overwritten, and the tensor may be the caller's.
         self.multiplier = None if multiplier is None else multiplier.to(device, copy=True)
         self.memory = encode_once(model, sources, self.multiplier)
-        self.by_places = device.type == "cpu"  # faster there; a GPU does a whole mask at once
+        # Faster on a CPU, in fp32 alone; a GPU does a whole mask at once.
+        self.by_places = device.type == "cpu" and model.tgt_embedding.weight.dtype == torch.float32
         count = len(sources)
         self.history = History(len(model.decoder), count, self.beam, device)
         self.limits = torch.tensor(
@@ -181,7 +184,7 @@ class BeamSearch:
 
     def _memory(self) -> Memory:
         """What every hypothesis sees of its source."""
-        if not self.by_places:
+        if not self.by_places or self.memory.mask.shape[3] > _SHORT:
             return self.memory
         mask = self.memory.mask[:, 0]  # [n, 1, k]
         every = torch.arange(mask.shape[2]).expand(*self.scores.shape, -1)
