@@ -103,7 +103,8 @@ def test_keys_that_are_no_whole_rows_are_refused():
     with pytest.raises(ValueError, match=r"keys lie as .*, expected whole rows of 5 numbers"):
         places.context(queries, by_column, by_column)
     with pytest.raises(ValueError, match=r"keys lie as .*, expected whole rows of 5 numbers"):
-        places.context(queries, draw(SENTENCES, HEADS, KEYS, 6)[..., :5], whole)
+        wider = draw(SENTENCES, HEADS, KEYS, 6)[..., :5]
+        places.context(queries, wider, wider)
     with pytest.raises(ValueError, match=r"values lie as .*, expected .* as keys"):
         places.context(queries, whole, whole.contiguous())
 
@@ -113,7 +114,7 @@ def test_keys_that_are_no_whole_rows_are_refused():
 @pytest.mark.parametrize("short", [80, 17])
 def test_a_search_by_masks_finds_the_same(monkeypatch, heads, masked, short):
     """A GPU searches by masks, a CPU by places, but for long sources: one has 18 positions."""
-    monkeypatch.setattr(decode, "_SHORT", short)
+    monkeypatch.setattr(decode, "_LONGEST_NAMED", short)
     model = make_model(heads=heads)
     sources = [[4, 8, 5], [7], [4, 8, 5, 6, 6, 7, 4, 5, 8, 8, 4, 6, 5, 7, 4, 4, 6], [6, 5]]
     multiplier = torch.rand(len(sources), model.grid.size) if masked else None

@@ -40,6 +40,8 @@ class Places:
         sentences, heads, count, width = queries.shape
         if not heads:
             return queries
+        if values.stride() != keys.stride():
+            raise ValueError(f"values lie as {values.stride()}, expected {keys.stride()} as keys")
         pattern = self._pattern(keys)
         asked = queries.transpose(1, 2).reshape(-1, width)
         scores = torch.sparse.sampled_addmm(
@@ -49,8 +51,6 @@ class Places:
             scores.view(sentences, -1, self.penalty.shape[2]).add_(self.penalty)
         named = pattern.col_indices().view(len(asked), -1)
         weights = _softmax(scores.view_as(named))
-        if values.stride() != keys.stride():
-            raise ValueError(f"values lie as {values.stride()}, expected {keys.stride()} as keys")
         context = functional.embedding_bag(
             named, _rows(values), mode="sum", per_sample_weights=weights
         )

@@ -26,7 +26,7 @@ from headcount.runs.encode import encode_once
 from headcount.runs.history import History
 from headcount.runs.largest import largest
 
-_SHORT = 80  # positions of a source of which all are named; in a longer one a mask is as fast
+_LONGEST_NAMED = 80  # positions of a source; for a longer one a mask is as fast or faster
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class BeamSearch:
 
     def _memory(self) -> Memory:
         """What every hypothesis sees of its source."""
-        if not self.by_places or self.memory.mask.shape[3] > _SHORT:
+        if not self.by_places or self.memory.mask.shape[3] > _LONGEST_NAMED:
             return self.memory
         mask = self.memory.mask[:, 0]  # [n, 1, k]
         every = torch.arange(mask.shape[2]).expand(*self.scores.shape, -1)
