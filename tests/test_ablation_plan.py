@@ -144,7 +144,7 @@ def test_f09_the_workflow_ends_with_2(monkeypatch, tmp_path, capsys):
     (tmp_path / "corpora.yaml").write_text((ROOT / "config" / "corpora.yaml").read_text())
     monkeypatch.setattr(module, "CONFIG", tmp_path)
     with pytest.raises(SystemExit) as end:
-        module.Plan({"experiment": "mine"})
+        module.Plan({"experiment": "mine"}, [])
     assert end.value.code == 2
     assert "error: ablation.test_sets: expected two that multi30k.en-de" in capsys.readouterr().err
 

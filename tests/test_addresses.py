@@ -67,17 +67,20 @@ def test_mask_silences_the_named_heads_only():
         (("enc_dec", 0, 0), "head kind 'enc_dec' does not exist; kinds are enc_self, dec_self, d"),
         (
             ("enc_self", 2, 0),
-            "encoder self-attention layer 3 does not exist; this model has layers 1–2",
+            "encoder self-attention layer 3 does not exist; this model has 2 layers. "
+            "Flags and files count layers from 0: expected 0 to 1, found 2",
         ),
         (("dec_self", -1, 0), "decoder self-attention layer 0 does not exist"),
         (
             ("dec_self", 2, 2),
-            "decoder self-attention layer 3 head 3 does not exist; this layer has 2 heads",
+            "decoder self-attention layer 3 head 3 does not exist; this layer has 2 heads. "
+            "Flags and files count heads from 0: expected 0 to 1, found 2",
         ),
         (("dec_enc", 1, -1), "encoder-decoder attention layer 2 head 0 does not exist"),
         (
             ("enc_self", 1, 0),
-            "encoder self-attention layer 2 head 1 does not exist; this layer has 0 heads",
+            "encoder self-attention layer 2 head 1 does not exist; this layer has no head; take "
+            "another layer",
         ),
     ],
 )

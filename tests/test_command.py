@@ -1,7 +1,7 @@
 """Exit codes of commands, and their end with the workflow's."""
 
 import errno
-import os
+import json
 import signal
 import subprocess
 import sys
@@ -9,12 +9,14 @@ import time
 from pathlib import Path
 
 import pytest
+from script_runner import run_script
 
 from headcount.base import command
 from headcount.base.errors import EnvironmentFault, Interrupted, UserError
 
 MISNAMED = FileNotFoundError(errno.ENOENT, "No such file or directory", "/x.json")
 FULL = OSError(errno.ENOSPC, "No space left on device", "/x/weights")
+LOG_FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.mark.parametrize(
@@ -22,8 +24,9 @@ FULL = OSError(errno.ENOSPC, "No space left on device", "/x/weights")
     [
         (UserError("a.yaml:3: x: unknown key"), 2, "error: a.yaml:3: x: unknown key"),
         (EnvironmentFault("no GPU"), 3, "error: no GPU"),
-        (MISNAMED, 2, "error: /x.json: No such file or directory"),
-        (FULL, 3, "error: /x/weights: No space left on device"),
+        (MISNAMED, 2, "error: /x.json: No such file or directory; correct the name"),
+        (FULL, 3, "error: /x/weights: No space left on device; make room on the disk"),
+        (LOG_FULL, 3, "error: standard output, or a file without a name: No space left on device"),
         (MemoryError(), 3, "out of memory"),
         (Interrupted(signal.SIGTERM), 143, "the same command goes on from here"),
     ],
@@ -53,6 +56,65 @@ def test_other_errors_of_the_system_count_as_bugs():
 
     with pytest.raises(BrokenPipeError):
         command.run(main)
+
+
+@pytest.mark.parametrize("flag", ["--weights", "--out"])
+def test_x13_names_that_no_disk_takes_and_links_without_an_end(flag, tmp_path, capsys):
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "maps.json").write_text(ONE_MAP)
+    good = {"--weights": tmp_path / "maps.json", "--out": tmp_path / "map.svg"}
+    named = {"--weights": tmp_path / "loop", "--out": tmp_path / f"{'a' * 300}.svg"}
+    words = {
+        "--weights": "loop: Too many levels of symbolic links; this link leads back to itself",
+        "--out": f"{tmp_path}/{'a' * 300}.svg: File name too long; take a shorter name",
+    }
+    arguments = good | {flag: named[flag]}
+    assert run_script("attention_map", [word for item in arguments.items() for word in item]) == 2
+    printed = capsys.readouterr().err
+    assert words[flag] in printed and "Traceback" not in printed
+
+
+def test_x13_a_folder_that_is_a_link_without_an_end(tmp_path, capsys):
+    (tmp_path / "loop").symlink_to("loop")
+    arguments = ("--corpus", "s", "--train-pairs", 2, "--dev-pairs", 2, "--test-pairs", 2)
+    assert run_script("synthetic", [*arguments, "--out", tmp_path / "loop" / "manifest.json"]) == 2
+    assert "loop: File exists; expected a folder, or nothing yet" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full: Linux's")
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_f32_a_log_on_a_full_disk_costs_the_message_but_not_the_exit_code(stream):
+    with open("/dev/full", "w") as full:
+        found = subprocess.run(
+            [sys.executable, "-c", SAYING, stream],
+            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: full},
+            text=True,
+        )
+    assert found.returncode == {"stderr": 2, "stdout": 3}[stream]
+    if stream == "stdout":
+        assert found.stderr == (
+            "error: standard output, or a file without a name: No space left on device; "
+            "make room on the disk, and give the same command again\n"
+        )
+
+
+SAYING = """
+import sys
+from headcount.base import command
+from headcount.base.errors import UserError
+def main():
+    if sys.argv[1] == "stderr":
+        raise UserError("wrong")
+    print("a result")
+command.run(main)
+"""
+ONE_MAP = json.dumps(
+    {
+        "head": {"kind": "enc_self", "layer": 0, "head": 0},
+        "level": "word",
+        "maps": [{"queries": ["a"], "keys": ["b"], "weights": [[1.0]]}],
+    }
+)
 
 
 CHILD = """
@@ -88,10 +150,24 @@ def test_a_job_ends_when_its_parent_is_killed():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the death signal is Linux's")
-def test_a_job_whose_parent_is_gone_already_does_not_start():
-    env = os.environ | {"HEADCOUNT_JOB": "1999999999"}
-    found = subprocess.run([sys.executable, "-c", CHILD], env=env, capture_output=True, timeout=30)
-    assert found.returncode == 3 and found.stdout == b""
+@pytest.mark.parametrize("engine", ["1999999999", "yes"])
+def test_x14_a_job_of_another_engine_does_not_start_and_says_why(engine, monkeypatch, capsys):
+    """The engine is gone already, or the variable is left in a person's shell."""
+    monkeypatch.setenv("HEADCOUNT_JOB", engine)
+    monkeypatch.setattr(command, "die_with_parent", lambda: None)  # this process has other work
+    with pytest.raises(SystemExit) as left:
+        command.run(pytest.fail)
+    assert left.value.code == 3
+    printed = capsys.readouterr().err
+    assert "HEADCOUNT_JOB: expected the id of the process that started this command" in printed
+    assert f"found '{engine}'" in printed and "unset HEADCOUNT_JOB" in printed
+    assert len(printed.splitlines()) == 1
+
+
+def test_x14_help_is_given_whatever_the_shell_holds(monkeypatch, capsys):
+    monkeypatch.setenv("HEADCOUNT_JOB", "yes")
+    assert run_script("report", ["--help"]) == 0
+    assert "heading of the page" in capsys.readouterr().out
 
 
 def _runs(process: int) -> bool:

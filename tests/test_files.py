@@ -2,10 +2,12 @@
 
 import json
 import math
+import resource
 
 import pytest
 
-from headcount.base.files import sha256, whole_file, write_json, write_text
+from headcount.base.files import NoRoom, sha256, whole_file, write_json, write_text
+from headcount.data.lines import write_lines
 
 
 def test_a_block_that_raises_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -43,3 +45,40 @@ def test_sha256_of_a_known_text(tmp_path):
     (tmp_path / "t").write_bytes(b"abc")  # the standard's own example, FIPS 180-2, B.1
     expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert sha256(tmp_path / "t") == expected
+
+
+@pytest.fixture
+def small_files():
+    """A limit of 1000 bytes on every file: what is beyond it does not fit."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limit[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+
+
+def test_f32_what_does_not_fit_is_told_by_its_name_and_its_size(tmp_path, small_files):
+    path = tmp_path / "a.txt"
+    write_text(path, "old\n")
+    told = r"File too large: it needs 2,000 bytes and [\d,]+ are free there"
+    with pytest.raises(NoRoom, match=told) as fault:
+        write_text(path, "ä" * 1000)
+    assert fault.value.filename == str(path)
+    with pytest.raises(NoRoom, match=r"it needs more than the [\d,]+ bytes that are free") as fault:
+        write_lines(path, ["0123456789"] * 200)
+    assert fault.value.filename == str(path)
+    assert path.read_text() == "old\n" and [found.name for found in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_f32_of_two_files_at_once_the_one_is_named_that_does_not_fit(tmp_path, small_files):
+    with pytest.raises(NoRoom) as fault, whole_file(tmp_path / "first") as part:
+        part.write_text("fits")
+        write_text(tmp_path / "second", "x" * 1001)
+    assert fault.value.filename == str(tmp_path / "second")
+    assert fault.value.strerror.count("it needs") == 1 and not list(tmp_path.iterdir())
+
+
+def test_x13_a_name_that_is_too_long_is_named_as_it_was_given(tmp_path):
+    path = tmp_path / ("a" * 300)
+    with pytest.raises(OSError, match="File name too long") as fault:
+        write_text(path, "text")
+    assert fault.value.filename == str(path)

@@ -1,12 +1,14 @@
 """Score tables, curves and the page, from small files made here."""
 
 import json
+import resource
 
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from headcount.base.errors import UserError
+from headcount.base.files import NoRoom
 from headcount.findings.curves import curve_table, draw_curves
 from headcount.findings.figures import use_style, write_figure
 from headcount.findings.page import write_report
@@ -89,6 +91,21 @@ def test_f51_figures_are_the_same_bytes_twice(tmp_path):
     for kind in ("pdf", "svg", "png", "csv", "json"):
         first, second = ((tmp_path / name / f"f.{kind}") for name in ("first", "second"))
         assert first.read_bytes() == second.read_bytes()
+
+
+def test_f32_a_figure_that_does_not_fit_is_told_as_any_other_file(tmp_path):
+    """A limit on file size stands in for the full disk; the PDF comes first."""
+    use_style()
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limit[1]))
+    try:
+        with pytest.raises(NoRoom, match=r"it needs \d,\d{3} bytes") as told:
+            write_figure(
+                Figure(figsize=(1, 1)), pd.DataFrame(), tmp_path / "f", "A caption", ORIGIN
+            )
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert told.value.filename == str(tmp_path / "f.pdf") and not list(tmp_path.iterdir())
 
 
 def test_f54_the_page_escapes_what_it_is_given(tmp_path):

@@ -48,12 +48,12 @@ def test_the_order_of_rows_does_not_matter(tmp_path):
         ("kind,layer\n", r"x\.csv:1: expected the columns kind, .* found kind, layer; make"),
         (
             HEADER + ROWS + "dec_self,2,0,importance,1\n",
-            r"x\.csv:6: decoder self-attention layer 3 does not exist; this model has layers 1–1; "
-            "this file belongs to another model",
+            r"x\.csv:6: decoder self-attention layer 3 does not exist; this model has 1 layer\. "
+            "Flags and files count layers from 0: expected 0, found 2; this file belongs to",
         ),
         (
             HEADER + ROWS.replace("dec_enc,0,0", "enc_self,1,0"),
-            r"x\.csv:5: encoder self-attention layer 2 head 1 does not exist; this layer has 0",
+            r"x\.csv:5: encoder self-attention layer 2 head 1 does not exist; this layer has no",
         ),
         (HEADER + ROWS.replace("dec_enc", "cross"), r"x\.csv:5: head kind 'cross' does not exist"),
         (

@@ -20,7 +20,7 @@ def load(monkeypatch, name: str) -> ModuleType:
 
 @pytest.fixture
 def plan(monkeypatch):
-    return load(monkeypatch, "plan").Plan({"experiment": "quickstart"})
+    return load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
 
 
 def change(plan, **changes):
@@ -100,3 +100,55 @@ def test_files_of_all_runs(plan):
     folder = "results/quickstart/train/multi30k.cs-en/baseline/seed3/translations"
     assert plan.all_translations()[:2] == [f"{folder}/{test}.txt" for test in tests]
     assert len(plan.all_translations()) == 8
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"experment": "tiny"}, "--config experment: unknown key; nearest: experiment. Give only"),
+        (
+            {"experiment": "tiny", "train": {"updates": 10}},
+            "--config train: settings live in config/tiny.yaml, this one at `train:`; change it",
+        ),
+        (
+            {"experiment": "tiny", "updates": 10},
+            "settings live in config/tiny.yaml, this one at `train: updates:` or `ablation: "
+            "updates:` or `gates: updates:`; change it there",
+        ),
+        (
+            {"train_updates": 10},
+            "unknown key; nearest: train.updates. Give only experiment=NAME; settings live in "
+            "config/quickstart.yaml",
+        ),
+        ({"x": 1}, "--config x: unknown key. Give only experiment=NAME; settings live in config/q"),
+        ({"experiment": "config/tiny.yaml"}, "found 'config/tiny.yaml'; nearest: tiny"),
+        ({"experiment": "tinny"}, "there is no config/tinny.yaml; nearest: tiny"),
+    ],
+)
+def test_f03_what_config_cannot_take_is_sent_where_it_belongs(monkeypatch, capsys, config, told):
+    with pytest.raises(SystemExit) as left:
+        load(monkeypatch, "plan").Plan(config, [])
+    assert left.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        ("config/tiny.yaml", "given by its name; give --config experiment=tiny instead"),
+        ("/x/own.yaml", "put the file into config/, then give --config experiment=own instead"),
+    ],
+)
+def test_f03_an_experiment_given_as_a_file_of_settings_is_told_its_name(
+    monkeypatch, capsys, file, told
+):
+    settings = {"pairs": ["synthetic_tiny.en-art"], "seeds": [1]}
+    with pytest.raises(SystemExit) as left:
+        load(monkeypatch, "plan").Plan(settings, [Path(file)])
+    assert left.value.code == 2
+    printed = capsys.readouterr().err
+    assert f"--configfile {file}: an experiment is" in printed and told in printed
+
+
+def test_a_file_that_names_the_experiment_alone_is_as_good_as_the_flag(monkeypatch):
+    assert load(monkeypatch, "plan").Plan({"experiment": "tiny"}, [Path("x.yaml")]).name == "tiny"

@@ -270,7 +270,7 @@ def test_heads_removed_by_hand(base, tmp_path, monkeypatch, source, kept):
         (
             "enc_self.0.0\nenc_self.6.0\n",
             "list.txt:2: enc_self.6.0: encoder self-attention layer 7 does not exist; this model "
-            "has layers 1–2",
+            "has 2 layers. Flags and files count layers from 0: expected 0 to 1, found 6",
         ),
         ("dec_self.0.2", "list.txt:1: dec_self.0.2: decoder self-attention layer 1 head 3 does"),
         ("cross.0.0", "list.txt:1: cross.0.0: head kind 'cross' does not exist; kinds are enc_se"),

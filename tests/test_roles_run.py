@@ -4,6 +4,7 @@ import csv
 import hashlib
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -165,16 +166,40 @@ def test_right_to_left_words_stay_text_in_a_drawing(tmp_path):
     assert all(drawn.count(word) >= 2 for word in words)
 
 
+def test_x27_f54_titles_and_words_are_no_formulas(tmp_path):
+    """Each of them is a fault, or another text, to who reads formulas."""
+    words, title = ["$x$", r"$\frac{", r"\$5", "<b>&"], r"$\foo{$"
+    found = {"queries": words, "keys": words, "weights": [[0.1, 0.2, 0.3, 0.4]] * 4}
+    head = {"kind": "enc_self", "layer": 0, "head": 0}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"head": head, "level": "word", "maps": [found]}))
+    for ending in ("svg", "pdf", "png"):
+        flags = ["--weights", path, "--title", title, "--out", tmp_path / f"a.{ending}"]
+        assert run_script("attention_map", flags) == 0
+    texts = [element.text for element in ElementTree.parse(tmp_path / "a.svg").iter()]
+    assert title in texts and all(texts.count(word) == 2 for word in words)
+
+
 @pytest.mark.parametrize(
     ("layer", "head", "lines", "words"),
     [
-        (2, 0, "the cat\n", "layer 3 does not exist"),
-        (0, 3, "the cat\n", "head 4 does not exist"),
+        (
+            2,
+            0,
+            "the cat\n",
+            "layer 3 does not exist; .* count layers from 0: expected 0 to 1, found 2",
+        ),
+        (
+            0,
+            3,
+            "the cat\n",
+            "head 4 does not exist; .* count heads from 0: expected 0 to 2, found 3",
+        ),
         (0, 0, "the cat\n\nyak\n", "s:2: this line has no word"),
         (0, 0, "", "expected 1 to 20 sentences, found 0"),
     ],
 )
-def test_what_cannot_be_drawn_is_told(files, tmp_path, layer, head, lines, words):
+def test_f08_what_cannot_be_drawn_is_told(files, tmp_path, layer, head, lines, words):
     (tmp_path / "s").write_text(lines)
     with pytest.raises(UserError, match=words):
         files.attention(tmp_path / "a.json", tmp_path / "s", Head("enc_self", layer, head))

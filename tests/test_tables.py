@@ -1,6 +1,7 @@
 """Tables as files, and the provenance that goes with them."""
 
 import json
+import pwd
 import sys
 from pathlib import Path
 
@@ -80,7 +81,7 @@ def test_missing_numbers_are_refused(tmp_path, bad):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_provenance_names_all_but_the_machine(tmp_path, monkeypatch):
+def test_f55_provenance_names_all_but_the_machine(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     work = tmp_path / "work"
     work.mkdir()
@@ -100,3 +101,13 @@ def test_provenance_names_all_but_the_machine(tmp_path, monkeypatch):
     assert len(found["code"]["digest"]) == 12
     assert {"python", "torch", "pandas", "subword-nmt"} <= set(found["versions"])
     assert str(tmp_path) not in json.dumps(found).replace(other, "")
+
+
+def test_f52_a_user_without_a_home_or_a_name_is_no_fault(tmp_path, monkeypatch):
+    """As in a container that runs under a number."""
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["scripts/text.py", f"{tmp_path}/in.txt", "/mnt/x"])
+    found = provenance("scripts/text.py", {}, None, [])
+    assert found["command"] == ["scripts/text.py", "in.txt", "/mnt/x"]

@@ -4,16 +4,17 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from ablation import Ablation
+from asked import experiment_name
 from pruning import Pruning
 from treebanks import Treebanks
 
-from headcount.base.errors import HeadcountError, UserError
+from headcount.base.errors import HeadcountError
 from headcount.base.fingerprint import code, digest
 from headcount.base.settings.corpora import (
     Corpus,
@@ -28,19 +29,16 @@ from headcount.base.settings.flags import as_flags
 from headcount.base.settings.pair import parse_pair
 
 CONFIG = Path("config")
-DEFAULT = "quickstart"
 NOTHING = "(?!)"  # a wildcard that matches no name
 
 
 class Plan:
     """One experiment as the rules see it. Leaves with exit code 2 if its settings are wrong."""
 
-    def __init__(self, config: Mapping[str, Any]):
-        """`config`: what `--config` gave; `experiment=NAME` is all there is to give."""
-        name = str(config.get("experiment", DEFAULT))
+    def __init__(self, config: Mapping[str, Any], files: Sequence[Path]):
+        """`config`: what `--config` gave, and `--configfile` in `files`."""
         try:
-            if unknown := sorted(set(config) - {"experiment"}):
-                raise UserError(f"--config {unknown[0]}: unknown key; the only one is experiment")
+            name = experiment_name(config, files, CONFIG)
             self.settings: Experiment = load_experiment(name, CONFIG)
             self.corpora: dict[str, Corpus] = load_corpora(CONFIG / "corpora.yaml")
             check_pairs(self.settings.pairs, self.corpora)

@@ -74,11 +74,14 @@ class HeadGrid:
         layers = self.counts[kind]
         if not 0 <= layer < len(layers):
             raise UserError(
-                f"{_NAMES[kind]} layer {layer + 1} does not exist; "
-                f"this model has layers 1–{len(layers)}"
+                f"{_NAMES[kind]} layer {layer + 1} does not exist; this model has "
+                f"{_from_zero('layer', layer, len(layers))}"
             )
         if not 0 <= number < layers[layer]:
-            raise UserError(f"{head.label()} does not exist; this layer has {layers[layer]} heads")
+            raise UserError(
+                f"{head.label()} does not exist; this layer has "
+                f"{_from_zero('head', number, layers[layer])}"
+            )
         return self.span(kind, layer).start + number
 
     def mask(self, silent: Iterable[Head]) -> np.ndarray:
@@ -93,3 +96,11 @@ class HeadGrid:
                 raise UserError(f"{head.label()} is listed twice; name each silent head once")
             mask[position] = 0
         return mask
+
+
+def _from_zero(thing: str, given: int, count: int) -> str:
+    """How many there are, and which numbers flags and files have for them."""
+    if count == 0:
+        return f"no {thing}; take another layer"
+    few, allowed = (f"1 {thing}", "0") if count == 1 else (f"{count} {thing}s", f"0 to {count - 1}")
+    return f"{few}. Flags and files count {thing}s from 0: expected {allowed}, found {given}"

@@ -9,12 +9,28 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from headcount.base.errors import EnvironmentFault, HeadcountError, UserError
 
-# What the machine refuses, and what the caller named wrongly.
-_REFUSED = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE}
-_MISNAMED = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
+# What the machine refuses, and what the caller named wrongly; what to do about each.
+_REFUSED = {
+    errno.ENOSPC: "make room on the disk, and give the same command again",
+    errno.EDQUOT: "make room within your quota, and give the same command again",
+    errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
+    errno.EROFS: "work in a folder that can be written",
+    errno.EACCES: "ask its owner, or work in a folder of your own",
+    errno.EPERM: "ask its owner, or work in a folder of your own",
+    errno.EMFILE: "raise the limit on open files (ulimit -n)",
+}
+_MISNAMED = {
+    errno.ENOENT: "correct the name, or make it first",
+    errno.EEXIST: "expected a folder, or nothing yet; move what is there",
+    errno.ENOTDIR: "a part of this path is a file; correct the name",
+    errno.EISDIR: "expected a file; correct the name",
+    errno.ELOOP: "this link leads back to itself; replace it",
+    errno.ENAMETOOLONG: "take a shorter name",
+}
 
 
 def parser(description: str) -> argparse.ArgumentParser:
@@ -48,22 +64,36 @@ def add_masking_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(main: Callable[[], None]) -> None:
     """Call `main` and leave with 0, or 2 (user), 3 (environment), 1 (bug, with traceback)."""
-    _die_with_engine()
-    gc.freeze()  # modules stay; to look through them for garbage took a hundredth of a search
     try:
+        _die_with_engine()
+        gc.freeze()  # modules stay; to look through them for garbage took a hundredth of a search
         main()
+        sys.stdout.flush()
     except HeadcountError as fault:
-        print(f"error: {fault}", file=sys.stderr)
-        sys.exit(fault.exit_code)
+        _leave(str(fault), fault.exit_code)
     except MemoryError:
-        print("error: out of memory; lower batch_tokens", file=sys.stderr)
-        sys.exit(EnvironmentFault.exit_code)
+        _leave("out of memory; lower batch_tokens", EnvironmentFault.exit_code)
     except OSError as fault:
         if fault.errno not in _REFUSED | _MISNAMED:
             raise
-        print(f"error: {fault.filename or Path.cwd()}: {fault.strerror}", file=sys.stderr)
+        where = fault.filename or "standard output, or a file without a name"
         user = fault.errno in _MISNAMED
-        sys.exit(UserError.exit_code if user else EnvironmentFault.exit_code)
+        _leave(
+            f"{where}: {fault.strerror}; {(_REFUSED | _MISNAMED)[fault.errno]}",
+            UserError.exit_code if user else EnvironmentFault.exit_code,
+        )
+
+
+def _leave(message: str, code: int) -> NoReturn:
+    """Leave with a message and an exit code; with the code alone if the log is on a full disk."""
+    try:
+        print(f"error: {message}", file=sys.stderr, flush=True)
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)  # Python writes what is left as it ends
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+    sys.exit(code)
 
 
 def die_with_parent() -> None:
@@ -75,10 +105,16 @@ def die_with_parent() -> None:
 def _die_with_engine() -> None:
     """Under Snakemake or DVC: be killed with it, so that no job outlives its run.
 
-    They put their process id into HEADCOUNT_JOB; another parent means the engine is gone.
+    They put their process id into HEADCOUNT_JOB; another parent means the engine is gone. Raises
+    EnvironmentFault then, but for a question about flags.
     """
     engine = os.environ.get("HEADCOUNT_JOB")
-    if engine and sys.platform == "linux":
-        die_with_parent()
-        if os.getppid() != int(engine):
-            sys.exit(EnvironmentFault.exit_code)
+    if not engine or sys.platform != "linux" or {"-h", "--help"} & set(sys.argv):
+        return
+    die_with_parent()
+    if engine != str(os.getppid()):
+        raise EnvironmentFault(
+            "HEADCOUNT_JOB: expected the id of the process that started this command, found "
+            f"{engine[:20]!r}. Snakemake and DVC set it for their jobs: theirs has ended, or the "
+            "variable is left in this shell; then: unset HEADCOUNT_JOB"
+        )

@@ -1,6 +1,7 @@
 """Files that are either whole or absent: written aside, flushed to disk, renamed."""
 
 import csv
+import errno
 import hashlib
 import io
 import json
@@ -10,30 +11,70 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+class NoRoom(OSError):
+    """A file does not fit on the disk, into a quota, or under a limit on its size."""
+
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def whole_file(path: Path, size: int | None = None) -> Iterator[Path]:
     """Path to write to; becomes `path` in one rename when the block ends, vanishes if it raises.
 
-    What a killed writer left behind has the same name, so the next one takes its place.
+    What a killed writer left behind has the same name, so the next one takes its place. `size`:
+    bytes to come, where that is known. Raises OSError that names `path`; if it is NoRoom, with the
+    bytes that are needed and those that are free.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".part-{path.name}")
-    part.unlink(missing_ok=True)
-    try:
-        yield part
-        flush_to_disk(part)
-        os.replace(part, path)
-        flush_to_disk(path.parent)
-    except BaseException:
+    with _final_name(path, part, size):
+        path.parent.mkdir(parents=True, exist_ok=True)
         part.unlink(missing_ok=True)
+        try:
+            yield part
+            flush_to_disk(part)
+            os.replace(part, path)
+            flush_to_disk(path.parent)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def _final_name(path: Path, part: Path, size: int | None) -> Iterator[None]:
+    """Context whose errors of the system name the file that was to be, not the part of it."""
+    try:
+        yield
+    except NoRoom:  # another file, written while this one is open
         raise
+    except OSError as fault:
+        if fault.errno in _NO_ROOM:
+            raise NoRoom(fault.errno, f"{fault.strerror}: {_room(path, size)}", str(path)) from None
+        if fault.filename == str(part):
+            fault.filename = str(path)
+        raise
+
+
+def _room(path: Path, size: int | None) -> str:
+    """How many bytes a file needs, and how many are free where it was to be."""
+    disk = os.statvfs(next(parent for parent in path.absolute().parents if parent.is_dir()))
+    if disk.f_files and not disk.f_favail:
+        return "no inode is free there, so it takes no more files, however small"
+    free = disk.f_bavail * disk.f_frsize
+    if size is None:
+        return f"it needs more than the {free:,} bytes that are free there"
+    return f"it needs {size:,} bytes and {free:,} are free there"
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write bytes, whole or not at all."""
+    with whole_file(path, len(content)) as part:
+        part.write_bytes(content)
 
 
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text with `\\n` line ends, whole or not at all."""
-    with whole_file(path) as part:
-        part.write_bytes(text.encode("utf-8"))
+    write_bytes(path, text.encode("utf-8"))
 
 
 def write_json(path: Path, value: Any) -> None:

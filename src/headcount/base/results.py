@@ -43,11 +43,19 @@ def write_result(
 
 def _without_home(argument: str) -> str:
     """The argument with paths below the working folder made relative, and the home folder `~`."""
-    for folder, short in ((Path.cwd(), ""), (Path.home(), "~/")):
+    for folder, short in ((Path.cwd(), ""), (_home(), "~/")):
         if folder != Path(folder.anchor):
             # Not in the middle of a longer path that ends the same way.
             argument = re.sub(rf"(?<![\w.~-]){re.escape(folder.as_posix())}/", short, argument)
     return argument
+
+
+def _home() -> Path:
+    """The home folder; the root for a user without one, as in a container."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/")
 
 
 def _versions() -> dict[str, str]:

@@ -1,15 +1,17 @@
 """Figures as files: PDF, SVG and PNG of the same drawing, with their data and provenance."""
 
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 import pandas as pd
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
-from headcount.base.files import whole_file, write_json, write_text
+from headcount.base.files import write_bytes, write_json, write_text
 
 _STYLE = {
     "figure.dpi": 100,
@@ -20,6 +22,7 @@ _STYLE = {
     "axes.grid": True,
     "grid.alpha": 0.3,
     "svg.fonttype": "none",  # text stays text: searchable, and set in the page's font
+    "text.parse_math": False,  # titles, words and names are text, whatever they hold
     "svg.hashsalt": "headcount",  # ids of an SVG are random otherwise
     "pdf.fonttype": 42,
 }
@@ -72,9 +75,18 @@ def write_figure(
     figure.draw_without_rendering()  # lays the figure out, once for all three formats
     figure.set_layout_engine(None)  # not "none", which would draw once more for each format
     box = figure.get_tightbbox().padded(_MARGIN)
-    for kind, metadata in _METADATA.items():
-        with whole_file(stem.with_name(f"{stem.name}.{kind}")) as part:
-            figure.savefig(part, format=kind, metadata=metadata, bbox_inches=box)
+    for kind in _METADATA:
+        save_drawing(figure, stem.with_name(f"{stem.name}.{kind}"), box)
     write_text(stem.with_name(f"{stem.name}.csv"), data.to_csv(index=False, lineterminator="\n"))
     about = {"caption": caption, "provenance": provenance}
     write_json(stem.with_name(f"{stem.name}.json"), about)
+
+
+def save_drawing(figure: Figure, path: Path, box: Bbox | Literal["tight"]) -> None:
+    """Write the part of a drawing that a box holds, as PDF, SVG or PNG by the file's ending.
+
+    Drawn in memory first: matplotlib's PDF, cut short by a full disk, fails in closing its file.
+    """
+    drawn, kind = BytesIO(), path.suffix[1:]
+    figure.savefig(drawn, format=kind, metadata=_METADATA[kind], bbox_inches=box)
+    write_bytes(path, drawn.getvalue())

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import time
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.errors import UserError
 from headcount.base.files import flush_to_disk, read_json, sha256, whole_file, write_json
 from headcount.base.fingerprint import digest
 from headcount.base.settings.model import ModelSettings
@@ -28,15 +29,17 @@ LARGEST_SHARE = 0.05
 def save_weights(path: Path, weights: dict[str, Tensor]) -> None:
     """Write tensors as safetensors, whole or not at all."""
     contiguous = {name: weight.detach().contiguous() for name, weight in weights.items()}
-    try:
-        with whole_file(path) as part:
+    with whole_file(path, sum(weight.nbytes for weight in contiguous.values())) as part:
+        try:
             safetensors.torch.save_file(contiguous, part)
-    except safetensors.SafetensorError as fault:
-        size = sum(weight.nbytes for weight in contiguous.values())
-        raise EnvironmentFault(
-            f"{path}: could not write {size / 1e6:.1f} MB of weights ({fault}); "
-            "make room on the disk and give the same command again"
-        ) from fault
+        except safetensors.SafetensorError as fault:
+            raise _system_error(fault) from fault
+
+
+def _system_error(fault: safetensors.SafetensorError) -> Exception:
+    """The error of the system that the library tells in words alone; its own if it is none."""
+    found = re.search(r"\(os error (\d+)\)", str(fault))
+    return OSError(int(found[1]), os.strerror(int(found[1]))) if found else fault
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:

@@ -201,11 +201,11 @@ def load_experiment(name: str, folder: Path) -> Experiment:
     Raises UserError for a name that is none, with the experiments there are, and for every
     fault in the file.
     """
+    known = experiment_names(folder)
     try:
         check_corpus_name(name)
     except ValueError as fault:
-        raise UserError(f"experiment: {fault}") from None
-    known = experiment_names(folder)
+        raise UserError(f"experiment: {fault}; {nearest(Path(name).stem, known)}") from None
     if name not in known:
         raise UserError(
             f"experiment {name!r}: there is no {folder / name}.yaml; {nearest(name, known)}"

@@ -31,7 +31,8 @@ _INTRODUCTION = """\
 In: nothing. Out: `<experiment>.yaml`, one file per experiment, and `corpora.yaml`, the corpora
 they may name. `snakemake --cores all --config experiment=multi30k` builds the experiment in
 `multi30k.yaml`. Copy a file to make a new experiment; a key that is left out takes its default,
-and a key that does not exist is an error.
+and a key that does not exist is an error. `--config` takes the experiment's name and nothing else:
+a setting is changed in the file.
 
 The files are plain YAML. Words that YAML readers disagree about (`no`, `on`, `010`, `12:30`)
 must be quoted, and true and false are written so; anchors and tags are not read.

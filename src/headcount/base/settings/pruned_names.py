@@ -116,9 +116,11 @@ def check_pruned(pruned: Iterable[PrunedRun], runs: Iterable[str]) -> None:
 
 def _expected(text: str) -> str:
     """What a name may be, and which is nearest to this one, with its own λ."""
-    found = re.search(r"-l(\d+(?:\.\d+)?(?:e-?\d{1,2})?)", text)
+    number = r"(\d+(?:\.\d+)?(?:e-?\d{1,2})?)"
+    found = re.search(f"-l{number}", text) or re.search(f"-{number}", text)
     price = f"{float(found[1]):.9f}".rstrip("0").rstrip(".") if found else "0.01"
-    plain = [f"gates-{scope}-l{price}" for scope in SCOPES]
+    start = re.search(r"-from-.+", text)
+    plain = [f"gates-{scope}-l{price}{start[0] if start else ''}" for scope in SCOPES]
     forms = [*plain, *(f"{how}-{name}" for how in _CONTROLS for name in plain)]
     return (
         "expected gates-<scope>-l<λ>, with -from-<run> at its end or not, or scratch-, ranked- or "

@@ -14,8 +14,8 @@ from matplotlib.image import AxesImage
 
 from headcount.base.addresses import Head
 from headcount.base.errors import UserError
-from headcount.base.files import read_json, whole_file
-from headcount.findings.figures import use_style
+from headcount.base.files import read_json
+from headcount.findings.figures import save_drawing, use_style
 
 ENDINGS = (".svg", ".pdf", ".png")
 _INCH = 0.27  # of a cell
@@ -69,8 +69,8 @@ def write_maps(weights: Path, title: str, out: Path) -> None:
     use_style()
     first = title or f"{head.label()}, by {found['level']}"
     drawing = draw_attention(maps, [first, *[""] * (len(maps) - 1)])
-    with whole_file(out) as part, known_letters(required=out.suffix != ".svg"):
-        drawing.savefig(part, format=out.suffix[1:], bbox_inches="tight")
+    with known_letters(required=out.suffix != ".svg"):
+        save_drawing(drawing, out, "tight")
 
 
 @contextmanager
@@ -129,6 +129,5 @@ def _draw(panel: Axes, found: dict[str, Any]) -> AxesImage:
 
 
 def plain(text: str) -> str:
-    """A word as it is drawn: dollar signs are no formulas, invisible words are shown."""
-    shown = text if text.strip() else "␣"
-    return shown.replace("$", r"\$")
+    """A word as it is drawn: an invisible one is shown."""
+    return text if text.strip() else "␣"
