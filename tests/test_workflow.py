@@ -274,6 +274,33 @@ def test_a_mistyped_config_key_does_not_build_the_default(project):
     assert code == 2 and "--config experment: unknown key" in output
 
 
+def test_f13_a_jobs_exit_code_and_words_are_the_workflows(tmp_path):
+    """A file that the mirror lacks is the machine's fault: 3. The words come again at the end."""
+    copy = ProjectCopy(tmp_path / "copy")
+    _publish(copy, tmp_path / "mirror")
+    (tmp_path / "mirror" / "published" / "train.en.gz").unlink()
+    (copy.folder / "config" / "mine.yaml").write_text("pairs: [published.art-en]\n")
+    arguments = ("raw", "--config", "experiment=mine")
+    code, output = copy.run(*arguments, HEADCOUNT_MIRROR=str(tmp_path / "mirror"))
+    assert code == 3, output
+    missing = f"error: {tmp_path}/mirror/published/train.en.gz: not in the mirror that HEADCOUNT_"
+    message, place = output.splitlines()[-2:]
+    assert message.startswith(missing) and re.fullmatch(r"\(data/raw/published/.*\.log\)", place)
+    assert "Traceback" not in output
+    code, output = copy.run(*arguments, HEADCOUNT_MIRROR=str(tmp_path / "gone"))
+    assert code == 3 and "gone/published/" in output.splitlines()[-2]  # not the log of before
+
+
+def test_x12_results_that_are_no_folder_are_told(project):
+    results = project.folder / "results"
+    (results / "tiny").symlink_to("tiny")
+    code, output = project.run("-n", "--config", "experiment=tiny")
+    (results / "tiny").unlink()
+    assert code == 2
+    told = "results/tiny: expected a folder, found a link to tiny, which leads nowhere"
+    assert told in output and "Traceback" not in output
+
+
 @pytest.fixture
 def killable(project, tmp_path) -> ProjectCopy:
     """A copy whose training lasts some seconds and saves its state at every chance."""

@@ -38,9 +38,10 @@ def planned_jobs(experiment: str) -> list[Job]:
         OutputSettings,
         ResourceSettings,
         SnakemakeApi,
+        StorageSettings,
     )
     from snakemake.logging import logger
-    from snakemake.settings.types import Quietness
+    from snakemake.settings.types import Quietness, SharedFSUsage
     from snakemake_interface_logger_plugins.common import LogEvent
 
     events = []
@@ -50,6 +51,10 @@ def planned_jobs(experiment: str) -> list[Job]:
             snakefile=Path("workflow/Snakefile"),
             resource_settings=ResourceSettings(cores=1),
             config_settings=ConfigSettings(config={"experiment": experiment}),
+            # No source cache: as in the profile, which only the command line reads.
+            storage_settings=StorageSettings(
+                shared_fs_usage=SharedFSUsage.all() - {SharedFSUsage.SOURCE_CACHE}
+            ),
         )
         dag = workflow.dag(DAGSettings(forceall=True, force_incomplete=True))
         dag.execute_workflow(

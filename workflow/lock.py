@@ -1,11 +1,12 @@
-"""A folder that can be written, by one run at a time; the kernel drops the lock with its run."""
+"""Folders that can be written, by one run at a time; the kernel drops the lock with its run."""
 
 import fcntl
 import os
 import sys
 from pathlib import Path
+from typing import NoReturn
 
-from headcount.base.errors import EnvironmentFault
+from headcount.base.errors import EnvironmentFault, HeadcountError, UserError
 
 LOCK = Path(".snakemake/headcount.lock")
 _held = []  # open files: closing one would drop its lock
@@ -15,9 +16,27 @@ def require_writable() -> None:
     """Leave with exit code 3 if this folder can't be written; Snakemake would show a traceback."""
     for folder in (Path(), LOCK.parent):
         if folder.exists() and not os.access(folder, os.W_OK):
+            where = folder.resolve()
             _leave(
-                f"{folder.resolve()} is read-only, also for a dry run; copy the project elsewhere"
+                EnvironmentFault(
+                    f"{where} is read-only, also for a dry run; copy the project elsewhere"
+                )
             )
+
+
+def require_folders(*names: str) -> None:
+    """Leave with exit code 2 if one of these is there but is no folder, nor a link to one."""
+    for path in map(Path, names):
+        if path.is_symlink() and not path.exists():
+            target = os.readlink(path)
+            _leave(
+                UserError(
+                    f"{path}: expected a folder, found a link to {target}, which leads nowhere; "
+                    "make that folder, or remove the link"
+                )
+            )
+        if path.exists() and not path.is_dir():
+            _leave(UserError(f"{path}: expected a folder, found a file; move it elsewhere"))
 
 
 def hold_folder() -> None:
@@ -33,8 +52,10 @@ def hold_folder() -> None:
         file.seek(0)
         holder = file.read().strip() or "unknown"
         _leave(
-            f"process {holder} is running this workflow in {Path.cwd()}; "
-            "wait until it ends, or stop it"
+            EnvironmentFault(
+                f"process {holder} is running this workflow in {Path.cwd()}; "
+                "wait until it ends, or stop it"
+            )
         )
     file.truncate(0)
     file.write(f"{os.getpid()}\n")
@@ -42,6 +63,6 @@ def hold_folder() -> None:
     _held.append(file)
 
 
-def _leave(message: str) -> None:
-    print(f"error: {message}", file=sys.stderr, flush=True)
-    os._exit(EnvironmentFault.exit_code)  # Snakemake would turn sys.exit into its own code
+def _leave(fault: HeadcountError) -> NoReturn:
+    print(f"error: {fault}", file=sys.stderr, flush=True)
+    os._exit(fault.exit_code)  # Snakemake would turn sys.exit into its own code

@@ -1,0 +1,29 @@
+"""How a workflow ends of which a job failed: with the job's exit code, its message repeated."""
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from headcount.base.errors import EnvironmentFault, UserError
+
+_STATUS = re.compile(r"returned non-zero exit status (\d+)\.$", re.MULTILINE)
+_SHOWN = re.compile(r"^Logfile ([^\n]+):\n=+\n(.*?)^=+$", re.MULTILINE | re.DOTALL)
+_MESSAGE = re.compile(r"^(\S+: )?error: .*", re.MULTILINE | re.DOTALL)
+_TOLD = {UserError.exit_code, EnvironmentFault.exit_code}
+
+
+def leave_as_job(logs: Sequence[str]) -> None:
+    """Leave with the exit code of the jobs that failed, unless one of them met a bug.
+
+    `logs` are Snakemake's own; they hold the codes and what those jobs wrote. Snakemake's code is
+    1 for every fault, and other jobs may have printed much since.
+    """
+    text = "".join(Path(log).read_text(encoding="utf-8", errors="replace") for log in logs)
+    codes = {int(code) for code in _STATUS.findall(text)}
+    if not codes or codes - _TOLD:
+        return
+    for log, written in _SHOWN.findall(text):
+        if message := _MESSAGE.search(written):
+            print(f"{message[0].rstrip()}\n({log})", file=sys.stderr)
+    sys.exit(min(codes))
