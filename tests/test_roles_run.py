@@ -3,11 +3,13 @@
 import csv
 import hashlib
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 import torch
+from matplotlib import rc_context
 from script_runner import run_script
 from small_models import make_model
 
@@ -155,15 +157,32 @@ def test_attention_of_a_head_is_written_and_drawn(files, tmp_path):
 
 
 @pytest.mark.slow
-def test_right_to_left_words_stay_text_in_a_drawing(tmp_path):
+def test_f25_words_of_any_script_are_drawn_or_the_missing_letter_is_told(tmp_path, capsys):
+    """Words from right to left and combining marks; a Chinese letter that the font lacks."""
+    path, out = tmp_path / "a.json", tmp_path / "a.svg"
+
+    def draw(words, out):
+        found = {"queries": words, "keys": words, "weights": [[0.2, 0.3, 0.5]] * 3}
+        head = {"kind": "enc_self", "layer": 0, "head": 0}
+        path.write_text(json.dumps({"head": head, "level": "word", "maps": [found]}))
+        return run_script("attention_map", ["--weights", path, "--out", out])
+
     words = ["ذهب", "שלום", "e\u0301"]
-    found = {"queries": words, "keys": words, "weights": [[0.2, 0.3, 0.5]] * 3}
-    head = {"kind": "enc_self", "layer": 0, "head": 0}
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps({"head": head, "level": "word", "maps": [found]}))
-    assert run_script("attention_map", ["--weights", path, "--out", tmp_path / "a.svg"]) == 0
-    drawn = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert draw(words, out) == draw(words, out.with_suffix(".png")) == 0
+    drawn = out.read_text(encoding="utf-8")
     assert all(drawn.count(word) >= 2 for word in words)
+    # The first key stands at the right, where such a line begins.
+    places = re.findall(r"translate\(([\d.]+) [\d.]+\) rotate\(-90\)\">(\w+)", drawn)
+    assert [word for _, word in places[:2]] == words[:2]
+    assert float(places[0][0]) > float(places[1][0])
+    with rc_context({"font.family": ["DejaVu Sans"]}):  # whatever else is installed
+        assert draw(["猫", "שלום", "x"], tmp_path / "b.png") == 2
+    told = capsys.readouterr().err
+    assert "Glyph 29483" in told and "missing from font" in told  # 29483 is 猫
+    assert "install a font that has it" in told and "or draw an .svg" in told
+    assert not list(tmp_path.glob("*b.png"))
+    assert draw(["猫", "שלום", "x"], out) == 0
+    assert out.read_text(encoding="utf-8").count("猫") >= 2
 
 
 def test_x27_f54_titles_and_words_are_no_formulas(tmp_path):
