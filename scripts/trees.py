@@ -22,10 +22,10 @@ def main() -> None:
     args = parser.parse_args()
     settings = from_flags(args, TextSettings)
     segmenter, _ = load_segmenters(args.bpe)
-    path = find_trees(args.raw, args.treebank, segmenter.language)
-    trees, counts = align_trees(read_trees(path), segmenter, settings.normal_form)
+    found = find_trees(args.raw, args.treebank, segmenter.language)
+    trees, counts = align_trees(read_trees(*found), segmenter, settings.normal_form)
     shown = {"normal_form": settings.normal_form}
-    files = [path, args.bpe / "src.codes", args.bpe / "src.vocab"]
+    files = [found.path, args.bpe / "src.codes", args.bpe / "src.vocab"]
     origin = provenance("scripts/trees.py", shown, None, files)
     write_aligned(args.out, trees, counts, {"provenance": origin})
 

@@ -3,22 +3,21 @@
 import bz2
 import gzip
 import io
-import json
 import lzma
 import tarfile
 from itertools import pairwise
 
 import pytest
-from script_runner import run_script
+from text_step import Step
 
 from headcount.base.errors import UserError
-from headcount.base.settings.text import TextSettings
 from headcount.data import lines as lines_module
 from headcount.data.alignment import parting_line
+from headcount.data.download import fetch_corpus
 from headcount.data.lines import LineTally, read_lines
-from headcount.data.manifest import RawText, write_manifest
-from headcount.data.text import PairFilter, clean
+from headcount.data.text import clean
 
+ANY_LOSS = ("--max-dropped", "1")
 FOUR = b"one 1\ntwo 2\nthree 3\nfour 4\n"
 
 
@@ -35,34 +34,6 @@ def write(tmp_path):
         return path
 
     return write_bytes
-
-
-class Step:
-    """The text step on two files, run as a script."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.out = folder / "out"
-
-    def __call__(self, src, tgt, split="train", *flags, suffix="", member=None):
-        sides = {"en": RawText(f"a{suffix}", member), "de": RawText(f"b{suffix}", member)}
-        for side, content in zip(sides.values(), (src, tgt), strict=True):
-            (self.folder / side.file).write_bytes(content)
-        write_manifest(self.folder, {"corpus": "c"}, {split: sides})
-        return self.again(split, *flags)
-
-    def again(self, split, *flags):
-        out = [self.out / f"{split}.{end}" for end in ("src", "tgt", "json")]
-        return run_script(
-            "text",
-            ["--raw", self.folder / "manifest.json", "--src-lang", "en", "--tgt-lang", "de"]
-            + ["--split", split, "--out-src", out[0], "--out-tgt", out[1], "--counts", out[2]]
-            + list(flags),
-        )
-
-    def result(self, split="train"):
-        texts = [(self.out / f"{split}.{side}").read_bytes() for side in ("src", "tgt")]
-        return texts, json.loads((self.out / f"{split}.json").read_text())
 
 
 @pytest.fixture
@@ -143,6 +114,33 @@ def test_f16_bombs_are_refused(write, monkeypatch):
         read(write(gzip.compress(FOUR), "a.gz"))
 
 
+def test_f16_x25_odd_archives_are_bounded(write, tmp_path):
+    """Many members, one name spelt twice, a name without end, a negative size, a sparse file."""
+    plain = tarfile.REGTYPE
+    many = [(f"m{n}", b"", plain) for n in range(500)]
+    assert len(read(write(archive([*many, ("t", FOUR, plain)]), "a.tgz"), "t")[0]) == 4
+    with pytest.raises(UserError, match="expected a member t, found m0, m1, .*, m9, …$"):
+        read(write(archive(many), "a.tgz"), "t")
+    alike = [("a//t", b"other\n", plain), ("a/t", FOUR, plain)]
+    assert len(read(write(archive(alike), "a.tgz"), "a/t")[0]) == 4
+    with pytest.raises(UserError, match="expected a member t, found n{100}$"):
+        read(write(archive([("n" * 80_000, FOUR, plain)]), "a.tgz"), "t")
+    negative = (-(10**6)).to_bytes(12, "big", signed=True)
+    with pytest.raises(UserError, match="damaged, cut short, .* after 0 good lines"):
+        read(write(gzip.compress(header(size=negative)), "a.tgz"), "t")
+    with pytest.raises(UserError, match="expected t to be a plain file, found a link or device"):
+        read(write(gzip.compress(header(kind=b"S")), "a.tgz"), "t")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tgz"]
+
+
+def header(size: bytes = b"00000000000\0", kind: bytes = b"0") -> bytes:
+    """An archive of one member `t`, with such a size and kind in its header, and nothing more."""
+    block = bytearray(tarfile.TarInfo("t").tobuf(tarfile.GNU_FORMAT))
+    block[124:136], block[156:157], block[148:156] = size, kind, b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block) + bytes(1024)
+
+
 def test_f17_misaligned_sides(step, capsys):
     source = [b"a short one", b"on page 12 of the book", b"yes", b"there were 300 of them", b"no"]
     target = [line.upper() for line in source]
@@ -153,6 +151,31 @@ def test_f17_misaligned_sides(step, capsys):
     assert "a has 5 lines" in message and "b has 6 lines" in message
     assert "suspicious line is 3 " in message
     assert not list(step.out.glob("*"))
+
+
+def test_f17_faults_name_ones_own_file_and_not_its_copy(tmp_path, capsys):
+    own, raw = tmp_path / "own", tmp_path / "raw"
+    sides = {
+        "en": {"path": str(own / "t.en")},
+        "de": {"path": str(own / "t.de.tgz"), "member": "t"},
+    }
+
+    def told(en, de):
+        own.mkdir(exist_ok=True)
+        (own / "t.en").write_bytes(en)
+        (own / "t.de.tgz").write_bytes(archive([("t", de, tarfile.REGTYPE)]))
+        fetch_corpus("c", {"splits": {"train": sides}}, raw)
+        step = Step(raw)
+        assert step.again("train") == 2
+        message = capsys.readouterr().err
+        assert str(raw) not in message
+        return message
+
+    message = told(FOUR, FOUR[:-7])
+    assert f"{own}/t.en has 4 lines; {own}/t.de.tgz has 3 lines" in message
+    assert f"{own}/t.en:2: byte offset 6: expected UTF-8" in told(b"one 1\n\xff\n", FOUR)
+    assert f"{own}/t.de.tgz (t):2: byte offset 6: expected" in told(FOUR, b"one 1\n\xff\n")
+    assert f"{own}/t.en, {own}/t.de.tgz: no train pair with words" in told(b"\n", b"\n")
 
 
 def test_f17_parting_line_by_hand():
@@ -209,7 +232,7 @@ def test_f20_anything_but_utf8(step, capsys, content, line, offset):
 
 def test_f21_empty_lines(step, capsys):
     source, target = "\u3000\nb\nc\n\n".encode(), "x\n\u00a0 \nz\n\n".encode()
-    assert step(source, target) == 0
+    assert step(source, target, "train", *ANY_LOSS) == 0
     texts, counts = step.result()
     assert texts == [b"c\n", b"z\n"]
     assert counts["dropped"]["empty"] == 3
@@ -230,7 +253,7 @@ def test_f21_empty_lines(step, capsys):
 def test_f22_overlong_lines_and_words(step):
     source = b"w " * 100_000 + b"\nshort\n" + b"x" * 2**20 + b"\n"
     target = b"u " * 100_000 + b"\nkurz\n" + b"x\n"
-    assert step(source, target) == 0
+    assert step(source, target, "train", *ANY_LOSS) == 0
     texts, counts = step.result()
     assert texts == [b"short\n", b"kurz\n"]
     assert (counts["dropped"]["max_words"], counts["dropped"]["long_word"]) == (1, 1)
@@ -272,19 +295,6 @@ def test_f25_normal_forms():
     assert clean(ligature, "NFC", LineTally()) == ligature
     assert clean(ligature, "NFKC", LineTally()) == "fin"
     assert clean("\u05d0\u200f \u05d1", "NFC", LineTally()) == "\u05d0\u200f \u05d1"
-
-
-def test_ratio_counts_from_six_words():
-    settings = TextSettings(max_ratio=2.5, max_words=9)
-
-    def keeps(src, tgt):
-        return PairFilter(settings, [], active=True).keeps("w " * src, "w " * tgt)
-
-    assert keeps(1, 5)  # five words may face one
-    assert not keeps(1, 6)
-    assert keeps(2, 5) and not keeps(2, 6)  # 6 > 2.5 × 2
-    assert not keeps(6, 2)
-    assert keeps(9, 9) and not keeps(9, 10)
 
 
 def test_changed_raw_file_is_refused(step, capsys):

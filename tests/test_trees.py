@@ -8,6 +8,7 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.data.bpe import Segmenter
+from headcount.data.download import fetch_corpus
 from headcount.data.synthetic import conllu, generate
 from headcount.data.treebank import find_trees
 from headcount.data.trees import Arc, align_trees, read_aligned, read_trees, write_aligned
@@ -38,12 +39,17 @@ def tree_text(*heads: int | str, sentence: str = "s-7") -> str:
 
 
 @pytest.fixture
-def read(tmp_path: Path):
-    def found(text: str):
-        (tmp_path / "t.conllu").write_text(text, encoding="utf-8")
+def read_bytes(tmp_path: Path):
+    def found(content: bytes):
+        (tmp_path / "t.conllu").write_bytes(content)
         return list(read_trees(tmp_path / "t.conllu"))
 
     return found
+
+
+@pytest.fixture
+def read(read_bytes):
+    return lambda text: read_bytes(text.encode())
 
 
 def segmenter(*words: str) -> Segmenter:
@@ -51,7 +57,7 @@ def segmenter(*words: str) -> Segmenter:
     return Segmenter("fr", True, "#version: 0.2\n", Vocabulary([(word, 1) for word in words]))
 
 
-def test_tokens_of_several_words_are_one_and_empty_nodes_are_none(read):
+def test_f26_tokens_of_several_words_are_one_and_empty_nodes_are_none(read):
     (tree,) = read(FRENCH)
     assert tree.sentence == "fr-1"
     assert tree.tokens == ["Il", "vient", "du", "chat", "."]
@@ -71,7 +77,7 @@ def test_arcs_inside_one_token_are_left_out(read):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (tree_text(2, 3, 2), "sentence s-7: word 1 is in a cycle and hangs from no root"),
+        (tree_text(2, 3, 2), "sentence s-7: word 2 is in a cycle and hangs from no root"),
         (tree_text(0, 2), "sentence s-7: word 2 is in a cycle"),
         (tree_text(2, 0, 4), "sentence s-7: word 3 has the head 4, expected 0 to 3"),
         (tree_text(0, "_"), "sentence s-7: word 2 has the head None"),
@@ -94,9 +100,78 @@ def test_arcs_inside_one_token_are_left_out(read):
         ("Call me Ishmael.\n", "not CoNLL-U"),
     ],
 )
-def test_what_is_no_tree_is_named_by_its_sentence(read, text, words):
+def test_f26_what_is_no_tree_is_named_by_its_sentence(read, text, words):
     with pytest.raises(UserError, match=words):
         read(text)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "words"),
+    [
+        (["1-300000000"], "the range 1-300000000 of a token of several words ends after the last"),
+        (
+            ["4-6"],
+            "s-7: the range 4-6 of a token of several words ends after the last word, 5;",
+        ),
+        (["1-3", "2-4"], "s-7: the range 2-4 .* begins inside or before the range 1-3; mend the"),
+        (["3-4", "1-2"], "s-7: the range 1-2 .* begins inside or before the range 3-4; mend the"),
+        (["1-2", "1-2"], "s-7: the range 1-2 .* begins inside or before the range 1-2; mend the"),
+    ],
+)
+def test_f26_x15_x16_ranges_of_words_are_checked(read, ranges, words):
+    rows = "".join(f"{each}\tx\t_\t_\t_\t_\t_\t_\t_\t_\n" for each in ranges)
+    tree = tree_text(0, 1, 1, 1, 1)
+    with pytest.raises(UserError, match=words):
+        read(tree.replace("1\ta", f"{rows}1\ta", 1))
+
+
+def test_f26_ranges_may_touch_and_reach_the_last_word(read):
+    (tree,) = read(tree_text(0, 1, 1).replace("1\ta", "1-1\tx" + "\t_" * 8 + "\n1\ta", 1).replace(
+        "2\tb", "2-3\ty" + "\t_" * 8 + "\n2\tb", 1))  # fmt: skip
+    assert tree.tokens == ["x", "y"] and tree.arcs == [Arc(1, 0, "dep"), Arc(1, 0, "dep")]
+
+
+@pytest.mark.timeout(15)  # it took a minute when time grew with the square of the length
+def test_x17_a_chain_of_words_takes_time_in_proportion(read):
+    (tree,) = read(tree_text(*range(2, 20_001), 0).replace("\t_\tX\t_\t_\t", "\t_\t_\t_\t_\t"))
+    assert len(tree.arcs) == 19_999 and tree.arcs[0] == Arc(0, 1, "dep")
+
+
+def test_f20_x18_bytes_that_are_no_plain_utf8(read_bytes):
+    (tree,) = read_bytes(b"\xef\xbb\xbf" + FRENCH.encode())
+    assert tree.sentence == "fr-1"  # the first line's comment, behind the mark
+    for content, where in (
+        (
+            FRENCH.replace("chat", "ch\u00e2t").encode("latin-1"),
+            "2: byte offset 40: expected UTF-8",
+        ),
+        (FRENCH.encode("utf-16"), "1: byte offset 0: expected UTF-8, found the byte order mark"),
+        (FRENCH.replace("chat", "ch\0t").encode(), "2: byte offset 40: .* found a NUL byte"),
+    ):
+        with pytest.raises(UserError, match=f"t.conllu:{where}"):
+            read_bytes(content)
+
+
+@pytest.mark.parametrize("row", ["9" * 5000 + "\tx", "1\ta\t_\tX\t_\t_\t" + "9" * 5000])
+def test_x18_a_number_of_thousands_of_digits(read, row):
+    with pytest.raises(UserError, match="sentence 1: not CoNLL-U") as caught:
+        read(tree_text(0).replace("1\ta", row, 1))
+    assert len(str(caught.value)) < 400
+
+
+def test_f18_a_line_ends_at_a_line_feed_alone(read_bytes):
+    odd = FRENCH.replace("vient", "vi\u2028e\rn\u0085t").replace("\n", "\r\n", 3)
+    (tree,) = read_bytes(odd.encode())
+    assert tree.tokens == ["Il", "vi\u2028e\rn\u0085t", "du", "chat", "."]
+
+
+def test_f17_faults_in_ones_own_trees_name_ones_own_file(tmp_path):
+    own = tmp_path / "own.conllu"
+    own.write_text(tree_text(0, 5))
+    fetch_corpus("c", {"splits": {"t": {"en": {"path": str(own)}}}}, tmp_path / "raw")
+    with pytest.raises(UserError) as caught:
+        list(read_trees(*find_trees(tmp_path / "raw" / "manifest.json", "t", "en")))
+    assert str(caught.value).startswith(f"{own}: sentence s-7: word 2 has the head 5")
 
 
 def test_trees_are_aligned_with_the_models_pieces(read, tmp_path):
@@ -121,7 +196,7 @@ def test_trees_are_aligned_with_the_models_pieces(read, tmp_path):
     }  # fmt: skip
 
 
-def test_sentences_that_do_not_fit_their_text_are_dropped_and_counted(read):
+def test_f26_sentences_that_do_not_fit_their_text_are_dropped_and_counted(read):
     trees = read(FRENCH + FRENCH.replace("fr-1", "fr-2").replace("chat.", "chien."))
     aligned, counts = align_trees(trees, segmenter(), "NFC")
     assert [tree.sentence for tree in aligned] == ["fr-1"]
@@ -167,10 +242,11 @@ def test_treebanks_are_found_by_either_kind_of_manifest(tmp_path):
     manifest = tmp_path / "manifest.json"
     generated = {"splits": {}, "trees": {"test": {"en": entry | {"sha256": empty}}}}
     manifest.write_text(json.dumps(generated))
-    assert find_trees(manifest, "test", "en") == tmp_path / "a.conllu"
+    place = (tmp_path / "a.conllu", None, str(tmp_path / "a.conllu"))
+    assert find_trees(manifest, "test", "en") == place
     fetched = {"splits": {"ewt": {"en": entry | {"sha256": empty}}}}
     manifest.write_text(json.dumps(fetched))
-    assert find_trees(manifest, "ewt", "en") == tmp_path / "a.conllu"
+    assert find_trees(manifest, "ewt", "en") == place
     for kind in ("trees", "splits"):
         changed = {"splits": {}} | {kind: {"ewt": {"en": entry}}}
         manifest.write_text(json.dumps(changed))

@@ -17,6 +17,7 @@ import requests
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import sha256, whole_file
 from headcount.base.settings.names import check_file_name
+from headcount.base.settings.own_file import check_own_file
 from headcount.data.lines import OPENERS
 from headcount.data.manifest import RawText, write_manifest
 
@@ -62,7 +63,8 @@ def fetch_corpus(corpus: str, entry: Mapping[str, Any], folder: Path) -> None:
         # Names that differ only by case are one file on some disks.
         if sources.setdefault(source.name.casefold(), source) != source:
             raise UserError(f"{corpus}: two different files would be named {source.name}")
-        splits.setdefault(split, {})[language] = RawText(source.name, given.get("member"))
+        text = RawText(source.name, given.get("member"), given.get("path"))
+        splits.setdefault(split, {})[language] = text
     for source in sources.values():
         _fetch(corpus, source, folder / source.name)
     about = {"corpus": corpus, "pretokenised": bool(entry.get("pretokenised"))}
@@ -123,8 +125,7 @@ def _fetch(corpus: str, source: _Source, target: Path) -> None:
 
 
 def _copy_own(source: _Source, target: Path) -> None:
-    if not source.own.is_file():
-        raise UserError(f"{source.own}: no such file; correct the path in config/corpora.yaml")
+    check_own_file(str(source.own))
     with whole_file(target) as part:
         shutil.copyfile(source.own, part)
         if source.sha256:

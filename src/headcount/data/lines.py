@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -44,17 +44,20 @@ class LineTally:
     controls: int = 0
 
 
-def read_lines(path: Path, member: str | None, tally: LineTally) -> Iterator[str]:
+def read_lines(path: Path, member: str | None, tally: LineTally, shown: str = "") -> Iterator[str]:
     """Lines of a raw text, without line ends, straight from a packed file if it is one.
+
+    `shown` is what messages call the file, its path unless another is given.
 
     A byte order mark, one carriage return before each line end and a missing last line end are
     accepted and counted in `tally`. Raises UserError, naming line and byte offset, for anything
     but UTF-8, for NUL bytes, and for a damaged, cut, overblown or unsuitable archive. Damage
     can show as late as at the end: use nothing before the iterator has ended.
     """
-    name = f"{path} ({member})" if member else str(path)
+    shown = shown or str(path)
+    name = f"{shown} ({member})" if member else shown
     try:
-        with _opened(path, member) as stream:
+        with _opened(path, member, shown) as stream:
             yield from _lines(stream, name, tally)
     except (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError) as fault:
         raise _damaged(name, tally, fault) from None
@@ -129,23 +132,23 @@ def _decoded(raw: bytes, where: str, offset: int, tally: LineTally) -> str:
 
 
 @contextmanager
-def _opened(path: Path, member: str | None) -> Iterator[BinaryIO]:
+def _opened(path: Path, member: str | None, shown: str) -> Iterator[BinaryIO]:
     """The unpacked bytes of a file, or of one member of a tar archive read as a stream."""
     opener = OPENERS.get(path.suffix.lower(), open)
     with opener(path, "rb") as packed:
-        stream = io.BufferedReader(_Bounded(packed, path))
+        stream = io.BufferedReader(_Bounded(packed, path.stat().st_size, shown))
         if member is None:
             yield stream
             return
         with tarfile.open(fileobj=stream, mode="r|") as archive:
-            yield _member(archive, member, path)
+            yield _member(archive, member, shown)
             if sum(info.name == member for info in archive) > 1:
-                raise UserError(f"{path}: holds more than one {member}; pack it anew")
+                raise UserError(f"{shown}: holds more than one {member}; pack it anew")
         while stream.read(2**20):  # the checksum of a packed file stands at its end
             pass
 
 
-def _member(archive: tarfile.TarFile, member: str, path: Path) -> BinaryIO:
+def _member(archive: tarfile.TarFile, member: str, shown: str) -> BinaryIO:
     """Bytes of a member by name. Nothing is ever unpacked to disk, so no name can escape."""
     seen = []
     for info in archive:
@@ -153,20 +156,23 @@ def _member(archive: tarfile.TarFile, member: str, path: Path) -> BinaryIO:
             seen.append(info.name)
             continue
         if info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
-            raise UserError(f"{path}: expected {member} to be a plain file, found a link or device")
+            raise UserError(
+                f"{shown}: expected {member} to be a plain file, found a link or device"
+            )
         return archive.extractfile(info)
-    listed = ", ".join(islice(seen, 10)) + (", …" if len(seen) > 10 else "")
-    raise UserError(f"{path}: expected a member {member}, found {listed or 'no member'}")
+    listed = ", ".join(name[:100] for name in seen[:10]) + (", …" if len(seen) > 10 else "")
+    raise UserError(f"{shown}: expected a member {member}, found {listed or 'no member'}")
 
 
 class _Bounded(io.RawIOBase):
     """Unpacked bytes of a file; refuses to give far more than a text so packed could hold."""
 
-    def __init__(self, unpacked: BinaryIO, path: Path):
+    def __init__(self, unpacked: BinaryIO, packed_bytes: int, shown: str):
         self._unpacked = unpacked
-        self._path = path
+        self._packed_bytes = packed_bytes
+        self._shown = shown
         self._total = 0
-        self._limit = min(LARGEST_TEXT, max(2**20, HIGHEST_RATIO * path.stat().st_size))
+        self._limit = min(LARGEST_TEXT, max(2**20, HIGHEST_RATIO * packed_bytes))
 
     def readable(self) -> bool:
         """True: this stream is for reading."""
@@ -178,8 +184,8 @@ class _Bounded(io.RawIOBase):
         self._total += found
         if self._total > self._limit:
             raise UserError(
-                f"{self._path}: unpacks to more than {self._limit} bytes from "
-                f"{self._path.stat().st_size}; refused as a decompression bomb"
+                f"{self._shown}: unpacks to more than {self._limit} bytes from "
+                f"{self._packed_bytes}; refused as a decompression bomb"
             )
         return found
 

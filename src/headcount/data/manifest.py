@@ -6,7 +6,7 @@ It stands beside the raw files and depends on nothing but them, so that it may b
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, sha256, write_json
@@ -16,10 +16,22 @@ NAME = "manifest.json"
 
 @dataclass(frozen=True)
 class RawText:
-    """One side of one split: a file in the manifest's folder, or a member of an archive there."""
+    """One side of one split: a file in the manifest's folder, or a member of an archive there.
+
+    `own` is the person's own file that it is a copy of, if it is one.
+    """
 
     file: str
     member: str | None = None
+    own: str | None = None
+
+
+class FoundText(NamedTuple):
+    """Where one side of a split lies, and what messages call it: one's own file by its path."""
+
+    path: Path
+    member: str | None
+    shown: str
 
 
 def write_manifest(
@@ -41,7 +53,7 @@ def write_manifest(
     write_json(folder / NAME, {**about, "splits": listed})
 
 
-def find_text(manifest: Path, split: str, language: str) -> tuple[Path, str | None]:
+def find_text(manifest: Path, split: str, language: str) -> FoundText:
     """Raw file and archive member (None: the whole file) of one side, its checksum verified.
 
     Raises UserError if the corpus has no such split or language, or if the file is missing or
@@ -67,11 +79,12 @@ def find_text(manifest: Path, split: str, language: str) -> tuple[Path, str | No
             f"{row['sha256']}, found {path.stat().st_size} bytes with {found}. "
             f"Delete {manifest} and run the download again."
         )
-    return path, row.get("member")
+    return FoundText(path, row.get("member"), row.get("own", str(path)))
 
 
 def _row(text: RawText, facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {"file": text.file, **facts} | ({"member": text.member} if text.member else {})
+    optional = {"member": text.member, "own": text.own}
+    return {"file": text.file, **facts} | {key: value for key, value in optional.items() if value}
 
 
 def _splits(manifest: Path) -> dict[str, dict[str, dict[str, Any]]]:

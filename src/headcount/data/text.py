@@ -3,10 +3,9 @@
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
-from hashlib import blake2b
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,27 +14,25 @@ from headcount.base.errors import UserError
 from headcount.base.files import whole_file, write_json
 from headcount.base.settings.text import TextSettings
 from headcount.data.alignment import parting_line
-from headcount.data.lines import LineTally, clean_lines, read_lines
+from headcount.data.filters import PairFilter
+from headcount.data.lines import LineTally, read_lines
 from headcount.data.manifest import find_text
-
-LONGEST_WORD = 1000
-"""Characters; a training pair with a longer word is left out."""
 
 _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _CONTROLS = re.compile(f"[\x01-\x08\x0e-\x1f\x7f-\x9f{_BREAKS}]")
-_RATIO_FROM = 5  # words: short sentences may differ by any ratio
 
 
 class Side(NamedTuple):
-    """One side of a split: its raw text, and what reading it met."""
+    """One side of a split: its raw text, what messages call it, and what reading it met."""
 
     path: Path
     member: str | None
+    shown: str
     tally: LineTally
 
-    def lines(self) -> Iterator[str]:
-        """Raw lines, counted in the tally."""
-        return read_lines(self.path, self.member, self.tally)
+    def lines(self, tally: LineTally) -> Iterator[str]:
+        """Raw lines, counted in a tally."""
+        return read_lines(self.path, self.member, tally, self.shown)
 
 
 class TextFiles(NamedTuple):
@@ -59,9 +56,11 @@ def write_split(
     The filters leave lines out of the split `train` only; elsewhere they count. `held_out` are
     source files already written, for the overlap. The counts are JSON: pairs read and kept;
     `found` and `dropped` by filter; what reading met on each side. Raises UserError, and writes
-    nothing, if a raw file is faulty, the sides differ in length or nothing remains.
+    nothing, if a raw file is faulty, the sides differ in length, nothing remains, or a filter drops
+    more than the settings allow.
     """
     sides = tuple(Side(*find_text(manifest, split, each), LineTally()) for each in languages)
+    files = ", ".join(side.shown for side in sides)
     judge = PairFilter(settings, held_out, active=split == "train")
     pairs = ((a, b) for a, b in _clean_pairs(split, sides, settings) if judge.keeps(a, b))
     with ExitStack() as stack:
@@ -69,10 +68,11 @@ def write_split(
         kept = _write_pairs(pairs, parts)
         if judge.with_words == 0:
             raise UserError(
-                f"{sides[0].path}, {sides[1].path}: no {split} pair with words on both sides "
+                f"{files}: no {split} pair with words on both sides "
                 f"remains of {sides[0].tally.lines}; dropped: {judge.dropped}. "
                 "Check the files and the text settings."
             )
+        judge.check_losses(files)
     write_json(out.counts, _counts(split, languages, sides, judge, kept))
 
 
@@ -93,68 +93,11 @@ def clean(line: str, normal_form: str, tally: LineTally) -> str:
     return " ".join(line.split())
 
 
-class PairFilter:
-    """Which pairs are kept, and how many each filter found and dropped.
-
-    A pair is dropped by the first filter that applies and is active; later ones do not see it.
-    Filters in this order: `empty` (a side without words), `max_words`, `max_ratio` (only where
-    the longer side has more than five words), `long_word`, `duplicates` (a later copy of a
-    pair), `overlap` (the source line is held out). The last two drop pairs only if the settings
-    say so; when the filter as a whole is not active, all of them only count.
-    """
-
-    def __init__(self, settings: TextSettings, held_out: Sequence[Path], active: bool):
-        self._settings = settings
-        self._seen: set[bytes] = set()
-        self._held_out = {line for path in held_out for line in clean_lines(path) if line}
-        self._rules: dict[str, Callable[[str, str], bool]] = {
-            "empty": lambda src, tgt: not (src and tgt),
-            "max_words": self._too_many_words,
-            "max_ratio": self._too_uneven,
-            "long_word": lambda src, tgt: _longest_word(f"{src} {tgt}") > LONGEST_WORD,
-            "duplicates": self._seen_before,
-            "overlap": lambda src, tgt: src in self._held_out,
-        }
-        optional = {"duplicates": settings.drop_duplicates, "overlap": settings.drop_overlap}
-        self._active = {name for name in self._rules if active and optional.get(name, True)}
-        if "overlap" in self._active and not held_out:
-            raise UserError("drop_overlap: expected held-out source files (--held-out), found none")
-        self.found = dict.fromkeys(self._rules, 0)
-        self.dropped = dict.fromkeys(self._rules, 0)
-        self.with_words = 0
-        """Kept pairs with words on both sides."""
-
-    def keeps(self, src: str, tgt: str) -> bool:
-        """True if the pair stays; counts it either way."""
-        for name, applies in self._rules.items():
-            if applies(src, tgt):
-                self.found[name] += 1
-                if name in self._active:
-                    self.dropped[name] += 1
-                    return False
-        self.with_words += bool(src and tgt)
-        return True
-
-    def _too_many_words(self, src: str, tgt: str) -> bool:
-        return max(_words(src), _words(tgt)) > self._settings.max_words
-
-    def _too_uneven(self, src: str, tgt: str) -> bool:
-        fewer, more = sorted((_words(src), _words(tgt)))
-        return more > _RATIO_FROM and more > self._settings.max_ratio * fewer
-
-    def _seen_before(self, src: str, tgt: str) -> bool:
-        """Sixteen bytes stand for a pair, so that millions of pairs fit in memory."""
-        mark = blake2b(f"{src}\n{tgt}".encode(), digest_size=16).digest()
-        known = mark in self._seen
-        self._seen.add(mark)
-        return known
-
-
 def _clean_pairs(
     split: str, sides: tuple[Side, Side], settings: TextSettings
 ) -> Iterator[tuple[str, str]]:
     """Cleaned pairs. Raises UserError, after the last common line, if one side is longer."""
-    src, tgt = (side.lines() for side in sides)
+    src, tgt = (side.lines(side.tally) for side in sides)
     for pair in zip_longest(src, tgt):
         if None in pair:
             deque(chain(src, tgt), maxlen=0)  # counts the rest
@@ -168,8 +111,8 @@ def _clean_pairs(
 def _misaligned(split: str, sides: tuple[Side, Side]) -> UserError:
     shorter, longer = sorted(sides, key=lambda side: side.tally.lines)
     surplus = longer.tally.lines - shorter.tally.lines
-    again = (read_lines(side.path, side.member, LineTally()) for side in (shorter, longer))
-    listed = "; ".join(f"{side.path} has {side.tally.lines} lines" for side in sides)
+    again = (side.lines(LineTally()) for side in (shorter, longer))
+    listed = "; ".join(f"{side.shown} has {side.tally.lines} lines" for side in sides)
     return UserError(
         f"{split}: the two sides are not aligned: {listed}. The first suspicious line is "
         f"{parting_line(*again, surplus)} (by length and numbers, a guess). Line i of one file "
@@ -205,11 +148,3 @@ def _counts(
         "src": asdict(sides[0].tally),
         "tgt": asdict(sides[1].tally),
     }
-
-
-def _words(line: str) -> int:
-    return len(line.split())
-
-
-def _longest_word(line: str) -> int:
-    return max(map(len, line.split()), default=0)

@@ -20,11 +20,12 @@ from headcount.base.errors import UserError
 from headcount.base.files import write_json, write_text
 from headcount.base.settings.roles import relation_fault
 from headcount.data.bpe import Segmenter
-from headcount.data.lines import LineTally, clean_lines
+from headcount.data.lines import LineTally, clean_lines, read_lines
 from headcount.data.text import clean
 from headcount.data.vocabulary import UNK
 
 _COLUMNS = 10  # of CoNLL-U
+_SHOWN = 200  # characters of a fault, whose row may have any number of them
 
 
 class Arc(NamedTuple):
@@ -54,27 +55,25 @@ class AlignedTree:
     arcs: list[Arc]
 
 
-def read_trees(path: Path) -> Iterator[Tree]:
+def read_trees(path: Path, member: str | None = None, shown: str = "") -> Iterator[Tree]:
     """Every sentence of a CoNLL-U file, those without a word too. Empty nodes are passed over.
 
-    Raises UserError, naming the sentence, for one that is no tree: a head that does not exist, no
-    root or several, a cycle, words out of order; for a row with too few columns and a relation that
-    Universal Dependencies do not have; and if no sentence of the file has a word.
+    Lines are those of `read_lines`, to which `member` and `shown` belong. Raises UserError, naming
+    the sentence, for one that is no tree: a head that does not exist, no root or several, a cycle,
+    words out of order; for ranges of words that overlap or end after the last word; for a row with
+    too few columns and a relation that Universal Dependencies do not have; and if no sentence of
+    the file has a word.
     """
-    number = words = 0
-    with path.open(encoding="utf-8") as file:
-        try:
-            for number, rows in enumerate(conllu.parse_incr(file), start=1):
-                tree = _tree(rows, rows.metadata.get("sent_id", str(number)), path)
-                words += len(tree.tokens)
-                yield tree
-        except (ParseException, UnicodeDecodeError) as fault:
-            raise UserError(
-                f"{path}: sentence {number + 1}: not CoNLL-U ({' '.join(str(fault).split())})"
-            ) from None
+    shown = shown or str(path)
+    words = 0
+    for number, rows in _sentences(path, member, shown):
+        sentence = rows.metadata.get("sent_id", str(number))
+        tree = _tree(rows, sentence, f"{shown}: sentence {sentence}")
+        words += len(tree.tokens)
+        yield tree
     if not words:
         raise UserError(
-            f"{path}: expected trees in CoNLL-U, found no sentence with a word; name another file"
+            f"{shown}: expected trees in CoNLL-U, found no sentence with a word; name another file"
         )
 
 
@@ -151,12 +150,26 @@ def read_aligned(path: Path) -> list[AlignedTree]:
     ]
 
 
-def _tree(rows: conllu.TokenList, sentence: str, path: Path) -> Tree:
-    where = f"{path}: sentence {sentence}"
+def _sentences(
+    path: Path, member: str | None, shown: str
+) -> Iterator[tuple[int, conllu.TokenList]]:
+    """Number, from 1, and rows of each sentence."""
+    lines = (f"{line}\n" for line in read_lines(path, member, LineTally(), shown))
+    for number, block in enumerate(conllu.parse_sentences(lines), start=1):
+        try:
+            rows = conllu.parse_token_and_metadata(block)
+        except (ParseException, ValueError) as fault:  # the latter for a number of 5000 digits
+            told = " ".join(str(fault).split())
+            raise UserError(f"{shown}: sentence {number}: not CoNLL-U ({told[:_SHOWN]})") from None
+        yield number, rows
+
+
+def _tree(rows: conllu.TokenList, sentence: str, where: str) -> Tree:
     _check_columns(rows, where)
     words = [row for row in rows if isinstance(row["id"], int)]
     spans = [row for row in rows if isinstance(row["id"], tuple) and row["id"][1] == "-"]
     _check_words(words, where)
+    _check_spans([row["id"] for row in spans], len(words), where)
     _check_tree({word["id"]: word["head"] for word in words}, where)
     token_of: dict[int, int] = {}
     tokens: list[str] = []
@@ -205,23 +218,44 @@ def _check_words(words: list[conllu.Token], where: str) -> None:
             )
 
 
+def _check_spans(spans: list[tuple[int, str, int]], words: int, where: str) -> None:
+    """Raises UserError unless ranges of words follow one another and end with the last word."""
+    before = (0, "-", 0)
+    for span in spans:
+        name = f"{span[0]}-{span[2]}"
+        if span[0] <= before[2]:
+            raise UserError(
+                f"{where}: the range {name} of a token of several words begins inside or before "
+                f"the range {before[0]}-{before[2]}; mend the ranges or leave the sentence out"
+            )
+        if span[2] > words:
+            raise UserError(
+                f"{where}: the range {name} of a token of several words ends after the last word, "
+                f"{words}; mend the range or leave the sentence out"
+            )
+        before = span
+
+
 def _check_tree(heads: dict[int, int], where: str) -> None:
-    """Raises UserError unless words, whose heads exist, make one tree."""
+    """Raises UserError unless words, whose heads exist, make one tree. Looks at each word once."""
     roots = [word for word, head in heads.items() if not head]
     if len(roots) > 1:
         raise UserError(
             f"{where}: expected one root, found {len(roots)}: words "
             f"{', '.join(map(str, roots))}; mend the tree or leave the sentence out"
         )
+    reached = {0}  # words from which the way up leads to the root
     for word in heads:
-        above, steps = heads[word], 0
-        while above and steps <= len(heads):
-            above, steps = heads[above], steps + 1
-        if above:
-            raise UserError(
-                f"{where}: word {word} is in a cycle and hangs from no root; mend the tree or "
-                "leave the sentence out"
-            )
+        way: set[int] = set()
+        while word not in reached:
+            if word in way:
+                raise UserError(
+                    f"{where}: word {word} is in a cycle and hangs from no root; mend the tree or "
+                    "leave the sentence out"
+                )
+            way.add(word)
+            word = heads[word]
+        reached |= way
 
 
 def _same_text(tree: Tree) -> bool:
