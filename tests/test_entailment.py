@@ -46,6 +46,53 @@ def test_f09_pairs_without_labels_are_refused(tmp_path):
         read_pairs(write(tmp_path, ROWS[1:2], "tsv"))
 
 
+def test_f20_x19_encodings_are_told_with_line_and_byte(tmp_path):
+    path = write(tmp_path, ROWS, "tsv")
+    text = path.read_text()
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert read_pairs(path) == PAIRS
+    path.write_bytes(text.replace("He spoke", "caf\u00e9").encode("latin-1"))
+    with pytest.raises(UserError, match=r"dev\.tsv:2: byte offset 54: expected UTF-8, .* 0xE9"):
+        read_pairs(path)
+    path.write_bytes(text.encode("utf-16"))
+    with pytest.raises(UserError, match=r"dev\.tsv:1: .* found the byte order mark of UTF-16"):
+        read_pairs(path)
+
+
+def test_x19_a_cell_may_be_long(tmp_path):
+    long = {**ROWS[2], "sentence1": "c" * 200_000}
+    assert read_pairs(write(tmp_path, [long], "tsv")) == [Pair("c" * 200_000, "e", "neutral")]
+
+
+def test_x20_rows_are_lines_and_cells_stand_between_tabs(tmp_path):
+    """Quotation marks, other line ends inside a sentence, CRLF; a row that is too short or long."""
+    path = tmp_path / "dev.tsv"
+    head, good = "gold_label\tsentence1\tsentence2\tlabel1", 'neutral\t"a\u2028b\x85\tc"\t""'
+    path.write_bytes(f"{head}\r\n{good}\r\n\r\n".encode())
+    assert read_pairs(path) == [Pair('"a\u2028b\x85', 'c"', "neutral")]
+    path.write_text(f"{head}\nneutral\ta\tb\n")  # label1, which is not read, is missing
+    assert read_pairs(path) == [Pair("a", "b", "neutral")]
+    path.write_text(f"{head}\nneutral\ta\n")
+    with pytest.raises(UserError, match=r"dev\.tsv:2: .* found no sentence2"):
+        read_pairs(path)
+    path.write_text(f"{head}\nneutral\ta\tb\tneutral\nneutral\ta\tof a tab\tb\tneutral\n")
+    told = r"dev\.tsv:3: expected at most 4 cells, as in the header, found 5; take the tab out"
+    with pytest.raises(UserError, match=told):
+        read_pairs(path)
+
+
+def test_x21_json_without_a_bottom_and_a_folder(tmp_path, capsys):
+    path = tmp_path / "dev.jsonl"
+    path.write_text("[" * 100_000 + "\n")
+    with pytest.raises(UserError, match=r"dev\.jsonl:1: not a JSON object \(.*recursion"):
+        read_pairs(path)
+    path.write_text("")
+    with pytest.raises(UserError, match="expected labelled sentence pairs, found none"):
+        read_pairs(path)
+    with pytest.raises(IsADirectoryError):  # which every command reports by its name, with 2
+        read_pairs(tmp_path)
+
+
 def test_f09_damaged_lines_are_named(tmp_path):
     path = tmp_path / "dev.jsonl"
     path.write_text('{"sentence1": "a"\n')

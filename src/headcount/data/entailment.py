@@ -1,12 +1,12 @@
 """Sentence pairs with a label, as MultiNLI publishes them: tab-separated or JSON lines."""
 
-import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from headcount.base.errors import UserError
+from headcount.data.lines import LineTally, read_lines
 
 COLUMNS = ("sentence1", "sentence2", "gold_label")
 UNDECIDED = "-"
@@ -24,8 +24,8 @@ class Pair(NamedTuple):
 def read_pairs(path: Path, limit: int | None = None) -> list[Pair]:
     """The pairs of a .tsv, .txt or .jsonl that people agreed on, the first `limit` of them.
 
-    Raises UserError, naming the line, where a sentence or the label is missing, and for a file
-    without any pair.
+    Lines are those of `read_lines`. Raises UserError, naming the line, where a sentence or the
+    label is missing, where there is a cell too many, and for a file without any pair.
     """
     found: list[Pair] = []
     for number, row in _rows(path):
@@ -47,23 +47,28 @@ def read_pairs(path: Path, limit: int | None = None) -> list[Pair]:
 
 def _rows(path: Path) -> Iterator[tuple[int, dict]]:
     """Line number and cells of each row."""
+    lines = enumerate(read_lines(path, None, LineTally()), start=1)
+    filled = ((number, line) for number, line in lines if line.strip())
     if path.suffix == ".jsonl":
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield number, _object(line, f"{path}:{number}")
+        for number, line in filled:
+            yield number, _object(line, f"{path}:{number}")
         return
-    with path.open(encoding="utf-8", newline="") as file:
-        # Quotation marks are part of the sentences.
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        for row in rows:
-            yield rows.line_num, row
+    _, header = next(filled, (0, ""))
+    columns = header.split("\t")
+    for number, line in filled:
+        cells = line.split("\t")  # quotation marks are part of the sentences
+        if len(cells) > len(columns):
+            raise UserError(
+                f"{path}:{number}: expected at most {len(columns)} cells, as in the header, found "
+                f"{len(cells)}; take the tab out of the sentence"
+            )
+        yield number, dict(zip(columns, cells, strict=False))
 
 
 def _object(line: str, where: str) -> dict:
     try:
         found = json.loads(line)
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise UserError(f"{where}: not a JSON object ({fault})") from None
     if not isinstance(found, dict):
         raise UserError(f"{where}: expected a JSON object, found {line.strip()[:60]}")
