@@ -2,13 +2,21 @@
 
 import json
 import math
+import re
+import tomllib
+from importlib import import_module
+from importlib.metadata import requires
+from pathlib import Path
 
 import pytest
+from sacrebleu.metrics import BLEU
 
-from headcount.base.errors import UserError
+from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.settings.pair import SCORED_BY_EXTRA
 from headcount.data.lines import clean_lines
 from headcount.runs.bleu import score_corpus, score_files
 
+ROOT = Path(__file__).resolve().parents[1]
 REFERENCES = [f"the {a} cat number {n} sat on the {b} mat ." for n, (a, b) in enumerate(
     (a, b) for a in ("big", "small", "red", "old") for b in ("new", "wet", "blue", "soft", "flat")
 )]  # fmt: skip
@@ -54,6 +62,40 @@ def test_chinese_is_cut_into_characters():
     # 15 of 16 characters, 13 of 15 pairs, 11 of 14 triples and 9 of 13 fours are right.
     expected = 100 * (15 / 16 * 13 / 15 * 11 / 14 * 9 / 13) ** (1 / 4)
     assert bleu.score == pytest.approx(expected) and "tok:zh" in bleu.signature
+
+
+def test_japanese_is_cut_into_the_words_of_a_dictionary():
+    """One of 私 は 猫 が 好き です 。 is wrong."""
+    bleu, _ = score_corpus(["私は犬が好きです。"], ["私は猫が好きです。"], "ja")
+    # 6 of 7 words, 4 of 6 pairs, 2 of 5 triples and 1 of 4 fours are right.
+    expected = 100 * (6 / 7 * 4 / 6 * 2 / 5 * 1 / 4) ** (1 / 4)
+    assert bleu.score == pytest.approx(expected) and "tok:ja-mecab" in bleu.signature
+
+
+@pytest.mark.parametrize("language", SCORED_BY_EXTRA)
+def test_f53_a_tokeniser_that_is_missing_is_told_with_what_installs_it(monkeypatch, language):
+    module = import_module(f"sacrebleu.tokenizers.tokenizer_{language}_mecab")
+    monkeypatch.setattr(module, "MeCab", None)  # so it is where the import failed
+    name = {"ja": "Japanese", "ko": "Korean"}[language]
+    told = (
+        rf"target language '{language}': BLEU cannot find its words \({name} tokenization requires "
+        rf"extra dependencies.*\); run: pip install -e '\.\[{language}\]'$"
+    )
+    with pytest.raises(EnvironmentFault, match=told):
+        score_corpus(["a"], ["a"], language)
+
+
+def test_the_extras_are_those_that_sacrebleu_asks_for():
+    """Chinese has a tokeniser that needs nothing; every other language of its own has an extra."""
+    assert {*SCORED_BY_EXTRA, "zh"} == set(BLEU._TOKENIZER_MAP)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    for language in SCORED_BY_EXTRA:
+        wanted = [line for line in requires("sacrebleu") if f'extra == "{language}"' in line]
+        assert {re.match(r"[\w-]+", each)[0] for each in wanted} == {
+            each.split("==")[0] for each in extras[language]
+        }
 
 
 @pytest.mark.parametrize(("found", "expected"), [(19, 20), (20, 19), (0, 20), (20, 0), (0, 0)])

@@ -1,6 +1,7 @@
 """What the rules are told of an experiment."""
 
 import importlib
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -82,6 +83,89 @@ def test_files_of_a_pair(plan):
         run = {"phase": phase, "pair": pair, "run": "baseline", "seed": "3"}
         folder = f"results/quickstart/{phase}/multi30k.de-en/baseline/seed3/translations"
         assert plan.translations(run, "txt") == [f"{folder}/{test}.txt" for test in tests]
+
+
+@pytest.fixture
+def own(monkeypatch, tmp_path):
+    """Plans an experiment on text of one's own, with settings to add; its files are there."""
+    module = load(monkeypatch, "plan")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "own").mkdir()
+    (tmp_path / "config" / "corpora.yaml").write_text(OWN)
+    for split in ("train", "dev", "test"):
+        for language in ("en", "ja", "ko"):
+            (tmp_path / "own" / f"{split}.{language}").write_text("a\n")
+    (tmp_path / "own" / "trees.conllu").write_text("")
+
+    def planned(pair="mine.ja-en", more=""):
+        (tmp_path / "config" / "x.yaml").write_text(f"pairs: [{pair}]\n{more}")
+        return module.Plan({"experiment": "x"})
+
+    return planned
+
+
+OWN = "mine:\n  licence: private\n  citation: none\n  splits:\n" + "".join(
+    f"    {split}:\n"
+    + "".join(f"      {each}: {{path: own/{split}.{each}}}\n" for each in ("en", "ja", "ko"))
+    for split in ("train", "dev", "test")
+) + "  trees: {gold: {language: ja, path: own/trees.conllu}}\n"  # fmt: skip
+
+
+def refused(own, capsys, *arguments) -> tuple[int, str]:
+    """Exit code and message of an experiment that cannot be planned."""
+    with pytest.raises(SystemExit) as end:
+        own(*arguments)
+    return end.value.code, capsys.readouterr().err
+
+
+def test_x11_a_missing_file_of_ones_own_is_told_before_any_job(own, capsys, tmp_path):
+    plan = own()
+    train = tmp_path / "own" / "train.ja"
+    train.rename(train.with_name("trian.ja"))
+    told = "error: own/train.ja: expected a file of your own, found none; nearest: own/trian.ja; "
+    told += "correct the path in config/corpora.yaml, or put the file there\n"
+    assert refused(own, capsys) == (2, told)
+    train.symlink_to("train.ja")
+    code, message = refused(own, capsys)
+    assert code == 2 and "found a link to train.ja that leads to no file; nearest: own/t" in message
+    train.unlink()
+    train.mkdir()
+    assert "own/train.ja: expected a file of your own, found a folder" in refused(own, capsys)[1]
+    train.rmdir()
+    (tmp_path / "own").rename(tmp_path / "won")
+    assert "found none; nearest: won; correct" in refused(own, capsys)[1]
+    # Copied before, or pulled without the text itself: no job needs the file.
+    for made in (plan.manifest("mine.ja-en"), *plan.text("mine.ja-en", ["train"], "src", "tgt")):
+        Path(made).parent.mkdir(parents=True, exist_ok=True)
+        Path(made).touch()
+    own()
+    Path(plan.manifest("mine.ja-en")).unlink()
+    assert refused(own, capsys)[0] == 2  # dev and test are lacking
+    for made in plan.text("mine.ja-en", ["dev", "test"], "src", "tgt"):
+        Path(made).touch()
+    own()
+
+
+def test_x11_a_missing_treebank_of_ones_own_is_told_before_any_job(own, capsys, tmp_path):
+    (tmp_path / "own" / "trees.conllu").unlink()
+    own()
+    trees = "roles: {trees: [mine.gold]}\n"
+    code, message = refused(own, capsys, "mine.ja-en", trees)
+    assert code == 2 and "own/trees.conllu: expected a file of your own, found none" in message
+    own("mine.ko-en", trees)  # no treebank in the source language
+
+
+def test_f53_scoring_a_target_language_is_tried_before_any_job(own, capsys, monkeypatch):
+    own("mine.en-ja")
+    from sacrebleu.tokenizers import tokenizer_ko_mecab
+
+    monkeypatch.setattr(tokenizer_ko_mecab, "MeCab", None)  # as where the extra is not installed
+    own("mine.ko-en")
+    code, message = refused(own, capsys, "mine.en-ko")
+    assert code == 3 and "run: pip install -e '.[ko]'" in message
+    monkeypatch.setitem(sys.modules, "headcount.runs.bleu", None)  # its import would fail
+    own("mine.ko-en")  # nobody else waits for it
 
 
 def test_files_of_all_runs(plan):

@@ -1,6 +1,7 @@
 """What the rules ask of an experiment's settings: recipes of corpora, test sets, flags."""
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -26,14 +27,19 @@ from headcount.base.settings.corpora import (
 )
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.pair import parse_pair
+from headcount.base.settings.own_file import check_own_file
+from headcount.base.settings.pair import SCORED_BY_EXTRA, parse_pair
 
 CONFIG = Path("config")
 NOTHING = "(?!)"  # a wildcard that matches no name
 
 
 class Plan:
-    """One experiment as the rules see it. Leaves with exit code 2 if its settings are wrong."""
+    """One experiment as the rules see it.
+
+    Leaves with exit code 2 if its settings are wrong or a file of one's own is missing, and with 3
+    if a target language could not be scored here.
+    """
 
     def __init__(self, config: Mapping[str, Any], files: Sequence[Path]):
         """`config`: what `--config` gave, and `--configfile` in `files`."""
@@ -45,13 +51,33 @@ class Plan:
             named = self.settings.masking.test_sets
             check_masking_tests(named, self.settings.pairs, self.corpora)
             check_treebanks(self.settings.roles.trees, self.corpora)
+            self.name = name
+            self.treebanks = Treebanks(self.settings.roles.trees, self.corpora)
+            self._check_own_files()
+            self._try_scoring()
             self.ablation = Ablation(name, self.settings, self.corpora)
         except HeadcountError as fault:
             print(f"error: {fault}", file=sys.stderr)
             sys.exit(fault.exit_code)
-        self.name = name
         self.pruning = Pruning(name, self.settings)
-        self.treebanks = Treebanks(self.settings.roles.trees, self.corpora)
+
+    def _check_own_files(self) -> None:
+        """Raise UserError for a missing file of one's own that is still to be copied."""
+        for pair in self.settings.pairs:
+            text = self.text(pair, ["train", *self.held_out(pair)], "src", "tgt")
+            _check_own(self.own_files(parse_pair(pair).corpus), self.manifest(pair), text)
+            for name in self.treebanks.of_pair(pair):
+                made = self.trees(pair, "jsonl")
+                _check_own(self.treebanks.own(name), self.tree_manifest(pair, name), made)
+
+    def _try_scoring(self) -> None:
+        """Raise EnvironmentFault for a target language whose translations could not be scored."""
+        languages = {parse_pair(pair).tgt for pair in self.settings.pairs}
+        for language in sorted(languages.intersection(SCORED_BY_EXTRA)):
+            # Imported here: no other language has to wait a third of a second for it.
+            from headcount.runs.bleu import bleu_metric
+
+            bleu_metric(language)
 
     def tests(self, pair: str) -> list[str]:
         """Names of a pair's test sets."""
@@ -178,6 +204,15 @@ class Plan:
         return int(
             device == "cuda" or (device == "auto" and shutil.which("nvidia-smi") is not None)
         )
+
+
+def _check_own(own: list[str], manifest: str, made: list[str]) -> None:
+    """Raise UserError for a missing file of one's own; not if it was copied, or if what is made of
+    it is here: who pulled that may have no right to the text itself.
+    """
+    if not os.path.exists(manifest) and not all(map(os.path.exists, made)):
+        for path in own:
+            check_own_file(path)
 
 
 def alternatives(names) -> str:

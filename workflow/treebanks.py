@@ -40,10 +40,12 @@ class Treebanks:
     def own_files(self, w: Mapping[str, str]) -> list[str]:
         """The file of a treebank of one's own, if the folder of `w` is that of one."""
         found = self._of_folder(w)
-        if not found:
-            return []
-        corpus, name = _split(found)
-        path = self._corpora[corpus].trees[name].path
+        return self.own(found) if found else []
+
+    def own(self, treebank: str) -> list[str]:
+        """The file of a treebank, if it is one's own."""
+        corpus, name = _split(treebank)
+        path = None if self.is_generated(treebank) else self._corpora[corpus].trees[name].path
         return [path] if path else []
 
     def _of_folder(self, w: Mapping[str, str]) -> str:

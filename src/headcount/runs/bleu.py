@@ -7,6 +7,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import read_json
+from headcount.base.settings.pair import SCORED_BY_EXTRA
 from headcount.data.lines import clean_lines
 
 Lines = list[str]
@@ -47,8 +48,14 @@ def bleu_metric(language: str, references: list[Lines] | None = None) -> BLEU:
     """
     try:
         return BLEU(trg_lang=language, references=references, force=references is not None)
-    except (ImportError, RuntimeError) as fault:  # some languages need a package of their own
-        raise EnvironmentFault(f"BLEU for the language {language!r}: {fault}") from fault
+    except (RuntimeError, AssertionError) as fault:  # no package; another release's dictionary
+        if language not in SCORED_BY_EXTRA:
+            raise
+        told = str(fault).strip().splitlines()[0].rstrip(".")
+        raise EnvironmentFault(
+            f"target language {language!r}: BLEU cannot find its words ({told}); run: "
+            f"pip install -e '.[{language}]'"
+        ) from None
 
 
 def check_lengths(hypotheses: Lines, references: Lines) -> None:

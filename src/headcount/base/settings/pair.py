@@ -5,6 +5,10 @@ from typing import NamedTuple
 from headcount.base.errors import UserError
 from headcount.base.settings.names import check_corpus_name, check_language
 
+SCORED_BY_EXTRA = ("ja", "ko")
+"""Target languages whose words sacreBLEU finds by a package that the project's extra of that name
+installs."""
+
 
 class Pair(NamedTuple):
     """Corpus, source language, target language; as text `<corpus>.<src>-<tgt>`."""
