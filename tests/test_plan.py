@@ -7,6 +7,7 @@ from types import ModuleType
 
 import pytest
 
+from headcount.base.errors import UserError
 from headcount.base.settings.corpora import load_corpora
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -100,7 +101,7 @@ def own(monkeypatch, tmp_path):
 
     def planned(pair="mine.ja-en", more=""):
         (tmp_path / "config" / "x.yaml").write_text(f"pairs: [{pair}]\n{more}")
-        return module.Plan({"experiment": "x"})
+        return module.Plan({"experiment": "x"}, [])
 
     return planned
 
@@ -145,6 +146,23 @@ def test_x11_a_missing_file_of_ones_own_is_told_before_any_job(own, capsys, tmp_
     for made in plan.text("mine.ja-en", ["dev", "test"], "src", "tgt"):
         Path(made).touch()
     own()
+    told = capsys.readouterr().err
+    assert "note: own/train.en: expected a file of your own, found none" in told
+    assert "data/text/x/mine.ja-en/train.src and the like stay as they are" in told
+
+
+def test_x11_dvc_removes_no_text_that_nobody_could_make_again(monkeypatch):
+    phases = load(monkeypatch, "phases")
+    declared = phases.declared("x")
+    text = {"rule": "text", "input": ["data/raw/mine/0/manifest.json"]}
+    text |= {"output": ["data/text/x/mine.ja-en/train.src"]}
+    bpe = {"rule": "bpe", "input": text["output"], "output": ["data/bpe/x/mine.ja-en/src.codes"]}
+    phases.check_made([text, bpe], declared)
+    told = (
+        "data/text/x/mine.ja-en/train.src: rule bpe reads it, and no job can make it here; put your"
+    )
+    with pytest.raises(UserError, match=told):
+        phases.check_made([bpe], declared)
 
 
 def test_x11_a_missing_treebank_of_ones_own_is_told_before_any_job(own, capsys, tmp_path):

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from engine import check_version, planned_jobs, read_records, write_records
-from phases import assign, declared, plan_file, records_file
+from phases import assign, check_made, declared, plan_file, records_file
 
 from headcount.base import command
 from headcount.base.errors import UserError
@@ -27,8 +27,9 @@ def plan(experiment: str) -> None:
     for job in jobs:
         scripts = re.findall(r"\bscripts/\w+\.py\b", job["shell"])
         job["code"] = {path: print_ for script in scripts for path, print_ in code(script).items()}
-    phases = assign(experiment, jobs, declared(experiment))
-    for name, found in phases.items():
+    phases = declared(experiment)
+    check_made(jobs, phases)
+    for name, found in assign(experiment, jobs, phases).items():
         _write_changed(plan_file(experiment, name), found)
 
 

@@ -80,6 +80,22 @@ def assign(experiment: str, jobs: list[dict], phases: dict[str, Phase]) -> dict[
     return {name: sorted(found, key=lambda job: job["output"]) for name, found in assigned.items()}
 
 
+def check_made(jobs: list[dict], phases: dict[str, Phase]) -> None:
+    """Raise UserError for a file of a phase that is read and that no job makes.
+
+    Snakemake plans no job whose own inputs are missing, and takes the files there for given. Then
+    the phase would be swept clean of them.
+    """
+    made = {output for job in jobs for output in job["output"]}
+    for job in jobs:
+        for path in job["input"]:
+            if path not in made and any(phase.owns(path) for phase in phases.values()):
+                raise UserError(
+                    f"{path}: rule {job['rule']} reads it, and no job can make it here; put your "
+                    "own files where config/corpora.yaml says, then run dvc repro again"
+                )
+
+
 def _owner_faults(job: dict, owners: dict[str, list[Phase]]) -> list[str]:
     names = {phase.name for found in owners.values() for phase in found}
     faults = [

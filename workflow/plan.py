@@ -15,7 +15,7 @@ from asked import experiment_name
 from pruning import Pruning
 from treebanks import Treebanks
 
-from headcount.base.errors import HeadcountError
+from headcount.base.errors import HeadcountError, UserError
 from headcount.base.fingerprint import code, digest
 from headcount.base.settings.corpora import (
     Corpus,
@@ -207,12 +207,20 @@ class Plan:
 
 
 def _check_own(own: list[str], manifest: str, made: list[str]) -> None:
-    """Raise UserError for a missing file of one's own; not if it was copied, or if what is made of
-    it is here: who pulled that may have no right to the text itself.
+    """Raise UserError for a missing file of one's own, unless its copy is here.
+
+    If all that is made of it is here, say so and go on: who pulled that may have no right to the
+    text itself. Snakemake then takes it as it is, without a word of its own.
     """
-    if not os.path.exists(manifest) and not all(map(os.path.exists, made)):
+    if os.path.exists(manifest):
+        return
+    try:
         for path in own:
             check_own_file(path)
+    except UserError as fault:
+        if not all(map(os.path.exists, made)):
+            raise
+        print(f"note: {fault}; until then {made[0]} and the like stay as they are", file=sys.stderr)
 
 
 def alternatives(names) -> str:
