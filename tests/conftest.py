@@ -3,11 +3,10 @@
 import fcntl
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 from project_copy import ProjectCopy
-from shared_results import SMALLER, TINY, fresh_clone
+from shared_results import build, fresh_clone
 
 
 @pytest.fixture(scope="session")
@@ -26,29 +25,10 @@ def origin(tmp_path_factory) -> ProjectCopy:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not adopted.exists():
             shutil.rmtree(folder.parent, ignore_errors=True)  # of a process that failed here
-            adopted.write_text(_build(folder))
+            adopted.write_text(build(folder))
     copy = ProjectCopy.of(folder)
     copy.adopted = adopted.read_text()
     return copy
-
-
-def _build(folder: Path) -> str:
-    """Build, adopt, push and commit; returns what DVC printed."""
-    copy = ProjectCopy(folder)
-    copy.change("dvc.yaml", "experiments: [quickstart]", "experiments: [tiny]")
-    copy.change(".dvc/config", "../../headcount-remote", "../../remote")
-    for old, new in SMALLER:
-        copy.change("config/tiny.yaml", old, new)
-    rule = "workflow/rules/train.smk"
-    copy.change(rule, "--state ", "--save-seconds 0 --state ")
-    copy.call("git", "init", "-q", "-b", "main")
-    copy.commit()
-    code, output = copy.run(*TINY)
-    assert code == 0, output
-    adopted = copy.call("dvc", "repro")
-    copy.call("dvc", "push")
-    copy.commit()
-    return adopted
 
 
 @pytest.fixture

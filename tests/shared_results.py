@@ -1,6 +1,7 @@
 """Results that two engines share: their repository, its clones, and when both are idle."""
 
 import json
+from pathlib import Path
 
 from project_copy import ProjectCopy
 
@@ -29,6 +30,28 @@ TRAINED = {"train": 1, "importance": 1, "gates": 2, "relevance": 1, "roles": 1, 
 def times(number: int, *jobs: dict[str, int]) -> dict[str, int]:
     """So many times each of these jobs."""
     return {rule: number * count for each in jobs for rule, count in each.items()}
+
+
+def build(folder: Path) -> str:
+    """Make a repository with the results of `tiny`, adopted, committed and pushed.
+
+    Its trainings save a state whenever they may. Returns what DVC printed.
+    """
+    copy = ProjectCopy(folder)
+    copy.change("dvc.yaml", "experiments: [quickstart]", "experiments: [tiny]")
+    copy.change(".dvc/config", "../../headcount-remote", "../../remote")
+    for old, new in SMALLER:
+        copy.change("config/tiny.yaml", old, new)
+    for rules in ("train", "prune"):
+        copy.change(f"workflow/rules/{rules}.smk", "--state ", "--save-seconds 0 --state ")
+    copy.call("git", "init", "-q", "-b", "main")
+    copy.commit()
+    code, output = copy.run(*TINY)
+    assert code == 0, output
+    adopted = copy.call("dvc", "repro")
+    copy.call("dvc", "push")
+    copy.commit()
+    return adopted
 
 
 def bare_clone(origin: ProjectCopy, name: str) -> ProjectCopy:

@@ -1,0 +1,54 @@
+"""The kill suite itself: it sees a half-written file, and real commands leave it nothing to see."""
+
+import random
+import shutil
+
+import pytest
+from kills import Victim, attack, run
+from project_copy import ProjectCopy
+from tqdm import tqdm
+
+pytestmark = pytest.mark.slow
+
+HALVES = "printf half > out/file; sleep 0.2; printf 'half and half' > out/file"
+ASIDE = (
+    "printf half > out/.part-file; sleep 0.2; printf half > out/file.tmp; mv out/file.tmp out/file"
+)
+EARLIER = "sleep 0.1; if [ -e out/log ]; then echo again > out/file; else echo > out/log; fi"
+
+
+def attacked(folder, command: str, kills: int = 6):
+    (folder / "out").mkdir()
+    (folder / "out" / "input").write_text("as it was")
+    copy = ProjectCopy.of(folder)
+    written = (folder / "out" / "file", folder / "out" / "log")
+    victim = Victim("writer", copy, ("bash", "-c", command), (folder / "out",), written)
+    return attack(victim, kills, random.Random(1), tqdm(disable=True))
+
+
+def test_a_half_written_file_is_seen_and_one_written_aside_is_whole(tmp_path):
+    for name in ("halves", "aside"):
+        (tmp_path / name).mkdir()
+    halves = attacked(tmp_path / "halves", HALVES)
+    assert halves.kills == 6 and 0 < halves.differing <= 6
+    aside = attacked(tmp_path / "aside", ASIDE)
+    assert aside.kills == 6 and aside.differing == 0 and aside.compared >= 6 + 2
+
+
+def test_a_damaged_input_and_a_command_that_ends_otherwise_the_second_time_are_seen(tmp_path):
+    for name in ("input", "again"):
+        (tmp_path / name).mkdir()
+    damaged = attacked(tmp_path / "input", "echo damaged > out/input; sleep 0.2")
+    assert damaged.differing > 0
+    again = attacked(tmp_path / "again", EARLIER, kills=12)
+    assert again.differing > 0
+
+
+def test_f28_real_commands_killed_at_random_instants(origin, tmp_path):
+    """Two kills for each of six commands here; `python tests/kills.py --kills 200` has more."""
+    folder = tmp_path / "project"
+    shutil.copytree(origin.folder, folder, symlinks=True)
+    tallies = run(ProjectCopy.of(folder), kills=12, seed=1)
+    assert {name: tally.differing for name, tally in tallies.items()} == dict.fromkeys(tallies, 0)
+    assert set(tallies) == {"train", "gates", "importance", "translate", "report", "dvc push"}
+    assert all(t.kills == 2 and t.finished and t.compared > 100 for t in tallies.values())
