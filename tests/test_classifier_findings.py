@@ -5,6 +5,7 @@ import json
 import math
 
 import pytest
+from captions import tell_what_is_covered
 from script_runner import run_script
 
 from headcount.base.errors import UserError
@@ -169,6 +170,11 @@ def test_captions_tell_what_is_there_and_nothing_else(results, tables):
         assert "ccuracy" in each.caption and each.name.startswith("michel_classifier_")
         for absent in ("BLEU", "decoder", "sentences"):
             assert absent not in each.caption, each.name
+    captions = {name: each.caption for name, each in tables.items()}
+    assert tell_what_is_covered(captions) == sorted(tables)
+    assert "Intervals and p over test pairs" in captions["ablation"]
+    drawn = {each.name: each.caption for each in made[len(tables) :]}
+    assert len(tell_what_is_covered(drawn)) == 2  # the third has no interval
     cited = [name for name, each in tables.items() if "Michel et al. 2019" in each.caption]
     assert cited == ["all_but_one", "transfer", "pruning"]
     caption = tables["pruning"].caption

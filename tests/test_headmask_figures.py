@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from captions import tell_what_is_covered
 from headmask_files import HEADS, MODEL, HeadmaskFiles, masking_rows
 
 from headcount.base.errors import UserError
@@ -96,6 +97,8 @@ def test_captions_say_which_runs_are_drawn_and_what_bars_are_not(found):
         assert words in figure.caption  # N is random-1's
     for name in ("fig4", "fig5"):
         assert "an interval of the difference between two models" in found[name].caption
+    captions = {name: figure.caption for name, figure in found.items()}
+    assert tell_what_is_covered(captions) == ["fig1", "fig2", "fig4", "fig5"]
 
 
 def test_several_seeds_are_a_mean_with_their_deviation(files):
@@ -117,6 +120,7 @@ def test_captions_name_the_seeds(files):
     add_run(files, (PAIR, "baseline", 2), 34.0)
     caption = figures(files)["fig1"].caption
     assert "standard deviation over seeds" in caption and "seeds 1, 2" in caption
+    assert tell_what_is_covered({"fig1": caption}) == []
 
 
 def test_figure_2_runs_from_no_head_to_all(found):

@@ -4,6 +4,7 @@ import math
 
 import pandas as pd
 import pytest
+from captions import tell_what_is_covered
 from headmask_files import MODEL, HeadmaskFiles, masking_rows
 
 from headcount.base.errors import UserError
@@ -323,6 +324,18 @@ def test_captions_name_model_data_seeds_and_n(found):
     assert "paired bootstrap (sacreBLEU's, which is nearly one-sided)" in found["table2"].caption
     assert "sig bleu" in found["table2"].caption and "bs:1000" in found["table2"].caption
     assert "nats per sentence" in found["table5"].caption
+
+
+def test_captions_say_what_intervals_cover(found):
+    captions = {name: table.caption for name, table in found.items()}
+    assert tell_what_is_covered(captions) == ["collapse", "table2", "table3", "table4"]
+
+
+def test_the_papers_bleu_is_called_another_metric(found):
+    told = "the paper tells neither its tokenisation nor whether case counts"
+    assert f"another metric than ours, which is sacreBLEU's: {told}." in found["table2"].caption
+    printed = found["table2"].tidy.query("source == 'paper'")
+    assert set(printed["signature"]) == {told}
 
 
 def test_importance_of_another_kind_has_its_own_words(tmp_path):

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from captions import tell_what_is_covered
 from matplotlib.colors import to_hex
 from michel_files import MODEL, one_model
 from script_runner import run_script
@@ -29,6 +30,10 @@ def figures(tmp_path_factory):
 def test_there_is_one_of_each_and_it_can_be_laid_out(figures):
     assert sorted(figures) == sorted(NAMES)
     assert all("a.x-y" in figure.caption for figure in figures.values())
+    captions = {name: figure.caption for name, figure in figures.items()}
+    scored = ["ablation", "kinds", "pruning", "training"]
+    assert tell_what_is_covered(captions) == scored
+    assert all("another metric than ours" in captions[name] for name in scored[1:])
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a layout that failed is told by a warning
         figures["ablation"].drawing.draw_without_rendering()

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from captions import tell_what_is_covered
 from michel_files import MODEL, one_model
 from script_runner import run_script
 
@@ -202,6 +203,15 @@ def test_captions_name_source_and_setting(tables):
         assert "a.x-y" in table.caption and "6 heads" in table.caption, name
     assert michel.source() in tables["michel_pruning"].caption
     assert "divided by its layer's L2 norm" in tables["michel_pruning"].caption
+
+
+def test_captions_say_what_intervals_cover_and_which_bleu_the_paper_has(tables):
+    captions = {name.removeprefix("michel_"): table.caption for name, table in tables.items()}
+    scored = ["ablation", "all_but_one", "areas", "pruning", "training", "transfer"]
+    assert tell_what_is_covered(captions) == scored
+    for name in scored:
+        assert "another metric than ours" in captions[name] and "Moses" in captions[name]
+    assert "Intervals and p over heads" in captions["transfer"]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from captions import tell_what_is_covered
 from roles_files import BASE, EMPTY, MAP, MODEL, ONLY_DECODER, PAIR, RolesCollection, collection
 from script_runner import run_script
 
@@ -51,8 +52,10 @@ def data(measured):
 
 @pytest.mark.slow
 def test_figures_have_these_numbers(made, data):
-    for figure in roles_figures(made.files(), MODEL, RolesSettings(), LrpSettings()):
+    found = roles_figures(made.files(), MODEL, RolesSettings(), LrpSettings())
+    for figure in found:
         pd.testing.assert_frame_equal(figure.data, data[figure.name.removeprefix("voita_")])
+    assert tell_what_is_covered({each.name: each.caption for each in found}) == ["voita_fig4"]
 
 
 def test_figures_1_and_2_part_the_baseline_from_the_others(data):

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from captions import tell_what_is_covered
 from roles_files import (
     BASE,
     DOWN,
@@ -141,6 +142,17 @@ def test_measures_are_compared_with_and_without_layers(tables):
     # BLEU lost 1 4 -2 3, ranks 2 4 1 3, against importance's 3 1 2 4: differences 1 3 1 1.
     lost = found["importance", "bleu_lost", "all heads"]
     assert lost["spearman"] == pytest.approx(1 - 6 * 12 / 60) and lost["heads"] == 4
+
+
+def test_captions_say_what_intervals_cover(tables):
+    captions = {name: table.caption for name, table in tables.items()}
+    assert tell_what_is_covered(captions) == ["agreement", "roles", "table1"]
+    for name, what in (("agreement", "heads"), ("roles", "sentences"), ("table1", "trials")):
+        assert f"Intervals and p over {what} are of one trained model" in captions[name]
+    assert (
+        "BLEU lost: on the first test set, when that head alone is masked, so more is worse"
+        in (captions["agreement"])
+    )
 
 
 def test_the_caption_says_on_how_many_sentences_measures_stand(tables, tmp_path):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from captions import tell_what_is_covered
 from script_runner import run_script
 from voita_files import MODEL, PAIR, VoitaFiles, pruned_runs, translated
 
@@ -50,6 +51,11 @@ def test_figures_have_these_numbers(files, data):
     assert [figure.name for figure in found] == [f"voita_{name}" for name in NAMES]
     for figure in found[1:]:  # the first is of the settings alone
         pd.testing.assert_frame_equal(figure.data, data[figure.name.removeprefix("voita_")])
+    captions = {figure.name: figure.caption for figure in found}
+    assert tell_what_is_covered(captions) == []  # two seeds: all bars are over seeds
+    assert "how far trainings differ" in captions["voita_fig7"]
+    assert "another metric than ours" in captions["voita_fig7"]
+    assert "1,300 from scratch" in captions["voita_methods"]
 
 
 def ours(points):
@@ -107,9 +113,11 @@ def lone_sweep(folder, *tests):
     for test in tests:
         made.reference(PAIR, test, translated(0)[1])
     made.scores("train", (PAIR, "baseline", 3), dict.fromkeys(tests, translated(2)))
+    made.curve("train", (PAIR, "baseline", 3), 40)
     for run, kept, wrong in (("gates-enc_self-l0", 1, 1), ("gates-enc_self-l0.1", 0, 200)):
         made.scores("prune", (PAIR, run, 3), dict.fromkeys(tests, translated(wrong)))
         made.heads((PAIR, run, 3), [kept] * 3 + [1] * 3, [0.5] * 6)
+        made.curve("prune", (PAIR, run, 3), 10)
         made.gates((PAIR, run, 3), {0: [0.5] * 6, 5: [1.0 - kept] * 6})
     made.speed(PAIR, 3, ["baseline,6,10,40,decode,1,1,5,9,1"])
     return made
@@ -130,6 +138,8 @@ def test_without_a_run_on_all_kinds_figure_9_is_the_papers(one_seed):
     figures = voita_figures(one_seed.lists(), MODEL, GatesSettings())
     found = {each.name: each for each in figures}
     assert "no gates run on all kinds" in found["voita_fig9"].caption
+    captions = {name: figure.caption for name, figure in found.items()}
+    assert tell_what_is_covered(captions) == ["voita_fig7", "voita_methods"]  # one seed
     assert set(found["voita_fig9"].data["source"]) == {"paper"}
 
 
@@ -180,16 +190,16 @@ def test_methods_lose_against_their_own_control(data):
     rows = data["methods"]
     tuned = rows[(rows["panel"] == "tuned") & (rows["lambda"] == 0.1)].set_index("contender")
     # Wrong lines of 200, seeds 1 and 2: gates 1, 3; scratch 5, 7; ranked 3, 3; drawn 9, 9.
-    lost = {"gates": -1, "scratch": -3, "ranked": -1.5, "drawn": -4.5}
-    assert tuned["lost"].to_dict() == pytest.approx(lost)
+    deltas = {"gates": -1, "scratch": -3, "ranked": -1.5, "drawn": -4.5}
+    assert tuned["delta"].to_dict() == pytest.approx(deltas)
     assert tuned.loc["gates", "low"] == pytest.approx(-1 - math.sqrt(0.5))
     untuned = rows[rows["panel"] == "untuned"].set_index("contender")
-    assert untuned["lost"].to_dict() == {"gates": -3, "ranked": -1, "drawn": -5}
+    assert untuned["delta"].to_dict() == {"gates": -3, "ranked": -1, "drawn": -5}
     drawn = untuned.loc["drawn", ["low", "high", "spread"]].to_list()
     assert drawn == [-6, -4, "range of draws"]
     start = rows[(rows["panel"] == "start") & (rows["lambda"] == 0.1)].set_index("contender")
     # From the baseline −0.5 and −1.5; from random-1 one wrong line more than its control.
-    assert start["lost"].to_dict() == pytest.approx({"baseline": -1, "random-1": -0.5})
+    assert start["delta"].to_dict() == pytest.approx({"baseline": -1, "random-1": -0.5})
     assert start["heads_left"].to_dict() == {"baseline": 4, "random-1": 5}
 
 

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from captions import tell_what_is_covered
 from script_runner import run_script
 from voita_files import MODEL, PAIR, VoitaFiles, pruned_runs, translated
 
@@ -138,6 +139,47 @@ def test_table_2_pairs_fine_tuning_with_training_from_scratch(tables):
     assert paper[["from trained", "from scratch"]].to_list() == ["29.36", "28.95"]
 
 
+def test_table_2_says_how_long_each_model_was_trained(tables, files):
+    tidy = tables["table2"].tidy
+    ours = tidy[(tidy["source"] == "ours") & (tidy["seed"] == 2)].set_index("run")
+    found = ours[["updates", "updates_before"]].T.to_dict("list")
+    assert found["baseline"] == [1200, 0] and found["gates-all-l0.5"] == [100, 1200]
+    assert found["gates-all-l0.1-from-random-1"] == [100, 1200]
+    assert found["scratch-gates-all-l0.1"] == [1300, 0]
+    words = (
+        "Updates, by the curves: 1,200 of the model that was pruned, then 100 of fine-tuning; "
+        "1,300 from scratch. The two differ, so BLEU from scratch beside BLEU after pruning shows the "
+        "work of updates as well as of heads, and speaks neither for nor against the paper."
+    )
+    for name in ("table2", "pruning", "comparison"):
+        assert words in tables[name].caption
+
+
+def test_as_many_updates_either_way_are_a_fair_comparison(tmp_path):
+    made = pruned_runs(tmp_path, [*FEW, "scratch-gates-all-l0.1"], [1])
+    made.listed["curves"][-1].write_text("step,train_loss,dev_loss,seconds\n100,2,2,1\n")
+    few, *_ = voita_tables(made.lists(), MODEL, GatesSettings())
+    assert "then 100 of fine-tuning; 100 from scratch. Translated" in few.caption
+    made.listed["curves"].pop()
+    with pytest.raises(UserError, match="expected curves.csv of scratch-gates-all-l0.1 .*seed 1"):
+        voita_tables(made.lists(), MODEL, GatesSettings())
+
+
+def test_the_papers_bleu_is_called_another_metric(tables):
+    words = "another metric than ours, which is sacreBLEU's: tokenised, lower-cased text"
+    assert words in tables["table2"].caption
+    tidy = tables["table2"].tidy
+    told = tidy.loc[tidy["source"] == "paper", "signature"].unique()
+    assert list(told) == [
+        "tokenised, lower-cased text, by the authors' code; the paper does not say"
+    ]
+
+
+def test_captions_say_what_intervals_cover(tables):
+    captions = {name: table.caption for name, table in tables.items()}
+    assert tell_what_is_covered(captions) == ["comparison", "falls", "pruning"]
+
+
 def contender(table, seed=1, **names):
     rows = table.tidy[table.tidy["seed"] == seed]
     for name, value in names.items():
@@ -246,6 +288,8 @@ def test_a_control_alone_has_all_tables(tmp_path):
     made.scores("train", (PAIR, "baseline", 7), {"test": (score, lines)})
     made.scores("prune", (PAIR, "gates-all-l0", 7), {"test": (score, lines)})
     made.heads((PAIR, "gates-all-l0", 7), [1] * 6, [0.01] * 6)
+    made.curve("train", (PAIR, "baseline", 7), 40)
+    made.curve("prune", (PAIR, "gates-all-l0", 7), 10)
     made.speed(
         PAIR, 7, ["baseline,6,10,40,encode,1,1,5,5,1", "gates-all-l0,6,10,40,encode,1,1,5,5,1"]
     )

@@ -55,6 +55,12 @@ class VoitaFiles:
         write_head_values(path, self.grid, values)
         self.listed["kept"].append(path)
 
+    def curve(self, phase: str, run: Run, *steps: int) -> None:
+        """A curve with a validation at each of these updates."""
+        rows = "".join(f"{step},2.5,2.25,{step / 10}\n" for step in steps)
+        place = f"{phase}/{run[0]}/{run[1]}/seed{run[2]}/curves.csv"
+        self._add("curves", place, f"step,train_loss,dev_loss,seconds\n{rows}")
+
     def gates(self, run: Run, steps: dict[int, list[float]]) -> None:
         """P(0) of every head, by update; a gate is 0 at test time where that is above 0.5."""
         rows = [
@@ -155,6 +161,7 @@ def pruned_runs(
     for seed in seeds:
         for run, wrong in TRAINED.items():
             made.scores("train", (PAIR, run, seed), {"test": translated(wrong[seed - 1])})
+            made.curve("train", (PAIR, run, seed), 600, 1200)
         for run in runs:
             kept, wrong = PRUNED[run]
             key = (PAIR, run, seed)
@@ -162,6 +169,7 @@ def pruned_runs(
             gated = run.startswith("gates")
             made.scores("prune", key, {"test": translated(wrong[seed - 1])})
             made.heads(key, kept, chances if gated else None)
+            made.curve("prune", key, *((1300,) if run.startswith("scratch") else (50, 100)))
             if gated:
                 made.gates(key, {0: [0.25] * 6, 10: chances})
         made.removal(PAIR, seed, CUTS)

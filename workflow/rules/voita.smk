@@ -16,6 +16,10 @@ rule voita_tables:
             *plan.pruning.of_starts("train", "bleu.json"),
             *plan.pruning.of_pruned("bleu.json"),
         ],
+        curves=[
+            *plan.pruning.of_starts("train", "curves.csv"),
+            *plan.pruning.of_pruned("curves.csv"),
+        ],
         translations=plan.pruned_translations(),
         references=[file for pair in pairs for file in plan.text(pair, plan.tests(pair), "tgt")],
         removal=plan.pruning.of_starts("masking", "removal.csv"),
@@ -42,9 +46,9 @@ rule voita_tables:
         "Tabulating head pruning"
     shell:
         "python scripts/voita_tables.py --kept {input.heads:q} --gates {input.gates:q}"
-        " --scores {input.scores:q} --translations {input.translations:q}"
-        " --references {input.references:q} --removal {input.removal:q}"
-        " --facts {input.facts:q} --speed {input.speed:q}"
+        " --scores {input.scores:q} --curves {input.curves:q}"
+        " --translations {input.translations:q} --references {input.references:q}"
+        " --removal {input.removal:q} --facts {input.facts:q} --speed {input.speed:q}"
         " --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"
 
 
@@ -56,6 +60,10 @@ rule voita_figures:
         scores=[
             *plan.pruning.of_starts("train", "bleu.json"),
             *plan.pruning.of_pruned("bleu.json"),
+        ],
+        curves=[
+            *plan.pruning.of_starts("train", "curves.csv"),
+            *plan.pruning.of_pruned("curves.csv"),
         ],
         translations=plan.pruned_translations(),
         references=[file for pair in pairs for file in plan.text(pair, plan.tests(pair), "tgt")],
@@ -85,7 +93,7 @@ rule voita_figures:
         "Drawing head pruning"
     shell:
         "python scripts/voita_figures.py --kept {input.heads:q} --gates {input.gates:q}"
-        " --scores {input.scores:q} --translations {input.translations:q}"
-        " --references {input.references:q} --removal {input.removal:q}"
-        " --facts {input.facts:q} --speed {input.speed:q}"
+        " --scores {input.scores:q} --curves {input.curves:q}"
+        " --translations {input.translations:q} --references {input.references:q}"
+        " --removal {input.removal:q} --facts {input.facts:q} --speed {input.speed:q}"
         " --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"

@@ -1,5 +1,6 @@
 """BLEU of trained models with groups of their heads masked, from the headmask.csv of runs."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -7,6 +8,7 @@ import pandas as pd
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.findings.run_tables import KEYS, gather, run_of
+from headcount.findings.setting import OVER_SEEDS, of_one_training
 
 COLUMNS = ["test_set", "ranking", "order", "index", "draw", "heads_masked", "bleu", "delta"]
 COLUMNS += ["delta_low", "delta_high"]
@@ -16,6 +18,12 @@ POINTS = [*RUN, "order", "index", "heads_masked", "bleu", "low", "high", "spread
 CUMULATIVE = ("ascending", "descending", "random_cumulative")
 DRAWS, SEEDS, TEST = "range of draws", "standard deviation over seeds", "bootstrap, 95 %"
 CHANGE = f"{TEST}, of the change from no mask"
+_COVERED = {SEEDS: OVER_SEEDS} | dict.fromkeys((TEST, CHANGE), of_one_training("test sentences"))
+
+
+def describe_cover(spreads: Iterable[str]) -> str:
+    """A sentence for each kind of these: what bars and bands of it cover; none for draws."""
+    return " ".join(dict.fromkeys(_COVERED[name] for name in spreads if name in _COVERED))
 
 
 def read_masking(files: list[Path]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What every caption says of an experiment: the model's sizes, the data, the seeds, N."""
+"""What every caption says of an experiment: sizes, data, seeds, N, and what intervals cover."""
 
 import pandas as pd
 
@@ -8,9 +8,19 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.run_names import parse_run
 from headcount.findings.run_tables import BASE
 
+OVER_SEEDS = "± and intervals over seeds say how far trainings differ."
+
 _ABS = {"none": "signed, above 0 where the head lowers the loss", "batch": "size for each batch"}
 _ABS |= {kind: f"size for each {kind}" for kind in ("sentence", "token")}
 _ABS |= {"position": "size for each query position"}
+
+
+def of_one_training(what: str) -> str:
+    """A sentence on intervals and p for which `what` was drawn anew, but the model was not."""
+    return (
+        f"Intervals and p over {what} are of one trained model: they say what other {what} would "
+        "give, not what another training would."
+    )
 
 
 def describe_setting(model: ModelSettings, runs: pd.DataFrame) -> str:

@@ -14,6 +14,7 @@ from headcount.findings.cells import NONE
 from headcount.findings.headmask.importance import number, of_heads
 from headcount.findings.headmask.mask_frequency import frequencies, second_half
 from headcount.findings.run_tables import HEAD, KEYS
+from headcount.findings.setting import of_one_training
 
 ABANDONED = 0.9  # share of the later updates that may mask; a head masked so often hardly learns
 _ROUNDING = 1e-9  # of shares that are read from a file and averaged
@@ -29,7 +30,8 @@ CAPTION = (
     "heads: relative to the mean head. Top group masked: change in BLEU on the first test set when "
     "the most important group is masked in the trained model, with its 95 % interval over test "
     "sentences. Collapsed: yes if there is an abandoned head and harm is seen, either in a loss of "
-    "the first pass above the masked loss, or in that interval, if it lies above 0."
+    "the first pass above the masked loss, or in that interval, if it lies above 0. "
+    f"{of_one_training('test sentences')}"
 )
 
 

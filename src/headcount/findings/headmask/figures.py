@@ -15,7 +15,12 @@ from headcount.findings.headmask.frequency_figure import draw_frequency
 from headcount.findings.headmask.importance import read_importance
 from headcount.findings.headmask.mask_frequency import read_masks
 from headcount.findings.run_tables import BASE
-from headcount.findings.setting import describe_importance, describe_setting, importance_unit
+from headcount.findings.setting import (
+    OVER_SEEDS,
+    describe_importance,
+    describe_setting,
+    importance_unit,
+)
 
 _OF_ONE_MODEL = "None of these is an interval of the difference between two models."
 
@@ -102,7 +107,8 @@ def _importance_figures(
     heads: pd.DataFrame, runs: list[str], setting: str, unit: str
 ) -> list[Drawn]:
     several = heads["seed"].nunique() > 1
-    seeds = " Heads of all seeds together; lines are means over seeds, bands ± their deviation."
+    seeds = " Heads of all seeds together; lines are means over seeds, bands ± their deviation. "
+    seeds += OVER_SEEDS
     return [
         Drawn(
             "headmask_fig3",
@@ -143,7 +149,8 @@ def _spread(points: pd.DataFrame) -> str:
     exact = points.loc[~points["order"].str.startswith("random"), "spread"].unique()
     drawn = points["spread"].eq(masking.DRAWS).any()
     words = f"Error bars and bands: {' or '.join(exact)}"
-    return words + (f"; of random heads: {masking.DRAWS} (and seeds)." if drawn else ".")
+    words += f"; of random heads: {masking.DRAWS} (and seeds)." if drawn else "."
+    return f"{words} {masking.describe_cover(exact)}"
 
 
 def _which_n(panels: list[tuple[tuple, pd.DataFrame]]) -> str:

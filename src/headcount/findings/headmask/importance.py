@@ -11,6 +11,7 @@ from headcount.findings.cells import NONE
 from headcount.findings.headmask.inequality import spread
 from headcount.findings.published import headmask
 from headcount.findings.run_tables import BASE, HEAD, KEYS, gather
+from headcount.findings.setting import OVER_SEEDS
 from headcount.findings.significance import spearman
 
 _HALVES = ("importance_first_half", "importance_second_half")
@@ -35,8 +36,8 @@ def inequality_caption(number: int, unit: str) -> str:
         "method. Its scale depends on how the loss is summed, so compare across sources only the "
         "ratio to the baseline of the same seed and the measures without a unit: coefficient of "
         "variation (cv), Gini coefficient, largest over mean; ± is the standard deviation over "
-        f"seeds. Rows whose source is paper: {headmask.source()}; their cv follows from its two "
-        "tables."
+        f"seeds. {OVER_SEEDS} Rows whose source is paper: {headmask.source()}; their cv follows "
+        "from its two tables."
     )
 
 

@@ -7,8 +7,9 @@ from headcount.base.settings.pair import parse_pair
 from headcount.findings.cells import NONE, p_value
 from headcount.findings.headmask.scores import keys, paper_scores, same_task
 from headcount.findings.published import headmask
+from headcount.findings.published.numbers import beside_ours
 from headcount.findings.run_tables import BASE
-from headcount.findings.setting import describe_setting
+from headcount.findings.setting import OVER_SEEDS, describe_setting, of_one_training
 
 _RULES = {
     2: "the experiment's first pair on each of its test sets",
@@ -55,8 +56,10 @@ def score_caption(number: int, table: pd.DataFrame, model: ModelSettings) -> str
         f"{BASE} of the same seed; ± is the standard deviation over seeds; p by paired bootstrap "
         "(sacreBLEU's, which is nearly one-sided), for each seed in turn, and, with several seeds, "
         "by paired t-test, with the 95 % t interval of the mean difference. "
+        f"{of_one_training('test sentences')} {OVER_SEEDS} "
         f"Rows whose source is paper: {headmask.source()}, Table "
         f"{number}, and any score of the same languages and test set.{_MISPRINT.get(number, '')} "
+        f"{beside_ours(headmask.metric())}"
         f"{alone} {setting}" + (f" Signatures: {signatures}." if len(ours) else "")
     )
 

@@ -94,20 +94,21 @@ def _summaries(statistic: str, values) -> list[tuple[str, float]]:
 def paper_scores(number: int, ours: pd.DataFrame) -> pd.DataFrame:
     """Printed BLEU beside ours, in the same columns: Table `number`, and whatever matches ours.
 
-    Differences are computed from the printed scores.
+    Differences are computed from the printed scores. `signature` says what the paper tells of its
+    metric.
     """
     tables = [headmask.table(table).assign(table=table) for table in (2, 3, 4)]
-    rows = []
+    rows, metric = [], headmask.metric()
     groups = ["table", "pair", "test_set"]
     for (table, *task), of_test in pd.concat(tables).groupby(groups, sort=False):
         if table != number and not any(same_task(task, own) for own in keys(ours)):
             continue
         scores = of_test.set_index("run")["value"]
         for run, score in scores.items():
-            rows.append((task[0], run, "", task[1], "bleu", score, "paper", ""))
+            rows.append((task[0], run, "", task[1], "bleu", score, "paper", metric))
             if run != BASE:
                 delta = round(score - scores[BASE], 2)
-                rows.append((task[0], run, "", task[1], "delta", delta, "paper", ""))
+                rows.append((task[0], run, "", task[1], "delta", delta, "paper", metric))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

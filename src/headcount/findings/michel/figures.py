@@ -16,10 +16,11 @@ from headcount.findings.michel.score import BLEU, Score
 from headcount.findings.michel.speed import describe_timing, speed_table
 from headcount.findings.michel.speed_figure import draw_speed
 from headcount.findings.published import michel
+from headcount.findings.published.numbers import beside_ours
 from headcount.findings.run_tables import gather
-from headcount.findings.setting import describe_ranking, describe_setting
+from headcount.findings.setting import describe_ranking, describe_setting, of_one_training
 
-_PAPER = f"The paper's curves: {michel.source()}, figure"
+_PAPER = f"{beside_ours(michel.metric())} The paper's curves: {michel.source()}, figure"
 _BANDS = (
     "Bands: bootstrap, 95 %, of the difference to all heads; hollow: a significant loss "
     f"(p < {pruning.LEVEL})."
@@ -81,7 +82,8 @@ def single_figures(ablation: pd.DataFrame, score: Score, setting: str) -> list[D
             f"{score.initial} change when one head is masked, nothing retrained, by kind, layer "
             "and head; colours are linear up to half a point, then logarithmic. Dots: "
             f"p < {single.LEVEL} by paired bootstrap (nearly one-sided); rings: still so once "
-            f"corrected for all heads (Holm). {kinds}. {setting}",
+            f"corrected for all heads (Holm). {of_one_training(f'test {score.counted}')} {kinds}. "
+            f"{setting}",
         ),
         Drawn(
             "michel_transfer",
@@ -101,7 +103,7 @@ def orders_figure(tables: list[pd.DataFrame], score: Score, notes: str) -> Drawn
         curves.draw_orders(tables, score),
         tables[0],
         f"{score.initial} as more and more heads of all kinds are pruned, nothing retrained, by "
-        f"the order in which they go. {_BANDS} {notes}",
+        f"the order in which they go. {_BANDS} {of_one_training(f'test {score.counted}')} {notes}",
     )
 
 
@@ -111,7 +113,7 @@ def _kinds_figure(points: pd.DataFrame, setting: str) -> Drawn:
         curves.draw_kinds([points, curves.printed_curves()]),
         points[points["scope"] != "all"],
         "BLEU as heads of one kind of attention are pruned, the other kinds whole, the least "
-        f"important first. {_BANDS} {_PAPER} 4. {setting}",
+        f"important first. {_BANDS} {of_one_training('test sentences')} {_PAPER} 4. {setting}",
     )
 
 
@@ -137,5 +139,6 @@ def _training_figure(points: pd.DataFrame, setting: str) -> Drawn:
         "Percent of a checkpoint's own BLEU that is kept as more and more of its heads are pruned, "
         "by its own importance, at points of the training; bands: bootstrap, 95 %, of the "
         "difference to all heads; dotted: what equally important heads would give. "
+        f"{of_one_training('test sentences')} "
         f"{_PAPER} 5. {setting}",
     )

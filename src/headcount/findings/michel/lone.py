@@ -7,7 +7,9 @@ from headcount.findings.cells import NONE, p_value
 from headcount.findings.michel.score import Score
 from headcount.findings.michel.single import LEVEL
 from headcount.findings.published import michel
+from headcount.findings.published.numbers import beside_ours
 from headcount.findings.run_tables import BASE, KEYS
+from headcount.findings.setting import of_one_training
 
 _LAYER = ["kind", "layer"]
 COLUMNS = [*KEYS, "test_set", *_LAYER, "head", "heads", "dev_delta", "dev_p", "delta"]
@@ -15,7 +17,7 @@ COLUMNS += ["delta_low", "delta_high", "p", "significant", "source"]
 
 PRINTED = (
     f"Rows whose source is paper: {michel.source()}, Tables 2 (as our dev, newstest2013) and 5 "
-    "(newstest2014); layers in brackets."
+    f"(newstest2014); layers in brackets. {beside_ours(michel.metric())}"
 )
 
 
@@ -25,7 +27,8 @@ def caption(score: Score) -> str:
         f"{score.initial} change when a layer keeps one head of a kind of attention, all other "
         "layers whole: the head that is best on dev, scored on the test set, with 95 % interval "
         f"and p by paired bootstrap; p < {LEVEL} is called significant. The change on dev is that "
-        "of the best of several, and so too good."
+        "of the best of several, and so too good. "
+        f"{of_one_training(f'test {score.counted}')}"
     )
 
 

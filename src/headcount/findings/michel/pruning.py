@@ -9,7 +9,9 @@ import pandas as pd
 from headcount.findings.cells import NONE, p_value
 from headcount.findings.michel.score import Score
 from headcount.findings.published import michel
+from headcount.findings.published.numbers import beside_ours
 from headcount.findings.run_tables import BASE, KEYS
+from headcount.findings.setting import of_one_training
 
 LEVEL = 0.05
 """Of p, below which a step's loss is called significant."""
@@ -37,7 +39,7 @@ _KINDS_ALONE = " Of kinds alone, the others stay whole; shares are those of the 
 _DRAWN = " Of random orders, means of what the draws give."
 PRINTED = (
     f"Rows whose source is paper: {michel.source()}, Figures 3, 4 and 6d, digitised; it says that "
-    "20 % can go without a noticeable loss."
+    f"20 % can go without a noticeable loss. {beside_ours(michel.metric())}"
 )
 
 
@@ -50,7 +52,8 @@ def caption(score: Score, orders: Collection[str], kinds: bool) -> str:
         "bootstrap (tests in fixed order, the smallest share first, so that none needs a "
         "correction). Beside it the largest share up to which every step keeps "
         f"{KEEPING:.0%} of {score.word}. Orders: {listed.format(score=score.word)}."
-        f"{_KINDS_ALONE if kinds else ''}{_DRAWN if 'random' in orders else ''}"
+        f"{_KINDS_ALONE if kinds else ''}{_DRAWN if 'random' in orders else ''} "
+        f"{of_one_training(f'test {score.counted}')}"
     )
 
 
@@ -63,11 +66,14 @@ def areas_caption(score: Score, kinds: bool) -> str:
         f"the order finds the heads that can go{needed}. Differences, with 95 % interval and p by "
         f"paired bootstrap, are to the order by importance over all heads{against}. Of random "
         f"orders the mean; resamples draw orders as well as {score.counted}, and few orders make a "
-        "rough interval."
+        f"rough interval. {of_one_training(f'test {score.counted}')}"
     )
 
 
-PRINTED_AREAS = f"Rows whose source is paper: {michel.source()}, the curves of Figures 3, 4 and 6d."
+PRINTED_AREAS = (
+    f"Rows whose source is paper: {michel.source()}, the curves of Figures 3, 4 and 6d. "
+    f"{beside_ours(michel.metric())}"
+)
 
 
 def profile_points(table: pd.DataFrame) -> pd.DataFrame:

@@ -12,7 +12,9 @@ from headcount.base.errors import UserError
 from headcount.findings.cells import NONE, p_value
 from headcount.findings.michel.score import Score
 from headcount.findings.published import michel
+from headcount.findings.published.numbers import beside_ours
 from headcount.findings.run_tables import BASE, HEAD, KEYS, gather
+from headcount.findings.setting import of_one_training
 from headcount.findings.significance import correlate, holm
 
 LEVEL = 0.01
@@ -27,9 +29,11 @@ TRANSFER += ["spearman_p", "source"]
 
 PRINTED = (
     f"Rows whose source is paper: {michel.source()}, Table 1 (encoder self-attention, "
-    "newstest2013)."
+    f"newstest2013). {beside_ours(michel.metric())}"
 )
-PRINTED_TRANSFER = f"The paper's row: {michel.source()}, newstest2013 against MTNT."
+PRINTED_TRANSFER = (
+    f"The paper's row: {michel.source()}, newstest2013 against MTNT. {beside_ours(michel.metric())}"
+)
 
 
 def caption(score: Score) -> str:
@@ -38,7 +42,7 @@ def caption(score: Score) -> str:
         f"{score.initial} change when one head is masked, nothing retrained, by kind of attention. "
         f"Significant: p < {LEVEL} by paired bootstrap (a p that is nearly one-sided), and in "
         "brackets how many of these are gains; Holm: still so once p is corrected for all heads of "
-        "the model."
+        f"the model. {of_one_training(f'test {score.counted}')}"
     )
 
 
@@ -47,7 +51,7 @@ def transfer_caption(score: Score) -> str:
     return (
         f"Correlation, over heads, of the {score.word} change on two test sets when the head is "
         "masked; intervals (95 %) by bootstrap over heads, p by shuffling them. Both sides have "
-        f"the noise of their {score.counted}, which lowers it."
+        f"the noise of their {score.counted}, which lowers it. {of_one_training('heads')}"
     )
 
 

@@ -9,7 +9,9 @@ from headcount.base.errors import UserError
 from headcount.findings.cells import NONE
 from headcount.findings.headmask.inequality import spread
 from headcount.findings.published import michel
+from headcount.findings.published.numbers import beside_ours
 from headcount.findings.run_tables import BASE, HEAD, KEYS, gather
+from headcount.findings.setting import of_one_training
 from headcount.findings.significance import spearman
 
 _KEPT = ["kept", "kept_low", "kept_high"]
@@ -29,9 +31,10 @@ CAPTION = (
     "the profile from no head to all, near 1 where all heads matter alike; end mass, the share of "
     f"the points between whose value is within {_ENDS} points of 100 or 0 %; coefficient of "
     "variation of the importance by which they are pruned, and its rank correlation with that at "
-    "the last of these updates. Below a BLEU of "
+    f"the last of these updates. {of_one_training('test sentences')} Below a BLEU of "
     f"{FLOOR:.0f} a checkpoint has no profile. Rows whose source is paper: {michel.source()}, "
-    "Figure 5 (IWSLT14 De-En, epochs in place of updates; all heads pruned counted as 0)."
+    "Figure 5 (IWSLT14 De-En, epochs in place of updates; all heads pruned counted as 0). "
+    f"{beside_ours(michel.metric())}"
 )
 
 

@@ -9,6 +9,7 @@ from headcount.findings.cells import NONE, interval, mean_count, mean_sd, p_valu
 from headcount.findings.pruning.heads import PrunedModel
 from headcount.findings.pruning.scores import Key, Scores
 from headcount.findings.run_tables import BASE, KEYS, gather
+from headcount.findings.setting import OVER_SEEDS, of_one_training
 
 COLUMNS = ["pair", "test_set", "seed", "gates_run", "scope", "lambda", "comparison", "contender"]
 COLUMNS += ["run", "draw", "heads_left", "bleu", "against", "delta", "delta_low", "delta_high", "p"]
@@ -30,7 +31,7 @@ CAPTION = (
     "differences are to gates on the baseline. To control: difference to the λ = 0 run of the same "
     "scope and start, which says what pruning cost. Intervals (95 %) and p by paired bootstrap, "
     "for each seed in turn; of several random draws the mean, and in brackets their range. ± is "
-    "the standard deviation over seeds."
+    f"the standard deviation over seeds. {of_one_training('test sentences')} {OVER_SEEDS}"
 )
 
 

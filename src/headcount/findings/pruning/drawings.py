@@ -123,7 +123,7 @@ def _title(panel: Axes, pair: str, source: str) -> None:
 
 
 def draw_methods(table: pd.DataFrame) -> Figure:
-    """BLEU lost by heads left: a row per test set and scope, a panel per comparison.
+    """BLEU changes by heads left: a row per test set and scope, a panel per comparison.
 
     See `method_points`.
     """
@@ -152,7 +152,7 @@ def _contenders(panel: Axes, rows: pd.DataFrame, styles: dict[str, dict]) -> Non
         found = rows[rows["contender"] == name]
         shifted = found.assign(heads_left=found["heads_left"] + step * place)
         words = f"from {name}" if styles is not _METHODS else name
-        _lost(panel, shifted, {"label": words, **style})
+        _changes(panel, shifted, {"label": words, **style})
     panel.axhline(0, color="black", linewidth=0.8)
     _counts(panel, "heads left", rows["heads"].max())
     panel.set_ylabel("BLEU − that with all heads")
@@ -163,15 +163,15 @@ _SCOPES = {"all": "all kinds", "enc_self": "encoder heads"}
 _COMPARED = {TUNED: "fine-tuned", UNTUNED: "not fine-tuned", START: "gates, by start"}
 
 
-def _lost(panel: Axes, rows: pd.DataFrame, style: dict) -> None:
+def _changes(panel: Axes, rows: pd.DataFrame, style: dict) -> None:
     if rows.empty:
         return
     rows = rows.sort_values("heads_left")
-    ends = (rows["lost"] - rows["low"], rows["high"] - rows["lost"])
+    ends = (rows["delta"] - rows["low"], rows["high"] - rows["delta"])
     errors = [end.clip(lower=0) for end in ends]
-    panel.plot(rows["heads_left"], rows["lost"], markersize=4.5, linewidth=1.3, **style)
+    panel.plot(rows["heads_left"], rows["delta"], markersize=4.5, linewidth=1.3, **style)
     bars = {"fmt": "none", "ecolor": style["color"], "elinewidth": 1, "capsize": 2}
-    panel.errorbar(rows["heads_left"], rows["lost"], errors, **bars)
+    panel.errorbar(rows["heads_left"], rows["delta"], errors, **bars)
 
 
 _STEPS = [1, 2, 4, 8, 10]  # counts of heads are mostly powers of two

@@ -6,6 +6,7 @@ from headcount.base.addresses import KINDS
 from headcount.findings.cells import NONE, p_value, price
 from headcount.findings.pruning.heads import PrunedModel, sweeps
 from headcount.findings.pruning.scores import Scores
+from headcount.findings.setting import of_one_training
 
 LIMITS = (0.25, 1.0)  # points of BLEU
 _SHARES = [f"{kind}_share" for kind in KINDS]
@@ -21,7 +22,7 @@ CAPTION = (
     "reaches above −limit, the fall may be less. Which goes first, for the scope all: shares of "
     "heads left by kind (encoder, decoder, decoder-encoder), mean over the runs that lost any; the "
     "kind with the smallest; and in how many of these runs encoder self-attention has the smallest "
-    "share of the three."
+    f"share of the three. {of_one_training('test sentences')}"
 )
 
 

@@ -6,7 +6,7 @@ from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings.figures import Drawn
 from headcount.findings.headmask.scores import describe_search
-from headcount.findings.masking import describe_tests
+from headcount.findings.masking import describe_cover, describe_tests
 from headcount.findings.pruning import drawings, gate_figures
 from headcount.findings.pruning.comparison import read_removal
 from headcount.findings.pruning.comparison import untuned as untuned_rows
@@ -19,7 +19,10 @@ from headcount.findings.pruning.removal_speed import speed_table, speed_with_ble
 from headcount.findings.pruning.scores import Scores
 from headcount.findings.pruning.setting import describe_pruning
 from headcount.findings.pruning.speed_figure import draw_speed
+from headcount.findings.pruning.updates import Updates
 from headcount.findings.published import voita
+from headcount.findings.published.numbers import beside_ours
+from headcount.findings.setting import OVER_SEEDS
 
 _POINTS = "The paper's points are read off its drawing; it prints neither λ nor spread."
 
@@ -28,6 +31,7 @@ def voita_figures(files: PruningFiles, model: ModelSettings, gates: GatesSetting
     """The paper's figures, then those it lacks."""
     models = read_pruned(files.kept, model.grid)
     scores = Scores(files.scores, files.translations, files.references)
+    spent = Updates(files.curves).describe(models)
     removal = read_removal(files.removal, model.grid.size)
     records = pruning_table(models, scores)
     setting = describe_pruning(model, gates, models)
@@ -38,7 +42,7 @@ def voita_figures(files: PruningFiles, model: ModelSettings, gates: GatesSetting
         _distributions(gates),
         _encoder(records, scored),
         *_heads(models, setting),
-        _methods(method_points(records, silenced), untuned + scored),
+        _methods(method_points(records, silenced), f"{spent} {untuned}{scored}"),
         _trajectories(gate_figures.trajectories(files.gates, models), setting),
         _speed(speed_with_bleu(speed_table(files.speed, models), scores), scored),
     ]
@@ -65,7 +69,7 @@ def _encoder(records: pd.DataFrame, setting: str) -> Drawn:
     found = points.loc[points["source"] == "ours", "spread"].unique()
     ours = (
         f"Bars: {' or '.join(found)}, with one seed of the difference to the control, laid around "
-        "the control."
+        f"the control. {describe_cover(found)}"
         if len(found)
         else "This experiment has no gates run on encoder self-attention from the baseline."
     )
@@ -76,7 +80,7 @@ def _encoder(records: pd.DataFrame, setting: str) -> Drawn:
         "BLEU by the number of encoder self-attention heads left, fine-tuned with gates on these "
         "alone while the decoder is frozen; each point is a λ. The control was fine-tuned for as "
         f"many updates with λ = 0. {ours} Right: {voita.source()}, Figure 7; every panel has a "
-        f"scale of its own. {_POINTS} {setting}",
+        f"scale of its own. {_POINTS} {beside_ours(voita.metric())} {setting}",
     )
 
 
@@ -84,7 +88,7 @@ def _heads(models: list[PrunedModel], setting: str) -> list[Drawn]:
     kinds, layers = kind_points(models), layer_points(models)
     none = "This experiment has no gates run on all kinds from the baseline. "
     seeds = "" if "ours" in set(kinds["source"]) else none
-    seeds += "Bars: standard deviation over seeds. " if _several(kinds) else ""
+    seeds += f"Bars: standard deviation over seeds. {OVER_SEEDS} " if _several(kinds) else ""
     return [
         Drawn(
             "voita_fig9",
@@ -113,20 +117,22 @@ def _several(points: pd.DataFrame) -> bool:
 
 
 def _methods(points: pd.DataFrame, setting: str) -> Drawn:
+    spreads = points["spread"].unique()
     shown = points[points["test_set"] == points.groupby("pair")["test_set"].transform("first")]
     others = "Other test sets are in the numbers. " if len(shown) < len(points) else ""
     return Drawn(
         "voita_methods",
         drawings.draw_methods(shown),
         points,
-        "BLEU lost by the number of heads left, for gates, the most important heads of the start "
+        "Change in BLEU (below 0: worse) by the number of heads left, for gates, the most "
+        "important heads of the start "
         "model (ranked), random heads (drawn), and the heads that gates kept trained from scratch. "
         "Fine-tuned: all for as many updates, against the λ = 0 control; scratch: by the whole "
         "recipe. Not fine-tuned: the baseline's own weights with heads silenced, against that "
         "model with all heads. By start: gates on models trained with masked heads, each against "
         "its own control. Heads are those that the scope may lose; markers at one number of them "
         f"stand side by side. Scales differ. {others}Bars: "
-        f"{' or '.join(points['spread'].unique())}. {setting}",
+        f"{' or '.join(spreads)}. {describe_cover(spreads)} {setting}",
     )
 
 

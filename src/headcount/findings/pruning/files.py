@@ -15,6 +15,7 @@ class PruningFiles:
     scores: list[Path] = some_files(
         "bleu.json of every pruned run and of every run that one starts from"
     )
+    curves: list[Path] = some_files("curves.csv of the same runs")
     translations: list[Path] = some_files("translations/<test>.txt of every pruned run")
     references: list[Path] = some_files("<pair>/<test>.tgt")
     removal: list[Path] = any_files(

@@ -1,4 +1,4 @@
-"""BLEU lost by heads left, for every way to choose heads and every model to start from."""
+"""BLEU changes by heads left, for every way to choose heads and every model to start from."""
 
 import pandas as pd
 
@@ -7,7 +7,7 @@ from headcount.findings.pruning.comparison import START, TUNED, UNTUNED
 from headcount.findings.run_tables import BASE
 
 COLUMNS = ["pair", "test_set", "scope", "panel", "contender", "lambda", "heads", "heads_left"]
-COLUMNS += ["lost", "low", "high", "spread", "seeds"]
+COLUMNS += ["delta", "low", "high", "spread", "seeds"]
 _GROUP = COLUMNS[:6]
 _SIZED = ["pair", "seed", "gates_run"]
 _PANELS = (TUNED, UNTUNED, START)
@@ -18,7 +18,7 @@ def method_points(records: pd.DataFrame, untuned: pd.DataFrame) -> pd.DataFrame:
 
     `records` comes from `pruning_table`; `untuned` has rows of `voita_comparison.untuned`. `panel`:
     tuned and untuned (from the baseline, by method), start (gates runs, by start). `heads` of the
-    original model and `heads_left` are those of the scope. `lost`: BLEU − that of the λ = 0
+    original model and `heads_left` are those of the scope. `delta`: BLEU − that of the λ = 0
     control, or, untuned, of the start model with all heads; mean over seeds and draws, negative is
     worse. `low` and `high` bound what `spread` names.
     """
@@ -45,12 +45,12 @@ def _point(key: tuple, found: pd.DataFrame) -> dict:
     deltas = found["delta"].astype(float)
     by_seed = deltas.groupby(found["seed"]).mean()
     row = dict(zip(_GROUP, key, strict=True)) | {"heads": int(found["scope_heads"].iloc[0])}
-    row |= {"heads_left": found["scope_left"].mean(), "lost": by_seed.mean()}
+    row |= {"heads_left": found["scope_left"].mean(), "delta": by_seed.mean()}
     row["seeds"] = len(by_seed)
     if len(found) > len(by_seed):  # several draws
         return row | {"low": deltas.min(), "high": deltas.max(), "spread": DRAWS}
     if len(by_seed) > 1:
         sd = by_seed.std()
-        return row | {"low": row["lost"] - sd, "high": row["lost"] + sd, "spread": SEEDS}
+        return row | {"low": row["delta"] - sd, "high": row["delta"] + sd, "spread": SEEDS}
     low, high = (found[side].iloc[0] for side in ("delta_low", "delta_high"))
     return row | {"low": float(low), "high": float(high), "spread": TEST}

@@ -8,6 +8,7 @@ from headcount.findings.cells import NONE, interval, mean_count, mean_sd, p_valu
 from headcount.findings.pruning.heads import DECIDED, PrunedModel
 from headcount.findings.pruning.scores import Scores
 from headcount.findings.run_tables import KEYS
+from headcount.findings.setting import OVER_SEEDS, of_one_training
 
 _TEST = ["start_bleu", "control_bleu", "delta", "delta_low", "delta_high", "p", "signature"]
 COLUMNS = [*KEYS, "test_set", "how", "scope", "lambda", "start", "heads", "heads_left"]
@@ -27,7 +28,8 @@ CAPTION = (
     "Difference: to the run with λ = 0 of the same scope, start and seed, which was fine-tuned for "
     "as many updates and has lost no head by price; its 95 % interval and p by paired bootstrap "
     "over test sentences, for each seed in turn. Start: BLEU of the model that was pruned. The "
-    "difference of a run from scratch also holds that it was trained anew."
+    "difference of a run from scratch also holds that it was trained anew. "
+    f"{of_one_training('test sentences')} {OVER_SEEDS}"
 )
 
 

@@ -6,11 +6,13 @@ from headcount.base.addresses import KINDS
 from headcount.findings.cells import NONE, mean_count, mean_sd, price
 from headcount.findings.pruning.heads import PrunedModel
 from headcount.findings.pruning.scores import Scores
+from headcount.findings.pruning.updates import Updates
 from headcount.findings.published import voita
+from headcount.findings.published.numbers import beside_ours
 from headcount.findings.run_tables import KEYS
 
-COLUMNS = [*KEYS, "test_set", "scope", "lambda", "start", "training", *KINDS, "heads_left", "bleu"]
-COLUMNS += ["source", "signature"]
+COLUMNS = [*KEYS, "test_set", "scope", "lambda", "start", "training", "updates", "updates_before"]
+COLUMNS += [*KINDS, "heads_left", "bleu", "source", "signature"]
 _TRAINING = {"gates": "trained", "scratch": "scratch"}
 
 CAPTION = (
@@ -20,31 +22,40 @@ CAPTION = (
     "updates without a price; the model that was pruned comes first, without a λ. Shown "
     "are the sweep over all kinds, and those runs on the encoder alone that have a twin from "
     f"scratch. Rows whose source is paper: {voita.source()}, Table 2, EN-RU, one run each; it "
-    "prints neither λ nor the names of its test sets, and one number for its baseline."
+    "prints neither λ nor the names of its test sets, and one number for its baseline. "
+    f"{beside_ours(voita.metric())}"
 )
 
 
-def table2(models: list[PrunedModel], scores: Scores) -> pd.DataFrame:
-    """A score a row: columns of `COLUMNS`; λ and scope are empty for models that lost no head.
-
-    Training: `none` for the model that was pruned, `trained` after fine-tuning with gates,
-    `scratch`; λ in nats per target token and head. The paper's rows follow, without λ, run, seed.
-    """
+def chosen_models(models: list[PrunedModel]) -> list[PrunedModel]:
+    """The sweep over all kinds, the runs on the encoder alone that have a twin, and the twins."""
     twins = {model.gates for model in models if model.run.how == "scratch"}
-    chosen = [
+    return [
         model
         for model in models
         if model.run.how in _TRAINING and (model.run.scope == "all" or model.gates in twins)
     ]
+
+
+def table2(chosen: list[PrunedModel], scores: Scores, updates: Updates) -> pd.DataFrame:
+    """A score a row: columns of `COLUMNS`; λ and scope are empty for models that lost no head.
+
+    Training: `none` for the model that was pruned, `trained` after fine-tuning with gates,
+    `scratch`; λ in nats per target token and head; `updates` of that training, and
+    `updates_before` of the model that it began with. The paper's rows follow, without λ, run, seed,
+    updates.
+    """
     rows = []
     for model in {model.start: model for model in chosen}.values():
         full = {kind: sum(layers) for kind, layers in model.grid.counts.items()}
         own = {"scope": "", "lambda": "", "start": str(model.run.start), "training": "none"}
+        own |= {"updates": updates.of(model.start), "updates_before": 0}
         rows += _rows(model.start, own | full, scores)
     for model in chosen:
         run = model.run
         own = {"scope": run.scope, "lambda": run.price, "start": str(run.start)}
-        own["training"] = _TRAINING[run.how]
+        own |= {"training": _TRAINING[run.how], "updates": updates.of(model.key)}
+        own["updates_before"] = updates.before(model)
         rows += _rows(model.key, own | model.by_kind, scores)
     return pd.DataFrame(rows + _printed(), columns=COLUMNS)
 
@@ -67,7 +78,7 @@ def _printed() -> list[dict]:
             dict.fromkeys(COLUMNS, "")
             | dict(zip(KINDS, counts, strict=True))
             | {"pair": row.pair, "training": row.training, "heads_left": sum(counts)}
-            | {"bleu": row.value, "source": "paper"}
+            | {"bleu": row.value, "source": "paper", "signature": voita.metric()}
         )
     return rows
 

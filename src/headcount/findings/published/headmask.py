@@ -14,6 +14,11 @@ def source() -> str:
     return read_published(_FILE).source
 
 
+def metric() -> str:
+    """Which BLEU it prints, and who says so."""
+    return read_published(_FILE).metric
+
+
 def table(number: int) -> pd.DataFrame:
     """Table `number` (1 to 6), one printed number a row; see `PublishedTable.tidy`."""
     return read_published(_FILE).tables[f"table{number}"].tidy()

@@ -18,6 +18,11 @@ def source() -> str:
     return read_published(_FILE).source
 
 
+def metric() -> str:
+    """Which BLEU it prints, and who says so."""
+    return read_published(_FILE).metric
+
+
 def single_heads() -> pd.DataFrame:
     """Table 1, encoder self-attention: layer, head, value (BLEU change), significant (p < 0.01)."""
     return _with_significance("table1", ["layer", "head"]).astype({"head": int})

@@ -55,11 +55,22 @@ class Published(Section):
     source: str
     """Who published them, and where."""
 
+    metric: str
+    """Which BLEU the paper prints, and who says so."""
+
     tables: dict[str, PublishedTable]
     """By name."""
 
     functions: dict[str, dict[str, dict[str, str]]] = {}
     """What heads do, in words: by pair, layer and rank, the last two from 1."""
+
+
+def beside_ours(metric: str) -> str:
+    """A sentence for captions in which printed BLEU, of that `metric`, stands beside ours."""
+    return (
+        f"The paper's BLEU is another metric than ours, which is sacreBLEU's: {metric}. Compare "
+        "differences, not values."
+    )
 
 
 @cache

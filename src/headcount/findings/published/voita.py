@@ -15,6 +15,11 @@ def source() -> str:
     return read_published(_FILE).source
 
 
+def metric() -> str:
+    """Which BLEU it prints, and who says so."""
+    return read_published(_FILE).metric
+
+
 def table2() -> pd.DataFrame:
     """Table 2, a score a row: heads (e/d/d-e), pair, training (none, trained, scratch), value."""
     full = _tidy("table2_baseline").assign(training="none")

@@ -11,6 +11,7 @@ from headcount.base.files import read_json
 from headcount.base.settings.pruned_names import PrunedRun, parse_pruned
 from headcount.findings.cells import NONE
 from headcount.findings.run_tables import HEAD, KEYS, gather, run_of
+from headcount.findings.setting import of_one_training
 from headcount.findings.significance import bootstrap_spearman, spearman
 
 MEASURES = {
@@ -28,10 +29,11 @@ WITHIN, ALL = "within layers", "all heads"
 CAPTION = (
     "Rank correlation (Spearman) of measures over the heads of a model, with 95 % bootstrap "
     "intervals over heads. Survival: in how many of the gates runs on this model that have a price "
-    "a head is left; BLEU lost: on the first test set, when that head alone is masked. These two "
-    "say what happens when heads are removed, the others are cheap. Within layers: of what each "
-    "head has above its layer's mean, as relevance is a share of its "
-    "layer. A dash: one of the two has the same value for every head."
+    "a head is left; BLEU lost: on the first test set, when that head alone is masked, so more is "
+    "worse. These two say what happens when heads are removed, the others are cheap. Within "
+    "layers: of what each head has above its layer's mean, as relevance is a share of its "
+    "layer. A dash: one of the two has the same value for every head. "
+    f"{of_one_training('heads')}"
 )
 
 

@@ -7,6 +7,7 @@ from headcount.findings.cells import NONE, p_value
 from headcount.findings.published import voita
 from headcount.findings.roles.labels import SHOWN, arrow, exceeds
 from headcount.findings.run_tables import KEYS
+from headcount.findings.setting import of_one_training
 from headcount.findings.significance import mcnemar, wilson
 
 COLUMNS = [*KEYS, "treebank", "relation", "direction", "layer", "head", "accuracy", "low", "high"]
@@ -23,7 +24,7 @@ CAPTION = (
     "the baseline, times the number of encoder heads. Heads above: how many exceed the baseline by "
     "the margin. Universal Dependencies call obj what the paper calls dobj. Rows whose source is "
     f"paper: {voita.source()}, Table 1, trees predicted by a parser; one baseline for both "
-    "directions, no intervals."
+    f"directions, no intervals. {of_one_training('trials')}"
 )
 
 

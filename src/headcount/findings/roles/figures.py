@@ -13,7 +13,7 @@ from headcount.findings.roles import dependency_figures, maps, rare_maps, retain
 from headcount.findings.roles.dependency_scores import NO_TREES, dependency_table
 from headcount.findings.roles.files import Measured, RolesFiles
 from headcount.findings.run_tables import BASE
-from headcount.findings.setting import describe_setting
+from headcount.findings.setting import describe_setting, of_one_training
 
 _DOBJ = "Universal Dependencies call obj what the paper calls dobj."
 _NO_TREES = f"Ours are {NO_TREES}."
@@ -90,8 +90,8 @@ def _scores(measured: Measured, setting: str) -> Drawn:
         points,
         "Accuracy of the best encoder head for each relation and direction, on the first treebank "
         "of each model; thin bars: 95 % Wilson interval; thick lines: positional baseline on the "
-        f"same trials. {ours}{_DOBJ} Below: {voita.source()}, Figure 4, one baseline for both "
-        f"directions. {_READ_OFF} {setting}",
+        f"same trials. {of_one_training('trials')} {ours}{_DOBJ} Below: "
+        f"{voita.source()}, Figure 4, one baseline for both directions. {_READ_OFF} {setting}",
     )
 
 

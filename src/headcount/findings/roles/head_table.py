@@ -4,6 +4,7 @@ import pandas as pd
 
 from headcount.findings.cells import NONE
 from headcount.findings.run_tables import HEAD, KEYS
+from headcount.findings.setting import of_one_training
 
 NUMBERS = ["relevance", "relevance_low", "relevance_high", "confidence", "entropy"]
 NUMBERS += ["rare_rarest", "rare_two_rarest", "rare_two_rarest_chance", "importance", "survival"]
@@ -17,7 +18,7 @@ CAPTION = (
     "sentences. Confidence: mean largest weight. Position: where it points most often, and in what "
     "share of cases. Rarest, two rarest: share of largest weights there. Importance: nats per "
     "sentence unless the settings say otherwise. Survives: in how many of the gates runs on this "
-    "model that have a price."
+    f"model that have a price. {of_one_training('sentences')}"
 )
 
 
