@@ -89,7 +89,7 @@ def test_a_gpu_that_is_not_there_is_refused(folder):
         Classifier.load(str(folder), device="cuda")
 
 
-def test_f09_a_missing_library_is_named(folder, monkeypatch):
+def test_f53_a_missing_library_is_named(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(EnvironmentFault, match=r"pip install -e '\.\[bert\]'"):
         Classifier.load(str(folder))

@@ -155,7 +155,7 @@ def without_ctranslate2(monkeypatch):
     monkeypatch.setattr(ctranslate2_export.importlib, "import_module", lacking)
 
 
-def test_without_the_package_it_says_how_to_install_it(bpe, tmp_path, monkeypatch):
+def test_f53_without_the_package_it_says_how_to_install_it(bpe, tmp_path, monkeypatch):
     without_ctranslate2(monkeypatch)
     told = r"ctranslate2, which is not installed; run: pip install -e '\.\[export\]'"
     with pytest.raises(EnvironmentFault, match=told) as fault:

@@ -332,8 +332,8 @@ def test_captions_say_what_intervals_cover(found):
 
 
 def test_the_papers_bleu_is_called_another_metric(found):
-    told = "the paper tells neither its tokenisation nor whether case counts"
-    assert f"another metric than ours, which is sacreBLEU's: {told}." in found["table2"].caption
+    told = "unknown, for the paper tells neither its tokenisation nor whether case counts"
+    assert f"Our BLEU is sacreBLEU's, the paper's: {told}." in found["table2"].caption
     printed = found["table2"].tidy.query("source == 'paper'")
     assert set(printed["signature"]) == {told}
 

@@ -70,7 +70,9 @@ def test_many_sentences_are_parsed_in_parts(stanza, tmp_path):
     assert len(list(read_trees(tmp_path / "t.conllu"))) == 150
 
 
-def test_a_text_without_words_and_a_missing_parser_are_told(stanza, tmp_path, capsys, monkeypatch):
+def test_f53_a_text_without_words_and_a_missing_parser_are_told(
+    stanza, tmp_path, capsys, monkeypatch
+):
     assert run(tmp_path, "\n \n") == 2
     assert "no line with a word" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "stanza", None)

@@ -148,8 +148,8 @@ def test_table_2_says_how_long_each_model_was_trained(tables, files):
     assert found["scratch-gates-all-l0.1"] == [1300, 0]
     words = (
         "Updates, by the curves: 1,200 of the model that was pruned, then 100 of fine-tuning; "
-        "1,300 from scratch. The two differ, so BLEU from scratch beside BLEU after pruning shows the "
-        "work of updates as well as of heads, and speaks neither for nor against the paper."
+        "1,300 from scratch. The two differ, so BLEU from scratch beside BLEU after pruning shows "
+        "the work of updates as well as of heads, and speaks neither for nor against the paper."
     )
     for name in ("table2", "pruning", "comparison"):
         assert words in tables[name].caption
@@ -166,7 +166,7 @@ def test_as_many_updates_either_way_are_a_fair_comparison(tmp_path):
 
 
 def test_the_papers_bleu_is_called_another_metric(tables):
-    words = "another metric than ours, which is sacreBLEU's: tokenised, lower-cased text"
+    words = "Our BLEU is sacreBLEU's, the paper's: tokenised, lower-cased text"
     assert words in tables["table2"].caption
     tidy = tables["table2"].tidy
     told = tidy.loc[tidy["source"] == "paper", "signature"].unique()

@@ -67,10 +67,7 @@ class Published(Section):
 
 def beside_ours(metric: str) -> str:
     """A sentence for captions in which printed BLEU, of that `metric`, stands beside ours."""
-    return (
-        f"The paper's BLEU is another metric than ours, which is sacreBLEU's: {metric}. Compare "
-        "differences, not values."
-    )
+    return f"Our BLEU is sacreBLEU's, the paper's: {metric}. So compare differences, not values."
 
 
 @cache
