@@ -1,0 +1,215 @@
+"""Locks of everything that pip installs: written from pyproject.toml, checked, and how old it is.
+
+    python .ci/locks.py write      # resolve anew; needs uv, keeps the versions locked so far
+    python .ci/locks.py check      # without network: every pin of pyproject.toml is locked, by hash
+    python .ci/locks.py age        # ask the index when each locked file was uploaded
+
+Exit codes: 0 all is well; 2 a lock and pyproject.toml disagree, or a release is too fresh or not as
+locked; 3 the index or uv is not to be had. Nothing but Python is needed for `check` and `age`.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tomllib
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+LOCKS = {
+    "run": "Everything that `pip install -e .` needs, but for torch and what only torch needs.",
+    "test": "What the extra `test` needs beyond run.txt.",
+    "extras": "What the other extras need beyond run.txt and test.txt.",
+    "torch": "torch as the Python package index builds it, on Linux with NVIDIA's libraries.",
+}
+_OF_TORCH = re.compile(r"(torch|triton|(nvidia|cuda)-[a-z0-9-]+)==")
+_PIN = re.compile(r"^([a-z0-9][a-z0-9.-]*)==([^\s;\\]+)")
+_HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})\b")
+_AGAIN = "run: python .ci/locks.py write"
+
+
+class Failure(Exception):
+    """What is wrong, in words, and the exit code."""
+
+    def __init__(self, code: int, words: str):
+        super().__init__(words)
+        self.code = code
+
+
+class Locked(NamedTuple):
+    """One release in a lock."""
+
+    lock: str
+    name: str
+    version: str
+    hashes: frozenset[str]
+
+
+def read_lock(path: Path) -> list[Locked]:
+    """The releases in a lock. Fails for a line that is neither a pin, a hash nor a comment."""
+    found = []
+    for block in _blocks(path.read_text(encoding="utf-8")):
+        pin, hashes = _PIN.match(block), _HASH.findall(block)
+        if not pin or not hashes:
+            line = block.splitlines()[0]
+            raise Failure(2, f"{path}: expected NAME==VERSION with its hashes, found {line!r}")
+        found.append(Locked(path.name, pin[1], pin[2], frozenset(hashes)))
+    return found
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """A release each, with its hashes and the comments below; comments at the top are passed over.
+
+    A line that is not indented begins one.
+    """
+    block: list[str] = []
+    for line in text.splitlines():
+        if line and not line.startswith((" ", "#")):
+            if block:
+                yield "\n".join(block)
+            block = []
+        if block or (line and not line.startswith("#")):
+            block.append(line)
+    if block:
+        yield "\n".join(block)
+
+
+def check(root: Path) -> None:
+    """Fails where pyproject.toml asks for what no lock has, or two locks for one package."""
+    found = {lock: read_lock(root / "locks" / f"{lock}.txt") for lock in LOCKS}
+    versions: dict[str, Locked] = {}
+    for each in (release for releases in found.values() for release in releases):
+        if each.name in versions:
+            raise Failure(2, f"{each.name} is locked twice: {versions[each.name].lock}, {each.lock}")
+        versions[each.name] = each
+    for lock, pins in _asked(root).items():
+        allowed = {"run.txt", "torch.txt"} if lock == "run" else {each + ".txt" for each in LOCKS}
+        for name, version in pins:
+            have = versions.get(name)
+            if have is None or have.version != version or have.lock not in allowed:
+                told = f"{have.version} in locks/{have.lock}" if have else "no such package"
+                asks = f"pyproject.toml asks for {name}=={version}, locked is {told}"
+                raise Failure(2, f"{asks}; {_AGAIN}")
+
+
+def _asked(root: Path) -> dict[str, list[tuple[str, str]]]:
+    """Names and versions that pyproject.toml asks for, under `run` and by extra."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    lists = {"run": [*project["project"]["dependencies"], *project["build-system"]["requires"]]}
+    lists |= project["project"]["optional-dependencies"]
+    return {name: [_parted(entry) for entry in entries] for name, entries in lists.items()}
+
+
+def _parted(entry: str) -> tuple[str, str]:
+    """Name and version of NAME==VERSION or NAME[EXTRA]==VERSION."""
+    name, _, version = entry.partition("==")
+    return re.sub(r"\[.*\]", "", name).lower().replace("_", "-").replace(".", "-"), version
+
+
+def write(root: Path) -> None:
+    """Resolve for every platform and Python that the project allows, and write the locks."""
+    folder = root / "locks"
+    folder.mkdir(exist_ok=True)
+    kept = "".join(_blocks_of(path) for path in sorted(folder.glob("*.txt")))
+    every = _resolved(root, kept, "--all-extras")
+    names = {"run": _names(_resolved(root, every)), "all": _names(every)}
+    names["test"] = _names(_resolved(root, every, "--extra", "test"))
+    parts: dict[str, list[str]] = {lock: [] for lock in LOCKS}
+    for block in _blocks(every):
+        name = _PIN.match(block)[1]
+        within = [lock for lock in ("run", "test") if name in names[lock]]
+        lock = "torch" if _OF_TORCH.match(block) else (within or ["extras"])[0]
+        parts[lock].append(block)
+    for lock, blocks in parts.items():
+        head = f"# {LOCKS[lock]}\n# Made by .ci/locks.py, not by hand.\n"
+        text = head + "".join(f"{block}\n" for block in blocks)
+        (folder / f"{lock}.txt").write_text(text, encoding="utf-8")
+
+
+def _blocks_of(path: Path) -> str:
+    return "".join(f"{block}\n" for block in _blocks(path.read_text(encoding="utf-8")))
+
+
+def _names(text: str) -> set[str]:
+    return {_PIN.match(block)[1] for block in _blocks(text)}
+
+
+def _resolved(root: Path, kept: str, *extras: str) -> str:
+    """What uv makes of pyproject.toml, with the versions in `kept` where they still fit."""
+    out = root / "locks" / ".resolved"
+    out.write_text(kept, encoding="utf-8")
+    words = ["uv", "pip", "compile", "pyproject.toml", "--universal", "--generate-hashes"]
+    words += ["--no-header", "--python-version", "3.11"]
+    try:
+        done = subprocess.run(
+            [*words, *extras, "--output-file", str(out)], cwd=root, capture_output=True, text=True
+        )
+        if done.returncode:
+            raise Failure(3, f"uv found no versions that fit: {done.stderr.strip()}")
+        return out.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise Failure(3, "uv is not installed; run: pip install uv") from error
+    finally:
+        out.unlink()
+
+
+def age(root: Path, index: str, days: int) -> None:
+    """Fails for a locked file younger than so many days, or that the index does not list."""
+    newest = datetime.now(UTC) - timedelta(days=days)
+    faults = []
+    for lock in LOCKS:
+        for each in read_lock(root / "locks" / f"{lock}.txt"):
+            faults += _faults(each, _uploads(index, each), newest)
+    if faults:
+        raise Failure(2, "\n".join(faults))
+
+
+def _faults(locked: Locked, uploads: dict[str, datetime], newest: datetime) -> Iterator[str]:
+    where = f"locks/{locked.lock}: {locked.name}=={locked.version}"
+    if missing := locked.hashes - uploads.keys():
+        yield f"{where}: the index no longer lists {len(missing)} of its files ({min(missing)})"
+    fresh = [when for key, when in uploads.items() if key in locked.hashes and when > newest]
+    if fresh:
+        yield f"{where}: a file of {max(fresh):%Y-%m-%d}, too fresh; lock an older version"
+
+
+def _uploads(index: str, locked: Locked) -> dict[str, datetime]:
+    """Time of upload by SHA-256, of all files of a package that the index lists."""
+    address = f"{index}/pypi/{locked.name}/json"
+    try:
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            releases = json.load(answer)["releases"]
+    except (OSError, ValueError) as error:
+        raise Failure(3, f"{address}: expected the releases of {locked.name}: {error}") from error
+    return {
+        file["digests"]["sha256"]: datetime.fromisoformat(file["upload_time_iso_8601"])
+        for files in releases.values()
+        for file in files
+    }
+
+
+def main() -> int:
+    """Do what is asked; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("step", choices=["write", "check", "age"])
+    parser.add_argument("--days", type=int, default=7, help="age below which a file is too fresh")
+    parser.add_argument("--index", default="https://pypi.org", help="the package index to ask")
+    args = parser.parse_args()
+    root = Path.cwd()
+    try:
+        if args.step == "age":
+            age(root, args.index, args.days)
+        else:
+            {"write": write, "check": check}[args.step](root)
+    except Failure as fault:
+        print(fault, file=sys.stderr)
+        return fault.code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
