@@ -10,7 +10,7 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.run_names import parse_run
 from headcount.base.settings.train import TrainSettings
 from headcount.runs.machine import use_threads
-from headcount.runs.training_run import TrainingRun
+from headcount.runs.training_run import Session, TrainingRun
 
 
 def main() -> None:
@@ -27,8 +27,8 @@ def main() -> None:
     settings = {"run": str(run), "model": model.model_dump(), "train": train.model_dump()}
     files = TrainingRun.inputs(args.bpe)
     origin = provenance("scripts/train.py", settings, args.seed, files)
-    training = TrainingRun(args.bpe, model, train, args.seed, origin, run)
-    training.finish(args.out, args.state, args.save_seconds)
+    session = Session(args.seed, origin, args.state, args.save_seconds)
+    TrainingRun(args.bpe, model, train, session, run).finish(args.out)
 
 
 if __name__ == "__main__":

@@ -55,8 +55,8 @@ class SmallRun:
             "train": self.train.model_dump(),
         }
         origin = {**small_origin(settings), "seed": self.seed}
-        training = TrainingRun(self.bpe, self.model, self.train, self.seed, origin, self.run)
-        training.finish(out, state, self.save_seconds)
+        session = Session(self.seed, origin, state, self.save_seconds)
+        TrainingRun(self.bpe, self.model, self.train, session, self.run).finish(out)
 
 
 @dataclass(frozen=True)

@@ -4,19 +4,17 @@ import json
 import pickle
 import re
 import resource
-import shutil
 import signal
 
 import pytest
 import torch
+from damage import flip
 from safetensors.torch import save_file
 from small_models import TEXT, make_model
 
 from headcount.base.errors import UserError
 from headcount.base.files import NoRoom
 from headcount.runs.checkpoint import (
-    State,
-    StateStore,
     load_model,
     load_weights,
     save_model,
@@ -37,13 +35,6 @@ def folder(tmp_path):
 def rewrite(folder, **facts):
     path = folder / "model.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **facts}))
-
-
-def flip(path, place):
-    """Change one bit of a file."""
-    content = bytearray(path.read_bytes())
-    content[place] ^= 1
-    path.write_bytes(content)
 
 
 def test_saved_and_loaded(folder):
@@ -145,92 +136,6 @@ def test_f34_a_pickle_in_disguise_is_never_run(folder, tmp_path):
     with pytest.raises(UserError, match="not a whole safetensors file"):
         load_model(folder)
     assert not canary.exists()
-
-
-IDENTITY = {"settings": {"train": {"updates": 7}}, "seed": 3}
-
-
-def state_of(value):
-    return State({"model/w": torch.full((2, 3), float(value))}, {"progress": {"update": value}})
-
-
-@pytest.fixture
-def store(tmp_path):
-    """A store with the states of updates 2, 5 and 11."""
-    store = StateStore(tmp_path, IDENTITY, 1e9)
-    for update in (2, 5, 11):
-        store.save(update, state_of(update))
-    return store
-
-
-def test_the_newest_two_states_stay(store):
-    assert [path.name for path in store.saved()] == ["update-000000005", "update-000000011"]
-    state = store.load()
-    assert torch.equal(state.tensors["model/w"], torch.full((2, 3), 11.0))
-    assert state.facts["progress"] == {"update": 11}
-    assert not store.due()
-
-
-def test_no_state_is_no_fault(tmp_path):
-    assert StateStore(tmp_path, IDENTITY, 1e9).load() is None
-
-
-def test_f29_a_half_written_set_is_never_loaded(store):
-    part = store.folder / ".part-000000020"
-    shutil.copytree(store.saved()[-1], part)
-    assert store.load().facts["progress"] == {"update": 11}
-    store.save(30, state_of(30))
-    assert not part.exists()  # left by a run that was killed; no use to anyone
-    assert sorted(path.name[-2:] for path in store.folder.iterdir()) == ["11", "30"]
-
-
-def test_saving_an_update_again_leaves_one_set(store):
-    store.save(11, state_of(11))
-    assert sorted(path.name[-2:] for path in store.folder.iterdir()) == ["05", "11"]
-
-
-@pytest.mark.parametrize(
-    ("name", "damage", "told"),
-    [
-        ("tensors.safetensors", lambda p: p.write_bytes(b""), "tensors.safetensors: damaged; its"),
-        ("tensors.safetensors", lambda p: p.write_bytes(p.read_bytes()[:-1]), "damaged; its SHA"),
-        ("tensors.safetensors", lambda p: flip(p, -1), "damaged; its SHA-256 is not the one in st"),
-        ("tensors.safetensors", lambda p: p.unlink(), "tensors.safetensors: damaged; its SHA-256"),
-        ("state.json", lambda p: p.write_bytes(p.read_bytes()[:-9]), "state.json: damaged, not a"),
-        ("state.json", lambda p: p.unlink(), "state.json: expected this file, found none"),
-    ],
-)
-def test_f33_a_damaged_state(store, name, damage, told):
-    newest = store.saved()[-1]
-    damage(newest / name)
-    with pytest.raises(UserError, match=re.escape(told)) as fault:
-        store.load()
-    assert f"Delete {newest} to go on from the state before it" in str(fault.value)
-    shutil.rmtree(newest)  # as told
-    assert store.load().facts["progress"] == {"update": 5}
-
-
-def test_f33_a_state_of_a_newer_format(store):
-    path = store.saved()[-1] / "state.json"
-    facts = json.loads(path.read_text())
-    facts["identity"]["format"] = 2
-    path.write_text(json.dumps(facts))
-    with pytest.raises(UserError, match=r"state\.json: format 2, expected 1"):
-        store.load()
-
-
-def test_f11_states_of_other_settings_are_not_looked_at(store, tmp_path):
-    other = StateStore(tmp_path, {**IDENTITY, "seed": 4}, 1e9)
-    assert other.folder != store.folder
-    assert other.load() is None
-
-
-def test_f11_a_state_moved_to_another_run_is_refused_with_its_key(store, tmp_path):
-    settings = {"train": {"updates": 8}}
-    other = StateStore(tmp_path, {**IDENTITY, "settings": settings}, 1e9)
-    shutil.copytree(store.folder, other.folder)
-    with pytest.raises(UserError, match=r"settings\.train\.updates: 7 .*, 8 "):
-        other.load()
 
 
 def test_f32_a_full_disk_leaves_the_old_file_and_says_what_it_needs(tmp_path):

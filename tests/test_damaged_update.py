@@ -14,9 +14,9 @@ from headcount.base.settings.run_names import parse_run
 from headcount.base.settings.train import TrainSettings
 from headcount.model.loss import summed_loss
 from headcount.runs import train as train_module
-from headcount.runs.checkpoint import StateStore
 from headcount.runs.gates import HeadGates
 from headcount.runs.headmask import make_head_mask
+from headcount.runs.states import StateStore
 from headcount.runs.train import Trainer
 
 HEADS = 17  # of UNEVEN

@@ -13,10 +13,11 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.transformer import Transformer
-from headcount.runs.checkpoint import StateStore, fill
+from headcount.runs.checkpoint import fill
 from headcount.runs.decode import BeamSearch, Translation, translate
 from headcount.runs.largest import largest
 from headcount.runs.score import score_targets
+from headcount.runs.states import StateStore
 from headcount.runs.train import Trainer
 
 

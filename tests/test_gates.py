@@ -13,9 +13,9 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.model.loss import summed_loss
 from headcount.runs import train as train_module
-from headcount.runs.checkpoint import StateStore
 from headcount.runs.gates import HeadGates
 from headcount.runs.pruning_run import freeze_outside, gate_rows
+from headcount.runs.states import StateStore
 from headcount.runs.train import Trainer
 
 GRID = make_settings(heads=UNEVEN).grid

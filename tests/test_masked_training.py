@@ -13,8 +13,8 @@ from headcount.data.batches import ParallelText, collate
 from headcount.model.loss import summed_loss
 from headcount.model.transformer import Transformer
 from headcount.runs import train as train_module
-from headcount.runs.checkpoint import StateStore
 from headcount.runs.headmask import make_head_mask
+from headcount.runs.states import StateStore
 from headcount.runs.train import Trainer
 from headcount.runs.training_run import mask_rows
 

@@ -27,6 +27,7 @@ from headcount.runs.training_run import SegmentedPair, Session, fit
 COUNTS = {"enc_self": [3, 1], "dec_self": [2], "dec_enc": [3]}
 UNEVEN = MODEL.model_copy(update={"heads": COUNTS, "d_head": 7, "dropout": 0.1})
 GRID = UNEVEN.grid
+SHORT = GATES.model_copy(update={"updates": 2})
 FAST = GATES.model_copy(update={"lr": 2.0})
 GATES_OF_A_RUN = [1, 0, 0, 1, 0, 1, 0, 1, 1]  # 2 of 4 encoder heads, 5 of 9 in all
 
@@ -166,7 +167,8 @@ def test_from_scratch_is_training_the_whole_model_under_a_constant_mask(base, tm
     whole = text.fresh_model(UNEVEN, 3)
     first = {name: weight.detach().clone() for name, weight in whole.named_parameters()}
     session = Session(3, small_origin({"run": "masked"}), tmp_path / "masked", 1e9)
-    trainer = fit(whole, text, scratch.train, session, Constant(GATES_OF_A_RUN))
+    states = session.store(torch.device("cpu"))
+    trainer = fit(whole, text, scratch.train, 3, states, Constant(GATES_OF_A_RUN))
     for row, expected in zip(
         pd.read_csv(tmp_path / "curves.csv").itertuples(), trainer.progress.curve, strict=True
     ):
@@ -325,3 +327,34 @@ def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
         error = capsys.readouterr().err
         assert pd.Series([error]).str.contains(told).all(), (script, told, error)
     assert not (tmp_path / "out").exists() and not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["gates-all-l0.3", "scratch-gates-all-l0.3", "ranked-gates-all-l0.3"]
+)
+def test_finished_outputs_are_placed_again_without_training(
+    base, tmp_path, name, monkeypatch, capsys
+):
+    """Under an engine that was killed before it recorded them; each way to finish."""
+    monkeypatch.setenv("HEADCOUNT_JOB", "1")
+    run, folder = base
+    kept, importance = folder / "heads.csv", folder / "importance.csv"
+    for out in ("first", "again"):
+        capsys.readouterr()
+        pruned = pruning(base, name, tmp_path, updates=2)
+        if name.startswith("gates"):
+            pruned.finish_gates(folder / "model", SHORT, tmp_path / out)
+        elif name.startswith("scratch"):
+            pruned.finish_scratch(UNEVEN, kept, tmp_path / out)
+        else:
+            pruned.finish_refit(folder / "model", kept, importance, SHORT, tmp_path / out)
+    told = capsys.readouterr().err
+    assert told.startswith("trained before; outputs taken from") and "update" not in told
+    first, again = (
+        {
+            path.relative_to(tmp_path / out): path.read_bytes()
+            for path in (tmp_path / out).rglob("*.*")
+        }
+        for out in ("first", "again")
+    )
+    assert first == again and len(first) >= 4

@@ -18,9 +18,9 @@ import torch
 from small_run import SmallGates, SmallRun, outcome, segment
 from tqdm import tqdm
 
-from headcount.base.errors import Interrupted
+from headcount.base.errors import EnvironmentFault, Interrupted
 from headcount.base.settings.run_names import parse_run
-from headcount.runs import checkpoint
+from headcount.runs import states
 
 pytestmark = pytest.mark.slow
 fork = multiprocessing.get_context("fork")
@@ -34,12 +34,12 @@ def one_thread_and_no_pause():
     Commands are processes of their own and share none.
     """
     tqdm.set_lock(threading.RLock())
-    threads, share = torch.get_num_threads(), checkpoint.LARGEST_SHARE
+    threads, share = torch.get_num_threads(), states.LARGEST_SHARE
     torch.set_num_threads(1)
-    checkpoint.LARGEST_SHARE = math.inf
+    states.LARGEST_SHARE = math.inf
     yield
     torch.set_num_threads(threads)
-    checkpoint.LARGEST_SHARE = share
+    states.LARGEST_SHARE = share
 
 
 @pytest.fixture(scope="module")
@@ -156,8 +156,12 @@ def test_f29_killed_gates_runs_end_in_the_same_bytes(run, tmp_path, name):
     assert outcome(tmp_path / "run" / "out") == expected
 
 
-def test_f29_killed_at_each_step_of_the_last_writes(run, uninterrupted, tmp_path):
-    """After the last update: outputs half there, or all there and the states half gone."""
+def test_f29_killed_at_each_step_of_the_last_writes(run, uninterrupted, tmp_path, monkeypatch):
+    """After the last update: outputs half there, or all there and the states half gone.
+
+    Under an engine, which may be killed before it has recorded them; so training never starts anew.
+    """
+    monkeypatch.setenv("HEADCOUNT_JOB", "1")
     process = start(run, tmp_path / "almost")
     while not list((tmp_path / "almost" / "state").glob("*/update-000000023")):
         assert process.is_alive()
@@ -169,12 +173,88 @@ def test_f29_killed_at_each_step_of_the_last_writes(run, uninterrupted, tmp_path
         shutil.copytree(tmp_path / "almost", folder)
         process = start(run, folder, call)
         process.join()
-        if process.exitcode == 0:
-            break
+        finished = process.exitcode == 0
         start(run, folder).join()
         assert outcome(folder / "out") == uninterrupted
-    # Two kept, weights, last, description and curve take three commits each.
-    assert call > 18
+        log = (folder / "log").read_text()
+        starts = log.count("going on from update 23") + log.count("trained before; outputs taken")
+        assert starts == 2  # twice started, never from zero
+        if finished:
+            break
+    # Two kept, weights, last, description, curve, masks and manifest take three commits each, the
+    # set two, the files but the manifest three more in their places.
+    assert call > 3 * 8 + 2 + 3 * 7
+
+
+def test_a_finished_training_is_placed_again_without_training(run, tmp_path, monkeypatch, capfd):
+    """Under an engine that did not record it; by hand it would be trained anew."""
+    monkeypatch.setenv("HEADCOUNT_JOB", "1")
+    run.finish(tmp_path / "out", tmp_path / "state")
+    first = {p.relative_to(tmp_path): p.read_bytes() for p in (tmp_path / "out").rglob("*.*")}
+    assert not list((tmp_path / "state").glob("*/update-*"))
+    shutil.rmtree(tmp_path / "out")
+    capfd.readouterr()
+    monkeypatch.delenv("HEADCOUNT_JOB")
+    run.finish(tmp_path / "out", tmp_path / "state")
+    told = capfd.readouterr().err
+    assert told.startswith("trained before; outputs taken from ") and "dev" not in told
+    assert first == {
+        p.relative_to(tmp_path): p.read_bytes() for p in (tmp_path / "out").rglob("*.*")
+    }
+    assert not (tmp_path / "state").exists()
+
+
+def test_x03_a_state_folder_deleted_during_training_is_noticed_and_the_next_run_is_whole(
+    run, uninterrupted, tmp_path, monkeypatch
+):
+    """Update 5 is to be kept; the folder goes in update 10, whose state cannot be saved."""
+    from headcount.runs.train import Trainer
+
+    plain = Trainer._update
+
+    def update_and_delete(trainer):
+        plain(trainer)
+        if trainer.progress.update == 10:
+            shutil.rmtree(tmp_path / "state")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trainer, "_update", update_and_delete)
+        with pytest.raises(EnvironmentFault, match=r"kept/5\.safetensors: the weights of update 5"):
+            run.finish(tmp_path / "out", tmp_path / "state")
+    assert not (tmp_path / "out").exists()
+    run.finish(tmp_path / "out", tmp_path / "state")
+    assert outcome(tmp_path / "out") == uninterrupted
+
+
+def test_x03_a_lost_kept_update_costs_no_more_than_training_from_before_it(
+    run, uninterrupted, tmp_path, capfd
+):
+    process = fork.Process(target=_stop_at, args=(run, tmp_path, 9, signal.SIGTERM))
+    process.start()
+    process.join()
+    (kept,) = (tmp_path / "state").glob("*/kept/5.safetensors")
+    kept.unlink()
+    run.finish(tmp_path / "out", tmp_path / "state")
+    assert f"{kept}: gone or damaged, and without these weights" in capfd.readouterr().err
+    assert outcome(tmp_path / "out") == uninterrupted
+
+
+def test_x05_x06_stopped_for_a_while_and_under_a_clock_that_runs_backwards(
+    run, uninterrupted, tmp_path, monkeypatch
+):
+    hours = itertools.count(0, -3600)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + next(hours))
+    process = start(run, tmp_path / "run")
+    while not list((tmp_path / "run" / "state").glob("*/update-*")):
+        assert process.is_alive()
+    os.kill(process.pid, signal.SIGSTOP)
+    time.sleep(0.3)
+    assert process.is_alive()
+    os.kill(process.pid, signal.SIGCONT)
+    process.join()
+    assert process.exitcode == 0
+    assert outcome(tmp_path / "run" / "out") == uninterrupted
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -14,7 +14,8 @@ from headcount.data.batches import ParallelText, collate
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.transformer import Transformer
 from headcount.runs import train as train_module
-from headcount.runs.checkpoint import StateStore, load_weights
+from headcount.runs.checkpoint import load_weights
+from headcount.runs.states import StateStore
 from headcount.runs.train import Trainer
 
 # Lengths with EOS: 7, 3 and 6 make two batches at a budget of 14 and one at 21.

@@ -8,8 +8,8 @@ from headcount.base.settings.run_names import parse_run
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText
 from headcount.model.transformer import Transformer
-from headcount.runs.checkpoint import StateStore
 from headcount.runs.headmask import make_head_mask
+from headcount.runs.states import StateStore
 from headcount.runs.train import Trainer
 
 # A dev set that training makes worse: its targets are a word that no training target has.

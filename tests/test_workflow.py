@@ -301,6 +301,14 @@ def test_x12_results_that_are_no_folder_are_told(project):
     assert told in output and "Traceback" not in output
 
 
+KILL_ENGINE = """    command.run(main)
+    import os
+    if "KILL_ENGINE" in os.environ:
+        os.kill(os.getppid(), 9)
+"""
+"""A training that ends and takes the engine with it, before the engine can record its outputs."""
+
+
 @pytest.fixture
 def killable(project, tmp_path) -> ProjectCopy:
     """A copy whose training lasts some seconds and saves its state at every chance."""
@@ -312,6 +320,7 @@ def killable(project, tmp_path) -> ProjectCopy:
     copy.change("config/tiny.yaml", "updates: 60", "updates: 600")
     rule = copy.folder / "workflow" / "rules" / "train.smk"
     rule.write_text(rule.read_text().replace("--state ", "--save-seconds 0 --state "))
+    copy.change("scripts/train.py", "    command.run(main)", KILL_ENGINE)
     shutil.copytree(project.folder / "data" / "raw", copy.folder / "data" / "raw")
     return copy
 
@@ -325,13 +334,16 @@ def _until_saved(copy: ProjectCopy, process: subprocess.Popen) -> int:
     return training_of(copy.folder)
 
 
-def _weights(copy: ProjectCopy) -> str:
+def _model(copy: ProjectCopy) -> dict[str, bytes]:
     model = copy.folder / "results/tiny/train/synthetic_tiny.en-art/baseline/seed1/model"
-    return json.loads((model / "model.json").read_text())["sha256"]["weights.safetensors"]
+    return {path.name: path.read_bytes() for path in model.iterdir()}
 
 
 def test_f31_killed_failed_and_stopped_the_same_command_finishes(killable, tmp_path):
-    """Snakemake killed, its job killed, Ctrl-C; at last the weights of an uninterrupted run."""
+    """Snakemake killed, its job killed, Ctrl-C, Snakemake killed once the job was done.
+
+    At last the weights of an uninterrupted run.
+    """
     arguments = ("--config", "experiment=tiny")
     log = killable.folder / "results/tiny/logs/train/synthetic_tiny.en-art.baseline.seed1.log"
     for kill in ("snakemake", "job", "interrupt"):
@@ -348,13 +360,20 @@ def test_f31_killed_failed_and_stopped_the_same_command_finishes(killable, tmp_p
         assert process.returncode != 0
         time.sleep(0.2)
         assert not Path(f"/proc/{training}/cwd").exists()  # no job outlives its run
+    forced = ("--forcerun", "train", "--until", "train", *arguments)
+    code, output = killable.run(*forced, KILL_ENGINE="yes")
+    assert code == -signal.SIGKILL, output
+    assert "going on from update" in log.read_text()  # -F of an unfinished one goes on, too
+    resumed = _model(killable)
     code, output = killable.run(*arguments)
-    assert code == 0, output
-    assert "going on from update" in log.read_text()
-    resumed = _weights(killable)
-    code, output = killable.run("--forcerun", "train", "--until", "train", *arguments)
-    assert code == 0 and "going on from update" not in log.read_text()  # -F starts from zero
-    assert _weights(killable) == resumed
+    assert code == 0 and ran(output)["train"] == 1, output  # Snakemake did not know it was made
+    assert log.read_text().startswith("trained before; outputs taken from results/tiny/state/")
+    assert "dev" not in log.read_text() and _model(killable) == resumed
+    assert not list((killable.folder / "results/tiny/state").iterdir())
+    code, output = killable.run(*forced)
+    assert code == 0 and "update 600/600" in log.read_text()
+    assert "going on from update" not in log.read_text()  # -F of what is on record: from zero
+    assert _model(killable)["weights.safetensors"] == resumed["weights.safetensors"]
 
 
 def test_f43_a_second_run_in_the_folder_names_the_first_and_leaves_with_3(killable):

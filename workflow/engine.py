@@ -1,7 +1,8 @@
 """Snakemake's inside, as far as the seam to DVC needs it: its plan of jobs, and its records.
 
-`_read_record` and `_write_record` are private, so the version is checked: with another one the
-records could be read wrongly in silence. The test of two engines says whether a new one will do.
+`_read_record`, `_write_record` and `_filter_incomplete_keys` are private, so the version is
+checked: with another one the records could be read wrongly in silence. The test of two engines says
+whether a new one will do.
 """
 
 from importlib.metadata import version
@@ -77,6 +78,12 @@ def read_records(outputs: list[str]) -> dict[str, Record]:
     store = _store()
     found = {output: store._read_record(output) for output in sorted(outputs)}
     return {output: r.model_dump(exclude={"job_hash"}) for output, r in found.items() if r}
+
+
+def recorded(outputs: list[str]) -> bool:
+    """Whether Snakemake has a record of every one of these files, and is making none of them."""
+    store = _store()
+    return not store._filter_incomplete_keys(outputs) and all(map(store._read_record, outputs))
 
 
 def write_records(records: dict[str, Record]) -> None:

@@ -1,12 +1,12 @@
 """Folders that can be written, by one run at a time; the kernel drops the lock with its run."""
 
-import fcntl
 import os
 import sys
 from pathlib import Path
 from typing import NoReturn
 
 from headcount.base.errors import EnvironmentFault, HeadcountError, UserError
+from headcount.base.lock import hold
 
 LOCK = Path(".snakemake/headcount.lock")
 _held = []  # open files: closing one would drop its lock
@@ -44,23 +44,10 @@ def hold_folder() -> None:
 
     Dry runs do not come here. A killed run leaves nothing behind that someone would have to remove.
     """
-    LOCK.parent.mkdir(exist_ok=True)
-    file = LOCK.open("a+")
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.seek(0)
-        holder = file.read().strip() or "unknown"
-        _leave(
-            EnvironmentFault(
-                f"process {holder} is running this workflow in {Path.cwd()}; "
-                "wait until it ends, or stop it"
-            )
-        )
-    file.truncate(0)
-    file.write(f"{os.getpid()}\n")
-    file.flush()
-    _held.append(file)
+        _held.append(hold(LOCK, f"running this workflow in {Path.cwd()}"))
+    except EnvironmentFault as fault:
+        _leave(fault)
 
 
 def _leave(fault: HeadcountError) -> NoReturn:

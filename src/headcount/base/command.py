@@ -102,6 +102,11 @@ def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
 
 
+def has_engine() -> bool:
+    """Whether Snakemake or DVC started this command, and records what it makes when it ends."""
+    return bool(os.environ.get("HEADCOUNT_JOB"))
+
+
 def _die_with_engine() -> None:
     """Under Snakemake or DVC: be killed with it, so that no job outlives its run.
 

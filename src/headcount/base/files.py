@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -99,6 +100,15 @@ def sha256(path: Path) -> str:
     """Hex SHA-256 of the file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder, if it is there, so that half of it never lies under its name."""
+    aside = folder.with_name(f".part-{folder.name}")
+    shutil.rmtree(aside, ignore_errors=True)  # left by a remover that was killed
+    if folder.exists():
+        folder.rename(aside)
+        shutil.rmtree(aside)
 
 
 def flush_to_disk(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from headcount.runs.averaging import Weights
 from headcount.runs.checkpoint import load_model, save_model
 from headcount.runs.gates import HeadGates
 from headcount.runs.kept_heads import as_many_heads, count_words, gates_heads, original_heads
+from headcount.runs.states import StateStore
 from headcount.runs.train import Trainer
 from headcount.runs.training_run import (
     Row,
@@ -45,7 +47,7 @@ class PruningRun:
 
     Each way to finish writes model/weights.safetensors and model/model.json of the smaller model,
     which load alone, curves.csv, and heads.csv, the gates of all heads of the model before the
-    run; then the states of the unfinished run are forgotten. Where that model was pruned before,
+    run. Where that model was pruned before,
     kept_heads in model.json still has the addresses in the first model of all.
     """
 
@@ -60,11 +62,16 @@ class PruningRun:
         Also writes gates.csv: log α and what follows from it, a row per validation and gated head,
         with the start as step 0. heads.csv has log_alpha, p_zero and p_one of gated heads, too.
         """
+        self.session.finish(self.train, out, partial(self._tune_gates, start, settings))
+
+    def _tune_gates(
+        self, start: Path, settings: GatesSettings, states: StateStore, out: Path
+    ) -> None:
         text, model = self._start(start)
-        tuning = settings.fine_tuning(self.train)
-        gates = HeadGates(self.run, model.grid, settings, tuning, self.session.seed)
+        tuning, seed = settings.fine_tuning(self.train), self.session.seed
+        gates = HeadGates(self.run, model.grid, settings, tuning, seed)
         freeze_outside(model, self.run)
-        trainer = fit(model, text, tuning, self.session, gates)
+        trainer = fit(model, text, tuning, seed, states, gates)
         write_text(out / "gates.csv", as_csv(gate_rows(gates, trainer), GATE_COLUMNS))
         fill_in(model, trainer.chosen())
         smaller, names = remove_heads(model, gates.test_time()), original_heads(start, model.grid)
@@ -83,12 +90,24 @@ class PruningRun:
         As many heads stay as in `heads`, the heads.csv of the gates run; `importance` is the
         importance.csv of the model in `start`, which a ranked run needs.
         """
+        tune = partial(self._tune_rest, start, heads, importance, settings)
+        self.session.finish(self.train, out, tune)
+
+    def _tune_rest(
+        self,
+        start: Path,
+        heads: Path,
+        importance: Path | None,
+        settings: GatesSettings,
+        states: StateStore,
+        out: Path,
+    ) -> None:
         text, whole = self._start(start)
         seed = self.session.seed
         kept = as_many_heads(self.run, heads, whole.grid, importance, seed)
         model = remove_heads(whole, torch.from_numpy(kept))
         freeze_outside(model, self.run)
-        trainer = fit(model, text, settings.fine_tuning(self.train), self.session)
+        trainer = fit(model, text, settings.fine_tuning(self.train), seed, states)
         fill_in(model, trainer.chosen())
         names = original_heads(start, whole.grid)
         self._write(out, trainer, model, whole.grid, names, {"gate": kept})
@@ -99,12 +118,16 @@ class PruningRun:
         The whole model is drawn and then loses heads, so that what is left starts as in the
         baseline of the seed.
         """
+        self.session.finish(self.train, out, partial(self._train_kept, model, heads))
+
+    def _train_kept(self, model: ModelSettings, heads: Path, states: StateStore, out: Path) -> None:
+        seed = self.session.seed
         text = SegmentedPair.read(self.bpe)
-        whole = text.fresh_model(model, self.session.seed)
+        whole = text.fresh_model(model, seed)
         kept = gates_heads(heads, whole.grid)
         smaller = on_device(remove_heads(whole, torch.from_numpy(kept)), self.train)
         recipe = self.train.model_copy(update={"keep_updates": []})
-        trainer = fit(smaller, text, recipe, self.session)
+        trainer = fit(smaller, text, recipe, seed, states)
         fill_in(smaller, trainer.chosen())
         self._write(out, trainer, smaller, whole.grid, whole.grid.heads(), {"gate": kept})
 
@@ -123,7 +146,7 @@ class PruningRun:
         names: list[Head],
         values: dict[str, np.ndarray],
     ) -> None:
-        """Write what all pruned runs have, and forget the states.
+        """Write what all pruned runs have.
 
         `grid`: the model before this run; `names`: its heads' addresses in the original model.
         """
@@ -133,7 +156,6 @@ class PruningRun:
         facts = model_facts(smaller, trainer.progress, words, self.session.origin)
         facts |= {"kept_heads": kept_names(names, values["gate"])}
         save_model(out / "model", smaller, dict(smaller.named_parameters()), facts)
-        trainer.states.discard()
         print(f"heads left: {count_words(grid, values['gate'])}", file=sys.stderr, flush=True)
 
 

@@ -19,12 +19,12 @@ from headcount.data.batches import Batch, BatchPlan, ParallelText, ResidentText
 from headcount.model.loss import summed_loss
 from headcount.model.transformer import Transformer, first_device
 from headcount.runs.averaging import Weights, make_average
-from headcount.runs.checkpoint import State, StateStore
 from headcount.runs.headmask import HeadMask, MaskNone
 from headcount.runs.machine import number_format
 from headcount.runs.progress import Progress, ProgressBar
 from headcount.runs.schedule import learning_rate
 from headcount.runs.score import mean_loss
+from headcount.runs.states import State, StateStore
 
 
 class Trainer:

@@ -2,12 +2,15 @@
 
 import csv
 import io
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from headcount.base import command
 from headcount.base.addresses import HeadGrid
 from headcount.base.files import read_json, sha256, write_text
 from headcount.base.settings.model import ModelSettings
@@ -15,11 +18,12 @@ from headcount.base.settings.run_names import BASELINE, RunName
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, read_parallel_text
 from headcount.data.vocabulary import Vocabulary
-from headcount.model.transformer import Transformer, first_device, parameter_count
-from headcount.runs.checkpoint import StateStore, load_weights, save_model, save_weights
+from headcount.model.transformer import Transformer, parameter_count
+from headcount.runs.checkpoint import save_model, save_weights
 from headcount.runs.headmask import HeadMask, make_head_mask
 from headcount.runs.machine import pick_device, warn_of_slow_format
 from headcount.runs.progress import CURVE_COLUMNS, Progress
+from headcount.runs.states import StateStore
 from headcount.runs.train import Trainer
 
 MASK_COLUMNS = ("step", "kind", "layer", "head", "masked")
@@ -63,6 +67,27 @@ class Session:
     state: Path  # folder of the states of the unfinished run
     save_seconds: float  # between two saved states
 
+    def finish(
+        self, settings: TrainSettings, out: Path, train: Callable[[StateStore, Path], None]
+    ) -> None:
+        """Put the run's outputs in `out`: those that lie finished, or else what `train` writes.
+
+        `train` gets the states to go on from, and a folder to write everything to. Finished
+        outputs stay beside the states while an engine waits to record them (workflow/states.py),
+        so that a run which ends before that is not trained again.
+        """
+        states = self.store(pick_device(settings.device))
+        with states.held():
+            if states.finished.is_whole():
+                print(f"trained before; outputs taken from {states.folder}", file=sys.stderr)
+            else:
+                with states.finished.written(out) as folder:
+                    train(states, folder)
+            states.drop()
+            states.finished.place(out)
+            if not command.has_engine():
+                states.discard()
+
     def store(self, device: torch.device) -> StateStore:
         """The states of this run, and of no other."""
         parts = ("settings", "seed", "code", "inputs", "versions")
@@ -70,25 +95,15 @@ class Session:
         return StateStore(self.state, identity, self.save_seconds)
 
 
+@dataclass(frozen=True)
 class TrainingRun:
-    """One model, its training text, and where it came from."""
+    """A model to train by a recipe: its sizes, its training text, and where it came from."""
 
-    def __init__(
-        self,
-        bpe: Path,
-        model: ModelSettings,
-        train: TrainSettings,
-        seed: int,
-        origin: dict[str, Any],
-        run: RunName = BASELINE,
-    ):
-        """`bpe`: folder of the segmented pair; `origin`: the run's provenance."""
-        self.settings = train
-        self.run = run
-        self.seed = seed
-        self.origin = origin
-        self.text = SegmentedPair.read(bpe)
-        self.model = on_device(self.text.fresh_model(model, seed), train)
+    bpe: Path  # folder of the segmented pair
+    model: ModelSettings
+    train: TrainSettings
+    session: Session
+    run: RunName = BASELINE
 
     @staticmethod
     def inputs(bpe: Path) -> list[Path]:
@@ -97,25 +112,28 @@ class TrainingRun:
         texts = (f"{split}.{side}" for split in ("train", "dev") for side in ("src", "tgt"))
         return [bpe / name for name in (*names, *texts)]
 
-    def finish(self, out: Path, state: Path, save_seconds: float) -> None:
-        """Train to the end and write `out`; states of the unfinished run lie in `state`.
+    def finish(self, out: Path) -> None:
+        """Train to the end and write `out`.
 
         Writes model/weights.safetensors, model/model.json, model/last.safetensors, curves.csv,
-        masks.csv and updates/<n>.safetensors for the updates to keep, then forgets the states.
+        masks.csv and updates/<n>.safetensors for the updates to keep.
         """
-        session = Session(self.seed, self.origin, state, save_seconds)
-        mask = make_head_mask(self.run, self.model.grid.size, self.settings, self.seed)
-        trainer = fit(self.model, self.text, self.settings, session, mask)
-        for update in self.settings.keep_updates:
-            kept = load_weights(trainer.states.kept(update))
-            save_weights(out / "updates" / f"{update}.safetensors", kept)
+        self.session.finish(self.train, out, self._train)
+
+    def _train(self, states: StateStore, out: Path) -> None:
+        seed = self.session.seed
+        text = SegmentedPair.read(self.bpe)
+        model = on_device(text.fresh_model(self.model, seed), self.train)
+        mask = make_head_mask(self.run, model.grid.size, self.train, seed)
+        trainer = fit(model, text, self.train, seed, states, mask)
+        for update in self.train.keep_updates:
+            save_weights(out / "updates" / f"{update}.safetensors", states.take(update))
         progress = trainer.progress
         write_curve(out, progress)
-        write_text(out / "masks.csv", as_csv(mask_rows(progress, self.model.grid), MASK_COLUMNS))
+        write_text(out / "masks.csv", as_csv(mask_rows(progress, model.grid), MASK_COLUMNS))
         save_weights(out / "model" / "last.safetensors", trainer.last())
-        facts = model_facts(self.model, progress, self.text.vocabularies, self.origin)
-        save_model(out / "model", self.model, trainer.chosen(), facts)
-        trainer.states.discard()
+        facts = model_facts(model, progress, text.vocabularies, self.session.origin)
+        save_model(out / "model", model, trainer.chosen(), facts)
 
 
 def on_device(model: Transformer, settings: TrainSettings) -> Transformer:
@@ -129,12 +147,12 @@ def fit(
     model: Transformer,
     text: SegmentedPair,
     settings: TrainSettings,
-    session: Session,
+    seed: int,
+    states: StateStore,
     head_mask: HeadMask | None = None,
 ) -> Trainer:
     """The trainer after its last update, its states not yet forgotten."""
-    states = session.store(first_device(model))
-    trainer = Trainer(model, text.train, text.dev, settings, session.seed, states, head_mask)
+    trainer = Trainer(model, text.train, text.dev, settings, seed, states, head_mask)
     trainer.fit()
     return trainer
 

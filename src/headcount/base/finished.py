@@ -1,0 +1,86 @@
+"""What a long job has made, kept whole beside its states until its results are known to be safe."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from headcount.base.files import (
+    flush_to_disk,
+    read_json,
+    remove_folder,
+    sha256,
+    whole_file,
+    write_json,
+)
+
+
+class FinishedSet:
+    """Every output of one job, in a folder that is committed by one rename, with checksums.
+
+    A job that finds its set whole puts the outputs in their places again instead of working.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    @contextmanager
+    def written(self, out: Path) -> Iterator[Path]:
+        """A folder for the outputs that belong below `out`; the set, when the block ends."""
+        part = self.folder.with_name(f".part-new-{self.folder.name}")
+        remove_folder(part)
+        part.mkdir(parents=True)
+        try:
+            yield part
+        except BaseException:
+            remove_folder(part)
+            raise
+        paths = sorted(path for path in part.rglob("*") if path.is_file())
+        files = {path.relative_to(part).as_posix(): sha256(path) for path in paths}
+        write_json(part / "manifest.json", {"out": out.as_posix(), "files": files})
+        remove_folder(self.folder)
+        part.rename(self.folder)
+        flush_to_disk(self.folder.parent)
+
+    def is_whole(self) -> bool:
+        """Whether the set is there, and every file of it is what was written."""
+        checksums = self._manifest().get("files", {})
+        return bool(checksums) and all(
+            (self.folder / name).is_file() and sha256(self.folder / name) == checksum
+            for name, checksum in checksums.items()
+        )
+
+    def outputs(self) -> list[Path]:
+        """Where the job that wrote the set puts its outputs; empty without a readable manifest."""
+        manifest = self._manifest()
+        return [Path(manifest["out"], name) for name in manifest.get("files", {})]
+
+    def place(self, out: Path) -> None:
+        """Put the outputs below `out` as new files, each whole or absent."""
+        for name in self._manifest()["files"]:
+            source, target = self.folder / name, out / name
+            if target.exists() and target.samefile(source):
+                os.utime(target)  # a rename between two names of one file would leave both
+                continue
+            with whole_file(target) as part:
+                _link_or_copy(source, part)
+                os.utime(part)
+
+    def _manifest(self) -> dict[str, Any]:
+        """What `written` wrote; empty if it is not there or damaged."""
+        try:
+            found = read_json(self.folder / "manifest.json")
+        except (FileNotFoundError, UnicodeDecodeError, json.JSONDecodeError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    """One file under two names, so that it takes no room twice; a copy where links do not work."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)

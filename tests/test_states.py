@@ -1,0 +1,162 @@
+"""Training states, and what is put by or finished beside them: damaged, lost, another run's."""
+
+import json
+import os
+import re
+import shutil
+
+import pytest
+import torch
+from damage import flip
+
+from headcount.base.errors import EnvironmentFault, UserError
+from headcount.runs.states import State, StateStore
+
+IDENTITY = {"settings": {"train": {"updates": 7}}, "seed": 3}
+
+
+def state_of(value):
+    return State({"model/w": torch.full((2, 3), float(value))}, {"progress": {"update": value}})
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store with the states of updates 2, 5 and 11."""
+    store = StateStore(tmp_path, IDENTITY, 1e9)
+    for update in (2, 5, 11):
+        store.save(update, state_of(update))
+    return store
+
+
+def test_the_newest_two_states_stay(store):
+    assert [path.name for path in store.saved()] == ["update-000000005", "update-000000011"]
+    state = store.load()
+    assert torch.equal(state.tensors["model/w"], torch.full((2, 3), 11.0))
+    assert state.facts["progress"] == {"update": 11}
+    assert not store.due()
+
+
+def test_no_state_is_no_fault(tmp_path):
+    assert StateStore(tmp_path, IDENTITY, 1e9).load() is None
+
+
+def test_f29_a_half_written_set_is_never_loaded(store):
+    part = store.folder / ".part-000000020"
+    shutil.copytree(store.saved()[-1], part)
+    assert store.load().facts["progress"] == {"update": 11}
+    store.save(30, state_of(30))
+    assert not part.exists()  # left by a run that was killed; no use to anyone
+    assert sorted(path.name[-2:] for path in store.folder.iterdir()) == ["11", "30"]
+
+
+def test_saving_an_update_again_leaves_one_set(store):
+    store.save(11, state_of(11))
+    assert sorted(path.name[-2:] for path in store.folder.iterdir()) == ["05", "11"]
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "told"),
+    [
+        ("tensors.safetensors", lambda p: p.write_bytes(b""), "tensors.safetensors: damaged; its"),
+        ("tensors.safetensors", lambda p: p.write_bytes(p.read_bytes()[:-1]), "damaged; its SHA"),
+        ("tensors.safetensors", lambda p: flip(p, -1), "damaged; its SHA-256 is not the one in st"),
+        ("tensors.safetensors", lambda p: p.unlink(), "tensors.safetensors: damaged; its SHA-256"),
+        ("state.json", lambda p: p.write_bytes(p.read_bytes()[:-9]), "state.json: damaged, not a"),
+        ("state.json", lambda p: p.unlink(), "state.json: expected this file, found none"),
+    ],
+)
+def test_f33_a_damaged_state(store, name, damage, told):
+    newest = store.saved()[-1]
+    damage(newest / name)
+    with pytest.raises(UserError, match=re.escape(told)) as fault:
+        store.load()
+    assert f"Delete {newest} to go on from the state before it" in str(fault.value)
+    shutil.rmtree(newest)  # as told
+    assert store.load().facts["progress"] == {"update": 5}
+
+
+def test_f33_a_state_of_a_newer_format(store):
+    path = store.saved()[-1] / "state.json"
+    facts = json.loads(path.read_text())
+    facts["identity"]["format"] = 2
+    path.write_text(json.dumps(facts))
+    with pytest.raises(UserError, match=r"state\.json: format 2, expected 1"):
+        store.load()
+
+
+def test_f11_states_of_other_settings_are_not_looked_at(store, tmp_path):
+    other = StateStore(tmp_path, {**IDENTITY, "seed": 4}, 1e9)
+    assert other.folder != store.folder
+    assert other.load() is None
+
+
+def test_f11_a_state_moved_to_another_run_is_refused_with_its_key(store, tmp_path):
+    settings = {"train": {"updates": 8}}
+    other = StateStore(tmp_path, {**IDENTITY, "settings": settings}, 1e9)
+    shutil.copytree(store.folder, other.folder)
+    with pytest.raises(UserError, match=r"settings\.train\.updates: 7 .*, 8 "):
+        other.load()
+
+
+WEIGHTS = {"w": torch.ones(3)}
+
+
+@pytest.mark.parametrize("damage", [lambda p: p.unlink(), lambda p: flip(p, -1)])
+def test_x03_a_state_whose_kept_weights_are_lost_gives_way_to_the_one_before(
+    tmp_path, damage, capsys
+):
+    store = StateStore(tmp_path, IDENTITY, 1e9)
+    store.save(2, state_of(2))
+    store.keep(4, WEIGHTS)
+    store.save(5, state_of(5))
+    damage(store.kept(4))
+    again = StateStore(tmp_path, IDENTITY, 1e9)
+    assert again.load().facts == {"progress": {"update": 2}}
+    told = capsys.readouterr().err
+    assert f"{store.kept(4)}: gone or damaged, and without these weights the state of" in told
+    assert "update-000000005 cannot become the whole run; it is dropped, and training goes" in told
+    again.keep(4, WEIGHTS)  # as training does on its way
+    again.save(5, state_of(5))
+    assert StateStore(tmp_path, IDENTITY, 1e9).load().facts == {"progress": {"update": 5}}
+
+
+def test_x03_without_any_usable_state_training_starts_from_zero(tmp_path):
+    store = StateStore(tmp_path, IDENTITY, 1e9)
+    store.keep(1, WEIGHTS)
+    for update in (2, 5):
+        store.save(update, state_of(update))
+    store.kept(1).unlink()
+    again = StateStore(tmp_path, IDENTITY, 1e9)
+    assert again.load() is None
+    again.save(1, state_of(1))  # older than the two that were dropped, and the newest all the same
+    assert again.load().facts == {"progress": {"update": 1}}
+
+
+def test_x03_kept_weights_that_vanish_are_noticed_at_the_next_save(tmp_path):
+    store = StateStore(tmp_path, IDENTITY, 1e9)
+    store.keep(4, WEIGHTS)
+    store.save(5, state_of(5))
+    shutil.rmtree(tmp_path)
+    told = r"kept/4\.safetensors: the weights of update 4 were put here, and are gone or changed; "
+    with pytest.raises(EnvironmentFault, match=told + "something else writes in this folder"):
+        store.save(6, state_of(6))
+    assert store.load() is None  # so that the same command starts from zero
+
+
+def test_x03_kept_weights_are_checked_when_they_are_taken(tmp_path):
+    store = StateStore(tmp_path, IDENTITY, 1e9)
+    store.keep(4, WEIGHTS)
+    assert torch.equal(store.take(4)["w"], torch.ones(3))
+    flip(store.kept(4), -1)
+    with pytest.raises(EnvironmentFault, match="the same command goes on from|The same command"):
+        store.take(4)
+
+
+def test_x04_a_second_training_in_one_state_folder_is_told_of_the_first(store, tmp_path):
+    told = f"process {os.getpid()} is at this training, with its states in {tmp_path}; wait until"
+    with store.held():
+        other = StateStore(tmp_path, {**IDENTITY, "seed": 4}, 1e9)
+        with pytest.raises(EnvironmentFault, match=re.escape(told)), other.held():
+            pass
+    with store.held():  # free again
+        assert len(store.saved()) == 2
