@@ -25,7 +25,7 @@ from headcount.model.transformer import Transformer
 from headcount.runs.checkpoint import load_model
 from headcount.runs.decode import translate
 from headcount.runs.machine import pick_device
-from headcount.runs.translation import check_vocabularies
+from headcount.runs.subwords import check_subwords
 
 NATS = 1e-3  # by which one token's log-probability may differ between two engines in fp32
 AGREEING = 0.99  # share of sentences that two engines in fp32 must translate alike
@@ -100,7 +100,7 @@ def _flags() -> argparse.ArgumentParser:
 
 
 def _task(args: argparse.Namespace) -> Task:
-    check_vocabularies(args.model, args.data)
+    check_subwords(args.model, args.data)
     data = read_data(args.data)
     settings = DecodeSettings(
         beam=args.beam,

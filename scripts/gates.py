@@ -11,8 +11,9 @@ from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.pruned_names import parse_pruned
 from headcount.base.settings.train import TrainSettings
+from headcount.runs.checkpoint import model_files
 from headcount.runs.machine import use_threads
-from headcount.runs.pruning_run import PruningRun, model_files, model_grid
+from headcount.runs.pruning_run import PruningRun, model_grid
 from headcount.runs.training_run import Session, TrainingRun
 
 

@@ -6,7 +6,9 @@ from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, from_flags
+from headcount.runs.checkpoint import model_files
 from headcount.runs.machine import use_threads
+from headcount.runs.subwords import subword_files
 from headcount.runs.translation import translate_file
 
 
@@ -22,11 +24,8 @@ def main() -> None:
     args = parser.parse_args()
     settings = from_flags(args, DecodeSettings)
     use_threads(settings.threads)
-    inputs = [args.model / "model.json", args.model / "weights.safetensors", args.source]
-    inputs.append(args.bpe / "segmentation.json")
-    inputs += [
-        args.bpe / f"{side}.{kind}" for side in ("src", "tgt") for kind in ("codes", "vocab")
-    ]
+    inputs = [*model_files(args.model), *subword_files(args.bpe)]
+    inputs += [args.bpe / "segmentation.json", args.source]
     shown = {"decode": settings.model_dump()}
     origin = provenance("scripts/translate.py", shown, None, inputs)
     translate_file(args.model, args.bpe, args.source, settings, args.out, args.facts, origin)

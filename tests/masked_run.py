@@ -17,7 +17,7 @@ from headcount.runs.bleu import score_corpus
 from headcount.runs.checkpoint import load_model, save_model
 from headcount.runs.decode import translate
 from headcount.runs.masked_bleu import MaskedInputs
-from headcount.runs.training_run import vocabulary_checksums
+from headcount.runs.subwords import subword_checksums
 
 # Flat order: enc_self.0.0, .0.1, .1.0, dec_self.0.0, .0.1, .0.2, dec_enc.0.0, .0.1.
 HEADS = {"enc_self": [2, 1], "dec_self": [3], "dec_enc": [2]}
@@ -40,7 +40,7 @@ def masked_inputs(folder: Path) -> MaskedInputs:
         for weight in model.parameters():  # heads that matter
             weight.add_(0.3 * torch.randn_like(weight))
         model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
-    facts = {"vocabularies": vocabulary_checksums(bpe)}
+    facts = subword_checksums(bpe)
     save_model(folder / "model", model, dict(model.named_parameters()), facts)
     found = MaskedInputs(folder / "model", bpe, folder)
     lines = list(clean_lines(folder / "dev.src"))

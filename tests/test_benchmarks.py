@@ -27,7 +27,7 @@ from headcount.data.vocabulary import EOS, Vocabulary
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer
 from headcount.runs.checkpoint import save_model
-from headcount.runs.training_run import vocabulary_checksums
+from headcount.runs.subwords import subword_checksums
 
 ROOT = Path(__file__).resolve().parents[1]
 CPU = torch.device("cpu")
@@ -202,7 +202,7 @@ def model_of(bpe, folder, end=2):
     model = Transformer(sizes, words, words, joint=True)
     with torch.no_grad():  # the last norm's bias makes the end likely whatever was read
         model.decoder[0].around_feed_forward.norm.bias.copy_(end * model.tgt_embedding.weight[EOS])
-    facts = {"vocabularies": vocabulary_checksums(bpe)}
+    facts = subword_checksums(bpe)
     save_model(folder, model, dict(model.named_parameters()), facts)
     return folder
 

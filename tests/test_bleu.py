@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from sacrebleu.metrics import BLEU
+from script_runner import run_script
 
 from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.files import sha256
 from headcount.base.settings.pair import SCORED_BY_EXTRA
 from headcount.data.lines import clean_lines
 from headcount.runs.bleu import score_corpus, score_files
@@ -111,8 +113,9 @@ def test_files_of_several_test_sets(tmp_path):
     files = [tmp_path / "a.out", tmp_path / "b.out"]
     search = {"beam": 3, "length_penalty": 0.5, "sentences": 20}
     search |= {"truncated": 0, "capped": 1}
-    (tmp_path / "facts").write_text(json.dumps({**search, "empty": 0}))
-    facts = [tmp_path / "facts"] * 2
+    facts = [tmp_path / f"{path.name}.json" for path in files]
+    for path, about in zip(files, facts, strict=True):
+        about.write_text(json.dumps({**search, "empty": 0, "sha256": sha256(path)}))
     rows = score_files(["a", "b"], files, [tmp_path / "ref"] * 2, facts, "de")
     assert [(row["test_set"], row["metric"]) for row in rows] == [
         ("a", "bleu"), ("a", "chrf"), ("b", "bleu"), ("b", "chrf"),
@@ -123,6 +126,36 @@ def test_files_of_several_test_sets(tmp_path):
     told = "found 1 names, 2 translations, 1 references, 2 facts"
     with pytest.raises(UserError, match=told):
         score_files(["a"], files, files[:1], facts, "de")
+
+
+def bleu_flags(folder):
+    """Of the command, with translations of the 20 references and the facts beside them."""
+    (folder / "ref").write_text("".join(f"{line}\n" for line in REFERENCES))
+    (folder / "out").write_text("".join(f"{line}\n" for line in WORSE))
+    facts = {"beam": 3, "length_penalty": 0.5, "sentences": 20, "truncated": 0, "capped": 1}
+    (folder / "out.json").write_text(json.dumps(facts | {"sha256": sha256(folder / "out")}))
+    flags = ["--pair", "x.en-de", "--run", "baseline", "--seed", 1, "--tests", "a"]
+    flags += ["--translations", folder / "out", "--references", folder / "ref"]
+    return [*flags, "--facts", folder / "out.json", "--out", folder / "bleu.json"]
+
+
+def test_f48_edited_translations_are_not_scored(tmp_path, capsys):
+    flags = bleu_flags(tmp_path)
+    assert run_script("bleu", flags) == 0
+    (tmp_path / "bleu.json").unlink()
+    (tmp_path / "out").write_text("".join(f"{line}\n" for line in REFERENCES))
+    assert run_script("bleu", flags) == 2
+    told = f"{tmp_path / 'out'}: not what the model wrote; its SHA-256 is not the one in "
+    assert f"{told}{tmp_path / 'out.json'}. Delete both and translate" in capsys.readouterr().err
+    assert not (tmp_path / "bleu.json").exists()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"sha256"'])
+def test_f33_damaged_facts_of_translations_are_named(tmp_path, text, capsys):
+    flags = bleu_flags(tmp_path)
+    (tmp_path / "out.json").write_text(text)
+    assert run_script("bleu", flags) == 2
+    assert f"{tmp_path / 'out.json'}: damaged, or written by an older" in capsys.readouterr().err
 
 
 def test_f18_lines_end_at_newlines_only(tmp_path):

@@ -20,7 +20,7 @@ from headcount.runs import ctranslate2_export, export, machine
 from headcount.runs.checkpoint import save_model
 from headcount.runs.ctranslate2_export import padded_heads
 from headcount.runs.export import Agreement, Engine, check_export, export_model, load_masked
-from headcount.runs.training_run import vocabulary_checksums
+from headcount.runs.subwords import subword_checksums
 
 BARE = {"enc_self": [0, 2], "dec_self": [0, 0, 0], "dec_enc": [0, 1, 0]}
 NONE = {"enc_self": [0, 0], "dec_self": [0, 0, 0], "dec_enc": [0, 0, 0]}
@@ -62,7 +62,7 @@ def learnt(bpe, folder, heads, updates=200, gates=None):
         if gates is not None:
             token_losses(model, collate(text, list(LEARNT)), gates).mean().backward()
         optimiser.step()
-    facts = {"vocabularies": vocabulary_checksums(bpe)}
+    facts = subword_checksums(bpe)
     save_model(folder / "model", model, dict(model.named_parameters()), facts)
     return folder / "model"
 

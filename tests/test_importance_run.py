@@ -18,7 +18,7 @@ from headcount.model.transformer import Transformer
 from headcount.runs.checkpoint import load_model, save_model
 from headcount.runs.importance import measure_importance
 from headcount.runs.importance_run import draw_halves, importance_inputs, write_importance
-from headcount.runs.training_run import vocabulary_checksums
+from headcount.runs.subwords import subword_checksums
 
 HEADS = {"enc_self": [3, 2], "dec_self": [1, 3, 2], "dec_enc": [2, 0, 1]}
 NAMES = ("importance", "importance_first_half", "importance_second_half")
@@ -36,7 +36,7 @@ def folders(tmp_path_factory):
     torch.manual_seed(1)
     model = Transformer(make_model(heads=HEADS).settings, size, size, joint=True)
     train = {"train": {"label_smoothing": 0.2}}
-    facts = {"vocabularies": vocabulary_checksums(bpe), "provenance": {"settings": train}}
+    facts = {**subword_checksums(bpe), "provenance": {"settings": train}}
     save_model(folder / "model", model, dict(model.named_parameters()), facts)
     return folder / "model", bpe
 
@@ -135,5 +135,6 @@ def test_every_file_that_shapes_the_outcome_is_named(folders):
     model, bpe = folders
     found = importance_inputs(model, bpe, ImportanceSettings(data="dev"))
     assert all(path.is_file() for path in found)
-    names = ["model.json", "weights.safetensors", "src.vocab", "tgt.vocab", "dev.src", "dev.tgt"]
+    names = ["model.json", "weights.safetensors", "src.vocab", "tgt.vocab", "src.codes"]
+    names += ["tgt.codes", "dev.src", "dev.tgt"]
     assert [path.name for path in found] == names

@@ -11,7 +11,8 @@ from headcount.base.settings.pruned_names import parse_pruned
 from headcount.data.vocabulary import Vocabulary
 from headcount.runs.checkpoint import load_model, save_model
 from headcount.runs.pruning_run import PruningRun
-from headcount.runs.training_run import Session, vocabulary_checksums
+from headcount.runs.subwords import subword_checksums
+from headcount.runs.training_run import Session
 
 FOUR = {"enc_self": [4, 1], "dec_self": [0, 0, 1], "dec_enc": [0, 0, 2]}
 OTHERS = ["enc_self.1.0", "dec_self.2.0", "dec_enc.2.0", "dec_enc.2.1"]
@@ -24,7 +25,7 @@ def once(tmp_path_factory):
     bpe = segment(folder, 20)
     size = len(Vocabulary.load(bpe / "src.vocab"))
     model = make_model(joint=True, src_size=size, tgt_size=size, heads=FOUR)
-    facts = {"vocabularies": vocabulary_checksums(bpe)}
+    facts = subword_checksums(bpe)
     save_model(folder / "whole", model, dict(model.named_parameters()), facts)
     remove(folder / "whole", "enc_self.0.0", folder)
     return folder, bpe

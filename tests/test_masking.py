@@ -26,7 +26,7 @@ from headcount.runs.bootstrap import compare_systems
 from headcount.runs.checkpoint import load_model, save_model
 from headcount.runs.decode import translate
 from headcount.runs.masking import COLUMNS, MaskingInputs, write_masking
-from headcount.runs.training_run import vocabulary_checksums
+from headcount.runs.subwords import subword_checksums
 
 MODEL = ModelSettings(
     preset="tiny",
@@ -60,7 +60,7 @@ def inputs(tmp_path_factory) -> MaskingInputs:
     with torch.no_grad():
         model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
         model.tgt_embedding.weight.mul_(4.0)
-    facts = {"vocabularies": vocabulary_checksums(bpe)}
+    facts = subword_checksums(bpe)
     save_model(folder / "model", model, dict(model.named_parameters()), facts)
     for name, values in (("own", OWN), ("baseline", BASELINES)):
         write_head_values(folder / f"{name}.csv", model.grid, {"importance": values})

@@ -26,7 +26,7 @@ from headcount.runs.bleu import score_corpus
 from headcount.runs.checkpoint import load_model, save_model
 from headcount.runs.decode import translate
 from headcount.runs.removal import COLUMNS, RemovalInputs, list_cuts, write_removal
-from headcount.runs.training_run import vocabulary_checksums
+from headcount.runs.subwords import subword_checksums
 
 HEADS = {"enc_self": [2, 1], "dec_self": [3], "dec_enc": [1]}
 SIZES = {"encoder_layers": 2, "decoder_layers": 1, "d_model": 24, "d_ff": 32, "d_head": 7}
@@ -60,7 +60,7 @@ def inputs(tmp_path_factory) -> RemovalInputs:
     with torch.no_grad():
         model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
         model.tgt_embedding.weight.mul_(4.0)
-    facts = {"vocabularies": vocabulary_checksums(bpe)}
+    facts = subword_checksums(bpe)
     save_model(folder / "model", model, dict(model.named_parameters()), facts)
     write_head_values(folder / "importance.csv", model.grid, {"importance": IMPORTANCE})
     for name, values in GATES.items():

@@ -28,7 +28,7 @@ from headcount.runs.checkpoint import load_model, save_model
 from headcount.runs.kept_heads import original_heads
 from headcount.runs.relevance_run import write_relevance
 from headcount.runs.roles_run import FILES, write_roles
-from headcount.runs.training_run import vocabulary_checksums
+from headcount.runs.subwords import subword_checksums
 
 SRC = ["the cat sees the yak", "the cat sleeps", "a yak sees a cat"]
 TGT = ["kat vidas yak", "kat dormas", "yak vidas kat"]
@@ -57,7 +57,7 @@ class Files:
         write_aligned(self.trees, [TREE], {"sentences": 1}, {})
 
     def save(self, model, name: str, facts: dict) -> Path:
-        facts = facts | {"vocabularies": vocabulary_checksums(self.bpe)}
+        facts = facts | subword_checksums(self.bpe)
         save_model(self.folder / name, model, dict(model.named_parameters()), facts)
         return self.folder / name
 
@@ -109,9 +109,10 @@ def test_heads_of_a_pruned_model_keep_their_addresses(files, tmp_path):
 
 
 def test_addresses_that_do_not_fit_the_model_are_refused(files, tmp_path):
-    (tmp_path / "model.json").write_text(json.dumps({"kept_heads": ["enc_self.0.1"]}))
-    with pytest.raises(UserError, match="kept_heads does not fit"):
-        original_heads(tmp_path, files.grid)
+    for listed in (["enc_self.0.1"], ["enc_self.0"], ["enc_self.a.1"], [7], 7):
+        (tmp_path / "model.json").write_text(json.dumps({"format": 1, "kept_heads": listed}))
+        with pytest.raises(UserError, match="kept_heads does not fit"):
+            original_heads(tmp_path, files.grid)
 
 
 def test_sentences_are_as_many_as_asked_for(files, tmp_path):

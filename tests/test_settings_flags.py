@@ -157,7 +157,13 @@ def test_text_that_looks_like_a_number_stays_text():
         ),
         (TrainSettings, "--keep-updates [1,0]", "--keep-updates[1]: expected a whole number, 1"),
         (TextSettings, "--drop-overlap 1", "--drop-overlap: expected true or false, found 1"),
-        (BpeSettings, "--merges true", "--merges: expected a whole number, 0 or more, found true"),
+        (BpeSettings, "--merges true", "--merges: expected a whole number from 0 to 1000000, f"),
+        (DecodeSettings, "--threads 1000000", "--threads: expected a whole number from 1 to 1024,"),
+        (
+            SyntheticSettings,
+            "--dev-pairs 1000000000",
+            "--dev-pairs: expected a whole number from 1 t",
+        ),
         (ModelSettings, '--heads {"enc_slf":[1]}', "--heads.enc_slf: unknown key; nearest: enc_s"),
         (ModelSettings, "--d-model 100", "d_model 100 is not divisible by heads 8; change one"),
     ],
@@ -186,7 +192,7 @@ def test_a_size_of_the_model_shows_no_default(capsys):
     with pytest.raises(SystemExit, match="0"):
         parse(ModelSettings, ["--help"])
     text = " ".join(capsys.readouterr().out.split())
-    assert "Width of embeddings and layers. [a whole number, 2 or more] --d-ff" in text
+    assert "Width of embeddings and layers. [a whole number from 2 to 1000000] --d-ff" in text
 
 
 def test_two_sections_with_one_key_do_not_mix():

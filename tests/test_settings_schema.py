@@ -1,6 +1,7 @@
 """Experiments: what may stand in one, and that the page about it keeps in step."""
 
 import difflib
+import re
 from pathlib import Path
 
 import pytest
@@ -82,13 +83,13 @@ def test_f03_a_preset_that_does_not_exist_is_one_fault(load):
         ("seeds: [0]", r"seeds\[0\]: expected a whole number from 1 to 1000000000, found 0"),
         ("seeds: [-1]", r"seeds\[0\]: expected a whole number from 1 to 1000000000, found -1"),
         ("seeds: [3, 1, 3]", "seeds: 3 is listed twice; name each entry once"),
-        ("bpe: {merges: -1}", r"bpe\.merges: expected a whole number, 0 or more, found -1"),
-        ("decode: {beam: 0}", r"decode\.beam: expected a whole number, 1 or more, found 0"),
-        ("model: {d_ff: -4}", r"model\.d_ff: expected a whole number, 1 or more, found -4"),
+        ("bpe: {merges: -1}", r"bpe\.merges: expected a whole number from 0 to 1000000, found -1"),
+        ("decode: {beam: 0}", r"decode\.beam: expected a whole number from 1 to 1000, found 0"),
+        ("model: {d_ff: -4}", r"model\.d_ff: expected a whole number from 1 to 1000000, found -4"),
         ("importance: {sentences: 1}", r"importance\.sentences: .* 2 or more, found 1"),
         ("importance: {abs: word}", r"importance\.abs: expected sentence, token, .* 'word'"),
-        ("masking: {groups: 0}", r"masking\.groups: expected a whole number, 1 or more, found 0"),
-        ("masking: {draws: -1}", r"masking\.draws: expected a whole number, 0 or more, found -1"),
+        ("masking: {groups: 0}", r"masking\.groups: .* whole number from 1 to 1000000, found 0"),
+        ("masking: {draws: -1}", r"masking\.draws: .* whole number from 0 to 10000, found -1"),
         ("masking: {sentences: 0}", r"masking\.sentences: .* 1 or more, found 0"),
         ("model: {dropout: 1}", r"model\.dropout: .* 0 or more and less than 1, found 1"),
     ],
@@ -99,14 +100,59 @@ def test_f05_f07_values_out_of_range_name_the_range(load, text, told):
 
 
 @pytest.mark.parametrize(
+    ("section", "keys"),
+    [
+        ("train", "threads batch_tokens accumulate average_last"),
+        ("decode", "threads batch_tokens beam max_source max_length_extra"),
+        ("importance", "threads batch_tokens"),
+        ("roles", "threads batch_tokens"),
+        ("lrp", "threads"),
+        ("speed", "threads repeats"),
+        ("masking", "groups draws"),
+        ("ablation", "draws"),
+        ("bpe", "merges"),
+        ("model", "encoder_layers decoder_layers d_model d_ff d_head"),
+    ],
+)
+def test_x01_x02_x08_what_takes_memory_or_threads_has_an_upper_bound(load, section, keys):
+    for key in keys.split():
+        least = 0 if key in ("draws", "merges") else 2 if key == "d_model" else 1
+        words = (
+            rf"x\.yaml:2: {section}\.{key}: expected a whole number from {least} to (\d+), found"
+        )
+        with pytest.raises(UserError, match=words) as caught:
+            load(f"{section}: {{{key}: 1000000000000}}")
+        most = int(re.search(words, str(caught.value)).group(1))
+        assert most == 1024 if key == "threads" else 1000 <= most <= 10**8
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{heads: 1000000000000, d_head: 1}", "heads: expected 0 to 1000, found 1000000000000"),
+        (
+            "{d_ff: 1000000, d_model: 100000, heads: 8}",
+            r"these sizes make 3\.1e\+12 weights, expected at most 1\.0e\+11; lower d_model, d_ff, "
+            "layers or heads",
+        ),
+    ],
+)
+def test_x01_f38_a_model_that_no_memory_holds_is_refused(load, text, told):
+    """10^5 · (4 · 144 heads · 12,500 wide + 2 · 12 layers · 10^6) = 3.12 · 10^12."""
+    assert load("model: {d_ff: 1000000}").model.d_ff == 10**6
+    with pytest.raises(UserError, match=rf"x\.yaml:2: model: {told}"):
+        load(f"model: {text}")
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("{d_model: 100, heads: 8}", "d_model 100 is not divisible by heads 8; change one of"),
-        ("{heads: -2}", "heads: expected 0 or more, found -2"),
+        ("{heads: -2}", "heads: expected 0 to 1000, found -2"),
         ("{heads: {enc_self: [1, 1]}}", "heads are listed by layer, so d_head must be named"),
         (
             "{preset: tiny, d_head: 8, heads: {enc_self: [1, 2], dec_self: [1]}}",
-            r"heads\.dec_self: expected a list of 2 counts, 0 or more, found \[1\]",
+            r"heads\.dec_self: expected a list of 2 counts, 0 to 1000, found \[1\]",
         ),
     ],
 )

@@ -26,7 +26,7 @@ from headcount.runs.speed import (
     take_turns,
     write_speed,
 )
-from headcount.runs.training_run import vocabulary_checksums
+from headcount.runs.subwords import subword_checksums
 
 DECODE = DecodeSettings(beam=2, max_length_factor=1.0, max_length_extra=2)
 SOURCES = [[4, 5], [6], [7, 8, 4], [5], [8, 8]]
@@ -124,7 +124,7 @@ def bpe(tmp_path_factory):
 def folder(bpe, tmp_path):
     """Two models of the pair."""
     size = len(Vocabulary.load(bpe / "src.vocab"))
-    facts = {"vocabularies": vocabulary_checksums(bpe)}
+    facts = subword_checksums(bpe)
     for name, heads in (("baseline", 3), ("scratch-gates-all-l1", UNEVEN)):
         model = make_model(joint=True, src_size=size, tgt_size=size, heads=heads)
         save_model(tmp_path / name, model, dict(model.named_parameters()), facts)

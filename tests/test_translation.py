@@ -1,17 +1,21 @@
 """From a file of text to a file of translations."""
 
 import json
+import re
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
+from script_runner import run_script
 from small_run import MODEL, segment
 
-from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.vocabulary import EOS, Vocabulary
 from headcount.model.transformer import Transformer
+from headcount.runs import machine
 from headcount.runs.checkpoint import save_model
-from headcount.runs.training_run import vocabulary_checksums
+from headcount.runs.subwords import subword_checksums
 from headcount.runs.translation import translate_file
 
 SETTINGS = DecodeSettings(beam=2, max_length_factor=1.0, max_length_extra=3, max_source=40)
@@ -27,7 +31,7 @@ def folders(tmp_path_factory):
     model = Transformer(MODEL, size, size, joint=True)
     with torch.no_grad():
         model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
-    facts = {"vocabularies": vocabulary_checksums(bpe)}
+    facts = subword_checksums(bpe)
     save_model(folder / "model", model, dict(model.named_parameters()), facts)
     return folder / "model", bpe
 
@@ -58,17 +62,94 @@ def test_f22_a_long_line_is_cut_and_counted(folders, tmp_path):
     assert 0 < len(lines[1].split()) <= 42
 
 
-def test_f33_another_vocabulary_is_refused(folders, tmp_path):
-    model, bpe = folders
-    other = tmp_path / "bpe"
-    other.mkdir()
-    for path in bpe.iterdir():
-        (other / path.name).write_bytes(path.read_bytes())
-    vocabulary = Vocabulary.load(bpe / "tgt.vocab")
-    Vocabulary(vocabulary.counts[::-1]).save(other / "tgt.vocab")
+@pytest.fixture
+def damageable(folders, tmp_path):
+    """Copies of the model and of the segmented text, and the flags that translate with them."""
+    model, bpe = (Path(shutil.copytree(each, tmp_path / each.name)) for each in folders)
     (tmp_path / "source").write_text("the dog .\n")
-    with pytest.raises(UserError, match=r"tgt\.vocab: not the vocabulary that the model"):
-        translate_file(
-            model, other, tmp_path / "source", SETTINGS, tmp_path / "out", tmp_path / "facts", {}
-        )
+    flags = ["--model", model, "--bpe", bpe, "--source", tmp_path / "source"]
+    return model, bpe, [*flags, "--out", tmp_path / "out", "--facts", tmp_path / "facts"]
+
+
+def refused(damageable, tmp_path, capsys) -> str:
+    """What the command says when it refuses, with exit code 2 and without a file."""
+    assert run_script("translate", damageable[2]) == 2
     assert not (tmp_path / "out").exists()
+    return capsys.readouterr().err
+
+
+@pytest.fixture(autouse=True)
+def one_process_for_many_scripts(monkeypatch):
+    """The number of threads can be set many times, the rest of `use_threads` once."""
+    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
+
+
+def test_f33_another_vocabulary_is_refused(damageable, tmp_path, capsys):
+    _, bpe, _ = damageable
+    Vocabulary(Vocabulary.load(bpe / "tgt.vocab").counts[::-1]).save(bpe / "tgt.vocab")
+    told = refused(damageable, tmp_path, capsys)
+    assert f"{bpe}/tgt.vocab: not the vocabulary that the model in {damageable[0]} was" in told
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [lambda text: "".join(text.splitlines(True)[:6]), lambda text: "garbage\n\x00", str.upper],
+)
+def test_f33_other_bpe_codes_are_refused(damageable, tmp_path, codes, capsys):
+    """Cut to 5 merges, which would give nonsense; garbage, at which the library ends by itself."""
+    path = damageable[1] / "src.codes"
+    path.write_text(codes(path.read_text()))
+    told = refused(damageable, tmp_path, capsys)
+    assert f"{path}: not the BPE codes that the model in {damageable[0]} was trained on; " in told
+    assert "name the folder it was trained on, or train it again" in told
+
+
+@pytest.mark.parametrize("text", ["[]", "", "{}", '{"joint": true'])
+def test_f33_a_damaged_segmentation_is_named(damageable, tmp_path, text, capsys):
+    path = damageable[1] / "segmentation.json"
+    path.write_text(text)
+    told = refused(damageable, tmp_path, capsys)
+    assert f"{path}: expected what scripts/bpe.py writes, an object with joint, pretoken" in told
+
+
+def sized(text: str, size: int) -> str:
+    """A description with another target vocabulary."""
+    return re.sub(r'"tgt_size": \d+', f'"tgt_size": {size}', text)
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda text: "", "model.json: damaged, not a description written by training"),
+        (lambda text: text[:-40], "model.json: damaged, not a description written by training"),
+        (lambda text: "[]", "model.json: damaged, not a description written by training"),
+        (
+            lambda text: text.replace('"vocabularies"', '"words"'),
+            "model.json: damaged, or written by an older version: expected the checksums of the "
+            "vocabulary of both sides under 'vocabularies', found None; train the model again",
+        ),
+        (
+            lambda text: text.replace('"codes": {', '"codes": 4, "old": {'),
+            "expected the checksums of the BPE codes of both sides under 'codes', found 4; train",
+        ),
+        (lambda text: text.replace('"format": 1', '"format": 2'), "format 2, expected 1"),
+        (lambda text: text.replace('"tgt_size"', '"size"'), "model.json: damaged, not a descrip"),
+        # 96 TB of weights, and as many as fit no number.
+        (lambda text: sized(text, 10**12), "tgt_embedding.weight has shape ["),
+        (lambda text: sized(text, 10**17), "model.json: damaged, not a description"),
+        (lambda text: sized(text, -3), "model.json: damaged, not a description"),
+        (
+            lambda text: text.replace('"d_ff": 32', '"d_ff": 1000000000000'),
+            "model.json: damaged, not a description",
+        ),
+    ],
+)
+def test_f33_f38_a_damaged_or_monstrous_description_is_named(
+    damageable, tmp_path, damage, told, capsys
+):
+    path = damageable[0] / "model.json"
+    text = path.read_text()
+    assert (changed := damage(text)) != text
+    path.write_text(changed)
+    found = refused(damageable, tmp_path, capsys)
+    assert told in found and str(damageable[0]) in found

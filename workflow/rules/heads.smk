@@ -8,8 +8,7 @@ rule importance:
     input:
         multiext(
             "<bpe>/{pair}/",
-            "src.vocab",
-            "tgt.vocab",
+            *SUBWORDS,
             f"{plan.settings.importance.data}.src",
             f"{plan.settings.importance.data}.tgt",
         ),
@@ -44,7 +43,7 @@ rule masking:
     input:
         texts=lambda w: plan.text(w.pair, plan.masking_tests(w.pair), "src", "tgt"),
         segmentation="<bpe>/{pair}/segmentation.json",
-        subwords=multiext("<bpe>/{pair}/", "src.codes", "tgt.codes", "src.vocab", "tgt.vocab"),
+        subwords=multiext("<bpe>/{pair}/", *SUBWORDS),
         model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
         weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
         own="<results>/heads/{pair}/{run}/seed{seed}/importance.csv",

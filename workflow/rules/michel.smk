@@ -5,7 +5,7 @@
 
 ABLATED = alternatives(ablated)
 PROFILED = ("steps", "normalise", "reestimate")
-MICHEL_WORDS = ["segmentation.json", "src.codes", "tgt.codes", "src.vocab", "tgt.vocab"]
+MICHEL_WORDS = ["segmentation.json", *SUBWORDS]
 MICHEL_TABLES = [f"michel_{name}" for name in ("ablation", "all_but_one", "transfer")]
 MICHEL_TABLES += [f"michel_{name}" for name in ("pruning", "areas", "speed")]
 MICHEL_FIGURES = [f"michel_{name}" for name in ("ablation", "transfer", "pruning", "kinds")]
@@ -137,7 +137,7 @@ rule training_profile:
 rule share_speed:
     """Time one model without more and more of its heads, really removed; nothing else runs."""
     input:
-        multiext("<bpe>/{pair}/", "src.vocab", "tgt.vocab", "dev.src"),
+        multiext("<bpe>/{pair}/", *SUBWORDS, "dev.src"),
         model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
         weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
         importance="<results>/heads/{pair}/{run}/seed{seed}/importance.csv",

@@ -4,7 +4,7 @@
 #        <results>/masking/<pair>/<run>/seed<k>/removal.csv, BLEU of the models they start from with
 #        as many heads masked. Translations and scores are made by the rules of train.smk.
 
-PRUNE_TEXT = ["segmentation.json", "src.vocab", "tgt.vocab"]
+PRUNE_TEXT = ["segmentation.json", *SUBWORDS]
 PRUNE_TEXT += [f"{split}.{side}" for split in ("train", "dev") for side in ("src", "tgt")]
 
 
@@ -128,7 +128,7 @@ rule removal:
     input:
         texts=lambda w: plan.text(w.pair, plan.masking_tests(w.pair), "src", "tgt"),
         segmentation="<bpe>/{pair}/segmentation.json",
-        subwords=multiext("<bpe>/{pair}/", "src.codes", "tgt.codes", "src.vocab", "tgt.vocab"),
+        subwords=multiext("<bpe>/{pair}/", *SUBWORDS),
         model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
         weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
         importance="<results>/heads/{pair}/{run}/seed{seed}/importance.csv",
@@ -168,7 +168,7 @@ rule removal:
 rule speed:
     """Time the pruned models of a pair and seed beside the one they come from; nothing else runs."""
     input:
-        multiext("<bpe>/{pair}/", "src.vocab", "tgt.vocab", "dev.src"),
+        multiext("<bpe>/{pair}/", *SUBWORDS, "dev.src"),
         models=lambda w: plan.pruning.timed_models(w),
     output:
         times="<results>/prune/{pair}/speed/seed{seed}/speed.csv",

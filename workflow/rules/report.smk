@@ -14,7 +14,7 @@ rule corpus_table:
         bpe=[
             f"data/bpe/{plan.name}/{pair}/{name}"
             for pair in pairs
-            for name in ("segmentation.json", "src.codes", "tgt.codes", "src.vocab", "tgt.vocab")
+            for name in ("segmentation.json", *SUBWORDS)
             + ("train.src", "train.tgt", "dev.src", "dev.tgt")
         ],
     output:

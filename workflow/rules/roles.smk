@@ -5,7 +5,7 @@
 #        <results>/prune/<pair>/<run>/seed<k>/…; tables and figures of them.
 
 ROLES = ["attention.csv", "positions.csv", "syntax.csv", "maps.json", "roles.json"]
-ROLES_TEXT = ["src.vocab", "tgt.vocab", "dev.src", "dev.tgt"]
+ROLES_TEXT = [*SUBWORDS, "dev.src", "dev.tgt"]
 
 
 rule trees:
@@ -14,10 +14,7 @@ rule trees:
         multiext(
             "<bpe>/{pair}/",
             "segmentation.json",
-            "src.codes",
-            "tgt.codes",
-            "src.vocab",
-            "tgt.vocab",
+            *SUBWORDS,
         ),
         raw=lambda w: plan.tree_manifest(w.pair, w.treebank),
     output:

@@ -9,8 +9,7 @@ rule train:
         multiext(
             "<bpe>/{pair}/",
             "segmentation.json",
-            "src.vocab",
-            "tgt.vocab",
+            *SUBWORDS,
             "train.src",
             "train.tgt",
             "dev.src",
@@ -57,7 +56,7 @@ rule translate:
         weights="<results>/{phase}/{pair}/{run}/seed{seed}/model/weights.safetensors",
         source="<text>/{pair}/{test}.src",
         segmentation="<bpe>/{pair}/segmentation.json",
-        subwords=multiext("<bpe>/{pair}/", "src.codes", "tgt.codes", "src.vocab", "tgt.vocab"),
+        subwords=multiext("<bpe>/{pair}/", *SUBWORDS),
     output:
         text="<results>/{phase}/{pair}/{run}/seed{seed}/translations/{test}.txt",
         facts="<results>/{phase}/{pair}/{run}/seed{seed}/translations/{test}.json",

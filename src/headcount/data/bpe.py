@@ -5,7 +5,7 @@ import io
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
@@ -158,7 +158,7 @@ def load_segmenters(folder: Path) -> tuple[Segmenter, Segmenter]:
     Joint ones share one vocabulary. Raises UserError if the folder is not such a folder.
     """
     try:
-        about = read_json(folder / "segmentation.json")
+        about = read_segmentation(folder)
         codes = [(folder / f"{name}.codes").read_bytes().decode("utf-8") for name in _SIDES]
         src = Vocabulary.load(folder / "src.vocab")
         tgt = src if about["joint"] else Vocabulary.load(folder / "tgt.vocab")
@@ -171,6 +171,22 @@ def load_segmenters(folder: Path) -> tuple[Segmenter, Segmenter]:
             f"{folder}: expected the files that scripts/bpe.py writes, found a fault: {fault}; "
             "run it again"
         ) from None
+
+
+def read_segmentation(folder: Path) -> dict[str, Any]:
+    """How `segment_corpus` cut the text of a pair. Raises UserError if nothing whole says so."""
+    path = folder / "segmentation.json"
+    keys = {"src_lang", "tgt_lang", "pretokenised", "joint"}
+    try:
+        about = read_json(path)
+    except (FileNotFoundError, ValueError):
+        about = None
+    if not isinstance(about, dict) or not keys <= set(about):
+        raise UserError(
+            f"{path}: expected what scripts/bpe.py writes, an object with "
+            f"{', '.join(sorted(keys))}, found no such thing; run it again"
+        )
+    return about
 
 
 def _parts(word: str) -> list[str]:

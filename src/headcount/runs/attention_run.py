@@ -11,10 +11,11 @@ from headcount.base.settings.roles import RolesSettings
 from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.model.transformer import Transformer
 from headcount.runs.attention_map import attention_map
-from headcount.runs.checkpoint import load_model
+from headcount.runs.checkpoint import load_model, model_files
 from headcount.runs.decode import translate
 from headcount.runs.machine import pick_device
-from headcount.runs.translation import check_vocabularies, read_source
+from headcount.runs.subwords import check_subwords, subword_files
+from headcount.runs.translation import read_source
 
 MOST = 20
 """Sentences in one file; a drawing of more could not be read."""
@@ -22,8 +23,7 @@ MOST = 20
 
 def attention_inputs(model: Path, bpe: Path) -> list[Path]:
     """The files that shape the attention of a model on any sentence."""
-    words = ("src.codes", "tgt.codes", "src.vocab", "tgt.vocab", "segmentation.json")
-    return [model / "model.json", model / "weights.safetensors", *(bpe / name for name in words)]
+    return [*model_files(model), *subword_files(bpe), bpe / "segmentation.json"]
 
 
 def write_attention(
@@ -42,7 +42,7 @@ def write_attention(
     translates greedily. Raises UserError for a head that the model does not have, texts of unequal
     length, an empty line, and more than `MOST` sentences.
     """
-    check_vocabularies(model_folder, bpe)
+    check_subwords(model_folder, bpe)
     src, tgt = load_segmenters(bpe)
     model = load_model(model_folder).to(pick_device(settings.device))
     model.grid.index(head)

@@ -6,7 +6,7 @@ from pathlib import Path
 from sacrebleu.metrics import BLEU, CHRF
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.base.files import read_json
+from headcount.base.files import read_json, sha256
 from headcount.base.settings.pair import SCORED_BY_EXTRA
 from headcount.data.lines import clean_lines
 
@@ -89,8 +89,25 @@ def score_files(
     for test, hypotheses, reference, about in zip(
         tests, translations, references, facts, strict=True
     ):
-        known = read_json(about)
-        search = {key: known[key] for key in SEARCH}
+        search = _search_of(hypotheses, about)
         scores = score_corpus(list(clean_lines(hypotheses)), list(clean_lines(reference)), language)
         rows += [{"test_set": test, **asdict(score), **search} for score in scores]
     return rows
+
+
+def _search_of(translations: Path, about: Path) -> dict[str, float]:
+    """How translations came about, by the facts beside them, which must describe this very file."""
+    try:
+        known = read_json(about)
+        search, expected = {key: known[key] for key in SEARCH}, known["sha256"]
+    except (KeyError, TypeError, ValueError) as fault:
+        raise UserError(
+            f"{about}: damaged, or written by an older version: expected what scripts/translate.py "
+            "writes beside its translations; delete both and translate the test set again"
+        ) from fault
+    if sha256(translations) != expected:
+        raise UserError(
+            f"{translations}: not what the model wrote; its SHA-256 is not the one in {about}. "
+            "Delete both and translate the test set again"
+        )
+    return search

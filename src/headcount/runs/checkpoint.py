@@ -70,10 +70,12 @@ def load_model(folder: Path, weights: str = "weights.safetensors") -> Transforme
     facts = read_facts(folder / "model.json")
     path = folder / weights
     try:
+        shape = facts["src_size"], facts["tgt_size"], facts["joint"]
         settings = ModelSettings.model_validate(facts["model"])
-        model = Transformer(settings, facts["src_size"], facts["tgt_size"], facts["joint"])
+        with torch.device("meta"):
+            outline = Transformer(settings, *shape)
         expected = facts["sha256"].get(weights)
-    except (AttributeError, KeyError, TypeError, ValidationError) as fault:
+    except (AttributeError, KeyError, TypeError, RuntimeError, ValidationError) as fault:
         raise UserError(
             f"{folder / 'model.json'}: damaged, not a description written by training: {fault}"
         ) from fault
@@ -83,12 +85,21 @@ def load_model(folder: Path, weights: str = "weights.safetensors") -> Transforme
             f"{path}: damaged or changed; its SHA-256 is not the one in model.json. "
             "Fetch it again or train the model again"
         )
+    _check_shapes(outline, tensors, path)  # before there is memory for what may be nonsense
+    model = Transformer(settings, *shape)
     fill(model, tensors, path)
     return model.eval()
 
 
 def fill(model: Transformer, weights: dict[str, Tensor], source: Path) -> None:
     """Copy weights into a model; raises UserError naming the first that is missing or misshapen."""
+    _check_shapes(model, weights, source)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(weights[name])
+
+
+def _check_shapes(model: Transformer, weights: dict[str, Tensor], source: Path) -> None:
     own = dict(model.named_parameters())
     for name in [*own, *weights]:
         if name not in weights or name not in own:
@@ -101,12 +112,15 @@ def fill(model: Transformer, weights: dict[str, Tensor], source: Path) -> None:
                 f"{source}: {name} has shape {list(weights[name].shape)}, the model's has "
                 f"{list(own[name].shape)}; this file belongs to another model or vocabulary"
             )
-    with torch.no_grad():
-        for name, parameter in own.items():
-            parameter.copy_(weights[name])
+
+
+def model_files(folder: Path) -> list[Path]:
+    """The files of a trained model."""
+    return [folder / "model.json", folder / "weights.safetensors"]
 
 
 def read_facts(path: Path) -> dict[str, Any]:
+    """What model.json or state.json says. Raises UserError if it is missing, damaged or newer."""
     try:
         facts = read_json(path)
         found = facts["format"] if "format" in facts else facts["identity"]["format"]

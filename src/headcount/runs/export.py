@@ -16,11 +16,12 @@ from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer
-from headcount.runs.checkpoint import load_model
+from headcount.runs.checkpoint import load_model, model_files
 from headcount.runs.ctranslate2_export import export, load_ctranslate2, padded_heads
 from headcount.runs.decode import Translation, translate
 from headcount.runs.kept_heads import pick_heads
-from headcount.runs.translation import check_vocabularies, read_source
+from headcount.runs.subwords import check_subwords, subword_files
+from headcount.runs.translation import read_source
 
 NATS = 1e-3  # by which one token's log-probability may differ between two engines in fp32
 SEGMENTATION = ("segmentation.json", "src.codes", "tgt.codes")
@@ -62,8 +63,7 @@ def load_masked(folder: Path, mask: Path | None) -> Transformer:
 
 def export_inputs(folder: Path, bpe: Path, mask: Path | None) -> list[Path]:
     """The files that shape an exported model."""
-    files = [folder / name for name in ("model.json", "weights.safetensors")]
-    files += [bpe / name for name in (*SEGMENTATION, "src.vocab", "tgt.vocab")]
+    files = [*model_files(folder), *subword_files(bpe), bpe / "segmentation.json"]
     return [*files, mask] if mask else files
 
 
@@ -77,7 +77,7 @@ def export_model(
     the model was trained on other vocabularies, or if something else lies at `out`.
     """
     load_ctranslate2()  # first of all: without it there is nothing to do
-    check_vocabularies(source, bpe)
+    check_subwords(source, bpe)
     if out.exists() and any(out.iterdir()) and not (out / "export.json").exists():
         raise UserError(
             f"{out}: expected no folder, an empty one or an earlier export, found other files; "

@@ -13,17 +13,16 @@ from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import ParallelText, read_parallel_text
 from headcount.data.vocabulary import Vocabulary
-from headcount.runs.checkpoint import load_model
+from headcount.runs.checkpoint import load_model, model_files, read_facts
 from headcount.runs.importance import measure_importance, normalise_layers
 from headcount.runs.machine import pick_device
-from headcount.runs.translation import check_vocabularies
+from headcount.runs.subwords import check_subwords, subword_files
 
 
 def importance_inputs(model: Path, bpe: Path, settings: ImportanceSettings) -> list[Path]:
     """The files that shape the importance of a model's heads."""
     texts = [bpe / f"{settings.data}.{side}" for side in ("src", "tgt")]
-    words = [bpe / f"{side}.vocab" for side in ("src", "tgt")]
-    return [model / "model.json", model / "weights.safetensors", *words, *texts]
+    return [*model_files(model), *subword_files(bpe), *texts]
 
 
 def write_importance(
@@ -36,7 +35,7 @@ def write_importance(
     which data, how many sentences, the SHA-256 of the weights, and `origin`. Raises UserError if
     the text has fewer than two sentence pairs or the model knows other words.
     """
-    check_vocabularies(model_folder, bpe)
+    check_subwords(model_folder, bpe)
     smoothing = label_smoothing(model_folder) if settings.loss == "smoothed" else 0.0
     halves = read_halves(bpe, settings)
     model = load_model(model_folder).to(pick_device(settings.device))
@@ -106,11 +105,12 @@ def draw_halves(
 
 def label_smoothing(model: Path) -> float:
     """The label smoothing that a model was trained with."""
+    path = model / "model.json"
     try:
-        settings = read_json(model / "model.json")["provenance"]["settings"]
+        settings = read_facts(path)["provenance"]["settings"]
         return float(settings["train"]["label_smoothing"])
-    except (KeyError, TypeError) as fault:
+    except (KeyError, TypeError, ValueError) as fault:
         raise UserError(
-            f"{model / 'model.json'}: does not say with which label smoothing the model was "
+            f"{path}: does not say with which label smoothing the model was "
             "trained; set importance.loss: nll"
         ) from fault

@@ -10,11 +10,11 @@ import numpy as np
 
 from headcount.base.addresses import KINDS, Head, HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.files import read_json
 from headcount.base.head_list import read_head_list
 from headcount.base.head_values import read_head_values
 from headcount.base.ranking import rank_heads
 from headcount.base.settings.pruned_names import PrunedRun
+from headcount.runs.checkpoint import read_facts
 
 # Keeps these draws apart from others of the same seed.
 _STREAM = 0x44524157
@@ -85,15 +85,19 @@ def original_heads(model_folder: Path, grid: HeadGrid) -> list[Head]:
     A model that was not pruned has its own addresses. Raises UserError if those in its model.json
     do not fit it.
     """
-    listed = read_json(model_folder / "model.json").get("kept_heads")
+    path = model_folder / "model.json"
+    listed = read_facts(path).get("kept_heads")
     if listed is None:
         return grid.heads()
-    parts = [name.split(".") for name in listed]
-    found = [Head(kind, int(layer), int(head)) for kind, layer, head in parts]
+    try:
+        parts = [name.split(".") for name in listed]
+        found = [Head(kind, int(layer), int(head)) for kind, layer, head in parts]
+    except (AttributeError, TypeError, ValueError):
+        found = []  # fits no model
     shape = [(head.kind, head.layer) for head in found]
     if shape != [(head.kind, head.layer) for head in grid.heads()]:
         raise UserError(
-            f"{model_folder / 'model.json'}: kept_heads does not fit the model's heads "
+            f"{path}: kept_heads does not fit the model's heads "
             f"({', '.join(KINDS)}, layer by layer); make the model again"
         )
     return found

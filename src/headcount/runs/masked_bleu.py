@@ -24,10 +24,10 @@ from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.data.lines import clean_lines
 from headcount.model.transformer import Transformer
 from headcount.runs.bootstrap import Difference, judge_systems, resample_bleu
-from headcount.runs.checkpoint import load_model
+from headcount.runs.checkpoint import load_model, model_files
 from headcount.runs.decode import translate
 from headcount.runs.machine import pick_device
-from headcount.runs.translation import check_vocabularies
+from headcount.runs.subwords import check_subwords, subword_files
 
 SCORE_COLUMNS = ("heads_masked", "heads", "bleu", "delta", "delta_low", "delta_high", "p")
 SCORE_COLUMNS += ("signature",)
@@ -54,17 +54,17 @@ class MaskedInputs:
 
     def files(self, settings: TestChoice) -> list[Path]:
         """The files that shape the outcome."""
-        words = ("src.codes", "tgt.codes", "src.vocab", "tgt.vocab", "segmentation.json")
         ends = ("src", "tgt")
         return [
-            *(self.model / name for name in ("model.json", "weights.safetensors")),
-            *(self.bpe / name for name in words),
+            *model_files(self.model),
+            *subword_files(self.bpe),
+            self.bpe / "segmentation.json",
             *(self.text / f"{test}.{end}" for test in settings.test_sets for end in ends),
         ]
 
     def load(self, decode: DecodeSettings) -> "MaskedModel":
         """The model, ready to translate. Raises UserError if it was trained on another `bpe`."""
-        check_vocabularies(self.model, self.bpe)
+        check_subwords(self.model, self.bpe)
         model = load_model(self.model).to(pick_device(decode.device))
         return MaskedModel(model, *load_segmenters(self.bpe), decode)
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from headcount.base.addresses import Head, HeadGrid
-from headcount.base.files import read_json, write_text
+from headcount.base.files import write_text
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
@@ -23,6 +23,7 @@ from headcount.runs.checkpoint import load_model, save_model
 from headcount.runs.gates import HeadGates
 from headcount.runs.kept_heads import as_many_heads, count_words, gates_heads, original_heads
 from headcount.runs.states import StateStore
+from headcount.runs.subwords import check_subwords, model_subwords, subword_checksums
 from headcount.runs.train import Trainer
 from headcount.runs.training_run import (
     Row,
@@ -32,10 +33,8 @@ from headcount.runs.training_run import (
     fit,
     model_facts,
     on_device,
-    vocabulary_checksums,
     write_curve,
 )
-from headcount.runs.translation import check_vocabularies
 
 GATE_COLUMNS = ("step", "kind", "layer", "head", "log_alpha", "p_zero", "p_one", "gate")
 _ENCODER = ("encoder.", "encoder_norm.", "own_src_embedding.")
@@ -134,7 +133,7 @@ class PruningRun:
     def _start(self, folder: Path) -> tuple[SegmentedPair, Transformer]:
         """The text, and the model to start from where it is to be trained."""
         model = load_model(folder)
-        check_vocabularies(folder, self.bpe)
+        check_subwords(folder, self.bpe)
         return SegmentedPair.read(self.bpe), on_device(model, self.train)
 
     def _write(
@@ -152,7 +151,7 @@ class PruningRun:
         """
         write_curve(out, trainer.progress)
         write_head_values(out / "heads.csv", grid, values)
-        words = vocabulary_checksums(self.bpe)
+        words = subword_checksums(self.bpe)
         facts = model_facts(smaller, trainer.progress, words, self.session.origin)
         facts |= {"kept_heads": kept_names(names, values["gate"])}
         save_model(out / "model", smaller, dict(smaller.named_parameters()), facts)
@@ -169,18 +168,13 @@ def write_removed(folder: Path, kept: np.ndarray, out: Path, origin: dict[str, A
     smaller = remove_heads(whole, torch.from_numpy(kept))
     facts = {
         "parameters": parameter_count(smaller),
-        "vocabularies": read_json(folder / "model.json")["vocabularies"],
+        **model_subwords(folder),
         "kept_heads": kept_names(original_heads(folder, whole.grid), kept),
         "provenance": origin,
     }
     save_model(out / "model", smaller, dict(smaller.named_parameters()), facts)
     write_head_values(out / "heads.csv", whole.grid, {"gate": kept})
     print(f"heads left: {count_words(whole.grid, kept)}", file=sys.stderr, flush=True)
-
-
-def model_files(folder: Path) -> list[Path]:
-    """The files of a trained model."""
-    return [folder / "model.json", folder / "weights.safetensors"]
 
 
 def model_grid(folder: Path) -> HeadGrid:

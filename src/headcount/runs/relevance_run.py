@@ -15,19 +15,18 @@ from headcount.data.batches import Ids, first_pairs
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.transformer import Transformer
 from headcount.runs.bootstrap import SEED
-from headcount.runs.checkpoint import load_model
+from headcount.runs.checkpoint import load_model, model_files
 from headcount.runs.decode import translate
 from headcount.runs.machine import pick_device
 from headcount.runs.relevance import sentence_relevance
-from headcount.runs.translation import check_vocabularies
+from headcount.runs.subwords import check_subwords, subword_files
 
 RESAMPLES = 1000
 
 
 def relevance_inputs(model: Path, bpe: Path) -> list[Path]:
     """The files that shape the relevance of a model's heads."""
-    names = ("dev.src", "dev.tgt", "src.vocab", "tgt.vocab")
-    return [model / "model.json", model / "weights.safetensors", *(bpe / name for name in names)]
+    return [*model_files(model), *subword_files(bpe), bpe / "dev.src", bpe / "dev.tgt"]
 
 
 def write_relevance(
@@ -40,7 +39,7 @@ def write_relevance(
     of the same name: sentences, steps, seconds, `origin`. Raises UserError if the dev text is
     empty or the model knows other words.
     """
-    check_vocabularies(model_folder, bpe)
+    check_subwords(model_folder, bpe)
     words = [Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt")]
     text = first_pairs(bpe / "dev.src", bpe / "dev.tgt", *words, settings.max_sentences)
     pairs = list(zip(text.src, text.tgt, strict=True))

@@ -18,11 +18,11 @@ from headcount.data.trees import AlignedTree, read_aligned
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.transformer import Transformer
 from headcount.runs.attention_map import attention_map
-from headcount.runs.checkpoint import load_model
+from headcount.runs.checkpoint import load_model, model_files
 from headcount.runs.kept_heads import original_heads
 from headcount.runs.machine import pick_device
 from headcount.runs.roles import TextRoles, count_ids, measure_syntax
-from headcount.runs.translation import check_vocabularies
+from headcount.runs.subwords import check_subwords, subword_files
 
 VALUE_COLUMNS = ("kind", "layer", "head", "statistic", "value")
 POSITION_COLUMNS = (*VALUE_COLUMNS, "offset", "hits", "trials")
@@ -39,8 +39,8 @@ LONGEST_MAP = 14
 
 def roles_inputs(model: Path, bpe: Path, trees: list[Path]) -> list[Path]:
     """The files that shape the roles of a model's heads."""
-    texts = [bpe / name for name in ("train.src", "dev.src", "dev.tgt", "src.vocab", "tgt.vocab")]
-    return [model / "model.json", model / "weights.safetensors", *texts, *trees]
+    texts = [bpe / name for name in ("train.src", "dev.src", "dev.tgt")]
+    return [*model_files(model), *subword_files(bpe), *texts, *trees]
 
 
 def write_roles(
@@ -60,7 +60,7 @@ def write_roles(
     their addresses in the original. `trees` are files that scripts/trees.py wrote. Raises
     UserError where the dev text is empty or the model knows other words.
     """
-    check_vocabularies(model_folder, bpe)
+    check_subwords(model_folder, bpe)
     text, counts, words = _read_text(bpe, settings.sentences)
     treebanks = {path.stem: read_aligned(path)[: settings.sentences] for path in trees}
     model = load_model(model_folder).to(pick_device(settings.device))

@@ -16,7 +16,7 @@ from headcount.runs.machine import pick_device
 from headcount.runs.pruning_orders import least_important
 from headcount.runs.reranking import for_ranking
 from headcount.runs.speed import TimedModel, write_times
-from headcount.runs.translation import check_vocabularies
+from headcount.runs.subwords import check_subwords
 
 
 def write_share_speed(
@@ -34,7 +34,7 @@ def write_share_speed(
     A model is named by its percentage of heads removed, rounded up to whole heads; its bytes are
     those of its weights. Raises UserError if the importance is another model's.
     """
-    check_vocabularies(model, bpe)
+    check_subwords(model, bpe)
     whole = load_model(model).to(pick_device(decode.device))
     values = read_importance(importance, model, whole.grid)
     order = least_important(range(whole.grid.size), for_ranking(values, whole.grid, ablation))

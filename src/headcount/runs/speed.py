@@ -17,10 +17,10 @@ from headcount.data.lines import clean_lines
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.products import frozen_weights
 from headcount.model.transformer import Transformer, first_device, parameter_count
-from headcount.runs.checkpoint import load_model
+from headcount.runs.checkpoint import load_model, model_files
 from headcount.runs.decode import translate
 from headcount.runs.machine import pick_device
-from headcount.runs.translation import check_vocabularies
+from headcount.runs.subwords import check_subwords, subword_files
 
 COLUMNS = ("model", "heads_left", "parameters", "file_bytes", "phase", "batch_size", "repeat")
 COLUMNS += ("sentences", "steps", "seconds")
@@ -65,7 +65,7 @@ def write_speed(
     UserError if a model was trained on another vocabulary or the dev set has too few sentences.
     """
     for folder in models.values():
-        check_vocabularies(folder, bpe)
+        check_subwords(folder, bpe)
     device = pick_device(decode.device)
     timed = [TimedModel.load(name, folder, device) for name, folder in models.items()]
     write_times(timed, bpe, settings, decode, out, origin)
@@ -95,9 +95,8 @@ def write_times(
 
 def speed_inputs(models: dict[str, Path], bpe: Path) -> list[Path]:
     """The files that shape what is timed."""
-    names = ("model.json", "weights.safetensors")
-    files = [folder / name for folder in models.values() for name in names]
-    return [*files, bpe / "src.vocab", bpe / "dev.src"]
+    files = [file for folder in models.values() for file in model_files(folder)]
+    return [*files, *subword_files(bpe), bpe / "dev.src"]
 
 
 def read_sources(bpe: Path, sentences: int, longest: int) -> list[Ids]:

@@ -12,11 +12,12 @@ import torch
 
 from headcount.base import command
 from headcount.base.addresses import HeadGrid
-from headcount.base.files import read_json, sha256, write_text
+from headcount.base.files import write_text
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.run_names import BASELINE, RunName
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, read_parallel_text
+from headcount.data.bpe import read_segmentation
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.transformer import Transformer, parameter_count
 from headcount.runs.checkpoint import save_model, save_weights
@@ -24,6 +25,7 @@ from headcount.runs.headmask import HeadMask, make_head_mask
 from headcount.runs.machine import pick_device, warn_of_slow_format
 from headcount.runs.progress import CURVE_COLUMNS, Progress
 from headcount.runs.states import StateStore
+from headcount.runs.subwords import subword_checksums, subword_files
 from headcount.runs.train import Trainer
 
 MASK_COLUMNS = ("step", "kind", "layer", "head", "masked")
@@ -39,7 +41,7 @@ class SegmentedPair:
     src_size: int  # of the vocabularies
     tgt_size: int
     joint: bool  # one vocabulary for both languages
-    vocabularies: dict[str, str]  # their SHA-256 by side
+    subwords: dict[str, dict[str, str]]  # SHA-256 of what ids mean, as model.json has it
 
     @classmethod
     def read(cls, bpe: Path) -> "SegmentedPair":
@@ -49,8 +51,8 @@ class SegmentedPair:
             read_parallel_text(bpe / f"{split}.src", bpe / f"{split}.tgt", *words)
             for split in ("train", "dev")
         )
-        joint = read_json(bpe / "segmentation.json")["joint"]
-        return cls(train, dev, len(words[0]), len(words[1]), joint, vocabulary_checksums(bpe))
+        joint = read_segmentation(bpe)["joint"]
+        return cls(train, dev, len(words[0]), len(words[1]), joint, subword_checksums(bpe))
 
     def fresh_model(self, settings: ModelSettings, seed: int) -> Transformer:
         """An untrained model for this text, on the CPU; its weights are drawn by the seed."""
@@ -108,9 +110,9 @@ class TrainingRun:
     @staticmethod
     def inputs(bpe: Path) -> list[Path]:
         """The files of the segmented pair that shape the run."""
-        names = ("segmentation.json", "src.vocab", "tgt.vocab")
         texts = (f"{split}.{side}" for split in ("train", "dev") for side in ("src", "tgt"))
-        return [bpe / name for name in (*names, *texts)]
+        names = ("segmentation.json", *texts)
+        return [*subword_files(bpe), *(bpe / name for name in names)]
 
     def finish(self, out: Path) -> None:
         """Train to the end and write `out`.
@@ -132,7 +134,7 @@ class TrainingRun:
         write_curve(out, progress)
         write_text(out / "masks.csv", as_csv(mask_rows(progress, model.grid), MASK_COLUMNS))
         save_weights(out / "model" / "last.safetensors", trainer.last())
-        facts = model_facts(model, progress, text.vocabularies, self.session.origin)
+        facts = model_facts(model, progress, text.subwords, self.session.origin)
         save_model(out / "model", model, trainer.chosen(), facts)
 
 
@@ -163,21 +165,19 @@ def write_curve(out: Path, progress: Progress) -> None:
 
 
 def model_facts(
-    model: Transformer, progress: Progress, vocabularies: dict[str, str], origin: dict[str, Any]
+    model: Transformer,
+    progress: Progress,
+    subwords: dict[str, dict[str, str]],
+    origin: dict[str, Any],
 ) -> Row:
     """What model.json says of a trained model, beside its shape."""
     return {
         "parameters": parameter_count(model),
         "best_update": progress.best_update,
         "best_dev_loss": progress.best_loss,
-        "vocabularies": vocabularies,
+        **subwords,
         "provenance": origin,
     }
-
-
-def vocabulary_checksums(bpe: Path) -> dict[str, str]:
-    """SHA-256 of both vocabularies: a model's ids mean nothing under any other."""
-    return {side: sha256(bpe / f"{side}.vocab") for side in ("src", "tgt")}
 
 
 def mask_rows(progress: Progress, grid: HeadGrid) -> list[Row]:

@@ -5,8 +5,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from headcount.base.errors import UserError
-from headcount.base.files import read_json, write_json, write_text
+from headcount.base.files import sha256, write_json, write_text
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.bpe import load_segmenters
 from headcount.data.lines import LineTally, read_lines
@@ -14,7 +13,7 @@ from headcount.data.text import clean
 from headcount.runs.checkpoint import load_model
 from headcount.runs.decode import translate
 from headcount.runs.machine import pick_device
-from headcount.runs.training_run import vocabulary_checksums
+from headcount.runs.subwords import check_subwords
 
 
 def translate_file(
@@ -26,13 +25,14 @@ def translate_file(
     facts: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write one detokenised translation per source line, and counts with their provenance.
+    """Write one detokenised translation per source line, and facts with their provenance.
 
-    The counts: sentences, empty ones (an empty line stays empty), sources truncated to the longest
-    allowed, translations capped at the longest output allowed; beside them the search's settings.
+    The facts: the SHA-256 of the translations, the search's settings, and counts: sentences, empty
+    ones (an empty line stays empty), sources truncated to the longest allowed, translations capped
+    at the longest output allowed.
     """
+    check_subwords(model_folder, bpe)
     src, tgt = load_segmenters(bpe)
-    check_vocabularies(model_folder, bpe)
     model = load_model(model_folder).to(pick_device(settings.device))
     lines = read_source(source)
     whole = [src.encode(line) for line in lines]
@@ -41,6 +41,7 @@ def translate_file(
         translations = translate(model, sources, settings, done=bar.update)
     write_text(out, "".join(tgt.decode(translation.ids) + "\n" for translation in translations))
     counts = {
+        "sha256": sha256(out),
         "sentences": len(lines),
         "empty": sum(not ids for ids in sources),
         "truncated": sum(len(ids) > settings.max_source for ids in whole),
@@ -55,14 +56,3 @@ def read_source(path: Path) -> list[str]:
     """Lines of a text to translate, by the line rule of raw text, so that it may be anyone's."""
     tally = LineTally()
     return [clean(line, "none", tally) for line in read_lines(path, None, tally)]
-
-
-def check_vocabularies(model_folder: Path, bpe: Path) -> None:
-    """Raise UserError if the model was trained on other vocabularies than those in `bpe`."""
-    trained = read_json(model_folder / "model.json")["vocabularies"]
-    for side, found in vocabulary_checksums(bpe).items():
-        if trained[side] != found:
-            raise UserError(
-                f"{bpe / side}.vocab: not the vocabulary that the model in {model_folder} was "
-                "trained on; name the folder it was trained on, or train it again"
-            )

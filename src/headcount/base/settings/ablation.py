@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.base.settings.section import Section
+from headcount.base.settings.section import MOST_DRAWS, Section
 
 
 def _ascending(numbers: list[int]) -> list[int]:
@@ -35,7 +35,7 @@ class AblationSettings(Section):
     steps: int = Field(10, ge=1, le=100)
     """Equal steps in which heads are pruned, from none to all of them."""
 
-    draws: int = Field(3, ge=0)
+    draws: int = Field(3, ge=0, le=MOST_DRAWS)
     """Random orders of pruning, as a control; 0 leaves it out."""
 
     normalise: Literal["none", "layer_l2"] = "layer_l2"

@@ -2,13 +2,13 @@
 
 from pydantic import Field
 
-from headcount.base.settings.section import Section
+from headcount.base.settings.section import LARGEST, Section
 
 
 class BpeSettings(Section):
     """How words are cut into subwords."""
 
-    merges: int = Field(8000, ge=0)
+    merges: int = Field(8000, ge=0, le=LARGEST)
     """Number of merge operations learnt, per code file."""
 
     joint: bool = True

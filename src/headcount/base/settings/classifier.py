@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.section import Section
+from headcount.base.settings.section import MOST_DRAWS, MOST_THREADS, Section
 
 
 class ClassifierSettings(Section):
@@ -17,7 +17,7 @@ class ClassifierSettings(Section):
     steps: int = Field(10, ge=1, le=100)
     """Equal steps in which heads are pruned, from none to all of them."""
 
-    draws: int = Field(3, ge=0)
+    draws: int = Field(3, ge=0, le=MOST_DRAWS)
     """Random orders of pruning, as a control; 0 leaves it out."""
 
     normalise: Literal["none", "layer_l2"] = "layer_l2"
@@ -31,7 +31,7 @@ class ClassifierSettings(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to compute; auto takes a GPU where there is one."""
 
-    threads: int = Field(1, ge=1)
+    threads: int = Field(1, ge=1, le=MOST_THREADS)
     """CPU threads."""
 
     def pruning(self) -> AblationSettings:

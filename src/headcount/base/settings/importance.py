@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from headcount.base.settings.section import Section
+from headcount.base.settings.section import LARGEST, MOST_THREADS, Section
 
 
 class ImportanceSettings(Section):
@@ -33,11 +33,11 @@ class ImportanceSettings(Section):
     subset_seed: int = Field(1, ge=0)
     """Seed of that draw. It is not the run's, so that all runs are measured on the same pairs."""
 
-    batch_tokens: int = Field(4096, ge=1)
+    batch_tokens: int = Field(4096, ge=1, le=LARGEST)
     """Budget of one batch: sentences × the longest sentence on either side (subwords)."""
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to compute; auto takes a GPU where there is one."""
 
-    threads: int = Field(1, ge=1)
+    threads: int = Field(1, ge=1, le=MOST_THREADS)
     """CPU threads of one job."""

@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from headcount.base.settings.section import Section
+from headcount.base.settings.section import MOST_THREADS, Section
 
 
 class LrpSettings(Section):
@@ -41,5 +41,5 @@ class LrpSettings(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to compute; auto takes a GPU where there is one."""
 
-    threads: int = Field(1, ge=1)
+    threads: int = Field(1, ge=1, le=MOST_THREADS)
     """CPU threads of one job."""

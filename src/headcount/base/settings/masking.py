@@ -2,16 +2,16 @@
 
 from pydantic import Field
 
-from headcount.base.settings.section import Section
+from headcount.base.settings.section import LARGEST, MOST_DRAWS, Section
 
 
 class MaskingSettings(Section):
     """Translating with heads masked: in groups by importance, cumulatively, and at random."""
 
-    groups: int = Field(8, ge=1)
+    groups: int = Field(8, ge=1, le=LARGEST)
     """Near-equal groups into which the ranked heads are cut."""
 
-    draws: int = Field(3, ge=0)
+    draws: int = Field(3, ge=0, le=MOST_DRAWS)
     """Random rankings that are masked in the same way, as a control; 0 leaves it out."""
 
     test_sets: list[str] = []

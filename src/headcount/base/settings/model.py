@@ -6,9 +6,12 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from headcount.base.addresses import KINDS, HeadGrid
-from headcount.base.settings.section import Section
+from headcount.base.settings.section import LARGEST, Section
 
 Sizes = dict[str, int]
+
+MOST_IN_A_ROW = 1000  # layers of a side, heads of a layer
+MOST_WEIGHTS = 10**11  # 400 GB; of all layers, the embeddings not counted
 
 _SIZES = ("encoder_layers", "decoder_layers", "d_model", "d_ff", "heads")
 
@@ -27,23 +30,23 @@ class ModelSettings(Section):
     preset: Literal["tiny", "small", "base", "big", "iwslt"] = "base"
     """Named sizes: see the table of presets."""
 
-    encoder_layers: int = Field(default=..., ge=1)
+    encoder_layers: int = Field(default=..., ge=1, le=MOST_IN_A_ROW)
     """Number of encoder layers."""
 
-    decoder_layers: int = Field(default=..., ge=1)
+    decoder_layers: int = Field(default=..., ge=1, le=MOST_IN_A_ROW)
     """Number of decoder layers."""
 
-    d_model: int = Field(default=..., ge=2)
+    d_model: int = Field(default=..., ge=2, le=LARGEST)
     """Width of embeddings and layers."""
 
-    d_ff: int = Field(default=..., ge=1)
+    d_ff: int = Field(default=..., ge=1, le=LARGEST)
     """Width of the feed-forward layers."""
 
     heads: int | dict[Literal["enc_self", "dec_self", "dec_enc"], list[int]] = Field(default=...)
     """Heads of every attention layer, or, per kind, a list with one count for each layer
     (0 leaves a layer without heads)."""
 
-    d_head: int | None = Field(None, ge=1)
+    d_head: int | None = Field(None, ge=1, le=LARGEST)
     """Width of one head; without it d_model / heads, which must then be one whole number."""
 
     norm: Literal["pre", "post"] = "pre"
@@ -65,8 +68,8 @@ class ModelSettings(Section):
     @model_validator(mode="after")
     def _check_heads(self) -> "ModelSettings":
         if isinstance(self.heads, int):
-            if self.heads < 0:
-                raise ValueError(f"heads: expected 0 or more, found {self.heads}")
+            if not 0 <= self.heads <= MOST_IN_A_ROW:
+                raise ValueError(f"heads: expected 0 to {MOST_IN_A_ROW}, found {self.heads}")
             if self.d_head is None and (self.heads == 0 or self.d_model % self.heads):
                 raise ValueError(
                     f"d_model {self.d_model} is not divisible by heads {self.heads}; "
@@ -78,10 +81,27 @@ class ModelSettings(Section):
         for kind in KINDS:
             layers = self.encoder_layers if kind == "enc_self" else self.decoder_layers
             found = self.heads.get(kind)
-            if found is None or len(found) != layers or min(found) < 0:
+            if (
+                found is None
+                or len(found) != layers
+                or not all(0 <= count <= MOST_IN_A_ROW for count in found)
+            ):
                 raise ValueError(
-                    f"heads.{kind}: expected a list of {layers} counts, 0 or more, found {found}"
+                    f"heads.{kind}: expected a list of {layers} counts, 0 to {MOST_IN_A_ROW}, "
+                    f"found {found}"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _check_weights(self) -> "ModelSettings":
+        heads = sum(map(sum, self.grid.counts.values()))
+        layers = self.encoder_layers + self.decoder_layers
+        weights = self.d_model * (4 * heads * self.head_width + 2 * layers * self.d_ff)
+        if weights > MOST_WEIGHTS:
+            raise ValueError(
+                f"these sizes make {weights:.1e} weights, expected at most {MOST_WEIGHTS:.1e}; "
+                "lower d_model, d_ff, layers or heads"
+            )
         return self
 
     @property

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 
 from headcount.base.settings.names import check_corpus_name, check_file_name
 from headcount.base.settings.nearest import nearest
-from headcount.base.settings.section import Section
+from headcount.base.settings.section import LARGEST, MOST_THREADS, Section
 
 # The universal relations of Universal Dependencies, version 2.
 UNIVERSAL = (
@@ -120,11 +120,11 @@ class RolesSettings(Section):
     rare_share: float = Field(0.5, gt=0, le=1)
     """A head is a rare-word head if this share of its largest weights is at the two rarest."""
 
-    batch_tokens: int = Field(4096, ge=1)
+    batch_tokens: int = Field(4096, ge=1, le=LARGEST)
     """Budget of one batch: sentences × the longest sentence on either side (subwords)."""
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to compute; auto takes a GPU where there is one."""
 
-    threads: int = Field(1, ge=1)
+    threads: int = Field(1, ge=1, le=MOST_THREADS)
     """CPU threads of one job."""

@@ -96,6 +96,7 @@ def _range(node: Node) -> str:
     phrases = {
         "minimum": "{} or more",
         "exclusiveMinimum": "more than {}",
+        "maximum": "at most {}",
         "exclusiveMaximum": "less than {}",
         "minLength": "{} or more characters",
         "maxLength": "at most {} characters",

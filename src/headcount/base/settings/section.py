@@ -4,6 +4,11 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
+# Upper ends with room to spare: beyond them a slip of the pen takes the machine down.
+MOST_THREADS = 1024
+LARGEST = 10**6  # widths, budgets and other sizes that memory grows with
+MOST_DRAWS = 10**4
+
 
 class Section(BaseModel):
     """Settings that cannot change once read. `True` is no number, `'1'` is no number either."""

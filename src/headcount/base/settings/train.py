@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from headcount.base.settings.section import Section
+from headcount.base.settings.section import LARGEST, MOST_THREADS, Section
 
 
 class TrainSettings(Section):
@@ -13,10 +13,10 @@ class TrainSettings(Section):
     updates: int = Field(30000, ge=1)
     """Number of optimiser updates."""
 
-    batch_tokens: int = Field(4096, ge=1)
+    batch_tokens: int = Field(4096, ge=1, le=LARGEST)
     """Budget of one batch: sentences × the longest sentence on either side (subwords)."""
 
-    accumulate: int = Field(1, ge=1)
+    accumulate: int = Field(1, ge=1, le=LARGEST)
     """Batches per update; the loss is divided once by the real target tokens of them all."""
 
     schedule: Literal["inverse_sqrt", "cosine"] = "inverse_sqrt"
@@ -51,7 +51,7 @@ class TrainSettings(Section):
     ema_decay: float = Field(0.999, ge=0, lt=1)
     """Weight of the past in the moving average; smaller early in training."""
 
-    average_last: int = Field(5, ge=1)
+    average_last: int = Field(5, ge=1, le=1000)
     """Number of validations in the mean."""
 
     dev_interval: int = Field(500, ge=1)
@@ -69,7 +69,7 @@ class TrainSettings(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to train; auto takes a GPU where there is one."""
 
-    threads: int = Field(1, ge=1)
+    threads: int = Field(1, ge=1, le=MOST_THREADS)
     """CPU threads of one training. Two trainings side by side on a thread each are faster than one
     after the other on two. Sums depend on it in their last bits."""
 
