@@ -11,13 +11,15 @@ from headcount.base.settings.classifier import ClassifierSettings
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.runs.classifier import Classifier
 from headcount.runs.classifier_ablation import LabelledTests, write_classifier_ablation
+from headcount.runs.classifier_files import classifier_inputs, fetch_classifier
 from headcount.runs.machine import use_threads
 
 
 def main() -> None:
     """Read the flags and write accuracy under every mask as CSV, and JSON beside it."""
     parser = command.parser(__doc__)
-    parser.add_argument("--model", required=True, help="name on the hub, or a local folder")
+    parser.add_argument("--model", required=True, help="a local folder, or a name on the hub")
+    parser.add_argument("--revision", metavar="COMMIT", help="of a model on the hub, in full")
     words = "names of the model's labels in the order of their numbers, spaces between; without "
     words += "them as the model has them"
     parser.add_argument("--labels", nargs="+", default=[], metavar="NAME", help=words)
@@ -31,10 +33,12 @@ def main() -> None:
     settings = from_flags(args, ClassifierSettings)
     use_threads(settings.threads)
     files = LabelledTests(args.dev, args.matched, args.mismatched)
+    folder = fetch_classifier(args.model, args.revision)
     shown = {"ablation": settings.model_dump(), "model": args.model, "labels": args.labels}
-    inputs = [args.dev, args.matched, args.mismatched]
+    shown["revision"] = args.revision
+    inputs = [args.dev, args.matched, args.mismatched, *classifier_inputs(folder)]
     origin = provenance("scripts/classifier_ablation.py", shown, args.seed, inputs)
-    classifier = Classifier.load(args.model, args.labels, settings.device)
+    classifier = Classifier.load(folder, args.labels, settings.device)
     write_classifier_ablation(classifier, files, settings, args.seed, args.out, origin)
 
 

@@ -37,14 +37,14 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def classifier(folder) -> Classifier:
-    return Classifier.load(str(folder), device="cpu")
+    return Classifier.load(folder, device="cpu")
 
 
 @pytest.fixture(scope="module")
 def learnt(tmp_path_factory):
     """The same once it has learnt the task."""
     folder = save_bert(tmp_path_factory.mktemp("learnt"))
-    own = Classifier.load(str(folder), device="cpu")
+    own = Classifier.load(folder, device="cpu")
     train = pairs(3000, seed=1)
     texts = [p.first for p in train], [p.second for p in train]
     inputs = own.tokeniser(*texts, return_tensors="pt")
@@ -77,7 +77,7 @@ def test_ones_change_nothing_and_no_hook_is_left(classifier):
 
 def without(folder, place: int) -> Classifier:
     """The model whose W_O has zero columns for one head."""
-    own = Classifier.load(str(folder), device="cpu")
+    own = Classifier.load(folder, device="cpu")
     layer, head = divmod(place, 3)
     dense = own.encoder.model.bert.encoder.layer[layer].attention.output.dense
     with torch.no_grad():
@@ -139,7 +139,7 @@ def test_every_row_has_its_own_mask(classifier):
 
 @pytest.mark.slow
 def test_it_has_learnt_the_task_and_masks_cost_accuracy(learnt):
-    classifier, found = Classifier.load(str(learnt)), pairs(200, seed=7)
+    classifier, found = Classifier.load(learnt), pairs(200, seed=7)
     every = tuple(range(6))
     right = classifier.correct(found, [(), (0,), every], batch=32)
     assert right[()].mean() > 0.9 and right[every].mean() < 0.7
@@ -229,15 +229,17 @@ def test_the_script_writes_the_same_statistics(learnt, tmp_path, monkeypatch):
     single = [r for r in rows if (r["test_set"], r["order"]) == ("matched", "single")]
     assert [row["heads"] for row in single] == [f"enc_self.{n // 3}.{n % 3}" for n in range(6)]
     whole = float(next(r for r in rows if r["test_set"] == "matched")["accuracy"])
-    right = Classifier.load(str(learnt)).correct(pairs(80, seed=3), [(), (1,)])
+    right = Classifier.load(learnt).correct(pairs(80, seed=3), [(), (1,)])
     assert whole == pytest.approx(100 * right[()].mean())
     assert float(single[1]["delta"]) == pytest.approx(100 * right[1,].mean() - whole)
     kept = [r for r in rows if (r["test_set"], r["order"]) == ("mismatched", "all_but_one")]
     assert [row["layer"] for row in kept] == ["0", "1"]
-    settings = json.loads((tmp_path / "out" / "classifier_ablation.json").read_text())
-    settings = settings["provenance"]["settings"]
+    facts = json.loads((tmp_path / "out" / "classifier_ablation.json").read_text())
+    provenance = facts["provenance"]
+    settings = provenance["settings"]
     assert settings["ablation"]["reestimate"] and "test_sets" not in settings["ablation"]
     assert settings["labels"] == ["contradiction", "entailment"]
+    assert any(path.endswith("/model.safetensors") for path in provenance["inputs"])
     profile = list(csv.DictReader((tmp_path / "out" / "classifier_profile.csv").open()))
     steps = [r for r in profile if (r["scope"], r["order"]) == ("all", "importance")]
     assert [row["heads_masked"] for row in steps] == ["0", "2", "4", "6"]
@@ -259,7 +261,7 @@ def test_the_script_writes_the_same_statistics(learnt, tmp_path, monkeypatch):
 def test_f09_labels_and_models_that_do_not_fit_are_refused(classifier, tmp_path):
     with pytest.raises(UserError, match="'neutral': the model has contradiction, entailment"):
         classifier.gold([Pair("a", "b", "neutral")])
-    with pytest.raises(UserError, match="expected a folder or a name on the hub with a classifier"):
-        Classifier.load(str(tmp_path))
+    with pytest.raises(UserError, match=r"expected weights as \.safetensors, found none"):
+        Classifier.load(tmp_path)
     with pytest.raises(UserError, match="Linear: expected the attention of a BERT"):
         HookedEncoder(torch.nn.Linear(2, 2), 3)

@@ -36,8 +36,8 @@ def test_what_is_shared_with_translation_models_has_its_defaults():
 def test_labels_have_the_order_in_which_they_are_named(tmp_path):
     folder = save_bert(tmp_path, labels=("LABEL_0", "LABEL_1"))
     with pytest.raises(UserError, match="calls its labels label_0, label_1, which does not tell"):
-        Classifier.load(str(folder))
-    named = Classifier.load(str(folder), ["entailment", "Contradiction"])
+        Classifier.load(folder)
+    named = Classifier.load(folder, ["entailment", "Contradiction"])
     assert named.labels == {"entailment": 0, "contradiction": 1}
     assert named.gold([Pair("a", "b", "Contradiction"), Pair("a", "b", "entailment")]).tolist() == [
         1,
@@ -68,7 +68,7 @@ def test_a_models_own_names_stand_and_can_be_put_in_another_order():
 def test_model_and_inputs_are_where_they_are_asked_to_be(folder, monkeypatch):
     """On a device that holds no numbers, as far as the model itself."""
     monkeypatch.setattr("headcount.runs.classifier.pick_device", torch.device)
-    moved = Classifier.load(str(folder), device="meta")
+    moved = Classifier.load(folder, device="meta")
     assert moved.encoder.device.type == "meta"
     seen = []
 
@@ -86,10 +86,10 @@ def test_model_and_inputs_are_where_they_are_asked_to_be(folder, monkeypatch):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_refused(folder):
     with pytest.raises(EnvironmentFault, match="expected a GPU that torch can use, found none"):
-        Classifier.load(str(folder), device="cuda")
+        Classifier.load(folder, device="cuda")
 
 
 def test_f53_a_missing_library_is_named(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(EnvironmentFault, match=r"pip install -e '\.\[bert\]'"):
-        Classifier.load(str(folder))
+        Classifier.load(folder)

@@ -3,17 +3,19 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.errors import UserError
 from headcount.base.settings.nearest import nearest
 from headcount.data.entailment import Pair
 from headcount.model.hooked_encoder import HookedEncoder
+from headcount.runs.classifier_files import read_classifier
 from headcount.runs.machine import pick_device
 from headcount.runs.masked_bleu import Heads
 
@@ -32,15 +34,15 @@ class Classifier:
     labels: dict[str, int]  # by name in lower case
 
     @classmethod
-    def load(cls, name: str, labels: Sequence[str] = (), device: str = "auto") -> "Classifier":
-        """A model of the hub by its name, or in a local folder.
+    def load(cls, folder: Path, labels: Sequence[str] = (), device: str = "auto") -> "Classifier":
+        """The model in a folder.
 
         `labels`: names in the order of their numbers; without any the model's own. Raises
         EnvironmentFault where the library or the device is missing, UserError where the model is,
         and for labels that do not fit it.
         """
         place = pick_device(device)
-        tokeniser, model = _read(name)
+        tokeniser, model = read_classifier(folder)
         own = [label for _, label in sorted(model.config.id2label.items())]
         numbers = number_labels(own, labels)
         encoder = HookedEncoder(model.to(place), model.config.num_attention_heads)
@@ -117,24 +119,6 @@ class Classifier:
             options = {"padding": True, "truncation": True, "max_length": LONGEST}
             inputs = self.tokeniser(*texts, return_tensors="pt", **options)
             yield places, dict(inputs.to(self.encoder.device))
-
-
-def _read(name: str) -> tuple[Any, nn.Module]:
-    """Tokeniser and model, ready to be scored."""
-    try:
-        from transformers import AutoModelForSequenceClassification, AutoTokenizer
-    except ImportError as fault:
-        raise EnvironmentFault(
-            "classifiers need the Hugging Face library; pip install -e '.[bert]'"
-        ) from fault
-    try:
-        tokeniser = AutoTokenizer.from_pretrained(name)
-        return tokeniser, AutoModelForSequenceClassification.from_pretrained(name).eval()
-    except (OSError, ValueError) as fault:
-        raise UserError(
-            f"--model {name}: expected a folder or a name on the hub with a classifier and its "
-            f"tokeniser: {str(fault).splitlines()[0]}"
-        ) from fault
 
 
 def number_labels(own: Sequence[str], named: Sequence[str]) -> dict[str, int]:
