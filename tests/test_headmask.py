@@ -8,13 +8,14 @@ import pytest
 import torch
 from small_models import TEXT, UNEVEN, make_model
 
+from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.run_names import parse_run
 from headcount.base.settings.train import TrainSettings
-from headcount.data.batches import collate
+from headcount.data.batches import collate, in_order
 from headcount.model.loss import token_losses
 from headcount.runs import headmask
 from headcount.runs.headmask import make_head_mask
-from headcount.runs.importance import batch_importance
+from headcount.runs.importance import batch_importance, measure_importance
 
 HEADS = 17  # of UNEVEN
 BATCHES = [collate(TEXT, [0, 2]), collate(TEXT, [1])]
@@ -109,6 +110,29 @@ def test_signed_masks_the_most_helpful_and_never_a_harmful_head(model, slopes):
         choice = make(f"impt-{count}-signed").choose(model, BATCHES, 1)
         assert masked(choice) == set(helpful[:count])
     assert masked(make("impt-2").choose(model, BATCHES, 1)) != set(helpful[:2])
+
+
+def test_impt_by_batch_takes_the_size_of_the_whole_batch(model, slopes):
+    """Sentences whose derivatives have opposite signs cancel: another order than by sentence."""
+    for batches in ([collate(TEXT, [0, 1, 2])], BATCHES):
+        sizes = sum(slopes[batch.ids].sum(0).abs() for batch in batches)
+        order = sizes.argsort(descending=True).tolist()
+        for count in (1, 4, 9, 13):
+            choice = make(f"impt-{count}-batch").choose(model, batches, 1)
+            assert masked(choice) == set(order[:count])
+    found, _ = batch_importance(model, collate(TEXT, [0, 1, 2]), "batch", smoothing=SMOOTHING)
+    torch.testing.assert_close(found, slopes.sum(0).abs() / 3, atol=1e-8, rtol=1e-6)
+    assert (found < slopes.abs().mean(0) - 0.01).any()  # some do cancel
+
+
+def test_impt_by_position_ranks_as_the_measured_importance_does(model):
+    settings = ImportanceSettings(abs="position", loss="smoothed", batch_tokens=10**6)
+    measured = measure_importance(model, TEXT, settings, SMOOTHING)
+    (batch,) = in_order(TEXT, 10**6, torch.device("cpu"))
+    order = (-measured).argsort(kind="stable").tolist()
+    for count in (1, 5, 11):
+        choice = make(f"impt-{count}-position").choose(model, [batch], 1)
+        assert masked(choice) == set(order[:count])
 
 
 def test_ema_ranks_by_the_average_over_updates(model):

@@ -43,7 +43,7 @@ def test_batch_importance_is_the_mean_slope_over_single_sentences(model, slopes_
     slopes = np.array([each.sum(1) for each in slopes_of["nll"]])
     found, loss = batch_importance(model, BATCH)
     np.testing.assert_allclose(found, np.abs(slopes).mean(0), atol=1e-8, rtol=1e-6)
-    signed, _ = batch_importance(model, BATCH, signed=True)
+    signed, _ = batch_importance(model, BATCH, "none")
     np.testing.assert_allclose(signed, -slopes.mean(0), atol=1e-8, rtol=1e-6)
     assert (signed < 0).any() and (signed > 0).any()
     assert loss == pytest.approx(sum(float(losses_of(model, n).sum()) for n in range(3)))

@@ -16,11 +16,17 @@ from headcount.base.settings.run_names import BASELINE, RunName, parse_run
         ("random-052", RunName("random", 52), "random-52"),
         ("impt-7", RunName("impt", 7), "impt-7"),
         ("impt-7-p1-ema0", RunName("impt", 7), "impt-7"),  # both as in the paper
-        ("impt-7-signed", RunName("impt", 7, signed=True), "impt-7-signed"),
+        ("impt-7-signed", RunName("impt", 7, unit="none"), "impt-7-signed"),
+        ("impt-7-batch", RunName("impt", 7, unit="batch"), "impt-7-batch"),
+        (
+            "impt-7-ema0.5-position-p0.5",
+            RunName("impt", 7, probability=0.5, unit="position", decay=0.5),
+            "impt-7-p0.5-position-ema0.5",
+        ),
         ("impt-7-ema0.9", RunName("impt", 7, decay=0.9), "impt-7-ema0.9"),
         (
             "impt-25%-ema0.90-signed-p0.0500",  # in any order; 13 of 52
-            RunName("impt", 13, probability=0.05, signed=True, decay=0.9),
+            RunName("impt", 13, probability=0.05, unit="none", decay=0.9),
             "impt-13-p0.05-signed-ema0.9",
         ),
         ("impt-7-p0.0001", RunName("impt", 7, probability=0.0001), "impt-7-p0.0001"),
@@ -62,8 +68,11 @@ def test_a_share_is_the_nearest_count(share, heads, count):
         ("impt-6-p0", "expected a probability above 0 and at most 1, found 0; nearest: -p0.5"),
         ("impt-6-p1.01", "expected a probability above 0 and at most 1, found 1.01"),
         ("impt-6-ema1", "expected a decay of 0 or more and less than 1, found 1; nearest: -ema0.9"),
-        ("impt-6-p0.5-signed-p0.5", "-p stands twice; each suffix may come once"),
+        ("impt-6-p0.5-signed-p0.5", "-p stands twice, or beside another of its kind"),
         ("impt-6-signed-signed", "-signed stands twice"),
+        ("impt-6-batch-signed", "-signed .* beside another of its kind .* each may come once"),
+        ("impt-6-sentence", "one of -signed, -batch and -position, found 'impt-6-sentence'"),
+        ("impt-6-postion", "found 'impt-6-postion'; nearest: impt-6-position"),
         ("random-6-p0.5", "only impt takes suffixes; nearest: random-6"),
         ("baseline-signed", "expected baseline, random-<N>, .* nearest: baseline"),
         ("randon-12.5%", "expected baseline, random-<N>, .* nearest: random-12.5%"),

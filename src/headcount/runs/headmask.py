@@ -88,9 +88,10 @@ class MaskImportant(HeadMask):
 
     A first pass with all heads and without dropout measures the importance for the loss that
     training lowers, label smoothing included, and changes nothing. Variants, not in the paper: with
-    a `probability` below 1 the other updates mask nothing and have no first pass; `signed` ranks
-    by −∂L/∂ξ, to first order what masking adds to the loss, and masks only heads above 0, so that
-    there may be fewer than N; with a `decay` above 0 a moving average of the importance ranks.
+    a `probability` below 1 the other updates mask nothing and have no first pass; the `unit` of the
+    absolute value is another than the sentence, or `none`: that ranks by −∂L/∂ξ, to first order
+    what masking adds to the loss, and masks only heads above 0, so that there may be fewer than N;
+    with a `decay` above 0 a moving average of the importance ranks.
     """
 
     def __init__(self, run: RunName, heads: int, settings: TrainSettings, seed: int):
@@ -108,7 +109,7 @@ class MaskImportant(HeadMask):
         self.importance = self.run.decay * self.importance + found
         ranked = self.importance.sort(descending=True, stable=True)
         most = ranked.indices[: self.run.count]
-        if self.run.signed:
+        if self.run.unit == "none":
             most = most[ranked.values[: self.run.count] > 0]
         return Choice(_multiplier(self.heads, most.tolist()), loss)
 
@@ -125,7 +126,7 @@ class MaskImportant(HeadMask):
         precision, smoothing = self.settings.precision, self.settings.label_smoothing
         total, loss = torch.zeros(self.heads), 0.0
         for batch in batches:
-            found, of_batch = batch_importance(model, batch, self.run.signed, precision, smoothing)
+            found, of_batch = batch_importance(model, batch, self.run.unit, precision, smoothing)
             total = total + len(batch.ids) * found.cpu()
             loss += of_batch
         return total / sum(len(batch.ids) for batch in batches), loss

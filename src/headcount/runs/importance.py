@@ -5,7 +5,7 @@ Letters in shapes: b sentences, q query positions, h heads of the model in the f
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import torch
@@ -24,25 +24,27 @@ from headcount.runs.machine import number_format
 def batch_importance(
     model: Transformer,
     batch: Batch,
-    signed: bool = False,
+    unit: str = "sentence",
     precision: str = "fp32",
     smoothing: float = 0.0,
 ) -> tuple[Tensor, float]:
     """Importance of every head for one batch, [h], and the batch's summed loss in nats.
 
     Importance: mean over sentences of |∂L(x)/∂ξ| at ξ = 1, L(x) summed over the sentence's target
-    tokens; nats per sentence, larger means more important. `signed`: the mean of −∂L(x)/∂ξ
-    instead; above 0 for heads that lower the loss. Dropout is off. The model is left as it was:
-    mode, weights, their gradients, and the random state too. `precision`: fp32 or bf16;
-    `smoothing`: label smoothing ε of the loss.
+    tokens; nats per sentence, larger means more important. `unit`: what the absolute value is taken
+    of, as `measure_importance` has it, but for the token; with `none`, heads that lower the loss
+    are above 0. Dropout is off. The model is left as it was: mode, weights, their gradients, and
+    the random state too. `precision`: fp32 or bf16; `smoothing`: label smoothing ε of the loss.
 
     Source: Sun et al. 2020, equation 1, on a single batch (their algorithm 2, steps 1 and 2).
     """
-    with measured(model), number_format(precision, first_device(model)):
-        ones = _ones(model, batch)
+    ones = _ones(model, batch)
+    kept = _kept_contexts(model) if unit == "position" else nullcontext([])
+    with measured(model), number_format(precision, first_device(model)), kept as contexts:
         total = summed_loss(model, batch, ones, smoothing)
-    (slopes,) = torch.autograd.grad(total, ones)
-    return (-slopes if signed else slopes.abs()).mean(0), total.item()
+    scale = torch.ones_like(ones[:, :1])
+    found = _summed(total, ones, contexts, model, unit, scale)
+    return found / len(batch.ids), total.item()
 
 
 def measure_importance(
@@ -132,13 +134,25 @@ def _sum_over_sentences(
         return _by_token(model, batch, ones, scale, smoothing)
     with measured(model), _kept_contexts(model) as contexts:
         loss = summed_loss(model, batch, ones, smoothing)
-    if settings.abs == "position":
+    return _summed(loss, ones, contexts, model, settings.abs, scale)
+
+
+def _summed(
+    loss: Tensor,
+    ones: Tensor,
+    contexts: list[Tensor],
+    model: Transformer,
+    unit: str,
+    scale: Tensor,
+) -> Tensor:
+    """What a unit names, [h], of a batch's loss, summed over sentences, each times its scale."""
+    if unit == "position":
         return _by_position(loss, contexts, model, scale)
     (slopes,) = torch.autograd.grad(loss, ones)
     slopes *= scale
-    if settings.abs == "sentence":
+    if unit == "sentence":
         return slopes.abs().sum(0)
-    return slopes.sum(0).abs() if settings.abs == "batch" else -slopes.sum(0)
+    return slopes.sum(0).abs() if unit == "batch" else -slopes.sum(0)
 
 
 def _by_token(

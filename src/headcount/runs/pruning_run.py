@@ -152,7 +152,7 @@ class PruningRun:
         write_curve(out, trainer.progress)
         write_head_values(out / "heads.csv", grid, values)
         words = subword_checksums(self.bpe)
-        facts = model_facts(smaller, trainer.progress, words, self.session.origin)
+        facts = model_facts(smaller, trainer, words, self.session.origin)
         facts |= {"kept_heads": kept_names(names, values["gate"])}
         save_model(out / "model", smaller, dict(smaller.named_parameters()), facts)
         print(f"heads left: {count_words(grid, values['gate'])}", file=sys.stderr, flush=True)

@@ -97,6 +97,12 @@ class Trainer:
         """The weights that become the model: the best by dev loss, or the last."""
         return self.best if self.settings.select == "best" else self.last()
 
+    def chosen_row(self) -> dict[str, float | None]:
+        """The row of the curve at which these weights were validated."""
+        best = self.settings.select == "best"
+        step = self.progress.best_update if best else self.progress.update
+        return next(row for row in self.progress.curve if row["step"] == step)
+
     def last(self) -> Weights:
         """The averaged weights at the last validation, frozen ones included."""
         return dict(self.averaged.named_parameters())

@@ -25,7 +25,7 @@ from headcount.runs.headmask import HeadMask, make_head_mask
 from headcount.runs.machine import pick_device, warn_of_slow_format
 from headcount.runs.progress import CURVE_COLUMNS, Progress
 from headcount.runs.states import StateStore
-from headcount.runs.subwords import subword_checksums, subword_files
+from headcount.runs.subwords import Checksums, subword_checksums, subword_files
 from headcount.runs.train import Trainer
 
 MASK_COLUMNS = ("step", "kind", "layer", "head", "masked")
@@ -41,7 +41,7 @@ class SegmentedPair:
     src_size: int  # of the vocabularies
     tgt_size: int
     joint: bool  # one vocabulary for both languages
-    subwords: dict[str, dict[str, str]]  # SHA-256 of what ids mean, as model.json has it
+    subwords: Checksums  # SHA-256 of what ids mean, as model.json has it
 
     @classmethod
     def read(cls, bpe: Path) -> "SegmentedPair":
@@ -134,7 +134,7 @@ class TrainingRun:
         write_curve(out, progress)
         write_text(out / "masks.csv", as_csv(mask_rows(progress, model.grid), MASK_COLUMNS))
         save_weights(out / "model" / "last.safetensors", trainer.last())
-        facts = model_facts(model, progress, text.subwords, self.session.origin)
+        facts = model_facts(model, trainer, text.subwords, self.session.origin)
         save_model(out / "model", model, trainer.chosen(), facts)
 
 
@@ -165,16 +165,14 @@ def write_curve(out: Path, progress: Progress) -> None:
 
 
 def model_facts(
-    model: Transformer,
-    progress: Progress,
-    subwords: dict[str, dict[str, str]],
-    origin: dict[str, Any],
+    model: Transformer, trainer: Trainer, subwords: Checksums, origin: dict[str, Any]
 ) -> Row:
-    """What model.json says of a trained model, beside its shape."""
+    """What model.json says of a trained model, beside its shape: of the weights that it has."""
+    row = trainer.chosen_row()
     return {
         "parameters": parameter_count(model),
-        "best_update": progress.best_update,
-        "best_dev_loss": progress.best_loss,
+        "update": row["step"],
+        "dev_loss": row["dev_loss"],
         **subwords,
         "provenance": origin,
     }

@@ -2,7 +2,7 @@
 
 `baseline`; `random-<N>`, N heads drawn anew; `impt-<N>`, the N most important ones. N is a count,
 or a share of the model's heads: `random-12.5%`. What `impt` does by default is the paper's rule;
-suffixes change it: `impt-6-p0.5`, `impt-6-signed`, `impt-6-ema0.9`.
+suffixes change it: `impt-6-p0.5`, `impt-6-signed` or `-batch` or `-position`, `impt-6-ema0.9`.
 """
 
 import re
@@ -15,7 +15,10 @@ from headcount.base.errors import UserError
 from headcount.base.settings.nearest import nearest
 
 _NAME = re.compile(r"(random|impt)-(-?\d{1,9})((?:\.\d{1,9})?%)?(|-[a-z].*)")
-_SUFFIX = re.compile(r"(p|ema)(\d{1,9}(?:\.\d{1,4})?)|(signed)")
+_SUFFIX = re.compile(r"(p|ema)(\d{1,9}(?:\.\d{1,4})?)|(signed|batch|position)")
+
+_UNITS = {"signed": "none", "batch": "batch", "position": "position"}
+"""Suffixes that say what the absolute value of importance is taken of, as `importance.abs` does."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +28,14 @@ class RunName:
     method: Literal["baseline", "random", "impt"] = "baseline"
     count: int = 0  # heads to mask
     probability: float = 1.0  # of masking at all, per update
-    signed: bool = False  # rank by −∂L/∂ξ, and mask none that does harm
+    unit: str = "sentence"  # of importance's absolute value; none: rank by −∂L/∂ξ, mask no harm
     decay: float = 0.0  # of the average of importance over updates; 0: this update alone
 
     def __str__(self) -> str:
         if self.method == "baseline":
             return self.method
         suffixes = [f"p{self.probability:g}"] if self.probability < 1 else []
-        suffixes += ["signed"] if self.signed else []
+        suffixes += [name for name, unit in _UNITS.items() if unit == self.unit]
         suffixes += [f"ema{self.decay:g}"] if self.decay > 0 else []
         return "-".join([self.method, str(self.count), *suffixes])
 
@@ -79,20 +82,21 @@ def _count(text: str, method: str, whole: str, share: str | None, heads: int) ->
     return max(nearest_count, 1 if percent and heads else 0)
 
 
-def _variant(text: str, suffixes: str) -> dict[str, float | bool]:
+def _variant(text: str, suffixes: str) -> dict[str, float | str]:
     """Fields of a RunName that the suffixes of `impt` set."""
-    fields: dict[str, float | bool] = {}
+    fields: dict[str, float | str] = {}
     for suffix in suffixes.split("-")[1:]:
         found = _SUFFIX.fullmatch(suffix)
         if not found:
             raise UserError(_expected(text))
-        key, number, signed = found.groups()
-        name = {"p": "probability", "ema": "decay", None: "signed"}[key]
+        key, number, unit = found.groups()
+        name = {"p": "probability", "ema": "decay", None: "unit"}[key]
         if name in fields:
             raise UserError(
-                f"run {text[:100]!r}: -{signed or key} stands twice; each suffix may come once"
+                f"run {text[:100]!r}: -{unit or key} stands twice, or beside another of its kind "
+                "(-signed, -batch and -position are of one); each may come once"
             )
-        fields[name] = True if signed else float(number)
+        fields[name] = _UNITS[unit] if unit else float(number)
     if not 0 < fields.get("probability", 1.0) <= 1:
         raise UserError(
             f"run {text[:100]!r}: expected a probability above 0 and at most 1, "
@@ -110,9 +114,10 @@ def _expected(text: str) -> str:
     """What a name may be, and which is nearest to this one, with its own numbers."""
     numbers = [*re.findall(r"\d+(?:\.\d+)?%|\d+", text)[:1], "6"]
     forms = ["baseline", f"random-{numbers[0]}", f"impt-{numbers[0]}"]
-    forms += [f"impt-{numbers[0]}-{suffix}" for suffix in ("p0.5", "signed", "ema0.9")]
+    forms += [f"impt-{numbers[0]}-{suffix}" for suffix in ("p0.5", *_UNITS, "ema0.9")]
     return (
         "expected baseline, random-<N>, random-<P>%, impt-<N> or impt-<P>%, impt with any of "
-        f"-p<0 to 1>, -signed and -ema<0 to 1> (at most 4 decimals), found {text[:100]!r}; "
+        "-p<0 to 1>, -ema<0 to 1> (at most 4 decimals) and one of -signed, -batch and -position, "
+        f"found {text[:100]!r}; "
         f"{nearest(text, forms)}"
     )
