@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from script_runner import run_script
 
 from headcount.base import command
@@ -27,7 +28,7 @@ LOG_FULL = OSError(errno.ENOSPC, "No space left on device")
         (MISNAMED, 2, "error: /x.json: No such file or directory; correct the name"),
         (FULL, 3, "error: /x/weights: No space left on device; make room on the disk"),
         (LOG_FULL, 3, "error: standard output, or a file without a name: No space left on device"),
-        (MemoryError(), 3, "out of memory"),
+        (MemoryError(), 3, "out of memory (MemoryError); lower the sizes of the model or of the"),
         (Interrupted(signal.SIGTERM), 143, "the same command goes on from here"),
     ],
 )
@@ -40,6 +41,18 @@ def test_faults_end_in_plain_words(fault, code, words, capsys):
     assert left.value.code == code
     printed = capsys.readouterr().err
     assert words in printed and "Traceback" not in printed
+
+
+def test_f38_a_tensor_that_memory_does_not_hold_is_no_bug(capsys):
+    """2^50 bytes, which torch refuses at once by a RuntimeError; and any other stays a bug."""
+    with pytest.raises(SystemExit) as left:
+        command.run(lambda: torch.empty(1 << 50, dtype=torch.uint8))
+    assert left.value.code == 3
+    told = capsys.readouterr().err
+    assert "error: out of memory (" in told and "you tried to allocate 1125899906842624" in told
+    assert "; lower the sizes of the model or of the batches, or take a machine with more" in told
+    with pytest.raises(RuntimeError, match="must match the size"):
+        command.run(lambda: torch.ones(2) + torch.ones(3))
 
 
 def test_bugs_keep_their_traceback():

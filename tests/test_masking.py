@@ -175,7 +175,7 @@ def test_no_mask_loses_nothing(rows):
     assert sum(row["heads"] == "" for row in rows) == 2 * (3 + 3 + 2)
 
 
-def test_each_distinct_mask_is_translated_once(inputs, tmp_path, monkeypatch):
+def test_f09_each_distinct_mask_is_translated_once(inputs, tmp_path, monkeypatch, capsys):
     calls = []
 
     def counted(model, sources, settings, multiplier, done):
@@ -185,6 +185,10 @@ def test_each_distinct_mask_is_translated_once(inputs, tmp_path, monkeypatch):
     monkeypatch.setattr(masked_bleu, "translate", counted)
     settings = MaskingSettings(groups=3, draws=0, test_sets=["easy"])
     found = written(inputs, tmp_path / "headmask.csv", settings)
+    told = (
+        "warning: 8 of 12 masks leave a layer without heads; only its residual path is left there"
+    )
+    assert told in capsys.readouterr().err
     # No head and all heads; for either ranking three groups of 2, and two unions of 4: a union of
     # one group is the group.
     (rows_of_masks,) = calls
@@ -194,6 +198,9 @@ def test_each_distinct_mask_is_translated_once(inputs, tmp_path, monkeypatch):
     facts = json.loads((tmp_path / "headmask.json").read_text())
     assert (facts["distinct_masks"], facts["sentences"]) == (12, {"easy": 7})
     assert (facts["beam"], facts["provenance"]) == (2, {"seed": 5})
+    # Layers of heads 0 1, 2 3 4 and 5. By `own`: (5 2), (3 1 5 2) and (5 2 0 4); by `baseline`:
+    # (0 1), (4 5), (0 1 2 3) and (2 3 4 5); and all heads.
+    assert facts["masks_closing_a_layer"] == 8
 
 
 def test_only_the_first_sentences(inputs, tmp_path):

@@ -10,6 +10,7 @@ from script_runner import run_script
 from small_run import GATES, MODEL, SmallGates, SmallRun, segment, small_origin
 
 from headcount.base.addresses import HeadGrid
+from headcount.base.errors import EnvironmentFault
 from headcount.base.files import read_json
 from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.flags import as_flags
@@ -22,6 +23,7 @@ from headcount.runs.checkpoint import load_model, load_weights
 from headcount.runs.headmask import Choice, HeadMask
 from headcount.runs.kept_heads import as_many_heads
 from headcount.runs.pruning_run import PruningRun
+from headcount.runs.train import Trainer
 from headcount.runs.training_run import SegmentedPair, Session, fit
 
 COUNTS = {"enc_self": [3, 1], "dec_self": [2], "dec_enc": [3]}
@@ -88,6 +90,10 @@ def test_a_gates_run_leaves_a_model_that_loads_alone(base, tmp_path):
     facts = read_json(out / "model" / "model.json")
     assert facts["kept_heads"] == kept
     assert facts["provenance"]["settings"]["gates"]["lr"] == GATES.lr
+    rows = pd.read_csv(out / "curves.csv")
+    assert (facts["update"], facts["dev_loss"]) == (11, rows["dev_loss"].iloc[-1])  # not the best
+    assert facts["dev_loss"] == pytest.approx(losses(model, base).mean().item(), rel=1e-5)
+    assert facts["dev_loss"] != rows["dev_loss"].min()
     assert facts["parameters"] == sum(w.numel() for w in load_weights_of(out).values())
     table = pd.read_csv(out / "gates.csv")
     assert table["step"].unique().tolist() == [0, 4, 8, 11]
@@ -108,13 +114,17 @@ def load_weights_of(out):
     return load_weights(out / "model" / "weights.safetensors")
 
 
-def test_all_gates_closed_is_a_model_that_translates(base, tmp_path, capsys):
+def test_f07_f09_all_gates_closed_is_a_model_that_translates(base, tmp_path, capsys):
     run, folder = base
     SmallGates(run.bpe, folder / "model", "gates-all-l1000", FAST, save_seconds=1e9).finish(
         tmp_path, tmp_path / "state"
     )
     told = "heads left: 0 of 9 (enc_self 0 of 4, dec_self 0 of 2, dec_enc 0 of 3)"
-    assert told in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    closed = ["enc_self.0", "enc_self.1", "dec_self.0", "dec_enc.0"]
+    assert told in printed
+    assert f"warning: no head is left in {', '.join(closed)}; only the residual path is" in printed
+    assert read_json(tmp_path / "model" / "model.json")["closed_layers"] == closed
     model = load_model(tmp_path / "model")
     assert model.grid.size == 0
     (tmp_path / "in.txt").write_text("the cat sees the house .\n\n")
@@ -327,6 +337,17 @@ def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
         error = capsys.readouterr().err
         assert pd.Series([error]).str.contains(told).all(), (script, told, error)
     assert not (tmp_path / "out").exists() and not (tmp_path / "state").exists()
+
+
+def test_f38_a_training_without_memory_names_its_budget(base, tmp_path, monkeypatch):
+    def exhaust(*_):
+        torch.empty(1 << 50)
+
+    monkeypatch.setattr(Trainer, "_backward", exhaust)
+    pruned = pruning(base, "gates-all-l0.3", tmp_path)
+    with pytest.raises(EnvironmentFault, match=r"train\.batch_tokens 150 .*such as to 75, or take"):
+        pruned.finish_gates(base[1] / "model", SHORT, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

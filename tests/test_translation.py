@@ -13,7 +13,7 @@ from small_run import MODEL, segment
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.vocabulary import EOS, Vocabulary
 from headcount.model.transformer import Transformer
-from headcount.runs import machine
+from headcount.runs import decode, machine
 from headcount.runs.checkpoint import save_model
 from headcount.runs.subwords import subword_checksums
 from headcount.runs.translation import translate_file
@@ -153,3 +153,10 @@ def test_f33_f38_a_damaged_or_monstrous_description_is_named(
     path.write_text(changed)
     found = refused(damageable, tmp_path, capsys)
     assert told in found and str(damageable[0]) in found
+
+
+def test_f38_a_search_without_memory_names_its_budget(damageable, monkeypatch, capsys):
+    monkeypatch.setattr(decode.BeamSearch, "run", lambda search: torch.empty(1 << 50))
+    assert run_script("translate", [*damageable[2], "--batch-tokens", 600]) == 3
+    told = "error: out of memory with decode.batch_tokens 600 (flag --batch-tokens); lower it, such"
+    assert f"{told} as to 300, or take a machine with more memory" in capsys.readouterr().err

@@ -84,6 +84,18 @@ class HeadGrid:
             )
         return self.span(kind, layer).start + number
 
+    def closed_layers(self, mask: np.ndarray) -> list[str]:
+        """Names as in 'enc_self.0' of the layers that have heads, of which a mask leaves none.
+
+        Only the residual path is left of such a layer's attention.
+        """
+        return [
+            f"{kind}.{layer}"
+            for kind in KINDS
+            for layer, count in enumerate(self.counts[kind])
+            if count and not mask[self.span(kind, layer)].any()
+        ]
+
     def mask(self, silent: Iterable[Head]) -> np.ndarray:
         """Head mask ξ [size]: 0 for the silent heads, 1 for the rest.
 

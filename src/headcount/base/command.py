@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from headcount.base.errors import EnvironmentFault, HeadcountError, UserError
+from headcount.base.errors import EnvironmentFault, HeadcountError, UserError, lacks_memory
 
 # What the machine refuses, and what the caller named wrongly; what to do about each.
 _REFUSED = {
@@ -31,6 +31,8 @@ _MISNAMED = {
     errno.ELOOP: "this link leads back to itself; replace it",
     errno.ENAMETOOLONG: "take a shorter name",
 }
+
+_LESS = "lower the sizes of the model or of the batches, or take a machine with more memory"
 
 
 def parser(description: str) -> argparse.ArgumentParser:
@@ -71,8 +73,11 @@ def run(main: Callable[[], None]) -> None:
         sys.stdout.flush()
     except HeadcountError as fault:
         _leave(str(fault), fault.exit_code)
-    except MemoryError:
-        _leave("out of memory; lower batch_tokens", EnvironmentFault.exit_code)
+    except (MemoryError, RuntimeError) as fault:
+        if not lacks_memory(fault):
+            raise
+        line = str(fault).partition("\n")[0][:200] or type(fault).__name__
+        _leave(f"out of memory ({line}); {_LESS}", EnvironmentFault.exit_code)
     except OSError as fault:
         if fault.errno not in _REFUSED | _MISNAMED:
             raise

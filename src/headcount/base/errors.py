@@ -19,6 +19,17 @@ class EnvironmentFault(HeadcountError):
     exit_code = 3
 
 
+def lacks_memory(fault: BaseException) -> bool:
+    """Whether a fault says that memory is used up, of the host or of a GPU.
+
+    torch, which is not imported here, raises RuntimeErrors that only their words tell from others.
+    """
+    words = ("can't allocate memory", "out of memory", "ALLOC_FAILED")
+    return isinstance(fault, MemoryError) or (
+        isinstance(fault, RuntimeError) and any(part in str(fault) for part in words)
+    )
+
+
 class Interrupted(HeadcountError):
     """A signal asked the command to stop; what it had done is saved."""
 

@@ -70,7 +70,7 @@ def write_ablation(
 
     rows = ablation_rows(grid, list(tests), compare)
     sets = [point.silent for point in (*single_heads(grid), *lone_heads(grid))]
-    facts = {**describe_work(tests, sets), "dev": DEV, "provenance": origin}
+    facts = {**describe_work(grid, tests, sets), "dev": DEV, "provenance": origin}
     write_scores(out, COLUMNS, rows, facts, decode)
 
 

@@ -25,6 +25,7 @@ from headcount.runs.compaction import Compaction
 from headcount.runs.encode import encode_once
 from headcount.runs.history import History
 from headcount.runs.largest import largest
+from headcount.runs.machine import batches_of
 
 _LONGEST_NAMED = 80  # positions of a source; for a longer one a mask is as fast or faster
 
@@ -63,7 +64,8 @@ def translate(
 
     batches = _batches(sources, settings.batch_tokens)
     translations = [Translation([], 0.0, False, 0)] * len(sources)
-    with frozen_weights(), _workers(settings.threads) as pool:
+    budget = batches_of("decode", settings.batch_tokens)
+    with budget, frozen_weights(), _workers(settings.threads) as pool:
         for numbers, found in zip(batches, pool.map(search, batches), strict=True):
             for number, translation in zip(numbers, found, strict=True):
                 translations[number] = translation

@@ -18,7 +18,7 @@ from headcount.data.vocabulary import PAD
 from headcount.model.attention import MultiHeadAttention
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.transformer import Transformer, first_device
-from headcount.runs.machine import number_format
+from headcount.runs.machine import batches_of, number_format
 
 
 def batch_importance(
@@ -75,9 +75,10 @@ def measure_importance(
     """
     smoothing = smoothing if settings.loss == "smoothed" else 0.0
     total = np.zeros(model.grid.size)
-    for batch in in_order(text, settings.batch_tokens, first_device(model)):
-        total += _sum_over_sentences(model, batch, settings, smoothing).double().cpu().numpy()
-        done(len(batch.ids))
+    with batches_of("importance", settings.batch_tokens):
+        for batch in in_order(text, settings.batch_tokens, first_device(model)):
+            total += _sum_over_sentences(model, batch, settings, smoothing).double().cpu().numpy()
+            done(len(batch.ids))
     return total / len(text)
 
 

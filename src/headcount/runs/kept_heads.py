@@ -4,6 +4,7 @@ What picks heads returns a head multiplier, [heads] of the model that is read in
 removed. What a model was pruned from before stands in its model.json.
 """
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -101,6 +102,18 @@ def original_heads(model_folder: Path, grid: HeadGrid) -> list[Head]:
             f"({', '.join(KINDS)}, layer by layer); make the model again"
         )
     return found
+
+
+def tell_heads_left(grid: HeadGrid, kept: np.ndarray) -> None:
+    """Say on standard error how many heads are left, and which layers have lost all of theirs."""
+    print(f"heads left: {count_words(grid, kept)}", file=sys.stderr, flush=True)
+    if closed := grid.closed_layers(kept):
+        print(
+            f"warning: no head is left in {', '.join(closed)}; only the residual path is left "
+            "there",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def count_words(grid: HeadGrid, kept: np.ndarray) -> str:

@@ -2,11 +2,12 @@
 
 import ctypes
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 
-from headcount.base.errors import EnvironmentFault
+from headcount.base.errors import EnvironmentFault, lacks_memory
 
 _BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # names of the ability on x86 and on ARM
 
@@ -20,6 +21,24 @@ def pick_device(wanted: str) -> torch.device:
             "install a CUDA build of torch, or set device: auto"
         )
     return torch.device("cuda" if available and wanted != "cpu" else "cpu")
+
+
+@contextmanager
+def batches_of(section: str, tokens: int) -> Iterator[None]:
+    """Context whose batches have a budget of tokens, the `batch_tokens` of a section of settings.
+
+    Raises EnvironmentFault naming the budget, and a smaller one, where memory does not hold them.
+    The budget is never changed in silence: of training it is a part of the result.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as fault:
+        if not lacks_memory(fault):
+            raise
+        raise EnvironmentFault(
+            f"out of memory with {section}.batch_tokens {tokens} (flag --batch-tokens); lower it, "
+            f"such as to {max(tokens // 2, 1)}, or take a machine with more memory"
+        ) from fault
 
 
 def use_threads(threads: int) -> None:

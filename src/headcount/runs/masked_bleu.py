@@ -5,6 +5,7 @@ that batches stay full; each distinct set of heads is translated once however of
 masks that leave the encoder's heads alone share its states.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -184,7 +185,30 @@ def write_scores(
     write_result(out, columns, rows, {**search, **facts})
 
 
-def describe_work(tests: TestSets, sets: Iterable[Heads]) -> dict[str, Any]:
-    """How much was translated: sentences of each test set, distinct masks with the empty one."""
+def describe_work(grid: HeadGrid, tests: TestSets, sets: Iterable[Heads]) -> dict[str, Any]:
+    """How much was translated: sentences of each test set, distinct masks with the empty one.
+
+    `masks_closing_a_layer` is how many of these leave a layer without heads, which standard error
+    is told as well: what such a model translates comes by its residual path alone.
+    """
     sentences = {test: len(references) for test, (_, references) in tests.items()}
-    return {"sentences": sentences, "distinct_masks": len({(), *sets})}
+    distinct = {(), *sets}
+    closing = sum(bool(grid.closed_layers(_multiplier(grid, heads))) for heads in distinct)
+    if closing:
+        print(
+            f"warning: {closing} of {len(distinct)} masks leave a layer without heads; only its "
+            "residual path is left there",
+            file=sys.stderr,
+        )
+    return {
+        "sentences": sentences,
+        "distinct_masks": len(distinct),
+        "masks_closing_a_layer": closing,
+    }
+
+
+def _multiplier(grid: HeadGrid, heads: Heads) -> np.ndarray:
+    """The head multiplier that masks a set."""
+    multiplier = np.ones(grid.size)
+    multiplier[list(heads)] = 0
+    return multiplier

@@ -86,7 +86,7 @@ def write_masking(
         for test, differences in masked.compare(tests, sets, language)
         for point in points
     ]
-    facts = {**describe_work(tests, sets), "provenance": origin}
+    facts = {**describe_work(grid, tests, sets), "provenance": origin}
     write_scores(out, COLUMNS, rows, facts, decode)
 
 

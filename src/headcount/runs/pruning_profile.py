@@ -75,7 +75,7 @@ def write_profile(
     judged = judge_systems(scores[()], list(scores.values()), language)
     found = dict(zip(scores, judged, strict=True))
     rows = profile_rows(grid, test, curves, found)
-    facts = {**describe_work({test: lines}, sets), "provenance": origin}
+    facts = {**describe_work(masked.model.grid, {test: lines}, sets), "provenance": origin}
     write_scores(out, COLUMNS, rows, facts, decode)
     areas = out.with_name(f"{out.stem}_areas.csv")
     write_scores(areas, AREA_COLUMNS, area_rows(test, curves, scores), facts, decode)

@@ -1,6 +1,5 @@
 """Pruned models from files to files: a trained model or a random start in, a smaller model out."""
 
-import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,7 @@ from headcount.model.transformer import Transformer, parameter_count
 from headcount.runs.averaging import Weights
 from headcount.runs.checkpoint import load_model, save_model
 from headcount.runs.gates import HeadGates
-from headcount.runs.kept_heads import as_many_heads, count_words, gates_heads, original_heads
+from headcount.runs.kept_heads import as_many_heads, gates_heads, original_heads, tell_heads_left
 from headcount.runs.states import StateStore
 from headcount.runs.subwords import check_subwords, model_subwords, subword_checksums
 from headcount.runs.train import Trainer
@@ -153,9 +152,12 @@ class PruningRun:
         write_head_values(out / "heads.csv", grid, values)
         words = subword_checksums(self.bpe)
         facts = model_facts(smaller, trainer, words, self.session.origin)
-        facts |= {"kept_heads": kept_names(names, values["gate"])}
+        facts |= {
+            "kept_heads": kept_names(names, values["gate"]),
+            "closed_layers": grid.closed_layers(values["gate"]),
+        }
         save_model(out / "model", smaller, dict(smaller.named_parameters()), facts)
-        print(f"heads left: {count_words(grid, values['gate'])}", file=sys.stderr, flush=True)
+        tell_heads_left(grid, values["gate"])
 
 
 def write_removed(folder: Path, kept: np.ndarray, out: Path, origin: dict[str, Any]) -> None:
@@ -170,11 +172,12 @@ def write_removed(folder: Path, kept: np.ndarray, out: Path, origin: dict[str, A
         "parameters": parameter_count(smaller),
         **model_subwords(folder),
         "kept_heads": kept_names(original_heads(folder, whole.grid), kept),
+        "closed_layers": whole.grid.closed_layers(kept),
         "provenance": origin,
     }
     save_model(out / "model", smaller, dict(smaller.named_parameters()), facts)
     write_head_values(out / "heads.csv", whole.grid, {"gate": kept})
-    print(f"heads left: {count_words(whole.grid, kept)}", file=sys.stderr, flush=True)
+    tell_heads_left(whole.grid, kept)
 
 
 def model_grid(folder: Path) -> HeadGrid:

@@ -81,7 +81,7 @@ def write_removal(
         for test, differences in masked.compare(tests, sets, language)
         for cut in cuts
     ]
-    facts = {**describe_work(tests, sets), "provenance": origin}
+    facts = {**describe_work(grid, tests, sets), "provenance": origin}
     write_scores(out, COLUMNS, rows, facts, decode)
 
 

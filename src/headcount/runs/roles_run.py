@@ -20,7 +20,7 @@ from headcount.model.transformer import Transformer
 from headcount.runs.attention_map import attention_map
 from headcount.runs.checkpoint import load_model, model_files
 from headcount.runs.kept_heads import original_heads
-from headcount.runs.machine import pick_device
+from headcount.runs.machine import batches_of, pick_device
 from headcount.runs.roles import TextRoles, count_ids, measure_syntax
 from headcount.runs.subwords import check_subwords, subword_files
 
@@ -66,7 +66,8 @@ def write_roles(
     model = load_model(model_folder).to(pick_device(settings.device))
     begun = time.perf_counter()
     total = len(text) + sum(map(len, treebanks.values()))
-    with tqdm(total=total, unit="sentence", disable=None) as bar:
+    budget = batches_of("roles", settings.batch_tokens)
+    with budget, tqdm(total=total, unit="sentence", disable=None) as bar:
         roles = TextRoles(model, text, counts, settings)
         roles.measure(bar.update)
         rows = _syntax_rows(model, treebanks, words[0], settings, bar)

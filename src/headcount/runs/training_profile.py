@@ -94,7 +94,7 @@ def write_training_profile(
             for head, value in zip(grid.heads(), values, strict=True)
         ]
         sets += steps
-    facts = {**describe_work(tests, sets), "provenance": origin}
+    facts = {**describe_work(grid, tests, sets), "provenance": origin}
     write_scores(out, COLUMNS, rows, facts, decode)
     by_head = out.with_name(f"{out.stem}_heads.csv")
     write_scores(by_head, ("update", *HEAD_COLUMNS), heads, facts, decode)

@@ -22,7 +22,7 @@ from headcount.data.vocabulary import Vocabulary
 from headcount.model.transformer import Transformer, parameter_count
 from headcount.runs.checkpoint import save_model, save_weights
 from headcount.runs.headmask import HeadMask, make_head_mask
-from headcount.runs.machine import pick_device, warn_of_slow_format
+from headcount.runs.machine import batches_of, pick_device, warn_of_slow_format
 from headcount.runs.progress import CURVE_COLUMNS, Progress
 from headcount.runs.states import StateStore
 from headcount.runs.subwords import Checksums, subword_checksums, subword_files
@@ -155,7 +155,8 @@ def fit(
 ) -> Trainer:
     """The trainer after its last update, its states not yet forgotten."""
     trainer = Trainer(model, text.train, text.dev, settings, seed, states, head_mask)
-    trainer.fit()
+    with batches_of("train", settings.batch_tokens):
+        trainer.fit()
     return trainer
 
 
