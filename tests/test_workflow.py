@@ -339,7 +339,7 @@ def _model(copy: ProjectCopy) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in model.iterdir()}
 
 
-def test_f31_killed_failed_and_stopped_the_same_command_finishes(killable, tmp_path):
+def test_f31_f38_killed_failed_and_stopped_the_same_command_finishes(killable, tmp_path):
     """Snakemake killed, its job killed, Ctrl-C, Snakemake killed once the job was done.
 
     At last the weights of an uninterrupted run.
@@ -356,8 +356,14 @@ def test_f31_killed_failed_and_stopped_the_same_command_finishes(killable, tmp_p
         else:
             process.send_signal(signal.SIGINT)
             os.kill(training, signal.SIGINT)  # a terminal sends it to both
-        process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=60)
         assert process.returncode != 0
+        if kill == "job":
+            assert process.returncode == 3, output
+            told = (
+                "error: a job was killed from outside (signal 9), as the kernel does where memory"
+            )
+            assert told in output
         time.sleep(0.2)
         assert not Path(f"/proc/{training}/cwd").exists()  # no job outlives its run
     forced = ("--forcerun", "train", "--until", "train", *arguments)

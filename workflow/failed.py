@@ -8,8 +8,14 @@ from pathlib import Path
 from headcount.base.errors import EnvironmentFault, UserError
 
 _STATUS = re.compile(r"returned non-zero exit status (\d+)\.$", re.MULTILINE)
+_KILLED = re.compile(r"died with <Signals\.SIGKILL: 9>\.$", re.MULTILINE)
 _SHOWN = re.compile(r"^Logfile ([^\n]+):\n=+\n(.*?)^=+$", re.MULTILINE | re.DOTALL)
 _MESSAGE = re.compile(r"^(\S+: )?error: .*", re.MULTILINE | re.DOTALL)
+_OF_KILLED = (
+    "error: a job was killed from outside (signal 9), as the kernel does where memory runs out; "
+    "lower its section's batch_tokens, or --cores, or take a machine with more memory. The same "
+    "command goes on from here"
+)
 _TOLD = {UserError.exit_code, EnvironmentFault.exit_code}
 
 
@@ -21,6 +27,9 @@ def leave_as_job(logs: Sequence[str]) -> None:
     """
     text = "".join(Path(log).read_text(encoding="utf-8", errors="replace") for log in logs)
     codes = {int(code) for code in _STATUS.findall(text)}
+    if _KILLED.search(text):
+        codes.add(EnvironmentFault.exit_code)
+        print(_OF_KILLED, file=sys.stderr)
     if not codes or codes - _TOLD:
         return
     for log, written in _SHOWN.findall(text):

@@ -65,7 +65,7 @@ class FinishedSet:
             if target.exists() and target.samefile(source):
                 os.utime(target)  # a rename between two names of one file would leave both
                 continue
-            with whole_file(target) as part:
+            with whole_file(target, source.stat().st_size) as part:
                 _link_or_copy(source, part)
                 os.utime(part)
 
