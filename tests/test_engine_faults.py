@@ -14,6 +14,7 @@ import yaml
 from project_copy import planned, ran, saved_states, training_of
 from shared_results import (
     GATHERED,
+    QUIET,
     ROLES,
     RUN,
     TINY,
@@ -76,6 +77,8 @@ def test_f31_f44_dvc_killed_in_a_training_leaves_no_orphan_and_finishes(origin, 
     (log,) = (clone.folder / "results/tiny/logs/train").glob("*.log")
     assert "going on from update" in log.read_text()
     assert "up to date" in clone.call("dvc", "status", "train@tiny")
+    forced = clone.call("dvc", "repro", "--force", "--single-item", "train@tiny")
+    assert QUIET in forced and ran(forced) == {}  # the stage runs, and finds no job out of date
     code, output = clone.run("-n", *TINY)
     assert code == 0 and "importance" in planned(output) and "train" not in planned(output)
     assert weights(clone) != weights(origin)

@@ -133,7 +133,7 @@ def objective(trainer, batches, log_alpha, uniform, price):
         ("gates-all-l0.8", {"lambda_warmup_updates": 4}, 0.2),
     ],
 )
-def test_what_gates_learn_is_the_slope_of_the_whole_objective(make, name, changes, price):
+def test_f07_what_gates_learn_is_the_slope_of_the_whole_objective(make, name, changes, price):
     """Two batches, one draw; λ is per target token, however many tokens there are."""
     # So small a rate leaves the weights as they are; a large ε makes Adam's step show the slope.
     train = TrainSettings(batch_tokens=14, accumulate=2, epsilon=10.0)
@@ -205,7 +205,7 @@ def test_all_freezes_nothing_and_shares_data_and_dropout_with_the_control(make, 
     assert not torch.equal(ends[0]["head_mask/log_alpha"], ends[1]["head_mask/log_alpha"])
 
 
-def test_a_huge_price_closes_all_gates_and_every_number_stays_finite(make):
+def test_f07_a_huge_price_closes_all_gates_and_every_number_stays_finite(make):
     trainer = make("gates-all-l100000", updates=8, lr=2.0)
     after = weights_after(trainer)
     assert trainer.head_mask.test_time().tolist() == [0] * 17
@@ -215,7 +215,7 @@ def test_a_huge_price_closes_all_gates_and_every_number_stays_finite(make):
     assert trainer.head_mask.log_alpha.isfinite().all()
 
 
-def test_the_dev_set_is_scored_under_the_gates_of_test_time(make):
+def test_f40_the_dev_set_is_scored_under_the_gates_of_test_time(make):
     train = TrainSettings(batch_tokens=14, average="none")
     trainer = make("gates-all-l100", train=train, lr=0.5, updates=3, eval="louizos")
     trainer.fit()

@@ -76,7 +76,7 @@ def test_concrete_density_by_hand():
     assert float(CODE.hard_density(0.5, 0.0)) == pytest.approx(0.33 / 1.2)
 
 
-def test_rules_of_test_time():
+def test_f40_rules_of_test_time():
     # sigmoid(log α) · 1.2 − 0.1 is 0 at sigmoid = 1/12, log α = −ln 11 = −2.3979, and 1 at +2.3979.
     log_alpha = np.array([-3.0, -2.399, -2.397, -1e-6, 1e-6, 2.397, 2.399])
     assert CODE.at_test(log_alpha, "argmax01").tolist() == [0, 0, 0, 0, 1, 1, 1]

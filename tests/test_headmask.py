@@ -173,12 +173,12 @@ def test_p_masks_in_its_share_of_the_updates_and_measures_in_no_other(monkeypatc
     assert near(np.array(len(masking) / 2000), 0.3, 2000)
 
 
-def test_a_first_pass_leaves_the_model_as_it_was(model):
+def test_f41_a_first_pass_leaves_the_model_as_it_was(model):
     token_losses(model, BATCHES[0]).sum().backward()  # a gradient, to see whether it stays
     weights = [w.detach().clone() for w in model.parameters()]
     gradients = [w.grad.clone() for w in model.parameters()]
     random = torch.get_rng_state()
-    for name in ("impt-3", "impt-3-signed", "impt-3-ema0.5"):
+    for name in ("impt-3", "impt-3-signed", "impt-3-batch", "impt-3-position-ema0.5"):
         make(name).choose(model, BATCHES, 1)
     assert torch.equal(torch.get_rng_state(), random)
     assert all(module.training for module in model.modules())

@@ -89,7 +89,7 @@ def test_f39_masking_a_head_changes_the_logits(model, head):
     assert changed.min() > 1e-6  # at every real position of every sentence
 
 
-def test_all_heads_silent_still_gives_finite_numbers(model):
+def test_f09_all_heads_silent_still_gives_finite_numbers(model):
     nothing = torch.zeros(17)
     assert score_targets(model, TEXT, 20, nothing).isfinite().all()
     assert len(decoded(model, nothing)) == 3
@@ -147,7 +147,7 @@ def test_one_backward_for_all_sentences_equals_one_for_each(model):
 
 
 @pytest.mark.filterwarnings("ignore:Initializing zero-element")
-def test_layers_without_heads_score_and_decode():
+def test_f09_layers_without_heads_score_and_decode():
     heads = {"enc_self": [0, 2], "dec_self": [0, 3, 0], "dec_enc": [2, 0, 1]}
     model = make_model(heads=heads)
     assert model.grid.size == 8

@@ -42,7 +42,7 @@ def model(request):
 
 
 @pytest.mark.parametrize("name", MASKS)
-def test_the_output_is_that_of_the_masked_model(model, name):
+def test_f40_the_output_is_that_of_the_masked_model(model, name):
     smaller = remove_heads(model, multiplier(name))
     assert smaller.settings.heads == LEFT[name]
     assert not smaller.training

@@ -141,6 +141,17 @@ def test_scores_in_the_table_are_those_of_the_translations(project):
     assert float(row["score"]) > 0
 
 
+def test_f42_cores_change_no_command(project):
+    """What runs, with which flags: `threads` among them is a setting."""
+    commands = []
+    for cores in ("1", "7"):
+        _, output = project.run(
+            "-n", "-F", "-p", "--cores", cores, "--config", "experiment=every_rule"
+        )
+        commands.append({line.strip() for line in output.splitlines() if "scripts/" in line})
+    assert commands[0] == commands[1] and any("--threads" in line for line in commands[0])
+
+
 def test_nothing_to_do_afterwards_and_no_undeclared_files(project):
     code, output = project.run("-n", "--config", "experiment=every_rule")
     assert code == 0 and "Nothing to be done" in output
@@ -241,7 +252,7 @@ def test_ablation_from_real_runs(project):
         ("[gates-all-l0.1]", "needs its control 'gates-all-l0'"),
     ],
 )
-def test_f09_pruned_runs_that_cannot_be_are_refused_before_any_job(project, pruned, told):
+def test_f07_f09_pruned_runs_that_cannot_be_are_refused_before_any_job(project, pruned, told):
     text = f"pairs: [synthetic_tiny.en-art]\npruned: {pruned}\n"
     (project.folder / "config" / "wrong.yaml").write_text(text)
     code, output = project.run("--config", "experiment=wrong")
