@@ -4,13 +4,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from headcount.base.settings.section import Section
+from headcount.base.settings.section import LARGEST, Section
 
 
 class TextSettings(Section):
     """Filters for training pairs. Dev and test sets keep every line, so that ids stay aligned."""
 
-    max_words: int = Field(200, ge=1)
+    max_words: int = Field(200, ge=1, le=LARGEST)
     """Training pairs with more words than this on either side are left out (words). Where a script
     is written without spaces, two of its characters count as one word."""
 
