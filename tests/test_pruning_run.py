@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from damage import flip
 from script_runner import run_script
 from small_run import GATES, MODEL, SmallGates, SmallRun, segment, small_origin
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import EnvironmentFault
-from headcount.base.files import read_json
+from headcount.base.files import read_json, write_text
 from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.pruned_names import parse_pruned
@@ -379,3 +380,8 @@ def test_finished_outputs_are_placed_again_without_training(
         for out in ("first", "again")
     )
     assert first == again and len(first) >= 4
+    (finished,) = (tmp_path / "state").glob("*/finished")
+    flip(finished / "heads.csv", -2)
+    pruned.session.finish(pruned.train, tmp_path / "out", lambda _, out: write_text(out / "x", "1"))
+    assert capsys.readouterr().err == f"{finished}: damaged, so not taken for the outputs\n"
+    assert (tmp_path / "out" / "x").read_text() == "1"

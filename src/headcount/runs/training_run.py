@@ -80,9 +80,12 @@ class Session:
         """
         states = self.store(pick_device(settings.device))
         with states.held():
+            finished = states.finished.folder
             if states.finished.is_whole():
-                print(f"trained before; outputs taken from {states.folder}", file=sys.stderr)
+                print(f"trained before; outputs taken from {finished}", file=sys.stderr)
             else:
+                if finished.exists():
+                    print(f"{finished}: damaged, so not taken for the outputs", file=sys.stderr)
                 with states.finished.written(out) as folder:
                     train(states, folder)
             states.drop()
