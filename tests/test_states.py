@@ -63,6 +63,11 @@ def test_saving_an_update_again_leaves_one_set(store):
         ("tensors.safetensors", lambda p: p.unlink(), "tensors.safetensors: damaged; its SHA-256"),
         ("state.json", lambda p: p.write_bytes(p.read_bytes()[:-9]), "state.json: damaged, not a"),
         ("state.json", lambda p: p.unlink(), "state.json: expected this file, found none"),
+        (
+            "state.json",
+            lambda p: p.write_text(p.read_text().replace('"kept"', '"k"')),
+            "a description",
+        ),
     ],
 )
 def test_f33_a_damaged_state(store, name, damage, told):

@@ -184,6 +184,8 @@ class StateStore:
             raise UserError(
                 f"{folder}: the state of another run, never loaded into this one; {differences}"
             )
+        if not {"sha256", "kept"} <= facts.keys():
+            raise UserError(f"{folder / 'state.json'}: damaged, not a description of a state")
         tensors = folder / "tensors.safetensors"
         if not tensors.is_file() or sha256(tensors) != facts.pop("sha256"):
             raise UserError(f"{tensors}: damaged; its SHA-256 is not the one in state.json")
