@@ -194,7 +194,7 @@ def test_bleu_lost_is_of_the_first_test_set_and_of_single_heads(tmp_path):
 
 
 @pytest.mark.slow
-def test_without_trees_the_tables_say_so(tmp_path):
+def test_f27_without_trees_the_tables_say_so(tmp_path):
     made = collection(tmp_path)
     for path in (*made.listed["syntax"], *made.listed["pruned_syntax"]):
         path.write_text(path.read_text().splitlines()[0] + "\n")

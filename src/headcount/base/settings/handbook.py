@@ -47,6 +47,9 @@ _OWN_CORPUS = """\
    one's own is a `path`; a published one is a `file` below `base_url`, with its `sha256`.
 3. Name the pair, `<corpus>.<source>-<target>`, under `pairs` in an experiment file.
 
+Call a language by its two letters, `ja` and not `jpn`: tokenisers and BLEU know it so. To score
+translations into Japanese or Korean, first `pip install -e '.[ja]'` or `'.[ko]'`.
+
 Corpus and experiment names have letters, digits, `_` and `-`; languages letters, digits and `_`;
 splits and files may also have `.`.
 """
