@@ -27,7 +27,7 @@ from headcount.base.settings.run_names import RunName
         ),
         (
             "scratch-gates-enc_self-l2-from-impt-7-ema0.9-p0.5",
-            PrunedRun("scratch", "enc_self", 2.0, RunName("impt", 7, 0.5, False, 0.9)),
+            PrunedRun("scratch", "enc_self", 2.0, RunName("impt", 7, 0.5, decay=0.9)),
             "scratch-gates-enc_self-l2-from-impt-7-p0.5-ema0.9",
         ),
         ("drawn-gates-all-l3", PrunedRun("drawn", "all", 3.0), "drawn-gates-all-l3"),
