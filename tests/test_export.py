@@ -1,6 +1,7 @@
 """Models for CTranslate2: pruned and masked ones too. Translations where the package is there."""
 
 import json
+import resource
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from small_models import UNEVEN, make_model
 from small_run import segment
 
 from headcount.base.errors import EnvironmentFault, HeadcountError, UserError
+from headcount.base.files import NoRoom
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import collate, read_parallel_text
@@ -168,6 +170,27 @@ def test_a_folder_with_other_files_is_left_alone(bpe, tmp_path, monkeypatch):
     folder = learnt(bpe, tmp_path, 2, updates=1)
     with pytest.raises(UserError, match=r"model: expected no folder, an empty one or an earlier"):
         export_model(load_masked(folder, None), folder, bpe, folder, {})
+
+
+def test_f32_an_export_that_does_not_fit_leaves_the_earlier_one(bpe, tmp_path):
+    """A limit on file size stands in for the full disk: the weights are cut short."""
+    pytest.importorskip("ctranslate2")
+    source, out = learnt(bpe, tmp_path, UNEVEN, updates=1), tmp_path / "out"
+    model = load_masked(source, None)
+    export_model(model, source, bpe, out, {"made": "before"})
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limit[1]))
+    try:
+        with pytest.raises(NoRoom, match="File too large: it needs more than the") as told:
+            export_model(model, source, bpe, out, {"made": "now"})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert told.value.filename == str(out)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert not list(tmp_path.glob(".part-*"))
+    export_model(model, source, bpe, out, {"made": "now"})
+    assert json.loads((out / "export.json").read_text())["provenance"] == {"made": "now"}
 
 
 def test_agreement_is_the_share_of_the_compared_sentences():

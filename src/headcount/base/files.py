@@ -42,6 +42,27 @@ def whole_file(path: Path, size: int | None = None) -> Iterator[Path]:
 
 
 @contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Folder to write into; takes the place of `path` when the block ends, vanishes if it raises.
+
+    Raises OSError as `whole_file` does.
+    """
+    part = path.with_name(f".part-{path.name}")
+    with _final_name(path, part, None):
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        try:
+            yield part
+            if path.exists():
+                shutil.rmtree(path)
+            os.replace(part, path)
+            flush_to_disk(path.parent)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+
+
+@contextmanager
 def _final_name(path: Path, part: Path, size: int | None) -> Iterator[None]:
     """Context whose errors of the system name the file that was to be, not the part of it."""
     try:

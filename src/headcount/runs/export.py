@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from headcount.base.errors import HeadcountError, UserError
-from headcount.base.files import write_json
+from headcount.base.files import whole_folder, write_json
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, ParallelText, collate
 from headcount.data.bpe import Segmenter, load_segmenters
@@ -84,16 +84,17 @@ def export_model(
             "name another folder"
         )
     src, tgt = load_segmenters(bpe)
-    export(model, src.vocabulary, tgt.vocabulary, out)
-    for name in SEGMENTATION:
-        shutil.copyfile(bpe / name, out / name)
     encoder, decoder = padded_heads(model)
     facts = {
         "heads": {kind: list(counts) for kind, counts in model.grid.counts.items()},
         "heads_a_layer": {"encoder": encoder, "decoder": decoder},  # silent ones included
         "provenance": origin,
     }
-    write_json(out / "export.json", facts)
+    with whole_folder(out) as part:
+        export(model, src.vocabulary, tgt.vocabulary, part)
+        for name in SEGMENTATION:
+            shutil.copyfile(bpe / name, part / name)
+        write_json(part / "export.json", facts)
 
 
 def check_export(

@@ -77,7 +77,6 @@ class StateStore:
         part = self.folder / f".part-{update:09d}"
         for unfinished in self.folder.glob(".part-*"):
             shutil.rmtree(unfinished)
-        part.mkdir(parents=True)
         save_weights(part / "tensors.safetensors", state.tensors)
         checksum = sha256(part / "tensors.safetensors")
         own = {"identity": self.identity, "sha256": checksum, "kept": self._kept}

@@ -1,0 +1,63 @@
+"""Every step of the pipeline again, on a disk that has become full; prints what each one said.
+
+`python tests/full_disk.py FOLDER OPTION` copies what the pipeline made in this folder to a new file
+system in memory at FOLDER, mounted with OPTION, and fills that up. It wants a mount namespace of
+its own, as of `unshare -m`.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+from pipeline import run_aside, steps
+
+CURVE = "s.en-art/random-1/seed2/curves.csv"
+FIGURE = ("curves_figure", "--curves", CURVE, "--out", "figures/curves.csv")
+
+
+def fill(folder: Path) -> None:
+    """Take the last byte, and the last inode if they are few."""
+    with suppress(OSError), (folder / "filler").open("wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+    if os.statvfs(folder).f_files < 1000:
+        with suppress(OSError):
+            for number in count():
+                (folder / f"filler{number}").touch()
+
+
+def contents() -> dict[str, bytes]:
+    files = (path for path in Path().rglob("*") if path.is_file())
+    return {str(path): path.read_bytes() for path in files if not path.name.startswith("filler")}
+
+
+def main() -> None:
+    disk, option = Path(sys.argv[1]), sys.argv[2]
+    subprocess.run(["mount", "-t", "tmpfs", "-o", option, "tmpfs", disk], check=True)
+    shutil.copytree(".", disk, dirs_exist_ok=True)
+    os.chdir(disk)
+    Path(CURVE).parent.mkdir(parents=True)
+    shutil.copy("run/curves.csv", CURVE)
+    fill(disk)
+    before = contents()
+    told = {}
+    said = os.memfd_create("stderr")
+    for name, *arguments in [*steps(), FIGURE]:
+        os.ftruncate(said, 0)
+        os.lseek(said, 0, os.SEEK_SET)
+        kept = os.dup(2)
+        os.dup2(said, 2)
+        code = run_aside(name, arguments)
+        os.dup2(kept, 2)
+        words = os.pread(said, 100_000, 0).decode()
+        told[" ".join([name, str(arguments[-1])])] = [code, words, contents() == before]
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""From generated text to a table and a figure, in this folder, by the real scripts.
+
+Each runs in a fork of this process, so that libraries are loaded once. `python tests/pipeline.py
+SECONDS` gives every file that time, after each step.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from script_runner import run_script
+
+import headcount.findings.roles.attention_maps
+import headcount.findings.tables
+import headcount.runs.attention_run
+import headcount.runs.training_run  # noqa: F401
+
+SIZE = ("--seed", 3, "--train-pairs", 60, "--dev-pairs", 12, "--test-pairs", 12)
+LANGUAGES = ("--src-lang", "en", "--tgt-lang", "art")
+SHAPE = ("--preset", "tiny", "--encoder-layers", 1, "--decoder-layers", 1, "--heads", 3)
+SHAPE += ("--d-model", 24, "--d-ff", 32)
+TRAINING = ("--updates", 9, "--batch-tokens", 200, "--warmup-updates", 3, "--dev-interval", 4)
+MODEL = ("--model", "run/model", "--bpe", "bpe")
+
+
+def steps() -> list[tuple]:
+    """Names of scripts, each with its arguments."""
+    split = {
+        name: (
+            *("--raw", "raw/manifest.json", *LANGUAGES, "--split", name),
+            *("--out-src", f"text/{name}.src", "--out-tgt", f"text/{name}.tgt"),
+            *("--counts", f"text/{name}.json"),
+        )
+        for name in ("dev", "test", "train")
+    }
+    held_out = ("--held-out", "text/dev.src", "text/test.src")
+    texts = [
+        word
+        for name in ("train", "dev")
+        for side in ("src", "tgt")
+        for word in (f"--{name}-{side}", f"text/{name}.{side}")
+    ]
+    corpus = ("--pair", "s.en-art", "--splits", "train,dev,test", "--text", "text", "--bpe", "bpe")
+    out = ("--translations", "out.txt", "--facts", "out.json", "--references", "text/test.tgt")
+    one = ("--layer", 0, "--head", 2, "--source", "source.txt", "--out", "attention.json")
+    drawn = ("--weights", "attention.json", "--title", "Ein ı, ein İ")
+    return [
+        ("synthetic", "--corpus", "s", *SIZE, "--out", "raw/manifest.json"),
+        ("text", *split["dev"]),
+        ("text", *split["test"]),
+        ("text", *split["train"], *held_out),
+        ("bpe", *texts, *LANGUAGES, "--merges", 60, "--pretokenised", "--out-folder", "bpe"),
+        ("train", "--bpe", "bpe", "--run", "random-1", "--seed", 2, "--out", "run", "--state")
+        + ("state", "--save-seconds", 0, *SHAPE, *TRAINING),
+        ("translate", *MODEL, "--source", "text/test.src", "--out", "out.txt")
+        + ("--facts", "out.json", "--beam", 2, "--max-length-extra", 2),
+        ("bleu", "--pair", "s.en-art", "--run", "random-1", "--seed", 2, "--tests", "test")
+        + (*out, "--out", "bleu.json"),
+        ("importance", *MODEL, "--sentences", 9, "--out", "heads/importance.csv"),
+        ("attention", *MODEL, *one),
+        ("attention_map", *drawn, "--out", "map.svg"),
+        ("attention_map", *drawn, "--out", "map.pdf"),
+        ("corpus_table", *corpus, "--out", "tables/corpus.csv"),
+    ]
+
+
+def run_aside(name: str, arguments: Sequence[object]) -> int:
+    """Exit code of a script in a process of its own."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = run_script(name, arguments)
+        except Exception:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def main() -> None:
+    Path("source.txt").write_text("İstanbul ığdır STRASSE ß 3,5 kat\n", encoding="utf-8")
+    for name, *arguments in steps():
+        if code := run_aside(name, arguments):
+            sys.exit(code)
+        for path in Path().rglob("*") if sys.argv[1:] else []:
+            os.utime(path, (int(sys.argv[1]),) * 2)
+
+
+if __name__ == "__main__":
+    main()
