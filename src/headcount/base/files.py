@@ -47,18 +47,17 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
     Raises OSError as `whole_file` does.
     """
-    part = path.with_name(f".part-{path.name}")
+    part = path.with_name(f".part-new-{path.name}")
     with _final_name(path, part, None):
-        shutil.rmtree(part, ignore_errors=True)
+        remove_folder(part)
         part.mkdir(parents=True)
         try:
             yield part
-            if path.exists():
-                shutil.rmtree(path)
-            os.replace(part, path)
+            remove_folder(path)
+            part.rename(path)
             flush_to_disk(path.parent)
         except BaseException:
-            shutil.rmtree(part, ignore_errors=True)
+            remove_folder(part)
             raise
 
 

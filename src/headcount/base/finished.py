@@ -8,14 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from headcount.base.files import (
-    flush_to_disk,
-    read_json,
-    remove_folder,
-    sha256,
-    whole_file,
-    write_json,
-)
+from headcount.base.files import read_json, sha256, whole_file, whole_folder, write_json
 
 
 class FinishedSet:
@@ -30,20 +23,11 @@ class FinishedSet:
     @contextmanager
     def written(self, out: Path) -> Iterator[Path]:
         """A folder for the outputs that belong below `out`; the set, when the block ends."""
-        part = self.folder.with_name(f".part-new-{self.folder.name}")
-        remove_folder(part)
-        part.mkdir(parents=True)
-        try:
+        with whole_folder(self.folder) as part:
             yield part
-        except BaseException:
-            remove_folder(part)
-            raise
-        paths = sorted(path for path in part.rglob("*") if path.is_file())
-        files = {path.relative_to(part).as_posix(): sha256(path) for path in paths}
-        write_json(part / "manifest.json", {"out": out.as_posix(), "files": files})
-        remove_folder(self.folder)
-        part.rename(self.folder)
-        flush_to_disk(self.folder.parent)
+            paths = sorted(path for path in part.rglob("*") if path.is_file())
+            files = {path.relative_to(part).as_posix(): sha256(path) for path in paths}
+            write_json(part / "manifest.json", {"out": out.as_posix(), "files": files})
 
     def is_whole(self) -> bool:
         """Whether the set is there, and every file of it is what was written."""
