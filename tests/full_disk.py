@@ -10,29 +10,31 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 
 from pipeline import run_aside, steps
 
+LOCK = Path("state/lock")
 CURVE = "s.en-art/random-1/seed2/curves.csv"
 FIGURE = ("curves_figure", "--curves", CURVE, "--out", "figures/curves.csv")
 
 
 def fill(folder: Path) -> None:
-    """Take the last byte, and the last inode if they are few."""
-    with suppress(OSError), (folder / "filler").open("wb", buffering=0) as file:
+    """Take the last byte, and the last inode if they are few; a step may have freed some."""
+    with suppress(OSError), (folder / "filler").open("ab", buffering=0) as file:
         while True:
             file.write(b"x" * 4096)
     if os.statvfs(folder).f_files < 1000:
         with suppress(OSError):
-            for number in count():
-                (folder / f"filler{number}").touch()
+            while True:
+                os.close(tempfile.mkstemp(prefix="filler", dir=folder)[0])
 
 
 def contents() -> dict[str, bytes]:
-    files = (path for path in Path().rglob("*") if path.is_file())
+    """Every file but those that say nothing: what fills the disk, and a lock."""
+    files = (path for path in Path().rglob("*") if path.is_file() and path != LOCK)
     return {str(path): path.read_bytes() for path in files if not path.name.startswith("filler")}
 
 
@@ -43,11 +45,13 @@ def main() -> None:
     os.chdir(disk)
     Path(CURVE).parent.mkdir(parents=True)
     shutil.copy("run/curves.csv", CURVE)
-    fill(disk)
+    Path("state").mkdir(exist_ok=True)
+    LOCK.write_text("1\n")  # whose room the training takes, so that its first state has none
     before = contents()
     told = {}
     said = os.memfd_create("stderr")
     for name, *arguments in [*steps(), FIGURE]:
+        fill(disk)
         os.ftruncate(said, 0)
         os.lseek(said, 0, os.SEEK_SET)
         kept = os.dup(2)

@@ -7,6 +7,7 @@ import resource
 import pytest
 
 from headcount.base.files import NoRoom, sha256, whole_file, write_json, write_text
+from headcount.base.lock import hold
 from headcount.data.lines import write_lines
 
 
@@ -82,3 +83,10 @@ def test_x13_a_name_that_is_too_long_is_named_as_it_was_given(tmp_path):
     with pytest.raises(OSError, match="File name too long") as fault:
         write_text(path, "text")
     assert fault.value.filename == str(path)
+
+
+def test_f32_a_lock_that_does_not_fit_is_named(tmp_path, small_files):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    with pytest.raises(NoRoom, match="File too large: it needs more than the") as fault:
+        hold(tmp_path / "lock", "here")
+    assert fault.value.filename == str(tmp_path / "lock")

@@ -152,7 +152,7 @@ WRITTEN = {
     "text text/test.json": "text/test.(src|tgt)",
     "text text/test.src": "text/train.(src|tgt)",
     "bpe bpe": "bpe/src.codes",
-    "train 4": r"state/\w+/.part-000000001/tensors.safetensors",
+    "train 4": r"state/\w+/(.part-000000001/tensors.safetensors|finished)",
     "translate 2": "out.txt",
     "bleu bleu.json": "bleu.json",
     "importance heads/importance.csv": "heads/importance.csv",

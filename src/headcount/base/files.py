@@ -28,7 +28,7 @@ def whole_file(path: Path, size: int | None = None) -> Iterator[Path]:
     bytes that are needed and those that are free.
     """
     part = path.with_name(f".part-{path.name}")
-    with _final_name(path, part, size):
+    with naming(path, part, size):
         path.parent.mkdir(parents=True, exist_ok=True)
         part.unlink(missing_ok=True)
         try:
@@ -48,7 +48,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
     Raises OSError as `whole_file` does.
     """
     part = path.with_name(f".part-new-{path.name}")
-    with _final_name(path, part, None):
+    with naming(path, part):
         remove_folder(part)
         part.mkdir(parents=True)
         try:
@@ -62,8 +62,11 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _final_name(path: Path, part: Path, size: int | None) -> Iterator[None]:
-    """Context whose errors of the system name the file that was to be, not the part of it."""
+def naming(path: Path, part: Path | None = None, size: int | None = None) -> Iterator[None]:
+    """Context whose errors of the system name the file that was to be, and not the part of it.
+
+    Raises NoRoom with the bytes that are needed (`size`, where known) and those that are free.
+    """
     try:
         yield
     except NoRoom:  # another file, written while this one is open

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TextIO
 
 from headcount.base.errors import EnvironmentFault
+from headcount.base.files import naming
 
 
 def hold(path: Path, doing: str) -> TextIO:
@@ -14,8 +15,9 @@ def hold(path: Path, doing: str) -> TextIO:
     `doing` says what a holder does, as in 'process 7 is training in x'. Raises EnvironmentFault
     naming the holder if another process, or another call in this one, has the lock.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = path.open("a+")
+    with naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as fault:
@@ -25,7 +27,8 @@ def hold(path: Path, doing: str) -> TextIO:
         raise EnvironmentFault(
             f"process {holder} is {doing}; wait until it ends, or stop it"
         ) from fault
-    file.truncate(0)
-    file.write(f"{os.getpid()}\n")
-    file.flush()
+    with naming(path):
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
     return file
