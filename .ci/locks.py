@@ -18,6 +18,7 @@ import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 LOCKS = {
@@ -26,6 +27,7 @@ LOCKS = {
     "extras": "What the other extras need beyond run.txt and test.txt.",
     "torch": "torch as the Python package index builds it, on Linux with NVIDIA's libraries.",
 }
+_INSTALLED = {"run": ("run", "torch"), "test": ("run", "torch", "test")}
 _OF_TORCH = re.compile(r"(torch|triton|(nvidia|cuda)-[a-z0-9-]+)==")
 _PIN = re.compile(r"^([a-z0-9][a-z0-9.-]*)==([^\s;\\]+)")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})\b")
@@ -36,6 +38,7 @@ class Failure(Exception):
     """What is wrong, in words, and the exit code."""
 
     def __init__(self, code: int, words: str):
+        """Takes the exit code and the words."""
         super().__init__(words)
         self.code = code
 
@@ -79,15 +82,15 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def check(root: Path) -> None:
-    """Fails where pyproject.toml asks for what no lock has, or two locks for one package."""
-    found = {lock: read_lock(root / "locks" / f"{lock}.txt") for lock in LOCKS}
+    """Fails where two locks have one package, or pyproject.toml asks for what its lock has not."""
     versions: dict[str, Locked] = {}
-    for each in (release for releases in found.values() for release in releases):
-        if each.name in versions:
-            raise Failure(2, f"{each.name} is locked twice: {versions[each.name].lock}, {each.lock}")
-        versions[each.name] = each
+    for lock in LOCKS:
+        for each in read_lock(root / "locks" / f"{lock}.txt"):
+            if twice := versions.get(each.name):
+                raise Failure(2, f"{each.name} is in {twice.lock} and {each.lock}; {_AGAIN}")
+            versions[each.name] = each
     for lock, pins in _asked(root).items():
-        allowed = {"run.txt", "torch.txt"} if lock == "run" else {each + ".txt" for each in LOCKS}
+        allowed = [f"{name}.txt" for name in _INSTALLED.get(lock, LOCKS)]
         for name, version in pins:
             have = versions.get(name)
             if have is None or have.version != version or have.lock not in allowed:
@@ -113,48 +116,46 @@ def _parted(entry: str) -> tuple[str, str]:
 def write(root: Path) -> None:
     """Resolve for every platform and Python that the project allows, and write the locks."""
     folder = root / "locks"
-    folder.mkdir(exist_ok=True)
-    kept = "".join(_blocks_of(path) for path in sorted(folder.glob("*.txt")))
+    kept = "\n".join(_releases(path) for path in folder.glob("*.txt"))
     every = _resolved(root, kept, "--all-extras")
-    names = {"run": _names(_resolved(root, every)), "all": _names(every)}
-    names["test"] = _names(_resolved(root, every, "--extra", "test"))
+    asked = {"run": _resolved(root, every), "test": _resolved(root, every, "--extra", "test")}
+    names = {lock: set(map(_name, _blocks(text))) for lock, text in asked.items()}
     parts: dict[str, list[str]] = {lock: [] for lock in LOCKS}
     for block in _blocks(every):
-        name = _PIN.match(block)[1]
-        within = [lock for lock in ("run", "test") if name in names[lock]]
-        lock = "torch" if _OF_TORCH.match(block) else (within or ["extras"])[0]
-        parts[lock].append(block)
+        needed = [lock for lock in names if _name(block) in names[lock]]
+        parts["torch" if _OF_TORCH.match(block) else (needed or ["extras"])[0]].append(block)
     for lock, blocks in parts.items():
-        head = f"# {LOCKS[lock]}\n# Made by .ci/locks.py, not by hand.\n"
-        text = head + "".join(f"{block}\n" for block in blocks)
-        (folder / f"{lock}.txt").write_text(text, encoding="utf-8")
+        head = [f"# {LOCKS[lock]}", "# Made by .ci/locks.py, not by hand."]
+        (folder / f"{lock}.txt").write_text("\n".join([*head, *blocks, ""]), encoding="utf-8")
 
 
-def _blocks_of(path: Path) -> str:
-    return "".join(f"{block}\n" for block in _blocks(path.read_text(encoding="utf-8")))
+def _releases(path: Path) -> str:
+    return "\n".join(_blocks(path.read_text(encoding="utf-8")))
 
 
-def _names(text: str) -> set[str]:
-    return {_PIN.match(block)[1] for block in _blocks(text)}
+def _name(block: str) -> str:
+    return _PIN.match(block)[1]
 
 
 def _resolved(root: Path, kept: str, *extras: str) -> str:
     """What uv makes of pyproject.toml, with the versions in `kept` where they still fit."""
-    out = root / "locks" / ".resolved"
-    out.write_text(kept, encoding="utf-8")
-    words = ["uv", "pip", "compile", "pyproject.toml", "--universal", "--generate-hashes"]
-    words += ["--no-header", "--python-version", "3.11"]
-    try:
-        done = subprocess.run(
-            [*words, *extras, "--output-file", str(out)], cwd=root, capture_output=True, text=True
-        )
+    build = tomllib.loads((root / "pyproject.toml").read_text())["build-system"]["requires"]
+    command = ["uv", "pip", "compile", "--universal", "--generate-hashes", "--no-header"]
+    with TemporaryDirectory() as folder:
+        out, tools = Path(folder, "lock"), Path(folder, "build-system.txt")
+        out.write_text(kept, encoding="utf-8")
+        tools.write_text("\n".join(build), encoding="utf-8")
+        command += ["--python-version", "3.11", "--no-annotate", *extras]
+        command += ["--output-file", str(out), "pyproject.toml", str(tools)]
+        try:
+            done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+        except FileNotFoundError as error:
+            raise Failure(
+                3, "locks are resolved by uv, which is missing; pip install uv"
+            ) from error
         if done.returncode:
-            raise Failure(3, f"uv found no versions that fit: {done.stderr.strip()}")
+            raise Failure(2, f"uv finds no versions that fit: {done.stderr.strip()}")
         return out.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise Failure(3, "uv is not installed; run: pip install uv") from error
-    finally:
-        out.unlink()
 
 
 def age(root: Path, index: str, days: int) -> None:
@@ -183,13 +184,13 @@ def _uploads(index: str, locked: Locked) -> dict[str, datetime]:
     try:
         with urllib.request.urlopen(address, timeout=60) as answer:
             releases = json.load(answer)["releases"]
-    except (OSError, ValueError) as error:
-        raise Failure(3, f"{address}: expected the releases of {locked.name}: {error}") from error
-    return {
-        file["digests"]["sha256"]: datetime.fromisoformat(file["upload_time_iso_8601"])
-        for files in releases.values()
-        for file in files
-    }
+        return {
+            file["digests"]["sha256"]: datetime.fromisoformat(file["upload_time_iso_8601"])
+            for files in releases.values()
+            for file in files
+        }
+    except (OSError, ValueError, KeyError) as error:
+        raise Failure(3, f"{address}: expected times of upload by SHA-256: {error}") from error
 
 
 def main() -> int:

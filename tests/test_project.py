@@ -21,6 +21,39 @@ def test_the_readme_begins_with_two_complete_lines():
     assert test.rstrip().split(" && ")[-1] == "python -m pytest -n 2 --dist loadfile"
 
 
+def test_f56_both_lines_install_from_the_locks():
+    """All but torch by hash, and the project without fetching what builds it."""
+    locked = "pip install --require-hashes -r locks/run.txt"
+    run, test = (block.split(" && ")[2:4] for block in code_blocks()[:2])
+    assert run == [locked, "pip install --no-build-isolation -e ."]
+    assert test == [f"{locked} -r locks/test.txt", "pip install --no-build-isolation -e '.[test]'"]
+
+
+def test_the_public_host_installs_tests_and_builds_as_the_readme_does():
+    checks = yaml.safe_load((ROOT / ".github" / "workflows" / "checks.yml").read_text())
+    jobs = {
+        name: [step["run"] for step in job["steps"] if "run" in step]
+        for name, job in checks["jobs"].items()
+    }
+    for name in ("fast-tests", "tiny"):
+        assert jobs[name][0].startswith("pip install --require-hashes -r locks/run.txt")
+    assert jobs["fast-tests"][-1].startswith("python -m pytest -m 'not slow'")
+    assert jobs["tiny"][-1] == "snakemake --cores 2 --config experiment=tiny"
+    assert "python .ci/locks.py check" in jobs["lint"]
+    assert jobs["container"][0] == "docker build -f Containerfile -t headcount ."
+    weekly = (ROOT / ".github" / "workflows" / "dependencies.yml").read_text()
+    for name in ("run", "test", "extras", "torch"):
+        assert (ROOT / "locks" / f"{name}.txt").exists() and f"-r locks/{name}.txt" in weekly
+    assert "python .ci/locks.py age" in weekly and "cron:" in weekly
+
+
+def test_one_version_everywhere():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == version
+    first = re.search(r"^## \[([0-9.]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert first[1] == version
+
+
 def test_versions_stand_in_pyproject_and_nowhere_else():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     named = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
@@ -35,7 +68,7 @@ def test_versions_stand_in_pyproject_and_nowhere_else():
 
 
 def test_links_between_documents_lead_somewhere():
-    for page in [ROOT / "README.md", ROOT / "config" / "README.md", *(ROOT / "docs").glob("*.md")]:
+    for page in [*ROOT.glob("*.md"), ROOT / "config" / "README.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page}: {target}"
 

@@ -1,0 +1,185 @@
+"""Locks of the packages: complete, in step with pyproject.toml, old enough, and obeyed by pip."""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from packaging.markers import Marker
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = ("run", "test", "extras", "torch")
+
+
+def locks(folder: Path, *arguments: str) -> tuple[int, str]:
+    """Exit code and messages of the script, run in a folder."""
+    command = [sys.executable, str(ROOT / ".ci" / "locks.py"), *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stderr
+
+
+def test_f56_every_package_is_pinned_with_hashes_and_pyproject_agrees():
+    assert locks(ROOT, "check") == (0, "")
+    for name in FILES:
+        text = (ROOT / "locks" / f"{name}.txt").read_text()
+        entries = re.sub(r"^#.*\n", "", text, flags=re.M).replace("\\\n", "").splitlines()
+        assert len(entries) > 5
+        for entry in entries:
+            pinned, *hashes = re.split(r"\s+--hash=sha256:", entry)
+            assert hashes and all(re.fullmatch("[0-9a-f]{64}", one) for one in hashes), entry
+            release, _, marker = pinned.partition(" ; ")
+            assert Version(release.partition("==")[2]).is_prerelease is False
+            if marker:
+                Marker(marker)
+    # The build of torch, and what only some builds need, is left to a lock of its own.
+    assert not re.search(r"^(torch|nvidia|triton)", (ROOT / "locks" / "run.txt").read_text(), re.M)
+
+
+@pytest.fixture
+def project(tmp_path) -> Path:
+    """The files that are compared, to change them."""
+    shutil.copytree(ROOT / "locks", tmp_path / "locks")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "words"),
+    [
+        (
+            "pyproject.toml",
+            '"tqdm==4.70.1"',
+            '"tqdm==4.70.2"',
+            "asks for tqdm==4.70.2, locked is 4.70.1 in locks/run.txt; run: python .ci/locks.py",
+        ),
+        (
+            "pyproject.toml",
+            'parse = ["',
+            'parse = ["left-pad==1.3.0", "',
+            "asks for left-pad==1.3.0, locked is no such package",
+        ),
+        (  # What the tests need has to be where the README's test line looks.
+            "pyproject.toml",
+            "test = [\n",
+            'test = [\n    "stanza==1.15.0",\n',
+            "asks for stanza==1.15.0, locked is 1.15.0 in locks/extras.txt",
+        ),
+        ("locks/run.txt", "tqdm==4.70.1", "tqdm>=4.70.1", "found 'tqdm>=4.70.1"),
+        ("locks/test.txt", "ruff==", "tqdm==", "tqdm is in run.txt and test.txt"),
+        ("locks/torch.txt", "torch==2.13.0 \\\n", "torch==2.13.0\n# ", "found 'torch==2.13.0'"),
+    ],
+)
+def test_f56_a_changed_or_unlocked_requirement_is_named(project, file, old, new, words):
+    path = project / file
+    text = path.read_text()
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new))
+    if "# " in new:  # takes the hashes away, which are indented
+        path.write_text(re.sub(r"(?m)(?<=^# )(    --hash.*\n)+", "\n", path.read_text()))
+    code, message = locks(project, "check")
+    assert code == 2 and words in message, message
+
+
+@pytest.fixture
+def index(project):
+    """An index that lists one package with two files; the lock has it alone. Change `files`."""
+    for name in FILES:
+        (project / "locks" / f"{name}.txt").write_text("# nothing\n")
+    pins = "".join(f" \\\n    --hash=sha256:{digit * 64}" for digit in "ab")
+    (project / "locks" / "run.txt").write_text(f"# one\nsome-package==1.5{pins}\n")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Index)
+    server.files = {"a": "2020-01-01", "b": "2020-01-02"}
+    polls = {"poll_interval": 0.01}
+    threading.Thread(target=server.serve_forever, kwargs=polls, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+class Index(BaseHTTPRequestHandler):
+    """Answers as the package index does, as far as the script asks."""
+
+    def do_GET(self):
+        assert self.path == "/pypi/some-package/json"
+        files = [
+            {"digests": {"sha256": digit * 64}, "upload_time_iso_8601": f"{day}T10:00:00Z"}
+            for digit, day in self.server.files.items()
+        ]
+        body = json.dumps({"releases": {"1.5": files, "1.6": []}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def aged(project: Path, server: ThreadingHTTPServer) -> tuple[int, str]:
+    return locks(project, "age", "--index", f"http://127.0.0.1:{server.server_port}")
+
+
+def test_f56_a_release_that_is_too_fresh_or_gone_is_named(project, index):
+    assert aged(project, index) == (0, "")
+    index.files["b"] = "2999-12-31"
+    code, message = aged(project, index)
+    assert (code, message) == (
+        2,
+        "locks/run.txt: some-package==1.5: a file of 2999-12-31, too fresh; "
+        "lock an older version\n",
+    )
+    del index.files["b"]  # taken back, or another one in its place
+    code, message = aged(project, index)
+    assert code == 2 and "the index no longer lists 1 of its files (bbbb" in message
+
+
+def test_f56_an_index_that_does_not_answer_is_another_fault(project, index):
+    index.files["a"] = "no day"
+    code, message = aged(project, index)
+    assert code == 3 and "expected times of upload by SHA-256: Invalid isoformat" in message
+    code, message = locks(project, "age", "--index", "http://127.0.0.1:9")
+    assert code == 3 and "http://127.0.0.1:9/pypi/some-package/json: expected times" in message
+
+
+@pytest.mark.slow
+def test_f56_pip_refuses_a_package_that_is_not_as_locked(tmp_path):
+    wheel = tmp_path / "some_package-1.5-py3-none-any.whl"
+    write_wheel(wheel, "VALUE = 1\n")
+    locked = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    (tmp_path / "lock.txt").write_text(f"some-package==1.5 --hash=sha256:{locked}\n")
+    assert installed(tmp_path, "first")[0] == 0
+    write_wheel(wheel, "VALUE = 2\n")
+    code, output = installed(tmp_path, "second")
+    assert code != 0 and "DO NOT MATCH THE HASHES" in output
+    assert not (tmp_path / "second" / "some_package.py").exists()
+
+
+def write_wheel(path: Path, text: str) -> None:
+    info = "some_package-1.5.dist-info"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("some_package.py", text)
+        file.writestr(
+            f"{info}/METADATA", "Metadata-Version: 2.1\nName: some-package\nVersion: 1.5\n"
+        )
+        file.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        file.writestr(f"{info}/RECORD", "")
+
+
+def installed(folder: Path, target: str) -> tuple[int, str]:
+    """What pip makes of the lock, with nothing but the folder's wheels."""
+    command = [sys.executable, "-m", "pip", "install", "--require-hashes", "--no-index"]
+    command += ["--find-links", str(folder), "--target", str(folder / target)]
+    command += ["-r", str(folder / "lock.txt")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
