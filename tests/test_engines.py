@@ -4,6 +4,7 @@ import json
 import os
 import re
 import zipfile
+from pathlib import Path
 
 import pytest
 from project_copy import ProjectCopy, planned, ran
@@ -35,6 +36,15 @@ def test_f45_f49_clone_and_pull_and_both_rightly_have_nothing_to_do(origin, clon
     os.utime(clone.folder / RUN / "seed1" / "model" / "model.json")  # a time alone is no change
     assert QUIET in clone.run("-n", *TINY)[1]
     assert not (clone.folder / "data" / "raw").exists()
+
+
+def test_f55_what_is_shared_names_no_folder_and_no_machine(origin):
+    """All that Git and DVC carry: what is committed, DVC's lists, and every object pushed."""
+    shared = [origin.folder / name for name in origin.call("git", "ls-files").splitlines()]
+    shared += [path for path in (origin.folder.parent / "remote").rglob("*") if path.is_file()]
+    assert len(shared) > 300
+    for hidden in (f"{Path.home()}/", str(origin.folder.parent), os.uname().nodename + "."):
+        assert [path for path in shared if hidden.encode() in path.read_bytes()] == []
 
 
 @pytest.mark.parametrize("link", ["hardlink", "symlink"])

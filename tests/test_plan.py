@@ -1,6 +1,7 @@
 """What the rules are told of an experiment."""
 
 import importlib
+import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -254,3 +255,38 @@ def test_f03_an_experiment_given_as_a_file_of_settings_is_told_its_name(
 
 def test_a_file_that_names_the_experiment_alone_is_as_good_as_the_flag(monkeypatch):
     assert load(monkeypatch, "plan").Plan({"experiment": "tiny"}, [Path("x.yaml")]).name == "tiny"
+
+
+def test_f49_experiments_whose_names_differ_in_case_alone_stay_apart(tmp_path, monkeypatch):
+    plan = load(monkeypatch, "plan").Plan
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    long = "L" * 64  # the longest name there may be
+    for name in ("Tiny", long):
+        shutil.copy(tmp_path / "config" / "tiny.yaml", tmp_path / "config" / f"{name}.yaml")
+    if (tmp_path / "config" / "TINY.yaml").exists():
+        pytest.skip("this disk does not tell upper from lower case")
+    monkeypatch.chdir(tmp_path)
+    files = [
+        plan({"experiment": name}, []).of_runs("train", "x") for name in ("tiny", "Tiny", long)
+    ]
+    folder = "train/synthetic_tiny.en-art/baseline/seed1/x"
+    names = ("tiny", "Tiny", long)
+    assert files == [[f"results/{name}/{folder}"] for name in names]
+
+
+def test_f49_names_that_make_too_long_a_name_together_are_refused(tmp_path, monkeypatch, capsys):
+    """Of a log: 64 + 1 + 32 + 1 + 32, .baseline.seed1., 109 and .log are 259 characters."""
+    sides = "".join(f"{side * 32}: {{file: f, sha256: {'ab' * 32}}}, " for side in "ab")
+    corpus, test = "c" * 64, "t" * 109
+    splits = "".join(f"    {split}: {{{sides}}}\n" for split in ("train", "dev", test))
+    head = "  licence: none\n  citation: none\n  base_url: https://example.invalid\n  splits:\n"
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "corpora.yaml").write_text(f"{corpus}:\n{head}{splits}")
+    (tmp_path / "config" / "mine.yaml").write_text(f"pairs: [{corpus}.{'a' * 32}-{'b' * 32}]\n")
+    plan = load(monkeypatch, "plan").Plan
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as left:
+        plan({"experiment": "mine"}, [])
+    assert left.value.code == 2
+    told = "expected a log's name of at most 255 characters, found 259 with the run baseline and"
+    assert told in capsys.readouterr().err

@@ -27,6 +27,10 @@ DECODED = {"translate": 5, "bleu": 5, "masking": 1, "removal": 1, "speed": 1}
 DECODED |= {"ablation": 1, "pruning_profile": 1, "training_profile": 1, "share_speed": 1}
 """Jobs that decode, for each pair: the baseline and four pruned runs."""
 
+SECRET = "hunter2-of-the-month"
+OURS = ("data", "results")
+"""Folders that are shared; in .snakemake stand paths of this machine."""
+
 PUBLISHED = """
 published:
   licence: made by the test
@@ -48,7 +52,9 @@ def project(tmp_path_factory) -> ProjectCopy:
     experiment = experiment.replace("pairs: [synthetic_tiny.en-art]", pairs)
     experiment = experiment.replace("keep_updates: [30", "keep_updates: [10, 30")
     (copy.folder / "config" / "every_rule.yaml").write_text(experiment)
-    copy.first = copy.run("--config", "experiment=every_rule", HEADCOUNT_MIRROR=str(mirror))
+    secret = {"ACCESS_TOKEN": SECRET}
+    every_rule = ("--config", "experiment=every_rule")
+    copy.first = copy.run(*every_rule, HEADCOUNT_MIRROR=str(mirror), **secret)
     return copy
 
 
@@ -302,13 +308,40 @@ def test_f13_a_jobs_exit_code_and_words_are_the_workflows(tmp_path):
     assert code == 3 and "gone/published/" in output.splitlines()[-2]  # not the log of before
 
 
+def test_f49_a_checkout_behind_a_link_has_nothing_to_do_either(project, tmp_path):
+    link = tmp_path / "a link"
+    link.symlink_to(project.folder)
+    code, output = ProjectCopy.of(link).run("-n", "--config", "experiment=every_rule")
+    assert code == 0 and "Nothing to be done" in output
+
+
+def test_f52_a_home_that_cannot_be_written_is_not_needed(project):
+    """Neither for jobs, nor for the plan that DVC asks for."""
+    home = "/proc/1/none"  # a folder that not even root can make
+    nowhere = {"HOME": home, "XDG_CACHE_HOME": f"{home}/.cache"}
+    code, output = project.run("-n", "--config", "experiment=every_rule", **nowhere)
+    assert code == 0 and "Nothing to be done" in output
+    assert "Error" not in project.call("python", "workflow/bridge.py", "plan", "tiny", **nowhere)
+    assert (project.folder / "results" / "tiny" / "plan" / "train.json").exists()
+
+
+def test_f55_x28_no_secret_of_the_surroundings_is_written_down(project):
+    """Not in data, results, logs, or Snakemake's own records of what ran."""
+    home, hidden = f"{Path.home()}/".encode(), SECRET.encode()
+    files = [path for path in project.folder.rglob("*") if path.is_file()]
+    own = [path for path in files if path.relative_to(project.folder).parts[0] in OURS]
+    assert len(own) > 200
+    assert [path for path in files if hidden in path.read_bytes()] == []
+    assert [path for path in own if home in path.read_bytes()] == []
+
+
 def test_x12_results_that_are_no_folder_are_told(project):
     results = project.folder / "results"
-    (results / "tiny").symlink_to("tiny")
-    code, output = project.run("-n", "--config", "experiment=tiny")
-    (results / "tiny").unlink()
+    (results / "quickstart").symlink_to("quickstart")
+    code, output = project.run("-n", "--config", "experiment=quickstart")
+    (results / "quickstart").unlink()
     assert code == 2
-    told = "results/tiny: expected a folder, found a link to tiny, which leads nowhere"
+    told = "results/quickstart: expected a folder, found a link to quickstart, which leads nowhere"
     assert told in output and "Traceback" not in output
 
 

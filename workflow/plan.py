@@ -31,6 +31,7 @@ from headcount.base.settings.own_file import check_own_file
 from headcount.base.settings.pair import SCORED_BY_EXTRA, parse_pair
 
 CONFIG = Path("config")
+LONGEST_NAME = 255  # of a file, on nearly every file system
 NOTHING = "(?!)"  # a wildcard that matches no name
 
 
@@ -53,6 +54,7 @@ class Plan:
             check_treebanks(self.settings.roles.trees, self.corpora)
             self.name = name
             self.treebanks = Treebanks(self.settings.roles.trees, self.corpora)
+            self._check_lengths()
             self._check_own_files()
             self._try_scoring()
             self.ablation = Ablation(name, self.settings, self.corpora)
@@ -60,6 +62,19 @@ class Plan:
             print(f"error: {fault}", file=sys.stderr)
             sys.exit(fault.exit_code)
         self.pruning = Pruning(name, self.settings)
+
+    def _check_lengths(self) -> None:
+        """Raise UserError for names that are allowed each, and together too long for a file."""
+        run = max([*self.settings.runs, *self.settings.pruned], key=len)
+        for pair in self.settings.pairs:
+            for test in self.tests(pair):
+                name = f"{pair}.{run}.seed{max(self.settings.seeds)}.{test}.log"
+                if len(name) > LONGEST_NAME:
+                    raise UserError(
+                        f"pairs: {pair}: expected a log's name of at most {LONGEST_NAME} "
+                        f"characters, found {len(name)} with the run {run} and the test set "
+                        f"{test}; take a shorter name for the corpus, a language or the test set"
+                    )
 
     def _check_own_files(self) -> None:
         """Raise UserError for a missing file of one's own that is still to be copied."""
