@@ -103,7 +103,7 @@ def test_halves_share_no_pair_and_follow_the_seed():
 
 
 @pytest.mark.parametrize("count", [0, 1])
-def test_f04_too_small_a_text_is_refused(count):
+def test_too_small_a_text_is_refused(count):
     text = ParallelText([[4]] * count, [[5]] * count)
     with pytest.raises(UserError, match=rf"dev\.src: expected at least 2 .* found {count}; choose"):
         draw_halves(text, ImportanceSettings(data="dev"), "bpe/dev.src")

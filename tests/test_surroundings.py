@@ -81,7 +81,8 @@ def test_the_pipeline_ends_in_a_table_and_a_figure(plain):
     assert {"run/model/weights.safetensors", "out.txt", "map.pdf", "tables/corpus.csv"} <= set(
         plain
     )
-    assert plain["out.txt"].count(b"\n") == 12 and "Ein ı, ein İ".encode() in plain["map.svg"]
+    assert plain["out.txt"].count(b"\n") == 12 and "ä".encode() in plain["bpe/tgt.vocab"]
+    assert "Ein ı, ein İ".encode() in plain["map.svg"]
     assert not any(name.startswith("state/") or ".part-" in name for name in plain)
 
 
