@@ -1,9 +1,9 @@
 """Faults under two engines: kills, second runs, damaged and edited files, odd disks and orders."""
 
+import hashlib
 import os
 import re
 import shlex
-import shutil
 import signal
 import tempfile
 import time
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from project_copy import planned, ran, saved_states, training_of
+from project_copy import ProjectCopy, planned, ran, saved_states, training_of
 from shared_results import (
     GATHERED,
     QUIET,
@@ -20,7 +20,6 @@ from shared_results import (
     TINY,
     TRAINED,
     TRANSLATED,
-    VOITA,
     bare_clone,
     both_quiet,
     weights,
@@ -110,18 +109,23 @@ def test_f43_dvc_beside_snakemake_names_the_holder(clone):
     assert f"process {process.pid} is running this workflow" in output
 
 
-def test_f46_a_corrupted_object_in_the_remote_is_refused_by_name(origin, clone, tmp_path):
+def test_f46_what_a_remote_lacks_or_has_damaged_is_refused_by_name(origin, clone, tmp_path):
+    """After a push of one phase alone, and of all with a flipped bit; the message says the mend."""
     remote = tmp_path / "remote"  # the origin's serves other tests
-    shutil.copytree(origin.folder.parent / "remote", remote)
+    copy = bare_clone(origin, f"{tmp_path.name}-bare")
+    for each in (clone, copy):
+        each.call("dvc", "remote", "modify", "--local", "shared", "url", str(remote))
+    clone.call("dvc", "push", "data@tiny")
+    assert "Missing cache files" in copy.call("dvc", "pull", fails=True)
+    told = copy.call("python", "workflow/verify.py", fails=True)
+    assert "results/tiny/train: not here; fetched from files/md5/" in told
+    clone.call("dvc", "push")
     whole = (origin.folder / RUN / "seed1" / "model" / "weights.safetensors").read_bytes()
     (damaged,) = [
         path for path in remote.rglob("*") if path.is_file() and path.read_bytes() == whole
     ]
     damaged.chmod(0o644)
     damaged.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
-    copy = bare_clone(origin, f"{tmp_path.name}-bare")
-    for each in (clone, copy):
-        each.call("dvc", "remote", "modify", "--local", "shared", "url", str(remote))
     copy.call("dvc", "pull", fails=True)
     assert not (copy.folder / RUN).exists()  # nothing of the damaged phase is taken for whole
     told = copy.call("python", "workflow/verify.py", fails=True)
@@ -136,15 +140,29 @@ def test_f46_a_corrupted_object_in_the_remote_is_refused_by_name(origin, clone, 
     both_quiet(copy)
 
 
-def test_f48_a_result_edited_by_hand_is_not_taken_for_ours(clone):
-    path = clone.folder / RUN / "seed1" / "bleu.json"
-    path.write_text(path.read_text().replace('"score": ', '"score": 9'))
-    assert "results/tiny/train" in clone.call("dvc", "status")
-    told = clone.call("python", "workflow/verify.py", fails=True)
-    assert f"{RUN}/seed1/bleu.json: changed here" in told and "dvc checkout --force" in told
+def test_f46_a_damaged_object_in_the_cache_is_found_by_what_the_jobs_recorded(clone):
+    """DVC copies it into the folder unseen, and says that all is up to date."""
+    path = clone.folder / RUN / "seed1" / "model" / "weights.safetensors"
+    whole = path.read_bytes()
+    name = hashlib.md5(whole).hexdigest()
+    cached = clone.folder / ".dvc/cache/files/md5" / name[:2] / name[2:]
+    cached.chmod(0o644)
+    cached.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
+    cached.chmod(0o444)
+    path.unlink()
+    clone.call("dvc", "checkout")
+    assert "up to date" in clone.call("dvc", "status")
     code, output = clone.run("-n", *TINY)
-    assert code == 0
-    assert planned(output) == {"bleu_table": 1, "headmask_tables": 1, "report": 1} | VOITA
+    assert code == 2
+    assert f"{RUN}/seed1/model/weights.safetensors: changed since rule train wrote it" in output
+    told = clone.call("python", "workflow/verify.py", fails=True)
+    found = re.search(r"; (\S+) is damaged: delete it and the file, then dvc pull", told)
+    assert clone.folder / found[1] == cached
+    cached.unlink()
+    path.unlink()
+    clone.call("dvc", "pull")
+    assert path.read_bytes() == whole
+    both_quiet(clone)
 
 
 def test_f47_a_cache_on_another_device_serves_by_copies(origin, tmp_path):
@@ -159,17 +177,37 @@ def test_f47_a_cache_on_another_device_serves_by_copies(origin, tmp_path):
         both_quiet(copy)
 
 
-def test_f47_a_read_only_checkout_is_refused(clone):
-    here = shlex.quote(str(clone.folder))
-    read_only = f"mount --bind {here} {here} && mount -o remount,ro,bind {here} && cd {here} && "
-    if clone.start_command("unshare", "-m", "sh", "-c", read_only + "true").wait():
-        pytest.skip("a read-only mount needs root and mount namespaces")
-    command = read_only + "snakemake -n --config experiment=tiny"
-    process = clone.start_command("unshare", "-m", "sh", "-c", command)
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == 3, output
-    assert "is read-only" in output and "Traceback" not in output
+def test_f47_a_read_only_checkout_and_read_only_results_are_refused(clone):
+    for folder in (".", "results"):
+        code, output = read_only(clone, folder, "snakemake -n --config experiment=tiny")
+        assert code == 3, output
+        assert f"{(clone.folder / folder).resolve()} is read-only" in output
+        assert "make it writable, or copy the project elsewhere" in output
+        assert "Traceback" not in output and "Exception" not in output
     both_quiet(clone)
+
+
+def test_f47_a_read_only_cache_stops_dvc_alone_and_nothing_is_lost(clone):
+    clone.change("src/headcount/findings/curves.py", '"minutes of training"', '"minutes"')
+    before = (clone.folder / "dvc.lock").read_bytes()
+    run = "snakemake --cores 2 --config experiment=tiny"
+    code, output = read_only(clone, ".dvc/cache", f"{run} && dvc repro")
+    assert ran(output) == {"curves_figure": 1, "report": 1}
+    assert code == 255 and "Read-only file system" in output
+    assert (clone.folder / "dvc.lock").read_bytes() == before
+    assert QUIET in clone.run("-n", *TINY)[1]  # what was made is there, for DVC to adopt later
+
+
+def read_only(copy: ProjectCopy, folder: str, command: str) -> tuple[int, str]:
+    """Exit code and output of a shell command while a folder of the copy can't be written."""
+    place = shlex.quote(str(copy.folder / folder))
+    mount = f"mount --bind {place} {place} && mount -o remount,ro,bind {place}"
+    here = f"cd {shlex.quote(str(copy.folder))}"
+    if copy.start_command("unshare", "-m", "sh", "-c", mount).wait():
+        pytest.skip("a read-only mount needs root and mount namespaces")
+    process = copy.start_command("unshare", "-m", "sh", "-c", f"{mount} && {here} && {command}")
+    output, _ = process.communicate(timeout=300)
+    return process.returncode, output
 
 
 def test_f51_dvc_alone_under_another_hash_seed_and_order_of_folders_makes_the_same(

@@ -33,8 +33,10 @@ def test_dvc_adopts_what_snakemake_built(origin):
 def test_f45_f49_clone_and_pull_and_both_rightly_have_nothing_to_do(origin, clone):
     both_quiet(clone)
     assert "up to date" in clone.call("dvc", "repro")
-    os.utime(clone.folder / RUN / "seed1" / "model" / "model.json")  # a time alone is no change
-    assert QUIET in clone.run("-n", *TINY)[1]
+    for folder in ("data", "results"):
+        for path in (clone.folder / folder).rglob("*"):
+            os.utime(path)  # a time alone is no change
+    both_quiet(clone)
     assert not (clone.folder / "data" / "raw").exists()
 
 

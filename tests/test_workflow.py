@@ -427,12 +427,26 @@ def test_f31_f38_killed_failed_and_stopped_the_same_command_finishes(killable, t
 
 
 def test_f43_a_second_run_in_the_folder_names_the_first_and_leaves_with_3(killable):
-    process = killable.start("--until", "train", "--config", "experiment=tiny")
-    _until_saved(killable, process)
-    code, output = killable.run("--config", "experiment=tiny")
+    """Also where someone deletes .snakemake meanwhile, in the hope that a lock goes with it."""
+    tiny = ("--config", "experiment=tiny")
+    first = killable.start("--until", "train", *tiny)
+    _until_saved(killable, first)
+    code, output = killable.run(*tiny)
     assert code == 3
-    assert f"process {process.pid} is running this workflow" in output
-    assert process.communicate(timeout=120) and process.returncode == 0
+    assert f"process {first.pid} is running this workflow" in output
+    shutil.rmtree(killable.folder / ".snakemake")
+    vouch = ("--touch", "--forceall", "--until", "train", *tiny)
+    code, output = killable.run(*vouch)
+    assert code == 3 and f"process {first.pid} is running this workflow" in output
+    assert first.communicate(timeout=120) and first.returncode == 0
+    code, output = killable.run("-n", "--until", "train", *tiny)
+    codes = "data/bpe/tiny/synthetic_tiny.en-art/src.codes"
+    assert code == 2 and f"{codes}: nothing records what made it" in output
+    assert "Was .snakemake lost, and are the files right? Then snakemake --touch" in output
+    assert "weights.safetensors: nothing records" not in output  # made after the deletion
+    assert killable.run(*vouch)[0] == 0
+    code, output = killable.run("-n", "--until", "train", *tiny)
+    assert code == 0 and planned(output) == {}
 
 
 def test_lint_and_format():

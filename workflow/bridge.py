@@ -4,21 +4,19 @@ bridge.py plan EXPERIMENT         write down the jobs of each phase; check that 
 bridge.py run EXPERIMENT PHASE    build a phase, remove what no job of it makes, pack its records
 """
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-from engine import check_version, planned_jobs, read_records, write_records
-from phases import assign, check_made, declared, plan_file, records_file
+from engine import check_version, planned_jobs, read_records
+from packed import freshen, pack, write_changed
+from phases import assign, check_made, declared, plan_file
 
 from headcount.base import command
 from headcount.base.errors import UserError
-from headcount.base.files import read_json, sha256, write_json
+from headcount.base.files import read_json
 from headcount.base.fingerprint import code
-
-UNPACKED = Path(".snakemake/unpacked.json")  # which records Snakemake was given, by checksum
 
 
 def plan(experiment: str) -> None:
@@ -30,7 +28,7 @@ def plan(experiment: str) -> None:
     phases = declared(experiment)
     check_made(jobs, phases)
     for name, found in assign(experiment, jobs, phases).items():
-        _write_changed(plan_file(experiment, name), found)
+        write_changed(plan_file(experiment, name), found)
 
 
 def run(experiment: str, phase: str) -> None:
@@ -44,44 +42,7 @@ def run(experiment: str, phase: str) -> None:
         if done.returncode:
             sys.exit(done.returncode)
     _sweep(experiment, phase, set(own))
-    packed = records_file(experiment, phase)
-    _write_changed(packed, read_records(own))
-    _remember([packed])
-
-
-def unpack(experiment: str) -> None:
-    """Give Snakemake the records that came by `dvc pull` or `dvc checkout`, if any did.
-
-    Called when the Snakefile is read. The files get the times at which they were made, so that they
-    stand in the right order without a checksum of every model.
-    """
-    packed = sorted(records_file(experiment, "").parent.glob("*.json"))
-    known = read_json(UNPACKED) if UNPACKED.exists() else {}
-    new = [path for path in packed if known.get(str(path)) != sha256(path)]
-    if not new:
-        return
-    for path in new:
-        records = read_json(path)
-        write_records(records)
-        for output, record in records.items():
-            if os.path.exists(output):
-                os.utime(output, (record["endtime"], record["endtime"]))
-    for path in packed:
-        freshen(read_json(path))
-    _remember(packed)
-
-
-def freshen(records: dict[str, dict]) -> None:
-    """Make every input whose content is not the recorded one look new.
-
-    Snakemake compares contents only of inputs that are newer than the outputs.
-    """
-    read = {
-        pair for record in records.values() for pair in (record["input_checksums"] or {}).items()
-    }
-    now = {path: f"sha256:{sha256(Path(path))}" for path, _ in read if os.path.exists(path)}
-    for path in {path for path, then in read if now.get(path, then) != then}:
-        os.utime(path)
+    pack(experiment, phase, own)
 
 
 def _plan(experiment: str, phase: str) -> list[dict]:
@@ -101,17 +62,6 @@ def _sweep(experiment: str, phase: str, own: set[str]) -> None:
             if path.is_file() and str(path) not in own:
                 print(f"removing {path}, which no job makes any more")
                 path.unlink()
-
-
-def _write_changed(path: Path, value: object) -> None:
-    """Write JSON unless it is there already, so that its time says when it changed."""
-    if not path.exists() or read_json(path) != value:
-        write_json(path, value)
-
-
-def _remember(packed: list[Path]) -> None:
-    known = read_json(UNPACKED) if UNPACKED.exists() else {}
-    write_json(UNPACKED, known | {str(path): sha256(path) for path in packed})
 
 
 def main() -> None:

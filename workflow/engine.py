@@ -1,10 +1,11 @@
-"""Snakemake's inside, as far as the seam to DVC needs it: its plan of jobs, and its records.
+"""Snakemake's inside, as far as we need it: its plan of jobs, and its records.
 
-`_read_record`, `_write_record` and `_filter_incomplete_keys` are private, so the version is
-checked: with another one the records could be read wrongly in silence. The test of two engines says
-whether a new one will do.
+`_read_record`, `_write_record` and `_filter_incomplete_keys` are private, `finished` is wrapped:
+so the version is checked, for with another one the records could be read wrongly in silence. The
+test of two engines says whether a new one will do.
 """
 
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ def check_version() -> None:
     found = version("snakemake")
     if found != TESTED:
         raise EnvironmentFault(
-            f"snakemake {found}: sharing results through DVC reads Snakemake's own records, whose "
+            f"snakemake {found}: what made each result is read from Snakemake's own records, whose "
             f"form is known for {TESTED} only; pip install snakemake=={TESTED}"
         )
 
@@ -80,10 +81,44 @@ def read_records(outputs: list[str]) -> dict[str, Record]:
     return {output: r.model_dump(exclude={"job_hash"}) for output, r in found.items() if r}
 
 
+def is_record(value: Any) -> bool:
+    """Whether a value has the form of this Snakemake's records, as `read_records` gives them."""
+    from pydantic import ValidationError
+    from snakemake.persistence import RECORD_FORMAT_VERSION, MetadataRecord
+
+    try:
+        record = MetadataRecord.model_validate(value)
+    except ValidationError:
+        return False
+    return record.record_format_version == RECORD_FORMAT_VERSION and record.endtime is not None
+
+
+def unfinished(outputs: list[str]) -> set[str]:
+    """Which of these files a job began and did not end; Snakemake makes them again."""
+    return _store()._filter_incomplete_keys(outputs)
+
+
+def call_before_recording(note: Callable[[str], None]) -> None:
+    """Have each output of a job noted before Snakemake records that the job is done.
+
+    A run killed between the two leaves the job unfinished, so it is done, and noted, again.
+    """
+    from snakemake.persistence.file import FilePersistence
+
+    check_version()
+    plain = FilePersistence.finished
+
+    async def finished(store, job) -> None:
+        for output in job.output:
+            note(output)
+        await plain(store, job)
+
+    FilePersistence.finished = finished
+
+
 def recorded(outputs: list[str]) -> bool:
     """Whether Snakemake has a record of every one of these files, and is making none of them."""
-    store = _store()
-    return not store._filter_incomplete_keys(outputs) and all(map(store._read_record, outputs))
+    return not unfinished(outputs) and all(map(_store()._read_record, outputs))
 
 
 def write_records(records: dict[str, Record]) -> None:

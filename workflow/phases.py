@@ -28,7 +28,7 @@ class Phase:
 
     def sees(self, path: str) -> bool:
         """Whether a file may be read in this phase."""
-        return path.startswith(SHARED) or _covered(path, self.reads + self.writes)
+        return _covered(path, [SHARED.rstrip("/"), *self.reads, *self.writes])
 
 
 def plan_file(experiment: str, phase: str) -> Path:
@@ -131,4 +131,6 @@ def _paths(stage: dict, *keys: str) -> list[str]:
 
 
 def _covered(path: str, roots: list[str]) -> bool:
+    if ".." in Path(path).parts:
+        return False
     return any(path == root or path.startswith(f"{root}/") for root in roots)

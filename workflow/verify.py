@@ -1,6 +1,7 @@
-"""Hold the files of this folder against what dvc.lock says they are, and name each that differs.
+"""Compare the files of this folder with dvc.lock and with what jobs recorded; name what differs.
 
-DVC refuses a damaged object of a remote, but does not say which file it is. Nothing is changed.
+DVC refuses a damaged object of a remote, but does not say which file it is. Without dvc.lock the
+records say what each job wrote. Nothing is changed.
 """
 
 import hashlib
@@ -9,10 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import contents
 import yaml
 
 from headcount.base import command
 from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.files import sha256
 
 LOCK = Path("dvc.lock")
 CACHE = Path(".dvc/cache/files/md5")
@@ -30,17 +33,19 @@ class Kept:
     def objects(self) -> str:
         """Where its objects lie below a remote."""
         names = [name for name in (self.md5, self.folder) if name]
-        return " and ".join(f"files/md5/{name[:2]}/{name[2:]}" for name in names)
+        return " and ".join(f"files/md5/{_below(name)}" for name in names)
+
+    def cached(self) -> Path:
+        """Where its object lies in this folder's cache."""
+        return CACHE / _below(self.md5)
 
 
 def expected() -> Iterator[Kept]:
     """Every file that DVC keeps; for a folder whose list is missing, the folder."""
-    if not LOCK.exists():
-        raise UserError(f"{LOCK}: expected this file, found none; run dvc repro first")
     stages = yaml.safe_load(LOCK.read_text(encoding="utf-8"))["stages"]
     for out in (out for stage in stages.values() for out in stage.get("outs", [])):
         path, name = Path(out["path"]), out["md5"]
-        listed = CACHE / name[:2] / name[2:]
+        listed = CACHE / _below(name)
         if name.endswith(".dir") and listed.exists():
             entries = json.loads(listed.read_text(encoding="utf-8"))
             yield from (Kept(path / entry["relpath"], entry["md5"], name) for entry in entries)
@@ -49,28 +54,59 @@ def expected() -> Iterator[Kept]:
 
 
 def faults() -> list[str]:
-    """What is wrong, a line for each file."""
-    found = []
+    """What is wrong, a line for each file that differs from dvc.lock or from its job's record."""
+    if not LOCK.exists() and not contents.RECORDS.exists():
+        raise UserError(
+            f"{LOCK}: expected this file, found none, and no job has run here; "
+            "run snakemake --cores all, or dvc pull, first"
+        )
+    found = _unlike_lock() if LOCK.exists() else {}
+    return [*found.values(), *(f for path, f in _unlike_records().items() if path not in found)]
+
+
+def _unlike_lock() -> dict[str, str]:
+    found = {}
     for kept in expected():
         if not kept.path.exists() or kept.path.is_dir():
-            found.append(f"{kept.path}: not here; fetched from {kept.objects()}")
-        elif hashlib.md5(kept.path.read_bytes(), usedforsecurity=False).hexdigest() != kept.md5:
-            found.append(f"{kept.path}: changed here; recorded as {kept.objects()}")
+            found[str(kept.path)] = f"{kept.path}: not here; fetched from {kept.objects()}"
+        elif _md5(kept.path) != kept.md5:
+            told = f"{kept.path}: changed here; recorded as {kept.objects()}"
+            cached = kept.cached()
+            if cached.exists() and _md5(cached) != kept.md5:
+                told += f"; {cached} is damaged: delete it and the file, then dvc pull"
+            found[str(kept.path)] = told
     return found
 
 
+def _below(name: str) -> str:
+    """Where DVC puts the object of this name, below a cache or a remote's files/md5."""
+    return f"{name[:2]}/{name[2:]}"
+
+
+def _md5(path: Path) -> str:
+    return hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
+
+
+def _unlike_records() -> dict[str, str]:
+    """Files that are there and not what their jobs wrote; each is read, whatever its times say."""
+    there = sorted(path for path in contents.all_recorded() if Path(path).is_file())
+    wrong = [path for path in there if sha256(Path(path)) != contents.recorded(path)]
+    return {path: f"{path}: changed since its job wrote it" for path in wrong}
+
+
 def main() -> None:
-    """Report every file that is not what dvc.lock says; leave with 3 if there is one."""
+    """Report every file that is not what dvc.lock and the jobs' records say; 3 if there is one."""
     command.parser(__doc__).parse_args()
     wrong = faults()
     if not wrong:
-        print("every file is what dvc.lock says")
+        print(f"every file is what {f'{LOCK} says' if LOCK.exists() else 'its job wrote'}")
         return
     listed = "\n  ".join(wrong[:SHOWN])
     more = f"\n  and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
     raise EnvironmentFault(
-        f"{len(wrong)} file(s) differ from {LOCK}:\n  {listed}{more}\n"
-        "Changed here: dvc checkout --force PATH brings back the recorded file.\n"
+        f"{len(wrong)} file(s) are not what they should be:\n  {listed}{more}\n"
+        "Delete a changed file, and snakemake makes it again. "
+        "dvc checkout --force PATH brings back what dvc.lock says.\n"
         "Not here after dvc pull: the remote lacks it, or its copy is damaged. Delete both objects "
         "there (push skips what the remote seems to have), then dvc push in a folder that has the "
         "file, or make it again here with dvc repro and push."

@@ -118,9 +118,9 @@ rule report:
         "../../environment.yml"
     params:
         code=code("scripts/report.py"),
-        title=plan.settings.title or plan.name,
+        title=lambda w: plan.settings.title or plan.name,  # as it is, braces and all
     message:
         "Writing the report"
     shell:
-        "python scripts/report.py --title {params.title:q} --tables {input.tables:q}"
+        "python scripts/report.py --title={params.title:q} --tables {input.tables:q}"
         " --figures {input.figures:q} --out {output:q} > {log:q} 2>&1"
