@@ -1,6 +1,7 @@
 """Fixtures of the tests of two engines: a repository with results, and a fresh clone of it."""
 
 import fcntl
+import json
 import os
 import shutil
 
@@ -11,23 +12,23 @@ from shared_results import build, fresh_clone
 
 @pytest.fixture(scope="session")
 def origin(tmp_path_factory) -> ProjectCopy:
-    """A repository whose experiment Snakemake built, DVC adopted, and both committed and pushed.
+    """A repository whose quickstart Snakemake built, DVC adopted, and both committed and pushed.
 
     Built once for all files of tests, also by several processes at once: so no test changes it, or
-    its remote.
+    its remote. It also has what `build` returns.
     """
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
     folder = shared / "engines" / "-the team's $HOME; 🙂 שלום"
-    adopted = shared / "adopted.log"
+    done = shared / "origin.json"
     with (shared / "origin.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not adopted.exists():
+        if not done.exists():
             shutil.rmtree(folder.parent, ignore_errors=True)  # of a process that failed here
-            adopted.write_text(build(folder))
+            done.write_text(json.dumps(build(folder)))
     copy = ProjectCopy.of(folder)
-    copy.adopted = adopted.read_text()
+    vars(copy).update(json.loads(done.read_text()))
     return copy
 
 

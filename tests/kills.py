@@ -2,7 +2,7 @@
 
     python tests/kills.py --kills 200
 
-The project is copied and its experiment `tiny` built once. Then each of six commands (training,
+The project is copied and its experiment `quickstart`, made small, built once. Then each of six commands (training,
 gates, importance, translation, the report, `dvc push`) is started, killed with SIGKILL, looked at
 and started again until it ends. After each kill a file that the command writes is either absent or
 what an undisturbed run wrote, and every other file of the project is as it was.
@@ -161,8 +161,8 @@ def _checksum(path: Path) -> str:
 
 
 def victims(copy: ProjectCopy) -> Iterator[Victim]:
-    """The commands, as the plan of `tiny` has them and as a person types them."""
-    results = copy.folder / "results" / "tiny"
+    """The commands, as the plan of `quickstart` has them and as a person types them."""
+    results = copy.folder / "results" / "quickstart"
     folders = (copy.folder / "data", *(results / phase for phase in ("train", "prune", "heads")))
     folders += tuple(results / name for name in ("masking", "tables", "figures"))
     for rule, phase in RULES.items():

@@ -60,6 +60,10 @@ class ProjectCopy:
         assert (process.returncode != 0) == fails, output
         return output
 
+    def shell(self, command: str, fails: bool = False) -> str:
+        """Run a line as a person would type it; returns everything it printed."""
+        return self.call("bash", "-c", command, fails=fails)
+
     def change(self, name: str, old: str, new: str) -> None:
         """Replace a text that must be there in a file of the copy."""
         path = self.folder / name
@@ -104,7 +108,7 @@ def training_of(folder: Path) -> int:
     raise AssertionError(f"no training runs in {folder}")
 
 
-def saved_states(folder: Path, experiment: str = "tiny") -> list[str]:
+def saved_states(folder: Path, experiment: str = "quickstart") -> list[str]:
     """Names of the training states in a folder, oldest first."""
     states = (folder / "results" / experiment / "state").glob("*/*/update-*/state.json")
     return sorted(path.parent.name for path in states)

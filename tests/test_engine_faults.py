@@ -17,7 +17,6 @@ from shared_results import (
     QUIET,
     ROLES,
     RUN,
-    TINY,
     TRAINED,
     TRANSLATED,
     bare_clone,
@@ -58,9 +57,9 @@ os.scandir = Reversed
 
 def test_f31_f44_dvc_killed_in_a_training_leaves_no_orphan_and_finishes(origin, clone):
     """The command is that of one phase and all before it; nothing is left to do in them."""
-    command = ("dvc", "repro", "train@tiny")
-    clone.change("config/tiny.yaml", "peak_lr: 1e-2", "peak_lr: 9e-3")
-    clone.change("config/tiny.yaml", "updates: 60", "updates: 400")
+    command = ("dvc", "repro", "train@quickstart")
+    clone.change("config/quickstart.yaml", "peak_lr: 1e-2", "peak_lr: 9e-3")
+    clone.change("config/quickstart.yaml", "updates: 60", "updates: 400")
     process = clone.start_command(*command)
     while not saved_states(clone.folder):
         assert process.poll() is None, process.stdout.read()
@@ -73,23 +72,23 @@ def test_f31_f44_dvc_killed_in_a_training_leaves_no_orphan_and_finishes(origin, 
         time.sleep(0.01)
     assert not Path(f"/proc/{training}/cwd").exists()
     assert ran(clone.call(*command)) == {"train": 1, "translate": 1, "bleu": 1}
-    (log,) = (clone.folder / "results/tiny/logs/train").glob("*.log")
+    (log,) = (clone.folder / "results/quickstart/logs/train").glob("*.log")
     assert "going on from update" in log.read_text()
-    assert "up to date" in clone.call("dvc", "status", "train@tiny")
-    forced = clone.call("dvc", "repro", "--force", "--single-item", "train@tiny")
+    assert "up to date" in clone.call("dvc", "status", "train@quickstart")
+    forced = clone.call("dvc", "repro", "--force", "--single-item", "train@quickstart")
     assert QUIET in forced and ran(forced) == {}  # the stage runs, and finds no job out of date
-    code, output = clone.run("-n", *TINY)
+    code, output = clone.run("-n")
     assert code == 0 and "importance" in planned(output) and "train" not in planned(output)
     assert weights(clone) != weights(origin)
 
 
 def test_f43_snakemake_beside_dvc_names_the_holder_and_leaves_with_3(clone):
-    clone.change("config/tiny.yaml", "updates: 60", "updates: 900")
+    clone.change("config/quickstart.yaml", "updates: 60", "updates: 900")
     process = clone.start_command("dvc", "repro")
     while not saved_states(clone.folder):
         assert process.poll() is None, process.stdout.read()
         time.sleep(0.01)
-    code, output = clone.run(*TINY)
+    code, output = clone.run()
     second = clone.call("dvc", "repro", fails=True)
     process.kill()
     process.wait()
@@ -98,8 +97,8 @@ def test_f43_snakemake_beside_dvc_names_the_holder_and_leaves_with_3(clone):
 
 
 def test_f43_dvc_beside_snakemake_names_the_holder(clone):
-    clone.change("config/tiny.yaml", "updates: 60", "updates: 900")
-    process = clone.start(*TINY)
+    clone.change("config/quickstart.yaml", "updates: 60", "updates: 900")
+    process = clone.start()
     while not saved_states(clone.folder):
         assert process.poll() is None, process.stdout.read()
         time.sleep(0.01)
@@ -115,10 +114,10 @@ def test_f46_what_a_remote_lacks_or_has_damaged_is_refused_by_name(origin, clone
     copy = bare_clone(origin, f"{tmp_path.name}-bare")
     for each in (clone, copy):
         each.call("dvc", "remote", "modify", "--local", "shared", "url", str(remote))
-    clone.call("dvc", "push", "data@tiny")
+    clone.call("dvc", "push", "data@quickstart")
     assert "Missing cache files" in copy.call("dvc", "pull", fails=True)
     told = copy.call("python", "workflow/verify.py", fails=True)
-    assert "results/tiny/train: not here; fetched from files/md5/" in told
+    assert "results/quickstart/train: not here; fetched from files/md5/" in told
     clone.call("dvc", "push")
     whole = (origin.folder / RUN / "seed1" / "model" / "weights.safetensors").read_bytes()
     (damaged,) = [
@@ -152,7 +151,7 @@ def test_f46_a_damaged_object_in_the_cache_is_found_by_what_the_jobs_recorded(cl
     path.unlink()
     clone.call("dvc", "checkout")
     assert "up to date" in clone.call("dvc", "status")
-    code, output = clone.run("-n", *TINY)
+    code, output = clone.run("-n")
     assert code == 2
     assert f"{RUN}/seed1/model/weights.safetensors: changed since rule train wrote it" in output
     told = clone.call("python", "workflow/verify.py", fails=True)
@@ -179,7 +178,7 @@ def test_f47_a_cache_on_another_device_serves_by_copies(origin, tmp_path):
 
 def test_f47_a_read_only_checkout_and_read_only_results_are_refused(clone):
     for folder in (".", "results"):
-        code, output = read_only(clone, folder, "snakemake -n --config experiment=tiny")
+        code, output = read_only(clone, folder, "snakemake -n")
         assert code == 3, output
         assert f"{(clone.folder / folder).resolve()} is read-only" in output
         assert "make it writable, or copy the project elsewhere" in output
@@ -190,12 +189,12 @@ def test_f47_a_read_only_checkout_and_read_only_results_are_refused(clone):
 def test_f47_a_read_only_cache_stops_dvc_alone_and_nothing_is_lost(clone):
     clone.change("src/headcount/findings/curves.py", '"minutes of training"', '"minutes"')
     before = (clone.folder / "dvc.lock").read_bytes()
-    run = "snakemake --cores 2 --config experiment=tiny"
+    run = "snakemake --cores 2"
     code, output = read_only(clone, ".dvc/cache", f"{run} && dvc repro")
     assert ran(output) == {"curves_figure": 1, "report": 1}
     assert code == 255 and "Read-only file system" in output
     assert (clone.folder / "dvc.lock").read_bytes() == before
-    assert QUIET in clone.run("-n", *TINY)[1]  # what was made is there, for DVC to adopt later
+    assert QUIET in clone.run("-n")[1]  # what was made is there, for DVC to adopt later
 
 
 def read_only(copy: ProjectCopy, folder: str, command: str) -> tuple[int, str]:
@@ -217,11 +216,11 @@ def test_f51_dvc_alone_under_another_hash_seed_and_order_of_folders_makes_the_sa
     copy = bare_clone(origin, f"{tmp_path.name}-seeded")
     (copy.folder / "src" / "sitecustomize.py").write_text(REVERSED_LISTINGS)
     lock = copy.folder / "dvc.lock"
-    before = yaml.safe_load(lock.read_text())["stages"]["data@tiny"]["outs"]
+    before = yaml.safe_load(lock.read_text())["stages"]["data@quickstart"]["outs"]
     output = copy.call("dvc", "repro", PYTHONHASHSEED="7", TZ="Asia/Tokyo")
     once = {"synthetic": 1, "text": 3, "bpe": 1, "trees": 1}
     tables = {"corpus_table": 1, "bleu_table": 1, "curves_figure": 1}
     assert ran(output) == once | TRAINED | TRANSLATED | tables | GATHERED | ROLES
     assert weights(copy) == weights(origin)
-    after = yaml.safe_load(lock.read_text())["stages"]["data@tiny"]["outs"]
+    after = yaml.safe_load(lock.read_text())["stages"]["data@quickstart"]["outs"]
     assert [out["md5"] for out in after[:2]] == [out["md5"] for out in before[:2]]

@@ -13,7 +13,6 @@ from shared_results import (
     QUIET,
     ROLES,
     RUN,
-    TINY,
     TRAINED,
     TRANSLATED,
     both_quiet,
@@ -22,6 +21,13 @@ from shared_results import (
 )
 
 pytestmark = pytest.mark.slow
+
+
+def test_the_first_run_leaves_git_with_nothing_to_say(origin):
+    assert origin.untidy == ""
+    assert (origin.folder / "results/quickstart/metrics.json").exists()
+    for name in ("results/tiny/metrics.json", "data/text/tiny/train.src"):
+        origin.call("git", "check-ignore", name)
 
 
 def test_dvc_adopts_what_snakemake_built(origin):
@@ -56,19 +62,19 @@ def test_f11_f47_one_setting_reruns_the_same_jobs_and_none_writes_through_a_link
     clone.call("dvc", "checkout", "--relink")
     objects = {path: path.read_bytes() for path in (clone.folder / ".dvc/cache").rglob("*/??/*")}
     assert len(objects) > 20
-    clone.change("config/tiny.yaml", "beam: 2", "beam: 3")
+    clone.change("config/quickstart.yaml", "max_length_extra: 5", "max_length_extra: 6")
     expected = TRANSLATED | {"bleu_table": 1} | GATHERED
-    assert planned(clone.run("-n", *TINY)[1]) == expected
+    assert planned(clone.run("-n")[1]) == expected
     assert ran(clone.call("dvc", "repro")) == expected
     assert all(path.read_bytes() == content for path, content in objects.items())
     both_quiet(clone)
 
 
 def test_f11_two_settings_that_trade_values_are_two_changes(clone):
-    clone.change("config/tiny.yaml", "warmup_updates: 20", "warmup_updates: 50")
-    clone.change("config/tiny.yaml", "dev_interval: 50", "dev_interval: 20")
-    clone.change("config/tiny.yaml", "updates: 60", "updates: 100")
-    assert planned(clone.run("-n", *TINY)[1])["train"] == 1
+    clone.change("config/quickstart.yaml", "warmup_updates: 20", "warmup_updates: 50")
+    clone.change("config/quickstart.yaml", "dev_interval: 50", "dev_interval: 20")
+    clone.change("config/quickstart.yaml", "updates: 60", "updates: 100")
+    assert planned(clone.run("-n")[1])["train"] == 1
 
 
 def test_code_committed_but_not_run_is_noticed_in_a_clone(origin, clone):
@@ -78,7 +84,7 @@ def test_code_committed_but_not_run_is_noticed_in_a_clone(origin, clone):
     again = fresh_clone(clone, f"{clone.folder.name}-again")
     again.call("git", "remote", "set-url", "origin", str(origin.folder))
     expected = {"curves_figure": 1, "report": 1}
-    assert planned(again.run("-n", *TINY)[1]) == expected
+    assert planned(again.run("-n")[1]) == expected
     assert ran(again.call("dvc", "repro")) == expected
     both_quiet(again)
 
@@ -87,30 +93,30 @@ def test_a_comment_or_docstring_reruns_nothing(clone):
     path = clone.folder / "src" / "headcount" / "runs" / "train.py"
     path.write_text(path.read_text() + "\n# A remark.\n")
     clone.change("src/headcount/runs/train.py", '"""The training loop:', '"""Training, in a loop:')
-    assert QUIET in clone.run("-n", *TINY)[1]
+    assert QUIET in clone.run("-n")[1]
     assert ran(clone.call("dvc", "repro")) == {}
     both_quiet(clone)
 
 
 def test_a_seed_more_and_less_and_another_experiment_untouched(clone):
-    text = (clone.folder / "config" / "tiny.yaml").read_text()
+    text = (clone.folder / "config" / "quickstart.yaml").read_text()
     without = re.sub(r"pruned:\n(  - .*\n)+", "", text)
     (clone.folder / "config" / "other.yaml").write_text(without.replace("seeds: [1]", "seeds: [7]"))
     code, output = clone.run("--config", "experiment=other")
     assert code == 0, output
     other = sorted((clone.folder / "results" / "other").rglob("*.*"))
     written = [path.stat().st_mtime_ns for path in other]
-    clone.change("config/tiny.yaml", "seeds: [1]", "seeds: [1, 3]")
+    clone.change("config/quickstart.yaml", "seeds: [1]", "seeds: [1, 3]")
     gathered = {"bleu_table": 1, "curves_figure": 1} | GATHERED | ROLES
     assert ran(clone.call("dvc", "repro")) == TRAINED | TRANSLATED | gathered
-    clone.change("config/tiny.yaml", "seeds: [1, 3]", "seeds: [3]")
+    clone.change("config/quickstart.yaml", "seeds: [1, 3]", "seeds: [3]")
     output = clone.call("dvc", "repro")
     assert ran(output) == gathered
     assert "seed1/curves.csv, which no job makes any more" in output
     assert not list((clone.folder / RUN / "seed1").rglob("*.*"))
     assert sorted((clone.folder / "results" / "other").rglob("*.*")) == other
     assert [path.stat().st_mtime_ns for path in other] == written
-    clone.change("dvc.yaml", "experiments: [tiny]", "experiments: [tiny, other]")
+    clone.change("dvc.yaml", "experiments: [quickstart]", "experiments: [quickstart, other]")
     assert ran(clone.call("dvc", "repro")) == {}
     both_quiet(clone)
     assert QUIET in clone.run("-n", "--config", "experiment=other")[1]
@@ -119,64 +125,66 @@ def test_a_seed_more_and_less_and_another_experiment_untouched(clone):
 def test_a_rule_that_no_stage_covers_is_refused(clone):
     rules = clone.folder / "workflow" / "rules" / "report.smk"
     rules.write_text(rules.read_text().replace('"<results>/report.html"', '"<results>/page.html"'))
-    output = clone.call("python", "workflow/bridge.py", "plan", "tiny", fails=True)
-    assert "rule report: no stage's outs cover results/tiny/page.html" in output
+    output = clone.call("python", "workflow/bridge.py", "plan", "quickstart", fails=True)
+    assert "rule report: no stage's outs cover results/quickstart/page.html" in output
     assert "Traceback" not in output
 
 
-def test_metrics_params_and_experiments(clone):
+def test_metrics_params_plots_and_experiments(clone):
     before = metrics(clone)
-    clone.call("dvc", "exp", "run", "-q", "-S", "config/tiny.yaml:decode.beam=1")
-    assert "decode.beam" in clone.call("dvc", "params", "diff", "--targets", "config/tiny.yaml")
-    shown = clone.call("dvc", "metrics", "diff", "--json", "--all")
-    changes = json.loads(shown)["results/tiny/metrics.json"]
-    chrf = changes["synthetic_tiny.en-art.baseline.test.chrf"]
+    clone.shell("dvc exp run -n wider -S config/quickstart.yaml:+decode.beam=8")
     after = metrics(clone)
-    assert (chrf["old"], chrf["new"]) == (before, after)
-    both_quiet(clone)
-    plots = clone.call("dvc", "plots", "diff", "HEAD", "-o", str(clone.folder / "page"))
+    assert "decode.beam" in clone.shell("dvc params diff")
+    (line,) = re.findall(r".*baseline\.test\.chrf .*", clone.shell("dvc metrics diff"))
+    old, new, change = map(float, line.split()[-3:])
+    assert (old, new) == pytest.approx((before, after)) and change == pytest.approx(new - old)
+    plots = clone.shell("dvc plots diff HEAD -o page")
     assert "index.html" in plots and "dev_loss" in (clone.folder / "page/index.html").read_text()
+    both_quiet(clone)
+    clone.shell("git checkout -q . && dvc checkout -q")
+    both_quiet(clone)
+    assert "wider" in clone.shell("dvc exp show")
+    clone.shell("dvc exp apply wider")
+    assert metrics(clone) == after
+    both_quiet(clone)
 
 
 def test_a_queued_experiment_runs_its_own_jobs_and_can_be_applied(clone):
     # DVC's queue copies the Git settings in ASCII; the origin's path is not (docs/engines.md).
     clone.call("git", "remote", "remove", "origin")
-    clone.call(
-        *("dvc", "exp", "run", "--queue", "-n", "named", "-S", "config/tiny.yaml:title=Another")
-    )
+    clone.shell("dvc exp run --queue -n named -S config/quickstart.yaml:title=Another")
     clone.call("dvc", "exp", "run", "--run-all")
     assert "named" in clone.call("dvc", "exp", "show", "--csv")
     clone.call("dvc", "exp", "apply", "named")
-    assert "title: Another" in (clone.folder / "config" / "tiny.yaml").read_text()
-    assert "<h1>Another</h1>" in (clone.folder / "results/tiny/report.html").read_text()
+    assert "title: Another" in (clone.folder / "config" / "quickstart.yaml").read_text()
+    assert "<h1>Another</h1>" in (clone.folder / "results/quickstart/report.html").read_text()
     both_quiet(clone)
 
 
 def metrics(copy: ProjectCopy) -> float:
-    found = json.loads((copy.folder / "results" / "tiny" / "metrics.json").read_text())
-    return found["synthetic_tiny.en-art"]["baseline"]["test"]["chrf"]
+    found = json.loads((copy.folder / "results" / "quickstart" / "metrics.json").read_text())
+    return found["synthetic.en-art"]["baseline"]["test"]["chrf"]
 
 
 def test_a_pair_more_runs_its_own_jobs_and_its_removal_sweeps_them(origin, clone):
-    first = "synthetic_tiny.en-art"
-    clone.change("config/tiny.yaml", f"[{first}]", f"[{first}, synthetic_tiny.art-en]")
-    assert ran(clone.run("raw", *TINY)[1]) == {"synthetic": 1}  # a clone has no raw data
+    first = "synthetic.en-art"
+    clone.change("config/quickstart.yaml", f"[{first}]", f"[{first}, synthetic.art-en]")
+    assert ran(clone.run("raw")[1]) == {"synthetic": 1}  # a clone has no raw data
     per_pair = {"text": 3, "bpe": 1} | TRAINED | TRANSLATED
     gathered = {"corpus_table": 1, "bleu_table": 1, "curves_figure": 1}
     gathered |= GATHERED | ROLES
-    assert planned(clone.run("-n", *TINY)[1]) == per_pair | gathered
+    assert planned(clone.run("-n")[1]) == per_pair | gathered
     assert ran(clone.call("dvc", "repro")) == per_pair | gathered
     both_quiet(clone)
     assert weights(clone) == weights(origin)
-    clone.change("config/tiny.yaml", ", synthetic_tiny.art-en]", "]")
+    clone.change("config/quickstart.yaml", ", synthetic.art-en]", "]")
     assert ran(clone.call("dvc", "repro")) == gathered
-    assert not list((clone.folder / "results/tiny/train").glob("*art-en/**/*.*"))
+    assert not list((clone.folder / "results/quickstart/train").glob("*art-en/**/*.*"))
     both_quiet(clone)
 
 
 def test_snakemake_reports_with_captions_and_opens_offline(clone):
-    code, output = clone.run("--report", "report.zip", *TINY)
-    assert code == 0, output
+    clone.shell("snakemake --report report.zip")
     with zipfile.ZipFile(clone.folder / "report.zip") as archive:
         names = archive.namelist()
         page = archive.read("report/report.html").decode()
@@ -184,6 +192,27 @@ def test_snakemake_reports_with_captions_and_opens_offline(clone):
         assert any(path.endswith(name) for path in names)
     assert "sacreBLEU" in page  # a caption
     assert not re.search(r"<(script|link)[^>]+(src|href)=.https?:", page)
+
+
+@pytest.mark.skipif(os.cpu_count() < 2, reason="one core runs one job at a time anyway")
+def test_nothing_runs_beside_what_is_timed(origin):
+    events = re.findall(r"^(Job|Finished jobid:) (\d+)(: Timing)?", origin.built, re.MULTILINE)
+    timed = {number for _, number, timing in events if timing}
+    running: set[str] = set()
+    beside = []
+    for what, number, _ in events:
+        running = running | {number} if what == "Job" else running - {number}
+        beside += [running - timed] if running & timed else []
+    assert beside == [set()] and len(events) > 50
+
+
+def test_f42_the_number_of_cores_changes_no_command(origin):
+    """A dry run of everything, which changes nothing in the origin."""
+    one, seven = (
+        sorted(re.findall("Shell command: .*", origin.shell(f"snakemake -nF -p --cores {cores}")))
+        for cores in (1, 7)
+    )
+    assert one == seven and len(one) > 25
 
 
 def test_dvc_yaml_fits_the_rules_of_every_experiment(clone):
