@@ -1,6 +1,7 @@
 """What the project promises to newcomers, held against its files."""
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -65,6 +66,19 @@ def test_versions_stand_in_pyproject_and_nowhere_else():
         assert extras[extra][0] in peers and extras[extra][0] in extras["test"]
     conda = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     assert conda == ["python=3.11", "pip", {"pip": ["-e ."]}]
+
+
+def test_git_follows_no_result():
+    """Or a run would change the clone; a team that shares through DVC adds its own numbers."""
+    command = ["git", "ls-files", "results", "data"]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout == b""
+
+
+def test_pip_alone_installs_and_the_rules_and_the_catalogue_say_so():
+    catalogue = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())
+    assert catalogue["usage"]["software-stack-deployment"] == {"conda": False}
+    for file in [ROOT / "workflow" / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]:
+        assert not re.search(r"^ *(conda|container|envmodules):", file.read_text(), re.MULTILINE)
 
 
 def test_links_between_documents_lead_somewhere():

@@ -15,8 +15,6 @@ rule download:
         "data/raw/{corpus}/{recipe}/download.log",
     wildcard_constraints:
         corpus=plan.corpus_names(generated=False),
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/download.py"),
         entry=lambda w: plan.treebanks.entry(w) or plan.entry(w.corpus),
@@ -35,8 +33,6 @@ rule synthetic:
         "data/raw/{corpus}/{recipe}/synthetic.log",
     wildcard_constraints:
         corpus=plan.corpus_names(generated=True),
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/synthetic.py"),
         settings=lambda w: plan.generator_flags(w.corpus),
@@ -60,8 +56,6 @@ rule text:
         counts="<text>/{pair}/{split}.json",
     log:
         "<logs>/text/{pair}.{split}.log",
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/text.py"),
         pair=lambda w: parse_pair(w.pair),
@@ -97,8 +91,6 @@ rule bpe:
         ),
     log:
         "<logs>/bpe/{pair}.log",
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/bpe.py"),
         pair=lambda w: parse_pair(w.pair),

@@ -34,8 +34,6 @@ rule headmask_tables:
         ],
     log:
         "<logs>/headmask_tables.log",
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/headmask_tables.py"),
         settings=plan.section("model", "importance"),
@@ -70,8 +68,6 @@ rule headmask_figures:
         ],
     log:
         "<logs>/headmask_figures.log",
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/headmask_figures.py"),
         settings=plan.section("model", "importance"),

@@ -20,8 +20,6 @@ rule importance:
     log:
         "<logs>/importance/{pair}.{run}.seed{seed}.log",
     priority: lambda w: plan.pruning.ranking_urgency(w)
-    conda:
-        "../../environment.yml"
     threads: plan.settings.importance.threads
     resources:
         gpu=plan.gpus("importance"),
@@ -53,8 +51,6 @@ rule masking:
         about="<results>/masking/{pair}/{run}/seed{seed}/headmask.json",
     log:
         "<logs>/masking/{pair}.{run}.seed{seed}.log",
-    conda:
-        "../../environment.yml"
     threads: plan.settings.decode.threads
     resources:
         gpu=plan.gpus("decode"),

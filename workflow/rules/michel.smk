@@ -29,8 +29,6 @@ rule ablation:
         "<logs>/ablation/{pair}.{run}.seed{seed}.log",
     wildcard_constraints:
         run=ABLATED,
-    conda:
-        "../../environment.yml"
     threads: plan.settings.decode.threads
     resources:
         gpu=plan.gpus("decode"),
@@ -69,8 +67,6 @@ rule pruning_profile:
         "<logs>/pruning_profile/{pair}.{run}.seed{seed}.log",
     wildcard_constraints:
         run=ABLATED,
-    conda:
-        "../../environment.yml"
     threads: plan.settings.decode.threads
     resources:
         gpu=plan.gpus("decode"),
@@ -111,8 +107,6 @@ rule training_profile:
         "<logs>/training_profile/{pair}.{run}.seed{seed}.log",
     wildcard_constraints:
         run=ABLATED,
-    conda:
-        "../../environment.yml"
     threads: plan.settings.decode.threads
     resources:
         gpu=plan.gpus("decode"),
@@ -148,9 +142,7 @@ rule share_speed:
         "<logs>/share_speed/{pair}.{run}.seed{seed}.log",
     wildcard_constraints:
         run=ABLATED,
-    conda:
-        "../../environment.yml"
-    threads: workflow.cores
+    threads: all_cores
     resources:
         gpu=plan.gpus("decode"),
         mem_mb=3000,
@@ -189,8 +181,6 @@ rule michel_tables:
         ],
     log:
         "<logs>/michel_tables.log",
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/michel_tables.py"),
         settings=[*plan.section("model", "ablation"), *plan.ablation.rerank_flags()],
@@ -225,8 +215,6 @@ rule michel_figures:
         ],
     log:
         "<logs>/michel_figures.log",
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/michel_figures.py"),
         settings=[*plan.section("model", "ablation"), *plan.ablation.rerank_flags()],

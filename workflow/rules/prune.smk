@@ -24,8 +24,6 @@ rule gates:
     wildcard_constraints:
         run=alternatives(plan.pruning.named("gates")),
     priority: lambda w: plan.pruning.urgency(w)
-    conda:
-        "../../environment.yml"
     threads: plan.settings.train.threads
     resources:
         gpu=plan.gpus("train"),
@@ -61,8 +59,6 @@ rule scratch:
     wildcard_constraints:
         run=alternatives(plan.pruning.named("scratch")),
     priority: lambda w: plan.pruning.urgency(w)
-    conda:
-        "../../environment.yml"
     threads: plan.settings.train.threads
     resources:
         gpu=plan.gpus("train"),
@@ -98,8 +94,6 @@ rule refit:
     wildcard_constraints:
         run=alternatives(plan.pruning.named("ranked", "drawn")),
     priority: lambda w: plan.pruning.urgency(w)
-    conda:
-        "../../environment.yml"
     threads: plan.settings.train.threads
     resources:
         gpu=plan.gpus("train"),
@@ -140,8 +134,6 @@ rule removal:
         "<logs>/removal/{pair}.{run}.seed{seed}.log",
     wildcard_constraints:
         run=alternatives(plan.pruning.starts()),
-    conda:
-        "../../environment.yml"
     threads: plan.settings.decode.threads
     resources:
         gpu=plan.gpus("decode"),
@@ -175,9 +167,7 @@ rule speed:
         about="<results>/prune/{pair}/speed/seed{seed}/speed.json",
     log:
         "<logs>/speed/{pair}.seed{seed}.log",
-    conda:
-        "../../environment.yml"
-    threads: workflow.cores
+    threads: all_cores
     resources:
         gpu=plan.gpus("decode"),
         mem_mb=3000,

@@ -22,8 +22,6 @@ rule corpus_table:
         csv=report("<results>/tables/corpus.csv", caption="../report/corpus.rst", category="Tables"),
     log:
         "<logs>/corpus_table.log",
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/corpus_table.py"),
         folders=[
@@ -53,8 +51,6 @@ rule bleu_table:
         metrics="<results>/metrics.json",
     log:
         "<logs>/bleu_table.log",
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/bleu_table.py"),
     message:
@@ -75,8 +71,6 @@ rule curves_figure:
         ),
     log:
         "<logs>/curves_figure.log",
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/curves_figure.py"),
     message:
@@ -114,8 +108,6 @@ rule report:
         report("<results>/report.html", caption="../report/page.rst", category="Page"),
     log:
         "<logs>/report.log",
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/report.py"),
         title=lambda w: plan.settings.title or plan.name,  # as it is, braces and all

@@ -22,8 +22,6 @@ rule trees:
         trees="<bpe>/{pair}/trees/{treebank}.jsonl",
     log:
         "<logs>/trees/{pair}.{treebank}.log",
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/trees.py"),
         name=lambda w: w.treebank.partition(".")[2],
@@ -47,8 +45,6 @@ rule roles:
         multiext("<results>/heads/{pair}/{run}/seed{seed}/", *ROLES),
     log:
         "<logs>/roles/{pair}.{run}.seed{seed}.log",
-    conda:
-        "../../environment.yml"
     threads: plan.settings.roles.threads
     resources:
         gpu=plan.gpus("roles"),
@@ -84,8 +80,6 @@ rule pruned_roles:
         ),
     log:
         "<logs>/pruned_roles/{pair}.seed{seed}.log",
-    conda:
-        "../../environment.yml"
     threads: plan.settings.roles.threads
     resources:
         gpu=plan.gpus("roles"),
@@ -116,8 +110,6 @@ rule relevance:
         about="<results>/heads/{pair}/{run}/seed{seed}/relevance.json",
     log:
         "<logs>/relevance/{pair}.{run}.seed{seed}.log",
-    conda:
-        "../../environment.yml"
     threads: plan.settings.lrp.threads
     resources:
         gpu=plan.gpus("lrp"),
@@ -176,8 +168,6 @@ rule roles_tables:
         ],
     log:
         "<logs>/roles_tables.log",
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/roles_tables.py"),
         settings=plan.section("model", "roles", "lrp"),
@@ -208,8 +198,6 @@ rule roles_figures:
         ],
     log:
         "<logs>/roles_figures.log",
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/roles_figures.py"),
         settings=plan.section("model", "roles", "lrp"),

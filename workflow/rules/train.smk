@@ -28,8 +28,6 @@ rule train:
     log:
         "<logs>/train/{pair}.{run}.seed{seed}.log",
     priority: lambda w: plan.pruning.urgency(w)
-    conda:
-        "../../environment.yml"
     threads: plan.settings.train.threads
     resources:
         gpu=plan.gpus("train"),
@@ -64,8 +62,6 @@ rule translate:
         "<logs>/translate/{phase}/{pair}.{run}.seed{seed}.{test}.log",
     wildcard_constraints:
         run=alternatives([*runs, *pruned]),
-    conda:
-        "../../environment.yml"
     threads: plan.settings.decode.threads
     resources:
         gpu=plan.gpus("decode"),
@@ -95,8 +91,6 @@ rule bleu:
         "<logs>/bleu/{phase}/{pair}.{run}.seed{seed}.log",
     wildcard_constraints:
         run=alternatives([*runs, *pruned]),
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/bleu.py"),
         tests=lambda w: plan.tests(w.pair),

@@ -36,8 +36,6 @@ rule voita_tables:
         ],
     log:
         "<logs>/voita_tables.log",
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/voita_tables.py"),
         settings=plan.section("model", "gates"),
@@ -83,8 +81,6 @@ rule voita_figures:
         ],
     log:
         "<logs>/voita_figures.log",
-    conda:
-        "../../environment.yml"
     params:
         code=code("scripts/voita_figures.py"),
         settings=plan.section("model", "gates"),
