@@ -2,10 +2,10 @@
 
     python tests/kills.py --kills 200
 
-The project is copied and its experiment `quickstart`, made small, built once. Then each of six commands (training,
-gates, importance, translation, the report, `dvc push`) is started, killed with SIGKILL, looked at
-and started again until it ends. After each kill a file that the command writes is either absent or
-what an undisturbed run wrote, and every other file of the project is as it was.
+The project is copied and its experiment `quickstart`, made small, built once. Then each of six
+commands (training, gates, importance, translation, the report, `dvc push`) is started, killed with
+SIGKILL, looked at and started again until it ends. After each kill a file that the command writes
+is either absent or what an undisturbed run wrote, and every other file is as it was.
 """
 
 import argparse

@@ -1,0 +1,37 @@
+"""The commands that the documents print, as a reader would copy them."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+PROGRAMS = {"snakemake", "python", "python3", "dvc", "pip", "git", "tail", "rm", "sh", "bash", "."}
+PROGRAMS |= {"uv", "conda", "docker", "podman", "ruff", "snakefmt", "pip-audit", "cp", "cat", "cd"}
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def commands_of(page: str) -> Iterator[str]:
+    """Commands in a page of Markdown, in its order: lines of code blocks, then code in sentences.
+
+    In a block for a shell every line is one, in another block each that begins with a program;
+    lines that end with a backslash go on, and `&&` stands between two. In a sentence a program's
+    name alone is no command, but the name of the program.
+    """
+    for language, block in _FENCE.findall(page):
+        lines = re.sub(r"\\\n\s*", "", block).splitlines()
+        for line in filter(None, map(str.strip, lines)):
+            if language in ("bash", "sh", "console") or line.split()[0] in PROGRAMS:
+                yield from line.split(" && ")
+    for code in re.findall(r"`([^`]+)`", _FENCE.sub("", page)):
+        words = code.split()
+        if len(words) > 1 and words[0] in PROGRAMS:
+            yield " ".join(words)
+
+
+def printed_commands(root: Path) -> dict[str, list[str]]:
+    """Every command of the project's documents, with the pages that print it."""
+    found: dict[str, list[str]] = {}
+    for page in [*root.glob("*.md"), root / "config/README.md", *root.glob("docs/*.md")]:
+        for command in commands_of(page.read_text(encoding="utf-8")):
+            found.setdefault(command, []).append(page.relative_to(root).as_posix())
+    return found

@@ -1,0 +1,30 @@
+"""Every fault case has a test that bears its number and asserts something of what is said.
+
+F01 to F56 are the cases that the design lists, X01 to X28 those that somebody met. The number of a
+test stands in its name: `test_f31_f44_…` is of both cases.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+CASES = {f"f{number:02}" for number in range(1, 57)} | {f"x{number:02}" for number in range(1, 29)}
+_NUMBERS = re.compile(r"test_((?:[fx]\d\d_)+)")
+
+
+def numbered() -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Case and test, for every test that bears a case's number."""
+    for path in sorted(TESTS.glob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and (found := _NUMBERS.match(node.name)):
+                yield from ((case, node) for case in found[1].strip("_").split("_"))
+
+
+def test_every_case_has_a_test_that_bears_its_number():
+    assert sorted(CASES - {case for case, _ in numbered()}) == []
+
+
+def test_no_test_bears_the_number_of_a_case_that_is_not_listed():
+    assert sorted({case for case, _ in numbered()} - CASES) == []

@@ -1,0 +1,323 @@
+"""Every command that README and docs print is run as printed, or shown here with why it is not."""
+
+import argparse
+import itertools
+import json
+import re
+import runpy
+import shlex
+import sys
+import tomllib
+
+import pytest
+from printed_commands import commands_of, printed_commands
+from project_copy import ROOT, ProjectCopy
+from shared_results import own_copy
+from small_bert import pairs, save_bert
+
+PRINTED = printed_commands(ROOT)
+
+WORDS = "data/bpe/quickstart/synthetic.en-art"
+BENCH = "results/bench/train/multi30k.en-de/baseline/seed1/model"
+
+AS_PRINTED = [
+    ("snakemake -n", "Nothing to be done", None),
+    ("snakemake --cores all raw", "Nothing to be done", None),
+    ("dvc status", "up to date", None),
+    ("dvc repro", "up to date", None),
+    ("dvc push", "up to date", None),
+    ("dvc pull", "up to date", None),
+    ("dvc checkout", "", None),
+    ("snakemake --cores all results/quickstart/tables/bleu.csv", "Nothing to be done", None),
+    ("dvc checkout --force results/quickstart/tables/bleu.csv", "", None),
+    ("dvc checkout --force", "", None),
+    ("snakemake --touch --forceall --cores 1", "Touching output file", None),
+    ("dvc metrics show", "synthetic.en-art.baseline.test.bleu", None),
+    ("dvc plots show", "index.html", "dvc_plots/index.html"),
+    ("python workflow/verify.py", "every file is what dvc.lock says", None),
+    ("python scripts/train.py --help", "--dev-interval", None),
+    ("python scripts/settings_handbook.py", "", "config/README.md"),
+    (
+        "python scripts/attention.py --model"
+        " results/quickstart/train/synthetic.en-art/baseline/seed1/model"
+        f" --bpe {WORDS} --layer 0 --head 6 --source sentences.txt --out map.json",
+        "",
+        "map.json",
+    ),
+    ("python scripts/attention_map.py --weights map.json --out map.svg", "", "map.svg"),
+    (
+        "python scripts/export.py --model"
+        " results/quickstart/prune/synthetic.en-art/gates-all-l0.03/seed1/model"
+        f" --bpe {WORDS} --out exported --check data/text/quickstart/synthetic.en-art/test.src",
+        "translations are the same",
+        "exported/model.bin",
+    ),
+    (
+        "python scripts/classifier_ablation.py --model FOLDER_OR_HUB_NAME --dev dev.jsonl"
+        " --matched dev_matched.tsv --mismatched dev_mismatched.tsv --out results/classifier",
+        "",
+        "results/classifier/classifier_ablation.csv",
+    ),
+    (
+        "python scripts/classifier_findings.py --results results/classifier"
+        " --out results/classifier_findings",
+        "",
+        "results/classifier_findings/tables/michel_classifier_ablation.md",
+    ),
+    (
+        "python scripts/synthetic.py --seed 1 --train-pairs 20000 --dev-pairs 1000"
+        " --test-pairs 1000 --corpus synthetic --out data/raw/synthetic/manifest.json",
+        "",
+        "data/raw/synthetic/manifest.json",
+    ),
+    ("rm -r results/quickstart/state", "", None),
+    ("dvc remote modify shared url ssh://host/path", "", None),
+]
+"""In this order, where quickstart is built: the command, words that it prints, a file it makes."""
+
+DRY = {
+    "snakemake --cores all -F": "another build; test_workflow.py forces a training",
+    "snakemake --cores all --config experiment=multi30k_short": "a download, hours of training",
+    "snakemake --cores all --config experiment=multi30k": "a download, days of training",
+    "snakemake --cores all --config experiment=bench"
+    " -- data/bpe/bench/multi30k.en-de/segmentation.json": "a download",
+    f"snakemake --cores all --config experiment=bench -- {BENCH}/weights.safetensors": "a download",
+}
+"""Run as a dry run, and what the whole command would take."""
+
+PARSED = {
+    "python -m benchmarks.training": "named in a table",
+    "python -m benchmarks.training --preset small": "minutes",
+    "python -m benchmarks.training --preset base --updates 4": "minutes",
+    "python -m benchmarks.training --device cuda --preset base --batch-tokens 25000"
+    " --precision bf16 --compile": "a GPU",
+    "python -m benchmarks.decoding --model FOLDER": "named in a table",
+    f"python -m benchmarks.decoding --model {BENCH}": "a model of multi30k",
+    "python -m benchmarks.importance": "named in a table",
+    "python -m benchmarks.importance --preset small": "minutes",
+    "python -m benchmarks.memory": "named in a table",
+    "python -m benchmarks.memory --preset small": "minutes",
+    "python -m benchmarks.headmask_cost": "named in a table",
+    "python -m benchmarks.headmask_cost --preset small": "minutes",
+    "python -m benchmarks.ablation --model FOLDER --source TEXT": "named in a table",
+    "python .ci/locks.py write": "uv, and the package index",
+    "python .ci/locks.py age": "the package index",
+}
+"""Read by their own parser of flags, and what the whole command would take.
+
+tests/test_benchmarks.py and test_locks.py run what they call: small, and on an index of their own.
+"""
+
+GATE = [
+    "python3 -m venv .venv",
+    ". .venv/bin/activate",
+    "pip install --require-hashes -r locks/run.txt -r locks/test.txt",
+    "pip install --no-build-isolation -e '.[test]'",
+    "python -m pytest -n 2 --dist loadfile",
+]
+"""What brought this test here: .ci/run runs the README's second line."""
+
+INSTALLS = [
+    "pip install --require-hashes -r locks/run.txt",
+    "pip install --no-build-isolation -e .",
+    "pip install -e '.[bert]'",
+    "pip install -e '.[export]'",
+    "pip install -e '.[ja]'",
+    "pip install -e '.[parse]'",
+    "pip install -e '.[ssh]'",
+    "pip install uv",
+    "pip install",
+    "python -m pip install -r benchmarks/requirements.txt",
+]
+"""Gigabytes; the gate's line installs in the same way, so here only the names are tried."""
+
+HERE = [
+    "ruff check .",
+    "ruff format --check .",
+    "snakefmt --check workflow",
+    "python .ci/locks.py check",
+]
+"""Run as printed in the project itself, which they do not change."""
+
+ELSEWHERE = {
+    "snakemake --cores all": "tests/shared_results.py",
+    "git add -f dvc.lock results/*/metrics.json": "tests/shared_results.py",
+    "dvc exp run -n wider -S config/quickstart.yaml:+decode.beam=8": "tests/test_engines.py",
+    "dvc repro -f": "tests/test_engine_faults.py",
+    "dvc exp run": "tests/test_engines.py",
+    "dvc exp show": "tests/test_engines.py",
+    "dvc exp apply wider": "tests/test_engines.py",
+    "dvc exp run --queue": "tests/test_engines.py",
+    "dvc params diff": "tests/test_engines.py",
+    "dvc metrics diff": "tests/test_engines.py",
+    "dvc plots": "tests/test_engines.py",
+    "snakemake --report report.zip": "tests/test_engines.py",
+}
+"""Run as printed by another test, which has more to say about them."""
+
+ALONE = [
+    "tail -f results/quickstart/logs/train/*.log",
+    "python scripts/parse.py --source own/dev.en --language en --out own/dev.conllu",
+    "python -m pytest -m 'not slow'",
+    "python -m pytest -m 'not slow' -n 2 --dist loadfile",
+]
+"""Each has a test of its own below; the last two have one."""
+
+
+@pytest.fixture(scope="module")
+def project(origin, tmp_path_factory) -> ProjectCopy:
+    """The origin's twin, with the reader's own files that the documents speak of."""
+    copy = own_copy(origin, tmp_path_factory.mktemp("reader"))
+    write = {name: copy.folder / name for name in ("sentences.txt", "own/dev.en")}
+    for path in write.values():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("the man sees a dog .\n")
+    (copy.folder / "results/quickstart/state/unfinished").mkdir(parents=True, exist_ok=True)
+    model = copy.folder / "FOLDER_OR_HUB_NAME"
+    model.mkdir()
+    save_bert(model)
+    for seed, name in enumerate(("dev.jsonl", "dev_matched.tsv", "dev_mismatched.tsv")):
+        _write_entailment(copy.folder / name, seed)
+    return copy
+
+
+def _write_entailment(path, seed: int) -> None:
+    rows = [("sentence1", "sentence2", "gold_label"), *pairs(20, seed)]
+    if path.suffix == ".tsv":
+        lines = ["\t".join(row) for row in rows]
+    else:
+        lines = [json.dumps(dict(zip(rows[0], row, strict=True))) for row in rows[1:]]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_commands_of_a_page():
+    page = """
+Text: `snakemake -n`, the program `snakemake`, a file `a.md`; `dvc  exp
+show`.
+
+```bash
+cd x && pip install -e .
+
+python a.py --one 1 \\
+    --two 2
+oops
+```
+
+```
+words
+python b.py
+```
+"""
+    assert list(commands_of(page)) == [
+        "cd x",
+        "pip install -e .",
+        "python a.py --one 1 --two 2",
+        "oops",
+        "python b.py",
+        "snakemake -n",
+        "dvc exp show",
+    ]
+
+
+def test_every_printed_command_is_tried_here_and_none_that_is_not_printed():
+    tried = [command for command, _, _ in AS_PRINTED]
+    tried += [*DRY, *PARSED, *GATE, *INSTALLS, *HERE, *ELSEWHERE, *ALONE]
+    assert len(tried) == len(set(tried))
+    assert {c: pages for c, pages in PRINTED.items() if c not in tried} == {}
+    assert set(tried) - set(PRINTED) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "words", "made"), AS_PRINTED, ids=[command[:50] for command, _, _ in AS_PRINTED]
+)
+def test_as_printed(project, command, words, made):
+    if made:
+        (project.folder / made).unlink(missing_ok=True)
+    assert words in project.shell(command)
+    assert made is None or (project.folder / made).stat().st_size > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", DRY)
+def test_as_a_dry_run(project, command):
+    output = project.shell(command.replace("snakemake", "snakemake -n", 1))
+    assert "This was a dry-run" in output and re.search(r"^total +\d+$", output, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", PARSED)
+def test_flags_are_known(command, monkeypatch):
+    class Parsed(Exception):
+        """The command's own parser took its flags; the work would begin."""
+
+    def parse_args(parser):
+        parse(parser)
+        raise Parsed
+
+    parse = argparse.ArgumentParser.parse_args
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_args)
+    _, *words = shlex.split(command)
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(Parsed):
+        if words[0] == "-m":
+            sys.argv = words[1:]
+            runpy.run_module(words[1], run_name="__main__")
+        else:
+            runpy.run_path(str(ROOT / words[0]), run_name="__main__")
+
+
+def test_the_gate_runs_the_second_line():
+    blocks = re.findall(r"^```bash\n(.*?)\n```", (ROOT / "README.md").read_text(), re.M | re.S)
+    assert blocks[1].split(" && ") == GATE
+    assert "block == 3" in (ROOT / ".ci" / "run").read_text()  # fences are counted, not blocks
+
+
+@pytest.mark.parametrize("command", INSTALLS)
+def test_what_is_installed_exists(command):
+    words = shlex.split(command)
+    for before, name in itertools.pairwise(words):
+        if before == "-r":
+            assert (ROOT / name).stat().st_size > 0
+        elif before == "-e" and name != ".":
+            project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+            assert re.fullmatch(r"\.\[(\w+)\]", name)[1] in project["optional-dependencies"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", HERE)
+def test_the_project_is_in_order(command):
+    ProjectCopy.of(ROOT).shell(command)
+
+
+@pytest.mark.parametrize("command", ELSEWHERE)
+def test_another_test_runs_it(command):
+    words = re.escape(command) + r"[ \"]"
+    assert re.search(rf'shell\(\s*f?"{words}', (ROOT / ELSEWHERE[command]).read_text())
+
+
+@pytest.mark.slow
+def test_a_training_can_be_watched(project):
+    process = project.start_command("bash", "-c", ALONE[0])
+    seen = []
+    while not any("dev" in line for line in seen[-1:]):
+        seen.append(process.stdout.readline())
+    assert process.poll() is None  # it waits for more
+    process.terminate()
+    process.communicate(timeout=10)
+    assert re.match(r"update \d+/60", seen[-1])
+
+
+@pytest.mark.slow
+def test_trees_without_stanza_name_what_to_install(project):
+    """The gate has no stanza, whose models come from the network; nor has this project then."""
+    (project.folder / "src" / "stanza.py").write_text("raise ImportError\n")
+    told = project.shell(ALONE[1], fails=True)
+    assert "stanza is not installed" in told and "pip install -e '.[parse]'" in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ALONE[2:])
+def test_the_fast_tests_are_those_that_are_not_slow(command):
+    """Listed in this file alone: all of them, and run, they are the gate itself."""
+    listed = ProjectCopy.of(ROOT).shell(f"{command} --collect-only {shlex.quote(__file__)}")
+    assert "test_flags_are_known" in listed and "test_as_printed" not in listed
