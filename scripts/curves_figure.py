@@ -4,8 +4,9 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.results import provenance
-from headcount.findings.curves import curve_table, draw_curves
+from headcount.findings.curves import draw_curves
 from headcount.findings.figures import use_style, write_figure
+from headcount.findings.run_tables import curve_table
 
 _CAPTION = (
     "Loss per target token (nats) during training. Dev loss is plain cross-entropy of the averaged "

@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 
 from headcount.base.errors import UserError
 from headcount.base.files import NoRoom
-from headcount.findings.curves import curve_table, draw_curves
+from headcount.findings.curves import draw_curves
 from headcount.findings.figures import use_style, write_figure
 from headcount.findings.page import write_report
+from headcount.findings.run_tables import curve_table
 from headcount.findings.scores import metrics, score_table, summary
 from headcount.findings.tables import write_table
 

@@ -1,32 +1,14 @@
 """Training curves: loss against updates and against time."""
 
-from pathlib import Path
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from headcount.base.errors import UserError
 from headcount.findings.figures import colours
-from headcount.findings.run_tables import KEYS, gather, run_of
 
-_COLUMNS = ["step", "train_loss", "dev_loss", "seconds"]
 _PANELS = (("step", "updates"), ("minutes", "minutes of training"))
 _LINES = (("train_loss", "train (label-smoothed)", "--"), ("dev_loss", "dev", "-"))
-
-
-def curve_table(files: list[Path]) -> pd.DataFrame:
-    """Curves of all runs, a validation a row: pair, run, seed, then a curve's own columns.
-
-    Files are `…/<pair>/<run>/seed<k>/curves.csv`. Raises UserError for one that holds no row.
-    """
-    table = gather(files, _COLUMNS)
-    found = set(table[KEYS].itertuples(index=False, name=None))
-    for path in files:
-        if run_of(path) not in found:
-            raise UserError(f"{path}: expected a row per validation, found none; train again")
-    return table
 
 
 def draw_curves(table: pd.DataFrame) -> Figure:

@@ -10,6 +10,7 @@ from headcount.base.settings.run_names import BASELINE
 BASE = str(BASELINE)
 KEYS = ["pair", "run", "seed"]
 HEAD = ["kind", "layer", "head"]
+_CURVE = ["step", "train_loss", "dev_loss", "seconds"]
 
 
 def run_of(path: Path) -> tuple[str, str, int]:
@@ -37,6 +38,19 @@ def gather(files: list[Path], columns: list[str]) -> pd.DataFrame:
         frames.append(frame)
     filled = [frame for frame in frames if not frame.empty]
     return pd.concat(filled or frames[:1], ignore_index=True)
+
+
+def curve_table(files: list[Path]) -> pd.DataFrame:
+    """Curves of all runs, a validation a row: pair, run, seed, then a curve's own columns.
+
+    Files are `…/<pair>/<run>/seed<k>/curves.csv`. Raises UserError for one that holds no row.
+    """
+    table = gather(files, _CURVE)
+    found = set(table[KEYS].itertuples(index=False, name=None))
+    for path in files:
+        if run_of(path) not in found:
+            raise UserError(f"{path}: expected a row per validation, found none; train again")
+    return table
 
 
 def read_columns(path: Path, columns: list[str]) -> pd.DataFrame:

@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from headcount.base.errors import UserError
-from headcount.findings.curves import curve_table
 from headcount.findings.pruning.heads import PrunedModel
 from headcount.findings.pruning.scores import Key
-from headcount.findings.run_tables import KEYS
+from headcount.findings.run_tables import KEYS, curve_table
 
 _UNEQUAL = (
     "The two differ, so BLEU from scratch beside BLEU after pruning shows the work of updates as "
