@@ -102,10 +102,12 @@ PARSED = {
     "python -m benchmarks.ablation --model FOLDER --source TEXT": "named in a table",
     "python .ci/locks.py write": "uv, and the package index",
     "python .ci/locks.py age": "the package index",
+    "python tests/kills.py --kills 200": "minutes; test_kills.py has twelve of them",
 }
 """Read by their own parser of flags, and what the whole command would take.
 
-tests/test_benchmarks.py and test_locks.py run what they call: small, and on an index of their own.
+tests/test_benchmarks.py, test_locks.py and test_kills.py run what they call: small, and on an index
+of their own.
 """
 
 GATE = [
