@@ -49,7 +49,8 @@ class Victim:
 
     def start(self) -> subprocess.Popen:
         """The command in a group of its own, as the engine starts it."""
-        return self.copy.start_command(*self.command, HEADCOUNT_JOB=str(os.getpid()))
+        own = {"HEADCOUNT_JOB": str(os.getpid()), "DVC_SITE_CACHE_DIR": str(site_cache(self.copy))}
+        return self.copy.start_command(*self.command, **own)
 
     def clear(self) -> None:
         """As before the command was first given."""
@@ -160,6 +161,11 @@ def _checksum(path: Path) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def site_cache(copy: ProjectCopy) -> Path:
+    """Where DVC notes what a remote has; it would believe that of a remote that was cleared."""
+    return copy.folder.parent / "site_cache"
+
+
 def victims(copy: ProjectCopy) -> Iterator[Victim]:
     """The commands, as the plan of `quickstart` has them and as a person types them."""
     results = copy.folder / "results" / "quickstart"
@@ -173,7 +179,8 @@ def victims(copy: ProjectCopy) -> Iterator[Victim]:
         yield Victim(rule, copy, command, (*folders, *outputs[:1]), outputs, (results / "state",))
     remote = copy.folder.parent / "killed_remote"
     copy.call("dvc", "remote", "add", "--local", "-f", "killed", str(remote))
-    yield Victim("dvc push", copy, ("dvc", "push", "-r", "killed"), (remote,), (remote,))
+    push = ("dvc", "push", "-r", "killed")
+    yield Victim("dvc push", copy, push, (remote,), (remote,), (site_cache(copy),))
 
 
 def run(copy: ProjectCopy, kills: int, seed: int) -> dict[str, Tally]:

@@ -149,7 +149,7 @@ def test_the_script_times_models_from_files(folder, bpe):
     assert {r["file_bytes"] for r in rows if r["model"] != "baseline"} == {str(size)}
     facts = json.loads((folder / "speed.json").read_text())
     assert (facts["beam"], facts["threads"], facts["device"]) == (1, 1, "cpu")
-    assert len(facts["provenance"]["inputs"]) == 2 * 2 + 2
+    assert len(facts["provenance"]["inputs"]) == 2 * 2 + 2 * 2 + 1  # models; codes, words; text
 
 
 def test_models_of_another_vocabulary_are_refused_before_the_work(folder, bpe):

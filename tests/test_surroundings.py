@@ -138,10 +138,10 @@ def test_x07_f52_one_core_few_descriptors_and_no_network(plain, tmp_path):
     assert "\r" not in told and len(told.splitlines()) < 20  # no progress bar in a log
 
 
-def test_f55_x28_neither_secrets_nor_homes_nor_folders_are_written(plain):
+def test_f55_x28_neither_secrets_nor_homes_nor_folders_are_written(plain, tmp_path_factory):
     """Not in data, results, metadata of figures; commands are told relative to the folder."""
-    home = f"{Path.home()}/".encode()
-    for hidden in (SECRET.encode(), home, tempfile.gettempdir().encode(), b"ACCESS_TOKEN"):
+    home, here = f"{Path.home()}/".encode(), str(tmp_path_factory.getbasetemp()).encode()
+    for hidden in (SECRET.encode(), home, here, b"ACCESS_TOKEN"):
         assert [name for name, content in plain.items() if hidden in content] == []
     assert b"scripts/train.py" in plain["run/model/model.json"]
     assert b"CreationDate" not in plain["map.pdf"] and b"<dc:date>" not in plain["map.svg"]
