@@ -1,4 +1,4 @@
-"""Fixtures of the tests of two engines: a repository with results, and a fresh clone of it."""
+"""Fixtures of the tests of two engines: results and a clone of them. Which files run first."""
 
 import fcntl
 import json
@@ -8,6 +8,17 @@ import shutil
 import pytest
 from project_copy import ProjectCopy
 from shared_results import build, fresh_clone
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with engines first, then other slow ones, so that no long one runs alone at the end."""
+    engines, slow = set(), set()
+    for item in items:
+        if {"origin", "project", "killable"} & set(item.fixturenames):
+            engines.add(item.path)
+        if item.get_closest_marker("slow"):
+            slow.add(item.path)
+    items.sort(key=lambda item: (item.path not in engines, item.path not in slow))
 
 
 @pytest.fixture(scope="session")

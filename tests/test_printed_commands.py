@@ -102,7 +102,7 @@ PARSED = {
     "python -m benchmarks.ablation --model FOLDER --source TEXT": "named in a table",
     "python .ci/locks.py write": "uv, and the package index",
     "python .ci/locks.py age": "the package index",
-    "python tests/kills.py --kills 200": "minutes; test_kills.py has twelve of them",
+    "python tests/kills.py --kills 200": "minutes; test_kills.py has six of them",
 }
 """Read by their own parser of flags, and what the whole command would take.
 
