@@ -136,7 +136,9 @@ class Experiment(Section):
     masks N heads in each update, drawn anew from the whole model; `impt-<N>` the N most important
     ones for the very batch. N is a count or a share of all heads: `random-12.5%`. Variants of
     `impt` that depart from the paper: `-p0.5` masks in half of the updates, `-signed` masks only
-    heads that lower the loss, `-ema0.9` averages importance over updates."""
+    heads that lower the loss, `-ema0.9` averages importance over updates. Importance is the size of
+    each sentence's derivative; `-batch` takes that of a batch, `-position` that of each query
+    position's share."""
 
     # Below the runs, from whose models they start.
     pruned: Annotated[list[Pruned], AfterValidator(_check_pruned)] = []
