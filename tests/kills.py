@@ -81,6 +81,7 @@ class Tally:
     finished: int = 0  # times it was given again until it ended
     compared: int = 0  # files
     differing: int = 0  # files that are not what an undisturbed run wrote
+    missing: int = 0  # files that it should have left, or found
 
 
 def attack(victim: Victim, kills: int, draw: random.Random, done: tqdm) -> Tally:
@@ -147,10 +148,11 @@ def _compare(victim: Victim, before: Hashes, whole: Hashes, tally: Tally, finish
     tally.compared += len(found)
     right = whole | before
     wrong = {path for path, checksum in found.items() if right.get(path) != checksum}
-    wrong |= (set(whole) if finished else set(before)) - set(found)
-    for path in sorted(wrong):
-        print(f"{victim.name}: {path} differs after kill {tally.kills}", file=sys.stderr)
+    gone = (set(whole) if finished else set(before)) - set(found)
+    for path in sorted(wrong | gone):
+        print(f"{victim.name}: {path} differs or is gone after kill {tally.kills}", file=sys.stderr)
     tally.differing += len(wrong)
+    tally.missing += len(gone)
 
 
 def _checksum(path: Path) -> str:
@@ -203,12 +205,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         build(Path(folder) / "project")
         tallies = run(ProjectCopy.of(Path(folder) / "project"), args.kills, args.seed)
-    print(f"{'command':<12}{'kills':>7}{'ended':>7}{'files compared':>16}{'differing':>11}")
+    columns = f"{'command':<12}{'kills':>7}{'ended':>7}{'files compared':>16}"
+    print(f"{columns}{'differing':>11}{'missing':>9}")
     for name, t in tallies.items():
-        print(f"{name:<12}{t.kills:>7}{t.finished:>7}{t.compared:>16}{t.differing:>11}")
-    total = sum(t.differing for t in tallies.values())
-    print(f"{sum(t.kills for t in tallies.values())} kills, {total} differing hashes")
-    sys.exit(total > 0)
+        print(
+            f"{name:<12}{t.kills:>7}{t.finished:>7}{t.compared:>16}{t.differing:>11}{t.missing:>9}"
+        )
+    differing, missing = (
+        sum(getattr(t, fault) for t in tallies.values()) for fault in ("differing", "missing")
+    )
+    kills = sum(t.kills for t in tallies.values())
+    print(f"{kills} kills, {differing} differing hashes, {missing} missing files")
+    sys.exit(differing + missing > 0)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def test_a_damaged_input_and_a_command_that_ends_otherwise_the_second_time_are_s
     damaged = attacked(tmp_path / "input", "echo damaged > out/input; sleep 0.2")
     assert damaged.differing > 0
     again = attacked(tmp_path / "again", AGAIN, kills=12)
-    assert again.differing > 0
+    assert again.differing + again.missing > 0
 
 
 def test_f28_real_commands_killed_at_random_instants(origin, tmp_path):
@@ -50,5 +50,9 @@ def test_f28_real_commands_killed_at_random_instants(origin, tmp_path):
     shutil.copytree(origin.folder, folder, symlinks=True)
     tallies = run(ProjectCopy.of(folder), kills=6, seed=1)
     assert {name: tally.differing for name, tally in tallies.items()} == dict.fromkeys(tallies, 0)
+    # After a killed push DVC may take objects for pushed that are not there: workflow/verify.py
+    # names them in a clone that pulls. None is ever wrong.
+    ours = {name: tally.missing for name, tally in tallies.items() if name != "dvc push"}
+    assert ours == dict.fromkeys(ours, 0)
     assert set(tallies) == {"train", "gates", "importance", "translate", "report", "dvc push"}
     assert all(t.kills == 1 and t.finished and t.compared > 100 for t in tallies.values())
