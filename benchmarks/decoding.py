@@ -21,11 +21,11 @@ from headcount.base import command
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, ParallelText
+from headcount.model.machine import pick_device
 from headcount.model.transformer import Transformer
-from headcount.runs.checkpoint import load_model
-from headcount.runs.decode import translate
-from headcount.runs.machine import pick_device
-from headcount.runs.subwords import check_subwords
+from headcount.search.beam_search import translate
+from headcount.store.checkpoint import load_model
+from headcount.store.subwords import check_subwords
 
 NATS = 1e-3  # by which one token's log-probability may differ between two engines in fp32
 AGREEING = 0.99  # share of sentences that two engines in fp32 must translate alike

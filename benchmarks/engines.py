@@ -12,10 +12,10 @@ from benchmarks.peers import load_peer
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Batch, Ids, ParallelText, in_order
 from headcount.data.vocabulary import BOS, EOS, PAD, Vocabulary
+from headcount.deployment.ctranslate2_export import export
 from headcount.model.transformer import Transformer
-from headcount.runs.ctranslate2_export import export
-from headcount.runs.decode import translate
-from headcount.runs.score import score_targets
+from headcount.search.beam_search import translate
+from headcount.training.score import score_targets
 
 PEERS = {
     "ctranslate2": "ctranslate2",

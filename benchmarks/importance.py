@@ -26,8 +26,8 @@ from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.data.batches import Batch, ParallelText, ResidentText, in_order
 from headcount.data.vocabulary import PAD
+from headcount.heads.importance import measure_importance
 from headcount.model.transformer import Transformer
-from headcount.runs.importance import measure_importance
 
 PEERS = dict.fromkeys(("multipliers", "full", "single"), "transformers")
 TITLES = {

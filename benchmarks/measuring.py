@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import torch
 
 from headcount.base.errors import EnvironmentFault
-from headcount.runs.machine import pick_device, use_threads
-from headcount.runs.speed import take_turns
+from headcount.deployment.speed import take_turns
+from headcount.model.machine import pick_device, use_threads
 
 Clock = Callable[[], float]  # seconds since some moment
 Times = dict[str, list[float]]  # seconds of every repeat, by contender

@@ -27,8 +27,8 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText
+from headcount.model.machine import pick_device, use_threads
 from headcount.model.transformer import Transformer
-from headcount.runs.machine import pick_device, use_threads
 
 PEERS = {"marian": "transformers"}
 TASKS = ("training", "decoding")

@@ -29,11 +29,11 @@ from headcount.base.settings.run_names import BASELINE, RunName
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch, BatchPlan, ResidentText
 from headcount.data.vocabulary import PAD, Vocabulary
+from headcount.model.machine import number_format, pick_device
 from headcount.model.transformer import Transformer
-from headcount.runs.headmask import make_head_mask
-from headcount.runs.machine import number_format, pick_device
-from headcount.runs.states import StateStore
-from headcount.runs.train import Trainer
+from headcount.training.headmask import make_head_mask
+from headcount.training.states import StateStore
+from headcount.training.train import Trainer
 
 PEERS = {"marian": "transformers", "torch": "torch", "joeynmt": "joeynmt"}
 SEED = 1

@@ -1,14 +1,14 @@
 """Translate without each head of one model, and with one head alone in each of its layers."""
 
+from headcount.ablation.ablation import with_dev, write_ablation
+from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.pair import parse_pair
-from headcount.runs.ablation import with_dev, write_ablation
-from headcount.runs.machine import use_threads
-from headcount.runs.masked_bleu import MaskedInputs
+from headcount.model.machine import use_threads
 
 
 def main() -> None:

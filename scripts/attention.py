@@ -10,8 +10,8 @@ from headcount.base.addresses import KINDS, Head
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.roles import RolesSettings
-from headcount.runs.attention_run import attention_inputs, write_attention
-from headcount.runs.machine import use_threads
+from headcount.heads.attention_run import attention_inputs, write_attention
+from headcount.model.machine import use_threads
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from headcount.base import command
 from headcount.base.files import write_json
 from headcount.base.results import provenance
 from headcount.base.settings.pair import parse_pair
-from headcount.runs.bleu import score_files
+from headcount.scoring.bleu import score_files
 
 
 def main() -> None:

@@ -9,10 +9,10 @@ from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.classifier import ClassifierSettings
 from headcount.base.settings.flags import add_flags, from_flags
-from headcount.runs.classifier import Classifier
-from headcount.runs.classifier_ablation import LabelledTests, write_classifier_ablation
-from headcount.runs.classifier_files import classifier_inputs, fetch_classifier
-from headcount.runs.machine import use_threads
+from headcount.classifiers.classifier import Classifier
+from headcount.classifiers.classifier_ablation import LabelledTests, write_classifier_ablation
+from headcount.classifiers.classifier_files import classifier_inputs, fetch_classifier
+from headcount.model.machine import use_threads
 
 
 def main() -> None:

@@ -11,8 +11,8 @@ from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, from_flags
-from headcount.runs.export import check_export, export_inputs, export_model, load_masked
-from headcount.runs.machine import use_threads
+from headcount.deployment.export import check_export, export_inputs, export_model, load_masked
+from headcount.model.machine import use_threads
 
 
 def main() -> None:

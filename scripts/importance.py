@@ -6,8 +6,8 @@ from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.runs.importance_run import importance_inputs, write_importance
-from headcount.runs.machine import use_threads
+from headcount.heads.importance_run import importance_inputs, write_importance
+from headcount.model.machine import use_threads
 
 
 def main() -> None:

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
+from headcount.ablation.masking import MaskingInputs, write_masking
 from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.pair import parse_pair
-from headcount.runs.machine import use_threads
-from headcount.runs.masking import MaskingInputs, write_masking
+from headcount.model.machine import use_threads
 
 
 def main() -> None:

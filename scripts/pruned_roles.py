@@ -9,8 +9,8 @@ from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.roles import RolesSettings
-from headcount.runs.machine import use_threads
-from headcount.runs.roles_run import roles_inputs, write_roles
+from headcount.heads.roles_run import roles_inputs, write_roles
+from headcount.model.machine import use_threads
 
 
 def main() -> None:

@@ -6,8 +6,8 @@ from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.lrp import LrpSettings
-from headcount.runs.machine import use_threads
-from headcount.runs.relevance_run import relevance_inputs, write_relevance
+from headcount.heads.relevance_run import relevance_inputs, write_relevance
+from headcount.model.machine import use_threads
 
 
 def main() -> None:

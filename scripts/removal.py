@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from headcount.ablation.removal import RemovalInputs, write_removal
 from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.results import provenance
@@ -11,8 +12,7 @@ from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.pair import parse_pair
 from headcount.base.settings.pruned_names import parse_pruned
-from headcount.runs.machine import use_threads
-from headcount.runs.removal import RemovalInputs, write_removal
+from headcount.model.machine import use_threads
 
 
 def main() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.results import provenance
-from headcount.runs.checkpoint import model_files
-from headcount.runs.kept_heads import pick_heads
-from headcount.runs.pruning_run import model_grid, write_removed
+from headcount.store.checkpoint import model_files
+from headcount.store.kept_heads import pick_heads
+from headcount.training.pruning_run import model_grid, write_removed
 
 
 def main() -> None:

@@ -9,8 +9,8 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.findings.figures import use_style, write_figures
 from headcount.findings.file_lists import write_findings
-from headcount.findings.roles.figures import roles_figures
-from headcount.findings.roles.files import RolesFiles
+from headcount.findings.voita.roles.figures import roles_figures
+from headcount.findings.voita.roles.files import RolesFiles
 
 _SECTIONS = {"model": ModelSettings, "roles": RolesSettings, "lrp": LrpSettings}
 

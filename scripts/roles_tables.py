@@ -8,9 +8,9 @@ from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.findings.file_lists import write_findings
-from headcount.findings.roles.files import RolesFiles
-from headcount.findings.roles.tables import roles_tables
 from headcount.findings.tables import write_tables
+from headcount.findings.voita.roles.files import RolesFiles
+from headcount.findings.voita.roles.tables import roles_tables
 
 _SECTIONS = {"model": ModelSettings, "roles": RolesSettings, "lrp": LrpSettings}
 

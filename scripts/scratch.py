@@ -11,9 +11,9 @@ from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.pruned_names import parse_pruned
 from headcount.base.settings.train import TrainSettings
-from headcount.runs.machine import use_threads
-from headcount.runs.pruning_run import PruningRun
-from headcount.runs.training_run import Session, TrainingRun
+from headcount.model.machine import use_threads
+from headcount.training.pruning_run import PruningRun
+from headcount.training.training_run import Session, TrainingRun
 
 
 def main() -> None:

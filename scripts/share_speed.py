@@ -8,9 +8,9 @@ from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.speed import SpeedSettings
-from headcount.runs.machine import use_threads
-from headcount.runs.share_speed import write_share_speed
-from headcount.runs.speed import speed_inputs
+from headcount.deployment.share_speed import write_share_speed
+from headcount.deployment.speed import speed_inputs
+from headcount.model.machine import use_threads
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.speed import SpeedSettings
-from headcount.runs.machine import use_threads
-from headcount.runs.speed import speed_inputs, write_speed
+from headcount.deployment.speed import speed_inputs, write_speed
+from headcount.model.machine import use_threads
 
 
 def main() -> None:

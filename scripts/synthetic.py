@@ -7,7 +7,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import write_json
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.synthetic import SyntheticSettings
-from headcount.data.synthetic import manifest, write_corpus
+from headcount.data.synthetic.corpus import manifest, write_corpus
 
 
 def main() -> None:

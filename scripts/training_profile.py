@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
+from headcount.ablation.training_profile import CheckpointInputs, write_training_profile
 from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.pair import parse_pair
-from headcount.runs.importance_run import importance_inputs
-from headcount.runs.machine import use_threads
-from headcount.runs.training_profile import CheckpointInputs, write_training_profile
+from headcount.heads.importance_run import importance_inputs
+from headcount.model.machine import use_threads
 
 
 def main() -> None:

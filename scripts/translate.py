@@ -6,10 +6,10 @@ from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, from_flags
-from headcount.runs.checkpoint import model_files
-from headcount.runs.machine import use_threads
-from headcount.runs.subwords import subword_files
-from headcount.runs.translation import translate_file
+from headcount.model.machine import use_threads
+from headcount.search.translation import translate_file
+from headcount.store.checkpoint import model_files
+from headcount.store.subwords import subword_files
 
 
 def main() -> None:

@@ -9,8 +9,8 @@ from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings.figures import use_style, write_figures
 from headcount.findings.file_lists import write_findings
-from headcount.findings.pruning.figures import voita_figures
-from headcount.findings.pruning.files import PruningFiles
+from headcount.findings.voita.pruning.figures import voita_figures
+from headcount.findings.voita.pruning.files import PruningFiles
 
 _SECTIONS = {"model": ModelSettings, "gates": GatesSettings}
 

@@ -8,9 +8,9 @@ from headcount.base import command
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings.file_lists import write_findings
-from headcount.findings.pruning.files import PruningFiles
-from headcount.findings.pruning.tables import voita_tables
 from headcount.findings.tables import write_tables
+from headcount.findings.voita.pruning.files import PruningFiles
+from headcount.findings.voita.pruning.tables import voita_tables
 
 _SECTIONS = {"model": ModelSettings, "gates": GatesSettings}
 

@@ -7,17 +7,17 @@ import numpy as np
 import torch
 from small_run import segment
 
+from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import EOS, Vocabulary
 from headcount.model.transformer import Transformer
-from headcount.runs.bleu import score_corpus
-from headcount.runs.checkpoint import load_model, save_model
-from headcount.runs.decode import translate
-from headcount.runs.masked_bleu import MaskedInputs
-from headcount.runs.subwords import subword_checksums
+from headcount.scoring.bleu import score_corpus
+from headcount.search.beam_search import translate
+from headcount.store.checkpoint import load_model, save_model
+from headcount.store.subwords import subword_checksums
 
 # Flat order: enc_self.0.0, .0.1, .1.0, dec_self.0.0, .0.1, .0.2, dec_enc.0.0, .0.1.
 HEADS = {"enc_self": [2, 1], "dec_self": [3], "dec_enc": [2]}

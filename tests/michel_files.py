@@ -5,15 +5,15 @@ import json
 from dataclasses import fields
 from pathlib import Path
 
+from headcount.ablation.ablation import COLUMNS as ABLATION
+from headcount.ablation.profile_areas import AREA_COLUMNS
+from headcount.ablation.pruning_profile import COLUMNS as PROFILE
+from headcount.ablation.training_profile import COLUMNS as TRAINING
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.model import ModelSettings
+from headcount.deployment.speed import COLUMNS as SPEED
 from headcount.findings.michel.figures import FigureFiles
 from headcount.findings.michel.tables import TableFiles
-from headcount.runs.ablation import COLUMNS as ABLATION
-from headcount.runs.profile_areas import AREA_COLUMNS
-from headcount.runs.pruning_profile import COLUMNS as PROFILE
-from headcount.runs.speed import COLUMNS as SPEED
-from headcount.runs.training_profile import COLUMNS as TRAINING
 
 # Six heads, other numbers of them in every layer and kind.
 HEADS = {"enc_self": [2, 1], "dec_self": [1], "dec_enc": [2]}

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from script_runner import run_script
 
-import headcount.findings.roles.attention_maps
 import headcount.findings.tables
-import headcount.runs.attention_run
-import headcount.runs.training_run  # noqa: F401
+import headcount.findings.voita.roles.attention_maps
+import headcount.heads.attention_run
+import headcount.training.training_run  # noqa: F401
 
 SIZE = ("--seed", 3, "--train-pairs", 60, "--dev-pairs", 12, "--test-pairs", 12)
 LANGUAGES = ("--src-lang", "en", "--tgt-lang", "art")

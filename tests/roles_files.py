@@ -10,7 +10,7 @@ from headcount.base.settings.flags import as_flags
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.findings.roles.files import RolesFiles
+from headcount.findings.voita.roles.files import RolesFiles
 
 Run = tuple[str, str, int]  # pair, run, seed
 

@@ -12,11 +12,11 @@ from headcount.base.settings.run_names import BASELINE, RunName
 from headcount.base.settings.text import TextSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.bpe import Paths, segment_corpus
-from headcount.data.synthetic import manifest, write_corpus
+from headcount.data.synthetic.corpus import manifest, write_corpus
 from headcount.data.text import TextFiles, write_split
-from headcount.runs.checkpoint import load_model
-from headcount.runs.pruning_run import PruningRun
-from headcount.runs.training_run import Session, TrainingRun
+from headcount.store.checkpoint import load_model
+from headcount.training.pruning_run import PruningRun
+from headcount.training.training_run import Session, TrainingRun
 
 MODEL = ModelSettings(
     preset="tiny", encoder_layers=2, decoder_layers=1, d_model=24, d_ff=32, heads=3, dropout=0.2

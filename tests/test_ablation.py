@@ -16,11 +16,11 @@ from masked_run import (
 from sacrebleu.significance import PairedTest
 from script_runner import run_script
 
+from headcount.ablation.ablation import COLUMNS, lone_heads, single_heads, with_dev
+from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.base.settings.ablation import AblationSettings
-from headcount.runs import machine
-from headcount.runs.ablation import COLUMNS, lone_heads, single_heads, with_dev
-from headcount.runs.bleu import bleu_metric
-from headcount.runs.masked_bleu import MaskedInputs
+from headcount.model import machine
+from headcount.scoring.bleu import bleu_metric
 
 TESTS = ("dev", "test", "other")
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headcount.base.settings.train import TrainSettings
-from headcount.runs.averaging import LastAverage, MovingAverage, NoAverage, make_average
+from headcount.training.averaging import LastAverage, MovingAverage, NoAverage, make_average
 
 
 def weights_of(value):

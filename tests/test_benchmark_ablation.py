@@ -4,9 +4,9 @@ import pytest
 from masked_run import DECODE, MODEL, masked_inputs
 
 from benchmarks.ablation import all_at_once, check_agreement, head_by_head
+from headcount.ablation.ablation import single_heads
 from headcount.base.errors import HeadcountError
 from headcount.data.lines import clean_lines
-from headcount.runs.ablation import single_heads
 
 
 @pytest.fixture(scope="module")

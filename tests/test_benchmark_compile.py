@@ -15,7 +15,7 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import Vocabulary
-from headcount.model import products
+from headcount.model.kernels import products
 
 LENGTHS = [2, 3, 3, 4, 7, 8, 8, 9]  # of both sides; with their ends batches of 4, 2 and 2
 TEXT = ParallelText(

@@ -10,9 +10,9 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import BOS, PAD, Vocabulary
+from headcount.deployment.ctranslate2_export import export
 from headcount.model.loss import token_losses
-from headcount.runs.ctranslate2_export import export
-from headcount.runs.decode import translate
+from headcount.search.beam_search import translate
 
 SRC = Vocabulary([(f"s{number}", 1) for number in range(5)])
 TGT = Vocabulary([(f"t{number}", 1) for number in range(7)])

@@ -26,8 +26,8 @@ from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import EOS, Vocabulary
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer
-from headcount.runs.checkpoint import save_model
-from headcount.runs.subwords import subword_checksums
+from headcount.store.checkpoint import save_model
+from headcount.store.subwords import subword_checksums
 
 ROOT = Path(__file__).resolve().parents[1]
 CPU = torch.device("cpu")

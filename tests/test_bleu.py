@@ -16,7 +16,7 @@ from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import sha256
 from headcount.base.settings.pair import SCORED_BY_EXTRA
 from headcount.data.lines import clean_lines
-from headcount.runs.bleu import score_corpus, score_files
+from headcount.scoring.bleu import score_corpus, score_files
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCES = [f"the {a} cat number {n} sat on the {b} mat ." for n, (a, b) in enumerate(

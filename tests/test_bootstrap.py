@@ -6,9 +6,9 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
 from headcount.base.errors import UserError
-from headcount.runs import bootstrap
-from headcount.runs.bleu import score_corpus
-from headcount.runs.bootstrap import bleu_of_counts, compare_systems, resample_bleu
+from headcount.scoring import bootstrap
+from headcount.scoring.bleu import score_corpus
+from headcount.scoring.bootstrap import bleu_of_counts, compare_systems, resample_bleu
 
 REFERENCES = [f"the cat number {n} sat {'red ' * (n % 3)}on the mat {n * n}." for n in range(30)]
 BASELINE = [line.replace("cat", "dog") if n % 4 == 0 else line for n, line in enumerate(REFERENCES)]

@@ -14,13 +14,13 @@ from small_models import TEXT, make_model
 
 from headcount.base.errors import UserError
 from headcount.base.files import NoRoom
-from headcount.runs.checkpoint import (
+from headcount.store.checkpoint import (
     load_model,
     load_weights,
     save_model,
     save_weights,
 )
-from headcount.runs.score import score_targets
+from headcount.training.score import score_targets
 
 
 @pytest.fixture

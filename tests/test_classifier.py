@@ -12,16 +12,16 @@ from script_runner import run_script
 from small_bert import WORDS, pairs, save_bert
 from torch.nn import functional
 
+from headcount.ablation.pruning_orders import list_curves
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.settings.ablation import AblationSettings
+from headcount.classifiers.classifier import Classifier
+from headcount.classifiers.classifier_ablation import rank_by
+from headcount.classifiers.hooked_encoder import HookedEncoder
 from headcount.data.entailment import Pair
-from headcount.model.hooked_encoder import HookedEncoder
-from headcount.runs import machine
-from headcount.runs.bootstrap import resample_accuracy
-from headcount.runs.classifier import Classifier
-from headcount.runs.classifier_ablation import rank_by
-from headcount.runs.pruning_orders import list_curves
+from headcount.model import machine
+from headcount.scoring.bootstrap import resample_accuracy
 
 
 def write(path, found: list[Pair]):

@@ -12,8 +12,12 @@ from script_runner import run_script
 from small_bert import save_bert
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.runs import machine
-from headcount.runs.classifier_files import classifier_inputs, fetch_classifier, read_classifier
+from headcount.classifiers.classifier_files import (
+    classifier_inputs,
+    fetch_classifier,
+    read_classifier,
+)
+from headcount.model import machine
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

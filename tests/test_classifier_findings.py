@@ -8,13 +8,13 @@ import pytest
 from captions import tell_what_is_covered
 from script_runner import run_script
 
+from headcount.ablation.ablation import COLUMNS as OF_ABLATION
+from headcount.ablation.profile_areas import AREA_COLUMNS
+from headcount.ablation.pruning_profile import COLUMNS as OF_PROFILE
 from headcount.base.errors import UserError
 from headcount.findings.figures import use_style
 from headcount.findings.michel.classifier_files import ClassifierResults
 from headcount.findings.michel.classifiers import classifier_figures, classifier_tables
-from headcount.runs.ablation import COLUMNS as OF_ABLATION
-from headcount.runs.profile_areas import AREA_COLUMNS
-from headcount.runs.pruning_profile import COLUMNS as OF_PROFILE
 
 ABLATION, PROFILE = (
     ["accuracy" if column == "bleu" else column for column in columns]

@@ -10,8 +10,8 @@ from small_bert import pairs, save_bert
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.classifier import ClassifierSettings
+from headcount.classifiers.classifier import Classifier, number_labels
 from headcount.data.entailment import Pair
-from headcount.runs.classifier import Classifier, number_labels
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_a_models_own_names_stand_and_can_be_put_in_another_order():
 
 def test_model_and_inputs_are_where_they_are_asked_to_be(folder, monkeypatch):
     """On a device that holds no numbers, as far as the model itself."""
-    monkeypatch.setattr("headcount.runs.classifier.pick_device", torch.device)
+    monkeypatch.setattr("headcount.classifiers.classifier.pick_device", torch.device)
     moved = Classifier.load(folder, device="meta")
     assert moved.encoder.device.type == "meta"
     seen = []

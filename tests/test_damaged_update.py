@@ -13,11 +13,11 @@ from headcount.base.settings.pruned_names import parse_pruned
 from headcount.base.settings.run_names import parse_run
 from headcount.base.settings.train import TrainSettings
 from headcount.model.loss import summed_loss
-from headcount.runs import train as train_module
-from headcount.runs.gates import HeadGates
-from headcount.runs.headmask import make_head_mask
-from headcount.runs.states import StateStore
-from headcount.runs.train import Trainer
+from headcount.training import train as train_module
+from headcount.training.gates import HeadGates
+from headcount.training.headmask import make_head_mask
+from headcount.training.states import StateStore
+from headcount.training.train import Trainer
 
 HEADS = 17  # of UNEVEN
 

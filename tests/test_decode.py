@@ -13,12 +13,12 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.transformer import Transformer
-from headcount.runs.checkpoint import fill
-from headcount.runs.decode import BeamSearch, Translation, translate
-from headcount.runs.largest import largest
-from headcount.runs.score import score_targets
-from headcount.runs.states import StateStore
-from headcount.runs.train import Trainer
+from headcount.search.beam_search import BeamSearch, Translation, translate
+from headcount.search.largest import largest
+from headcount.store.checkpoint import fill
+from headcount.training.score import score_targets
+from headcount.training.states import StateStore
+from headcount.training.train import Trainer
 
 
 def settings(**changes):

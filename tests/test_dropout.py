@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from headcount.model.dropout import dropout
+from headcount.model.kernels.dropout import dropout
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.85])

@@ -6,9 +6,9 @@ from small_models import UNEVEN, make_model
 
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import pad_sources
-from headcount.runs import encode
-from headcount.runs.decode import translate
-from headcount.runs.encode import encode_once
+from headcount.search import encode
+from headcount.search.beam_search import translate
+from headcount.search.encode import encode_once
 
 # 17 heads, the first five of them the encoder's.
 SOURCES = [[4, 8, 5], [7], [4, 8, 5], [4, 8, 5], [7]]

@@ -92,9 +92,11 @@ def test_code_committed_but_not_run_is_noticed_in_a_clone(origin, clone):
 
 
 def test_a_comment_or_docstring_reruns_nothing(clone):
-    path = clone.folder / "src" / "headcount" / "runs" / "train.py"
+    path = clone.folder / "src" / "headcount" / "training" / "train.py"
     path.write_text(path.read_text() + "\n# A remark.\n")
-    clone.change("src/headcount/runs/train.py", '"""The training loop:', '"""Training, in a loop:')
+    clone.change(
+        "src/headcount/training/train.py", '"""The training loop:', '"""Training, in a loop:'
+    )
     assert QUIET in clone.run("-n")[1]
     assert ran(clone.call("dvc", "repro")) == {}
     both_quiet(clone)

@@ -17,12 +17,13 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import collate, read_parallel_text
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import Vocabulary
+from headcount.deployment import ctranslate2_export, export
+from headcount.deployment.ctranslate2_export import padded_heads
+from headcount.deployment.export import Agreement, Engine, check_export, export_model, load_masked
+from headcount.model import machine
 from headcount.model.loss import token_losses
-from headcount.runs import ctranslate2_export, export, machine
-from headcount.runs.checkpoint import save_model
-from headcount.runs.ctranslate2_export import padded_heads
-from headcount.runs.export import Agreement, Engine, check_export, export_model, load_masked
-from headcount.runs.subwords import subword_checksums
+from headcount.store.checkpoint import save_model
+from headcount.store.subwords import subword_checksums
 
 BARE = {"enc_self": [0, 2], "dec_self": [0, 0, 0], "dec_enc": [0, 1, 0]}
 NONE = {"enc_self": [0, 0], "dec_self": [0, 0, 0], "dec_enc": [0, 0, 0]}

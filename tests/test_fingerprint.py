@@ -143,9 +143,9 @@ def test_digest_ignores_the_order_of_keys_only():
 def test_training_follows_its_own_code():
     fingerprint.code.cache_clear()
     found = fingerprint.code("scripts/train.py")
-    for name in ("model/attention", "runs/averaging", "data/batches", "base/addresses"):
+    for name in ("model/attention", "training/averaging", "data/batches", "base/addresses"):
         assert f"src/headcount/{name}.py" in found
-    assert "src/headcount/runs/decode.py" not in found  # training never translates
+    assert "src/headcount/search/beam_search.py" not in found  # training never translates
 
 
 def test_what_was_found_is_kept_for_the_very_same_text(project, tmp_path, monkeypatch):

@@ -12,11 +12,11 @@ from headcount.base.settings.pruned_names import parse_pruned
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.model.loss import summed_loss
-from headcount.runs import train as train_module
-from headcount.runs.gates import HeadGates
-from headcount.runs.pruning_run import freeze_outside, gate_rows
-from headcount.runs.states import StateStore
-from headcount.runs.train import Trainer
+from headcount.training import train as train_module
+from headcount.training.gates import HeadGates
+from headcount.training.pruning_run import freeze_outside, gate_rows
+from headcount.training.states import StateStore
+from headcount.training.train import Trainer
 
 GRID = make_settings(heads=UNEVEN).grid
 HEADS = 17  # of UNEVEN: encoder 3 and 2, decoder 1, 3 and 2, encoder-decoder 2, 3 and 1

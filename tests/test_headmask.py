@@ -12,10 +12,10 @@ from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.run_names import parse_run
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import collate, in_order
+from headcount.heads.importance import batch_importance, measure_importance
 from headcount.model.loss import token_losses
-from headcount.runs import headmask
-from headcount.runs.headmask import make_head_mask
-from headcount.runs.importance import batch_importance, measure_importance
+from headcount.training import headmask
+from headcount.training.headmask import make_head_mask
 
 HEADS = 17  # of UNEVEN
 BATCHES = [collate(TEXT, [0, 2]), collate(TEXT, [1])]

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from headcount.runs.compaction import Compaction
-from headcount.runs.history import History
+from headcount.search.compaction import Compaction
+from headcount.search.history import History
 
 HEADS, WIDTH = 2, 3
 

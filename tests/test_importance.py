@@ -9,8 +9,8 @@ from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import ParallelText, collate
+from headcount.heads.importance import batch_importance, measure_importance, normalise_layers
 from headcount.model.loss import token_losses
-from headcount.runs.importance import batch_importance, measure_importance, normalise_layers
 
 BATCH = collate(TEXT, [0, 1, 2])
 

@@ -14,11 +14,11 @@ from headcount.base.head_values import read_head_values
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import ParallelText, read_parallel_text
 from headcount.data.vocabulary import Vocabulary
+from headcount.heads.importance import measure_importance
+from headcount.heads.importance_run import draw_halves, importance_inputs, write_importance
 from headcount.model.transformer import Transformer
-from headcount.runs.checkpoint import load_model, save_model
-from headcount.runs.importance import measure_importance
-from headcount.runs.importance_run import draw_halves, importance_inputs, write_importance
-from headcount.runs.subwords import subword_checksums
+from headcount.store.checkpoint import load_model, save_model
+from headcount.store.subwords import subword_checksums
 
 HEADS = {"enc_self": [3, 2], "dec_self": [1, 3, 2], "dec_enc": [2, 0, 1]}
 NAMES = ("importance", "importance_first_half", "importance_second_half")

@@ -9,10 +9,10 @@ from headcount.base.files import read_json
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.pruned_names import parse_pruned
 from headcount.data.vocabulary import Vocabulary
-from headcount.runs.checkpoint import load_model, save_model
-from headcount.runs.pruning_run import PruningRun
-from headcount.runs.subwords import subword_checksums
-from headcount.runs.training_run import Session
+from headcount.store.checkpoint import load_model, save_model
+from headcount.store.subwords import subword_checksums
+from headcount.training.pruning_run import PruningRun
+from headcount.training.training_run import Session
 
 FOUR = {"enc_self": [4, 1], "dec_self": [0, 0, 1], "dec_enc": [0, 0, 2]}
 OTHERS = ["enc_self.1.0", "dec_self.2.0", "dec_enc.2.0", "dec_enc.2.1"]

@@ -7,10 +7,10 @@ import torch
 from small_models import TEXT, make_model, one_pair
 
 from headcount.data.batches import ParallelText, collate
-from headcount.model import fused_loss
-from headcount.model.fused_loss import FusedLoss
+from headcount.model.kernels import fused_loss
+from headcount.model.kernels.fused_loss import FusedLoss
 from headcount.model.loss import summed_loss, token_losses
-from headcount.runs.score import mean_loss, score_targets
+from headcount.training.score import mean_loss, score_targets
 
 
 class FixedWords:

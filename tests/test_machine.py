@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headcount.base.errors import EnvironmentFault
-from headcount.runs.machine import batches_of, warn_of_slow_format
+from headcount.model.machine import batches_of, warn_of_slow_format
 
 
 @pytest.mark.parametrize(

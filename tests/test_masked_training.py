@@ -12,11 +12,11 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.model.loss import summed_loss
 from headcount.model.transformer import Transformer
-from headcount.runs import train as train_module
-from headcount.runs.headmask import make_head_mask
-from headcount.runs.states import StateStore
-from headcount.runs.train import Trainer
-from headcount.runs.training_run import mask_rows
+from headcount.training import train as train_module
+from headcount.training.headmask import make_head_mask
+from headcount.training.states import StateStore
+from headcount.training.train import Trainer
+from headcount.training.training_run import mask_rows
 
 SHAPE = {"encoder_layers": 1, "decoder_layers": 1}
 SHAPE["heads"] = {"enc_self": [3], "dec_self": [2], "dec_enc": [4]}

@@ -10,6 +10,8 @@ import pytest
 import torch
 from small_run import segment
 
+from headcount.ablation import masked_bleu
+from headcount.ablation.masking import COLUMNS, MaskingInputs, write_masking
 from headcount.base.errors import UserError
 from headcount.base.files import sha256
 from headcount.base.head_values import write_head_values
@@ -20,13 +22,11 @@ from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import EOS, Vocabulary
 from headcount.model.transformer import Transformer
-from headcount.runs import masked_bleu
-from headcount.runs.bleu import score_corpus
-from headcount.runs.bootstrap import compare_systems
-from headcount.runs.checkpoint import load_model, save_model
-from headcount.runs.decode import translate
-from headcount.runs.masking import COLUMNS, MaskingInputs, write_masking
-from headcount.runs.subwords import subword_checksums
+from headcount.scoring.bleu import score_corpus
+from headcount.scoring.bootstrap import compare_systems
+from headcount.search.beam_search import translate
+from headcount.store.checkpoint import load_model, save_model
+from headcount.store.subwords import subword_checksums
 
 MODEL = ModelSettings(
     preset="tiny",

@@ -10,8 +10,8 @@ from headcount.base.addresses import Head
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import collate
 from headcount.model.loss import token_losses
-from headcount.runs.decode import translate
-from headcount.runs.score import score_targets
+from headcount.search.beam_search import translate
+from headcount.training.score import score_targets
 
 DECODE = DecodeSettings(beam=3, max_length_factor=1.0, max_length_extra=4, batch_tokens=30)
 HEADS = make_model(heads=UNEVEN).grid.heads()  # 17

@@ -5,9 +5,9 @@ import torch
 from small_models import TEXT, UNEVEN, attention_of, make_model
 
 from headcount.data.batches import collate
+from headcount.heads.word_attention import OUTSIDE, token_numbers, word_attention
 from headcount.model.attention import attention_weights
 from headcount.model.observed import watch_attention
-from headcount.runs.word_attention import OUTSIDE, token_numbers, word_attention
 
 
 @pytest.fixture(scope="module", params=["pre", "post"])

@@ -10,9 +10,9 @@ from small_models import UNEVEN, make_model
 from torch.nn import functional
 
 from headcount.base.settings.decode import DecodeSettings
+from headcount.model.kernels.places import Places
 from headcount.model.observed import watch_attention
-from headcount.model.places import Places
-from headcount.runs import decode
+from headcount.search import beam_search as decode
 
 SENTENCES, HEADS, QUERIES, KEYS, WIDTH = 3, 2, 4, 37, 5
 
@@ -156,7 +156,7 @@ def test_weights_over_all_positions_are_not_for_a_search():
 
 def test_torch_warns_of_nothing():
     line = (
-        "import torch; from headcount.model.places import Places; "
+        "import torch; from headcount.model.kernels.places import Places; "
         "x = torch.ones(1, 1, 1, 2); print(Places(torch.zeros(1, 1, 1)).context(x, x, x).sum())"
     )
     done = subprocess.run(

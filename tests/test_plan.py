@@ -183,7 +183,7 @@ def test_f53_scoring_a_target_language_is_tried_before_any_job(own, capsys, monk
     own("mine.ko-en")
     code, message = refused(own, capsys, "mine.en-ko")
     assert code == 3 and "run: pip install -e '.[ko]'" in message
-    monkeypatch.setitem(sys.modules, "headcount.runs.bleu", None)  # its import would fail
+    monkeypatch.setitem(sys.modules, "headcount.scoring.bleu", None)  # its import would fail
     own("mine.ko-en")  # nobody else waits for it
 
 

@@ -11,11 +11,17 @@ from torch.nn import functional
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import collate
-from headcount.model import products
+from headcount.model.kernels import products
+from headcount.model.kernels.products import (
+    Linear,
+    frozen_weights,
+    linear,
+    product,
+    weight_gradient,
+)
 from headcount.model.layers import FeedForward
 from headcount.model.loss import summed_loss
-from headcount.model.products import Linear, frozen_weights, linear, product, weight_gradient
-from headcount.runs.decode import translate
+from headcount.search.beam_search import translate
 
 pytestmark = pytest.mark.skipif(
     not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN"

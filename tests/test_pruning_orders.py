@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from headcount.ablation.profile_areas import AREA_COLUMNS, area_rows
+from headcount.ablation.pruning_orders import Curve, all_but_best, importance_sets, list_curves
 from headcount.base.addresses import HeadGrid
 from headcount.base.ranking import step_sets
 from headcount.base.settings.ablation import AblationSettings
-from headcount.runs.bootstrap import interval
-from headcount.runs.profile_areas import AREA_COLUMNS, area_rows
-from headcount.runs.pruning_orders import Curve, all_but_best, importance_sets, list_curves
+from headcount.scoring.bootstrap import interval
 
 # Flat: enc_self.0 has 0 and 1, enc_self.1 has 2, dec_self.0 has 3, 4 and 5, dec_enc.0 has 6 and 7.
 GRID = HeadGrid({"enc_self": (2, 1), "dec_self": (3,), "dec_enc": (2,)})

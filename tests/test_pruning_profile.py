@@ -16,18 +16,18 @@ from masked_run import (
 )
 from script_runner import run_script
 
+from headcount.ablation.ablation import COLUMNS as ABLATION_COLUMNS
+from headcount.ablation.pruning_profile import COLUMNS, ProfileInputs, rank_by
+from headcount.ablation.reranking import Measure
+from headcount.ablation.single_effects import read_single_effects
+from headcount.ablation.training_profile import CheckpointInputs
 from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.runs import machine
-from headcount.runs.ablation import COLUMNS as ABLATION_COLUMNS
-from headcount.runs.checkpoint import load_model, save_weights
-from headcount.runs.importance import measure_importance, normalise_layers
-from headcount.runs.pruning_profile import COLUMNS, ProfileInputs, rank_by
-from headcount.runs.reranking import Measure
-from headcount.runs.single_effects import read_single_effects
-from headcount.runs.training_profile import CheckpointInputs
+from headcount.heads.importance import measure_importance, normalise_layers
+from headcount.model import machine
+from headcount.store.checkpoint import load_model, save_weights
 
 IMPORTANCE = [0.5, 3.0, 1.0, 0.2, 4.0, 0.1, 2.0, 0.3]
 EFFECTS = [0.0, -4.0, 0.5, -0.1, -2.0, -0.2, -9.0, -0.3]

@@ -17,15 +17,15 @@ from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.pruned_names import parse_pruned
 from headcount.data.batches import collate
+from headcount.model import machine
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
-from headcount.runs import machine
-from headcount.runs.checkpoint import load_model, load_weights
-from headcount.runs.headmask import Choice, HeadMask
-from headcount.runs.kept_heads import as_many_heads
-from headcount.runs.pruning_run import PruningRun
-from headcount.runs.train import Trainer
-from headcount.runs.training_run import SegmentedPair, Session, fit
+from headcount.store.checkpoint import load_model, load_weights
+from headcount.store.kept_heads import as_many_heads
+from headcount.training.headmask import Choice, HeadMask
+from headcount.training.pruning_run import PruningRun
+from headcount.training.train import Trainer
+from headcount.training.training_run import SegmentedPair, Session, fit
 
 COUNTS = {"enc_self": [3, 1], "dec_self": [2], "dec_enc": [3]}
 UNEVEN = MODEL.model_copy(update={"heads": COUNTS, "d_head": 7, "dropout": 0.1})

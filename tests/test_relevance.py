@@ -8,11 +8,11 @@ from torch import nn
 
 from headcount.base.settings.lrp import LrpSettings
 from headcount.data.batches import ParallelText, collate
+from headcount.heads import lrp_rules
+from headcount.heads.lrp_rules import Rules, attention_parts, norm_jacobian
+from headcount.heads.relevance import sentence_relevance
+from headcount.heads.relevance_run import relevance_values
 from headcount.model.attention import attention_weights
-from headcount.runs import lrp_rules
-from headcount.runs.lrp_rules import Rules, attention_parts, norm_jacobian
-from headcount.runs.relevance import sentence_relevance
-from headcount.runs.relevance_run import relevance_values
 
 DRAW = torch.Generator().manual_seed(7)
 

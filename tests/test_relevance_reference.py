@@ -17,7 +17,7 @@ from torch.nn.functional import normalize
 from headcount.base.settings.lrp import LrpSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import BOS, EOS
-from headcount.runs.relevance import sentence_relevance
+from headcount.heads.relevance import sentence_relevance
 
 Back = Callable[[Tensor], tuple[Tensor, ...]]
 

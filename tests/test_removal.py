@@ -11,8 +11,8 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import collate
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.removal import remove_heads
-from headcount.runs.checkpoint import load_model, save_model
-from headcount.runs.decode import translate
+from headcount.search.beam_search import translate
+from headcount.store.checkpoint import load_model, save_model
 
 # UNEVEN: encoder 3 and 2, decoder 1, 3 and 2, encoder-decoder 2, 3 and 1 heads.
 MASKS = {

@@ -11,6 +11,8 @@ import torch
 from script_runner import run_script
 from small_run import segment
 
+from headcount.ablation import masked_bleu
+from headcount.ablation.removal import COLUMNS, RemovalInputs, list_cuts, write_removal
 from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
@@ -20,13 +22,12 @@ from headcount.base.settings.pruned_names import parse_pruned
 from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import EOS, Vocabulary
+from headcount.model import machine
 from headcount.model.transformer import Transformer
-from headcount.runs import machine, masked_bleu
-from headcount.runs.bleu import score_corpus
-from headcount.runs.checkpoint import load_model, save_model
-from headcount.runs.decode import translate
-from headcount.runs.removal import COLUMNS, RemovalInputs, list_cuts, write_removal
-from headcount.runs.subwords import subword_checksums
+from headcount.scoring.bleu import score_corpus
+from headcount.search.beam_search import translate
+from headcount.store.checkpoint import load_model, save_model
+from headcount.store.subwords import subword_checksums
 
 HEADS = {"enc_self": [2, 1], "dec_self": [3], "dec_enc": [1]}
 SIZES = {"encoder_layers": 2, "decoder_layers": 1, "d_model": 24, "d_ff": 32, "d_head": 7}

@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from headcount.base.errors import EnvironmentFault, Interrupted
 from headcount.base.settings.run_names import parse_run
-from headcount.runs import states
+from headcount.training import states
 
 pytestmark = pytest.mark.slow
 fork = multiprocessing.get_context("fork")
@@ -208,7 +208,7 @@ def test_x03_a_state_folder_deleted_during_training_is_noticed_and_the_next_run_
     run, uninterrupted, tmp_path, monkeypatch
 ):
     """Update 5 is to be kept; the folder goes in update 10, whose state cannot be saved."""
-    from headcount.runs.train import Trainer
+    from headcount.training.train import Trainer
 
     plain = Trainer._update
 
@@ -273,7 +273,7 @@ def test_f30_first_signal_saves_and_second_resume_works(run, uninterrupted, tmp_
 
 def _stop_at(run: SmallRun, folder: Path, update: int, number: int) -> None:
     """Send ourselves the signal in the middle of an update."""
-    from headcount.runs.train import Trainer
+    from headcount.training.train import Trainer
 
     plain = Trainer._update
 
@@ -297,7 +297,7 @@ def test_f30_a_second_signal_kills_at_once(run, tmp_path):
 
 
 def _two_signals(run: SmallRun, folder: Path) -> None:
-    from headcount.runs.train import Trainer
+    from headcount.training.train import Trainer
 
     plain = Trainer._update
 

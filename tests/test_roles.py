@@ -18,8 +18,8 @@ from planted import (
 
 from headcount.base.settings.roles import RolesSettings
 from headcount.data.batches import in_order
-from headcount.runs.head_measures import counted, frequent_limit, pointed
-from headcount.runs.roles import TextRoles, measure_syntax
+from headcount.heads.head_measures import counted, frequent_limit, pointed
+from headcount.heads.roles import TextRoles, measure_syntax
 
 
 @pytest.fixture(scope="module")

@@ -8,17 +8,17 @@ from script_runner import run_script
 
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.findings.roles import (
+from headcount.findings.voita.roles import (
     dependency_figures,
     dependency_scores,
     figures,
     maps,
     retained,
 )
-from headcount.findings.roles.figures import roles_figures
-from headcount.findings.roles.files import Measured
-from headcount.findings.roles.labels import read_roles
-from headcount.findings.roles.rare_maps import choose_maps, draw_maps, map_weights
+from headcount.findings.voita.roles.figures import roles_figures
+from headcount.findings.voita.roles.files import Measured
+from headcount.findings.voita.roles.labels import read_roles
+from headcount.findings.voita.roles.rare_maps import choose_maps, draw_maps, map_weights
 
 
 @pytest.fixture(scope="module")

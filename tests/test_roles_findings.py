@@ -22,16 +22,16 @@ from script_runner import run_script
 from headcount.base.errors import UserError
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.findings.roles import (
+from headcount.findings.significance import bootstrap_spearman, mcnemar, wilson
+from headcount.findings.voita.roles import (
     agreement,
     dependency_figures,
     dependency_scores,
 )
-from headcount.findings.roles.attention_maps import check_map, is_right_to_left
-from headcount.findings.roles.files import Measured
-from headcount.findings.roles.labels import arrow, exceeds
-from headcount.findings.roles.tables import roles_tables
-from headcount.findings.significance import bootstrap_spearman, mcnemar, wilson
+from headcount.findings.voita.roles.attention_maps import check_map, is_right_to_left
+from headcount.findings.voita.roles.files import Measured
+from headcount.findings.voita.roles.labels import arrow, exceeds
+from headcount.findings.voita.roles.tables import roles_tables
 
 
 @pytest.fixture(scope="module")

@@ -21,14 +21,14 @@ from headcount.base.settings.roles import RolesSettings
 from headcount.data.bpe import Paths, segment_corpus
 from headcount.data.trees import AlignedTree, Arc, write_aligned
 from headcount.data.vocabulary import UNK, Vocabulary
+from headcount.heads.attention_map import head_weights, word_numbers
+from headcount.heads.attention_run import write_attention
+from headcount.heads.relevance_run import write_relevance
+from headcount.heads.roles_run import FILES, write_roles
 from headcount.model.removal import remove_heads
-from headcount.runs.attention_map import head_weights, word_numbers
-from headcount.runs.attention_run import write_attention
-from headcount.runs.checkpoint import load_model, save_model
-from headcount.runs.kept_heads import original_heads
-from headcount.runs.relevance_run import write_relevance
-from headcount.runs.roles_run import FILES, write_roles
-from headcount.runs.subwords import subword_checksums
+from headcount.store.checkpoint import load_model, save_model
+from headcount.store.kept_heads import original_heads
+from headcount.store.subwords import subword_checksums
 
 SRC = ["the cat sees the yak", "the cat sleeps", "a yak sees a cat"]
 TGT = ["kat vidas yak", "kat dormas", "yak vidas kat"]

@@ -11,10 +11,11 @@ from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.speed import SpeedSettings
+from headcount.deployment import share_speed
+from headcount.deployment.share_speed import write_share_speed
+from headcount.model import machine
 from headcount.model.transformer import parameter_count
-from headcount.runs import machine, share_speed
-from headcount.runs.checkpoint import load_model
-from headcount.runs.share_speed import write_share_speed
+from headcount.store.checkpoint import load_model
 
 IMPORTANCE = [0.5, 3.0, 1.0, 0.2, 4.0, 0.1, 2.0, 0.3]
 

@@ -13,11 +13,8 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.speed import SpeedSettings
 from headcount.data.vocabulary import Vocabulary
-from headcount.model.transformer import Transformer
-from headcount.runs import machine, speed
-from headcount.runs.checkpoint import save_model
-from headcount.runs.decode import Translation
-from headcount.runs.speed import (
+from headcount.deployment import speed
+from headcount.deployment.speed import (
     COLUMNS,
     TimedModel,
     cut_batches,
@@ -26,7 +23,11 @@ from headcount.runs.speed import (
     take_turns,
     write_speed,
 )
-from headcount.runs.subwords import subword_checksums
+from headcount.model import machine
+from headcount.model.transformer import Transformer
+from headcount.search.beam_search import Translation
+from headcount.store.checkpoint import save_model
+from headcount.store.subwords import subword_checksums
 
 DECODE = DecodeSettings(beam=2, max_length_factor=1.0, max_length_extra=2)
 SOURCES = [[4, 5], [6], [7, 8, 4], [5], [8, 8]]

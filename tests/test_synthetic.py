@@ -3,17 +3,17 @@
 import pytest
 
 from headcount.base.errors import UserError
-from headcount.data.synthetic import lexicon, rules
-from headcount.data.synthetic_grammar import (
+from headcount.data.synthetic.corpus import lexicon, rules
+from headcount.data.synthetic.grammar import (
     Adjective,
     Clause,
     Derivation,
     NounPhrase,
     PrepositionalPhrase,
 )
-from headcount.data.synthetic_lexicon import Choice, Lexicon, Preposition, Verb, Word
-from headcount.data.synthetic_source import SourceSide
-from headcount.data.synthetic_target import TargetSide
+from headcount.data.synthetic.lexicon import Choice, Lexicon, Preposition, Verb, Word
+from headcount.data.synthetic.source import SourceSide
+from headcount.data.synthetic.target import TargetSide
 
 
 def _word(words: Choice, form: str) -> Word | Preposition:

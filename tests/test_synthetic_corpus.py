@@ -11,7 +11,7 @@ import conllu
 import pytest
 
 from headcount.base.errors import UserError
-from headcount.data.synthetic import (
+from headcount.data.synthetic.corpus import (
     Sentence,
     generate,
     generate_splits,

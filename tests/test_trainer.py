@@ -13,10 +13,10 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.transformer import Transformer
-from headcount.runs import train as train_module
-from headcount.runs.checkpoint import load_weights
-from headcount.runs.states import StateStore
-from headcount.runs.train import Trainer
+from headcount.store.checkpoint import load_weights
+from headcount.training import train as train_module
+from headcount.training.states import StateStore
+from headcount.training.train import Trainer
 
 # Lengths with EOS: 7, 3 and 6 make two batches at a budget of 14 and one at 21.
 DEV = ParallelText([[5, 8], [6, 6, 7]], [[10], [4, 9, 9, 5]])

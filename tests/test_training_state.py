@@ -8,9 +8,9 @@ from headcount.base.settings.run_names import parse_run
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText
 from headcount.model.transformer import Transformer
-from headcount.runs.headmask import make_head_mask
-from headcount.runs.states import StateStore
-from headcount.runs.train import Trainer
+from headcount.training.headmask import make_head_mask
+from headcount.training.states import StateStore
+from headcount.training.train import Trainer
 
 # A dev set that training makes worse: its targets are a word that no training target has.
 UNLIKE = ParallelText([[7, 4], [6]], [[3, 3, 3, 3, 3], [3, 3]])

@@ -13,9 +13,9 @@ from headcount.model.attention import sinusoids
 from headcount.model.layers import Residual
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer, check_multiplier, parameter_count
-from headcount.runs.checkpoint import load_model, save_model
-from headcount.runs.decode import translate
-from headcount.runs.score import score_targets
+from headcount.search.beam_search import translate
+from headcount.store.checkpoint import load_model, save_model
+from headcount.training.score import score_targets
 
 # One attention module of 3 heads × 4 in a width of 10: inputs 36 × (10 + 1), output 10 × (12 + 1).
 ATTENTION = 396 + 130

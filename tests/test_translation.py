@@ -12,11 +12,12 @@ from small_run import MODEL, segment
 
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.vocabulary import EOS, Vocabulary
+from headcount.model import machine
 from headcount.model.transformer import Transformer
-from headcount.runs import decode, machine
-from headcount.runs.checkpoint import save_model
-from headcount.runs.subwords import subword_checksums
-from headcount.runs.translation import translate_file
+from headcount.search import beam_search as decode
+from headcount.search.translation import translate_file
+from headcount.store.checkpoint import save_model
+from headcount.store.subwords import subword_checksums
 
 SETTINGS = DecodeSettings(beam=2, max_length_factor=1.0, max_length_extra=3, max_source=40)
 

@@ -10,7 +10,7 @@ from headcount.base.errors import UserError
 from headcount.data import trees as trees_module
 from headcount.data.bpe import Segmenter
 from headcount.data.download import fetch_corpus
-from headcount.data.synthetic import conllu, generate
+from headcount.data.synthetic.corpus import conllu, generate
 from headcount.data.treebank import find_trees
 from headcount.data.trees import Arc, align_trees, read_aligned, read_trees, write_aligned
 from headcount.data.vocabulary import Vocabulary

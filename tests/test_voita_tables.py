@@ -9,8 +9,8 @@ from voita_files import MODEL, PAIR, VoitaFiles, pruned_runs, translated
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.gates import GatesSettings
-from headcount.findings.pruning.tables import voita_tables
 from headcount.findings.tables import write_tables
+from headcount.findings.voita.pruning.tables import voita_tables
 
 NAMES = ["table2", "pruning", "falls", "comparison", "speedup"]
 FEW = ("gates-all-l0", "gates-all-l0.1")  # enough for what is refused

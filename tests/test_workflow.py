@@ -16,7 +16,7 @@ import pytest
 from project_copy import ROOT, ProjectCopy, planned, ran, saved_states, training_of
 from shared_results import GATHERED, ROLES, SMALLER, VOITA, times
 
-from headcount.data.synthetic import generate_splits
+from headcount.data.synthetic.corpus import generate_splits
 
 pytestmark = pytest.mark.slow
 

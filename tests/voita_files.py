@@ -9,7 +9,7 @@ from headcount.base.head_values import write_head_values
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.findings.pruning.files import PruningFiles
+from headcount.findings.voita.pruning.files import PruningFiles
 
 Run = tuple[str, str, int]  # pair, run, seed
 

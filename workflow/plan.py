@@ -90,7 +90,7 @@ class Plan:
         languages = {parse_pair(pair).tgt for pair in self.settings.pairs}
         for language in sorted(languages.intersection(SCORED_BY_EXTRA)):
             # Imported here: no other language has to wait a third of a second for it.
-            from headcount.runs.bleu import bleu_metric
+            from headcount.scoring.bleu import bleu_metric
 
             bleu_metric(language)
 

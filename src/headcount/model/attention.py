@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headcount.model.places import Places
-from headcount.model.products import Linear, linear
+from headcount.model.kernels.places import Places
+from headcount.model.kernels.products import Linear, linear
 
 
 class MultiHeadAttention(nn.Module):

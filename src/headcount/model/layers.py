@@ -8,9 +8,9 @@ from torch.nn import functional
 
 from headcount.base.settings.model import ModelSettings
 from headcount.model.attention import MultiHeadAttention
-from headcount.model.dropout import dropout
-from headcount.model.places import Places
-from headcount.model.products import Linear
+from headcount.model.kernels.dropout import dropout
+from headcount.model.kernels.places import Places
+from headcount.model.kernels.products import Linear
 
 NORM_EPSILON = 1e-6
 

@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headcount.data.batches import Batch
-from headcount.model.fused_loss import FusedLoss, rows_at_once
+from headcount.model.kernels.fused_loss import FusedLoss, rows_at_once
 from headcount.model.transformer import Transformer
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from torch import Tensor, nn
 
 from headcount.model.attention import MultiHeadAttention, attention_weights
-from headcount.model.places import Places
+from headcount.model.kernels.places import Places
 from headcount.model.transformer import Transformer
 
 Visit = Callable[[str, int, Tensor], None]

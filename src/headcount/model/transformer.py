@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from headcount.base.settings.model import ModelSettings
 from headcount.data.vocabulary import PAD
 from headcount.model.attention import padding_mask, sinusoids
-from headcount.model.dropout import dropout
+from headcount.model.kernels.dropout import dropout
+from headcount.model.kernels.places import Places
+from headcount.model.kernels.products import linear
 from headcount.model.layers import NORM_EPSILON, DecoderLayer, EncoderLayer
-from headcount.model.places import Places
-from headcount.model.products import linear
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from headcount.data.lines import clean_lines
 from headcount.findings.published import headmask
 from headcount.findings.run_tables import BASE, run_of
 from headcount.findings.significance import paired_t
-from headcount.runs.bootstrap import compare_systems
+from headcount.scoring.bootstrap import compare_systems
 
 COLUMNS = ["pair", "run", "seed", "test_set", "statistic", "value", "source", "signature"]
 _GROUP = ["pair", "test_set", "run"]

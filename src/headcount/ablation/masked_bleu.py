@@ -1,0 +1,214 @@
+"""BLEU of one model's test sets under many sets of silent heads.
+
+All masks of a test set go through one search, a row of the head multiplier for each sentence, so
+that batches stay full; each distinct set of heads is translated once however often it occurs, and
+masks that leave the encoder's heads alone share its states.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from headcount.base.addresses import HeadGrid
+from headcount.base.errors import UserError
+from headcount.base.files import read_json
+from headcount.base.results import write_result
+from headcount.base.settings.decode import DecodeSettings
+from headcount.data.bpe import Segmenter, load_segmenters
+from headcount.data.lines import clean_lines
+from headcount.model.machine import pick_device
+from headcount.model.transformer import Transformer
+from headcount.scoring.bootstrap import Difference, judge_systems, resample_bleu
+from headcount.search.beam_search import translate
+from headcount.store.checkpoint import load_model, model_files
+from headcount.store.subwords import check_subwords, subword_files
+
+SCORE_COLUMNS = ("heads_masked", "heads", "bleu", "delta", "delta_low", "delta_high", "p")
+SCORE_COLUMNS += ("signature",)
+
+Heads = tuple[int, ...]  # flat positions, sorted
+Differences = dict[Heads, Difference]
+TestSets = dict[str, tuple[list[str], list[str]]]  # by name: source lines and references
+
+
+class TestChoice(Protocol):
+    """The part of a section of settings that says which sentences are translated."""
+
+    test_sets: list[str]
+    sentences: int | None  # of each, the first ones; None for all
+
+
+@dataclass(frozen=True)
+class MaskedInputs:
+    """What every masking experiment reads."""
+
+    model: Path  # folder of the model
+    bpe: Path  # folder of the segmented pair
+    text: Path  # folder of the pair's cleaned text
+
+    def files(self, settings: TestChoice) -> list[Path]:
+        """The files that shape the outcome."""
+        ends = ("src", "tgt")
+        return [
+            *model_files(self.model),
+            *subword_files(self.bpe),
+            self.bpe / "segmentation.json",
+            *(self.text / f"{test}.{end}" for test in settings.test_sets for end in ends),
+        ]
+
+    def load(self, decode: DecodeSettings) -> "MaskedModel":
+        """The model, ready to translate. Raises UserError if it was trained on another `bpe`."""
+        check_subwords(self.model, self.bpe)
+        model = load_model(self.model).to(pick_device(decode.device))
+        return MaskedModel(model, *load_segmenters(self.bpe), decode)
+
+    def read_tests(self, settings: TestChoice) -> TestSets:
+        """The test sets of the settings.
+
+        Raises UserError if there is none, or one is not whole or in languages that are not the
+        model's.
+        """
+        if not settings.test_sets:
+            raise UserError("masking.test_sets: expected the name of a test set, found none")
+        tests = {}
+        for test in settings.test_sets:
+            self._check_languages(test)
+            sources, references = (
+                list(clean_lines(self.text / f"{test}.{end}")) for end in ("src", "tgt")
+            )
+            if len(sources) != len(references) or not sources:
+                raise UserError(
+                    f"{self.text}: {test}.src has {len(sources)} lines, {test}.tgt has "
+                    f"{len(references)}; expected as many on both sides, and at least one; "
+                    "run scripts/text.py again"
+                )
+            tests[test] = (sources[: settings.sentences], references[: settings.sentences])
+        return tests
+
+    def _check_languages(self, test: str) -> None:
+        """Hold what the text step says beside a test set against what the model was trained on."""
+        beside = self.text / f"{test}.json"
+        if not beside.is_file():
+            return  # lines that no step has made
+        found, expected = (
+            f"{facts['src_lang']}-{facts['tgt_lang']}"
+            for facts in map(read_json, (beside, self.bpe / "segmentation.json"))
+        )
+        if found != expected:
+            raise UserError(
+                f"{beside}: {test} is {found}, expected {expected}, what {self.bpe} was cut from; "
+                "give the folder of the model's own pair"
+            )
+
+
+@dataclass(frozen=True)
+class MaskedModel:
+    """A trained model, the segmenters of its two languages, and how it translates."""
+
+    model: Transformer
+    src: Segmenter
+    tgt: Segmenter
+    decode: DecodeSettings
+
+    def compare(
+        self, tests: TestSets, sets: Sequence[Heads], language: str, samples: int = 1000
+    ) -> Iterator[tuple[str, Differences]]:
+        """For each test set, what each set of heads costs against no mask, by paired bootstrap.
+
+        `language` is the target's, for sacreBLEU; `samples`: number of resamples.
+        """
+        distinct = list(dict.fromkeys([(), *sets]))
+        sentences = sum(len(references) for _, references in tests.values())
+        with tqdm(total=len(distinct) * sentences, unit="sentence", disable=None) as bar:
+            for test, lines in tests.items():
+                scores = self.resample(lines, distinct, language, bar.update, samples)
+                judged = judge_systems(scores[()], list(scores.values()), language)
+                yield test, dict(zip(scores, judged, strict=True))
+
+    def resample(
+        self,
+        lines: tuple[list[str], list[str]],
+        sets: list[Heads],
+        language: str,
+        done: Callable[[int], object],
+        samples: int = 1000,
+    ) -> dict[Heads, np.ndarray]:
+        """BLEU of a test set, and of its resamples, with each set of heads masked.
+
+        See `resample_bleu`; each set is named once.
+        """
+        sources, references = lines
+        found = self.translations(sources, sets, done)
+        scores = resample_bleu(list(found.values()), references, language, samples)
+        return dict(zip(found, scores, strict=True))
+
+    def translations(
+        self, lines: list[str], sets: list[Heads], done: Callable[[int], object]
+    ) -> dict[Heads, list[str]]:
+        """The lines, translated with each set of heads masked; each set is named once."""
+        masks = torch.ones(len(sets), self.model.grid.size)
+        for mask, heads in zip(masks, sets, strict=True):
+            mask[list(heads)] = 0.0
+        sources = [self.src.encode(line)[: self.decode.max_source] for line in lines]
+        rows = masks.repeat_interleave(len(sources), dim=0)
+        found = iter(translate(self.model, sources * len(sets), self.decode, rows, done))
+        return {
+            heads: [self.tgt.decode(t.ids) for t in islice(found, len(lines))] for heads in sets
+        }
+
+
+def score_cells(grid: HeadGrid, heads: Heads, differences: Differences) -> list[Any]:
+    """The cells of `SCORE_COLUMNS` for one set of heads."""
+    addresses = grid.heads()
+    names = " ".join(addresses[position].name() for position in heads)
+    found = differences[heads]
+    scores = (found.bleu, found.delta, found.low, found.high, found.p_value, found.signature)
+    return [len(heads), names, *scores]
+
+
+def write_scores(
+    out: Path,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    facts: dict[str, Any],
+    decode: DecodeSettings,
+) -> None:
+    """Write rows as CSV, and beside it a JSON of the same name: `facts` and the search."""
+    search = {"beam": decode.beam, "length_penalty": decode.length_penalty}
+    write_result(out, columns, rows, {**search, **facts})
+
+
+def describe_work(grid: HeadGrid, tests: TestSets, sets: Iterable[Heads]) -> dict[str, Any]:
+    """How much was translated: sentences of each test set, distinct masks with the empty one.
+
+    `masks_closing_a_layer` is how many of these leave a layer without heads, which standard error
+    is told as well: what such a model translates comes by its residual path alone.
+    """
+    sentences = {test: len(references) for test, (_, references) in tests.items()}
+    distinct = {(), *sets}
+    closing = sum(bool(grid.closed_layers(_multiplier(grid, heads))) for heads in distinct)
+    if closing:
+        print(
+            f"warning: {closing} of {len(distinct)} masks leave a layer without heads; only its "
+            "residual path is left there",
+            file=sys.stderr,
+        )
+    return {
+        "sentences": sentences,
+        "distinct_masks": len(distinct),
+        "masks_closing_a_layer": closing,
+    }
+
+
+def _multiplier(grid: HeadGrid, heads: Heads) -> np.ndarray:
+    """The head multiplier that masks a set."""
+    multiplier = np.ones(grid.size)
+    multiplier[list(heads)] = 0
+    return multiplier

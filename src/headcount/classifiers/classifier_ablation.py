@@ -1,0 +1,123 @@
+"""Heads of a classifier removed one by one, all but one, and in steps: accuracy instead of BLEU."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from headcount.ablation.ablation import COLUMNS, DEV, ablation_rows, resamples_for
+from headcount.ablation.masked_bleu import Differences, Heads
+from headcount.ablation.profile_areas import AREA_COLUMNS, area_rows
+from headcount.ablation.pruning_orders import Curve, Rank, list_curves
+from headcount.ablation.pruning_profile import COLUMNS as PROFILE_COLUMNS
+from headcount.ablation.pruning_profile import profile_rows
+from headcount.ablation.reranking import for_ranking
+from headcount.ablation.single_effects import single_effects
+from headcount.base.results import write_result
+from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.classifier import ClassifierSettings
+from headcount.classifiers.classifier import Classifier
+from headcount.data.entailment import Pair, read_pairs
+from headcount.scoring.bootstrap import SEED, judge_scores, resample_accuracy
+
+
+@dataclass(frozen=True)
+class LabelledTests:
+    """Labelled pairs: dev chooses and ranks, the others score."""
+
+    dev: Path
+    matched: Path
+    mismatched: Path
+
+    def read(self, limit: int | None) -> dict[str, list[Pair]]:
+        """The pairs by test set, dev first."""
+        paths = {DEV: self.dev, "matched": self.matched, "mismatched": self.mismatched}
+        return {test: read_pairs(path, limit) for test, path in paths.items()}
+
+
+def write_classifier_ablation(
+    classifier: Classifier,
+    files: LabelledTests,
+    settings: ClassifierSettings,
+    seed: int,
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write classifier_ablation.csv, classifier_profile.csv and _areas.csv into a folder.
+
+    They have the columns of ablation.csv, pruning_profile.csv and its areas, with `accuracy` in
+    percent in place of `bleu`. Importance is measured on dev, pruning scored on matched. Raises
+    UserError for pairs without a label that the model knows.
+    """
+    tests = files.read(settings.pairs)
+    for pairs in tests.values():
+        classifier.gold(pairs)  # refuses labels before any work
+    grid = classifier.encoder.grid
+    samples = resamples_for(grid)
+
+    def compare(test: str, sets: Sequence[Heads]) -> Differences:
+        return _judged(_resampled(classifier, tests[test], sets, samples))
+
+    rows = ablation_rows(grid, list(tests), compare)
+    sizes = {test: len(pairs) for test, pairs in tests.items()}
+    facts = {"pairs": sizes, "provenance": origin}
+    write_result(out / "classifier_ablation.csv", _accuracy(COLUMNS), rows, facts)
+    pruning = settings.pruning()
+    ranks = rank_by(classifier, tests[DEV], pruning)
+    curves = list(list_curves(grid, *ranks, single_effects(rows, grid), pruning, seed))
+    _write_profile(classifier, tests["matched"], curves, out, facts)
+
+
+def rank_by(
+    classifier: Classifier, pairs: list[Pair], settings: AblationSettings
+) -> tuple[Rank, Rank]:
+    """Importance on these pairs once heads are silent: as it is compared, and undivided."""
+
+    @cache  # both orders and every scope begin with the same heads silent
+    def raw(silent: Heads) -> np.ndarray:
+        return classifier.importance(pairs, silent)
+
+    def ranking(silent: Heads) -> np.ndarray:
+        return for_ranking(raw(silent), classifier.encoder.grid, settings)
+
+    return ranking, raw
+
+
+def _write_profile(
+    classifier: Classifier,
+    pairs: list[Pair],
+    curves: Sequence[Curve],
+    out: Path,
+    facts: dict[str, Any],
+) -> None:
+    """Accuracy of these pairs at every step of every curve, and the areas below them."""
+    sets = [heads for curve in curves for heads in curve.sets]
+    scores = _resampled(classifier, pairs, sets, 1000)
+    rows = profile_rows(classifier.encoder.grid, "matched", curves, _judged(scores))
+    write_result(out / "classifier_profile.csv", _accuracy(PROFILE_COLUMNS), rows, facts)
+    areas = area_rows("matched", curves, scores)
+    write_result(out / "classifier_profile_areas.csv", AREA_COLUMNS, areas, facts)
+
+
+def _resampled(
+    classifier: Classifier, pairs: list[Pair], sets: Sequence[Heads], samples: int
+) -> dict[Heads, np.ndarray]:
+    distinct = list(dict.fromkeys([(), *sets]))
+    with tqdm(total=len(distinct) * len(pairs), unit="pair", disable=None) as bar:
+        found = classifier.correct(pairs, distinct, bar.update)
+    scores = resample_accuracy(list(found.values()), samples)
+    return dict(zip(found, scores, strict=True))
+
+
+def _judged(scores: dict[Heads, np.ndarray]) -> Differences:
+    signature = f"accuracy|bs:{len(scores[()]) - 1}|seed:{SEED}"
+    judged = judge_scores(scores[()], list(scores.values()), signature)
+    return dict(zip(scores, judged, strict=True))
+
+
+def _accuracy(columns: Sequence[str]) -> list[str]:
+    return ["accuracy" if column == "bleu" else column for column in columns]

@@ -1,0 +1,167 @@
+"""Derivations: what a sentence of the synthetic grammar says, before either language orders it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from headcount.data.synthetic.lexicon import (
+    Choice,
+    Determiner,
+    Lexicon,
+    Noun,
+    Preposition,
+    Verb,
+    Word,
+)
+
+
+@dataclass(frozen=True)
+class Adjective:
+    """An adjective, strengthened or not by the adverb of degree."""
+
+    word: Word
+    strong: bool = False
+
+
+@dataclass(frozen=True)
+class NounPhrase:
+    """A noun with what depends on it. A relative clause lacks its subject or its object."""
+
+    noun: Noun
+    number: str
+    determiner: Determiner | None = None
+    adjectives: tuple[Adjective, ...] = ()
+    modifier: "PrepositionalPhrase | None" = None
+    relative: "Clause | None" = None
+
+
+@dataclass(frozen=True)
+class PrepositionalPhrase:
+    """A preposition and its noun phrase."""
+
+    preposition: Preposition
+    noun_phrase: NounPhrase
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A verb with what depends on it. `subject` is None where a relative clause lacks it."""
+
+    verb: Verb
+    tense: str
+    subject: NounPhrase | None
+    object: NounPhrase | None = None
+    oblique: PrepositionalPhrase | None = None
+    adverb: Word | None = None
+    opening_adverb: Word | None = None
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A main clause and perhaps a subordinate one with its conjunction."""
+
+    main: Clause
+    conjunction: Word | None = None
+    subordinate: Clause | None = None
+
+
+class Grammar:
+    """Draws derivations. The same stream of random numbers gives the same derivations."""
+
+    def __init__(self, lexicon: Lexicon, rules: Mapping[str, Any], random: Random) -> None:
+        """`rules` are those of synthetic.yaml; read are its `chances` and `tense`."""
+        self._lexicon = lexicon
+        self._chances = rules["chances"]
+        self._tenses = Choice(list(rules["tense"]))
+        self._random = random
+
+    def derivation(self) -> Derivation:
+        """A sentence of any length."""
+        main = self._clause()
+        if not self._happens("subordinate"):
+            return Derivation(main)
+        conjunction = self._lexicon.conjunctions.draw(self._random)
+        return Derivation(main, conjunction, self._clause())
+
+    def _clause(self) -> Clause:
+        opening = self._perhaps("opening_adverb", self._lexicon.opening_adverbs)
+        subject = self._subject()
+        transitive = self._happens("transitive")
+        verb, tense, adverb = self._predicate(transitive)
+        affected = self._argument("object") if transitive else None
+        # After an object's own relative clause a phrase would seem to belong to that clause.
+        closed = affected is not None and affected.relative is not None
+        oblique = None if closed else self._oblique(transitive)
+        return Clause(verb, tense, subject, affected, oblique, adverb, opening)
+
+    def _relative(self) -> Clause:
+        """A clause whose own noun phrases are simple: one level of embedding, one reading."""
+        if self._happens("object_relative"):
+            verb, tense, adverb = self._predicate(transitive=True)
+            subject = self._simple("subject")
+            return Clause(verb, tense, subject, None, self._oblique(transitive=True), adverb)
+        transitive = self._happens("transitive")
+        verb, tense, adverb = self._predicate(transitive)
+        affected = self._simple("object") if transitive else None
+        return Clause(verb, tense, None, affected, self._oblique(transitive), adverb)
+
+    def _predicate(self, transitive: bool) -> tuple[Verb, str, Word | None]:
+        verbs = self._lexicon.transitive if transitive else self._lexicon.intransitive
+        verb, tense = verbs.draw(self._random), self._tenses.draw(self._random)
+        return verb, tense, self._perhaps("adverb", self._lexicon.adverbs)
+
+    def _oblique(self, transitive: bool) -> PrepositionalPhrase | None:
+        if not self._happens("oblique", "transitive" if transitive else "intransitive"):
+            return None
+        preposition = self._lexicon.prepositions["verb"].draw(self._random)
+        return PrepositionalPhrase(preposition, self._simple("oblique"))
+
+    def _subject(self) -> NounPhrase:
+        if self._happens("pronoun"):
+            pronoun = self._lexicon.pronouns.draw(self._random)
+            return NounPhrase(pronoun, next(iter(pronoun.forms)))
+        return self._argument("subject")
+
+    def _argument(self, place: str) -> NounPhrase:
+        """Subject or object: a noun phrase that may carry a modifier and a relative clause."""
+        core = self._simple(place)
+        if core.noun.upos != "NOUN":
+            return core
+        modifier = relative = None
+        if self._happens("modifier", place):
+            preposition = self._lexicon.prepositions[place].draw(self._random)
+            modifier = PrepositionalPhrase(preposition, self._simple("modifier"))
+        if self._happens("relative", place):
+            relative = self._relative()
+        return NounPhrase(
+            core.noun, core.number, core.determiner, core.adjectives, modifier, relative
+        )
+
+    def _simple(self, place: str) -> NounPhrase:
+        """A name, or a noun with determiner and adjectives."""
+        animacy = "animate" if self._happens("animate", place) else "inanimate"
+        if animacy == "animate" and self._happens("name"):
+            return NounPhrase(self._lexicon.names.draw(self._random), "singular")
+        noun = self._lexicon.nouns[animacy].draw(self._random)
+        number = "plural" if self._happens("plural") else "singular"
+        determiner = self._lexicon.determiners.draw(self._random)
+        return NounPhrase(noun, number, determiner, self._adjectives())
+
+    def _adjectives(self) -> tuple[Adjective, ...]:
+        adjectives: list[Adjective] = []
+        for chance in ("adjective", "second_adjective"):
+            if not self._happens(chance):
+                break
+            word = self._lexicon.adjectives.draw(self._random)
+            # The same adjective twice would say nothing new.
+            if word not in (earlier.word for earlier in adjectives):
+                adjectives.append(Adjective(word, self._happens("degree")))
+        return tuple(adjectives)
+
+    def _perhaps(self, chance: str, words: Choice[Word]) -> Word | None:
+        return words.draw(self._random) if self._happens(chance) else None
+
+    def _happens(self, chance: str, place: str | None = None) -> bool:
+        probability = self._chances[chance]
+        return self._random.random() < (probability if place is None else probability[place])

@@ -1,0 +1,50 @@
+"""How fast one model is without a share of its heads, the least important ones, really removed."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headcount.ablation.pruning_orders import least_important
+from headcount.ablation.reranking import for_ranking
+from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.speed import SpeedSettings
+from headcount.deployment.speed import TimedModel, write_times
+from headcount.heads.importance_run import read_importance
+from headcount.model.machine import pick_device
+from headcount.model.removal import remove_heads
+from headcount.model.transformer import Transformer
+from headcount.store.checkpoint import load_model
+from headcount.store.subwords import check_subwords
+
+
+def write_share_speed(
+    model: Path,
+    importance: Path,
+    bpe: Path,
+    ablation: AblationSettings,
+    speed: SpeedSettings,
+    decode: DecodeSettings,
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Time the model with all heads and without each share of `ablation.timed`, as `write_speed`.
+
+    A model is named by its percentage of heads removed, rounded up to whole heads; its bytes are
+    those of its weights. Raises UserError if the importance is another model's.
+    """
+    check_subwords(model, bpe)
+    whole = load_model(model).to(pick_device(decode.device))
+    values = read_importance(importance, model, whole.grid)
+    order = least_important(range(whole.grid.size), for_ranking(values, whole.grid, ablation))
+    timed = [_without(whole, order, percent) for percent in (0, *ablation.timed)]
+    write_times(timed, bpe, speed, decode, out, origin)
+
+
+def _without(model: Transformer, order: list[int], percent: int) -> TimedModel:
+    """The model without the first heads of an order."""
+    kept = torch.ones(model.grid.size)
+    kept[order[: -(-len(order) * percent // 100)]] = 0
+    smaller = remove_heads(model, kept)
+    return TimedModel(str(percent), smaller, sum(w.nbytes for w in smaller.parameters()))

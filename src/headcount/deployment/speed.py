@@ -1,0 +1,181 @@
+"""How large and how fast models are: parameters, bytes, time to encode and to translate."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+
+from headcount.base.errors import UserError
+from headcount.base.results import write_result
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.speed import SpeedSettings
+from headcount.data.batches import Ids, pad_sources
+from headcount.data.lines import clean_lines
+from headcount.data.vocabulary import Vocabulary
+from headcount.model.kernels.products import frozen_weights
+from headcount.model.machine import pick_device
+from headcount.model.transformer import Transformer, first_device, parameter_count
+from headcount.search.beam_search import translate
+from headcount.store.checkpoint import load_model, model_files
+from headcount.store.subwords import check_subwords, subword_files
+
+COLUMNS = ("model", "heads_left", "parameters", "file_bytes", "phase", "batch_size", "repeat")
+COLUMNS += ("sentences", "steps", "seconds")
+
+Clock = Callable[[], float]  # seconds since some moment
+Batches = list[list[Ids]]
+Contestant = TypeVar("Contestant")
+
+
+@dataclass(frozen=True)
+class TimedModel:
+    """A trained model, its run's name and the size of its weights on disk."""
+
+    name: str
+    model: Transformer
+    file_bytes: int
+
+    @classmethod
+    def load(cls, name: str, folder: Path, device: torch.device) -> "TimedModel":
+        """The model in a folder."""
+        size = (folder / "weights.safetensors").stat().st_size
+        return cls(name, load_model(folder).to(device), size)
+
+    def cells(self) -> list[Any]:
+        """Name, heads left, parameters, bytes."""
+        return [self.name, self.model.grid.size, parameter_count(self.model), self.file_bytes]
+
+
+def write_speed(
+    models: dict[str, Path],
+    bpe: Path,
+    settings: SpeedSettings,
+    decode: DecodeSettings,
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Time the models in these folders, by run, and write one measurement a row as CSV.
+
+    The time of phase `encode` is part of that of `decode`, a whole translation by beam search;
+    `steps` are those of the search, summed over sentences, and 1 a sentence for `encode`. Beside
+    `out` goes a JSON of the same name: search, threads, device, sentences and `origin`. Raises
+    UserError if a model was trained on another vocabulary or the dev set has too few sentences.
+    """
+    for folder in models.values():
+        check_subwords(folder, bpe)
+    device = pick_device(decode.device)
+    timed = [TimedModel.load(name, folder, device) for name, folder in models.items()]
+    write_times(timed, bpe, settings, decode, out, origin)
+
+
+def write_times(
+    timed: Sequence[TimedModel],
+    bpe: Path,
+    settings: SpeedSettings,
+    decode: DecodeSettings,
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Time these models, which take turns, and write what `write_speed` does."""
+    sources = read_sources(bpe, settings.sentences, decode.max_source)
+    if len(sources) < max(settings.batch_sizes):
+        raise UserError(
+            f"speed.batch_sizes: expected at most {len(sources)}, the sentences of "
+            f"{bpe / 'dev.src'} that are timed, found {max(settings.batch_sizes)}"
+        )
+    rows = measure(timed, sources, settings, decode)
+    device = first_device(timed[0].model).type
+    facts = {"beam": decode.beam, "threads": settings.threads, "device": device}
+    facts["sentences"] = len(sources)
+    write_result(out, COLUMNS, rows, {**facts, "provenance": origin})
+
+
+def speed_inputs(models: dict[str, Path], bpe: Path) -> list[Path]:
+    """The files that shape what is timed."""
+    files = [file for folder in models.values() for file in model_files(folder)]
+    return [*files, *subword_files(bpe), bpe / "dev.src"]
+
+
+def read_sources(bpe: Path, sentences: int, longest: int) -> list[Ids]:
+    """The first sentences of the dev set that are not empty, cut to the longest source."""
+    vocabulary = Vocabulary.load(bpe / "src.vocab")
+    found = [vocabulary.ids(line.split()) for line in clean_lines(bpe / "dev.src")]
+    kept = [ids[:longest] for ids in found if ids][:sentences]
+    if not kept:
+        raise UserError(f"{bpe / 'dev.src'}: expected a sentence to time models with, found none")
+    return kept
+
+
+def measure(
+    models: Sequence[TimedModel],
+    sources: list[Ids],
+    settings: SpeedSettings,
+    decode: DecodeSettings,
+    clock: Clock = time.perf_counter,
+) -> list[list[Any]]:
+    """One measurement a row, the cells of `COLUMNS`: rounds, then models, sizes and phases."""
+    batches = {size: cut_batches(sources, size) for size in settings.batch_sizes}
+    rows = []
+    for repeat, timed in take_turns(models, settings.repeats, warm_up=1):
+        for size, of_size in batches.items():
+            for phase, work in _work(timed.model, of_size, decode).items():
+                steps, seconds = _timed(work, timed.model, clock)
+                if repeat > 0:
+                    cells = [*timed.cells(), phase, size, repeat, len(sources), steps, seconds]
+                    rows.append(cells)
+    return rows
+
+
+def take_turns(
+    contestants: Sequence[Contestant], repeats: int, warm_up: int
+) -> Iterator[tuple[int, Contestant]]:
+    """Number of the round, from 1, and contestant; rounds up to 0 are for warming up.
+
+    Every round has each contestant once and starts with another one than the round before, so
+    that a machine that slows down or speeds up meets them all alike.
+    """
+    for number in range(-warm_up, repeats):
+        turn = number % len(contestants)
+        for contestant in [*contestants[turn:], *contestants[:turn]]:
+            yield number + 1, contestant
+
+
+def cut_batches(sources: list[Ids], size: int) -> Batches:
+    """The sources by length, longest first, `size` at once; the last batch may be smaller."""
+    ordered = sorted(sources, key=len, reverse=True)
+    return [ordered[start : start + size] for start in range(0, len(ordered), size)]
+
+
+def _work(
+    model: Transformer, batches: Batches, decode: DecodeSettings
+) -> dict[str, Callable[[], int]]:
+    """What is timed, by phase, and gives its steps. No batch is cut by the search's own budget."""
+    device = first_device(model)
+    budget = max(len(batch) * (max(map(len, batch)) + 1) for batch in batches)
+    whole = decode.model_copy(update={"batch_tokens": budget})
+
+    def encode() -> int:
+        for batch in batches:
+            model.encode(pad_sources(batch).to(device))
+        return sum(map(len, batches))
+
+    def search() -> int:
+        with frozen_weights():
+            found = [translate(model, batch, whole) for batch in batches]
+        return sum(translation.steps for batch in found for translation in batch)
+
+    return {"encode": encode, "decode": search}
+
+
+@torch.inference_mode()
+def _timed(work: Callable[[], int], model: Transformer, clock: Clock) -> tuple[int, float]:
+    """The steps of the work, and the time that it takes, what it asked of a GPU included."""
+    device = first_device(model)
+    start = clock()
+    steps = work()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return steps, clock() - start

@@ -1,0 +1,86 @@
+"""BLEU of pruned runs, and paired differences between them, from scores and translations."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from headcount.base.errors import UserError
+from headcount.base.files import read_json
+from headcount.base.settings.pair import parse_pair
+from headcount.data.lines import clean_lines
+from headcount.findings.run_tables import run_of
+from headcount.scoring.bootstrap import Difference, compare_systems
+
+Key = tuple[str, str, int]  # pair, run, seed
+
+
+class Score(NamedTuple):
+    """BLEU of one run on one test set."""
+
+    test: str
+    bleu: float
+    signature: str
+
+
+class Scores:
+    """BLEU of runs, and the texts behind it; texts are read and resampled when asked for."""
+
+    def __init__(self, scores: list[Path], translations: list[Path], references: list[Path]):
+        """Takes bleu.json, translations/<test>.txt and `<pair>/<test>.tgt`."""
+        self._bleu: dict[Key, list[Score]] = {}
+        for found in map(read_json, scores):
+            key = (found["pair"], found["run"], found["seed"])
+            self._bleu[key] = [
+                Score(row["test_set"], row["score"], row["signature"])
+                for row in found["scores"]
+                if row["metric"] == "bleu"
+            ]
+        self._texts = {(*run_of(path), path.stem): path for path in translations}
+        self._references = {(path.parent.name, path.stem): path for path in references}
+        self._compared: dict[tuple[Key, Key, str], Difference] = {}
+
+    def of(self, key: Key) -> list[Score]:
+        """BLEU of one run on each test set. Raises UserError if it has none."""
+        if key not in self._bleu:
+            raise UserError(
+                f"scores: expected bleu.json of {key[1]} ({key[0]}, seed {key[2]}), found none; "
+                f"add {key[1]!r} to the experiment"
+            )
+        return self._bleu[key]
+
+    def bleu(self, key: Key, test: str) -> float:
+        """BLEU of one run on one test set. Raises UserError if it has none."""
+        for score in self.of(key):
+            if score.test == test:
+                return score.bleu
+        raise UserError(f"scores of {key}: expected test set {test}, found none; score it again")
+
+    def compare(self, baseline: Key, systems: Iterable[Key], test: str) -> dict[Key, Difference]:
+        """Each system − baseline, by paired bootstrap, all on the same resamples.
+
+        Raises UserError if a translation or the reference is missing.
+        """
+        wanted = list(dict.fromkeys(systems))
+        new = [key for key in wanted if (baseline, key, test) not in self._compared]
+        if new:
+            texts = [self._lines(key, test) for key in (baseline, *new)]
+            golden = list(clean_lines(self._reference(baseline[0], test)))
+            language = parse_pair(baseline[0]).tgt
+            found = compare_systems(texts[0], texts[1:], golden, language)
+            self._compared |= {
+                (baseline, key, test): each for key, each in zip(new, found, strict=True)
+            }
+        return {key: self._compared[baseline, key, test] for key in wanted}
+
+    def _lines(self, key: Key, test: str) -> list[str]:
+        if (*key, test) not in self._texts:
+            raise UserError(
+                f"translations: expected {test} of {key[1]} ({key[0]}, seed {key[2]}), found none; "
+                "translate it first"
+            )
+        return list(clean_lines(self._texts[*key, test]))
+
+    def _reference(self, pair: str, test: str) -> Path:
+        if (pair, test) not in self._references:
+            raise UserError(f"references: expected {pair}/{test}.tgt, found none")
+        return self._references[pair, test]

@@ -1,0 +1,282 @@
+"""Beam search with cached keys and values; finished sentences leave the batch.
+
+Letters in shapes: n sentences in the batch, m beam (1 before the first word), t target positions
+so far, v vocabulary.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headcount.base.errors import UserError
+from headcount.base.settings.decode import DecodeSettings
+from headcount.data.batches import Ids
+from headcount.data.vocabulary import BOS, EOS, PAD
+from headcount.model.kernels.fused_loss import rows_at_once
+from headcount.model.kernels.places import Places
+from headcount.model.kernels.products import frozen_weights
+from headcount.model.machine import batches_of
+from headcount.model.transformer import Memory, Transformer, check_multiplier, first_device
+from headcount.search.compaction import Compaction
+from headcount.search.encode import encode_once
+from headcount.search.history import History
+from headcount.search.largest import largest
+
+_LONGEST_NAMED = 80  # positions of a source; for a longer one a mask is as fast or faster
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The best hypothesis of one sentence."""
+
+    ids: Ids  # without EOS
+    log_probability: float  # nats, EOS included; what teacher forcing gives for the same ids
+    capped: bool  # cut off at the longest output allowed
+    steps: int  # of the search, until the sentence was finished; the work that it took
+
+
+def translate(
+    model: Transformer,
+    sources: Sequence[Ids],
+    settings: DecodeSettings,
+    multiplier: Tensor | None = None,
+    done: Callable[[int], object] = lambda sentences: None,
+) -> list[Translation]:
+    """The best translation of each source, in the order given; an empty source stays empty.
+
+    `multiplier`: head multiplier, [heads] or [sources, heads]. `done` is told the number of
+    sentences finished, batch by batch. Results do not depend on how sentences are batched, but
+    for ties within float error, and not at all on the number of threads: each takes whole batches.
+    """
+    model.eval()
+    check_multiplier(model, multiplier, len(sources))
+
+    @torch.inference_mode()
+    def search(numbers: list[int]) -> list[Translation]:
+        by_sentence = multiplier is not None and multiplier.ndim == 2
+        rows = multiplier[numbers] if by_sentence else multiplier
+        return BeamSearch(model, [sources[i] for i in numbers], settings, rows).run()
+
+    batches = _batches(sources, settings.batch_tokens)
+    translations = [Translation([], 0.0, False, 0)] * len(sources)
+    budget = batches_of("decode", settings.batch_tokens)
+    with budget, frozen_weights(), _workers(settings.threads) as pool:
+        for numbers, found in zip(batches, pool.map(search, batches), strict=True):
+            for number, translation in zip(numbers, found, strict=True):
+                translations[number] = translation
+            done(len(numbers))
+    return translations
+
+
+@contextmanager
+def _workers(threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads that compute with one CPU each; when interrupted, they begin no new batch."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    pool = ThreadPoolExecutor(threads)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(before)
+
+
+def _batches(sources: Sequence[Ids], budget: int) -> list[list[int]]:
+    """Numbers of the non-empty sources by length, longest first, cut by the token budget.
+
+    Equal sources stand together, so that a batch reads each of them once; see `encode_once`.
+    """
+    lengths = np.array([len(ids) for ids in sources])
+    firsts: dict[tuple[int, ...], int] = {}
+    places = np.array([firsts.setdefault(tuple(ids), n) for n, ids in enumerate(sources)])
+    batches: list[list[int]] = []
+    for number in np.lexsort((places, -lengths)).tolist():
+        if not lengths[number]:
+            continue
+        longest = lengths[batches[-1][0]] + 1 if batches else 0
+        if batches and (len(batches[-1]) + 1) * longest <= budget:
+            batches[-1].append(number)
+        else:
+            batches.append([number])
+    return batches
+
+
+class BeamSearch:
+    """Beam search over one batch of sources.
+
+    A hypothesis that ends takes its score, log-probability / ((5 + length) / 6)^α with EOS in the
+    length (Wu et al. 2016, eq. 14). A sentence is finished when as many have ended as the beam is
+    wide and none of those left would be better than the best of them if it ended here; when none
+    of those left can ever become better; or at its longest output, where all must end.
+
+    That a beam of hypotheses has ended is not enough, though often taken to be: a sure model fills
+    the beam with poor ones that end early, while the good one is still on its way. To go on for as
+    long as a better one is possible would be too much: with α above 1 the best of all is often one
+    that goes on to the longest output.
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        sources: Sequence[Ids],
+        settings: DecodeSettings,
+        multiplier: Tensor | None,
+    ):
+        device = first_device(model)
+        self.model = model
+        self.beam = settings.beam
+        self.alpha = settings.length_penalty
+        # A copy: sentences that leave are overwritten, and the tensor may be the caller's.
+        self.multiplier = None if multiplier is None else multiplier.to(device, copy=True)
+        self.memory = encode_once(model, sources, self.multiplier)
+        # Faster on a CPU, in fp32 alone; a GPU does a whole mask at once.
+        self.by_places = device.type == "cpu" and model.tgt_embedding.weight.dtype == torch.float32
+        count = len(sources)
+        self.history = History(len(model.decoder), count, self.beam, device)
+        self.limits = torch.tensor(
+            [
+                int(settings.max_length_factor * len(ids)) + settings.max_length_extra
+                for ids in sources
+            ],
+            device=device,
+        )
+        self.most = ((5 + self.limits) / 6) ** self.alpha  # [n], what the longest output divides by
+        self.sentence = torch.arange(count, device=device)  # [n], which source each row is
+        self.tokens = torch.full((count, 1, 1), BOS, device=device)  # [n, m, 1 + t]
+        self.scores = torch.zeros(count, 1, device=device)  # [n, m], nats
+        self.ended = torch.zeros(count, dtype=torch.long, device=device)
+        self.best_value = torch.full((count,), -torch.inf, device=device)
+        self.best_score = torch.zeros(count, device=device)
+        self.best_tokens = torch.zeros(
+            (count, int(self.limits.max()) + 1), dtype=torch.long, device=device
+        )
+        self.best_length = torch.zeros(count, dtype=torch.long, device=device)
+        self.results: list[Translation | None] = [None] * count
+
+    def run(self) -> list[Translation]:
+        """The best translation of each source."""
+        length = 0
+        while len(self.sentence):
+            length += 1
+            at_limit = self.limits == length
+            values, parents, words = self._candidates(self._states(length), at_limit)
+            ends = words == EOS
+            self._record_ends(values, parents, ends, length)
+            self._advance(values.masked_fill(ends, -torch.inf), parents, words)
+            self._leave(self._finished(length) | at_limit)
+        return self.results
+
+    def _finished(self, length: int) -> Tensor:
+        """[n] Whether the best hypothesis left is no better than the best that has ended."""
+        left = self.scores[:, 0]
+        ever = left / self.most <= self.best_value
+        here = left / ((5 + length) / 6) ** self.alpha <= self.best_value
+        return ever | (here & (self.ended >= self.beam))
+
+    def _states(self, length: int) -> Tensor:
+        """Decoder output [n, m, d] at the last word of every hypothesis."""
+        states = self.model.embed_target(self.tokens[:, :, -1], length - 1)
+        self.seen = self.history.places() if self.by_places else self.history.seen()
+        return self.model.run_decoder(states, self._cached, self._memory(), self.multiplier)
+
+    def _memory(self) -> Memory:
+        """What every hypothesis sees of its source."""
+        if not self.by_places or self.memory.mask.shape[3] > _LONGEST_NAMED:
+            return self.memory
+        mask = self.memory.mask[:, 0]  # [n, 1, k]
+        every = torch.arange(mask.shape[2]).expand(*self.scores.shape, -1)
+        return replace(self.memory, mask=Places(every, mask))
+
+    def _candidates(self, states: Tensor, at_limit: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The best 2m continuations of each sentence: log-probabilities, hypotheses, words.
+
+        Each is [n, 2m]. A few sentences at a time, so that the scores over the vocabulary are
+        used while they are in the processor's cache.
+        """
+        size = self.model.tgt_embedding.num_embeddings
+        parts = max(1, rows_at_once(size, states.device) // states.shape[1])
+        given = (each.split(parts) for each in (states, self.scores, at_limit))
+        found = map(self._best_words, *given)
+        values, flat = (torch.cat(part) for part in zip(*found, strict=True))
+        return values, flat // size, flat % size
+
+    def _best_words(
+        self, states: Tensor, scores: Tensor, at_limit: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The best 2m log-probabilities of each sentence, and where in its m · v they stand."""
+        logs = self.model.logits(states).float().log_softmax(-1)
+        logs[..., PAD] = logs[..., BOS] = -torch.inf
+        for sentence in at_limit.nonzero().flatten().tolist():  # must end here
+            end = logs[sentence, :, EOS].clone()
+            logs[sentence] = -torch.inf
+            logs[sentence, :, EOS] = end
+        return largest(logs, scores, 2 * self.beam)
+
+    def _cached(self, layer: int) -> Callable[[Tensor], Tensor]:
+        """Self-attention of one layer for one new position of every hypothesis."""
+        attention = self.model.decoder[layer].attention
+        own = self.model.part(self.multiplier, "dec_self", layer)
+
+        def attend(states: Tensor) -> Tensor:  # [n, m, d]
+            queries, keys, values = attention.project(states)
+            cached = self.history.extend(layer, keys, values)
+            return attention(queries, *cached, self.seen, multiplier=own)
+
+        return attend
+
+    def _record_ends(self, values: Tensor, parents: Tensor, ends: Tensor, length: int) -> None:
+        """Count the hypotheses that end among the best m, and remember the best one so far."""
+        ends, values, parents = (x[:, : self.beam] for x in (ends, values, parents))
+        ends = ends & values.isfinite()
+        self.ended += ends.sum(1)
+        scaled = (values / ((5 + length) / 6) ** self.alpha).masked_fill(~ends, -torch.inf)
+        value, which = scaled.max(1)
+        rows = (value > self.best_value).nonzero().squeeze(1)
+        which = which[rows]
+        self.best_value[rows] = value[rows]
+        self.best_score[rows] = values[rows, which]
+        self.best_tokens[rows, :length] = self.tokens[rows, parents[rows, which]]
+        self.best_length[rows] = length - 1
+
+    def _advance(self, values: Tensor, parents: Tensor, words: Tensor) -> None:
+        """Go on with the best m hypotheses that have not ended, best first."""
+        self.scores, chosen = values.topk(min(self.beam, values.shape[1]))
+        parents, words = parents.gather(1, chosen), words.gather(1, chosen)
+        self.history.follow(parents)
+        rows = parents[..., None].expand(-1, -1, self.tokens.shape[2])
+        self.tokens = torch.cat((self.tokens.gather(1, rows), words[..., None]), dim=2)
+
+    def _leave(self, finished: Tensor) -> None:
+        """Write down the finished sentences and shrink the batch to the others."""
+        if not finished.any():
+            return
+        self._write_down(finished.nonzero().squeeze(1))
+        staying = Compaction(finished)
+        names = ["sentence", "limits", "most", "tokens", "scores", "ended", "best_value"]
+        names += ["best_score", "best_tokens", "best_length"]
+        if self.multiplier is not None and self.multiplier.ndim == 2:
+            names.append("multiplier")
+        for name in names:
+            setattr(self, name, staying.of(getattr(self, name)))
+        self.memory = self.memory.each(staying.of)
+        self.history.keep(staying)
+
+    def _write_down(self, rows: Tensor) -> None:
+        """Keep the translations of finished sentences, in a few reads however many they are."""
+        if not self.best_value[rows].isfinite().all():
+            raise UserError(
+                "the model's scores are not finite numbers; its weights are damaged or come "
+                "from training that diverged"
+            )
+        steps = self.tokens.shape[2] - 1
+        words = self.best_tokens[rows, 1 : 1 + steps].tolist()
+        capped = self.best_length + 1 == self.limits
+        told = (self.sentence, self.best_length, self.best_score, capped)
+        for ids, *facts in zip(words, *(each[rows].tolist() for each in told), strict=True):
+            sentence, length, score, cut = facts
+            self.results[sentence] = Translation(ids[:length], score, cut, steps)

@@ -1,0 +1,88 @@
+"""What the hypotheses of a search have behind them: keys and values, and which are whose.
+
+Nothing is copied when hypotheses change places. A sentence has slots, where every hypothesis that
+is alive fills one in each step; each remembers the slots it came by, and looks at those alone.
+Slots that no hypothesis came by are given up when room runs out.
+
+Letters in shapes: n sentences in the batch, h heads, m hypotheses of each sentence, t target
+positions so far, k slots so far, e width of one head.
+"""
+
+import torch
+from torch import Tensor
+
+from headcount.model.kernels.places import Places
+from headcount.search.compaction import Compaction
+
+_STEPS = 8  # that there is room for without giving up slots, at the least
+
+
+class History:
+    """The keys and values of each decoder layer, in slots, and the paths of the hypotheses."""
+
+    def __init__(self, layers: int, sentences: int, beam: int, device: torch.device):
+        self.rooms: list[Tensor | None] = [None] * layers  # [2, n, k and more, h, e] each
+        self.paths = torch.zeros(sentences, 1, 1, dtype=torch.long, device=device)  # [n, m, t]
+        self.filled = 1  # k, with the slots of the step at hand
+        self.size = _STEPS * beam  # slots that there is room for
+
+    def seen(self) -> Tensor:
+        """[n, 1, m, k] Which slots each hypothesis may look at, its own new one included."""
+        none = self.paths.new_zeros(*self.paths.shape[:2], self.filled, dtype=torch.bool)
+        return none.scatter_(2, self.paths, True)[:, None]
+
+    def places(self) -> Places:
+        """The slots that each hypothesis may look at, its own new one included."""
+        return Places(self.paths)
+
+    def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """All keys and values [n, h, k, e] with those of the step at hand, [n, h, m, e]."""
+        sentences, heads, new, width = keys.shape
+        room = self.rooms[layer]
+        if room is None:
+            room = keys.new_empty(2, sentences, self.size, heads, width)
+            self.rooms[layer] = room
+        room[0, :, self.filled - new : self.filled] = keys.transpose(1, 2)
+        room[1, :, self.filled - new : self.filled] = values.transpose(1, 2)
+        return tuple(room[:, :, : self.filled].transpose(2, 3).unbind(0))
+
+    def follow(self, parents: Tensor) -> None:
+        """Go on with the children of these hypotheses [n, m], each in a slot of its own."""
+        rows = parents[..., None].expand(-1, -1, self.paths.shape[2])
+        self.paths = self.paths.gather(1, rows)
+        new = parents.shape[1]
+        if self.filled + new > self.size:
+            self._tidy()
+        own = torch.arange(new, device=parents.device).expand_as(parents) + self.filled
+        self.paths = torch.cat((self.paths, own[..., None]), dim=2)
+        self.filled += new
+
+    def keep(self, staying: Compaction) -> None:
+        """Drop the sentences that leave."""
+        self.paths = staying.of(self.paths)
+        for layer, room in enumerate(self.rooms):
+            staying.of(room[:, :, : self.filled].transpose(0, 1))
+            self.rooms[layer] = room[:, : staying.count]
+
+    def _tidy(self) -> None:
+        """Move the slots that somebody came by to the front, in order, with room for as many."""
+        flat = self.paths.flatten(1)
+        came_by = self.paths.new_zeros(len(flat), self.filled, dtype=torch.bool)
+        came_by.scatter_(1, flat, True)
+        # As many slots for every sentence as the one with most needs; it sees its own only.
+        self.filled = int(came_by.sum(1).max())
+        kept = came_by.byte().argsort(dim=1, descending=True, stable=True)[:, : self.filled]
+        self.paths = (came_by.cumsum(1) - 1).gather(1, flat).view_as(self.paths)
+        self.size = max(self.size, 2 * self.filled)
+        self.rooms = [_moved(room, kept, self.size) for room in self.rooms]
+
+
+def _moved(room: Tensor, kept: Tensor, size: int) -> Tensor:
+    """The slots `kept` [n, k] of a room, at the front of one of that size."""
+    first = torch.arange(len(kept), device=kept.device)[:, None] * room.shape[2]
+    flat = (first + kept).flatten()
+    moved = room.new_empty(*room.shape[:2], size, *room.shape[3:])
+    for old, new in zip(room, moved, strict=True):
+        rows = old.flatten(0, 1).index_select(0, flat)
+        new[:, : kept.shape[1]] = rows.view(*kept.shape, *old.shape[2:])
+    return moved

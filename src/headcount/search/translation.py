@@ -1,0 +1,58 @@
+"""Translation from file to file."""
+
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from headcount.base.files import sha256, write_json, write_text
+from headcount.base.settings.decode import DecodeSettings
+from headcount.data.bpe import load_segmenters
+from headcount.data.lines import LineTally, read_lines
+from headcount.data.text import clean
+from headcount.model.machine import pick_device
+from headcount.search.beam_search import translate
+from headcount.store.checkpoint import load_model
+from headcount.store.subwords import check_subwords
+
+
+def translate_file(
+    model_folder: Path,
+    bpe: Path,
+    source: Path,
+    settings: DecodeSettings,
+    out: Path,
+    facts: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write one detokenised translation per source line, and facts with their provenance.
+
+    The facts: the SHA-256 of the translations, the search's settings, and counts: sentences, empty
+    ones (an empty line stays empty), sources truncated to the longest allowed, translations capped
+    at the longest output allowed.
+    """
+    check_subwords(model_folder, bpe)
+    src, tgt = load_segmenters(bpe)
+    model = load_model(model_folder).to(pick_device(settings.device))
+    lines = read_source(source)
+    whole = [src.encode(line) for line in lines]
+    sources = [ids[: settings.max_source] for ids in whole]
+    with tqdm(total=len(lines), unit="sentence", disable=None) as bar:
+        translations = translate(model, sources, settings, done=bar.update)
+    write_text(out, "".join(tgt.decode(translation.ids) + "\n" for translation in translations))
+    counts = {
+        "sha256": sha256(out),
+        "sentences": len(lines),
+        "empty": sum(not ids for ids in sources),
+        "truncated": sum(len(ids) > settings.max_source for ids in whole),
+        "capped": sum(translation.capped for translation in translations),
+        "beam": settings.beam,
+        "length_penalty": settings.length_penalty,
+    }
+    write_json(facts, {**counts, "provenance": origin})
+
+
+def read_source(path: Path) -> list[str]:
+    """Lines of a text to translate, by the line rule of raw text, so that it may be anyone's."""
+    tally = LineTally()
+    return [clean(line, "none", tally) for line in read_lines(path, None, tally)]

@@ -1,0 +1,140 @@
+"""Which heads a pruned model keeps: as gates say, by importance, by draw, or as a file lists them.
+
+What picks heads returns a head multiplier, [heads] of the model that is read in flat order, 0 =
+removed. What a model was pruned from before stands in its model.json.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from headcount.base.addresses import KINDS, Head, HeadGrid
+from headcount.base.errors import UserError
+from headcount.base.head_list import read_head_list
+from headcount.base.head_values import read_head_values
+from headcount.base.ranking import rank_heads
+from headcount.base.settings.pruned_names import PrunedRun
+from headcount.store.checkpoint import read_facts
+
+# Keeps these draws apart from others of the same seed.
+_STREAM = 0x44524157
+
+
+def read_gates(path: Path, grid: HeadGrid) -> np.ndarray:
+    """The gates in a heads.csv. Raises UserError where one is missing, or below 0 or above 1."""
+    gates = read_head_values(path, "gate", grid)
+    for head, gate in zip(grid.heads(), gates, strict=True):
+        if not 0 <= gate <= 1:
+            raise UserError(f"{path}: the gate of {head.label()} is {gate:g}, expected 0 to 1")
+    return gates
+
+
+def gates_heads(path: Path, grid: HeadGrid) -> np.ndarray:
+    """1 for every head whose gate in a heads.csv is not 0."""
+    return (read_gates(path, grid) != 0).astype(float)
+
+
+def as_many_heads(
+    run: PrunedRun, path: Path, grid: HeadGrid, importance: Path | None, seed: int
+) -> np.ndarray:
+    """As many heads of the run's scope as the gates in `path` keep, `ranked` or `drawn`.
+
+    Ranked: the most important ones, equal ones in flat order. Drawn: the first ones of a random
+    order that the seed alone decides, so that of two numbers the smaller keeps a part of the
+    larger's heads. Raises UserError if a ranking is wanted and `importance` is None.
+    """
+    inside = np.array([head.kind in run.kinds for head in grid.heads()], dtype=bool)
+    count = int(gates_heads(path, grid)[inside].sum())
+    if run.how == "drawn":
+        order = np.random.default_rng([seed, _STREAM]).permutation(grid.size).tolist()
+    else:
+        order = ranked_order(grid, importance)
+    return _keep_first(order, inside, count)
+
+
+def pick_heads(
+    grid: HeadGrid,
+    gates: Path | None,
+    listed: Path | None,
+    importance: Path | None,
+    count: int | None,
+) -> np.ndarray:
+    """What one of three files leaves of a model, by hand.
+
+    The gates of a heads.csv as they are; or the heads that a list of addresses does not name; or
+    the `count` most important heads of the whole model, equal ones in flat order. Raises
+    UserError where a count goes with anything but importance, or is not there.
+    """
+    if (importance is None) != (count is None):
+        raise UserError("--keep and --importance go together: how many of the most important stay")
+    if gates:
+        return read_gates(gates, grid)
+    if listed:
+        return grid.mask(read_head_list(listed, grid))
+    if not 0 <= count <= grid.size:
+        raise UserError(
+            f"--keep: expected 0 to {grid.size} heads, as many as the model has, found {count}"
+        )
+    every = np.ones(grid.size, dtype=bool)
+    return _keep_first(ranked_order(grid, importance), every, count)
+
+
+def original_heads(model_folder: Path, grid: HeadGrid) -> list[Head]:
+    """The model's heads, in flat order, by their addresses in the first model it was pruned from.
+
+    A model that was not pruned has its own addresses. Raises UserError if those in its model.json
+    do not fit it.
+    """
+    path = model_folder / "model.json"
+    listed = read_facts(path).get("kept_heads")
+    if listed is None:
+        return grid.heads()
+    try:
+        parts = [name.split(".") for name in listed]
+        found = [Head(kind, int(layer), int(head)) for kind, layer, head in parts]
+    except (AttributeError, TypeError, ValueError):
+        found = []  # fits no model
+    shape = [(head.kind, head.layer) for head in found]
+    if shape != [(head.kind, head.layer) for head in grid.heads()]:
+        raise UserError(
+            f"{path}: kept_heads does not fit the model's heads "
+            f"({', '.join(KINDS)}, layer by layer); make the model again"
+        )
+    return found
+
+
+def tell_heads_left(grid: HeadGrid, kept: np.ndarray) -> None:
+    """Say on standard error how many heads are left, and which layers have lost all of theirs."""
+    print(f"heads left: {count_words(grid, kept)}", file=sys.stderr, flush=True)
+    if closed := grid.closed_layers(kept):
+        print(
+            f"warning: no head is left in {', '.join(closed)}; only the residual path is left "
+            "there",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def count_words(grid: HeadGrid, kept: np.ndarray) -> str:
+    """How many heads are left, in words: '7 of 24 (enc_self 0 of 8, dec_self 3 of 8, …)'."""
+    heads = grid.heads()
+    parts = []
+    for kind in KINDS:
+        own = [bool(gate) for head, gate in zip(heads, kept, strict=True) if head.kind == kind]
+        parts.append(f"{kind} {sum(own)} of {len(own)}")
+    return f"{int((kept != 0).sum())} of {grid.size} ({', '.join(parts)})"
+
+
+def ranked_order(grid: HeadGrid, importance: Path | None) -> list[int]:
+    """All heads, most important first, by an importance.csv."""
+    if importance is None:
+        raise UserError("a ranked run needs --importance, the importance.csv of the start model")
+    return rank_heads(read_head_values(importance, "importance", grid))
+
+
+def _keep_first(order: list[int], inside: np.ndarray, count: int) -> np.ndarray:
+    """1 for the first `count` heads of an order that lie inside a scope, and for all outside."""
+    kept = (~inside).astype(float)
+    kept[[head for head in order if inside[head]][:count]] = 1
+    return kept

@@ -1,0 +1,150 @@
+"""Which heads an update of training masks: none, N at random, or the N most important.
+
+Source: Sun et al. 2020 (HeadMask), section 3, algorithms 1 and 2.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headcount.base.settings.run_names import RunName
+from headcount.base.settings.train import TrainSettings
+from headcount.data.batches import Batch
+from headcount.heads.importance import batch_importance
+from headcount.model.transformer import Transformer
+from headcount.training.averaging import Weights
+
+# Keeps these draws apart from those of the batches' order, which have the same seed.
+_STREAM = 0x4D41534B
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What an update does with the heads."""
+
+    multiplier: Tensor | None = None  # [heads] on the CPU, 0 = masked; None: the run never masks
+    first_pass_loss: float | None = None  # nats, summed over target tokens; None: there was none
+
+    @property
+    def masked(self) -> list[bool]:
+        """Whether each head is masked, in flat order; empty in a run that never masks."""
+        return [] if self.multiplier is None else (self.multiplier == 0).tolist()
+
+
+class HeadMask(Protocol):
+    """What training asks of a way to choose heads, with the answers of one that learns nothing."""
+
+    def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
+        """What an update, counted from 1, does with the heads, in all of its batches."""
+        ...
+
+    def learn(self) -> None:
+        """Learn from the gradient of the multiplier, once all batches of the update gave theirs."""
+
+    def at_validation(self) -> Tensor | None:
+        """The multiplier [heads] under which the dev set is scored; None: all heads as they are."""
+        return None
+
+    def state(self) -> Weights:
+        """All that a resumed run needs."""
+        return {}
+
+    def restore(self, state: Weights) -> None:
+        """Take over what `state` gave."""
+
+
+class MaskNone(HeadMask):
+    """The baseline: every head in every update."""
+
+    def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
+        """No multiplier."""
+        return Choice()
+
+
+class MaskRandom(HeadMask):
+    """Random-N: N distinct heads, each set of N as likely as any other (algorithm 1).
+
+    Whole layers may be masked by chance. The draw depends on seed and update alone, so nothing is
+    to be saved, and initial weights, order of the data and dropout are the baseline's.
+    """
+
+    def __init__(self, heads: int, count: int, seed: int):
+        self.heads = heads
+        self.count = count
+        self.seed = seed
+
+    def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
+        """The update's own N heads."""
+        drawn = _generator(self.seed, update).choice(self.heads, self.count, replace=False)
+        return Choice(_multiplier(self.heads, drawn))
+
+
+class MaskImportant(HeadMask):
+    """Impt-N: the N heads most important for the very batches of the update (algorithm 2).
+
+    A first pass with all heads and without dropout measures the importance for the loss that
+    training lowers, label smoothing included, and changes nothing. Variants, not in the paper: with
+    a `probability` below 1 the other updates mask nothing and have no first pass; the `unit` of the
+    absolute value is another than the sentence, or `none`: that ranks by −∂L/∂ξ, to first order
+    what masking adds to the loss, and masks only heads above 0, so that there may be fewer than N;
+    with a `decay` above 0 a moving average of the importance ranks.
+    """
+
+    def __init__(self, run: RunName, heads: int, settings: TrainSettings, seed: int):
+        self.run = run
+        self.heads = heads
+        self.settings = settings
+        self.seed = seed
+        self.importance = torch.zeros(heads)  # discounted sum, which ranks as the average does
+
+    def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
+        """The N heads that a first pass finds most important; equal ones in flat order."""
+        if _generator(self.seed, update).random() >= self.run.probability:
+            return Choice(_multiplier(self.heads, []))
+        found, loss = self._first_pass(model, batches)
+        self.importance = self.run.decay * self.importance + found
+        ranked = self.importance.sort(descending=True, stable=True)
+        most = ranked.indices[: self.run.count]
+        if self.run.unit == "none":
+            most = most[ranked.values[: self.run.count] > 0]
+        return Choice(_multiplier(self.heads, most.tolist()), loss)
+
+    def state(self) -> Weights:
+        """The importance so far."""
+        return {"importance": self.importance}
+
+    def restore(self, state: Weights) -> None:
+        """Take over a saved importance."""
+        self.importance = state["importance"]
+
+    def _first_pass(self, model: Transformer, batches: Sequence[Batch]) -> tuple[Tensor, float]:
+        """Mean importance over the sentences of all batches, [heads] on the CPU; summed loss."""
+        precision, smoothing = self.settings.precision, self.settings.label_smoothing
+        total, loss = torch.zeros(self.heads), 0.0
+        for batch in batches:
+            found, of_batch = batch_importance(model, batch, self.run.unit, precision, smoothing)
+            total = total + len(batch.ids) * found.cpu()
+            loss += of_batch
+        return total / sum(len(batch.ids) for batch in batches), loss
+
+
+def make_head_mask(run: RunName, heads: int, settings: TrainSettings, seed: int) -> HeadMask:
+    """The way to choose heads that a run's name says, for a model with this many heads."""
+    if run.method == "random":
+        return MaskRandom(heads, run.count, seed)
+    return MaskImportant(run, heads, settings, seed) if run.method == "impt" else MaskNone()
+
+
+def _generator(seed: int, update: int) -> np.random.Generator:
+    """A fresh generator for one update, which torch's own knows nothing of."""
+    return np.random.default_rng([seed, update, _STREAM])
+
+
+def _multiplier(heads: int, masked: Sequence[int]) -> Tensor:
+    multiplier = torch.ones(heads)
+    multiplier[list(masked)] = 0
+    return multiplier

@@ -1,0 +1,231 @@
+"""Pruned models from files to files: a trained model or a random start in, a smaller model out."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from headcount.base.addresses import Head, HeadGrid
+from headcount.base.files import write_text
+from headcount.base.head_values import write_head_values
+from headcount.base.settings.gates import GatesSettings
+from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.pruned_names import PrunedRun
+from headcount.base.settings.train import TrainSettings
+from headcount.model.removal import remove_heads
+from headcount.model.transformer import Transformer, parameter_count
+from headcount.store.checkpoint import load_model, save_model
+from headcount.store.kept_heads import as_many_heads, gates_heads, original_heads, tell_heads_left
+from headcount.store.subwords import check_subwords, model_subwords, subword_checksums
+from headcount.training.averaging import Weights
+from headcount.training.gates import HeadGates
+from headcount.training.states import StateStore
+from headcount.training.train import Trainer
+from headcount.training.training_run import (
+    Row,
+    SegmentedPair,
+    Session,
+    as_csv,
+    fit,
+    model_facts,
+    on_device,
+    write_curve,
+)
+
+GATE_COLUMNS = ("step", "kind", "layer", "head", "log_alpha", "p_zero", "p_one", "gate")
+_ENCODER = ("encoder.", "encoder_norm.", "own_src_embedding.")
+
+
+@dataclass(frozen=True)
+class PruningRun:
+    """One pruned model: its name, the text, the lengths and rates, and where it came from.
+
+    Each way to finish writes model/weights.safetensors and model/model.json of the smaller model,
+    which load alone, curves.csv, and heads.csv, the gates of all heads of the model before the
+    run. Where that model was pruned before,
+    kept_heads in model.json still has the addresses in the first model of all.
+    """
+
+    run: PrunedRun
+    bpe: Path  # folder of the segmented pair
+    train: TrainSettings  # the baseline's
+    session: Session
+
+    def finish_gates(self, start: Path, settings: GatesSettings, out: Path) -> None:
+        """Fine-tune the model in `start` with gates, and remove the heads whose gates are 0.
+
+        Also writes gates.csv: log α and what follows from it, a row per validation and gated head,
+        with the start as step 0. heads.csv has log_alpha, p_zero and p_one of gated heads, too.
+        """
+        self.session.finish(self.train, out, partial(self._tune_gates, start, settings))
+
+    def _tune_gates(
+        self, start: Path, settings: GatesSettings, states: StateStore, out: Path
+    ) -> None:
+        text, model = self._start(start)
+        tuning, seed = settings.fine_tuning(self.train), self.session.seed
+        gates = HeadGates(self.run, model.grid, settings, tuning, seed)
+        freeze_outside(model, self.run)
+        trainer = fit(model, text, tuning, seed, states, gates)
+        write_text(out / "gates.csv", as_csv(gate_rows(gates, trainer), GATE_COLUMNS))
+        fill_in(model, trainer.chosen())
+        smaller, names = remove_heads(model, gates.test_time()), original_heads(start, model.grid)
+        self._write(out, trainer, smaller, model.grid, names, final_gates(gates))
+
+    def finish_refit(
+        self,
+        start: Path,
+        heads: Path,
+        importance: Path | None,
+        settings: GatesSettings,
+        out: Path,
+    ) -> None:
+        """Remove heads from the model in `start`, then fine-tune what is left, without gates.
+
+        As many heads stay as in `heads`, the heads.csv of the gates run; `importance` is the
+        importance.csv of the model in `start`, which a ranked run needs.
+        """
+        tune = partial(self._tune_rest, start, heads, importance, settings)
+        self.session.finish(self.train, out, tune)
+
+    def _tune_rest(
+        self,
+        start: Path,
+        heads: Path,
+        importance: Path | None,
+        settings: GatesSettings,
+        states: StateStore,
+        out: Path,
+    ) -> None:
+        text, whole = self._start(start)
+        seed = self.session.seed
+        kept = as_many_heads(self.run, heads, whole.grid, importance, seed)
+        model = remove_heads(whole, torch.from_numpy(kept))
+        freeze_outside(model, self.run)
+        trainer = fit(model, text, settings.fine_tuning(self.train), seed, states)
+        fill_in(model, trainer.chosen())
+        names = original_heads(start, whole.grid)
+        self._write(out, trainer, model, whole.grid, names, {"gate": kept})
+
+    def finish_scratch(self, model: ModelSettings, heads: Path, out: Path) -> None:
+        """Train a fresh model with the heads that are open in `heads`, by the baseline's recipe.
+
+        The whole model is drawn and then loses heads, so that what is left starts as in the
+        baseline of the seed.
+        """
+        self.session.finish(self.train, out, partial(self._train_kept, model, heads))
+
+    def _train_kept(self, model: ModelSettings, heads: Path, states: StateStore, out: Path) -> None:
+        seed = self.session.seed
+        text = SegmentedPair.read(self.bpe)
+        whole = text.fresh_model(model, seed)
+        kept = gates_heads(heads, whole.grid)
+        smaller = on_device(remove_heads(whole, torch.from_numpy(kept)), self.train)
+        recipe = self.train.model_copy(update={"keep_updates": []})
+        trainer = fit(smaller, text, recipe, seed, states)
+        fill_in(smaller, trainer.chosen())
+        self._write(out, trainer, smaller, whole.grid, whole.grid.heads(), {"gate": kept})
+
+    def _start(self, folder: Path) -> tuple[SegmentedPair, Transformer]:
+        """The text, and the model to start from where it is to be trained."""
+        model = load_model(folder)
+        check_subwords(folder, self.bpe)
+        return SegmentedPair.read(self.bpe), on_device(model, self.train)
+
+    def _write(
+        self,
+        out: Path,
+        trainer: Trainer,
+        smaller: Transformer,
+        grid: HeadGrid,
+        names: list[Head],
+        values: dict[str, np.ndarray],
+    ) -> None:
+        """Write what all pruned runs have.
+
+        `grid`: the model before this run; `names`: its heads' addresses in the original model.
+        """
+        write_curve(out, trainer.progress)
+        write_head_values(out / "heads.csv", grid, values)
+        words = subword_checksums(self.bpe)
+        facts = model_facts(smaller, trainer, words, self.session.origin)
+        facts |= {
+            "kept_heads": kept_names(names, values["gate"]),
+            "closed_layers": grid.closed_layers(values["gate"]),
+        }
+        save_model(out / "model", smaller, dict(smaller.named_parameters()), facts)
+        tell_heads_left(grid, values["gate"])
+
+
+def write_removed(folder: Path, kept: np.ndarray, out: Path, origin: dict[str, Any]) -> None:
+    """Write the model in a folder without the heads whose multiplier is 0, and heads.csv.
+
+    heads.csv has the addresses of the model that is read; kept_heads in model.json those of the
+    model that was pruned first, where this is not the first time.
+    """
+    whole = load_model(folder)
+    smaller = remove_heads(whole, torch.from_numpy(kept))
+    facts = {
+        "parameters": parameter_count(smaller),
+        **model_subwords(folder),
+        "kept_heads": kept_names(original_heads(folder, whole.grid), kept),
+        "closed_layers": whole.grid.closed_layers(kept),
+        "provenance": origin,
+    }
+    save_model(out / "model", smaller, dict(smaller.named_parameters()), facts)
+    write_head_values(out / "heads.csv", whole.grid, {"gate": kept})
+    tell_heads_left(whole.grid, kept)
+
+
+def model_grid(folder: Path) -> HeadGrid:
+    """The heads of a trained model."""
+    return load_model(folder).grid
+
+
+def freeze_outside(model: Transformer, run: PrunedRun) -> None:
+    """Freeze what the scope leaves alone: for `enc_self`, all but the encoder.
+
+    The decoder with its keys and values of the encoder's output is frozen, and so is the target
+    embedding, thus the source's as well where both are one.
+    """
+    if run.scope == "enc_self":
+        for name, weight in model.named_parameters():
+            weight.requires_grad_(name.startswith(_ENCODER))
+
+
+def fill_in(model: Transformer, weights: Weights) -> None:
+    """Copy weights, of all parameters or some, into a model of the same shapes."""
+    with torch.no_grad():
+        own = dict(model.named_parameters())
+        for name, weight in weights.items():
+            own[name].copy_(weight)
+
+
+def gate_rows(gates: HeadGates, trainer: Trainer) -> list[Row]:
+    """The gates at step 0 and at every validation, a row per gated head."""
+    steps = [0, *(row["step"] for row in trainer.progress.curve)]
+    heads = gates.grid.heads()
+    rows = []
+    for step, log_alpha in zip(steps, gates.history, strict=True):
+        columns = [values.tolist() for values in gates.read_off(log_alpha.numpy()).values()]
+        for position, *numbers in zip(gates.gated, *columns, strict=True):
+            cells = (step, *heads[position], *numbers)
+            rows.append(dict(zip(GATE_COLUMNS, cells, strict=True)))
+    return rows
+
+
+def final_gates(gates: HeadGates) -> dict[str, np.ndarray]:
+    """Statistics of all heads at the end; those of log α are NaN for heads without a gate."""
+    found = gates.read_off(gates.log_alpha.detach().numpy())
+    whole = {name: np.full(gates.grid.size, np.nan) for name in found}
+    for name, values in found.items():
+        whole[name][gates.gated] = values
+    return {**whole, "gate": gates.test_time().numpy()}
+
+
+def kept_names(names: list[Head], kept: np.ndarray) -> list[str]:
+    """Names of the heads that are left; `names`: where each head was in the original model."""
+    return [head.name() for head, gate in zip(names, kept, strict=True) if gate]

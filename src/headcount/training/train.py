@@ -1,0 +1,285 @@
+"""The training loop: exact to the last bit wherever it is stopped and taken up again."""
+
+import copy
+import math
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headcount.base.errors import Interrupted, UserError
+from headcount.base.settings.train import TrainSettings
+from headcount.data.batches import Batch, BatchPlan, ParallelText, ResidentText
+from headcount.model.loss import summed_loss
+from headcount.model.machine import number_format
+from headcount.model.transformer import Transformer, first_device
+from headcount.training.averaging import Weights, make_average
+from headcount.training.headmask import HeadMask, MaskNone
+from headcount.training.progress import Progress, ProgressBar
+from headcount.training.schedule import learning_rate
+from headcount.training.score import mean_loss
+from headcount.training.states import State, StateStore
+
+
+class Trainer:
+    """One training run; data order, dropout and random masks follow the seed, each by itself.
+
+    Weights that ask for no gradient are frozen: they stay as they are, to the last bit.
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        train: ParallelText,
+        dev: ParallelText,
+        settings: TrainSettings,
+        seed: int,
+        states: StateStore,
+        head_mask: HeadMask | None = None,
+    ):
+        """`head_mask`: what is done with the heads in each update; None leaves them alone."""
+        if not len(dev):
+            raise UserError("the dev set has no sentence pair; training validates on it")
+        self.model = model.train()
+        self.averaged = copy.deepcopy(model)
+        self.dev = dev
+        self.settings = settings
+        self.states = states
+        self.device = first_device(model)
+        self.plan = BatchPlan(train, settings.batch_tokens, seed)
+        self.resident = ResidentText(train, self.device)
+        torch.manual_seed(seed)  # dropout's draws, whatever was drawn before
+        self.weights: Weights = {n: w for n, w in model.named_parameters() if w.requires_grad}
+        self.optimiser = torch.optim.Adam(
+            self.weights.values(),
+            betas=(settings.beta1, settings.beta2),
+            eps=settings.epsilon,
+            fused=True,
+        )
+        self.average = make_average(settings, self.weights)
+        self.head_mask = head_mask or MaskNone()
+        self.best: Weights = {}
+        self.progress = Progress()
+        self._batches = self._stream()
+
+    def fit(self) -> None:
+        """Train to the last update, from the newest saved state if there is one.
+
+        Raises Interrupted on SIGTERM or SIGINT, after the update at hand and with its state
+        saved; UserError at a loss or gradient that is not finite, before it touches a weight.
+        """
+        if state := self.states.load():
+            self.restore(state)
+            print(f"going on from update {self.progress.update}", file=sys.stderr, flush=True)
+        elif refused := self.states.refused():
+            print(f"starting from zero: {refused}", file=sys.stderr, flush=True)
+        bar = ProgressBar(self.progress, self.settings.updates)
+        with closing(bar), _signals() as caught:
+            while self.progress.update < self.settings.updates:
+                self._update()
+                bar.after_update()
+                if self._at_validation():
+                    self._validate()
+                    bar.after_validation()
+                finished = self.progress.update == self.settings.updates
+                if finished or caught or self.states.due():
+                    self.states.save(self.progress.update, self.snapshot())
+                if caught and not finished:
+                    raise Interrupted(caught[0])
+
+    def chosen(self) -> Weights:
+        """The weights that become the model: the best by dev loss, or the last."""
+        return self.best if self.settings.select == "best" else self.last()
+
+    def chosen_row(self) -> dict[str, float | None]:
+        """The row of the curve at which these weights were validated."""
+        best = self.settings.select == "best"
+        step = self.progress.best_update if best else self.progress.update
+        return next(row for row in self.progress.curve if row["step"] == step)
+
+    def last(self) -> Weights:
+        """The averaged weights at the last validation, frozen ones included."""
+        return dict(self.averaged.named_parameters())
+
+    def snapshot(self) -> State:
+        """Everything the rest of the run depends on."""
+        groups: dict[str, Weights] = {
+            "model": self.weights,
+            "average": self.average.state(),
+            "head_mask": self.head_mask.state(),
+            "averaged": self.last(),
+            "best": self.best,
+            "random": _random_state(self.device),
+        }
+        for moment in ("exp_avg", "exp_avg_sq"):
+            groups[moment] = {n: self.optimiser.state[w][moment] for n, w in self.weights.items()}
+        tensors = {
+            f"{group}/{name}": t for group, held in groups.items() for name, t in held.items()
+        }
+        facts = asdict(self.progress)
+        facts["best_loss"] = (
+            None if math.isinf(self.progress.best_loss) else self.progress.best_loss
+        )
+        return State(tensors, {"progress": facts})
+
+    def restore(self, state: State) -> None:
+        """Take up the run where `snapshot` left it."""
+        facts: dict[str, Any] = dict(state.facts["progress"])
+        facts["best_loss"] = math.inf if facts["best_loss"] is None else facts["best_loss"]
+        self.progress = Progress(**facts)
+        groups = _grouped(state.tensors)
+        step = torch.tensor(float(self.progress.update), device=self.device)
+        with torch.no_grad():
+            for name, weight in self.weights.items():
+                weight.copy_(groups["model"][name])
+                moments = {m: groups[m][name].to(self.device) for m in ("exp_avg", "exp_avg_sq")}
+                self.optimiser.state[weight] = {"step": step.clone(), **moments}
+            for name, weight in self.averaged.named_parameters():
+                weight.copy_(groups["averaged"][name])
+        self.average.restore({n: t.to(self.device) for n, t in groups.get("average", {}).items()})
+        self.head_mask.restore(groups.get("head_mask", {}))
+        self.best = {n: t.to(self.device) for n, t in groups.get("best", {}).items()}
+        _set_random_state(groups["random"], self.device)
+        self._batches = self._stream()
+
+    def _update(self) -> None:
+        """One optimiser update on `accumulate` batches, the loss divided once by their tokens."""
+        start = time.monotonic()
+        batches = [next(self._batches) for _ in range(self.settings.accumulate)]
+        target_tokens = sum(batch.target_tokens for batch in batches)
+        multiplier = self._choose_heads(batches, target_tokens)
+        self.optimiser.zero_grad(set_to_none=True)
+        losses = [self._backward(batch, target_tokens, multiplier) for batch in batches]
+        norm = torch.nn.utils.clip_grad_norm_(self.weights.values(), self.settings.clip_norm)
+        loss = self._checked(losses, norm, batches)
+        self.optimiser.param_groups[0]["lr"] = self._learning_rate(self.progress.update + 1)
+        self.optimiser.step()
+        self.head_mask.learn()
+        self.average.after_update(self.weights, self.progress.update + 1)
+        tokens = target_tokens + sum(batch.source_tokens for batch in batches)
+        self.progress.add_update(loss, target_tokens, tokens, time.monotonic() - start)
+        if self.progress.update in self.settings.keep_updates:
+            self.states.keep(self.progress.update, self.average.between(self.weights))
+
+    def _choose_heads(self, batches: list[Batch], target_tokens: int) -> Tensor | None:
+        """The multiplier [heads] of the update at hand; None leaves every head as it is."""
+        choice = self.head_mask.choose(self.model, batches, self.progress.update + 1)
+        loss = choice.first_pass_loss
+        if loss is not None and not math.isfinite(loss):
+            raise UserError(self._not_finite("loss of the first pass", loss, batches))
+        self.progress.add_choice(choice.masked, loss, target_tokens)
+        if choice.multiplier is None:
+            return None
+        return choice.multiplier.to(self.device, non_blocking=True)
+
+    def _backward(self, batch: Batch, target_tokens: int, multiplier: Tensor | None) -> Tensor:
+        """Add a batch's gradients; returns its summed loss, a scalar."""
+        with number_format(self.settings.precision, self.device):
+            loss = summed_loss(self.model, batch, multiplier, self.settings.label_smoothing)
+        (loss / target_tokens).backward()
+        return loss.detach()
+
+    def _checked(self, losses: list[Tensor], norm: Tensor, batches: list[Batch]) -> float:
+        """The losses' sum. Raises UserError if one of them or the gradient's norm is not finite.
+
+        All of the update's passes have been asked for by then, so a GPU is waited for only once;
+        but for Impt-N, whose first pass decides about the second one, and for gates, whose gradient
+        comes to the host after each batch.
+        """
+        *values, whole = torch.stack([*losses, norm]).tolist()
+        for value, batch in zip(values, batches, strict=True):
+            if not math.isfinite(value):
+                raise UserError(self._not_finite("loss", value, [batch]))
+        if not math.isfinite(whole):
+            raise UserError(self._not_finite("gradient norm", whole, batches))
+        return sum(values)
+
+    def _validate(self) -> None:
+        start = time.monotonic()
+        with torch.no_grad():
+            chosen = self.average.at_validation(self.weights)
+            for name, weight in self.averaged.named_parameters():
+                if name in chosen:
+                    weight.copy_(chosen[name])
+        budget, multiplier = 4 * self.settings.batch_tokens, self.head_mask.at_validation()
+        loss = mean_loss(self.averaged, self.dev, budget, multiplier)
+        if not math.isfinite(loss):
+            raise UserError(
+                f"update {self.progress.update}: the dev loss is {loss}, expected a finite number. "
+                "Lower train.peak_lr, lengthen train.warmup_updates, or look at the dev set"
+            )
+        if loss < self.progress.best_loss:
+            self.progress.best_loss, self.progress.best_update = loss, self.progress.update
+            self.best = {name: weight.detach().clone() for name, weight in self.last().items()}
+        rate = self._learning_rate(self.progress.update)
+        self.progress.add_validation(loss, rate, time.monotonic() - start)
+
+    def _at_validation(self) -> bool:
+        update = self.progress.update
+        return update % self.settings.dev_interval == 0 or update == self.settings.updates
+
+    def _learning_rate(self, update: int) -> float:
+        return learning_rate(self.settings, update)
+
+    def _stream(self) -> Iterator[Batch]:
+        """Batches from where the counters stand, epoch after epoch, counting as they go."""
+        while True:
+            for ids in self.plan.epoch(self.progress.epoch)[self.progress.position :]:
+                self.progress.position += 1
+                yield self.resident.batch(ids)
+            self.progress.epoch += 1
+            self.progress.position = 0
+
+    def _not_finite(self, what: str, value: float, batches: list[Batch]) -> str:
+        pairs = [i + 1 for batch in batches for i in batch.ids]
+        return (
+            f"update {self.progress.update + 1}: the {what} is {value}, expected a finite number; "
+            f"no weight was changed. Training pairs of this update: {pairs}. "
+            "Lower train.peak_lr, lengthen train.warmup_updates, or look at these lines of the "
+            "BPE step's train.src and train.tgt"
+        )
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Collects the first SIGTERM or SIGINT instead of dying of it; a second one kills as usual."""
+    caught: list[int] = []
+
+    def catch(number: int, _: object) -> None:
+        caught.append(number)
+        for name, handler in before.items():
+            signal.signal(name, handler)
+
+    before = {name: signal.signal(name, catch) for name in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield caught
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+
+
+def _grouped(tensors: dict[str, Tensor]) -> dict[str, Weights]:
+    groups: dict[str, Weights] = {}
+    for key, tensor in tensors.items():
+        group, name = key.split("/", 1)
+        groups.setdefault(group, {})[name] = tensor
+    return groups
+
+
+def _random_state(device: torch.device) -> Weights:
+    states = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def _set_random_state(states: Weights, device: torch.device) -> None:
+    torch.set_rng_state(states["cpu"])
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(states["cuda"], device)

@@ -1,0 +1,208 @@
+"""A training run from files to files: text in, model and curve out."""
+
+import csv
+import io
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headcount.base import command
+from headcount.base.addresses import HeadGrid
+from headcount.base.files import write_text
+from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.run_names import BASELINE, RunName
+from headcount.base.settings.train import TrainSettings
+from headcount.data.batches import ParallelText, read_parallel_text
+from headcount.data.bpe import read_segmentation
+from headcount.data.vocabulary import Vocabulary
+from headcount.model.machine import batches_of, pick_device, warn_of_slow_format
+from headcount.model.transformer import Transformer, parameter_count
+from headcount.store.checkpoint import save_model, save_weights
+from headcount.store.subwords import Checksums, subword_checksums, subword_files
+from headcount.training.headmask import HeadMask, make_head_mask
+from headcount.training.progress import CURVE_COLUMNS, Progress
+from headcount.training.states import StateStore
+from headcount.training.train import Trainer
+
+MASK_COLUMNS = ("step", "kind", "layer", "head", "masked")
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SegmentedPair:
+    """The text of a pair as training reads it."""
+
+    train: ParallelText
+    dev: ParallelText
+    src_size: int  # of the vocabularies
+    tgt_size: int
+    joint: bool  # one vocabulary for both languages
+    subwords: Checksums  # SHA-256 of what ids mean, as model.json has it
+
+    @classmethod
+    def read(cls, bpe: Path) -> "SegmentedPair":
+        """What lies in the folder of a segmented pair."""
+        words = [Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt")]
+        train, dev = (
+            read_parallel_text(bpe / f"{split}.src", bpe / f"{split}.tgt", *words)
+            for split in ("train", "dev")
+        )
+        joint = read_segmentation(bpe)["joint"]
+        return cls(train, dev, len(words[0]), len(words[1]), joint, subword_checksums(bpe))
+
+    def fresh_model(self, settings: ModelSettings, seed: int) -> Transformer:
+        """An untrained model for this text, on the CPU; its weights are drawn by the seed."""
+        torch.manual_seed(seed)
+        return Transformer(settings, self.src_size, self.tgt_size, self.joint)
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a run needs beside model and text to be taken up again where it was stopped."""
+
+    seed: int
+    origin: dict[str, Any]  # the run's provenance
+    state: Path  # folder of the states of the unfinished run
+    save_seconds: float  # between two saved states
+
+    def finish(
+        self, settings: TrainSettings, out: Path, train: Callable[[StateStore, Path], None]
+    ) -> None:
+        """Put the run's outputs in `out`: those that lie finished, or else what `train` writes.
+
+        `train` gets the states to go on from, and a folder to write everything to. Finished
+        outputs stay beside the states while an engine waits to record them (workflow/states.py),
+        so that a run which ends before that is not trained again.
+        """
+        states = self.store(pick_device(settings.device))
+        with states.held():
+            finished = states.finished.folder
+            if states.finished.is_whole():
+                print(f"trained before; outputs taken from {finished}", file=sys.stderr)
+            else:
+                if finished.exists():
+                    print(f"{finished}: damaged, so not taken for the outputs", file=sys.stderr)
+                with states.finished.written(out) as folder:
+                    train(states, folder)
+            states.drop()
+            states.finished.place(out)
+            if not command.has_engine():
+                states.discard()
+
+    def store(self, device: torch.device) -> StateStore:
+        """The states of this run, and of no other."""
+        parts = ("settings", "seed", "code", "inputs", "versions")
+        identity = {part: self.origin[part] for part in parts} | {"device": device.type}
+        return StateStore(self.state, identity, self.save_seconds)
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """A model to train by a recipe: its sizes, its training text, and where it came from."""
+
+    bpe: Path  # folder of the segmented pair
+    model: ModelSettings
+    train: TrainSettings
+    session: Session
+    run: RunName = BASELINE
+
+    @staticmethod
+    def inputs(bpe: Path) -> list[Path]:
+        """The files of the segmented pair that shape the run."""
+        texts = (f"{split}.{side}" for split in ("train", "dev") for side in ("src", "tgt"))
+        names = ("segmentation.json", *texts)
+        return [*subword_files(bpe), *(bpe / name for name in names)]
+
+    def finish(self, out: Path) -> None:
+        """Train to the end and write `out`.
+
+        Writes model/weights.safetensors, model/model.json, model/last.safetensors, curves.csv,
+        masks.csv and updates/<n>.safetensors for the updates to keep.
+        """
+        self.session.finish(self.train, out, self._train)
+
+    def _train(self, states: StateStore, out: Path) -> None:
+        seed = self.session.seed
+        text = SegmentedPair.read(self.bpe)
+        model = on_device(text.fresh_model(self.model, seed), self.train)
+        mask = make_head_mask(self.run, model.grid.size, self.train, seed)
+        trainer = fit(model, text, self.train, seed, states, mask)
+        for update in self.train.keep_updates:
+            save_weights(out / "updates" / f"{update}.safetensors", states.take(update))
+        progress = trainer.progress
+        write_curve(out, progress)
+        write_text(out / "masks.csv", as_csv(mask_rows(progress, model.grid), MASK_COLUMNS))
+        save_weights(out / "model" / "last.safetensors", trainer.last())
+        facts = model_facts(model, trainer, text.subwords, self.session.origin)
+        save_model(out / "model", model, trainer.chosen(), facts)
+
+
+def on_device(model: Transformer, settings: TrainSettings) -> Transformer:
+    """The model where the settings say that it is trained; warns of a format that is slow there."""
+    device = pick_device(settings.device)
+    warn_of_slow_format(settings.precision, device)
+    return model.to(device)
+
+
+def fit(
+    model: Transformer,
+    text: SegmentedPair,
+    settings: TrainSettings,
+    seed: int,
+    states: StateStore,
+    head_mask: HeadMask | None = None,
+) -> Trainer:
+    """The trainer after its last update, its states not yet forgotten."""
+    trainer = Trainer(model, text.train, text.dev, settings, seed, states, head_mask)
+    with batches_of("train", settings.batch_tokens):
+        trainer.fit()
+    return trainer
+
+
+def write_curve(out: Path, progress: Progress) -> None:
+    """Write curves.csv, one validation a row."""
+    write_text(out / "curves.csv", as_csv(progress.curve, CURVE_COLUMNS))
+
+
+def model_facts(
+    model: Transformer, trainer: Trainer, subwords: Checksums, origin: dict[str, Any]
+) -> Row:
+    """What model.json says of a trained model, beside its shape: of the weights that it has."""
+    row = trainer.chosen_row()
+    return {
+        "parameters": parameter_count(model),
+        "update": row["step"],
+        "dev_loss": row["dev_loss"],
+        **subwords,
+        "provenance": origin,
+    }
+
+
+def mask_rows(progress: Progress, grid: HeadGrid) -> list[Row]:
+    """How often each head was masked, a row per validation and head; none in a baseline.
+
+    `step` is the last update of the interval that ends with the validation, `masked` the share of
+    the interval's updates that masked the head, 0 to 1.
+    """
+    rows, start = [], 0
+    for validation, counts in zip(progress.curve, progress.masks, strict=True):
+        step = validation["step"]
+        heads = grid.heads() if counts else []
+        for address, count in zip(heads, counts, strict=True):
+            share = {"step": step, **address._asdict(), "masked": count / (step - start)}
+            rows.append(share)
+        start = step
+    return rows
+
+
+def as_csv(rows: list[Row], columns: tuple[str, ...]) -> str:
+    """Rows as CSV with a header; a cell without a value is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
