@@ -77,18 +77,7 @@ rule bpe:
         dev_src="<text>/{pair}/dev.src",
         dev_tgt="<text>/{pair}/dev.tgt",
     output:
-        multiext(
-            "<bpe>/{pair}/",
-            "segmentation.json",
-            "src.codes",
-            "tgt.codes",
-            "src.vocab",
-            "tgt.vocab",
-            "train.src",
-            "train.tgt",
-            "dev.src",
-            "dev.tgt",
-        ),
+        multiext("<bpe>/{pair}/", *TRAINING),
     log:
         "<logs>/bpe/{pair}.log",
     params:

@@ -6,12 +6,7 @@
 rule importance:
     """Measure the importance of every head of one model."""
     input:
-        multiext(
-            "<bpe>/{pair}/",
-            *SUBWORDS,
-            f"{plan.settings.importance.data}.src",
-            f"{plan.settings.importance.data}.tgt",
-        ),
+        multiext("<bpe>/{pair}/", *with_text(plan.settings.importance.data)),
         model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
         weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
     output:
@@ -39,9 +34,8 @@ rule importance:
 rule masking:
     """Translate with one model under every mask: groups by importance, cumulative, random."""
     input:
+        multiext("<bpe>/{pair}/", *SEGMENTERS),
         texts=lambda w: plan.text(w.pair, plan.masking_tests(w.pair), "src", "tgt"),
-        segmentation="<bpe>/{pair}/segmentation.json",
-        subwords=multiext("<bpe>/{pair}/", *SUBWORDS),
         model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
         weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
         own="<results>/heads/{pair}/{run}/seed{seed}/importance.csv",
@@ -61,7 +55,7 @@ rule masking:
         decode=plan.section("decode"),
         baseline=lambda w, input: ["--baseline", *input.baseline] if input.baseline else [],
         model=subpath(input.model, parent=True),
-        bpe=subpath(input.segmentation, parent=True),
+        bpe=subpath(input[0], parent=True),
         text=f"data/text/{plan.name}/{{pair}}",
     message:
         "Masking heads of {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"

@@ -5,7 +5,6 @@
 
 ABLATED = alternatives(ablated)
 PROFILED = ("steps", "normalise", "reestimate")
-MICHEL_WORDS = ["segmentation.json", *SUBWORDS]
 MICHEL_TABLES = [f"michel_{name}" for name in ("ablation", "all_but_one", "transfer")]
 MICHEL_TABLES += [f"michel_{name}" for name in ("pruning", "areas", "speed")]
 MICHEL_FIGURES = [f"michel_{name}" for name in ("ablation", "transfer", "pruning", "kinds")]
@@ -18,7 +17,7 @@ if plan.ablation.own.updates:
 rule ablation:
     """Translate without each head of one model, and with one head alone in each of its layers."""
     input:
-        multiext("<bpe>/{pair}/", *MICHEL_WORDS),
+        multiext("<bpe>/{pair}/", *SEGMENTERS),
         texts=lambda w: plan.ablation.all_texts(w.pair),
         model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
         weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
@@ -51,7 +50,7 @@ rule ablation:
 rule pruning_profile:
     """Translate with more and more heads of one model pruned: importance, effect, random."""
     input:
-        multiext("<bpe>/{pair}/", *MICHEL_WORDS),
+        multiext("<bpe>/{pair}/", *SEGMENTERS),
         texts=lambda w: plan.ablation.first_text(w.pair),
         drawn=lambda w: plan.ablation.drawn_text(w.pair) if plan.ablation.own.reestimate else [],
         model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
@@ -92,7 +91,7 @@ rule pruning_profile:
 rule training_profile:
     """Prune one model at points of its training: importance at each, and BLEU by step."""
     input:
-        multiext("<bpe>/{pair}/", *MICHEL_WORDS),
+        multiext("<bpe>/{pair}/", *SEGMENTERS),
         texts=lambda w: plan.ablation.first_text(w.pair),
         drawn=lambda w: plan.ablation.drawn_text(w.pair),
         model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
@@ -131,7 +130,7 @@ rule training_profile:
 rule share_speed:
     """Time one model without more and more of its heads, really removed; nothing else runs."""
     input:
-        multiext("<bpe>/{pair}/", *SUBWORDS, "dev.src"),
+        multiext("<bpe>/{pair}/", *TIMING),
         model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
         weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
         importance="<results>/heads/{pair}/{run}/seed{seed}/importance.csv",

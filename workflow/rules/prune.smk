@@ -4,14 +4,11 @@
 #        <results>/masking/<pair>/<run>/seed<k>/removal.csv, BLEU of the models they start from with
 #        as many heads masked. Translations and scores are made by the rules of train.smk.
 
-PRUNE_TEXT = ["segmentation.json", *SUBWORDS]
-PRUNE_TEXT += [f"{split}.{side}" for split in ("train", "dev") for side in ("src", "tgt")]
-
 
 rule gates:
     """Fine-tune a trained model with a gate on every head; remove the heads that close."""
     input:
-        multiext("<bpe>/{pair}/", *PRUNE_TEXT),
+        multiext("<bpe>/{pair}/", *TRAINING),
         start=lambda w: plan.pruning.start_model(w),
     output:
         weights="<results>/prune/{pair}/{run}/seed{seed}/model/weights.safetensors",
@@ -47,7 +44,7 @@ rule gates:
 rule scratch:
     """Train the heads that a gates run kept from a random start."""
     input:
-        multiext("<bpe>/{pair}/", *PRUNE_TEXT),
+        multiext("<bpe>/{pair}/", *TRAINING),
         heads=lambda w: plan.pruning.gates_heads(w),
     output:
         weights="<results>/prune/{pair}/{run}/seed{seed}/model/weights.safetensors",
@@ -80,7 +77,7 @@ rule scratch:
 rule refit:
     """Remove as many heads as a gates run did, by importance or at random; fine-tune the rest."""
     input:
-        multiext("<bpe>/{pair}/", *PRUNE_TEXT),
+        multiext("<bpe>/{pair}/", *TRAINING),
         start=lambda w: plan.pruning.start_model(w),
         heads=lambda w: plan.pruning.gates_heads(w),
         importance=lambda w: plan.pruning.importance(w),
@@ -120,9 +117,8 @@ rule refit:
 rule removal:
     """Translate with as many heads masked as each gates run closed, and nothing fine-tuned."""
     input:
+        multiext("<bpe>/{pair}/", *SEGMENTERS),
         texts=lambda w: plan.text(w.pair, plan.masking_tests(w.pair), "src", "tgt"),
-        segmentation="<bpe>/{pair}/segmentation.json",
-        subwords=multiext("<bpe>/{pair}/", *SUBWORDS),
         model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
         weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
         importance="<results>/heads/{pair}/{run}/seed{seed}/importance.csv",
@@ -145,7 +141,7 @@ rule removal:
         decode=plan.section("decode"),
         runs=lambda w: plan.pruning.gates_from(w.run),
         model=subpath(input.model, parent=True),
-        bpe=subpath(input.segmentation, parent=True),
+        bpe=subpath(input[0], parent=True),
         text=f"data/text/{plan.name}/{{pair}}",
     message:
         "Removing heads of {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
@@ -160,7 +156,7 @@ rule removal:
 rule speed:
     """Time the pruned models of a pair and seed beside the one they come from; nothing else runs."""
     input:
-        multiext("<bpe>/{pair}/", *SUBWORDS, "dev.src"),
+        multiext("<bpe>/{pair}/", *TIMING),
         models=lambda w: plan.pruning.timed_models(w),
     output:
         times="<results>/prune/{pair}/speed/seed{seed}/speed.csv",

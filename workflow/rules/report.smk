@@ -11,12 +11,7 @@ rule corpus_table:
             for pair in pairs
             for file in plan.text(pair, ["train", *plan.held_out(pair)], "src", "tgt", "json")
         ],
-        bpe=[
-            f"data/bpe/{plan.name}/{pair}/{name}"
-            for pair in pairs
-            for name in ("segmentation.json", *SUBWORDS)
-            + ("train.src", "train.tgt", "dev.src", "dev.tgt")
-        ],
+        bpe=[f"data/bpe/{plan.name}/{pair}/{name}" for pair in pairs for name in TRAINING],
     output:
         multiext("<results>/tables/corpus", md=".md", tex=".tex", shown=".json"),
         csv=report("<results>/tables/corpus.csv", caption="../report/corpus.rst", category="Tables"),

@@ -4,18 +4,13 @@
 #        maps.json; the first three of them beside every gates run that has a price, too, as
 #        <results>/prune/<pair>/<run>/seed<k>/…; tables and figures of them.
 
-ROLES = ["attention.csv", "positions.csv", "syntax.csv", "maps.json", "roles.json"]
-ROLES_TEXT = [*SUBWORDS, "dev.src", "dev.tgt"]
+ROLES_FILES = ["attention.csv", "positions.csv", "syntax.csv", "maps.json", "roles.json"]
 
 
 rule trees:
     """Check a treebank and cut its words as a pair's text was cut."""
     input:
-        multiext(
-            "<bpe>/{pair}/",
-            "segmentation.json",
-            *SUBWORDS,
-        ),
+        multiext("<bpe>/{pair}/", *SEGMENTERS),
         raw=lambda w: plan.tree_manifest(w.pair, w.treebank),
     output:
         multiext("<bpe>/{pair}/trees/{treebank}", ".csv", ".json"),
@@ -37,12 +32,12 @@ rule trees:
 rule roles:
     """Measure what every head of one model attends to."""
     input:
-        multiext("<bpe>/{pair}/", *ROLES_TEXT, "train.src"),
+        multiext("<bpe>/{pair}/", *ROLES),
         trees=lambda w: plan.trees(w.pair, "jsonl"),
         model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
         weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
     output:
-        multiext("<results>/heads/{pair}/{run}/seed{seed}/", *ROLES),
+        multiext("<results>/heads/{pair}/{run}/seed{seed}/", *ROLES_FILES),
     log:
         "<logs>/roles/{pair}.{run}.seed{seed}.log",
     threads: plan.settings.roles.threads
@@ -65,7 +60,7 @@ rule roles:
 rule pruned_roles:
     """Measure what the heads do that are left in the gates runs of one pair and seed."""
     input:
-        multiext("<bpe>/{pair}/", *ROLES_TEXT, "train.src"),
+        multiext("<bpe>/{pair}/", *ROLES),
         trees=lambda w: plan.trees(w.pair, "jsonl"),
         models=expand(
             "<results>/prune/{{pair}}/{run}/seed{{seed}}/model/{name}",
@@ -76,7 +71,7 @@ rule pruned_roles:
         expand(
             "<results>/prune/{{pair}}/{run}/seed{{seed}}/{name}",
             run=plan.pruning.priced(),
-            name=ROLES,
+            name=ROLES_FILES,
         ),
     log:
         "<logs>/pruned_roles/{pair}.seed{seed}.log",
@@ -102,7 +97,7 @@ rule pruned_roles:
 rule relevance:
     """Measure how relevant every head of one model is to its predictions."""
     input:
-        multiext("<bpe>/{pair}/", *ROLES_TEXT),
+        multiext("<bpe>/{pair}/", *RELEVANCE),
         model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
         weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
     output:

@@ -6,15 +6,7 @@
 rule train:
     """Train one model. Killed or stopped, it goes on from its last saved state."""
     input:
-        multiext(
-            "<bpe>/{pair}/",
-            "segmentation.json",
-            *SUBWORDS,
-            "train.src",
-            "train.tgt",
-            "dev.src",
-            "dev.tgt",
-        ),
+        multiext("<bpe>/{pair}/", *TRAINING),
     output:
         weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
         model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
@@ -50,11 +42,10 @@ rule train:
 rule translate:
     """Translate one test set with one model."""
     input:
+        multiext("<bpe>/{pair}/", *SEGMENTERS),
         model="<results>/{phase}/{pair}/{run}/seed{seed}/model/model.json",
         weights="<results>/{phase}/{pair}/{run}/seed{seed}/model/weights.safetensors",
         source="<text>/{pair}/{test}.src",
-        segmentation="<bpe>/{pair}/segmentation.json",
-        subwords=multiext("<bpe>/{pair}/", *SUBWORDS),
     output:
         text="<results>/{phase}/{pair}/{run}/seed{seed}/translations/{test}.txt",
         facts="<results>/{phase}/{pair}/{run}/seed{seed}/translations/{test}.json",
@@ -70,7 +61,7 @@ rule translate:
         code=code("scripts/translate.py"),
         decode=plan.section("decode"),
         model=subpath(input.model, parent=True),
-        bpe=subpath(input.segmentation, parent=True),
+        bpe=subpath(input[0], parent=True),
     message:
         "Translating {wildcards.test} with {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
     shell:
