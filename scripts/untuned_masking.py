@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from headcount.ablation.removal import RemovalInputs, write_removal
+from headcount.ablation.untuned_masking import UntunedInputs, write_untuned
 from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.results import provenance
@@ -33,11 +33,11 @@ def main() -> None:
     heads = from_flags(args, ModelSettings).grid.size
     runs = [parse_pruned(name, heads) for name in args.runs]
     gates = dict(zip(runs, args.gates, strict=True))
-    inputs = RemovalInputs(args.model, args.bpe, args.text, args.importance, gates)
+    inputs = UntunedInputs(args.model, args.bpe, args.text, args.importance, gates)
     shown = {"masking": masking.model_dump(), "decode": decode.model_dump()}
-    origin = provenance("scripts/removal.py", shown, args.seed, inputs.files(masking))
+    origin = provenance("scripts/untuned_masking.py", shown, args.seed, inputs.files(masking))
     language = parse_pair(args.pair).tgt
-    write_removal(inputs, masking, decode, language, args.seed, args.out, origin)
+    write_untuned(inputs, masking, decode, language, args.seed, args.out, origin)
 
 
 if __name__ == "__main__":
