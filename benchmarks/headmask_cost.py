@@ -14,7 +14,7 @@ from benchmarks.measuring import Bench, Contender
 from benchmarks.training import first_batches, our_trainer, work_of
 from headcount.base import command
 from headcount.base.settings.model import PRESETS, ModelSettings
-from headcount.base.settings.run_names import parse_run
+from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.train import TrainSettings
 
 METHODS = ("baseline", "random", "impt")
@@ -28,7 +28,7 @@ def contenders(
     found = []
     for method in METHODS:
         name = method if method == "baseline" else f"{method}-{args.share}"
-        run = parse_run(name, model.grid.size)
+        run = RunSettings.model_validate(name).counted(model.grid.size)
         trainer = our_trainer(data, model, settings, Path(tempfile.gettempdir()), run)
         trainer.repeat(args.updates)
         go = partial(trainer.run, args.updates)

@@ -25,7 +25,7 @@ from benchmarks.plain_transformer import PlainTransformer
 from headcount.base import command
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.model import PRESETS, ModelSettings
-from headcount.base.settings.run_names import BASELINE, RunName
+from headcount.base.settings.runs import BASELINE, RunSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch, BatchPlan, ResidentText
 from headcount.data.vocabulary import PAD, Vocabulary
@@ -68,7 +68,7 @@ def our_trainer(
     model: ModelSettings,
     settings: TrainSettings,
     folder: Path,
-    run: RunName = BASELINE,
+    run: RunSettings = BASELINE,
 ) -> RepeatingTrainer:
     """This project's trainer of a fresh model. It saves nothing; `folder` stays empty."""
     torch.manual_seed(SEED)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.results import provenance
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import add_flags, from_flags, read_run_flag
 from headcount.base.settings.gates import GatesSettings
-from headcount.base.settings.pruned_names import parse_pruned
+from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.train import TrainSettings
 from headcount.model.machine import use_threads
 from headcount.store.checkpoint import model_files
@@ -29,9 +29,10 @@ def main() -> None:
     add_flags(parser, GatesSettings)
     args = parser.parse_args()
     train, gates = from_flags(args, TrainSettings), from_flags(args, GatesSettings)
-    run = parse_pruned(args.run, model_grid(args.start).size, ("ranked", "drawn"))
+    heads = model_grid(args.start).size
+    run = read_run_flag(args.run, PrunedSettings, heads, "importance", "random")
     use_threads(train.threads)
-    settings = {"run": str(run), "train": train.model_dump(), "gates": gates.model_dump()}
+    settings = {"run": label(run), "train": train.model_dump(), "gates": gates.model_dump()}
     files = [*TrainingRun.inputs(args.bpe), *model_files(args.start), args.kept]
     files += [args.importance] if args.importance else []
     origin = provenance("scripts/refit.py", settings, args.seed, files)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.results import provenance
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import add_flags, from_flags, read_run_flag
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.pruned_names import parse_pruned
+from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.train import TrainSettings
 from headcount.model.machine import use_threads
 from headcount.training.pruning_run import PruningRun
@@ -26,9 +26,9 @@ def main() -> None:
     add_flags(parser, TrainSettings)
     args = parser.parse_args()
     model, train = from_flags(args, ModelSettings), from_flags(args, TrainSettings)
-    run = parse_pruned(args.run, model.grid.size, ("scratch",))
+    run = read_run_flag(args.run, PrunedSettings, model.grid.size, "scratch")
     use_threads(train.threads)
-    settings = {"run": str(run), "model": model.model_dump(), "train": train.model_dump()}
+    settings = {"run": label(run), "model": model.model_dump(), "train": train.model_dump()}
     files = [*TrainingRun.inputs(args.bpe), args.kept]
     origin = provenance("scripts/scratch.py", settings, args.seed, files)
     session = Session(args.seed, origin, args.state, args.save_seconds)

@@ -5,9 +5,9 @@ Killed or stopped, the same command goes on from the last saved state, to the sa
 
 from headcount.base import command
 from headcount.base.results import provenance
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import add_flags, from_flags, read_run_flag
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.run_names import parse_run
+from headcount.base.settings.runs import RunSettings, label
 from headcount.base.settings.train import TrainSettings
 from headcount.model.machine import use_threads
 from headcount.training.training_run import Session, TrainingRun
@@ -22,9 +22,9 @@ def main() -> None:
     add_flags(parser, TrainSettings)
     args = parser.parse_args()
     model, train = from_flags(args, ModelSettings), from_flags(args, TrainSettings)
-    run = parse_run(args.run, model.grid.size)
+    run = read_run_flag(args.run, RunSettings, model.grid.size)
     use_threads(train.threads)
-    settings = {"run": str(run), "model": model.model_dump(), "train": train.model_dump()}
+    settings = {"run": label(run), "model": model.model_dump(), "train": train.model_dump()}
     files = TrainingRun.inputs(args.bpe)
     origin = provenance("scripts/train.py", settings, args.seed, files)
     session = Session(args.seed, origin, args.state, args.save_seconds)

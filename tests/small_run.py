@@ -7,14 +7,12 @@ from headcount.base.files import write_json
 from headcount.base.settings.bpe import BpeSettings
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.pruned_names import parse_pruned
-from headcount.base.settings.run_names import BASELINE, RunName
+from headcount.base.settings.runs import BASELINE, PrunedSettings, RunSettings, label
 from headcount.base.settings.text import TextSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.bpe import Paths, segment_corpus
 from headcount.data.synthetic.corpus import manifest, write_corpus
 from headcount.data.text import TextFiles, write_split
-from headcount.store.checkpoint import load_model
 from headcount.training.pruning_run import PruningRun
 from headcount.training.training_run import Session, TrainingRun
 
@@ -44,13 +42,13 @@ class SmallRun:
     train: TrainSettings = TRAIN
     model: ModelSettings = MODEL
     seed: int = 3
-    run: RunName = BASELINE
+    run: RunSettings = BASELINE
     save_seconds: float = 0  # the state is saved after every update
 
     def finish(self, out: Path, state: Path) -> None:
         """Train to the end."""
         settings = {
-            "run": str(self.run),
+            "run": label(self.run),
             "model": self.model.model_dump(),
             "train": self.train.model_dump(),
         }
@@ -72,7 +70,7 @@ class SmallGates:
 
     def finish(self, out: Path, state: Path) -> None:
         """Fine-tune to the end."""
-        run = parse_pruned(self.name, load_model(self.start).grid.size)
+        run = PrunedSettings.model_validate(self.name)
         session = Session(3, small_origin({"run": self.name}), state, self.save_seconds)
         PruningRun(run, self.bpe, self.train, session).finish_gates(self.start, self.gates, out)
 

@@ -9,8 +9,7 @@ from small_models import TEXT, UNEVEN, make_model
 
 from headcount.base.errors import UserError
 from headcount.base.settings.gates import GatesSettings
-from headcount.base.settings.pruned_names import parse_pruned
-from headcount.base.settings.run_names import parse_run
+from headcount.base.settings.runs import PrunedSettings, RunSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.model.loss import summed_loss
 from headcount.training import train as train_module
@@ -24,8 +23,8 @@ HEADS = 17  # of UNEVEN
 
 def head_mask(name, grid, settings):
     if name.startswith("gates"):
-        return HeadGates(parse_pruned(name, HEADS), grid, GatesSettings(), settings, 2)
-    return make_head_mask(parse_run(name, HEADS), HEADS, settings, 2)
+        return HeadGates(PrunedSettings.model_validate(name), grid, GatesSettings(), settings, 2)
+    return make_head_mask(RunSettings.model_validate(name), HEADS, settings, 2)
 
 
 @pytest.mark.parametrize("average", ["ema", "last"])

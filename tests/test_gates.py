@@ -8,7 +8,7 @@ import torch
 from small_models import TEXT, UNEVEN, make_model, make_settings
 
 from headcount.base.settings.gates import GatesSettings
-from headcount.base.settings.pruned_names import parse_pruned
+from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.model.loss import summed_loss
@@ -27,7 +27,7 @@ TRAIN = TrainSettings(batch_tokens=14)
 
 def make_gates(name="gates-all-l0.1", seed=2, train=TRAIN, **changes):
     settings = GatesSettings(**{**SMALL, **changes})
-    run = parse_pruned(name, HEADS)
+    run = PrunedSettings.model_validate(name)
     return HeadGates(run, GRID, settings, settings.fine_tuning(train), seed)
 
 
@@ -39,7 +39,7 @@ def make(tmp_path):
         model = make_model(heads=UNEVEN, dropout=0 if exact else 0.2, joint=joint, src_size=11)
         model = model.double() if exact else model
         gates = make_gates(name, train=train, **changes)
-        freeze_outside(model, parse_pruned(name, HEADS))
+        freeze_outside(model, PrunedSettings.model_validate(name))
         states = states or StateStore(tmp_path, {"run": name}, 1e9)
         tuning = gates.settings.fine_tuning(train)
         return Trainer(model, TEXT, DEV, tuning, 2, states, gates)

@@ -9,7 +9,7 @@ import torch
 from small_models import TEXT, UNEVEN, make_model
 
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.base.settings.run_names import parse_run
+from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import collate, in_order
 from headcount.heads.importance import batch_importance, measure_importance
@@ -24,7 +24,7 @@ SMOOTHING = 0.2
 
 def make(name, heads=HEADS, seed=3):
     settings = TrainSettings(label_smoothing=SMOOTHING)
-    return make_head_mask(parse_run(name, heads), heads, settings, seed)
+    return make_head_mask(RunSettings.model_validate(name), heads, settings, seed)
 
 
 def masked(choice):

@@ -7,7 +7,7 @@ from small_run import GATES, TRAIN, SmallGates, segment, small_origin
 
 from headcount.base.files import read_json
 from headcount.base.head_values import write_head_values
-from headcount.base.settings.pruned_names import parse_pruned
+from headcount.base.settings.runs import PrunedSettings
 from headcount.data.vocabulary import Vocabulary
 from headcount.store.checkpoint import load_model, save_model
 from headcount.store.subwords import subword_checksums
@@ -60,7 +60,7 @@ def test_a_pruned_model_that_is_tuned_keeps_the_addresses_of_the_first(once, tmp
     ranks = {"importance": [3, 1, *[2] * 5]}
     write_head_values(tmp_path / "importance.csv", grid, ranks)
     session = Session(3, small_origin({}), tmp_path / "state", 1e9)
-    refit = PruningRun(parse_pruned("ranked-gates-all-l1", 7), bpe, TRAIN, session)
+    refit = PruningRun(PrunedSettings.model_validate("ranked-gates-all-l1"), bpe, TRAIN, session)
     files = (tmp_path / "heads.csv", tmp_path / "importance.csv")
     refit.finish_refit(folder / "model", *files, GATES, tmp_path)
     assert kept(tmp_path) == ["enc_self.0.1", "enc_self.0.3", *OTHERS]

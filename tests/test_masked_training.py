@@ -7,7 +7,7 @@ import torch
 from small_models import TEXT, make_settings
 
 from headcount.base.errors import UserError
-from headcount.base.settings.run_names import parse_run
+from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.model.loss import summed_loss
@@ -35,7 +35,7 @@ def make(tmp_path):
         model = Transformer(make_settings(dropout=dropout, **SHAPE), 9, 11, False)
         settings = TrainSettings(**{**SETTINGS, "batch_tokens": 14, **changes})
         states = StateStore(tmp_path, {"run": name}, 1e9)
-        mask = make_head_mask(parse_run(name, HEADS), HEADS, settings, 2)
+        mask = make_head_mask(RunSettings.model_validate(name), HEADS, settings, 2)
         return Trainer(model, TEXT, DEV, settings, 2, states, mask)
 
     return trainer
@@ -113,7 +113,7 @@ def test_one_choice_reaches_every_batch_of_an_update(make, seen, name, accumulat
     trainer = make(name, accumulate=accumulate, peak_lr=1e-12)
     trainer.fit()
     assert len(seen) == 7 * accumulate
-    sampler = make_head_mask(parse_run(name, HEADS), HEADS, trainer.settings, 2)
+    sampler = make_head_mask(RunSettings.model_validate(name), HEADS, trainer.settings, 2)
     for update in range(7):
         of_update = seen[update * accumulate :][:accumulate]
         # So small a rate changes no weight, so the model is still that of the first update.

@@ -10,7 +10,9 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.base.settings.corpora import load_corpora
+from headcount.base.settings.runs import BASELINE, RunSettings
 
+IMPT = RunSettings(method="importance", heads=6)
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -66,10 +68,10 @@ def test_test_sets_under_masks_are_the_first_or_those_named(plan):
 def test_the_baselines_ranking_serves_the_other_runs_of_its_pair_and_seed(plan):
     run = {"pair": "multi30k.de-en", "run": "impt-6", "seed": "3"}
     path = "results/quickstart/heads/multi30k.de-en/baseline/seed3/importance.csv"
-    plan.settings = plan.settings.model_copy(update={"runs": ["baseline", "impt-6"]})
+    plan.settings = plan.settings.model_copy(update={"runs": [BASELINE, IMPT]})
     assert plan.baseline_importance(run) == [path]
     assert plan.baseline_importance({**run, "run": "baseline"}) == []  # its own already
-    plan.settings = plan.settings.model_copy(update={"runs": ["impt-6"]})
+    plan.settings = plan.settings.model_copy(update={"runs": [IMPT]})
     assert plan.baseline_importance(run) == []  # no such run in the experiment
 
 
@@ -189,7 +191,7 @@ def test_f53_scoring_a_target_language_is_tried_before_any_job(own, capsys, monk
 
 def test_files_of_all_runs(plan):
     """Pairs, then training variants, then seeds: the order of tables and figures."""
-    changes = {"pairs": ["multi30k.cs-en", "a.x-y"], "runs": ["baseline", "impt-6"]}
+    changes = {"pairs": ["multi30k.cs-en", "a.x-y"], "runs": [BASELINE, IMPT]}
     plan.settings = plan.settings.model_copy(update=changes | {"seeds": [3, 1]})
     found = plan.of_runs("heads", "importance.csv")
     assert len(found) == 8

@@ -1,4 +1,4 @@
-"""Names of pruned runs: what they mean, how they are printed, what is refused, what they need."""
+"""Pruned runs: what mappings and short names mean, what is refused, what runs need."""
 
 import re
 
@@ -6,55 +6,68 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.base.settings.experiment import load_experiment
-from headcount.base.settings.pruned_names import PrunedRun, check_pruned, parse_pruned
-from headcount.base.settings.run_names import RunName
+from headcount.base.settings.flags import read_run_flag
+from headcount.base.settings.run_lists import check_pruned
+from headcount.base.settings.runs import BASELINE, PrunedSettings, RunSettings, label, labels
+
+IMPT = RunSettings(method="importance", heads=7, probability=0.5, decay=0.9)
+
+
+def read(text: str) -> PrunedSettings:
+    """The run that a flag names, of a model with 52 heads."""
+    return read_run_flag(text, PrunedSettings, 52)
+
+
+def run_of(method: str, scope: str, lambda_: float, init_from=BASELINE) -> PrunedSettings:
+    keys = {"method": method, "scope": scope, "lambda": lambda_, "from": init_from}
+    return PrunedSettings.model_validate(keys)
 
 
 @pytest.mark.parametrize(
     ("text", "run", "name"),
     [
-        ("gates-all-l0", PrunedRun("gates", "all", 0.0), "gates-all-l0"),
-        ("gates-all-l0.000", PrunedRun("gates", "all", 0.0), "gates-all-l0"),
-        ("gates-all-l10", PrunedRun("gates", "all", 10.0), "gates-all-l10"),
-        ("gates-enc_self-l0.020", PrunedRun("gates", "enc_self", 0.02), "gates-enc_self-l0.02"),
+        ("gates-all-l0", run_of("gates", "all", 0.0), "gates-all-l0"),
+        ("gates-all-l0.000", run_of("gates", "all", 0.0), "gates-all-l0"),
+        ("gates-all-l10", run_of("gates", "all", 10.0), "gates-all-l10"),
+        ("gates-enc_self-l0.020", run_of("gates", "enc_self", 0.02), "gates-enc_self-l0.02"),
         # 0.000001 has an exponent in Python's own words.
-        ("gates-all-l0.000001", PrunedRun("gates", "all", 1e-6), "gates-all-l0.000001"),
-        ("gates-all-l0.1-from-baseline", PrunedRun("gates", "all", 0.1), "gates-all-l0.1"),
+        ("gates-all-l0.000001", run_of("gates", "all", 1e-6), "gates-all-l0.000001"),
+        ("gates-all-l0.1-from-baseline", run_of("gates", "all", 0.1), "gates-all-l0.1"),
         (
             "ranked-gates-all-l0.01-from-random-12.5%",  # of 52 heads 6.5, halves go up
-            PrunedRun("ranked", "all", 0.01, RunName("random", 7)),
+            run_of("importance", "all", 0.01, RunSettings(method="random", heads=7)),
             "ranked-gates-all-l0.01-from-random-7",
         ),
         (
             "scratch-gates-enc_self-l2-from-impt-7-ema0.9-p0.5",
-            PrunedRun("scratch", "enc_self", 2.0, RunName("impt", 7, 0.5, decay=0.9)),
+            run_of("scratch", "enc_self", 2.0, IMPT),
             "scratch-gates-enc_self-l2-from-impt-7-p0.5-ema0.9",
         ),
-        ("drawn-gates-all-l3", PrunedRun("drawn", "all", 3.0), "drawn-gates-all-l3"),
+        ("drawn-gates-all-l3", run_of("random", "all", 3.0), "drawn-gates-all-l3"),
     ],
 )
 def test_a_name_is_read_and_printed(text, run, name):
-    assert parse_pruned(text, 52) == run
-    assert str(run) == name
-    assert parse_pruned(name, 52) == run
+    assert read(text) == run
+    assert label(run) == name
+    assert read(name) == run
     assert re.fullmatch(r"[a-z0-9._-]+", name)  # safe in paths and commands
 
 
 def test_a_control_names_its_gates_run_and_a_scope_its_kinds():
-    run = parse_pruned("drawn-gates-enc_self-l0.02-from-random-4", 52)
-    assert str(run.gates_run) == "gates-enc_self-l0.02-from-random-4"
+    run = read("drawn-gates-enc_self-l0.02-from-random-4")
+    assert label(run.gates_run) == "gates-enc_self-l0.02-from-random-4"
     assert run.gates_run.gates_run == run.gates_run
     assert run.kinds == ("enc_self",)
-    assert parse_pruned("gates-all-l1", 52).kinds == ("enc_self", "dec_self", "dec_enc")
+    assert read("gates-all-l1").kinds == ("enc_self", "dec_self", "dec_enc")
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("gates-all-l-0.1", "expected a λ of 0 or more, .* found -0.1; nearest: gates-all-l0"),
-        ("ranked-gates-all-l-1", "expected a λ of 0 or more"),
-        ("gates-enc_sel-l1", "scope 'enc_sel' does not exist; nearest: enc_self"),
-        ("gates-x-l1", "scope 'x' does not exist; known: enc_self, all"),
+        ("gates-all-l-0.1", "--run: .*lambda: expected a number, 0 or more .*, found -0.1"),
+        ("ranked-gates-all-l-1", "lambda: expected a number, 0 or more .*, found -1.0"),
+        ("gates-enc_sel-l1", "scope: expected enc_self or all, found 'enc_sel'"),
+        ("gates-x-l1", "scope: expected enc_self or all, found 'x'"),
         ("gates-all-l1e-3", "a plain decimal number .*; nearest: gates-all-l0.001"),
         ("gates-all-l", "expected gates-<scope>-l<λ>"),
         ("gates-all-0.3", "found 'gates-all-0.3'; nearest: gates-all-l0.3$"),
@@ -63,8 +76,11 @@ def test_a_control_names_its_gates_run_and_a_scope_its_kinds():
         ("rank-gates-all-l0.3", "nearest: ranked-gates-all-l0.3"),
         ("gates-all-lnan", "expected gates-<scope>"),
         ("gates-all-l0.1-from-", "expected gates-<scope>"),
-        ("gates-all-l0.1-from-random-53", "after -from-: run 'random-53': expected 0 to 52 heads"),
-        ("gates-all-l0.1-from-gates-all-l1", "after -from-: expected baseline"),
+        ("gates-all-l0.1-from-random-53", "--run: run 'random-53': expected 0 to 52 heads"),
+        (
+            "gates-all-l0.1-from-gates-all-l1",
+            "expected baseline, .* found 'gates-all-l1'",
+        ),
         ("gates-all-l0.1\n", r"found 'gates-all-l0.1\\n'"),
         ("../gates-all-l0.1", r"found '\.\./gates"),
         ("", "found ''"),
@@ -72,30 +88,37 @@ def test_a_control_names_its_gates_run_and_a_scope_its_kinds():
 )
 def test_a_wrong_name_says_what_is_expected(text, told):
     with pytest.raises(UserError, match=told):
-        parse_pruned(text, 52)
+        read(text)
 
 
 def test_what_a_run_needs_must_be_made():
-    gates = parse_pruned("gates-all-l1-from-random-4", 52)
-    scratch = parse_pruned("scratch-gates-all-l1-from-random-4", 52)
-    control = parse_pruned("gates-all-l0-from-random-4", 52)
-    check_pruned([scratch, gates, control], ["random-4"])
-    with pytest.raises(UserError, match=r"starts from the run 'random-4', which is not among"):
-        check_pruned([gates], ["baseline", "random-5"])
+    gates = read("gates-all-l1-from-random-4")
+    scratch = read("scratch-gates-all-l1-from-random-4")
+    control = read("gates-all-l0-from-random-4")
+    runs = [RunSettings(method="random", heads=4)]
+    check_pruned([scratch, gates, control], runs)
+    with pytest.raises(ValueError, match=r"starts from the run 'random-4', which is not among"):
+        check_pruned([gates], [BASELINE, RunSettings(method="random", heads=5)])
     told = "'scratch-gates-all-l1-from-random-4' needs .* 'gates-all-l1-from-random-4' keeps, which"
-    with pytest.raises(UserError, match=told):
-        check_pruned([scratch, control], ["random-4"])
+    with pytest.raises(ValueError, match=told):
+        check_pruned([scratch, control], runs)
     told = "'gates-all-l1-from-random-4' needs its control 'gates-all-l0-from-random-4', fine-tuned"
-    for lacking in ([gates], [gates, parse_pruned("gates-enc_self-l0-from-random-4", 52)]):
-        with pytest.raises(UserError, match=told):
-            check_pruned(lacking, ["random-4"])
+    for lacking in ([gates], [gates, read("gates-enc_self-l0-from-random-4")]):
+        with pytest.raises(ValueError, match=told):
+            check_pruned(lacking, runs)
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("pruned: [gates-all-l0,\n  gates-al-l1]", r"x\.yaml:3: pruned\[1\]: .* nearest: all"),
-        ("pruned: [gates-all-l-1]", r"x\.yaml:2: pruned\[0\]: .* expected a λ of 0 or more"),
+        (
+            "pruned: [gates-all-l0,\n  gates-al-l1]",
+            r"x\.yaml:3: pruned\[1\]: scope: expected enc_self or all",
+        ),
+        (
+            "pruned: [gates-all-l-1]",
+            r"x\.yaml:2: pruned\[0\]: lambda: expected a number",
+        ),
         ("pruned: [drawn-gates-all-l1]", r"x\.yaml:2: pruned: 'drawn-gates-all-l1' needs the"),
         ("pruned: [gates-all-l1]\nruns: [impt-4]", r"x\.yaml:2: pruned: .* starts from .*'baselin"),
         ("pruned: [gates-all-l1, gates-all-l1.0]", r"pruned: 'gates-all-l1' is listed twice"),
@@ -120,5 +143,5 @@ def test_an_experiment_lists_pruned_runs_by_their_path_names(tmp_path):
     )
     found = load_experiment("x", tmp_path)  # the base model has 144 heads
     names = ["gates-all-l0.1", "ranked-gates-all-l0.1", "gates-all-l0", "gates-all-l0-from-impt-18"]
-    assert found.pruned == names
+    assert labels(found.pruned) == names
     assert (found.gates.init, found.gates.lr, found.gates.warmup_updates) == ("glorot", 0.2, 16000)

@@ -51,7 +51,7 @@ def test_what_a_pruned_run_starts_from(pruning):
 
 def test_runs_by_the_way_they_are_made(pruning):
     assert pruning.named("scratch") == ["scratch-gates-all-l0.1"]
-    assert pruning.named("ranked", "drawn") == [
+    assert pruning.named("importance", "random") == [
         "ranked-gates-all-l0.1",
         "drawn-gates-all-l0-from-random-6",
     ]
@@ -77,8 +77,8 @@ def test_files_of_all_pruned_runs(pruning):
         f"{PRUNE}/speed/seed1/speed.csv",
         "results/mine/prune/multi30k.cs-en/speed/seed2/speed.csv",
     ]
-    assert pruning.of_starts("masking", "untuned_masking.csv")[2] == (
-        "results/mine/masking/a.x-y/baseline/seed2/untuned_masking.csv"
+    assert pruning.of_starts("masking", "removal.csv")[2] == (
+        "results/mine/masking/a.x-y/baseline/seed2/removal.csv"
     )
 
 

@@ -15,7 +15,7 @@ from headcount.base.errors import EnvironmentFault
 from headcount.base.files import read_json, write_text
 from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.pruned_names import parse_pruned
+from headcount.base.settings.runs import PrunedSettings
 from headcount.data.batches import collate
 from headcount.model import machine
 from headcount.model.loss import token_losses
@@ -59,7 +59,7 @@ def pruning(base, name, tmp_path, **changes):
     run, _ = base
     session = Session(3, small_origin({"run": name}), tmp_path / "state", 1e9)
     train = run.train.model_copy(update=changes)
-    return PruningRun(parse_pruned(name, 9), run.bpe, train, session)
+    return PruningRun(PrunedSettings.model_validate(name), run.bpe, train, session)
 
 
 def losses(model, base, multiplier=None):
@@ -79,7 +79,7 @@ def test_a_gates_run_leaves_a_model_that_loads_alone(base, tmp_path):
     assert run_script("gates", gates_flags(base, tmp_path, "gates-all-l0.3")) == 0
     out = tmp_path / "out"
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
-    assert names == {"curves.csv", "gates.csv", "heads.csv"} | {
+    assert names == {"run.json", "curves.csv", "gates.csv", "heads.csv"} | {
         f"model/{name}" for name in ("model.json", "weights.safetensors")
     }
     gates = read_head_values(out / "heads.csv", "gate", GRID)
@@ -197,7 +197,7 @@ def test_ranked_and_drawn_keep_as_many_of_the_scopes_heads(base):
     _, folder = base
 
     def kept(name, seed=1):
-        run = parse_pruned(name, 9)
+        run = PrunedSettings.model_validate(name)
         importance = folder / "importance.csv"
         return as_many_heads(run, folder / "heads.csv", GRID, importance, seed).tolist()
 
@@ -217,7 +217,7 @@ def test_a_smaller_draw_is_a_part_of_a_larger_one(tmp_path):
     for number in range(10):
         gates = [1.0] * number + [0.0] * (9 - number)
         write_head_values(tmp_path / "heads.csv", GRID, {"gate": gates})
-        run = parse_pruned("drawn-gates-all-l0.3", 9)
+        run = PrunedSettings.model_validate("drawn-gates-all-l0.3")
         found.append(as_many_heads(run, tmp_path / "heads.csv", GRID, None, 5))
     assert [draw.sum() for draw in found] == list(range(10))
     assert all((one <= other).all() for one, other in zip(found, found[1:], strict=False))
@@ -312,8 +312,12 @@ def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
     hand = ["--model", folder / "model", "--out", tmp_path / "out"]
     weighed = [*hand, "--importance", folder / "importance.csv"]
     cases = [
-        ("gates", ["--run", "gates-all-l-1", *common], "expected a λ of 0 or more"),
-        ("gates", ["--run", "gates-decoder-l1", *common], "scope 'decoder' does not exist"),
+        ("gates", ["--run", "gates-all-l-1", *common], "lambda: expected a number, 0 or more"),
+        (
+            "gates",
+            ["--run", "gates-decoder-l1", *common],
+            "scope: expected enc_self or all, found 'decoder'",
+        ),
         ("gates", ["--run", "ranked-gates-all-l1", *common], "expected gates-all-l1 here, found"),
         (
             "gates",

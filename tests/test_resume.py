@@ -19,7 +19,7 @@ from small_run import SmallGates, SmallRun, outcome, segment
 from tqdm import tqdm
 
 from headcount.base.errors import EnvironmentFault, Interrupted
-from headcount.base.settings.run_names import parse_run
+from headcount.base.settings.runs import RunSettings
 from headcount.training import states
 
 pytestmark = pytest.mark.slow
@@ -122,7 +122,7 @@ def test_f29_killed_at_each_step_of_writing(run, uninterrupted, tmp_path):
 @pytest.mark.parametrize("name", ["random-4", "impt-4", "impt-4-p0.6-signed-ema0.9"])
 def test_f29_killed_runs_with_masks_end_in_the_same_bytes(run, tmp_path, name):
     """Killed in the 4th, 7th and 11th update after each start, then left to end."""
-    masked = replace(run, run=parse_run(name, 12))
+    masked = replace(run, run=RunSettings.model_validate(name))
     masked.finish(tmp_path / "whole", tmp_path / "state")
     expected = outcome(tmp_path / "whole")
     assert len(expected["masks.csv"].splitlines()) == 1 + 4 * 12  # 4 validations of 12 heads

@@ -1,41 +1,49 @@
-"""Names of runs: what they mean, how they are printed, what is refused."""
+"""Training runs: what mappings and short names mean, how labels are printed, what is refused."""
 
 import re
+from functools import partial
 
 import pytest
 
 from headcount.base.errors import UserError
-from headcount.base.settings.run_names import BASELINE, RunName, parse_run
+from headcount.base.settings.flags import read_run_flag
+from headcount.base.settings.runs import BASELINE, RunSettings, label
+
+impt = partial(RunSettings, method="importance")
+
+
+def read(text: str, heads: int) -> RunSettings:
+    return read_run_flag(text, RunSettings, heads)
 
 
 @pytest.mark.parametrize(
     ("text", "run", "name"),
     [
         ("baseline", BASELINE, "baseline"),
-        ("random-0", RunName("random", 0), "random-0"),
-        ("random-052", RunName("random", 52), "random-52"),
-        ("impt-7", RunName("impt", 7), "impt-7"),
-        ("impt-7-p1-ema0", RunName("impt", 7), "impt-7"),  # both as in the paper
-        ("impt-7-signed", RunName("impt", 7, unit="none"), "impt-7-signed"),
-        ("impt-7-batch", RunName("impt", 7, unit="batch"), "impt-7-batch"),
+        ("random-0", RunSettings(method="random", heads=0), "random-0"),
+        ("random-052", RunSettings(method="random", heads=52), "random-52"),
+        ("impt-7", impt(heads=7), "impt-7"),
+        ("impt-7-p1-ema0", impt(heads=7), "impt-7"),  # both as in the paper
+        ("impt-7-signed", impt(heads=7, signed=True), "impt-7-signed"),
+        ("impt-7-batch", impt(heads=7, unit="batch"), "impt-7-batch"),
         (
             "impt-7-ema0.5-position-p0.5",
-            RunName("impt", 7, probability=0.5, unit="position", decay=0.5),
+            impt(heads=7, probability=0.5, unit="position", decay=0.5),
             "impt-7-p0.5-position-ema0.5",
         ),
-        ("impt-7-ema0.9", RunName("impt", 7, decay=0.9), "impt-7-ema0.9"),
+        ("impt-7-ema0.9", impt(heads=7, decay=0.9), "impt-7-ema0.9"),
         (
             "impt-25%-ema0.90-signed-p0.0500",  # in any order; 13 of 52
-            RunName("impt", 13, probability=0.05, unit="none", decay=0.9),
+            impt(heads=13, probability=0.05, signed=True, decay=0.9),
             "impt-13-p0.05-signed-ema0.9",
         ),
-        ("impt-7-p0.0001", RunName("impt", 7, probability=0.0001), "impt-7-p0.0001"),
+        ("impt-7-p0.0001", impt(heads=7, probability=0.0001), "impt-7-p0.0001"),
     ],
 )
 def test_a_name_is_read_and_printed(text, run, name):
-    assert parse_run(text, 52) == run
-    assert str(run) == name
-    assert parse_run(name, 52) == run
+    assert read(text, 52) == run
+    assert label(run) == name
+    assert read(name, 52) == run
 
 
 @pytest.mark.parametrize(
@@ -55,19 +63,25 @@ def test_a_name_is_read_and_printed(text, run, name):
     ],
 )
 def test_a_share_is_the_nearest_count(share, heads, count):
-    assert parse_run(f"random-{share}", heads) == RunName("random", count)
+    assert read(f"random-{share}", heads) == RunSettings(method="random", heads=count)
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ("random-49", "expected 0 to 48 heads, as many as the model has, found 49; nearest: rando"),
-        ("impt--3", "expected 0 to 48 heads, as many as the model has, found -3; nearest: impt-0"),
-        ("random-100.5%", "expected 0% to 100% of the heads, found 100.5%; nearest: random-100%"),
-        ("impt--0.5%", "expected 0% to 100% of the heads, found -0.5%; nearest: impt-0%"),
-        ("impt-6-p0", "expected a probability above 0 and at most 1, found 0; nearest: -p0.5"),
-        ("impt-6-p1.01", "expected a probability above 0 and at most 1, found 1.01"),
-        ("impt-6-ema1", "expected a decay of 0 or more and less than 1, found 1; nearest: -ema0.9"),
+        ("impt--3", "--run: 'impt--3': heads: expected a whole number, 0 or more, found -3"),
+        (
+            "random-100.5%",
+            "expected 0% to 100% of the heads, as .*, found 100.5%; nearest: 100%",
+        ),
+        (
+            "impt--0.5%",
+            "share: expected 0% to 100% of the heads, .* found -0.5%; nearest: 0%",
+        ),
+        ("impt-6-p0", "probability: expected a number, more than 0 and at most 1, found 0.0"),
+        ("impt-6-p1.01", "probability: expected a number, more than 0 and at most 1, found 1.01"),
+        ("impt-6-ema1", "decay: expected a number, 0 or more and less than 1, found 1.0"),
         ("impt-6-p0.5-signed-p0.5", "-p stands twice, or beside another of its kind"),
         ("impt-6-signed-signed", "-signed stands twice"),
         ("impt-6-batch-signed", "-signed .* beside another of its kind .* each may come once"),
@@ -94,9 +108,9 @@ def test_a_share_is_the_nearest_count(share, heads, count):
 )
 def test_f06_a_wrong_name_says_what_is_expected(text, told):
     with pytest.raises(UserError, match=told):
-        parse_run(text, 48)
+        read(text, 48)
 
 
 def test_names_are_safe_in_paths_and_commands():
     for text in ("baseline", "random-12.5%", "impt-100%-p0.5-signed-ema0.9999"):
-        assert re.fullmatch(r"[a-z0-9.-]+", str(parse_run(text, 48)))
+        assert re.fullmatch(r"[a-z0-9.-]+", label(read(text, 48)))

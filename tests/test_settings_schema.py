@@ -11,6 +11,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.experiment import Experiment, experiment_names, load_experiment
 from headcount.base.settings.handbook import write_page
 from headcount.base.settings.pair import Pair, parse_pair
+from headcount.base.settings.runs import BASELINE, labels
 
 CONFIG = Path(__file__).parents[1] / "config"
 
@@ -28,14 +29,14 @@ def load(tmp_path: Path):
 
 def test_defaults_are_those_of_the_sections(load):
     found = load()
-    assert (found.runs, found.seeds, found.title) == (["baseline"], [1], "")
+    assert (found.runs, found.seeds, found.title) == ([BASELINE], [1], "")
     assert (found.model.preset, found.model.d_model, found.train.updates) == ("base", 512, 30000)
 
 
 def test_runs_are_named_by_counts_of_the_models_own_heads(load):
     # 3 layers of each kind with 4 heads are 36; 12.5 % of them 4.5.
     text = "model: {preset: small}\nruns: [baseline, random-12.5%, impt-5%-ema0.90]"
-    assert load(text).runs == ["baseline", "random-5", "impt-2-ema0.9"]
+    assert labels(load(text).runs) == ["baseline", "random-5", "impt-2-ema0.9"]
     with pytest.raises(
         UserError, match=r"x\.yaml:3: runs\[1\]: run 'impt-37': .* nearest: impt-36$"
     ):
@@ -78,8 +79,8 @@ def test_f03_a_preset_that_does_not_exist_is_one_fault(load):
             "runs: [impt-0.5%, impt-1]",
             "runs: 'impt-1' is listed twice; .*; a share counts as the n",
         ),
-        ("runs: [3]", r"runs\[0\]: expected text, found 3; quote it"),
-        ("runs: []", r"runs: expected a list of at least 1 \(each text\), found \[\]"),
+        ("runs: [3]", r"runs\[0\]: expected text or a mapping with keys from method, .*, found 3"),
+        ("runs: []", r"runs: expected a list of at least 1 \(each text or .*\), found \[\]"),
         ("seeds: [0]", r"seeds\[0\]: expected a whole number from 1 to 1000000000, found 0"),
         ("seeds: [-1]", r"seeds\[0\]: expected a whole number from 1 to 1000000000, found -1"),
         ("seeds: [3, 1, 3]", "seeds: 3 is listed twice; name each entry once"),

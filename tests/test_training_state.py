@@ -4,7 +4,7 @@ import pytest
 import torch
 from small_models import TEXT, make_settings
 
-from headcount.base.settings.run_names import parse_run
+from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText
 from headcount.model.transformer import Transformer
@@ -71,7 +71,7 @@ def test_f30_a_run_taken_up_again_ends_in_the_same_bits(tmp_path, average, run, 
         model = Transformer(shape, 9, 11, False)
         states = Stopping(tmp_path / name, {"run": 1}, 0)
         states.stop = stop
-        mask = make_head_mask(parse_run(run, 9), 9, settings, 3)
+        mask = make_head_mask(RunSettings.model_validate(run), 9, settings, 3)
         return Trainer(model, TEXT, UNLIKE, settings, 3, states, mask)
 
     whole = start("whole", 0)

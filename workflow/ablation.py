@@ -7,6 +7,7 @@ from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.base.settings.corpora import Corpus, ablation_tests
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import as_flags
+from headcount.base.settings.runs import labels
 
 Wildcards = Mapping[str, Any]  # pair, run and seed
 
@@ -19,6 +20,7 @@ class Ablation:
         self.name = name
         self.settings = settings
         self.own: AblationSettings = settings.ablation
+        self.runs = labels(self.own.runs)
         pairs = settings.pairs if self.own.runs else []
         self.tests = {pair: ablation_tests(self.own.test_sets, pair, corpora) for pair in pairs}
 
@@ -62,7 +64,7 @@ class Ablation:
         return [
             f"results/{self.name}/{phase}/{pair}/{run}/seed{seed}/{name}"
             for pair in self.settings.pairs
-            for run in self.own.runs
+            for run in self.runs
             for seed in self.settings.seeds
         ]
 

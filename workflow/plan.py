@@ -29,6 +29,7 @@ from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.own_file import check_own_file
 from headcount.base.settings.pair import SCORED_BY_EXTRA, parse_pair
+from headcount.base.settings.runs import labels
 
 CONFIG = Path("config")
 LONGEST_NAME = 255  # of a file, on nearly every file system
@@ -63,9 +64,19 @@ class Plan:
             sys.exit(fault.exit_code)
         self.pruning = Pruning(name, self.settings)
 
+    @property
+    def runs(self) -> list[str]:
+        """Names of the training runs."""
+        return labels(self.settings.runs)
+
+    @property
+    def pruned(self) -> list[str]:
+        """Names of the pruned runs."""
+        return labels(self.settings.pruned)
+
     def _check_lengths(self) -> None:
         """Raise UserError for names that are allowed each, and together too long for a file."""
-        run = max([*self.settings.runs, *self.settings.pruned], key=len)
+        run = max([*self.runs, *self.pruned], key=len)
         for pair in self.settings.pairs:
             for test in self.tests(pair):
                 name = f"{pair}.{run}.seed{max(self.settings.seeds)}.{test}.log"
@@ -144,11 +155,11 @@ class Plan:
 
     def all_translations(self) -> list[str]:
         """Every training run's translations of all its test sets."""
-        return self._translations("train", self.settings.runs)
+        return self._translations("train", self.runs)
 
     def pruned_translations(self) -> list[str]:
         """Every pruned run's translations of all its test sets."""
-        return self._translations("prune", self.settings.pruned)
+        return self._translations("prune", self.pruned)
 
     def _translations(self, phase: str, runs: list[str]) -> list[str]:
         keys = product([phase], self.settings.pairs, runs, self.settings.seeds)
@@ -160,7 +171,7 @@ class Plan:
         ]
 
     def _runs(self) -> Iterator[tuple[str, str, int]]:
-        return product(self.settings.pairs, self.settings.runs, self.settings.seeds)
+        return product(self.settings.pairs, self.runs, self.settings.seeds)
 
     def masking_tests(self, pair: str) -> list[str]:
         """Names of the test sets that are translated under masks: those named, or the first."""
@@ -179,7 +190,7 @@ class Plan:
 
         `run` has pair, run and seed.
         """
-        if run["run"] == "baseline" or "baseline" not in self.settings.runs:
+        if run["run"] == "baseline" or "baseline" not in self.runs:
             return []
         folder = f"results/{self.name}/heads/{run['pair']}/baseline/seed{run['seed']}"
         return [f"{folder}/importance.csv"]

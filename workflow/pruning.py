@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from headcount.base.settings.experiment import Experiment
-from headcount.base.settings.pruned_names import PrunedRun, parse_pruned
-from headcount.base.settings.run_names import BASELINE, parse_run
+from headcount.base.settings.runs import BASELINE, PrunedSettings, label
 
 Wildcards = Mapping[str, str]  # pair, run and seed
 
@@ -18,21 +17,21 @@ class Pruning:
         """`name`: the experiment's."""
         self.results = f"results/{name}"
         self.settings = settings
-        self.heads = settings.model.grid.size
-        self.runs = {run: parse_pruned(run, self.heads) for run in settings.pruned}
+        self.trained = {label(run): run for run in settings.runs}
+        self.runs = {label(run): run for run in settings.pruned}
 
-    def named(self, *ways: str) -> list[str]:
-        """Names of the runs made in one of these ways: gates, scratch, ranked, drawn."""
-        return [name for name, run in self.runs.items() if run.how in ways]
+    def named(self, *methods: str) -> list[str]:
+        """Names of the runs made by these methods: gates, scratch, importance, random."""
+        return [name for name, run in self.runs.items() if run.method in methods]
 
     def starts(self) -> list[str]:
         """Names of the training runs from whose models pruned runs start, in order of `runs`."""
-        started = {str(run.start) for run in self.runs.values()}
-        return [name for name in self.settings.runs if name in started]
+        started = [run.init_from for run in self.runs.values()]
+        return [name for name, run in self.trained.items() if run in started]
 
     def of_pruned(self, name: str) -> list[str]:
         """The file of this name of every pruned run: pairs, then runs, then seeds."""
-        return self._files(self.settings.pruned, "prune", name)
+        return self._files(list(self.runs), "prune", name)
 
     def of_gates(self, name: str) -> list[str]:
         """The same of the gates runs alone."""
@@ -40,7 +39,7 @@ class Pruning:
 
     def priced(self) -> list[str]:
         """Names of the gates runs that have a price, so may have lost heads."""
-        return [name for name in self.named("gates") if self.runs[name].price > 0]
+        return [name for name in self.named("gates") if self.runs[name].lambda_ > 0]
 
     def of_priced(self, name: str) -> list[str]:
         """The file of this name of every one of them."""
@@ -56,7 +55,7 @@ class Pruning:
 
     def start_folder(self, w: Wildcards) -> str:
         """Folder of the model that a pruned run starts from."""
-        return f"{self._folder('train', w, str(self.runs[w['run']].start))}/model"
+        return f"{self._folder('train', w, label(self.runs[w['run']].init_from))}/model"
 
     def start_model(self, w: Wildcards) -> list[str]:
         """Description and weights of that model."""
@@ -64,19 +63,19 @@ class Pruning:
 
     def gates_heads(self, w: Wildcards) -> str:
         """Which heads the gates run of a pruned run kept."""
-        gates = str(self.runs[w["run"]].gates_run)
+        gates = label(self.runs[w["run"]].gates_run)
         return f"{self._folder('prune', w, gates)}/heads.csv"
 
     def importance(self, w: Wildcards) -> list[str]:
         """The ranking of the model that a pruned run starts from, if it goes by one."""
         run = self.runs[w["run"]]
-        if run.how != "ranked":
+        if run.method != "importance":
             return []
-        return [f"{self._folder('heads', w, str(run.start))}/importance.csv"]
+        return [f"{self._folder('heads', w, label(run.init_from))}/importance.csv"]
 
     def gates_from(self, start: str) -> list[str]:
         """Names of the gates runs that start from a training run."""
-        return [name for name in self.named("gates") if str(self.runs[name].start) == start]
+        return [name for name in self.named("gates") if label(self.runs[name].init_from) == start]
 
     def gates_heads_from(self, w: Wildcards) -> list[str]:
         """Which heads each gates run kept that starts from the run of `w`."""
@@ -91,8 +90,8 @@ class Pruning:
         with masked heads are as large as the baseline.
         """
         starts = self.starts()
-        start = str(BASELINE) if str(BASELINE) in starts else "".join(starts[:1])
-        smaller = [n for n, run in self.runs.items() if run.how != "scratch" and run.price > 0]
+        start = label(BASELINE) if label(BASELINE) in starts else "".join(starts[:1])
+        smaller = [n for n, run in self.runs.items() if run.method != "scratch" and run.lambda_ > 0]
         return [start, *smaller] if starts else []
 
     def timed_folders(self, w: Wildcards) -> list[str]:
@@ -113,24 +112,26 @@ class Pruning:
         if name in self.runs:
             run = self.runs[name]
             own = self._updates(run)
-            return own + (self._longest(run) if run.how == "gates" else 0)
-        run = parse_run(name, self.heads)
-        cost = 1 + FIRST_PASS * run.probability if run.method == "impt" else 1
+            return own + (self._longest(run) if run.method == "gates" else 0)
+        run = self.trained[name]
+        cost = 1 + FIRST_PASS * run.probability if run.method == "importance" else 1
         waiting = [self.urgency({"run": gates}) for gates in self.gates_from(name)]
         return self.settings.train.updates * cost + max(waiting, default=0)
 
     def ranking_urgency(self, w: Wildcards) -> float:
         """The same of measuring importance: the updates of the runs that wait for the ranking."""
-        waiting = (run for run in self.runs.values() if run.how == "ranked")
-        return max((self._updates(run) for run in waiting if str(run.start) == w["run"]), default=0)
+        waiting = (run for run in self.runs.values() if run.method == "importance")
+        return max(
+            (self._updates(run) for run in waiting if label(run.init_from) == w["run"]), default=0
+        )
 
-    def _longest(self, gates: PrunedRun) -> int:
+    def _longest(self, gates: PrunedSettings) -> int:
         """Updates of the longest run that waits for a gates run."""
         waiting = (run for run in self.runs.values() if run.gates_run == gates != run)
         return max(map(self._updates, waiting), default=0)
 
-    def _updates(self, run: PrunedRun) -> int:
-        of = self.settings.train if run.how == "scratch" else self.settings.gates
+    def _updates(self, run: PrunedSettings) -> int:
+        of = self.settings.train if run.method == "scratch" else self.settings.gates
         return of.updates
 
     def _files(self, runs: list[str], phase: str, name: str) -> list[str]:

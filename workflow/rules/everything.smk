@@ -39,13 +39,11 @@ if pruned:
     for making, *ways in (
         (rules.gates, "gates"),
         (rules.scratch, "scratch"),
-        (rules.refit, "ranked", "drawn"),
+        (rules.refit, "importance", "random"),
     ):
         named = plan.pruning.named(*ways)
         everything += expand(making.output, pair=pairs, run=named, seed=seeds)
-    everything += expand(
-        rules.untuned_masking.output, pair=pairs, run=plan.pruning.starts(), seed=seeds
-    )
+    everything += expand(rules.removal.output, pair=pairs, run=plan.pruning.starts(), seed=seeds)
     everything += expand(rules.pruned_roles.output, pair=pairs, seed=seeds)
     everything += expand(rules.speed.output, pair=pairs, seed=seeds)
     everything += [*rules.voita_tables.output, *rules.voita_figures.output]

@@ -1,8 +1,8 @@
 # Needs: <bpe>/<pair>, <text>/<pair>, models of <results>/train, rankings of <results>/heads.
 # Makes: <results>/prune/<pair>/<run>/seed<k> of every pruned run: the smaller model, its curve and
 #        which heads it has; <results>/prune/<pair>/speed/seed<k>/speed.csv, how fast they are;
-#        <results>/masking/<pair>/<run>/seed<k>/untuned_masking.csv, BLEU of the models they start
-#        from, as many heads masked. Translations and scores are made by the rules of train.smk.
+#        <results>/masking/<pair>/<run>/seed<k>/removal.csv, BLEU of the models they start from with
+#        as many heads masked. Translations and scores are made by the rules of train.smk.
 
 
 rule gates:
@@ -13,6 +13,7 @@ rule gates:
     output:
         weights="<results>/prune/{pair}/{run}/seed{seed}/model/weights.safetensors",
         model="<results>/prune/{pair}/{run}/seed{seed}/model/model.json",
+        run="<results>/prune/{pair}/{run}/seed{seed}/run.json",
         curves="<results>/prune/{pair}/{run}/seed{seed}/curves.csv",
         heads="<results>/prune/{pair}/{run}/seed{seed}/heads.csv",
         gates="<results>/prune/{pair}/{run}/seed{seed}/gates.csv",
@@ -49,6 +50,7 @@ rule scratch:
     output:
         weights="<results>/prune/{pair}/{run}/seed{seed}/model/weights.safetensors",
         model="<results>/prune/{pair}/{run}/seed{seed}/model/model.json",
+        run="<results>/prune/{pair}/{run}/seed{seed}/run.json",
         curves="<results>/prune/{pair}/{run}/seed{seed}/curves.csv",
         heads="<results>/prune/{pair}/{run}/seed{seed}/heads.csv",
     log:
@@ -84,12 +86,13 @@ rule refit:
     output:
         weights="<results>/prune/{pair}/{run}/seed{seed}/model/weights.safetensors",
         model="<results>/prune/{pair}/{run}/seed{seed}/model/model.json",
+        run="<results>/prune/{pair}/{run}/seed{seed}/run.json",
         curves="<results>/prune/{pair}/{run}/seed{seed}/curves.csv",
         heads="<results>/prune/{pair}/{run}/seed{seed}/heads.csv",
     log:
         "<logs>/refit/{pair}.{run}.seed{seed}.log",
     wildcard_constraints:
-        run=alternatives(plan.pruning.named("ranked", "drawn")),
+        run=alternatives(plan.pruning.named("importance", "random")),
     priority: lambda w: plan.pruning.urgency(w)
     threads: plan.settings.train.threads
     resources:
@@ -114,7 +117,7 @@ rule refit:
         " {params.settings:q} > {log:q} 2>&1"
 
 
-rule untuned_masking:
+rule removal:
     """Translate with as many heads masked as each gates run closed, and nothing fine-tuned."""
     input:
         multiext("<bpe>/{pair}/", *SEGMENTERS),
@@ -124,10 +127,10 @@ rule untuned_masking:
         importance="<results>/heads/{pair}/{run}/seed{seed}/importance.csv",
         gates=lambda w: plan.pruning.gates_heads_from(w),
     output:
-        scores="<results>/masking/{pair}/{run}/seed{seed}/untuned_masking.csv",
-        about="<results>/masking/{pair}/{run}/seed{seed}/untuned_masking.json",
+        scores="<results>/masking/{pair}/{run}/seed{seed}/removal.csv",
+        about="<results>/masking/{pair}/{run}/seed{seed}/removal.json",
     log:
-        "<logs>/untuned_masking/{pair}.{run}.seed{seed}.log",
+        "<logs>/removal/{pair}.{run}.seed{seed}.log",
     wildcard_constraints:
         run=alternatives(plan.pruning.starts()),
     threads: plan.settings.decode.threads
@@ -135,7 +138,7 @@ rule untuned_masking:
         gpu=plan.gpus("decode"),
         mem_mb=3000,
     params:
-        code=code("scripts/untuned_masking.py"),
+        code=code("scripts/removal.py"),
         model_settings=plan.section("model"),
         settings=lambda w: plan.masking_flags(w.pair),
         decode=plan.section("decode"),
@@ -144,9 +147,9 @@ rule untuned_masking:
         bpe=subpath(input[0], parent=True),
         text=f"data/text/{plan.name}/{{pair}}",
     message:
-        "Masking heads of {wildcards.run} without fine-tuning, on {wildcards.pair}, seed {wildcards.seed}"
+        "Removing heads of {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
     shell:
-        "python scripts/untuned_masking.py --pair {wildcards.pair:q} --seed {wildcards.seed}"
+        "python scripts/removal.py --pair {wildcards.pair:q} --seed {wildcards.seed}"
         " --model {params.model:q} --bpe {params.bpe:q} --text {params.text:q}"
         " --importance {input.importance:q} --runs {params.runs:q} --gates {input.gates:q}"
         " --out {output.scores:q} {params.model_settings:q} {params.settings:q}"

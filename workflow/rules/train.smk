@@ -11,6 +11,7 @@ rule train:
         weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
         model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
         last="<results>/train/{pair}/{run}/seed{seed}/model/last.safetensors",
+        run="<results>/train/{pair}/{run}/seed{seed}/run.json",
         curves="<results>/train/{pair}/{run}/seed{seed}/curves.csv",
         masks="<results>/train/{pair}/{run}/seed{seed}/masks.csv",
         kept=expand(

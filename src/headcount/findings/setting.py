@@ -5,7 +5,7 @@ import pandas as pd
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.run_names import parse_run
+from headcount.base.settings.runs import RunSettings
 from headcount.findings.run_tables import BASE
 
 OVER_SEEDS = "± and intervals over seeds say how far trainings differ."
@@ -27,7 +27,7 @@ def describe_setting(model: ModelSettings, runs: pd.DataFrame) -> str:
     """Two sentences, from the model's settings and the pair, run and seed of each row."""
     heads = model.grid.size
     pairs, seeds = ", ".join(runs["pair"].unique()), runs["seed"].unique()
-    counts = [parse_run(run, heads).count for run in runs["run"].unique() if run != BASE]
+    counts = [RunSettings.model_validate(run).heads for run in runs["run"].unique() if run != BASE]
     masked = f"; N = {', '.join(map(str, dict.fromkeys(counts)))} of {heads} heads"
     return (
         f"Model: {model.encoder_layers} encoder and {model.decoder_layers} decoder layers, "

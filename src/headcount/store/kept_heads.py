@@ -14,7 +14,7 @@ from headcount.base.errors import UserError
 from headcount.base.head_list import read_head_list
 from headcount.base.head_values import read_head_values
 from headcount.base.ranking import rank_heads
-from headcount.base.settings.pruned_names import PrunedRun
+from headcount.base.settings.runs import PrunedSettings
 from headcount.store.checkpoint import read_facts
 
 # Keeps these draws apart from others of the same seed.
@@ -36,7 +36,7 @@ def gates_heads(path: Path, grid: HeadGrid) -> np.ndarray:
 
 
 def as_many_heads(
-    run: PrunedRun, path: Path, grid: HeadGrid, importance: Path | None, seed: int
+    run: PrunedSettings, path: Path, grid: HeadGrid, importance: Path | None, seed: int
 ) -> np.ndarray:
     """As many heads of the run's scope as the gates in `path` keep, `ranked` or `drawn`.
 
@@ -46,7 +46,7 @@ def as_many_heads(
     """
     inside = np.array([head.kind in run.kinds for head in grid.heads()], dtype=bool)
     count = int(gates_heads(path, grid)[inside].sum())
-    if run.how == "drawn":
+    if run.method == "random":
         order = np.random.default_rng([seed, _STREAM]).permutation(grid.size).tolist()
     else:
         order = ranked_order(grid, importance)

@@ -13,7 +13,7 @@ from torch import Tensor
 from headcount.base.addresses import HeadGrid
 from headcount.base.hard_concrete import HardConcrete
 from headcount.base.settings.gates import GatesSettings
-from headcount.base.settings.pruned_names import PrunedRun
+from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch
 from headcount.model.transformer import Transformer
@@ -36,7 +36,7 @@ class HeadGates(HeadMask):
 
     def __init__(
         self,
-        run: PrunedRun,
+        run: PrunedSettings,
         grid: HeadGrid,
         settings: GatesSettings,
         train: TrainSettings,
@@ -52,7 +52,7 @@ class HeadGates(HeadMask):
         self.gated = [i for i, head in enumerate(heads) if head.kind in run.kinds]
         modules = {(heads[i].kind, heads[i].layer) for i in self.gated}
         mean = settings.lambda_reduction == "mean_over_modules"
-        self.price = run.price / max(len(modules), 1) if mean else run.price
+        self.lambda_ = run.lambda_ / max(len(modules), 1) if mean else run.lambda_
         self.log_alpha = torch.from_numpy(self._first()).requires_grad_()
         self.optimiser = torch.optim.Adam(
             [self.log_alpha], betas=(train.beta1, train.beta2), eps=train.epsilon
@@ -73,8 +73,8 @@ class HeadGates(HeadMask):
         """One step of Adam on log α, by the gradients of the loss that the draws gathered."""
         gradient = self._used.grad[self.gated].to(self._drawn.dtype)
         objective = (self._drawn * gradient).sum()
-        if price := self.price_now():
-            objective = objective + price * self.p_open().sum()
+        if weight := self.lambda_now():
+            objective = objective + weight * self.p_open().sum()
         self.optimiser.zero_grad(set_to_none=True)
         objective.backward()
         self.optimiser.param_groups[0]["lr"] = self._rate()
@@ -112,10 +112,10 @@ class HeadGates(HeadMask):
         """Probability [gated heads] that a gate is not 0, differentiable by log α."""
         return torch.sigmoid(self.log_alpha - self.family.zero_shift)
 
-    def price_now(self) -> float:
+    def lambda_now(self) -> float:
         """λ of the update at hand, per open head, in nats per target token."""
         warmup = self.settings.lambda_warmup_updates
-        return self.price * (min(1.0, self.update / warmup) if warmup else 1.0)
+        return self.lambda_ * (min(1.0, self.update / warmup) if warmup else 1.0)
 
     def state(self) -> Weights:
         """log α, its record, and Adam's moments."""

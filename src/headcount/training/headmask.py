@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.base.settings.run_names import RunName
+from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch
 from headcount.heads.importance import batch_importance
@@ -94,7 +94,7 @@ class MaskImportant(HeadMask):
     with a `decay` above 0 a moving average of the importance ranks.
     """
 
-    def __init__(self, run: RunName, heads: int, settings: TrainSettings, seed: int):
+    def __init__(self, run: RunSettings, heads: int, settings: TrainSettings, seed: int):
         self.run = run
         self.heads = heads
         self.settings = settings
@@ -108,9 +108,9 @@ class MaskImportant(HeadMask):
         found, loss = self._first_pass(model, batches)
         self.importance = self.run.decay * self.importance + found
         ranked = self.importance.sort(descending=True, stable=True)
-        most = ranked.indices[: self.run.count]
-        if self.run.unit == "none":
-            most = most[ranked.values[: self.run.count] > 0]
+        most = ranked.indices[: self.run.heads]
+        if self.run.signed:
+            most = most[ranked.values[: self.run.heads] > 0]
         return Choice(_multiplier(self.heads, most.tolist()), loss)
 
     def state(self) -> Weights:
@@ -126,17 +126,19 @@ class MaskImportant(HeadMask):
         precision, smoothing = self.settings.precision, self.settings.label_smoothing
         total, loss = torch.zeros(self.heads), 0.0
         for batch in batches:
-            found, of_batch = batch_importance(model, batch, self.run.unit, precision, smoothing)
+            found, of_batch = batch_importance(
+                model, batch, self.run.derivative_of, precision, smoothing
+            )
             total = total + len(batch.ids) * found.cpu()
             loss += of_batch
         return total / sum(len(batch.ids) for batch in batches), loss
 
 
-def make_head_mask(run: RunName, heads: int, settings: TrainSettings, seed: int) -> HeadMask:
+def make_head_mask(run: RunSettings, heads: int, settings: TrainSettings, seed: int) -> HeadMask:
     """The way to choose heads that a run's name says, for a model with this many heads."""
     if run.method == "random":
-        return MaskRandom(heads, run.count, seed)
-    return MaskImportant(run, heads, settings, seed) if run.method == "impt" else MaskNone()
+        return MaskRandom(heads, run.heads, seed)
+    return MaskImportant(run, heads, settings, seed) if run.method == "importance" else MaskNone()
 
 
 def _generator(seed: int, update: int) -> np.random.Generator:

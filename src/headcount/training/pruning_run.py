@@ -11,9 +11,10 @@ import torch
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.files import write_text
 from headcount.base.head_values import write_head_values
+from headcount.base.run_file import write_run
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.pruned_names import PrunedRun
+from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer, parameter_count
@@ -44,12 +45,12 @@ class PruningRun:
     """One pruned model: its name, the text, the lengths and rates, and where it came from.
 
     Each way to finish writes model/weights.safetensors and model/model.json of the smaller model,
-    which load alone, curves.csv, and heads.csv, the gates of all heads of the model before the
-    run. Where that model was pruned before,
-    kept_heads in model.json still has the addresses in the first model of all.
+    which load alone, run.json, curves.csv, and heads.csv, the gates of all heads of the model
+    before the run. Where that model was pruned before, kept_heads in
+    model.json still has the addresses in the first model of all.
     """
 
-    run: PrunedRun
+    run: PrunedSettings
     bpe: Path  # folder of the segmented pair
     train: TrainSettings  # the baseline's
     session: Session
@@ -148,6 +149,7 @@ class PruningRun:
 
         `grid`: the model before this run; `names`: its heads' addresses in the original model.
         """
+        write_run(out, self.run)
         write_curve(out, trainer.progress)
         write_head_values(out / "heads.csv", grid, values)
         words = subword_checksums(self.bpe)
@@ -185,7 +187,7 @@ def model_grid(folder: Path) -> HeadGrid:
     return load_model(folder).grid
 
 
-def freeze_outside(model: Transformer, run: PrunedRun) -> None:
+def freeze_outside(model: Transformer, run: PrunedSettings) -> None:
     """Freeze what the scope leaves alone: for `enc_self`, all but the encoder.
 
     The decoder with its keys and values of the encoder's output is frozen, and so is the target

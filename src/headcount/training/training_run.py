@@ -13,8 +13,9 @@ import torch
 from headcount.base import command
 from headcount.base.addresses import HeadGrid
 from headcount.base.files import write_text
+from headcount.base.run_file import write_run
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.run_names import BASELINE, RunName
+from headcount.base.settings.runs import BASELINE, RunSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, read_parallel_text
 from headcount.data.bpe import read_segmentation
@@ -108,7 +109,7 @@ class TrainingRun:
     model: ModelSettings
     train: TrainSettings
     session: Session
-    run: RunName = BASELINE
+    run: RunSettings = BASELINE
 
     @staticmethod
     def inputs(bpe: Path) -> list[Path]:
@@ -121,7 +122,7 @@ class TrainingRun:
         """Train to the end and write `out`.
 
         Writes model/weights.safetensors, model/model.json, model/last.safetensors, curves.csv,
-        masks.csv and updates/<n>.safetensors for the updates to keep.
+        masks.csv, run.json and updates/<n>.safetensors for the updates to keep.
         """
         self.session.finish(self.train, out, self._train)
 
@@ -134,6 +135,7 @@ class TrainingRun:
         for update in self.train.keep_updates:
             save_weights(out / "updates" / f"{update}.safetensors", states.take(update))
         progress = trainer.progress
+        write_run(out, self.run)
         write_curve(out, progress)
         write_text(out / "masks.csv", as_csv(mask_rows(progress, model.grid), MASK_COLUMNS))
         save_weights(out / "model" / "last.safetensors", trainer.last())

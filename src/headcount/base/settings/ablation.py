@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.run_lists import Runs
 from headcount.base.settings.section import MOST_DRAWS, Section
 
 
@@ -21,7 +22,7 @@ Update = Annotated[int, Field(ge=1)]
 class AblationSettings(Section):
     """Heads of trained models removed without further training (Michel et al.)."""
 
-    runs: list[str] = []
+    runs: Runs = []
     """Training runs whose models are ablated, each one of `runs`; empty: none, and no tables."""
 
     test_sets: list[str] = []

@@ -18,10 +18,16 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.names import check_corpus_name
 from headcount.base.settings.nearest import nearest
 from headcount.base.settings.pair import parse_pair
-from headcount.base.settings.pruned_names import check_pruned, parse_pruned
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.roles import RolesSettings
-from headcount.base.settings.run_names import BASELINE, parse_run
+from headcount.base.settings.run_lists import (
+    PrunedRuns,
+    Runs,
+    check_pruned,
+    counted,
+    each_once,
+)
+from headcount.base.settings.runs import PrunedSettings, label, labels
 from headcount.base.settings.section import Section
 from headcount.base.settings.speed import SpeedSettings
 from headcount.base.settings.text import TextSettings
@@ -37,60 +43,25 @@ def _check_pair(text: str) -> str:
         raise ValueError(str(fault)) from None
 
 
-def _resolve_run(text: str, info: ValidationInfo) -> str:
-    """The run's name with a count in place of a share; checked once the model is known."""
-    model = info.data.get("model")
-    try:
-        return text if model is None else str(parse_run(text, model.grid.size))
-    except UserError as fault:
-        raise ValueError(str(fault)) from None
-
-
-def _resolve_pruned(text: str, info: ValidationInfo) -> str:
-    """The pruned run's name as paths have it; checked once the model is known."""
-    model = info.data.get("model")
-    try:
-        return text if model is None else str(parse_pruned(text, model.grid.size))
-    except UserError as fault:
-        raise ValueError(str(fault)) from None
-
-
-def _each_once(entries: list) -> list:
-    for position, entry in enumerate(entries):
-        if entry in entries[:position]:
-            raise ValueError(f"{entry!r} is listed twice; name each entry once")
-    return entries
-
-
-def _each_run_once(runs: list[str]) -> list[str]:
-    try:
-        return _each_once(runs)
-    except ValueError as fault:
-        raise ValueError(f"{fault}; a share counts as the number of heads that it makes") from None
-
-
-def _check_pruned(names: list[str], info: ValidationInfo) -> list[str]:
-    """Each once, and none without the runs that it needs."""
-    once = _each_once(names)
+def _check_pruned(pruned: list[PrunedSettings], info: ValidationInfo) -> list[PrunedSettings]:
+    """None without the runs that it needs."""
     if "model" in info.data and "runs" in info.data:
-        heads = info.data["model"].grid.size
-        try:
-            check_pruned([parse_pruned(name, heads) for name in once], info.data["runs"])
-        except UserError as fault:
-            raise ValueError(str(fault)) from None
-    return once
+        check_pruned(pruned, info.data["runs"])
+    return pruned
 
 
 def _check_ablation(ablation: AblationSettings, info: ValidationInfo) -> AblationSettings:
     """With names of runs as paths have them; each is trained, and each update is kept."""
     if not {"model", "runs", "train"} <= set(info.data):
         return ablation
-    runs = _each_once([_resolve_run(run, info) for run in ablation.runs])
+    runs = counted(ablation.runs, info)
     for run in runs:
         if run not in info.data["runs"]:
             raise ValueError(
-                f"runs: {run!r} is not among `runs` ({', '.join(info.data['runs'])}); add it there"
+                f"runs: {label(run)!r} is not among `runs` "
+                f"({', '.join(labels(info.data['runs']))}); add it there"
             )
+    each_once(labels(runs))
     kept = info.data["train"].keep_updates
     for update in ablation.updates:
         if update not in kept:
@@ -102,8 +73,6 @@ def _check_ablation(ablation: AblationSettings, info: ValidationInfo) -> Ablatio
 
 
 PairName = Annotated[str, AfterValidator(_check_pair)]
-Run = Annotated[str, AfterValidator(_resolve_run)]
-Pruned = Annotated[str, AfterValidator(_resolve_pruned)]
 Seed = Annotated[int, Field(ge=1, le=10**9)]
 
 
@@ -113,10 +82,10 @@ class Experiment(Section):
     title: str = Field("", max_length=200)
     """Shown on the report."""
 
-    pairs: Annotated[list[PairName], AfterValidator(_each_once)] = Field(min_length=1)
+    pairs: Annotated[list[PairName], AfterValidator(each_once)] = Field(min_length=1)
     """What to train: `<corpus>.<source>-<target>`, with corpora from `corpora.yaml`."""
 
-    seeds: Annotated[list[Seed], AfterValidator(_each_once)] = Field([1], min_length=1)
+    seeds: Annotated[list[Seed], AfterValidator(each_once)] = Field([1], min_length=1)
     """Random seeds. Differences between runs are means over seeds."""
 
     text: TextSettings = Field(default_factory=TextSettings)
@@ -129,9 +98,7 @@ class Experiment(Section):
     """The Transformer's sizes."""
 
     # Below the model, whose number of heads it needs.
-    runs: Annotated[list[Run], AfterValidator(_each_run_once)] = Field(
-        [str(BASELINE)], min_length=1
-    )
+    runs: Runs = Field(["baseline"], min_length=1, validate_default=True)
     """Training variants; each is trained on every pair with every seed. `baseline`; `random-<N>`
     masks N heads in each update, drawn anew from the whole model; `impt-<N>` the N most important
     ones for the very batch. N is a count or a share of all heads: `random-12.5%`. Variants of
@@ -141,7 +108,7 @@ class Experiment(Section):
     position's share."""
 
     # Below the runs, from whose models they start.
-    pruned: Annotated[list[Pruned], AfterValidator(_check_pruned)] = []
+    pruned: Annotated[PrunedRuns, AfterValidator(_check_pruned)] = []
     """Pruned models, for every pair and seed. `gates-<scope>-l<λ>` fine-tunes the baseline with a
     gate on every head of the scope, `enc_self` (encoder self-attention; the decoder is frozen) or
     `all`; λ is the price of one head in nats per target token, and 0 the control without a price.

@@ -76,8 +76,12 @@ def _path(item: Any, given: Any) -> KeyPath:
 def _message(item: Any, path: KeyPath, schema: Schema) -> str:
     if item["type"] == "value_error":
         return str(item["ctx"]["error"])
-    if item["type"] == "extra_forbidden" or item["loc"][-1] == "[key]":
+    key = item["loc"][-1] if item["loc"] else ""
+    if item["type"] == "extra_forbidden" or key == "[key]":
         return _unknown(str(path[-1]), path[:-1], schema)
+    if key and key not in path[-1:] and (node := schema.at((*path, key))):
+        # What is given has no keys: it is a name that stands for a mapping.
+        return f"{key}: expected {schema.words(node)}, found {shown(item['input'])}"
     node = schema.at(path)
     expected = schema.words(node) if node else item["msg"]
     if item["type"] == "missing":

@@ -13,10 +13,12 @@ from pydantic.fields import FieldInfo
 
 from headcount.base.errors import UserError
 from headcount.base.settings.faults import dotted, joined, list_faults
+from headcount.base.settings.runs import Run, label
 from headcount.base.settings.schema import KeyPath, Schema
 from headcount.base.settings.section import Section
 
 AnySection = TypeVar("AnySection", bound=Section)
+AnyRun = TypeVar("AnyRun", bound=Run)
 
 
 def add_flags(parser: argparse.ArgumentParser, section: type[Section]) -> None:
@@ -62,6 +64,26 @@ def as_flags(section: Section, *keys: str) -> list[str]:
         flag = _flag(type(section), name)
         arguments += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
     return arguments
+
+
+def read_run_flag(text: str, kind: type[AnyRun], heads: int, *methods: str) -> AnyRun:
+    """The run that `--run` names, by its short name or as JSON, for a model with this many heads.
+
+    Raises UserError for one that does not exist, and for one of another method than `methods`,
+    where any are given.
+    """
+    given = _value(text, is_text=False)
+    try:
+        run = kind.model_validate(given).counted(heads)
+    except ValidationError as error:
+        faults = [message for _, message in list_faults(error, kind, given)]
+        raise UserError(joined([f"--run: {text[:100]!r}: {fault}" for fault in faults])) from None
+    except ValueError as fault:
+        raise UserError(f"--run: {fault}") from None
+    if methods and run.method not in methods:
+        named = (label(run.model_copy(update={"method": method})) for method in methods)
+        raise UserError(f"--run: expected {' or '.join(named)} here, found {text[:100]!r}")
+    return run
 
 
 def shown_default(field: FieldInfo) -> str:

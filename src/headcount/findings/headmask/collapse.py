@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from headcount.base.settings.run_names import parse_run
+from headcount.base.settings.runs import RunSettings
 from headcount.findings.cells import NONE
 from headcount.findings.headmask.importance import number, of_heads
 from headcount.findings.headmask.mask_frequency import frequencies, second_half
@@ -77,12 +77,12 @@ def collapse_table(
     losses = second_half(curves)
     rows = []
     for key, heads in of_heads(importance).groupby(KEYS, sort=False):
-        size, name = len(heads), parse_run(key[1], len(heads))
-        found = Evidence(size, name.count)._replace(**_top_group(_of(masking, key)))
-        if name.count:
+        size, name = len(heads), RunSettings.model_validate(key[1])
+        found = Evidence(size, name.heads or 0)._replace(**_top_group(_of(masking, key)))
+        if name.heads:
             values = heads.set_index(HEAD)["value"]
             shares = often.loc[key], late.loc[key] / name.probability
-            found = found._replace(**_masked(*shares, values, name.count))
+            found = found._replace(**_masked(*shares, values, name.heads))
             found = found._replace(**_losses(_of(losses, key)))
         rows.append((*key, *found, found.collapsed))
     return pd.DataFrame(rows, columns=COLUMNS)

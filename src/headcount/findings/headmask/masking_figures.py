@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from headcount.base.settings.run_names import parse_run
+from headcount.base.settings.runs import RunSettings
 from headcount.findings.figures import COLOURS
 from headcount.findings.masking import RUN
 from headcount.findings.panels import legend_above, note, panels, run_styles
@@ -106,7 +106,7 @@ def panels_by_n(points: pd.DataFrame, heads: int) -> list[tuple[tuple, pd.DataFr
 
     One for each N there is; without any, one with N = 0.
     """
-    counts = {run: parse_run(run, heads).count for run in points["run"].unique()}
+    counts = {run: RunSettings.model_validate(run).heads or 0 for run in points["run"].unique()}
     several = list(dict.fromkeys(count for run, count in counts.items() if run != BASE)) or [0]
     found = []
     for task, rows in points.groupby(_TASK, sort=False):

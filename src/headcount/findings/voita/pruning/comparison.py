@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.base.errors import UserError
+from headcount.base.settings.runs import label
 from headcount.findings.cells import NONE, interval, mean_count, mean_sd, p_value
 from headcount.findings.run_tables import BASE, KEYS, gather
 from headcount.findings.setting import OVER_SEEDS, of_one_training
@@ -14,8 +15,8 @@ from headcount.findings.voita.pruning.scores import Key, Scores
 COLUMNS = ["pair", "test_set", "seed", "gates_run", "scope", "lambda", "comparison", "contender"]
 COLUMNS += ["run", "draw", "heads_left", "bleu", "against", "delta", "delta_low", "delta_high", "p"]
 COLUMNS += ["control_delta", "signature"]
-_MASKED = ["test_set", "order", "as_run", "draw", "heads_masked", "bleu", "delta", "delta_low"]
-_MASKED += ["delta_high", "p", "signature"]
+REMOVAL = ["test_set", "order", "as_run", "draw", "heads_masked", "bleu", "delta", "delta_low"]
+REMOVAL += ["delta_high", "p", "signature"]
 _CONTENDERS = ("gates", "ranked", "drawn", "scratch")
 TUNED, UNTUNED, START = "tuned", "untuned", "start"
 
@@ -35,26 +36,26 @@ CAPTION = (
 )
 
 
-def read_untuned(files: list[Path], grid_size: int) -> pd.DataFrame:
-    """Rows of untuned_masking.csv, with their runs, and heads_left of `grid_size` heads."""
-    table = gather(files, _MASKED)
+def read_removal(files: list[Path], grid_size: int) -> pd.DataFrame:
+    """Rows of removal.csv: pair, run, seed, `REMOVAL`, and heads_left of `grid_size` heads."""
+    table = gather(files, REMOVAL)
     return table.assign(heads_left=grid_size - table["heads_masked"])
 
 
 def comparison_table(
-    models: list[PrunedModel], masked: pd.DataFrame, scores: Scores
+    models: list[PrunedModel], removal: pd.DataFrame, scores: Scores
 ) -> pd.DataFrame:
     """One contender on one test set a row: columns of `COLUMNS`.
 
     `comparison`: tuned, untuned, start. `delta` = BLEU − that of `against`; `control_delta` =
     BLEU − that of the λ = 0 control (empty if untuned). Empty cells: what does not apply. λ = 0 has
-    rows only where nothing else was run. Raises UserError for masks of another number of heads
+    rows only where nothing else was run. Raises UserError for removal at another number of heads
     than the gates run kept.
     """
-    priced = [model for model in models if model.run.price > 0]
+    priced = [model for model in models if model.run.lambda_ > 0]
     groups = _by_gates_run(priced)
     several = [found for found in groups if len(found) > 1]
-    rows = [*_tuned(several, scores), *untuned(priced, masked), *_starts(priced, scores)]
+    rows = [*_tuned(several, scores), *untuned(priced, removal), *_starts(priced, scores)]
     if not rows:
         rows = _tuned(_by_gates_run(models), scores)
     table = pd.DataFrame(rows, columns=COLUMNS)
@@ -68,7 +69,7 @@ def _by_gates_run(models: list[PrunedModel]) -> list[list[PrunedModel]]:
     for model in models:
         groups.setdefault(model.gates, []).append(model)
     places = {how: place for place, how in enumerate(_CONTENDERS)}
-    return [sorted(found, key=lambda model: places[model.run.how]) for found in groups.values()]
+    return [sorted(found, key=lambda model: places[model.run.word]) for found in groups.values()]
 
 
 def _tuned(groups: list[list[PrunedModel]], scores: Scores) -> list[dict]:
@@ -80,7 +81,7 @@ def _tuned(groups: list[list[PrunedModel]], scores: Scores) -> list[dict]:
             scores.compare(gates, [model.key for model in contenders], test)
             for model in contenders:
                 against = None if model.key == gates else gates
-                row = _row(model, test, model.run.how, against, scores)
+                row = _row(model, test, model.run.word, against, scores)
                 rows.append(row | {"gates_run": gates[1], "comparison": TUNED})
     return rows
 
@@ -89,7 +90,7 @@ def _row(model: PrunedModel, test: str, name: str, against: Key | None, scores: 
     """One model that was trained; `against` is none for the one that others are compared with."""
     bleu = scores.bleu(model.key, test)
     row = dict(zip(KEYS, model.key, strict=True)) | {"test_set": test, "contender": name}
-    row |= {"scope": model.run.scope, "lambda": model.run.price, "heads_left": model.heads_left}
+    row |= {"scope": model.run.scope, "lambda": model.run.lambda_, "heads_left": model.heads_left}
     row |= {"bleu": bleu, "control_delta": bleu - scores.bleu(model.control, test)}
     if against:
         found = scores.compare(against, [model.key], test)[model.key]
@@ -98,25 +99,25 @@ def _row(model: PrunedModel, test: str, name: str, against: Key | None, scores: 
     return row
 
 
-def untuned(models: list[PrunedModel], masked: pd.DataFrame) -> list[dict]:
+def untuned(models: list[PrunedModel], removal: pd.DataFrame) -> list[dict]:
     """Rows of the start model with heads silenced, at the numbers that these gates runs kept.
 
     Raises UserError for another number.
     """
-    gates = {model.key: model for model in models if model.run.how == "gates"}
+    gates = {model.key: model for model in models if model.run.method == "gates"}
     rows = []
-    for found in masked.to_dict("records"):
+    for found in removal.to_dict("records"):
         model = gates.get((found["pair"], found["as_run"], found["seed"]))
         if model is None:  # a control, which has kept its heads
             continue
         if model.heads_left != found["heads_left"]:
             raise UserError(
-                f"untuned_masking.csv of {found['pair']}, {found['run']}, seed {found['seed']}: as "
+                f"removal.csv of {found['pair']}, {found['run']}, seed {found['seed']}: as "
                 f"{found['as_run']} expected {model.heads_left} heads left, found "
-                f"{found['heads_left']}; run untuned_masking again"
+                f"{found['heads_left']}; make removal again"
             )
         own = {name: found[name] for name in COLUMNS if name in found}
-        own |= {"gates_run": found["as_run"], "scope": model.run.scope, "lambda": model.run.price}
+        own |= {"gates_run": found["as_run"], "scope": model.run.scope, "lambda": model.run.lambda_}
         own |= {"comparison": UNTUNED, "contender": found["order"], "against": found["run"]}
         rows.append(own)
     return rows
@@ -124,21 +125,21 @@ def untuned(models: list[PrunedModel], masked: pd.DataFrame) -> list[dict]:
 
 def _starts(models: list[PrunedModel], scores: Scores) -> list[dict]:
     """Gates runs of one λ from several models, against that from the baseline."""
-    gates = {model.key: model for model in models if model.run.how == "gates"}
+    gates = {model.key: model for model in models if model.run.method == "gates"}
     groups: dict[tuple, list[PrunedModel]] = {}
     for model in gates.values():
-        same = (model.pair, model.run.scope, model.run.price, model.seed)
+        same = (model.pair, model.run.scope, model.run.lambda_, model.seed)
         groups.setdefault(same, []).append(model)
     rows = []
     for found in groups.values():
-        base = next((model for model in found if str(model.run.start) == BASE), None)
+        base = next((model for model in found if label(model.run.init_from) == BASE), None)
         if base is None or len(found) < 2:
             continue
         for test, *_ in scores.of(base.key):
             scores.compare(base.key, [model.key for model in found], test)
             for model in found:
                 against = None if model is base else base.key
-                row = _row(model, test, str(model.run.start), against, scores)
+                row = _row(model, test, label(model.run.init_from), against, scores)
                 rows.append(row | {"gates_run": base.key[1], "comparison": START})
     return rows
 

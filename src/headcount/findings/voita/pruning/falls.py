@@ -3,6 +3,7 @@
 import pandas as pd
 
 from headcount.base.addresses import KINDS
+from headcount.base.settings.runs import label
 from headcount.findings.cells import NONE, p_value, price
 from headcount.findings.setting import of_one_training
 from headcount.findings.voita.pruning.heads import PrunedModel, sweeps
@@ -38,7 +39,7 @@ def falls_table(models: list[PrunedModel], scores: Scores) -> pd.DataFrame:
     rows = []
     for sweep in sweeps(models):
         model = sweep[0]
-        head = {"pair": model.pair, "scope": model.run.scope, "start": str(model.run.start)}
+        head = {"pair": model.pair, "scope": model.run.scope, "start": label(model.run.init_from)}
         head |= {"seed": model.seed, "scope_heads": model.scope_heads, "runs": len(sweep) - 1}
         order = _order_of_kinds(sweep)
         for test, *_ in scores.of(model.control):
@@ -60,8 +61,13 @@ def _fall(sweep: list[PrunedModel], scores: Scores, test: str, limit: float) -> 
     for model in priced:
         judged = found[model.key]
         if judged.delta < -limit:
-            fell = {"falls_at": model.scope_left, "lambda": model.run.price, "delta": judged.delta}
-            bounds = {"delta_low": judged.low, "delta_high": judged.high, "p": judged.p_value}
+            fell = {"falls_at": model.scope_left, "lambda": model.run.lambda_}
+            bounds = {
+                "delta": judged.delta,
+                "delta_low": judged.low,
+                "delta_high": judged.high,
+                "p": judged.p_value,
+            }
             return facts | fell | bounds
         facts |= {"holds_at": model.scope_left, "holds_delta": judged.delta}
     return facts | dict.fromkeys(

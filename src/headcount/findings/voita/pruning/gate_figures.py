@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from headcount.base.addresses import KINDS
 from headcount.base.hard_concrete import HardConcrete
 from headcount.base.settings.gates import GatesSettings
+from headcount.base.settings.runs import label
 from headcount.findings.figures import COLOURS
 from headcount.findings.panels import SHORT, colour_bar
 from headcount.findings.published import voita
@@ -119,8 +120,8 @@ def trajectories(files: list[Path], models: list[PrunedModel]) -> pd.DataFrame:
     runs = [known[key] for key in table[KEYS].itertuples(index=False, name=None)]
     table["p_open"] = 1 - table["p_zero"]
     table["scope"] = [run.scope for run in runs]
-    table["start"] = [str(run.start) for run in runs]
-    table["lambda"] = [run.price for run in runs]
+    table["start"] = [label(run.init_from) for run in runs]
+    table["lambda"] = [run.lambda_ for run in runs]
     gated = [kind in run.kinds for kind, run in zip(table["kind"], runs, strict=True)]
     order = ["pair", "scope", "start", "lambda", "seed"]
     kept = table[gated].sort_values(order, kind="stable", ignore_index=True)

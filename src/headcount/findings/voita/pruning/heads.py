@@ -1,7 +1,7 @@
 """Which heads pruned runs have left, from their heads.csv, and which runs belong together."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +9,7 @@ import pandas as pd
 from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.head_values import read_head_values
-from headcount.base.settings.pruned_names import PrunedRun, parse_pruned
+from headcount.base.settings.runs import PrunedSettings, label
 from headcount.findings.run_tables import HEAD, run_of
 
 DECIDED = 0.9  # a gate with more than this chance of being 0, or of being 1, has polarised
@@ -20,7 +20,7 @@ class PrunedModel:
     """One pruned model: whose it is, and what is left of it."""
 
     pair: str
-    run: PrunedRun
+    run: PrunedSettings
     seed: int
     grid: HeadGrid  # heads of the original model
     left: dict[str, tuple[int, ...]]  # by kind, one count per layer
@@ -49,22 +49,22 @@ class PrunedModel:
     @property
     def key(self) -> tuple[str, str, int]:
         """Pair, run and seed, as folders name them."""
-        return self.pair, str(self.run), self.seed
+        return self.pair, label(self.run), self.seed
 
     @property
     def control(self) -> tuple[str, str, int]:
         """The key of the λ = 0 run of this scope, start and seed."""
-        return self.pair, str(replace(self.run.gates_run, price=0.0)), self.seed
+        return self.pair, label(self.run.control), self.seed
 
     @property
     def gates(self) -> tuple[str, str, int]:
         """The key of the gates run that this run is compared with, or is."""
-        return self.pair, str(self.run.gates_run), self.seed
+        return self.pair, label(self.run.gates_run), self.seed
 
     @property
     def start(self) -> tuple[str, str, int]:
         """The key of the training run that was pruned."""
-        return self.pair, str(self.run.start), self.seed
+        return self.pair, label(self.run.init_from), self.seed
 
 
 def read_pruned(files: list[Path], grid: HeadGrid) -> list[PrunedModel]:
@@ -78,8 +78,8 @@ def read_pruned(files: list[Path], grid: HeadGrid) -> list[PrunedModel]:
     for model in models:
         if model.gates not in left or left[model.gates] != model.heads_left:
             raise UserError(
-                f"{model.run} ({model.pair}, seed {model.seed}) has {model.heads_left} heads: "
-                f"expected as many as {model.run.gates_run}, found "
+                f"{label(model.run)} ({model.pair}, seed {model.seed}) has {model.heads_left} "
+                f"heads: expected as many as {label(model.run.gates_run)}, found "
                 f"{left.get(model.gates, 'no such run')}; make prune/ again"
             )
     return models
@@ -87,7 +87,7 @@ def read_pruned(files: list[Path], grid: HeadGrid) -> list[PrunedModel]:
 
 def _read(path: Path, grid: HeadGrid) -> PrunedModel:
     pair, name, seed = run_of(path)
-    run = parse_pruned(name, grid.size)
+    run = PrunedSettings.model_validate(name)
     kept = read_head_values(path, "gate", grid) != 0
     left = {
         kind: tuple(int(kept[grid.span(kind, layer)].sum()) for layer in range(len(layers)))
@@ -96,9 +96,9 @@ def _read(path: Path, grid: HeadGrid) -> PrunedModel:
     return PrunedModel(pair, run, seed, grid, left, _polarised(path, run))
 
 
-def _polarised(path: Path, run: PrunedRun) -> float | str:
+def _polarised(path: Path, run: PrunedSettings) -> float | str:
     """Share of the gates with P(0) or P(1) above `DECIDED`."""
-    if run.how != "gates":
+    if run.method != "gates":
         return ""
     table = pd.read_csv(path)
     chances = table[table["statistic"].isin(["p_zero", "p_one"]) & table["kind"].isin(run.kinds)]
@@ -112,7 +112,7 @@ def sweeps(models: list[PrunedModel]) -> Iterator[list[PrunedModel]]:
     scope, start and seed."""
     found: dict[tuple, list[PrunedModel]] = {}
     for model in models:
-        if model.run.how == "gates":
+        if model.run.method == "gates":
             found.setdefault(model.control, []).append(model)
     for of_sweep in found.values():
-        yield sorted(of_sweep, key=lambda model: (-model.heads_left, model.run.price))
+        yield sorted(of_sweep, key=lambda model: (-model.heads_left, model.run.lambda_))

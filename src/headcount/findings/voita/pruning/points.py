@@ -3,6 +3,7 @@
 import pandas as pd
 
 from headcount.base.addresses import KINDS
+from headcount.base.settings.runs import BASELINE, label
 from headcount.findings.masking import SEEDS, TEST
 from headcount.findings.published import voita
 from headcount.findings.run_tables import BASE
@@ -54,8 +55,8 @@ def kind_points(models: list[PrunedModel]) -> pd.DataFrame:
     rows = [
         (
             *model.key,
-            model.run.price,
-            str(model.run),
+            model.run.lambda_,
+            label(model.run),
             kind,
             model.grid.size - model.heads_left,
             left,
@@ -81,7 +82,7 @@ def layer_points(models: list[PrunedModel]) -> pd.DataFrame:
         for kind in KINDS[1:]:
             pruned = sum(model.grid.counts[kind]) - model.by_kind[kind]
             for words, left in _by_layers(model.left[kind]):
-                point = (*model.key, model.run.price, str(model.run), kind)
+                point = (*model.key, model.run.lambda_, label(model.run), kind)
                 rows.append((*point, words, pruned, left, "ours"))
     columns = ["pair", "run", "seed", "lambda", "point", "kind", "layers", "pruned", "heads_left"]
     columns += ["source"]
@@ -97,7 +98,9 @@ def _sweep_of_all(models: list[PrunedModel]) -> list[PrunedModel]:
     chosen = [
         model
         for model in models
-        if model.run.how == "gates" and model.run.scope == "all" and str(model.run.start) == BASE
+        if model.run.method == "gates"
+        and model.run.scope == "all"
+        and model.run.init_from == BASELINE
     ]
     return sorted(chosen, key=lambda model: -model.heads_left)
 

@@ -4,6 +4,7 @@ import pandas as pd
 
 from headcount.base.addresses import KINDS
 from headcount.base.errors import UserError
+from headcount.base.settings.runs import label
 from headcount.findings.cells import NONE, interval, mean_count, mean_sd, p_value, price
 from headcount.findings.run_tables import KEYS
 from headcount.findings.setting import OVER_SEEDS, of_one_training
@@ -55,7 +56,7 @@ def _check_controls(of_control: dict[tuple, list[PrunedModel]], known: set[tuple
     for control, compared in of_control.items():
         if control not in known:
             raise UserError(
-                f"{compared[0].run} ({control[0]}, seed {control[2]}): expected its control "
+                f"{label(compared[0].run)} ({control[0]}, seed {control[2]}): expected its control "
                 f"{control[1]!r}, fine-tuned for as many updates without a price, found no such "
                 "run; add it to `pruned`"
             )
@@ -69,8 +70,13 @@ def _rows(model: PrunedModel, scores: Scores) -> list[list]:
         found = scores.compare(model.control, [model.key], test)[model.key]
         judged = [scores.bleu(model.start, test), scores.bleu(model.control, test)]
         judged += [found.delta, found.low, found.high, found.p_value, found.signature]
-        facts = [run.how, run.scope, run.price, str(run.start), model.grid.size, model.heads_left]
-        facts += [
+        facts = [
+            run.word,
+            run.scope,
+            run.lambda_,
+            label(run.init_from),
+            model.grid.size,
+            model.heads_left,
             model.scope_heads,
             model.scope_left,
             *model.by_kind.values(),

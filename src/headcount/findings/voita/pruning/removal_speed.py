@@ -53,7 +53,7 @@ def speed_table(files: list[Path], models: list[PrunedModel]) -> pd.DataFrame:
     table["speedup"] = [base[setup] for setup in setups] / of_step
     known = {model.key: model.run for model in models}
     keys = list(table[["pair", "run", "seed"]].itertuples(index=False, name=None))
-    table["how"] = [known[key].how if key in known else "" for key in keys]
+    table["how"] = [known[key].word if key in known else "" for key in keys]
     table["scope"] = [known[key].scope if key in known else "" for key in keys]
     return table[COLUMNS]
 

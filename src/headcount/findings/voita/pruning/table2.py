@@ -3,6 +3,7 @@
 import pandas as pd
 
 from headcount.base.addresses import KINDS
+from headcount.base.settings.runs import label
 from headcount.findings.cells import NONE, mean_count, mean_sd, price
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import beside_ours
@@ -29,11 +30,11 @@ CAPTION = (
 
 def chosen_models(models: list[PrunedModel]) -> list[PrunedModel]:
     """The sweep over all kinds, the runs on the encoder alone that have a twin, and the twins."""
-    twins = {model.gates for model in models if model.run.how == "scratch"}
+    twins = {model.gates for model in models if model.run.method == "scratch"}
     return [
         model
         for model in models
-        if model.run.how in _TRAINING and (model.run.scope == "all" or model.gates in twins)
+        if model.run.method in _TRAINING and (model.run.scope == "all" or model.gates in twins)
     ]
 
 
@@ -48,13 +49,13 @@ def table2(chosen: list[PrunedModel], scores: Scores, updates: Updates) -> pd.Da
     rows = []
     for model in {model.start: model for model in chosen}.values():
         full = {kind: sum(layers) for kind, layers in model.grid.counts.items()}
-        own = {"scope": "", "lambda": "", "start": str(model.run.start), "training": "none"}
+        own = {"scope": "", "lambda": "", "start": label(model.run.init_from), "training": "none"}
         own |= {"updates": updates.of(model.start), "updates_before": 0}
         rows += _rows(model.start, own | full, scores)
     for model in chosen:
         run = model.run
-        own = {"scope": run.scope, "lambda": run.price, "start": str(run.start)}
-        own |= {"training": _TRAINING[run.how], "updates": updates.of(model.key)}
+        own = {"scope": run.scope, "lambda": run.lambda_, "start": label(run.init_from)}
+        own |= {"training": _TRAINING[run.method], "updates": updates.of(model.key)}
         own["updates_before"] = updates.before(model)
         rows += _rows(model.key, own | model.by_kind, scores)
     return pd.DataFrame(rows + _printed(), columns=COLUMNS)

@@ -36,15 +36,15 @@ class Updates:
 
     def before(self, model: PrunedModel) -> int:
         """Updates of the model that a run began with; 0 where the beginning was random."""
-        return 0 if model.run.how == "scratch" else self.of(model.start)
+        return 0 if model.run.method == "scratch" else self.of(model.start)
 
     def describe(self, models: list[PrunedModel]) -> str:
         """Sentences: how long models were fine-tuned, after what, and how long from scratch."""
-        tuned = [model for model in models if model.run.how != "scratch"]
+        tuned = [model for model in models if model.run.method != "scratch"]
         spent = {self.of(model.key) for model in tuned}
         words = f"{_counts(map(self.before, tuned))} of the model that was pruned, "
         words += f"then {_counts(spent)} of fine-tuning"
-        scratch = {self.of(model.key) for model in models if model.run.how == "scratch"}
+        scratch = {self.of(model.key) for model in models if model.run.method == "scratch"}
         if not scratch:
             return f"Updates, by the curves: {words}."
         words += f"; {_counts(scratch)} from scratch"

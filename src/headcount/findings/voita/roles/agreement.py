@@ -8,7 +8,7 @@ import pandas as pd
 
 from headcount.base.addresses import KINDS
 from headcount.base.files import read_json
-from headcount.base.settings.pruned_names import PrunedRun, parse_pruned
+from headcount.base.settings.runs import PrunedSettings, label
 from headcount.findings.cells import NONE
 from headcount.findings.run_tables import HEAD, KEYS, gather, run_of
 from headcount.findings.setting import of_one_training
@@ -46,9 +46,9 @@ def gate_survival(kept: list[Path], heads: int) -> pd.DataFrame:
     rows = []
     for path in kept:
         pair, name, seed = run_of(path)
-        run = parse_pruned(name, heads)
-        if run.how == "gates" and run.price > 0:
-            rows.append(_kept(path, run).assign(pair=pair, run=str(run.start), seed=seed))
+        run = PrunedSettings.model_validate(name)
+        if run.method == "gates" and run.lambda_ > 0:
+            rows.append(_kept(path, run).assign(pair=pair, run=label(run.init_from), seed=seed))
     if not rows:
         return pd.DataFrame(columns=[*KEYS, *HEAD, "survival"]).astype({"survival": float})
     every = pd.concat(rows, ignore_index=True)
@@ -118,7 +118,7 @@ def agreement_summary(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _kept(path: Path, run: PrunedRun) -> pd.DataFrame:
+def _kept(path: Path, run: PrunedSettings) -> pd.DataFrame:
     gates = gather([path], [*HEAD, "statistic", "value"])
     own = gates[(gates["statistic"] == "gate") & gates["kind"].isin(run.kinds)]
     return own[HEAD].assign(value=(own["value"] != 0).astype(float))

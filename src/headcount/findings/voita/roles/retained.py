@@ -7,7 +7,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from headcount.base.errors import UserError
-from headcount.base.settings.pruned_names import parse_pruned
+from headcount.base.settings.runs import PrunedSettings, label
 from headcount.findings.panels import panels
 from headcount.findings.published import voita
 from headcount.findings.run_tables import KEYS
@@ -87,9 +87,9 @@ def draw_retained(table: pd.DataFrame) -> Figure:
 def _model_rows(key: tuple, heads: list[dict[str, str]], total: int) -> list[dict]:
     """The rows of one model, a function a row."""
     pair, name, seed = key
-    run = parse_pruned(name, total) if name.startswith("gates-") else None
+    run = PrunedSettings.model_validate(name) if name.startswith("gates-") else None
     model = {"pair": pair, "run": name, "seed": seed, "heads_left": len(heads), "source": "ours"}
-    model |= {"scope": run.scope if run else "", "start": str(run.start) if run else name}
+    model |= {"scope": run.scope if run else "", "start": label(run.init_from) if run else name}
     rows = []
     for function in FUNCTIONS:
         labels = [label_count(head) for head in heads if function_of(head) == function]

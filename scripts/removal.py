@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-from headcount.ablation.untuned_masking import UntunedInputs, write_untuned
+from headcount.ablation.removal import RemovalInputs, write_removal
 from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import add_flags, from_flags, read_run_flag
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.pair import parse_pair
-from headcount.base.settings.pruned_names import parse_pruned
+from headcount.base.settings.runs import PrunedSettings
 from headcount.model.machine import use_threads
 
 
@@ -31,13 +31,13 @@ def main() -> None:
     masking, decode = from_flags(args, MaskingSettings), from_flags(args, DecodeSettings)
     use_threads(decode.threads)
     heads = from_flags(args, ModelSettings).grid.size
-    runs = [parse_pruned(name, heads) for name in args.runs]
+    runs = [read_run_flag(name, PrunedSettings, heads, "gates") for name in args.runs]
     gates = dict(zip(runs, args.gates, strict=True))
-    inputs = UntunedInputs(args.model, args.bpe, args.text, args.importance, gates)
+    inputs = RemovalInputs(args.model, args.bpe, args.text, args.importance, gates)
     shown = {"masking": masking.model_dump(), "decode": decode.model_dump()}
-    origin = provenance("scripts/untuned_masking.py", shown, args.seed, inputs.files(masking))
+    origin = provenance("scripts/removal.py", shown, args.seed, inputs.files(masking))
     language = parse_pair(args.pair).tgt
-    write_untuned(inputs, masking, decode, language, args.seed, args.out, origin)
+    write_removal(inputs, masking, decode, language, args.seed, args.out, origin)
 
 
 if __name__ == "__main__":

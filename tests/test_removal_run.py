@@ -12,13 +12,13 @@ from script_runner import run_script
 from small_run import segment
 
 from headcount.ablation import masked_bleu
-from headcount.ablation.untuned_masking import COLUMNS, UntunedInputs, list_cuts, write_untuned
+from headcount.ablation.removal import COLUMNS, RemovalInputs, list_cuts, write_removal
 from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.pruned_names import parse_pruned
+from headcount.base.settings.runs import PrunedSettings, label
 from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import EOS, Vocabulary
@@ -51,9 +51,9 @@ def threads(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory) -> UntunedInputs:
+def inputs(tmp_path_factory) -> RemovalInputs:
     """An untrained model whose references are its own translations."""
-    folder = tmp_path_factory.mktemp("untuned_masking")
+    folder = tmp_path_factory.mktemp("removal")
     bpe = segment(folder)
     size = len(Vocabulary.load(bpe / "src.vocab"))
     torch.manual_seed(1)
@@ -66,8 +66,8 @@ def inputs(tmp_path_factory) -> UntunedInputs:
     write_head_values(folder / "importance.csv", model.grid, {"importance": IMPORTANCE})
     for name, values in GATES.items():
         write_head_values(folder / f"{name}.csv", model.grid, {"gate": values})
-    gates = {parse_pruned(name, 7): folder / f"{name}.csv" for name in GATES}
-    found = UntunedInputs(folder / "model", bpe, folder, folder / "importance.csv", gates)
+    gates = {PrunedSettings.model_validate(name): folder / f"{name}.csv" for name in GATES}
+    found = RemovalInputs(folder / "model", bpe, folder, folder / "importance.csv", gates)
     lines = list(clean_lines(folder / "dev.src"))[:6]
     write_lines(folder / "test.src", lines)
     write_lines(folder / "test.tgt", translated(found, np.ones(7)))
@@ -79,7 +79,7 @@ def _loaded(model: Path, bpe: Path) -> tuple[Transformer, Segmenter, Segmenter]:
     return load_model(model), *load_segmenters(bpe)
 
 
-def translated(inputs: UntunedInputs, mask: np.ndarray) -> list[str]:
+def translated(inputs: RemovalInputs, mask: np.ndarray) -> list[str]:
     """The test set under one mask, by a search of its own."""
     model, src, tgt = _loaded(inputs.model, inputs.bpe)
     sources = [src.encode(line) for line in clean_lines(inputs.text / "test.src")]
@@ -87,9 +87,9 @@ def translated(inputs: UntunedInputs, mask: np.ndarray) -> list[str]:
     return [tgt.decode(translation.ids) for translation in found]
 
 
-def cuts_of(inputs: UntunedInputs, run: str, order: str) -> list[tuple[int, ...]]:
+def cuts_of(inputs: RemovalInputs, run: str, order: str) -> list[tuple[int, ...]]:
     cuts = list_cuts(MODEL.grid, inputs, draws=2, seed=5)
-    return [cut.heads for cut in cuts if (str(cut.as_run), cut.order) == (run, order)]
+    return [cut.heads for cut in cuts if (label(cut.as_run), cut.order) == (run, order)]
 
 
 def test_which_heads_are_masked_by_hand(inputs):
@@ -116,7 +116,7 @@ def test_random_heads_are_as_many_of_the_scope_and_follow_the_seed(inputs):
     assert len(of_run) > 10  # of 35
 
 
-def flags(inputs: UntunedInputs, out) -> list:
+def flags(inputs: RemovalInputs, out) -> list:
     sizes = [word for key, value in SIZES.items() for word in (f"--{key.replace('_', '-')}", value)]
     return [
         *("--pair", "small.en-art", "--seed", 5, "--out", out, "--model", inputs.model),
@@ -130,8 +130,8 @@ def flags(inputs: UntunedInputs, out) -> list:
 
 @pytest.mark.slow
 def test_every_row_is_a_translation_under_that_mask_alone(inputs, tmp_path):
-    out = tmp_path / "untuned_masking.csv"
-    assert run_script("untuned_masking", flags(inputs, out)) == 0
+    out = tmp_path / "removal.csv"
+    assert run_script("removal", flags(inputs, out)) == 0
     rows = list(csv.DictReader(out.open()))
     assert tuple(rows[0]) == COLUMNS and len(rows) == len(GATES) * (1 + 1 + 2)
     references = list(clean_lines(inputs.text / "test.tgt"))
@@ -156,10 +156,10 @@ def refused(inputs, tmp_path, monkeypatch, told, **changes):
     """Nothing is translated and nothing written."""
     monkeypatch.setattr(masked_bleu, "translate", None)
     names = ("model", "bpe", "text", "importance", "gates")
-    other = UntunedInputs(**{name: getattr(inputs, name) for name in names} | changes)
+    other = RemovalInputs(**{name: getattr(inputs, name) for name in names} | changes)
     with pytest.raises(UserError, match=told):
-        write_untuned(other, SETTINGS, DECODE, "art", 5, tmp_path / "untuned_masking.csv", {})
-    assert not (tmp_path / "untuned_masking.csv").exists()
+        write_removal(other, SETTINGS, DECODE, "art", 5, tmp_path / "removal.csv", {})
+    assert not (tmp_path / "removal.csv").exists()
 
 
 def test_gates_and_importance_of_another_model_are_refused(inputs, tmp_path, monkeypatch):
@@ -167,7 +167,7 @@ def test_gates_and_importance_of_another_model_are_refused(inputs, tmp_path, mon
     lines = (inputs.text / "gates-all-l0.csv").read_text()
     path.write_text(lines + "dec_self,0,3,gate,1.0\n")
     told = r"heads\.csv:9: decoder self-attention layer 1 head 4 does not exist"
-    gates = {parse_pruned("gates-all-l0", 7): path}
+    gates = {PrunedSettings.model_validate("gates-all-l0"): path}
     refused(inputs, tmp_path, monkeypatch, told, gates=gates)
     told = r"heads\.csv: encoder self-attention layer 1 head 1 has no importance"
     refused(inputs, tmp_path, monkeypatch, told, importance=path.with_name("heads.csv"))

@@ -4,7 +4,7 @@ Which heads: those that the gates run closed itself, those of least importance, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +22,18 @@ from headcount.base.addresses import HeadGrid
 from headcount.base.ranking import drawn_heads
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.masking import MaskingSettings
-from headcount.base.settings.pruned_names import PrunedRun
+from headcount.base.settings.runs import PrunedSettings, label
 from headcount.store.kept_heads import as_many_heads, read_gates
 
 COLUMNS = ("test_set", "order", "as_run", "draw", *SCORE_COLUMNS)
 
 
 @dataclass(frozen=True)
-class UntunedInputs(MaskedInputs):
+class RemovalInputs(MaskedInputs):
     """What the experiment reads."""
 
     importance: Path  # importance.csv of the model
-    gates: Mapping[PrunedRun, Path]  # heads.csv of each gates run that started from it
+    gates: Mapping[PrunedSettings, Path]  # heads.csv of each gates run that started from it
 
     def files(self, settings: MaskingSettings) -> list[Path]:
         """The files that shape the outcome."""
@@ -45,17 +45,17 @@ class Cut:
     """Heads to mask together, and whose number they have."""
 
     order: str  # gates, ranked or drawn
-    as_run: PrunedRun
+    as_run: PrunedSettings
     draw: int | None  # number of the random choice, from 1
     heads: Heads
 
     def cells(self) -> list[Any]:
         """Order, run and draw."""
-        return [self.order, self.as_run, "" if self.draw is None else self.draw]
+        return [self.order, label(self.as_run), "" if self.draw is None else self.draw]
 
 
-def write_untuned(
-    inputs: UntunedInputs,
+def write_removal(
+    inputs: RemovalInputs,
     settings: MaskingSettings,
     decode: DecodeSettings,
     language: str,
@@ -85,12 +85,12 @@ def write_untuned(
     write_scores(out, COLUMNS, rows, facts, decode)
 
 
-def list_cuts(grid: HeadGrid, inputs: UntunedInputs, draws: int, seed: int) -> list[Cut]:
+def list_cuts(grid: HeadGrid, inputs: RemovalInputs, draws: int, seed: int) -> list[Cut]:
     """For each gates run the heads that it closed, then as many of its scope in other ways."""
     cuts = []
     for run, path in inputs.gates.items():
         closed = _silent(read_gates(path, grid))
-        by_rank = replace(run, how="ranked")
+        by_rank = run.model_copy(update={"method": "importance"})
         ranked = _silent(as_many_heads(by_rank, path, grid, inputs.importance, seed))
         cuts += [Cut("gates", run, None, closed), Cut("ranked", run, None, ranked)]
         scope = [n for n, head in enumerate(grid.heads()) if head.kind in run.kinds]

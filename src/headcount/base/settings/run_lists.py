@@ -1,0 +1,80 @@
+"""Lists of runs in an experiment: entries that stand for several runs, and what they all need."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer, ValidationInfo
+
+from headcount.base.settings.runs import PrunedSettings, Run, RunSettings, label, labels
+from headcount.base.settings.section import Section
+
+
+def swept(entry: Any) -> list[Any]:
+    """The runs that an entry stands for: one, or those that a mapping's lists make together.
+
+    `{method: gates, lambda: [0, 0.1]}` is two runs. Of several lists the last goes fastest.
+    """
+    if not isinstance(entry, dict):
+        return [entry]
+    choices = [value if isinstance(value, list) else [value] for value in entry.values()]
+    for key, values in zip(entry, choices, strict=True):
+        if not values:
+            raise ValueError(f"{key}: expected a value, or a list of at least one, found []")
+    return [dict(zip(entry, chosen, strict=True)) for chosen in product(*choices)]
+
+
+def each_once(entries: list) -> list:
+    """The list unchanged. Raises ValueError for what it has twice."""
+    for position, entry in enumerate(entries):
+        if entry in entries[:position]:
+            raise ValueError(f"{entry!r} is listed twice; name each entry once")
+    return entries
+
+
+def counted(runs: Sequence[Run], info: ValidationInfo) -> list[Run]:
+    """With counts in place of shares, once the model is known that stands above in the file."""
+    model = info.data.get("model")
+    return list(runs) if model is None else [run.counted(model.grid.size) for run in runs]
+
+
+def _flat(entries: list[list[Run]]) -> list[Run]:
+    """The runs of all entries, each once."""
+    runs = [run for entry in entries for run in entry]
+    try:
+        each_once(labels(runs))
+    except ValueError as fault:
+        raise ValueError(f"{fault}; a share counts as the number of heads that it makes") from None
+    return runs
+
+
+def _list_of(kind: type[Section]) -> Any:
+    """Type of a list whose entries are mappings or short names; it is written as labels."""
+    several = BeforeValidator(swept, json_schema_input_type=str | kind)
+    entry = Annotated[list[kind], several, AfterValidator(counted)]
+    return Annotated[list[entry], AfterValidator(_flat), PlainSerializer(labels)]
+
+
+Runs = _list_of(RunSettings)
+PrunedRuns = _list_of(PrunedSettings)
+
+
+def check_pruned(pruned: Sequence[PrunedSettings], runs: Sequence[RunSettings]) -> None:
+    """Raise ValueError if a model to start from, or a run to compare with, is not made."""
+    for run in pruned:
+        name = repr(label(run))
+        if run.init_from not in runs:
+            raise ValueError(
+                f"{name} starts from the run {label(run.init_from)!r}, which is not among `runs` "
+                f"({', '.join(labels(runs))}); add it there"
+            )
+        if run.gates_run not in pruned:
+            raise ValueError(
+                f"{name} needs the heads that {label(run.gates_run)!r} keeps, which is not among "
+                "`pruned`; add it there"
+            )
+        if run.control not in pruned:
+            raise ValueError(
+                f"{name} needs its control {label(run.control)!r}, fine-tuned for as many updates "
+                "without a price, which is not among `pruned`; add it there"
+            )

@@ -1,0 +1,201 @@
+"""Runs as settings: which heads a training masks, and how a trained model is pruned.
+
+A run is written as a mapping of these keys or by its short name (`short_names.py`). `label` is the
+name that paths carry.
+"""
+
+import re
+from fractions import Fraction
+from math import floor
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from headcount.base.addresses import KINDS
+from headcount.base.settings.section import Section
+from headcount.base.settings.short_names import PRUNED_WORDS, TRAINING_WORDS, decimal, spelled_out
+
+SCOPES = {"enc_self": ("enc_self",), "all": KINDS}
+"""Kinds of attention whose heads a scope may remove."""
+
+_MOST_LAMBDA = 10**6
+_KEYS = {"baseline": ("method",), "random": ("method", "heads", "share")}  # importance takes all
+
+
+def _check_decimals(key: str, value: float, most: int) -> None:
+    """Raise ValueError for a number that a label could not hold."""
+    if round(value, most) != value:
+        raise ValueError(f"{key}: expected at most {most} decimals, found {value!r}")
+
+
+class RunSettings(Section):
+    """A training run: which heads are masked in each of its updates."""
+
+    method: Literal["baseline", "random", "importance"]
+    """No head; N heads, drawn anew from the whole model; or the N most important ones for the very
+    batch."""
+
+    heads: int | None = Field(None, ge=0)
+    """N, how many heads are masked."""
+
+    share: str | None = None
+    """In place of N, a share of the model's heads, as in `12.5%`: the nearest number, at least 1
+    unless the share is 0."""
+
+    probability: float = Field(1.0, gt=0, le=1)
+    """Share of the updates that mask heads; the others mask none. This key and those below are for
+    `importance`, and depart from the paper."""
+
+    signed: bool = False
+    """Rank by −∂L/∂ξ, by how much a head lowers the loss, and mask no head that raises it."""
+
+    unit: Literal["sentence", "batch", "position"] = "sentence"
+    """What the absolute value of importance is taken of: the derivative of a sentence's loss, of a
+    batch's, or of each query position's share."""
+
+    decay: float = Field(0.0, ge=0, lt=1)
+    """Weight of the past in a moving average of importance over updates; 0: this update alone."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_short_name(cls, given: Any) -> Any:
+        return spelled_out(given, "training") if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _check_keys(self) -> "RunSettings":
+        fields = type(self).model_fields.items()
+        said = [key for key, field in fields if getattr(self, key) != field.default]
+        allowed = _KEYS.get(self.method, said)
+        if extra := [key for key in said if key not in allowed]:
+            raise ValueError(
+                f"method {self.method} takes no {' and no '.join(extra)}; remove it, or take "
+                f"method {'random or ' if set(extra) <= {'heads', 'share'} else ''}importance"
+            )
+        if self.method != "baseline" and (self.heads is None) == (self.share is None):
+            raise ValueError(f"method {self.method}: expected heads or share, one of the two")
+        if self.signed and self.unit != "sentence":
+            raise ValueError(f"signed takes no absolute value, so no unit; remove {self.unit}")
+        for key in ("probability", "decay"):
+            _check_decimals(key, getattr(self, key), 4)
+        return self
+
+    @model_validator(mode="after")
+    def _check_share(self) -> "RunSettings":
+        if self.share is None:
+            return self
+        found = re.fullmatch(r"(-?\d{1,9}(?:\.\d{1,9})?)%", self.share)
+        if not found or not 0 <= Fraction(found[1]) <= 100:
+            most = "100%" if found and Fraction(found[1]) > 0 else "0%"
+            raise ValueError(
+                f"share: expected 0% to 100% of the heads, as in 12.5%, found {self.share[:100]}; "
+                f"nearest: {most if found else '12.5%'}"
+            )
+        return self
+
+    @property
+    def derivative_of(self) -> Literal["sentence", "batch", "position", "none"]:
+        """`unit`, or none where importance is signed: as `importance.abs` says it."""
+        return "none" if self.signed else self.unit
+
+    def counted(self, heads: int) -> "RunSettings":
+        """The same run of a model with this many heads, with N in place of a share.
+
+        Shares are rounded to the nearest count, halves up. Raises ValueError if there are fewer
+        than N heads.
+        """
+        if self.share is not None:
+            percent = Fraction(self.share.removesuffix("%"))
+            count = max(floor(percent * heads / 100 + Fraction(1, 2)), bool(percent and heads))
+            return self.model_copy(update={"heads": int(count), "share": None})
+        if self.heads is not None and self.heads > heads:
+            nearest_run = label(self.model_copy(update={"heads": heads}))
+            raise ValueError(
+                f"run {label(self)!r}: expected 0 to {heads} heads, as many as the model has, "
+                f"found {self.heads}; nearest: {nearest_run}"
+            )
+        return self
+
+
+BASELINE = RunSettings(method="baseline")
+
+
+def _or_short(kind: type[Section]) -> BeforeValidator:
+    """Lets messages say that text will do as well, which the class itself reads."""
+    return BeforeValidator(lambda given: given, json_schema_input_type=str | kind)
+
+
+class PrunedSettings(Section):
+    """A pruned run: the heads that a model loses, and how those that stay were chosen."""
+
+    method: Literal["gates", "scratch", "importance", "random"]
+    """Fine-tune a trained model with a gate on every head, and remove the heads whose gates close;
+    or, to compare with that: train the heads that the gates kept from a random start; keep as many
+    by importance, or as many at random, both fine-tuned for as long."""
+
+    scope: Literal["enc_self", "all"] = "all"
+    """Which heads may go: those of encoder self-attention (the decoder is frozen), or all."""
+
+    lambda_: float = Field(alias="lambda", ge=0, lt=_MOST_LAMBDA)
+    """λ of the gates, the price of one head in nats per target token; 0: the control, fine-tuned
+    without a price."""
+
+    init_from: Annotated[RunSettings, _or_short(RunSettings)] = Field(BASELINE, alias="from")
+    """The training run whose model is pruned, one of `runs`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_short_name(cls, given: Any) -> Any:
+        return spelled_out(given, "pruned") if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _check_lambda(self) -> "PrunedSettings":
+        _check_decimals("lambda", self.lambda_, 9)
+        return self
+
+    @property
+    def word(self) -> str:
+        """What names and tables call the method: gates, scratch, ranked or drawn."""
+        return PRUNED_WORDS[self.method]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of attention that may lose heads; those of any other kind all stay."""
+        return SCOPES[self.scope]
+
+    @property
+    def gates_run(self) -> "PrunedSettings":
+        """The gates run that says how many heads stay, and for `scratch` which."""
+        return self.model_copy(update={"method": "gates"})
+
+    @property
+    def control(self) -> "PrunedSettings":
+        """The run without a price: what fine-tuning alone does to the same model, heads apart."""
+        return self.model_copy(update={"method": "gates", "lambda_": 0.0})
+
+    def counted(self, heads: int) -> "PrunedSettings":
+        """The same run of a model with this many heads, with N in place of a share."""
+        return self.model_copy(update={"init_from": self.init_from.counted(heads)})
+
+
+Run = RunSettings | PrunedSettings
+
+
+def label(run: Run) -> str:
+    """The name of a run in paths and tables: suffixes in a fixed order, numbers in one spelling."""
+    if isinstance(run, PrunedSettings):
+        before = "" if run.method == "gates" else f"{run.word}-"
+        after = "" if run.init_from == BASELINE else f"-from-{label(run.init_from)}"
+        return f"{before}gates-{run.scope}-l{decimal(run.lambda_)}{after}"
+    if run.method == "baseline":
+        return run.method
+    suffixes = [f"p{run.probability:g}"] if run.probability < 1 else []
+    suffixes += ["signed"] if run.signed else []
+    suffixes += [run.unit] if run.unit != "sentence" else []
+    suffixes += [f"ema{run.decay:g}"] if run.decay > 0 else []
+    masked = str(run.heads) if run.share is None else run.share
+    return "-".join([TRAINING_WORDS[run.method], masked, *suffixes])
+
+
+def labels(runs: list[Run]) -> list[str]:
+    """The name of each run."""
+    return [label(run) for run in runs]
