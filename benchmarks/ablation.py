@@ -18,9 +18,10 @@ from pathlib import Path
 from benchmarks.data import add_common_flags
 from benchmarks.measuring import Bench, Contender, Work
 from headcount.ablation.ablation import single_heads
-from headcount.ablation.masked_bleu import Heads, MaskedInputs, MaskedModel
+from headcount.ablation.masked_bleu import MaskedInputs, MaskedModel
 from headcount.base import command
 from headcount.base.errors import HeadcountError
+from headcount.base.ranking import Heads
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import as_flags
 from headcount.data.lines import clean_lines

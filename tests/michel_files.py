@@ -33,7 +33,7 @@ class MichelFiles:
         names = {field.name for kind in (TableFiles, FigureFiles) for field in fields(kind)}
         self.listed: dict[str, list[Path]] = {name: [] for name in sorted(names)}
 
-    def ablation(self, run: Run, single: dict[str, list], lone: dict[str, dict]) -> None:
+    def ablation(self, run: Run, single: dict[str, list], all_but_one: dict[str, dict]) -> None:
         """By test set: (delta, p) of each of the six heads; and by place of the head that stays.
 
         Whole BLEU is 50; intervals reach 1 to either side.
@@ -43,7 +43,7 @@ class MichelFiles:
             rows.append({"test_set": test, "order": "none", "index": 0, "bleu": 50.0})
             for place, (delta, p) in enumerate(single[test]):
                 rows.append(self._point(test, "single", place, delta, p, 1))
-            for place, (delta, p, masked) in lone.get(test, {}).items():
+            for place, (delta, p, masked) in all_but_one.get(test, {}).items():
                 rows.append(self._point(test, "all_but_one", place, delta, p, masked))
         self._write("ablation", run, "ablation", ABLATION, rows)
         facts = {"sentences": dict.fromkeys(single, 7), "beam": 3, "length_penalty": 0.6}
@@ -139,12 +139,12 @@ def one_model(folder: Path) -> MichelFiles:
     dev = [(-6.0, 0.001), (0.5, 0.2), (0.5, 0.6), (-1.0, 0.2), (-3.0, 0.02), (1.0, 0.3)]
     other = [(-4.0, 0.001), (1.5, 0.2), (1.0, 0.6), (-1.5, 0.2), (-5.0, 0.02), (1.0, 0.3)]
     lone_dev = {0: (-1.0, 0.2, 1), 1: (-6.0, 0.001, 1), 4: (1.0, 0.3, 1), 5: (-9.0, 0.001, 1)}
-    lone = {
+    all_but_one = {
         "dev": lone_dev,
         "test": {0: (1.0, 0.002, 1), 4: (-2.0, 0.004, 1)},
         "other": {0: (0.0, 1.0, 1), 4: (-2.0, 0.04, 1)},
     }
-    made.ablation(run, {"dev": dev, "test": test, "other": other}, lone)
+    made.ablation(run, {"dev": dev, "test": test, "other": other}, all_but_one)
     none, end = (0, 0.0, 1.0), (6, -45, 0.001)
     gain = [none, (2, 1.0, 0.02), (3, -0.5, 0.2), (5, -9, 0.001), end]
     few = [none, (1, -0.1, 0.6), (2, -0.2, 0.5), (3, -3.0, 0.06), (3, -3.0, 0.06)]

@@ -7,12 +7,12 @@ from pathlib import Path
 import torch
 import transformers
 
-from headcount.data.entailment import Pair
+from headcount.data.entailment import Example
 
 WORDS = [f"w{n}" for n in range(8)]
 
 
-def pairs(count: int, seed: int, words=WORDS) -> list[Pair]:
+def pairs(count: int, seed: int, words=WORDS) -> list[Example]:
     """A sentence of three words entails each of its words, and contradicts every other."""
     draw = random.Random(seed)
     found = []
@@ -22,7 +22,7 @@ def pairs(count: int, seed: int, words=WORDS) -> list[Pair]:
         others = [word for word in words if word not in first]
         second = draw.choice(first if inside else others)
         label = "entailment" if inside else "contradiction"
-        found.append(Pair(" ".join(first), second, label))
+        found.append(Example(" ".join(first), second, label))
     return found
 
 

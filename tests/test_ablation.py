@@ -16,7 +16,7 @@ from masked_run import (
 from sacrebleu.significance import PairedTest
 from script_runner import run_script
 
-from headcount.ablation.ablation import COLUMNS, lone_heads, single_heads, with_dev
+from headcount.ablation.ablation import COLUMNS, all_but_one, single_heads, with_dev
 from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.base.settings.ablation import AblationSettings
 from headcount.model import machine
@@ -47,7 +47,7 @@ def of(rows, test: str, order: str) -> list[dict[str, str]]:
 
 def test_which_heads_are_silent_by_hand():
     assert [point.silent for point in single_heads(MODEL.grid)] == [(n,) for n in range(8)]
-    assert [(point.head.name(), point.silent) for point in lone_heads(MODEL.grid)] == [
+    assert [(point.head.name(), point.silent) for point in all_but_one(MODEL.grid)] == [
         ("enc_self.0.0", (1,)),
         ("enc_self.0.1", (0,)),  # enc_self.1 has one head: nothing to take away
         ("dec_self.0.0", (4, 5)),

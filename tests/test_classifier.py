@@ -19,12 +19,12 @@ from headcount.base.settings.ablation import AblationSettings
 from headcount.classifiers.classifier import Classifier
 from headcount.classifiers.classifier_ablation import rank_by
 from headcount.classifiers.hooked_encoder import HookedEncoder
-from headcount.data.entailment import Pair
+from headcount.data.entailment import Example
 from headcount.model import machine
 from headcount.scoring.bootstrap import resample_accuracy
 
 
-def write(path, found: list[Pair]):
+def write(path, found: list[Example]):
     rows = [dict(zip(("sentence1", "sentence2", "gold_label"), p, strict=True)) for p in found]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
@@ -60,7 +60,7 @@ def learnt(tmp_path_factory):
     return folder
 
 
-def logits(classifier: Classifier, found: list[Pair], multiplier=None) -> torch.Tensor:
+def logits(classifier: Classifier, found: list[Example], multiplier=None) -> torch.Tensor:
     texts = [[p.first for p in found], [p.second for p in found]]
     inputs = classifier.tokeniser(*texts, return_tensors="pt", padding=True)
     with torch.no_grad(), classifier.encoder.multiplied(multiplier):
@@ -184,7 +184,7 @@ class Scripted:
     grid = HeadGrid({"enc_self": (4,), "dec_self": (), "dec_enc": ()})
     encoder = SimpleNamespace(grid=grid)
 
-    def importance(self, pairs: list[Pair], silent: tuple[int, ...]) -> np.ndarray:
+    def importance(self, pairs: list[Example], silent: tuple[int, ...]) -> np.ndarray:
         values = np.array([1.0, 9.0 if 0 in silent else 2.0, 3.0, 4.0])
         values[list(silent)] = 0
         return values
@@ -260,7 +260,7 @@ def test_the_script_writes_the_same_statistics(learnt, tmp_path, monkeypatch):
 
 def test_f09_labels_and_models_that_do_not_fit_are_refused(classifier, tmp_path):
     with pytest.raises(UserError, match="'neutral': the model has contradiction, entailment"):
-        classifier.gold([Pair("a", "b", "neutral")])
+        classifier.gold([Example("a", "b", "neutral")])
     with pytest.raises(UserError, match=r"expected weights as \.safetensors, found none"):
         Classifier.load(tmp_path)
     with pytest.raises(UserError, match="Linear: expected the attention of a BERT"):

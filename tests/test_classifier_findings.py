@@ -41,17 +41,17 @@ def table(path, columns, rows):
         csv.writer(file).writerows([columns, *rows])
 
 
-def model(folder, abreast: int, effects: dict[str, list], lone: dict[str, dict]):
+def model(folder, abreast: int, effects: dict[str, list], all_but_one: dict[str, dict]):
     """Results of a classifier with six heads, `abreast` in a layer.
 
-    By test set change and p, `effects`: without each head; `lone`: with only the head at that
-    place in its layer.
+    By test set change and p, `effects`: without each head; `all_but_one`: with only the head at
+    that place in its layer.
     """
     folder.mkdir(parents=True)
     rows = []
     for test, single in effects.items():
         rows.append([test, "none", 0, "", "", "", *scores(0, 0.0, 1.0)])
-        of_orders = [("single", dict(enumerate(single)), 1), ("all_but_one", lone[test], 2)]
+        of_orders = [("single", dict(enumerate(single)), 1), ("all_but_one", all_but_one[test], 2)]
         for order, found, masked in of_orders:
             for place, values in found.items():
                 head = [test, order, place + 1, "enc_self", *divmod(place, abreast)]
@@ -77,14 +77,14 @@ def model(folder, abreast: int, effects: dict[str, list], lone: dict[str, dict])
 def folders(tmp_path_factory):
     """Two layers of three heads; three layers of two, whose effects are in reverse order."""
     root = tmp_path_factory.mktemp("classifiers")
-    lone = {
+    all_but_one = {
         "dev": dict(enumerate(LONE_DEV)),
         "matched": {1: (1, 0.03), 5: (-2, 0.004)},
         "mismatched": {1: (0, 1.0), 5: (-1, 0.2)},
     }
     flat = {test: {0: (-1, 0.5), 3: (-1, 0.5), 5: (-1, 0.5)} for test in PAIRS}
     turned = {test: effects[::-1] for test, effects in EFFECTS.items()}
-    mini = model(root / "mini", 3, EFFECTS, lone)
+    mini = model(root / "mini", 3, EFFECTS, all_but_one)
     return [mini, model(root / "other" / "slim", 2, turned, flat)]
 
 

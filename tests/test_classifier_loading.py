@@ -11,7 +11,7 @@ from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.classifier import ClassifierSettings
 from headcount.classifiers.classifier import Classifier, number_labels
-from headcount.data.entailment import Pair
+from headcount.data.entailment import Example
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,9 @@ def test_labels_have_the_order_in_which_they_are_named(tmp_path):
         Classifier.load(folder)
     named = Classifier.load(folder, ["entailment", "Contradiction"])
     assert named.labels == {"entailment": 0, "contradiction": 1}
-    assert named.gold([Pair("a", "b", "Contradiction"), Pair("a", "b", "entailment")]).tolist() == [
+    assert named.gold(
+        [Example("a", "b", "Contradiction"), Example("a", "b", "entailment")]
+    ).tolist() == [
         1,
         0,
     ]

@@ -5,14 +5,14 @@ import json
 import pytest
 
 from headcount.base.errors import UserError
-from headcount.data.entailment import Pair, read_pairs
+from headcount.data.entailment import Example, read_pairs
 
 ROWS = [
     {"index": "0", "sentence1": 'He said "no', "sentence2": "He spoke", "gold_label": "entailment"},
     {"index": "1", "sentence1": "a", "sentence2": "b", "gold_label": "-"},
     {"index": "2", "sentence1": "c d", "sentence2": "e", "gold_label": "neutral"},
 ]
-PAIRS = [Pair('He said "no', "He spoke", "entailment"), Pair("c d", "e", "neutral")]
+PAIRS = [Example('He said "no', "He spoke", "entailment"), Example("c d", "e", "neutral")]
 
 
 def write(folder, rows, end: str):
@@ -61,7 +61,7 @@ def test_f20_x19_encodings_are_told_with_line_and_byte(tmp_path):
 
 def test_x19_a_cell_may_be_long(tmp_path):
     long = {**ROWS[2], "sentence1": "c" * 200_000}
-    assert read_pairs(write(tmp_path, [long], "tsv")) == [Pair("c" * 200_000, "e", "neutral")]
+    assert read_pairs(write(tmp_path, [long], "tsv")) == [Example("c" * 200_000, "e", "neutral")]
 
 
 def test_x20_rows_are_lines_and_cells_stand_between_tabs(tmp_path):
@@ -69,9 +69,9 @@ def test_x20_rows_are_lines_and_cells_stand_between_tabs(tmp_path):
     path = tmp_path / "dev.tsv"
     head, good = "gold_label\tsentence1\tsentence2\tlabel1", 'neutral\t"a\u2028b\x85\tc"\t""'
     path.write_bytes(f"{head}\r\n{good}\r\n\r\n".encode())
-    assert read_pairs(path) == [Pair('"a\u2028b\x85', 'c"', "neutral")]
+    assert read_pairs(path) == [Example('"a\u2028b\x85', 'c"', "neutral")]
     path.write_text(f"{head}\nneutral\ta\tb\n")  # label1, which is not read, is missing
-    assert read_pairs(path) == [Pair("a", "b", "neutral")]
+    assert read_pairs(path) == [Example("a", "b", "neutral")]
     path.write_text(f"{head}\nneutral\ta\n")
     with pytest.raises(UserError, match=r"dev\.tsv:2: .* found no sentence2"):
         read_pairs(path)

@@ -74,10 +74,10 @@ def test_michels_tables_agree_with_the_text():
     strong = single[single["significant"] == 1]
     assert (len(single), len(strong), (strong["value"] > 0).sum()) == (96, 8, 4)
     for number, significant in ((2, 5), (5, 9)):
-        lone = michel.lone_heads(number)
-        assert (len(lone), lone["significant"].sum()) == (18, significant)
-        last = lone[(lone["kind"] == "dec_enc") & (lone["layer"] == 6)]["value"]
-        assert last.item() == lone["value"].min()  # "the last layer relies on its many heads"
+        kept = michel.all_but_one(number)
+        assert (len(kept), kept["significant"].sum()) == (18, significant)
+        last = kept[(kept["kind"] == "dec_enc") & (kept["layer"] == 6)]["value"]
+        assert last.item() == kept["value"].min()  # "the last layer relies on its many heads"
 
 
 def test_michels_curves_start_at_one_bleu_and_speed_gains_are_as_printed():
@@ -96,7 +96,7 @@ def test_michels_curves_start_at_one_bleu_and_speed_gains_are_as_printed():
 
 def test_michels_classifier_agrees_with_itself_and_with_the_text():
     """A head chosen elsewhere is never better than the best one; all but 3 layers are the same."""
-    best, elsewhere = (michel.classifier_lone_heads(n).set_index("layer")["value"] for n in (3, 6))
+    best, elsewhere = (michel.classifier_all_but_one(n).set_index("layer")["value"] for n in (3, 6))
     assert list(best.index) == list(elsewhere.index) == list(range(1, 13))
     assert (elsewhere <= best).all()
     assert best.index[best > elsewhere].to_list() == [2, 3, 12]

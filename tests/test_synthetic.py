@@ -11,12 +11,12 @@ from headcount.data.synthetic.grammar import (
     NounPhrase,
     PrepositionalPhrase,
 )
-from headcount.data.synthetic.lexicon import Choice, Lexicon, Preposition, Verb, Word
+from headcount.data.synthetic.lexicon import Lexicon, Preposition, Verb, Weighted, Word
 from headcount.data.synthetic.source import SourceSide
 from headcount.data.synthetic.target import TargetSide
 
 
-def _word(words: Choice, form: str) -> Word | Preposition:
+def _word(words: Weighted, form: str) -> Word | Preposition:
     return next(word for word in words.items if word.form == form)
 
 

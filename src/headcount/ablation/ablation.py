@@ -8,7 +8,6 @@ from typing import Any
 from headcount.ablation.masked_bleu import (
     SCORE_COLUMNS,
     Differences,
-    Heads,
     MaskedInputs,
     describe_work,
     score_cells,
@@ -16,6 +15,7 @@ from headcount.ablation.masked_bleu import (
 )
 from headcount.base.addresses import KINDS, Head, HeadGrid
 from headcount.base.errors import UserError
+from headcount.base.ranking import Heads
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
 
@@ -69,7 +69,7 @@ def write_ablation(
         return found
 
     rows = ablation_rows(grid, list(tests), compare)
-    sets = [point.silent for point in (*single_heads(grid), *lone_heads(grid))]
+    sets = [point.silent for point in (*single_heads(grid), *all_but_one(grid))]
     facts = {**describe_work(grid, tests, sets), "dev": DEV, "provenance": origin}
     write_scores(out, COLUMNS, rows, facts, decode)
 
@@ -86,7 +86,7 @@ def ablation_rows(
 
     `compare` tells what sets of silent heads cost on a test set.
     """
-    single, alone = list(single_heads(grid)), list(lone_heads(grid))
+    single, alone = list(single_heads(grid)), list(all_but_one(grid))
     rows = []
     for test in tests:
         points = single + alone
@@ -122,7 +122,7 @@ def single_heads(grid: HeadGrid) -> Iterator[Ablated]:
         yield Ablated("single", place + 1, head, (place,))
 
 
-def lone_heads(grid: HeadGrid) -> Iterator[Ablated]:
+def all_but_one(grid: HeadGrid) -> Iterator[Ablated]:
     """Every head of a layer that has others, with all the others silent."""
     heads = grid.heads()
     for kind in KINDS:

@@ -19,6 +19,7 @@ from tqdm import tqdm
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
+from headcount.base.ranking import Heads
 from headcount.base.results import write_result
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.bpe import Segmenter, load_segmenters
@@ -33,7 +34,6 @@ from headcount.store.subwords import check_subwords, subword_files
 SCORE_COLUMNS = ("heads_masked", "heads", "bleu", "delta", "delta_low", "delta_high", "p")
 SCORE_COLUMNS += ("signature",)
 
-Heads = tuple[int, ...]  # flat positions, sorted
 Differences = dict[Heads, Difference]
 TestSets = dict[str, tuple[list[str], list[str]]]  # by name: source lines and references
 

@@ -14,7 +14,7 @@ from headcount.ablation.masked_bleu import (
 )
 from headcount.base.addresses import HeadGrid
 from headcount.base.head_values import read_head_values
-from headcount.base.ranking import Heads, MaskedSet, random_sets, rank_heads, ranked_sets
+from headcount.base.ranking import MaskedSet, Ranking, random_sets, rank_heads, ranked_sets
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.masking import MaskingSettings
 from headcount.heads.importance_run import read_importance
@@ -32,7 +32,7 @@ class MaskingInputs(MaskedInputs):
         """The files that shape the outcome."""
         return [*super().files(settings), *self.rankings.values()]
 
-    def read_rankings(self, grid: HeadGrid) -> dict[str, Heads]:
+    def read_rankings(self, grid: HeadGrid) -> dict[str, Ranking]:
         """Heads, most important first, by name. Raises UserError if `own` is another model's."""
         found = {}
         for name, path in self.rankings.items():
@@ -91,7 +91,7 @@ def write_masking(
 
 
 def list_points(
-    grid: HeadGrid, settings: MaskingSettings, rankings: Mapping[str, Heads], seed: int
+    grid: HeadGrid, settings: MaskingSettings, rankings: Mapping[str, Ranking], seed: int
 ) -> list[Point]:
     """Every point of the experiment: the sets of each ranking, then the random ones."""
     points = []

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from headcount.ablation.pruning_orders import ALL, Curve, Heads
+from headcount.ablation.pruning_orders import ALL, Curve
+from headcount.base.ranking import Heads
 from headcount.scoring.bootstrap import SEED, interval, p_value
 
 AREA_COLUMNS = ("test_set", "scope", "order", "area", "low", "high", "against", "delta")

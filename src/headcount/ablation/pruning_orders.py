@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from headcount.base.addresses import KINDS, HeadGrid
-from headcount.base.ranking import drawn_heads, rank_heads, step_sets
+from headcount.base.ranking import Heads, drawn_heads, rank_heads, step_sets
 from headcount.base.settings.ablation import AblationSettings
 
 ALL = "all"
 """The scope that is no kind: heads of the whole model."""
 
-Heads = tuple[int, ...]  # flat positions, sorted
 Rank = Callable[[Heads], np.ndarray]  # importance of the heads left, once some are silent
 
 

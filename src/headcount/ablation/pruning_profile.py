@@ -12,7 +12,6 @@ from headcount.ablation.ablation import with_first
 from headcount.ablation.masked_bleu import (
     SCORE_COLUMNS,
     Differences,
-    Heads,
     MaskedInputs,
     MaskedModel,
     describe_work,
@@ -24,6 +23,7 @@ from headcount.ablation.pruning_orders import Curve, Rank, list_curves
 from headcount.ablation.reranking import Measure, for_ranking
 from headcount.ablation.single_effects import read_single_effects
 from headcount.base.addresses import HeadGrid
+from headcount.base.ranking import Heads
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.importance import ImportanceSettings

@@ -12,14 +12,13 @@ import numpy as np
 
 from headcount.ablation.masked_bleu import (
     SCORE_COLUMNS,
-    Heads,
     MaskedInputs,
     describe_work,
     score_cells,
     write_scores,
 )
 from headcount.base.addresses import HeadGrid
-from headcount.base.ranking import drawn_heads
+from headcount.base.ranking import Heads, drawn_heads
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.runs import PrunedSettings, label

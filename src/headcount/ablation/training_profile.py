@@ -10,7 +10,6 @@ import numpy as np
 from headcount.ablation.ablation import with_first
 from headcount.ablation.masked_bleu import (
     SCORE_COLUMNS,
-    Heads,
     MaskedInputs,
     describe_work,
     score_cells,
@@ -20,6 +19,7 @@ from headcount.ablation.pruning_orders import importance_sets
 from headcount.ablation.reranking import Measure, for_ranking
 from headcount.base.errors import UserError
 from headcount.base.head_values import COLUMNS as HEAD_COLUMNS
+from headcount.base.ranking import Heads
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.importance import ImportanceSettings

@@ -11,7 +11,10 @@ import numpy as np
 
 from headcount.base.errors import UserError
 
-Heads = list[int]
+Heads = tuple[int, ...]
+"""Flat positions, sorted."""
+Ranking = list[int]
+"""Flat positions of all heads, most important first."""
 
 
 @dataclass(frozen=True)
@@ -21,10 +24,10 @@ class MaskedSet:
     order: str  # none, group, ascending, descending, random_group or random_cumulative
     index: int  # number of the group, from 1; cumulatively: how many groups are masked
     draw: int | None  # number of the random ranking, from 1
-    heads: tuple[int, ...]  # sorted
+    heads: Heads
 
 
-def rank_heads(importance: Sequence[float] | np.ndarray) -> Heads:
+def rank_heads(importance: Sequence[float] | np.ndarray) -> Ranking:
     """All heads, most important first; equally important ones in flat order."""
     return np.argsort(-np.asarray(importance, dtype=float), kind="stable").tolist()
 
@@ -38,7 +41,7 @@ def check_groups(groups: int, heads: int) -> None:
         )
 
 
-def cut_groups(ranking: Heads, groups: int) -> list[Heads]:
+def cut_groups(ranking: Ranking, groups: int) -> list[list[int]]:
     """A ranking cut into near-equal groups, the first ones longer by one where it must be.
 
     Raises UserError if there are more groups than heads.
@@ -47,7 +50,7 @@ def cut_groups(ranking: Heads, groups: int) -> list[Heads]:
     return [group.tolist() for group in np.array_split(np.array(ranking), groups)]
 
 
-def ranked_sets(ranking: Heads, groups: int) -> list[MaskedSet]:
+def ranked_sets(ranking: Ranking, groups: int) -> list[MaskedSet]:
     """The sets by importance: none; each group alone; from none to all heads, both ways.
 
     Group 1 holds the most important heads. `descending` masks groups from the first on,
@@ -78,7 +81,7 @@ def random_sets(heads: int, groups: int, draws: int, seed: int) -> list[MaskedSe
     return sets
 
 
-def step_sets(order: Sequence[int], steps: int) -> list[tuple[int, ...]]:
+def step_sets(order: Sequence[int], steps: int) -> list[Heads]:
     """The first heads of an order, sorted, in equal steps from none to all of them.
 
     Step i has i / steps of the heads, rounded up: the rule of Michel et al.'s code.
@@ -87,22 +90,22 @@ def step_sets(order: Sequence[int], steps: int) -> list[tuple[int, ...]]:
     return [tuple(sorted(order[:count])) for count in counts]
 
 
-def drawn_heads(within: Sequence[int], count: int, seed: int, draw: int) -> tuple[int, ...]:
+def drawn_heads(within: Sequence[int], count: int, seed: int, draw: int) -> Heads:
     """`count` of some heads at random, sorted; those of a smaller count are among them."""
     drawn = np.random.default_rng([seed, draw]).permutation(np.array(within, dtype=int))
     return tuple(sorted(drawn[:count].tolist()))
 
 
-def _groups(order: str, cut: list[Heads], draw: int | None) -> list[MaskedSet]:
+def _groups(order: str, cut: list[list[int]], draw: int | None) -> list[MaskedSet]:
     return [_set(order, index, draw, group) for index, group in enumerate(cut, start=1)]
 
 
-def _cumulative(order: str, cut: list[Heads], draw: int | None) -> list[MaskedSet]:
+def _cumulative(order: str, cut: list[list[int]], draw: int | None) -> list[MaskedSet]:
     unions = accumulate(cut, initial=[])
     return [_set(order, index, draw, union) for index, union in enumerate(unions)]
 
 
-def _both_ends(order: str, cut: list[Heads], draw: int | None) -> list[MaskedSet]:
+def _both_ends(order: str, cut: list[list[int]], draw: int | None) -> list[MaskedSet]:
     """Unions from the first group on, and those from the last on that have sizes of their own.
 
     The latter are there only where groups are unequal, for `ascending` begins with smaller ones.
@@ -112,5 +115,5 @@ def _both_ends(order: str, cut: list[Heads], draw: int | None) -> list[MaskedSet
     return [by_size[size] for size in sorted(by_size)]
 
 
-def _set(order: str, index: int, draw: int | None, heads: Heads) -> MaskedSet:
+def _set(order: str, index: int, draw: int | None, heads: list[int]) -> MaskedSet:
     return MaskedSet(order, index, draw, tuple(sorted(heads)))

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from headcount.ablation.masked_bleu import Heads
 from headcount.base.errors import UserError
+from headcount.base.ranking import Heads
 from headcount.base.settings.nearest import nearest
 from headcount.classifiers.classifier_files import read_classifier
 from headcount.classifiers.hooked_encoder import HookedEncoder
-from headcount.data.entailment import Pair
+from headcount.data.entailment import Example
 from headcount.model.machine import pick_device
 
 LONGEST = 128  # subwords of a pair; longer ones are cut
@@ -48,7 +48,7 @@ class Classifier:
         encoder = HookedEncoder(model.to(place), model.config.num_attention_heads)
         return cls(encoder, tokeniser, numbers)
 
-    def gold(self, pairs: Sequence[Pair]) -> np.ndarray:
+    def gold(self, pairs: Sequence[Example]) -> np.ndarray:
         """Numbers of the pairs' labels. Raises UserError for one that the model does not have."""
         for pair in pairs:
             if pair.label.lower() not in self.labels:
@@ -60,7 +60,7 @@ class Classifier:
 
     def correct(
         self,
-        pairs: Sequence[Pair],
+        pairs: Sequence[Example],
         sets: Sequence[Heads],
         done: Callable[[int], object] = lambda pairs: None,
         batch: int = 64,
@@ -86,7 +86,9 @@ class Classifier:
                     done(len(places))
         return dict(zip(sets, found, strict=True))
 
-    def importance(self, pairs: Sequence[Pair], silent: Heads = (), batch: int = 32) -> np.ndarray:
+    def importance(
+        self, pairs: Sequence[Example], silent: Heads = (), batch: int = 32
+    ) -> np.ndarray:
         """Mean over pairs of |∂L/∂ξ| at ξ = 1, [heads]; nats, larger means more important.
 
         Of silent heads, whose ξ is 0, it is 0: they are not there. Source: Michel et al. 2019.
@@ -109,7 +111,7 @@ class Classifier:
             return self.encoder.model(**inputs).logits
 
     def _batches(
-        self, pairs: Sequence[Pair], size: int
+        self, pairs: Sequence[Example], size: int
     ) -> Iterator[tuple[list[int], dict[str, Tensor]]]:
         """Places, and model inputs where the model is; pairs of like length together."""
         order = sorted(range(len(pairs)), key=lambda n: len(pairs[n].first + pairs[n].second))

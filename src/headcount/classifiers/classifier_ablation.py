@@ -10,18 +10,19 @@ import numpy as np
 from tqdm import tqdm
 
 from headcount.ablation.ablation import COLUMNS, DEV, ablation_rows, resamples_for
-from headcount.ablation.masked_bleu import Differences, Heads
+from headcount.ablation.masked_bleu import Differences
 from headcount.ablation.profile_areas import AREA_COLUMNS, area_rows
 from headcount.ablation.pruning_orders import Curve, Rank, list_curves
 from headcount.ablation.pruning_profile import COLUMNS as PROFILE_COLUMNS
 from headcount.ablation.pruning_profile import profile_rows
 from headcount.ablation.reranking import for_ranking
 from headcount.ablation.single_effects import single_effects
+from headcount.base.ranking import Heads
 from headcount.base.results import write_result
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.classifier import ClassifierSettings
 from headcount.classifiers.classifier import Classifier
-from headcount.data.entailment import Pair, read_pairs
+from headcount.data.entailment import Example, read_pairs
 from headcount.scoring.bootstrap import SEED, judge_scores, resample_accuracy
 
 
@@ -33,7 +34,7 @@ class LabelledTests:
     matched: Path
     mismatched: Path
 
-    def read(self, limit: int | None) -> dict[str, list[Pair]]:
+    def read(self, limit: int | None) -> dict[str, list[Example]]:
         """The pairs by test set, dev first."""
         paths = {DEV: self.dev, "matched": self.matched, "mismatched": self.mismatched}
         return {test: read_pairs(path, limit) for test, path in paths.items()}
@@ -73,7 +74,7 @@ def write_classifier_ablation(
 
 
 def rank_by(
-    classifier: Classifier, pairs: list[Pair], settings: AblationSettings
+    classifier: Classifier, pairs: list[Example], settings: AblationSettings
 ) -> tuple[Rank, Rank]:
     """Importance on these pairs once heads are silent: as it is compared, and undivided."""
 
@@ -89,7 +90,7 @@ def rank_by(
 
 def _write_profile(
     classifier: Classifier,
-    pairs: list[Pair],
+    pairs: list[Example],
     curves: Sequence[Curve],
     out: Path,
     facts: dict[str, Any],
@@ -104,7 +105,7 @@ def _write_profile(
 
 
 def _resampled(
-    classifier: Classifier, pairs: list[Pair], sets: Sequence[Heads], samples: int
+    classifier: Classifier, pairs: list[Example], sets: Sequence[Heads], samples: int
 ) -> dict[Heads, np.ndarray]:
     distinct = list(dict.fromkeys([(), *sets]))
     with tqdm(total=len(distinct) * len(pairs), unit="pair", disable=None) as bar:

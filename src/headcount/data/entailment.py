@@ -13,7 +13,7 @@ UNDECIDED = "-"
 """The label of a pair on which people did not agree."""
 
 
-class Pair(NamedTuple):
+class Example(NamedTuple):
     """Premise, hypothesis, and the name of their relation."""
 
     first: str
@@ -21,13 +21,13 @@ class Pair(NamedTuple):
     label: str
 
 
-def read_pairs(path: Path, limit: int | None = None) -> list[Pair]:
+def read_pairs(path: Path, limit: int | None = None) -> list[Example]:
     """The pairs of a .tsv, .txt or .jsonl that people agreed on, the first `limit` of them.
 
     Lines are those of `read_lines`. Raises UserError, naming the line, where a sentence or the
     label is missing, where there is a cell too many, and for a file without any pair.
     """
-    found: list[Pair] = []
+    found: list[Example] = []
     for number, row in _rows(path):
         cells = [row.get(column) for column in COLUMNS]
         for column, cell in zip(COLUMNS, cells, strict=True):
@@ -37,7 +37,7 @@ def read_pairs(path: Path, limit: int | None = None) -> list[Pair]:
                     "classifier is tested on labelled pairs, such as MultiNLI's dev_matched"
                 )
         if cells[2].strip() != UNDECIDED:
-            found.append(Pair(cells[0], cells[1], cells[2].strip()))
+            found.append(Example(cells[0], cells[1], cells[2].strip()))
         if limit is not None and len(found) == limit:
             break
     if not found:

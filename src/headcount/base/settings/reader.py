@@ -58,8 +58,8 @@ def _parse(file: Path) -> tuple[dict[str, Any], dict[KeyPath, int]]:
         if not isinstance(root, yaml.MappingNode):
             found = _KINDS[root.id] if root else "nothing"
             raise UserError(f"{file}:1: expected keys and values (`key: value`), found {found}")
-        walk = _Walk(file)
-        return walk.value(root, ()), walk.lines
+        values = _PlainValues(file)
+        return values.value(root, ()), values.lines
     except yaml.MarkedYAMLError as error:
         reason = ", ".join(part for part in (error.context, error.problem) if part)
         mark = error.problem_mark or error.context_mark
@@ -103,7 +103,7 @@ class _Composer(yaml.SafeLoader):
         raise yaml.MarkedYAMLError(problem=reason, problem_mark=event.start_mark)
 
 
-class _Walk:
+class _PlainValues:
     """From nodes to plain values; keeps the line of every key path."""
 
     def __init__(self, file: Path) -> None:

@@ -6,12 +6,12 @@ from random import Random
 from typing import Any
 
 from headcount.data.synthetic.lexicon import (
-    Choice,
     Determiner,
     Lexicon,
     Noun,
     Preposition,
     Verb,
+    Weighted,
     Word,
 )
 
@@ -73,7 +73,7 @@ class Grammar:
         """`rules` are those of synthetic.yaml; read are its `chances` and `tense`."""
         self._lexicon = lexicon
         self._chances = rules["chances"]
-        self._tenses = Choice(list(rules["tense"]))
+        self._tenses = Weighted(list(rules["tense"]))
         self._random = random
 
     def derivation(self) -> Derivation:
@@ -159,7 +159,7 @@ class Grammar:
                 adjectives.append(Adjective(word, self._happens("degree")))
         return tuple(adjectives)
 
-    def _perhaps(self, chance: str, words: Choice[Word]) -> Word | None:
+    def _perhaps(self, chance: str, words: Weighted[Word]) -> Word | None:
         return words.draw(self._random) if self._happens(chance) else None
 
     def _happens(self, chance: str, place: str | None = None) -> bool:

@@ -70,7 +70,7 @@ class Word:
     stem: str
 
 
-class Choice(Generic[Item]):
+class Weighted(Generic[Item]):
     """Items to draw from, each with its weight."""
 
     def __init__(self, items: Sequence[Item], weights: Iterable[float] | None = None) -> None:
@@ -97,17 +97,17 @@ class Lexicon:
         zipf = [rank ** -rules["zipf"] for rank in range(1, len(nouns) + 1)]
         self.nouns = {kind: _of_kind(kind, nouns, zipf) for kind in ("animate", "inanimate")}
         names = _names(rules["names"], roots)
-        self.names = Choice(names, zipf[: len(names)])
-        self.pronouns = Choice([_pronoun(*row) for row in rules["pronouns"]])
-        self.transitive = Choice([_verb(*row) for row in rules["transitive_verbs"]])
-        self.intransitive = Choice([_verb(*row) for row in rules["intransitive_verbs"]])
-        self.adjectives = Choice(adjectives)
-        self.adverbs = Choice([Word(*row) for row in rules["adverbs"]])
-        self.opening_adverbs = Choice([Word(*row) for row in rules["opening_adverbs"]])
-        self.conjunctions = Choice([Word(*row) for row in rules["conjunctions"]])
+        self.names = Weighted(names, zipf[: len(names)])
+        self.pronouns = Weighted([_pronoun(*row) for row in rules["pronouns"]])
+        self.transitive = Weighted([_verb(*row) for row in rules["transitive_verbs"]])
+        self.intransitive = Weighted([_verb(*row) for row in rules["intransitive_verbs"]])
+        self.adjectives = Weighted(adjectives)
+        self.adverbs = Weighted([Word(*row) for row in rules["adverbs"]])
+        self.opening_adverbs = Weighted([Word(*row) for row in rules["opening_adverbs"]])
+        self.conjunctions = Weighted([Word(*row) for row in rules["conjunctions"]])
         self.determiners = _determiners(rules["determiners"])
         self.prepositions = {
-            place: Choice([Preposition(form, case, _stem(stem)) for form, case, stem in rows])
+            place: Weighted([Preposition(form, case, _stem(stem)) for form, case, stem in rows])
             for place, rows in rules["prepositions"].items()
         }
         self.degree = Word(*rules["degree"])
@@ -158,23 +158,23 @@ def _verb(base: str, third: str, past: str, kind: str, stem: Any) -> Verb:
     return Verb(base, third, past, kind, _stem(stem))
 
 
-def _determiners(rows: Iterable[tuple[str, str, str, float]]) -> Choice[Determiner]:
+def _determiners(rows: Iterable[tuple[str, str, str, float]]) -> Weighted[Determiner]:
     words, weights = [], []
     for singular, plural, stem, weight in rows:
         words.append(Determiner({"singular": singular, "plural": plural}, stem))
         weights.append(weight)
-    return Choice(words, weights)
+    return Weighted(words, weights)
 
 
-def _of_kind(animacy: str, nouns: Sequence[Noun], weights: Sequence[float]) -> Choice[Noun]:
+def _of_kind(animacy: str, nouns: Sequence[Noun], weights: Sequence[float]) -> Weighted[Noun]:
     pairs = [pair for pair in zip(nouns, weights, strict=True) if pair[0].animacy == animacy]
-    return Choice([noun for noun, _ in pairs], [weight for _, weight in pairs])
+    return Weighted([noun for noun, _ in pairs], [weight for _, weight in pairs])
 
 
 def _roots(rules: Mapping[str, Any], taken: set[str]) -> Iterator[str]:
     """Pronounceable words without end, each new; `taken` holds those that exist already."""
     random = Random(rules["seed"])
-    consonants, vowels = Choice(rules["consonants"]), Choice(rules["vowels"])
+    consonants, vowels = Weighted(rules["consonants"]), Weighted(rules["vowels"])
     for syllables in cycle(rules["syllables"]):
         root = ""
         while not root or root in taken:

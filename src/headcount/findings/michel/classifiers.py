@@ -12,10 +12,10 @@ from typing import Any
 import pandas as pd
 
 from headcount.findings.figures import Drawn, use_style, write_figures
-from headcount.findings.michel import lone, pruning, single
+from headcount.findings.michel import all_but_one, pruning, single
 from headcount.findings.michel.classifier_files import ClassifierResults
 from headcount.findings.michel.figures import orders_figure, single_figures
-from headcount.findings.michel.score import ACCURACY
+from headcount.findings.michel.metric import ACCURACY
 from headcount.findings.published import michel
 from headcount.findings.tables import Table, write_tables
 
@@ -41,12 +41,12 @@ def classifier_tables(results: ClassifierResults) -> list[Table]:
     Rows whose `source` is paper are of the paper's BERT; ours have ours.
     """
     alone = single.single_table(results.ablation)
-    kept = _both(lone.lone_table(results.ablation), printed_lone())
+    kept = _both(all_but_one.all_but_one_table(results.ablation), printed_all_but_one())
     points = single.transfer_points(results.ablation)
     moved = _both(single.transfer_table(points), printed_transfer())
     tables = [
         ("ablation", alone, single.single_summary(alone), single.caption(ACCURACY)),
-        ("all_but_one", kept, lone.lone_summary(kept), _lone_words()),
+        ("all_but_one", kept, all_but_one.all_but_one_summary(kept), _all_but_one_words()),
         ("transfer", moved, single.transfer_summary(moved), _transfer_words()),
         *_pruning_tables(results),
     ]
@@ -71,15 +71,15 @@ def _pruning_tables(results: ClassifierResults) -> list[tuple]:
     ]
 
 
-def printed_lone() -> pd.DataFrame:
-    """The paper's rows of `lone_table`, of which none is significant."""
-    best, elsewhere = (michel.classifier_lone_heads(number) for number in (3, 6))
+def printed_all_but_one() -> pd.DataFrame:
+    """The paper's rows of `all_but_one_table`, of which none is significant."""
+    best, elsewhere = (michel.classifier_all_but_one(number) for number in (3, 6))
     table = elsewhere.merge(best, on="layer", suffixes=("", "_best"), validate="one_to_one")
     table = table.rename(columns={"value": "delta", "value_best": "dev_delta"})
     table["layer"] = table["layer"] - 1
     table = table.assign(test_set="matched", kind="enc_self", significant=0, **_PAPER)
     table = table.assign(heads=michel.CLASSIFIER_HEADS)
-    return table.reindex(columns=lone.COLUMNS, fill_value="").astype(object)
+    return table.reindex(columns=all_but_one.COLUMNS, fill_value="").astype(object)
 
 
 def printed_transfer() -> pd.DataFrame:
@@ -92,17 +92,18 @@ def printed_transfer() -> pd.DataFrame:
 def printed_pruning() -> pd.DataFrame:
     """The paper's row of `pruning_table`, MultiNLI."""
     percent = michel.classifier_prunable()["mnli"]
-    heads = michel.CLASSIFIER_HEADS * len(michel.classifier_lone_heads(3))  # a row there a layer
+    heads = michel.CLASSIFIER_HEADS * len(michel.classifier_all_but_one(3))  # a row there a layer
     curve = {"test_set": "matched", "scope": "all", "order": "importance", "heads": heads}
     # Rounded up, as its code does with the heads of a step.
     held = {"holds_at": ceil(heads * percent / 100), "holds_percent": percent}
     return _one_row(_PAPER | curve | held, pruning.COLUMNS)
 
 
-def _lone_words() -> str:
+def _all_but_one_words() -> str:
     return (
-        f"{lone.caption(ACCURACY)} Rows whose source is paper: {michel.source()}, Tables 3 (under "
-        "on dev: best on matched itself) and 6 (best on 5,000 training pairs, scored on matched)."
+        f"{all_but_one.caption(ACCURACY)} Rows whose source is paper: {michel.source()}, Tables 3 "
+        "(under on dev: best on matched itself) and 6 (best on 5,000 training pairs, scored on "
+        "matched)."
     )
 
 

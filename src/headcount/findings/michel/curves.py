@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from headcount.base.addresses import KINDS
 from headcount.findings.figures import COLOURS
+from headcount.findings.michel.metric import BLEU, Metric
 from headcount.findings.michel.pruning import LEVEL, printed_points
-from headcount.findings.michel.score import BLEU, Score
 from headcount.findings.panels import SHORT, legend_above, panels, title_words
 from headcount.findings.published import michel
 from headcount.findings.run_tables import KEYS
@@ -25,7 +25,7 @@ _GREY = "#6E6E6E"
 _KINDS = dict(zip(KINDS, COLOURS, strict=False))
 
 
-def draw_orders(tables: Sequence[pd.DataFrame], score: Score) -> Figure:
+def draw_orders(tables: Sequence[pd.DataFrame], metric: Metric) -> Figure:
     """A panel per model: the score by share of heads pruned, in several orders.
 
     `tables`: `profile_points`, and `printed_curves` for panels of the paper. A hollow mark has a
@@ -36,7 +36,7 @@ def draw_orders(tables: Sequence[pd.DataFrame], score: Score) -> Figure:
     for panel, (task, rows) in zip(axes, tasks, strict=True):
         for order, (words, colour, line, marker) in _ORDERS.items():
             style = {"color": colour, "linestyle": line, "marker": marker}
-            style["label"] = words.format(score=score.word)
+            style["label"] = words.format(score=metric.word)
             _curve(panel, rows[rows["order"] == order], style)
         _random(panel, rows[rows["order"] == "random"])
         # An empty line that is not clipped would have its place in a corner of the figure.
@@ -45,7 +45,7 @@ def draw_orders(tables: Sequence[pd.DataFrame], score: Score) -> Figure:
         if len(one):
             mark |= {"label": "one head per layer", "clip_on": False}
             panel.plot(one["percent"], one["bleu"], **mark)
-        _finish(panel, task, score)
+        _finish(panel, task, metric)
     legend_above(figure, axes[0], 3)
     return figure
 
@@ -140,9 +140,9 @@ def _random(panel: Axes, rows: pd.DataFrame) -> None:
     panel.fill_between(by_step.index, by_step["min"], by_step["max"], **band)
 
 
-def _finish(panel: Axes, task: tuple, score: Score) -> None:
+def _finish(panel: Axes, task: tuple, metric: Metric) -> None:
     panel.set_title(_title(task), loc="left", fontsize="small")
-    panel.set(xlim=(0, 100), xlabel="percent of heads pruned", ylabel=score.axis)
+    panel.set(xlim=(0, 100), xlabel="percent of heads pruned", ylabel=metric.axis)
     panel.set_ylim(bottom=0)
 
 

@@ -12,7 +12,7 @@ from headcount.findings.figures import Drawn
 from headcount.findings.file_lists import any_files, some_files
 from headcount.findings.masking import describe_tests
 from headcount.findings.michel import curves, maps, pruning, single, training
-from headcount.findings.michel.score import BLEU, Score
+from headcount.findings.michel.metric import BLEU, Metric
 from headcount.findings.michel.speed import describe_timing, speed_table
 from headcount.findings.michel.speed_figure import draw_speed
 from headcount.findings.published import michel
@@ -68,7 +68,7 @@ def michel_figures(
     return drawn
 
 
-def single_figures(ablation: pd.DataFrame, score: Score, setting: str) -> list[Drawn]:
+def single_figures(ablation: pd.DataFrame, metric: Metric, setting: str) -> list[Drawn]:
     """Maps of single heads on the test sets, and their effects on two of them."""
     alone = single.single_table(ablation)
     shown = alone[alone["test_set"] != "dev"].astype({"delta": float})
@@ -77,33 +77,33 @@ def single_figures(ablation: pd.DataFrame, score: Score, setting: str) -> list[D
     return [
         Drawn(
             "michel_ablation",
-            maps.draw_single(shown, score),
+            maps.draw_single(shown, metric),
             shown,
-            f"{score.initial} change when one head is masked, nothing retrained, by kind, layer "
+            f"{metric.initial} change when one head is masked, nothing retrained, by kind, layer "
             "and head; colours are linear up to half a point, then logarithmic. Dots: "
             f"p < {single.LEVEL} by paired bootstrap (nearly one-sided); rings: still so once "
-            f"corrected for all heads (Holm). {of_one_training(f'test {score.counted}')} {kinds}. "
+            f"corrected for all heads (Holm). {of_one_training(f'test {metric.counted}')} {kinds}. "
             f"{setting}",
         ),
         Drawn(
             "michel_transfer",
-            maps.draw_transfer(moved, score),
+            maps.draw_transfer(moved, metric),
             moved,
-            f"{score.initial} change on two test sets when a head is masked, a point per head; r "
+            f"{metric.initial} change on two test sets when a head is masked, a point per head; r "
             "is Pearson's. Where effects go far beyond 2 points, axes are linear up to there, then "
             f"logarithmic; dotted: the same effect on both. {setting}",
         ),
     ]
 
 
-def orders_figure(tables: list[pd.DataFrame], score: Score, notes: str) -> Drawn:
+def orders_figure(tables: list[pd.DataFrame], metric: Metric, notes: str) -> Drawn:
     """Curves by order of pruning: ours, then those beside them; `notes` end the caption."""
     return Drawn(
         "michel_pruning",
-        curves.draw_orders(tables, score),
+        curves.draw_orders(tables, metric),
         tables[0],
-        f"{score.initial} as more and more heads of all kinds are pruned, nothing retrained, by "
-        f"the order in which they go. {_BANDS} {of_one_training(f'test {score.counted}')} {notes}",
+        f"{metric.initial} as more and more heads of all kinds are pruned, nothing retrained, by "
+        f"the order in which they go. {_BANDS} {of_one_training(f'test {metric.counted}')} {notes}",
     )
 
 

@@ -10,7 +10,7 @@ from matplotlib.image import AxesImage
 
 from headcount.base.addresses import KINDS
 from headcount.findings.figures import COLOURS
-from headcount.findings.michel.score import Score
+from headcount.findings.michel.metric import Metric
 from headcount.findings.michel.single import LEVEL
 from headcount.findings.panels import SHORT, colour_bar, legend_above, panels, title_words
 from headcount.findings.run_tables import KEYS
@@ -23,7 +23,7 @@ _TICKS = (-64, -16, -4, -1, 0, 1, 4, 16, 64)
 _KIND_COLOURS = dict(zip(KINDS, COLOURS, strict=False))
 
 
-def draw_single(table: pd.DataFrame, score: Score) -> Figure:
+def draw_single(table: pd.DataFrame, metric: Metric) -> Figure:
     """A row of maps per model and test set, a map per kind there is: layers down, heads across.
 
     `table`: our rows of `single_table`. Blue gains, red loses; a dot has p < `LEVEL`, a ring too
@@ -44,7 +44,7 @@ def draw_single(table: pd.DataFrame, score: Score) -> Figure:
         named = [pair, title_words(run, seed=seed), test]
         words = "\n".join(part for part in named if part)
         line[0].set_ylabel(f"{words}\n\nlayer", fontsize="x-small")
-    bar = colour_bar(figure, image, f"{score.word} change")
+    bar = colour_bar(figure, image, f"{metric.word} change")
     bar.set_ticks([tick for tick in _TICKS if abs(tick) <= limit])
     bar.set_ticklabels([f"{tick:+d}" if tick else "0" for tick in bar.get_ticks().astype(int)])
     bar.minorticks_off()
@@ -71,7 +71,7 @@ def _map(panel: Axes, rows: pd.DataFrame, scale: SymLogNorm) -> AxesImage:
     return image
 
 
-def draw_transfer(points: pd.DataFrame, score: Score) -> Figure:
+def draw_transfer(points: pd.DataFrame, metric: Metric) -> Figure:
     """A panel per model and two test sets, a point per head; see `transfer_points`."""
     tasks = list(points.groupby([*_TASK, "other_test_set"], sort=False))
     figure, axes = panels(len(tasks), width=4.4, height=3.8)
@@ -91,8 +91,8 @@ def draw_transfer(points: pd.DataFrame, score: Score) -> Figure:
             panel.set_yscale("symlog", linthresh=_STRAIGHT, base=2)
         words = f"{title_words(pair, run, seed=seed)}: r = {found.r:.2f}"
         panel.set_title(words, loc="left", fontsize="small")
-        panel.set_xlabel(f"{score.word} change on {test}")
-        panel.set_ylabel(f"{score.word} change on {other}")
+        panel.set_xlabel(f"{metric.word} change on {test}")
+        panel.set_ylabel(f"{metric.word} change on {other}")
         for axis in (panel.xaxis, panel.yaxis):
             axis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
     if points["kind"].nunique() > 1:

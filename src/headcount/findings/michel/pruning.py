@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from headcount.findings.cells import NONE, p_value
-from headcount.findings.michel.score import Score
+from headcount.findings.michel.metric import Metric
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import beside_ours
 from headcount.findings.run_tables import BASE, KEYS
@@ -43,30 +43,30 @@ PRINTED = (
 )
 
 
-def caption(score: Score, orders: Collection[str], kinds: bool) -> str:
+def caption(metric: Metric, orders: Collection[str], kinds: bool) -> str:
     """What our rows say, of these orders; `kinds`: heads of one kind are pruned alone, too."""
     listed = "; ".join(words for order, words in ORDERS.items() if order in orders)
     return (
         "Largest share of heads that can be pruned, nothing retrained, without a significant loss "
-        f"of {score.word}: the last step before the first whose loss has p < {LEVEL} by paired "
+        f"of {metric.word}: the last step before the first whose loss has p < {LEVEL} by paired "
         "bootstrap (tests in fixed order, the smallest share first, so that none needs a "
         "correction). Beside it the largest share up to which every step keeps "
-        f"{KEEPING:.0%} of {score.word}. Orders: {listed.format(score=score.word)}."
+        f"{KEEPING:.0%} of {metric.word}. Orders: {listed.format(score=metric.word)}."
         f"{_KINDS_ALONE if kinds else ''}{_DRAWN if 'random' in orders else ''} "
-        f"{of_one_training(f'test {score.counted}')}"
+        f"{of_one_training(f'test {metric.counted}')}"
     )
 
 
-def areas_caption(score: Score, kinds: bool) -> str:
+def areas_caption(metric: Metric, kinds: bool) -> str:
     """What the table of areas says; `kinds`: heads of one kind are pruned alone, too."""
     needed = ", or the less a kind needs its heads" if kinds else ""
     against = "; of kinds, to encoder-decoder attention" if kinds else ""
     return (
-        f"Mean {score.word} over shares of heads pruned from none to all: the larger, the better "
+        f"Mean {metric.word} over shares of heads pruned from none to all: the larger, the better "
         f"the order finds the heads that can go{needed}. Differences, with 95 % interval and p by "
         f"paired bootstrap, are to the order by importance over all heads{against}. Of random "
-        f"orders the mean; resamples draw orders as well as {score.counted}, and few orders make a "
-        f"rough interval. {of_one_training(f'test {score.counted}')}"
+        f"orders the mean; resamples draw orders as well as {metric.counted}, and few orders make "
+        f"a rough interval. {of_one_training(f'test {metric.counted}')}"
     )
 
 
@@ -206,7 +206,7 @@ def printed_areas() -> pd.DataFrame:
     return pd.DataFrame(rows).reindex(columns=AREA_COLUMNS, fill_value="").astype(object)
 
 
-def areas_summary(table: pd.DataFrame, score: Score) -> pd.DataFrame:
+def areas_summary(table: pd.DataFrame, metric: Metric) -> pd.DataFrame:
     """The table as people read it."""
     rows = []
     for row in table.to_dict("records"):
@@ -215,7 +215,7 @@ def areas_summary(table: pd.DataFrame, score: Score) -> pd.DataFrame:
         rows.append(
             {name: str(row[name]) or NONE for name in KEYS}
             | {"test set": row["test_set"] or NONE, "scope": row["scope"], "order": row["order"]}
-            | {f"mean {score.word}": _mean(row)}
+            | {f"mean {metric.word}": _mean(row)}
             | {"against": row["against"].replace("/", ", ") or NONE}
             | {"difference": f"{row['delta']:+z.2f}" if compared else NONE}
             | {"95 % interval": bounds, "p": p_value(row["p"]), "source": row["source"]}

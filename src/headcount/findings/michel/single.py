@@ -10,7 +10,7 @@ import pandas as pd
 from headcount.base.addresses import KINDS
 from headcount.base.errors import UserError
 from headcount.findings.cells import NONE, p_value
-from headcount.findings.michel.score import Score
+from headcount.findings.michel.metric import Metric
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import beside_ours
 from headcount.findings.run_tables import BASE, HEAD, KEYS, gather
@@ -36,22 +36,22 @@ PRINTED_TRANSFER = (
 )
 
 
-def caption(score: Score) -> str:
+def caption(metric: Metric) -> str:
     """What our rows of the table of single heads say."""
     return (
-        f"{score.initial} change when one head is masked, nothing retrained, by kind of attention. "
-        f"Significant: p < {LEVEL} by paired bootstrap (a p that is nearly one-sided), and in "
-        "brackets how many of these are gains; Holm: still so once p is corrected for all heads of "
-        f"the model. {of_one_training(f'test {score.counted}')}"
+        f"{metric.initial} change when one head is masked, nothing retrained, by kind of "
+        f"attention. Significant: p < {LEVEL} by paired bootstrap (a p that is nearly one-sided), "
+        "and in brackets how many of these are gains; Holm: still so once p is corrected for all "
+        f"heads of the model. {of_one_training(f'test {metric.counted}')}"
     )
 
 
-def transfer_caption(score: Score) -> str:
+def transfer_caption(metric: Metric) -> str:
     """What our rows of the table of two test sets say."""
     return (
-        f"Correlation, over heads, of the {score.word} change on two test sets when the head is "
+        f"Correlation, over heads, of the {metric.word} change on two test sets when the head is "
         "masked; intervals (95 %) by bootstrap over heads, p by shuffling them. Both sides have "
-        f"the noise of their {score.counted}, which lowers it. {of_one_training('heads')}"
+        f"the noise of their {metric.counted}, which lowers it. {of_one_training('heads')}"
     )
 
 

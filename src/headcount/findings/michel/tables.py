@@ -10,8 +10,8 @@ from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings.file_lists import any_files, some_files
 from headcount.findings.masking import describe_tests
-from headcount.findings.michel import lone, pruning, single, speed, training
-from headcount.findings.michel.score import BLEU
+from headcount.findings.michel import all_but_one, pruning, single, speed, training
+from headcount.findings.michel.metric import BLEU
 from headcount.findings.run_tables import gather
 from headcount.findings.setting import describe_ranking, describe_setting
 from headcount.findings.tables import Table
@@ -62,15 +62,15 @@ def michel_tables(
 
 def _single_tables(ablation: pd.DataFrame, setting: str) -> list[_Parts]:
     alone = _both(single.single_table(ablation), single.printed_single())
-    kept = _both(lone.lone_table(ablation), lone.printed_lone())
+    kept = _both(all_but_one.all_but_one_table(ablation), all_but_one.printed_all_but_one())
     points = single.transfer_points(ablation)
     moved = _both(single.transfer_table(points), single.printed_transfer())
     alone_words = f"{single.caption(BLEU)} {single.PRINTED} {setting}"
-    kept_words = f"{lone.caption(BLEU)} {lone.PRINTED} {setting}"
+    kept_words = f"{all_but_one.caption(BLEU)} {all_but_one.PRINTED} {setting}"
     moved_words = f"{single.transfer_caption(BLEU)} {single.PRINTED_TRANSFER} {setting}"
     return [
         ("ablation", alone, single.single_summary(alone), alone_words),
-        ("all_but_one", kept, lone.lone_summary(kept), kept_words),
+        ("all_but_one", kept, all_but_one.all_but_one_summary(kept), kept_words),
         ("transfer", moved, single.transfer_summary(moved), moved_words),
     ]
 

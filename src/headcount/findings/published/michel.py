@@ -28,7 +28,7 @@ def single_heads() -> pd.DataFrame:
     return _with_significance("table1", ["layer", "head"]).astype({"head": int})
 
 
-def lone_heads(number: int) -> pd.DataFrame:
+def all_but_one(number: int) -> pd.DataFrame:
     """Table 2 or 5: layer, kind, value (BLEU change with one head), significant (p < 0.01)."""
     return _with_significance(f"table{number}", ["layer", "kind"])
 
@@ -38,7 +38,7 @@ def transfer() -> float:
     return float(_tidy("figure2")["value"].iloc[0])
 
 
-def classifier_lone_heads(number: int) -> pd.DataFrame:
+def classifier_all_but_one(number: int) -> pd.DataFrame:
     """Table 3 or 6, BERT: layer, value (change of accuracy with one head), none significant."""
     return _tidy(f"table{number}")[["layer", "value"]].astype({"layer": int})
 

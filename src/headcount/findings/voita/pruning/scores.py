@@ -14,7 +14,7 @@ from headcount.scoring.bootstrap import Difference, compare_systems
 Key = tuple[str, str, int]  # pair, run, seed
 
 
-class Score(NamedTuple):
+class RunBleu(NamedTuple):
     """BLEU of one run on one test set."""
 
     test: str
@@ -27,11 +27,11 @@ class Scores:
 
     def __init__(self, scores: list[Path], translations: list[Path], references: list[Path]):
         """Takes bleu.json, translations/<test>.txt and `<pair>/<test>.tgt`."""
-        self._bleu: dict[Key, list[Score]] = {}
+        self._bleu: dict[Key, list[RunBleu]] = {}
         for found in map(read_json, scores):
             key = (found["pair"], found["run"], found["seed"])
             self._bleu[key] = [
-                Score(row["test_set"], row["score"], row["signature"])
+                RunBleu(row["test_set"], row["score"], row["signature"])
                 for row in found["scores"]
                 if row["metric"] == "bleu"
             ]
@@ -39,7 +39,7 @@ class Scores:
         self._references = {(path.parent.name, path.stem): path for path in references}
         self._compared: dict[tuple[Key, Key, str], Difference] = {}
 
-    def of(self, key: Key) -> list[Score]:
+    def of(self, key: Key) -> list[RunBleu]:
         """BLEU of one run on each test set. Raises UserError if it has none."""
         if key not in self._bleu:
             raise UserError(

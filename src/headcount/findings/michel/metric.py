@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Score:
+class Metric:
     """Names of one score; larger means better."""
 
     word: str  # within a sentence
@@ -13,5 +13,5 @@ class Score:
     counted: str  # what a test set consists of
 
 
-BLEU = Score("BLEU", "BLEU", "BLEU", "sentences")
-ACCURACY = Score("accuracy", "Accuracy", "accuracy (%)", "pairs")
+BLEU = Metric("BLEU", "BLEU", "BLEU", "sentences")
+ACCURACY = Metric("accuracy", "Accuracy", "accuracy (%)", "pairs")

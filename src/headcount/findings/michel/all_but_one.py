@@ -4,7 +4,7 @@ import pandas as pd
 
 from headcount.base.addresses import KINDS
 from headcount.findings.cells import NONE, p_value
-from headcount.findings.michel.score import Score
+from headcount.findings.michel.metric import Metric
 from headcount.findings.michel.single import LEVEL
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import beside_ours
@@ -21,18 +21,18 @@ PRINTED = (
 )
 
 
-def caption(score: Score) -> str:
+def caption(metric: Metric) -> str:
     """What our rows say."""
     return (
-        f"{score.initial} change when a layer keeps one head of a kind of attention, all other "
+        f"{metric.initial} change when a layer keeps one head of a kind of attention, all other "
         "layers whole: the head that is best on dev, scored on the test set, with 95 % interval "
         f"and p by paired bootstrap; p < {LEVEL} is called significant. The change on dev is that "
         "of the best of several, and so too good. "
-        f"{of_one_training(f'test {score.counted}')}"
+        f"{of_one_training(f'test {metric.counted}')}"
     )
 
 
-def lone_table(ablation: pd.DataFrame) -> pd.DataFrame:
+def all_but_one_table(ablation: pd.DataFrame) -> pd.DataFrame:
     """One layer of one kind on one test set a row: columns of `COLUMNS`.
 
     `head` is the one that stays, of `heads`. Layers and heads count from 0. `significant`: 1 where
@@ -57,9 +57,9 @@ def lone_table(ablation: pd.DataFrame) -> pd.DataFrame:
     return ours[COLUMNS].astype(object)
 
 
-def printed_lone() -> pd.DataFrame:
-    """The paper's rows of `lone_table`: the head best on newstest2013, scored on newstest2014."""
-    chosen, scored = (michel.lone_heads(number) for number in (2, 5))
+def printed_all_but_one() -> pd.DataFrame:
+    """The paper's rows of `all_but_one_table`: the head best on newstest2013, on newstest2014."""
+    chosen, scored = (michel.all_but_one(number) for number in (2, 5))
     both = scored.merge(chosen, on=["kind", "layer"], suffixes=("", "_dev"), validate="one_to_one")
     both = both.rename(columns={"value": "delta", "value_dev": "dev_delta"})
     both["layer"] = both["layer"] - 1
@@ -68,7 +68,7 @@ def printed_lone() -> pd.DataFrame:
     return both.reindex(columns=COLUMNS, fill_value="").assign(source="paper").astype(object)
 
 
-def lone_summary(table: pd.DataFrame) -> pd.DataFrame:
+def all_but_one_summary(table: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it: a row per layer, and one that counts them."""
     rows = []
     keys = [*KEYS, "test_set", "source"]
