@@ -25,6 +25,8 @@ from headcount.base.ranking import Heads
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import as_flags
 from headcount.data.lines import clean_lines
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 AGREEING = 0.999  # share of translations that must be the same; ties may fall either way
 Translations = dict[Heads, list[str]]
@@ -53,7 +55,7 @@ def a_job_per_head(
         source = Path(folder) / "lines.src"
         source.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         out, facts = (Path(folder) / name for name in ("out.txt", "out.json"))
-        files = {"model": inputs.model, "bpe": inputs.bpe, "source": source}
+        files = {"model": inputs.model.path, "bpe": inputs.pair.path, "source": source}
         files |= {"out": out, "facts": facts}
         flags = [str(word) for name, path in files.items() for word in (f"--{name}", path)]
         for _ in sets:
@@ -81,7 +83,7 @@ def main() -> None:
         device=args.device,
         threads=args.threads,
     )
-    inputs = MaskedInputs(args.model, args.data, args.data)
+    inputs = MaskedInputs(ModelFolder(args.model), PairFolder(args.data), args.data)
     masked = inputs.load(settings)
     bench = Bench(args)
     lines = list(clean_lines(args.source))[: args.sentences]

@@ -24,8 +24,8 @@ from headcount.data.batches import Ids, ParallelText
 from headcount.model.machine import pick_device
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import translate
-from headcount.store.checkpoint import load_model
-from headcount.store.subwords import check_subwords
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 NATS = 1e-3  # by which one token's log-probability may differ between two engines in fp32
 AGREEING = 0.99  # share of sentences that two engines in fp32 must translate alike
@@ -100,7 +100,7 @@ def _flags() -> argparse.ArgumentParser:
 
 
 def _task(args: argparse.Namespace) -> Task:
-    check_subwords(args.model, args.data)
+    ModelFolder(args.model).check(PairFolder(args.data))
     data = read_data(args.data)
     settings = DecodeSettings(
         beam=args.beam,
@@ -110,7 +110,7 @@ def _task(args: argparse.Namespace) -> Task:
         threads=args.threads,
     )
     device = pick_device(args.device)
-    model = load_model(args.model).to(device)
+    model = ModelFolder(args.model).load(args.device)
     text = ParallelText(data.dev.src[: args.sentences], data.dev.tgt[: args.sentences])
     text = ended_by_themselves(model, text, settings)
     return Task(model, data.words, text, settings, device)

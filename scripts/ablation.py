@@ -9,6 +9,8 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.pair import parse_pair
 from headcount.model.machine import use_threads
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 
 def main() -> None:
@@ -20,7 +22,7 @@ def main() -> None:
     args = parser.parse_args()
     ablation, decode = from_flags(args, AblationSettings), from_flags(args, DecodeSettings)
     use_threads(decode.threads)
-    inputs = MaskedInputs(args.model, args.bpe, args.text)
+    inputs = MaskedInputs(ModelFolder(args.model), PairFolder(args.bpe), args.text)
     shown = {"ablation": ablation.model_dump(), "decode": decode.model_dump()}
     origin = provenance("scripts/ablation.py", shown, None, inputs.files(with_dev(ablation)))
     language = parse_pair(args.pair).tgt

@@ -10,8 +10,10 @@ from headcount.base.addresses import KINDS, Head
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.roles import RolesSettings
-from headcount.heads.attention_run import attention_inputs, write_attention
+from headcount.heads.attention_run import write_attention
 from headcount.model.machine import use_threads
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 
 def main() -> None:
@@ -31,9 +33,10 @@ def main() -> None:
     settings = from_flags(args, RolesSettings)
     use_threads(settings.threads)
     head, texts = Head(args.kind, args.layer, args.head), (args.source, args.target)
-    files = [*attention_inputs(args.model, args.bpe), *filter(None, texts)]
+    model, pair = ModelFolder(args.model), PairFolder(args.bpe)
+    files = [*model.files, *pair.files(), *filter(None, texts)]
     origin = provenance("scripts/attention.py", {"roles": settings.model_dump()}, None, files)
-    write_attention(args.model, args.bpe, head, texts, args.level, settings, args.out, origin)
+    write_attention(model, pair, head, texts, args.level, settings, args.out, origin)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,10 @@ from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, from_flags
-from headcount.deployment.export import check_export, export_inputs, export_model, load_masked
+from headcount.deployment.export import check_export, export_model, load_masked
 from headcount.model.machine import use_threads
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 
 def main() -> None:
@@ -29,12 +31,13 @@ def main() -> None:
     args = parser.parse_args()
     decode = from_flags(args, DecodeSettings)
     use_threads(decode.threads)
-    files = export_inputs(args.model, args.bpe, args.mask)
+    folder, pair = ModelFolder(args.model), PairFolder(args.bpe)
+    files = [*folder.files, *pair.files(), *([args.mask] if args.mask else [])]
     origin = provenance("scripts/export.py", {}, None, files)
-    model = load_masked(args.model, args.mask)
-    export_model(model, args.model, args.bpe, args.out, origin)
+    model = load_masked(folder, args.mask)
+    export_model(model, folder, pair, args.out, origin)
     if args.check:
-        print(check_export(model, args.bpe, args.out, args.check, decode))
+        print(check_export(model, pair, args.out, args.check, decode))
 
 
 if __name__ == "__main__":

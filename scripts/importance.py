@@ -3,11 +3,14 @@
 from pathlib import Path
 
 from headcount.base import command
+from headcount.base.folders import with_text
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.heads.importance_run import importance_inputs, write_importance
+from headcount.heads.importance_run import write_importance
 from headcount.model.machine import use_threads
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 
 def main() -> None:
@@ -21,9 +24,10 @@ def main() -> None:
     settings = from_flags(args, ImportanceSettings)
     use_threads(settings.threads)
     shown = {"importance": settings.model_dump()}
-    files = importance_inputs(args.model, args.bpe, settings)
+    model, pair = ModelFolder(args.model), PairFolder(args.bpe)
+    files = [*model.files, *pair.files(with_text(settings.data))]
     origin = provenance("scripts/importance.py", shown, settings.subset_seed, files)
-    write_importance(args.model, args.bpe, settings, args.out, origin)
+    write_importance(model, pair, settings, args.out, origin)
 
 
 if __name__ == "__main__":

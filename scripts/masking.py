@@ -10,6 +10,8 @@ from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.pair import parse_pair
 from headcount.model.machine import use_threads
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 
 def main() -> None:
@@ -27,7 +29,7 @@ def main() -> None:
     masking, decode = from_flags(args, MaskingSettings), from_flags(args, DecodeSettings)
     use_threads(decode.threads)
     rankings = {"own": args.own} | ({"baseline": args.baseline} if args.baseline else {})
-    inputs = MaskingInputs(args.model, args.bpe, args.text, rankings)
+    inputs = MaskingInputs(ModelFolder(args.model), PairFolder(args.bpe), args.text, rankings)
     shown = {"masking": masking.model_dump(), "decode": decode.model_dump()}
     origin = provenance("scripts/masking.py", shown, args.seed, inputs.files(masking))
     language = parse_pair(args.pair).tgt

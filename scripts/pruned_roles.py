@@ -6,11 +6,14 @@ The files of each run are written into its folder; heads keep their addresses in
 from pathlib import Path
 
 from headcount.base import command
+from headcount.base.folders import ROLES
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.roles import RolesSettings
-from headcount.heads.roles_run import roles_inputs, write_roles
+from headcount.heads.roles_run import write_roles
 from headcount.model.machine import use_threads
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 
 def main() -> None:
@@ -26,10 +29,12 @@ def main() -> None:
     settings = from_flags(args, RolesSettings)
     use_threads(settings.threads)
     shown = {"roles": settings.model_dump()}
+    pair = PairFolder(args.bpe)
     for run in args.runs:
-        files = roles_inputs(run / "model", args.bpe, args.treebanks)
+        model = ModelFolder(run / "model")
+        files = [*model.files, *pair.files(ROLES), *args.treebanks]
         origin = provenance("scripts/pruned_roles.py", shown, None, files)
-        write_roles(run / "model", args.bpe, args.treebanks, settings, run, origin)
+        write_roles(model, pair, args.treebanks, settings, run, origin)
 
 
 if __name__ == "__main__":

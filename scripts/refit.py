@@ -6,15 +6,17 @@ Killed or stopped, the same command goes on from the last saved state, to the sa
 from pathlib import Path
 
 from headcount.base import command
+from headcount.base.folders import TRAINING
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags, read_run_flag
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.train import TrainSettings
 from headcount.model.machine import use_threads
-from headcount.store.checkpoint import model_files
-from headcount.training.pruning_run import PruningRun, model_grid
-from headcount.training.training_run import Session, TrainingRun
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
+from headcount.training.pruning_run import PruningRun
+from headcount.training.training_run import Session
 
 
 def main() -> None:
@@ -29,16 +31,17 @@ def main() -> None:
     add_flags(parser, GatesSettings)
     args = parser.parse_args()
     train, gates = from_flags(args, TrainSettings), from_flags(args, GatesSettings)
-    heads = model_grid(args.start).size
+    start, pair = ModelFolder(args.start), PairFolder(args.bpe)
+    heads = start.grid.size
     run = read_run_flag(args.run, PrunedSettings, heads, "importance", "random")
     use_threads(train.threads)
     settings = {"run": label(run), "train": train.model_dump(), "gates": gates.model_dump()}
-    files = [*TrainingRun.inputs(args.bpe), *model_files(args.start), args.kept]
+    files = [*pair.files(TRAINING), *start.files, args.kept]
     files += [args.importance] if args.importance else []
     origin = provenance("scripts/refit.py", settings, args.seed, files)
     session = Session(args.seed, origin, args.state, args.save_seconds)
-    pruning = PruningRun(run, args.bpe, train, session)
-    pruning.finish_refit(args.start, args.kept, args.importance, gates, args.out)
+    pruning = PruningRun(run, pair, train, session)
+    pruning.finish_refit(start, args.kept, args.importance, gates, args.out)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,14 @@
 from pathlib import Path
 
 from headcount.base import command
+from headcount.base.folders import RELEVANCE
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.lrp import LrpSettings
-from headcount.heads.relevance_run import relevance_inputs, write_relevance
+from headcount.heads.relevance_run import write_relevance
 from headcount.model.machine import use_threads
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 
 def main() -> None:
@@ -20,9 +23,10 @@ def main() -> None:
     args = parser.parse_args()
     settings = from_flags(args, LrpSettings)
     use_threads(settings.threads)
-    files = relevance_inputs(args.model, args.bpe)
+    model, pair = ModelFolder(args.model), PairFolder(args.bpe)
+    files = [*model.files, *pair.files(RELEVANCE)]
     origin = provenance("scripts/relevance.py", {"lrp": settings.model_dump()}, None, files)
-    write_relevance(args.model, args.bpe, settings, args.out, origin)
+    write_relevance(model, pair, settings, args.out, origin)
 
 
 if __name__ == "__main__":

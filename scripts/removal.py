@@ -13,6 +13,8 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.pair import parse_pair
 from headcount.base.settings.runs import PrunedSettings
 from headcount.model.machine import use_threads
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 
 def main() -> None:
@@ -33,7 +35,8 @@ def main() -> None:
     heads = from_flags(args, ModelSettings).grid.size
     runs = [read_run_flag(name, PrunedSettings, heads, "gates") for name in args.runs]
     gates = dict(zip(runs, args.gates, strict=True))
-    inputs = RemovalInputs(args.model, args.bpe, args.text, args.importance, gates)
+    model, pair = ModelFolder(args.model), PairFolder(args.bpe)
+    inputs = RemovalInputs(model, pair, args.text, args.importance, gates)
     shown = {"masking": masking.model_dump(), "decode": decode.model_dump()}
     origin = provenance("scripts/removal.py", shown, args.seed, inputs.files(masking))
     language = parse_pair(args.pair).tgt

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.results import provenance
-from headcount.store.checkpoint import model_files
 from headcount.store.kept_heads import pick_heads
-from headcount.training.pruning_run import model_grid, write_removed
+from headcount.store.model_folder import ModelFolder
+from headcount.training.pruning_run import write_removed
 
 
 def main() -> None:
@@ -23,11 +23,12 @@ def main() -> None:
     parser.add_argument("--keep", type=int, help="heads that stay, with --importance")
     parser.add_argument("--out", required=True, type=Path, help="folder for model/ and heads.csv")
     args = parser.parse_args()
-    kept = pick_heads(model_grid(args.model), args.kept, args.list, args.importance, args.keep)
+    model = ModelFolder(args.model)
+    kept = pick_heads(model.grid, args.kept, args.list, args.importance, args.keep)
     named = args.kept or args.list or args.importance
     settings = {"keep": args.keep}
-    origin = provenance("scripts/remove.py", settings, None, [*model_files(args.model), named])
-    write_removed(args.model, kept, args.out, origin)
+    origin = provenance("scripts/remove.py", settings, None, [*model.files, named])
+    write_removed(model, kept, args.out, origin)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,14 @@
 from pathlib import Path
 
 from headcount.base import command
+from headcount.base.folders import ROLES
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.roles import RolesSettings
-from headcount.heads.roles_run import roles_inputs, write_roles
+from headcount.heads.roles_run import write_roles
 from headcount.model.machine import use_threads
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 
 def main() -> None:
@@ -23,9 +26,10 @@ def main() -> None:
     args = parser.parse_args()
     settings = from_flags(args, RolesSettings)
     use_threads(settings.threads)
-    files = roles_inputs(args.model, args.bpe, args.treebanks)
+    model, pair = ModelFolder(args.model), PairFolder(args.bpe)
+    files = [*model.files, *pair.files(ROLES), *args.treebanks]
     origin = provenance("scripts/roles.py", {"roles": settings.model_dump()}, None, files)
-    write_roles(args.model, args.bpe, args.treebanks, settings, args.out, origin)
+    write_roles(model, pair, args.treebanks, settings, args.out, origin)
 
 
 if __name__ == "__main__":

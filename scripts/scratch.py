@@ -6,14 +6,16 @@ Killed or stopped, the same command goes on from the last saved state, to the sa
 from pathlib import Path
 
 from headcount.base import command
+from headcount.base.folders import TRAINING
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags, read_run_flag
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.train import TrainSettings
 from headcount.model.machine import use_threads
+from headcount.store.pair_folder import PairFolder
 from headcount.training.pruning_run import PruningRun
-from headcount.training.training_run import Session, TrainingRun
+from headcount.training.training_run import Session
 
 
 def main() -> None:
@@ -29,10 +31,11 @@ def main() -> None:
     run = read_run_flag(args.run, PrunedSettings, model.grid.size, "scratch")
     use_threads(train.threads)
     settings = {"run": label(run), "model": model.model_dump(), "train": train.model_dump()}
-    files = [*TrainingRun.inputs(args.bpe), args.kept]
+    pair = PairFolder(args.bpe)
+    files = [*pair.files(TRAINING), args.kept]
     origin = provenance("scripts/scratch.py", settings, args.seed, files)
     session = Session(args.seed, origin, args.state, args.save_seconds)
-    PruningRun(run, args.bpe, train, session).finish_scratch(model, args.kept, args.out)
+    PruningRun(run, pair, train, session).finish_scratch(model, args.kept, args.out)
 
 
 if __name__ == "__main__":

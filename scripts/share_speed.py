@@ -3,14 +3,16 @@
 from pathlib import Path
 
 from headcount.base import command
+from headcount.base.folders import TIMING
 from headcount.base.results import provenance
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.speed import SpeedSettings
 from headcount.deployment.share_speed import write_share_speed
-from headcount.deployment.speed import speed_inputs
 from headcount.model.machine import use_threads
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 
 def main() -> None:
@@ -28,9 +30,10 @@ def main() -> None:
     use_threads(sections[1].threads)
     names = ("ablation", "speed", "decode")
     shown = {n: s.model_dump() for n, s in zip(names, sections, strict=True)}
-    files = [*speed_inputs({"": args.model}, args.bpe), args.importance]
+    model, pair = ModelFolder(args.model), PairFolder(args.bpe)
+    files = [*model.files, *pair.files(TIMING), args.importance]
     origin = provenance("scripts/share_speed.py", shown, None, files)
-    write_share_speed(args.model, args.importance, args.bpe, *sections, args.out, origin)
+    write_share_speed(model, args.importance, pair, *sections, args.out, origin)
 
 
 if __name__ == "__main__":

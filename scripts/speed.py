@@ -4,12 +4,15 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.errors import UserError
+from headcount.base.folders import TIMING
 from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.speed import SpeedSettings
-from headcount.deployment.speed import speed_inputs, write_speed
+from headcount.deployment.speed import write_speed
 from headcount.model.machine import use_threads
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 
 def main() -> None:
@@ -28,10 +31,12 @@ def main() -> None:
         raise UserError(f"--models: expected {len(args.runs)} folders, found {len(args.models)}")
     speed, decode = from_flags(args, SpeedSettings), from_flags(args, DecodeSettings)
     use_threads(speed.threads)
-    models = dict(zip(args.runs, args.models, strict=True))
+    models = dict(zip(args.runs, map(ModelFolder, args.models), strict=True))
+    pair = PairFolder(args.bpe)
+    files = [file for model in models.values() for file in model.files] + pair.files(TIMING)
     shown = {"speed": speed.model_dump(), "decode": decode.model_dump()}
-    origin = provenance("scripts/speed.py", shown, None, speed_inputs(models, args.bpe))
-    write_speed(models, args.bpe, speed, decode, args.out, origin)
+    origin = provenance("scripts/speed.py", shown, None, files)
+    write_speed(models, pair, speed, decode, args.out, origin)
 
 
 if __name__ == "__main__":

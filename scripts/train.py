@@ -4,12 +4,14 @@ Killed or stopped, the same command goes on from the last saved state, to the sa
 """
 
 from headcount.base import command
+from headcount.base.folders import TRAINING
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags, read_run_flag
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import RunSettings, label
 from headcount.base.settings.train import TrainSettings
 from headcount.model.machine import use_threads
+from headcount.store.pair_folder import PairFolder
 from headcount.training.training_run import Session, TrainingRun
 
 
@@ -25,10 +27,10 @@ def main() -> None:
     run = read_run_flag(args.run, RunSettings, model.grid.size)
     use_threads(train.threads)
     settings = {"run": label(run), "model": model.model_dump(), "train": train.model_dump()}
-    files = TrainingRun.inputs(args.bpe)
-    origin = provenance("scripts/train.py", settings, args.seed, files)
+    pair = PairFolder(args.bpe)
+    origin = provenance("scripts/train.py", settings, args.seed, pair.files(TRAINING))
     session = Session(args.seed, origin, args.state, args.save_seconds)
-    TrainingRun(args.bpe, model, train, session, run).finish(args.out)
+    TrainingRun(pair, model, train, session, run).finish(args.out)
 
 
 if __name__ == "__main__":

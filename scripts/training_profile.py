@@ -9,8 +9,9 @@ from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.pair import parse_pair
-from headcount.heads.importance_run import importance_inputs
 from headcount.model.machine import use_threads
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 
 def main() -> None:
@@ -26,11 +27,12 @@ def main() -> None:
     sections = [from_flags(args, kind) for kind in (AblationSettings, RerankSettings)]
     decode = from_flags(args, DecodeSettings)
     use_threads(decode.threads)
-    inputs = CheckpointInputs(args.model, args.bpe, args.text, args.checkpoints)
+    model, pair = ModelFolder(args.model), PairFolder(args.bpe)
+    inputs = CheckpointInputs(model, pair, args.text, args.checkpoints)
     inputs.by_update(sections[0].updates)  # before they are read for the provenance
     names = ("ablation", "importance", "decode")
     shown = {n: s.model_dump() for n, s in zip(names, [*sections, decode], strict=True)}
-    files = {*inputs.files(sections[0]), *importance_inputs(args.model, args.bpe, sections[1])}
+    files = {*inputs.files(sections[0]), *pair.texts(sections[1].data)}
     origin = provenance("scripts/training_profile.py", shown, None, list(files))
     language = parse_pair(args.pair).tgt
     write_training_profile(inputs, *sections, decode, language, args.out, origin)

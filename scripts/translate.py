@@ -8,8 +8,8 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.model.machine import use_threads
 from headcount.search.translation import translate_file
-from headcount.store.checkpoint import model_files
-from headcount.store.subwords import subword_files
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 
 def main() -> None:
@@ -24,11 +24,11 @@ def main() -> None:
     args = parser.parse_args()
     settings = from_flags(args, DecodeSettings)
     use_threads(settings.threads)
-    inputs = [*model_files(args.model), *subword_files(args.bpe)]
-    inputs += [args.bpe / "segmentation.json", args.source]
+    model, pair = ModelFolder(args.model), PairFolder(args.bpe)
+    inputs = [*model.files, *pair.files(), args.source]
     shown = {"decode": settings.model_dump()}
     origin = provenance("scripts/translate.py", shown, None, inputs)
-    translate_file(args.model, args.bpe, args.source, settings, args.out, args.facts, origin)
+    translate_file(model, pair, args.source, settings, args.out, args.facts, origin)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from headcount.base import command
+from headcount.base.folders import SEGMENTERS
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.text import TextSettings
@@ -25,7 +26,7 @@ def main() -> None:
     found = find_trees(args.raw, args.treebank, segmenter.language)
     trees, counts = align_trees(read_trees(*found), segmenter, settings.normal_form)
     shown = {"normal_form": settings.normal_form}
-    files = [found.path, args.bpe / "src.codes", args.bpe / "src.vocab"]
+    files = [found.path, *(args.bpe / name for name in SEGMENTERS)]
     origin = provenance("scripts/trees.py", shown, None, files)
     write_aligned(args.out, trees, counts, {"provenance": origin})
 

@@ -10,14 +10,14 @@ from small_run import segment
 from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.data.bpe import Segmenter, load_segmenters
+from headcount.data.bpe import Segmenter
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import EOS, Vocabulary
 from headcount.model.transformer import Transformer
 from headcount.scoring.bleu import score_corpus
 from headcount.search.beam_search import translate
-from headcount.store.checkpoint import load_model, save_model
-from headcount.store.subwords import subword_checksums
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 # Flat order: enc_self.0.0, .0.1, .1.0, dec_self.0.0, .0.1, .0.2, dec_enc.0.0, .0.1.
 HEADS = {"enc_self": [2, 1], "dec_self": [3], "dec_enc": [2]}
@@ -40,9 +40,9 @@ def masked_inputs(folder: Path) -> MaskedInputs:
         for weight in model.parameters():  # heads that matter
             weight.add_(0.3 * torch.randn_like(weight))
         model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
-    facts = subword_checksums(bpe)
-    save_model(folder / "model", model, dict(model.named_parameters()), facts)
-    found = MaskedInputs(folder / "model", bpe, folder)
+    facts = PairFolder(bpe).subwords()
+    ModelFolder(folder / "model").save(model, dict(model.named_parameters()), facts)
+    found = MaskedInputs(ModelFolder(folder / "model"), PairFolder(bpe), folder)
     lines = list(clean_lines(folder / "dev.src"))
     for test, part, silent in (
         ("dev", lines[:7], 1),
@@ -59,7 +59,7 @@ def masked_inputs(folder: Path) -> MaskedInputs:
 
 @cache
 def _loaded(inputs: MaskedInputs) -> tuple[Transformer, Segmenter, Segmenter]:
-    return load_model(inputs.model), *load_segmenters(inputs.bpe)
+    return inputs.model.load(), *inputs.pair.segmenters()
 
 
 def translated(inputs: MaskedInputs, test: str, mask: np.ndarray) -> list[str]:
@@ -80,5 +80,5 @@ def masked_bleu(inputs: MaskedInputs, test: str, names: str) -> float:
 
 def folder_flags(inputs: MaskedInputs) -> list:
     """Where the inputs lie, as every masking script is told."""
-    folders = {"model": inputs.model, "bpe": inputs.bpe, "text": inputs.text}
+    folders = {"model": inputs.model.path, "bpe": inputs.pair.path, "text": inputs.text}
     return [word for name, folder in folders.items() for word in (f"--{name}", folder)]

@@ -13,6 +13,8 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.bpe import Paths, segment_corpus
 from headcount.data.synthetic.corpus import manifest, write_corpus
 from headcount.data.text import TextFiles, write_split
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 from headcount.training.pruning_run import PruningRun
 from headcount.training.training_run import Session, TrainingRun
 
@@ -54,7 +56,7 @@ class SmallRun:
         }
         origin = {**small_origin(settings), "seed": self.seed}
         session = Session(self.seed, origin, state, self.save_seconds)
-        TrainingRun(self.bpe, self.model, self.train, session, self.run).finish(out)
+        TrainingRun(PairFolder(self.bpe), self.model, self.train, session, self.run).finish(out)
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,9 @@ class SmallGates:
         """Fine-tune to the end."""
         run = PrunedSettings.model_validate(self.name)
         session = Session(3, small_origin({"run": self.name}), state, self.save_seconds)
-        PruningRun(run, self.bpe, self.train, session).finish_gates(self.start, self.gates, out)
+        PruningRun(run, PairFolder(self.bpe), self.train, session).finish_gates(
+            ModelFolder(self.start), self.gates, out
+        )
 
 
 def small_origin(settings: dict) -> dict:

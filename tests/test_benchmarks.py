@@ -26,8 +26,8 @@ from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import EOS, Vocabulary
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer
-from headcount.store.checkpoint import save_model
-from headcount.store.subwords import subword_checksums
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 ROOT = Path(__file__).resolve().parents[1]
 CPU = torch.device("cpu")
@@ -202,8 +202,8 @@ def model_of(bpe, folder, end=2):
     model = Transformer(sizes, words, words, joint=True)
     with torch.no_grad():  # the last norm's bias makes the end likely whatever was read
         model.decoder[0].around_feed_forward.norm.bias.copy_(end * model.tgt_embedding.weight[EOS])
-    facts = subword_checksums(bpe)
-    save_model(folder, model, dict(model.named_parameters()), facts)
+    facts = PairFolder(bpe).subwords()
+    ModelFolder(folder).save(model, dict(model.named_parameters()), facts)
     return folder
 
 

@@ -15,11 +15,10 @@ from small_models import TEXT, make_model
 from headcount.base.errors import UserError
 from headcount.base.files import NoRoom
 from headcount.store.checkpoint import (
-    load_model,
     load_weights,
-    save_model,
     save_weights,
 )
+from headcount.store.model_folder import ModelFolder
 from headcount.training.score import score_targets
 
 
@@ -28,7 +27,7 @@ def folder(tmp_path):
     """A saved model, with weights of another update beside it."""
     model = make_model()
     save_weights(tmp_path / "last.safetensors", dict(model.named_parameters()))
-    save_model(tmp_path, model, dict(model.named_parameters()), {"parameters": 1})
+    ModelFolder(tmp_path).save(model, dict(model.named_parameters()), {"parameters": 1})
     return tmp_path
 
 
@@ -40,7 +39,7 @@ def rewrite(folder, **facts):
 def test_saved_and_loaded(folder):
     expected = score_targets(make_model(), TEXT, 20)
     for name in ("weights.safetensors", "last.safetensors"):
-        model = load_model(folder, name)
+        model = ModelFolder(folder).load(weights=name)
         assert not model.training
         assert torch.equal(score_targets(model, TEXT, 20), expected)
     assert json.loads((folder / "model.json").read_text())["parameters"] == 1
@@ -51,7 +50,7 @@ def test_f33_truncated_weights(folder, length):
     path = folder / "weights.safetensors"
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(UserError, match=r"weights\.safetensors: not a whole safetensors file"):
-        load_model(folder)
+        ModelFolder(folder).load()
 
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "last.safetensors"])
@@ -59,7 +58,7 @@ def test_f33_truncated_weights(folder, length):
 def test_f33_one_bit_of_the_weights(folder, name, place):
     flip(folder / name, place)
     with pytest.raises(UserError, match=rf"{name}: damaged or changed; its SHA-256 is not the one"):
-        load_model(folder, name)
+        ModelFolder(folder).load(weights=name)
 
 
 def change_weights(folder, **changes):
@@ -84,34 +83,34 @@ def change_weights(folder, **changes):
 def test_f33_weights_of_another_model(folder, changes, told):
     change_weights(folder, **changes)
     with pytest.raises(UserError, match=re.escape(told)):
-        load_model(folder)
+        ModelFolder(folder).load()
 
 
 def test_f33_another_vocabulary(folder):
     rewrite(folder, tgt_size=12)
     told = r"tgt_embedding\.weight has shape \[11, 10\], the model's has \[12, 10\]; .*vocabulary"
     with pytest.raises(UserError, match=told):
-        load_model(folder)
+        ModelFolder(folder).load()
 
 
 def test_f33_a_newer_format(folder):
     rewrite(folder, format=2)
     with pytest.raises(UserError, match=r"model\.json: format 2, expected 1; make it with this"):
-        load_model(folder)
+        ModelFolder(folder).load()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"format": 1}', '{"format": 1, "model": 4}'])
 def test_f33_a_damaged_description(folder, text):
     (folder / "model.json").write_text(text)
     with pytest.raises(UserError, match=r"model\.json: damaged, not a description written by trai"):
-        load_model(folder)
+        ModelFolder(folder).load()
 
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "model.json"])
 def test_a_missing_file(folder, name):
     (folder / name).unlink()
     with pytest.raises(UserError, match=rf"{name}: expected .*, found none; train the model first"):
-        load_model(folder)
+        ModelFolder(folder).load()
 
 
 class Trap:
@@ -131,10 +130,10 @@ def test_f34_a_pickle_in_disguise_is_never_run(folder, tmp_path):
     torch.save({"w": Trap(canary)}, folder / "weights.pt")
     rewrite(folder, sha256={})
     with pytest.raises(UserError, match="not a whole safetensors file"):
-        load_model(folder)
+        ModelFolder(folder).load()
     torch.save({"w": Trap(canary)}, folder / "weights.safetensors")
     with pytest.raises(UserError, match="not a whole safetensors file"):
-        load_model(folder)
+        ModelFolder(folder).load()
     assert not canary.exists()
 
 

@@ -22,8 +22,8 @@ from headcount.deployment.ctranslate2_export import padded_heads
 from headcount.deployment.export import Agreement, Engine, check_export, export_model, load_masked
 from headcount.model import machine
 from headcount.model.loss import token_losses
-from headcount.store.checkpoint import save_model
-from headcount.store.subwords import subword_checksums
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 BARE = {"enc_self": [0, 2], "dec_self": [0, 0, 0], "dec_enc": [0, 1, 0]}
 NONE = {"enc_self": [0, 0], "dec_self": [0, 0, 0], "dec_enc": [0, 0, 0]}
@@ -65,8 +65,8 @@ def learnt(bpe, folder, heads, updates=200, gates=None):
         if gates is not None:
             token_losses(model, collate(text, list(LEARNT)), gates).mean().backward()
         optimiser.step()
-    facts = subword_checksums(bpe)
-    save_model(folder / "model", model, dict(model.named_parameters()), facts)
+    facts = PairFolder(bpe).subwords()
+    ModelFolder(folder / "model").save(model, dict(model.named_parameters()), facts)
     return folder / "model"
 
 
@@ -86,7 +86,7 @@ def test_an_exported_model_translates_alike(bpe, tmp_path, heads, capsys):
     assert run_script("export", arguments) == 0
     assert "3 of 3 translations are the same" in capsys.readouterr().out
     facts = json.loads((tmp_path / "out" / "export.json").read_text())
-    grid = load_masked(model, None).grid
+    grid = load_masked(ModelFolder(model), None).grid
     assert facts["heads"] == {kind: list(counts) for kind, counts in grid.counts.items()}
     for name in ("model.bin", "src.codes", "tgt.codes", "segmentation.json"):
         assert (tmp_path / "out" / name).stat().st_size > 0
@@ -96,8 +96,8 @@ def test_translations_of_another_sentence_are_refused(bpe, tmp_path, monkeypatch
     """Scores agree, so that only the search can be at fault; the first sentence is right."""
     pytest.importorskip("ctranslate2")
     folder = learnt(bpe, tmp_path, 2)
-    model = load_masked(folder, None)
-    export_model(model, folder, bpe, tmp_path / "out", {})
+    model = load_masked(ModelFolder(folder), None)
+    export_model(model, ModelFolder(folder), PairFolder(bpe), tmp_path / "out", {})
     right = Engine.translate
 
     def shifted(engine, sources):
@@ -107,18 +107,18 @@ def test_translations_of_another_sentence_are_refused(bpe, tmp_path, monkeypatch
     monkeypatch.setattr(Engine, "translate", shifted)
     told = r"learnt\.txt:2: by this model CTranslate2's translation has a .* this is a bug"
     with pytest.raises(HeadcountError, match=told):
-        check_export(model, bpe, tmp_path / "out", tmp_path / "learnt.txt", DECODE)
+        check_export(model, PairFolder(bpe), tmp_path / "out", tmp_path / "learnt.txt", DECODE)
 
 
 def test_another_translation_that_is_as_likely_is_no_fault(bpe, tmp_path, monkeypatch):
     """One that was cut off counts without an end, and the start of ours is never less likely."""
     pytest.importorskip("ctranslate2")
     folder = learnt(bpe, tmp_path, 2)
-    model = load_masked(folder, None)
-    export_model(model, folder, bpe, tmp_path / "out", {})
+    model = load_masked(ModelFolder(folder), None)
+    export_model(model, ModelFolder(folder), PairFolder(bpe), tmp_path / "out", {})
     right = Engine.translate
     monkeypatch.setattr(Engine, "translate", lambda *given: [ids[:-1] for ids in right(*given)])
-    found = check_export(model, bpe, tmp_path / "out", tmp_path / "learnt.txt", DECODE)
+    found = check_export(model, PairFolder(bpe), tmp_path / "out", tmp_path / "learnt.txt", DECODE)
     assert (found.same, found.sentences) == (0, 3)
 
 
@@ -127,28 +127,31 @@ def test_a_mask_is_exported_and_makes_a_difference(bpe, tmp_path):
     gates = np.ones(make_model(heads=UNEVEN).grid.size)
     gates[[0, 5, 6, 7, 8, 9]], gates[12] = 0.0, 0.5  # all decoder self-attention among them
     folder = learnt(bpe, tmp_path, UNEVEN, gates=torch.tensor(gates, dtype=torch.float32))
-    plain = load_masked(folder, None)
+    plain = load_masked(ModelFolder(folder), None)
     write_head_values(tmp_path / "heads.csv", plain.grid, {"gate": gates})
-    masked = load_masked(folder, tmp_path / "heads.csv")
-    export_model(masked, folder, bpe, tmp_path / "out", {})
-    assert check_export(masked, bpe, tmp_path / "out", tmp_path / "learnt.txt", DECODE).gap < 1e-5
+    masked = load_masked(ModelFolder(folder), tmp_path / "heads.csv")
+    export_model(masked, ModelFolder(folder), PairFolder(bpe), tmp_path / "out", {})
+    assert (
+        check_export(masked, PairFolder(bpe), tmp_path / "out", tmp_path / "learnt.txt", DECODE).gap
+        < 1e-5
+    )
     with pytest.raises(HeadcountError, match="nats a token; .* expected the same model: this is a"):
-        check_export(plain, bpe, tmp_path / "out", tmp_path / "learnt.txt", DECODE)
+        check_export(plain, PairFolder(bpe), tmp_path / "out", tmp_path / "learnt.txt", DECODE)
 
 
 def test_a_mask_may_be_gates_or_a_list(bpe, tmp_path):
     folder = learnt(bpe, tmp_path, UNEVEN, updates=1)
     (tmp_path / "silent.txt").write_text("enc_self.0.2\ndec_enc.2.0\n")
-    assert load_masked(folder, tmp_path / "silent.txt").grid.counts == {
+    assert load_masked(ModelFolder(folder), tmp_path / "silent.txt").grid.counts == {
         "enc_self": (2, 2), "dec_self": (1, 3, 2), "dec_enc": (2, 3, 0)}  # fmt: skip
-    grid = load_masked(folder, None).grid
+    grid = load_masked(ModelFolder(folder), None).grid
     write_head_values(tmp_path / "heads.csv", grid, {"gate": [0.0] * 5 + [0.5] * 12})
-    assert load_masked(folder, tmp_path / "heads.csv").grid.counts == {
+    assert load_masked(ModelFolder(folder), tmp_path / "heads.csv").grid.counts == {
         "enc_self": (0, 0), "dec_self": (1, 3, 2), "dec_enc": (2, 3, 1)}  # fmt: skip
     (tmp_path / "silent.txt").write_text("enc_self.0.3\n")
     told = r"silent\.txt:1: .* encoder self-attention layer 1 head 4 does not exist"
     with pytest.raises(UserError, match=told):
-        load_masked(folder, tmp_path / "silent.txt")
+        load_masked(ModelFolder(folder), tmp_path / "silent.txt")
 
 
 def without_ctranslate2(monkeypatch):
@@ -162,7 +165,7 @@ def test_f53_without_the_package_it_says_how_to_install_it(bpe, tmp_path, monkey
     without_ctranslate2(monkeypatch)
     told = r"ctranslate2, which is not installed; run: pip install -e '\.\[export\]'"
     with pytest.raises(EnvironmentFault, match=told) as fault:
-        export_model(make_model(), tmp_path, bpe, tmp_path / "out", {})
+        export_model(make_model(), ModelFolder(tmp_path), PairFolder(bpe), tmp_path / "out", {})
     assert fault.value.exit_code == 3 and not (tmp_path / "out").exists()
 
 
@@ -170,27 +173,29 @@ def test_a_folder_with_other_files_is_left_alone(bpe, tmp_path, monkeypatch):
     monkeypatch.setattr(export, "load_ctranslate2", lambda: None)
     folder = learnt(bpe, tmp_path, 2, updates=1)
     with pytest.raises(UserError, match=r"model: expected no folder, an empty one or an earlier"):
-        export_model(load_masked(folder, None), folder, bpe, folder, {})
+        export_model(
+            load_masked(ModelFolder(folder), None), ModelFolder(folder), PairFolder(bpe), folder, {}
+        )
 
 
 def test_f32_an_export_that_does_not_fit_leaves_the_earlier_one(bpe, tmp_path):
     """A limit on file size stands in for the full disk: the weights are cut short."""
     pytest.importorskip("ctranslate2")
     source, out = learnt(bpe, tmp_path, UNEVEN, updates=1), tmp_path / "out"
-    model = load_masked(source, None)
-    export_model(model, source, bpe, out, {"made": "before"})
+    model = load_masked(ModelFolder(source), None)
+    export_model(model, ModelFolder(source), PairFolder(bpe), out, {"made": "before"})
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limit[1]))
     try:
         with pytest.raises(NoRoom, match="File too large: it needs more than the") as told:
-            export_model(model, source, bpe, out, {"made": "now"})
+            export_model(model, ModelFolder(source), PairFolder(bpe), out, {"made": "now"})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     assert told.value.filename == str(out)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     assert not list(tmp_path.glob(".part-*"))
-    export_model(model, source, bpe, out, {"made": "now"})
+    export_model(model, ModelFolder(source), PairFolder(bpe), out, {"made": "now"})
     assert json.loads((out / "export.json").read_text())["provenance"] == {"made": "now"}
 
 
@@ -205,5 +210,11 @@ def test_a_text_without_an_end_cannot_be_checked(bpe, tmp_path, monkeypatch):
     folder = learnt(bpe, tmp_path, 2, updates=1)
     write_lines(tmp_path / "empty.txt", [""])
     with pytest.raises(UserError, match=r"empty\.txt: expected a sentence whose translation"):
-        check_export(load_masked(folder, None), bpe, folder, tmp_path / "empty.txt", DECODE)
+        check_export(
+            load_masked(ModelFolder(folder), None),
+            PairFolder(bpe),
+            folder,
+            tmp_path / "empty.txt",
+            DECODE,
+        )
     assert len(list(clean_lines(tmp_path / "empty.txt"))) == 1

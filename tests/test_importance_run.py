@@ -15,10 +15,10 @@ from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import ParallelText, read_parallel_text
 from headcount.data.vocabulary import Vocabulary
 from headcount.heads.importance import measure_importance
-from headcount.heads.importance_run import draw_halves, importance_inputs, write_importance
+from headcount.heads.importance_run import draw_halves, write_importance
 from headcount.model.transformer import Transformer
-from headcount.store.checkpoint import load_model, save_model
-from headcount.store.subwords import subword_checksums
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 HEADS = {"enc_self": [3, 2], "dec_self": [1, 3, 2], "dec_enc": [2, 0, 1]}
 NAMES = ("importance", "importance_first_half", "importance_second_half")
@@ -36,15 +36,21 @@ def folders(tmp_path_factory):
     torch.manual_seed(1)
     model = Transformer(make_model(heads=HEADS).settings, size, size, joint=True)
     train = {"train": {"label_smoothing": 0.2}}
-    facts = {**subword_checksums(bpe), "provenance": {"settings": train}}
-    save_model(folder / "model", model, dict(model.named_parameters()), facts)
+    facts = {**PairFolder(bpe).subwords(), "provenance": {"settings": train}}
+    ModelFolder(folder / "model").save(model, dict(model.named_parameters()), facts)
     return folder / "model", bpe
 
 
 def written(folders, path, **settings) -> tuple[dict[str, np.ndarray], dict]:
     """The three statistics of a file, and the facts beside it."""
-    write_importance(*folders, ImportanceSettings(**settings), path, {"seed": 4})
-    grid = load_model(folders[0]).grid
+    write_importance(
+        ModelFolder(folders[0]),
+        PairFolder(folders[1]),
+        ImportanceSettings(**settings),
+        path,
+        {"seed": 4},
+    )
+    grid = ModelFolder(folders[0]).grid
     values = {name: read_head_values(path, name, grid) for name in NAMES}
     return values, json.loads(path.with_suffix(".json").read_text())
 
@@ -69,7 +75,7 @@ def test_a_small_text_is_measured_whole(folders, tmp_path):
     values, facts = written(folders, tmp_path / "importance.csv", data="dev", sentences=500)
     text = text_of(bpe, "dev")
     assert facts["sentences"] == len(text) == 12 and facts["label_smoothing"] == 0
-    expected = measure_importance(load_model(model), text, ImportanceSettings(), 0.0)
+    expected = measure_importance(ModelFolder(model).load(), text, ImportanceSettings(), 0.0)
     np.testing.assert_allclose(values["importance"], expected, rtol=1e-4)
 
 
@@ -79,7 +85,7 @@ def test_the_models_own_label_smoothing_and_layer_norms(folders, tmp_path):
     values, facts = written(folders, tmp_path / "importance.csv", **settings)
     assert facts["label_smoothing"] == 0.2
     raw = measure_importance(
-        load_model(model), text_of(bpe, "dev"), ImportanceSettings(**settings), 0.2
+        ModelFolder(model).load(), text_of(bpe, "dev"), ImportanceSettings(**settings), 0.2
     )
     expected = np.concatenate(  # layers of 3, 2, 1, 3, 2, 2, 0 and 1 heads
         [part / np.linalg.norm(part) for part in np.split(raw, [3, 5, 6, 9, 11, 13])]
@@ -117,7 +123,9 @@ def test_f33_another_vocabulary_is_refused(folders, tmp_path):
         (other / path.name).write_bytes(path.read_bytes())
     Vocabulary(Vocabulary.load(bpe / "src.vocab").counts[::-1]).save(other / "src.vocab")
     with pytest.raises(UserError, match=r"src\.vocab: not the vocabulary that the model"):
-        write_importance(model, other, ImportanceSettings(), tmp_path / "out.csv", {})
+        write_importance(
+            ModelFolder(model), PairFolder(other), ImportanceSettings(), tmp_path / "out.csv", {}
+        )
     assert not (tmp_path / "out.csv").exists()
 
 
@@ -128,13 +136,6 @@ def test_a_model_that_does_not_tell_its_label_smoothing(folders, tmp_path):
     (tmp_path / "model" / "model.json").write_text(json.dumps(facts | {"provenance": {}}))
     with pytest.raises(UserError, match=r"model\.json: does not say .* set importance\.loss: nll"):
         settings = ImportanceSettings(loss="smoothed")
-        write_importance(tmp_path / "model", bpe, settings, tmp_path / "out.csv", {})
-
-
-def test_every_file_that_shapes_the_outcome_is_named(folders):
-    model, bpe = folders
-    found = importance_inputs(model, bpe, ImportanceSettings(data="dev"))
-    assert all(path.is_file() for path in found)
-    names = ["model.json", "weights.safetensors", "src.vocab", "tgt.vocab", "src.codes"]
-    names += ["tgt.codes", "dev.src", "dev.tgt"]
-    assert [path.name for path in found] == names
+        write_importance(
+            ModelFolder(tmp_path / "model"), PairFolder(bpe), settings, tmp_path / "out.csv", {}
+        )

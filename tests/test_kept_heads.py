@@ -9,8 +9,8 @@ from headcount.base.files import read_json
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.runs import PrunedSettings
 from headcount.data.vocabulary import Vocabulary
-from headcount.store.checkpoint import load_model, save_model
-from headcount.store.subwords import subword_checksums
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 from headcount.training.pruning_run import PruningRun
 from headcount.training.training_run import Session
 
@@ -25,8 +25,8 @@ def once(tmp_path_factory):
     bpe = segment(folder, 20)
     size = len(Vocabulary.load(bpe / "src.vocab"))
     model = make_model(joint=True, src_size=size, tgt_size=size, heads=FOUR)
-    facts = subword_checksums(bpe)
-    save_model(folder / "whole", model, dict(model.named_parameters()), facts)
+    facts = PairFolder(bpe).subwords()
+    ModelFolder(folder / "whole").save(model, dict(model.named_parameters()), facts)
     remove(folder / "whole", "enc_self.0.0", folder)
     return folder, bpe
 
@@ -52,7 +52,7 @@ def test_a_second_removal_has_the_addresses_of_the_first_model(once, tmp_path):
 
 def test_a_pruned_model_that_is_tuned_keeps_the_addresses_of_the_first(once, tmp_path):
     folder, bpe = once
-    grid = load_model(folder / "model").grid
+    grid = ModelFolder(folder / "model").load().grid
     SmallGates(bpe, folder / "model", "gates-all-l0").finish(tmp_path, tmp_path / "state")
     assert kept(tmp_path) == kept(folder)  # λ = 0 and few updates: every gate is open
     # Of heads 1 to 3 the second goes.
@@ -60,7 +60,8 @@ def test_a_pruned_model_that_is_tuned_keeps_the_addresses_of_the_first(once, tmp
     ranks = {"importance": [3, 1, *[2] * 5]}
     write_head_values(tmp_path / "importance.csv", grid, ranks)
     session = Session(3, small_origin({}), tmp_path / "state", 1e9)
-    refit = PruningRun(PrunedSettings.model_validate("ranked-gates-all-l1"), bpe, TRAIN, session)
+    run = PrunedSettings.model_validate("ranked-gates-all-l1")
+    refit = PruningRun(run, PairFolder(bpe), TRAIN, session)
     files = (tmp_path / "heads.csv", tmp_path / "importance.csv")
-    refit.finish_refit(folder / "model", *files, GATES, tmp_path)
+    refit.finish_refit(ModelFolder(folder / "model"), *files, GATES, tmp_path)
     assert kept(tmp_path) == ["enc_self.0.1", "enc_self.0.3", *OTHERS]

@@ -3,7 +3,6 @@
 import csv
 import json
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,15 +17,15 @@ from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.data.bpe import Segmenter, load_segmenters
+from headcount.data.bpe import Segmenter
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import EOS, Vocabulary
 from headcount.model.transformer import Transformer
 from headcount.scoring.bleu import score_corpus
 from headcount.scoring.bootstrap import compare_systems
 from headcount.search.beam_search import translate
-from headcount.store.checkpoint import load_model, save_model
-from headcount.store.subwords import subword_checksums
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 MODEL = ModelSettings(
     preset="tiny",
@@ -60,12 +59,12 @@ def inputs(tmp_path_factory) -> MaskingInputs:
     with torch.no_grad():
         model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
         model.tgt_embedding.weight.mul_(4.0)
-    facts = subword_checksums(bpe)
-    save_model(folder / "model", model, dict(model.named_parameters()), facts)
+    facts = PairFolder(bpe).subwords()
+    ModelFolder(folder / "model").save(model, dict(model.named_parameters()), facts)
     for name, values in (("own", OWN), ("baseline", BASELINES)):
         write_head_values(folder / f"{name}.csv", model.grid, {"importance": values})
     rankings = {name: folder / f"{name}.csv" for name in ("own", "baseline")}
-    found = MaskingInputs(folder / "model", bpe, folder, rankings)
+    found = MaskingInputs(ModelFolder(folder / "model"), PairFolder(bpe), folder, rankings)
     lines = list(clean_lines(folder / "dev.src"))
     write_lines(folder / "easy.src", lines[:7])
     write_lines(folder / "easy.tgt", translated(found, lines[:7], np.ones(6)))
@@ -80,13 +79,13 @@ def lines_of(inputs: MaskingInputs, test_set: str) -> list[list[str]]:
 
 
 @cache
-def _loaded(model: Path, bpe: Path) -> tuple[Transformer, Segmenter, Segmenter]:
-    return load_model(model), *load_segmenters(bpe)
+def _loaded(model: ModelFolder, pair: PairFolder) -> tuple[Transformer, Segmenter, Segmenter]:
+    return model.load(), *pair.segmenters()
 
 
 def translated(inputs: MaskingInputs, lines: list[str], mask: np.ndarray) -> list[str]:
     """Lines translated under one mask, by a search of its own."""
-    model, src, tgt = _loaded(inputs.model, inputs.bpe)
+    model, src, tgt = _loaded(inputs.model, inputs.pair)
     sources = [src.encode(line) for line in lines]
     found = translate(model, sources, DECODE, torch.tensor(mask).float())
     return [tgt.decode(translation.ids) for translation in found]
@@ -136,7 +135,7 @@ def test_which_heads_are_masked_by_hand(rows):
     ("step", "scores_of"), [(3, 3), pytest.param(1, 4, marks=pytest.mark.slow)]
 )
 def test_every_row_is_a_translation_under_that_mask_alone(inputs, rows, step, scores_of):
-    grid = load_model(inputs.model).grid
+    grid = inputs.model.load().grid
     by_name = {head.name(): head for head in grid.heads()}
     for test_set in ("easy", "half"):
         lines, references = lines_of(inputs, test_set)
@@ -225,7 +224,7 @@ def test_f09_a_ranking_of_another_model_is_refused(inputs, tmp_path, monkeypatch
     path = tmp_path / "importance.csv"
     lines = inputs.rankings["own"].read_text().splitlines()
     path.write_text("\n".join([*lines, "enc_self,1,0,importance,1.0"]) + "\n")
-    other = MaskingInputs(inputs.model, inputs.bpe, inputs.text, {**inputs.rankings, "own": path})
+    other = MaskingInputs(inputs.model, inputs.pair, inputs.text, {**inputs.rankings, "own": path})
     told = r"importance\.csv:8: encoder self-attention layer 2 head 1 does not exist; this layer"
     refused(other, tmp_path, monkeypatch, told)
     path.write_text("\n".join(lines[:-1]) + "\n")
@@ -236,8 +235,8 @@ def test_f09_a_ranking_of_another_model_is_refused(inputs, tmp_path, monkeypatch
 def test_f09_so_is_that_of_a_model_with_as_many_heads(inputs, tmp_path, monkeypatch):
     path = tmp_path / "importance.csv"
     path.write_text(inputs.rankings["own"].read_text())
-    other = MaskingInputs(inputs.model, inputs.bpe, inputs.text, {**inputs.rankings, "own": path})
-    weights = sha256(inputs.model / "weights.safetensors")
+    other = MaskingInputs(inputs.model, inputs.pair, inputs.text, {**inputs.rankings, "own": path})
+    weights = sha256(inputs.model.weights)
     path.with_suffix(".json").write_text(json.dumps({"weights": "0" + weights[1:]}))
     told = (
         r"importance\.csv: is not the importance of the heads of .*weights\.safetensors: "
@@ -260,7 +259,7 @@ def test_a_test_set_must_be_named_and_have_two_equal_sides(inputs, tmp_path, mon
     text = tmp_path / "text"
     write_lines(text / "easy.src", ["a", "b"])
     write_lines(text / "easy.tgt", ["a"])
-    other = MaskingInputs(inputs.model, inputs.bpe, text, inputs.rankings)
+    other = MaskingInputs(inputs.model, inputs.pair, text, inputs.rankings)
     settings = MaskingSettings(groups=2, test_sets=["easy"])
     told = r"easy\.src has 2 lines, easy\.tgt has 1; expected as many on both sides"
     refused(other, tmp_path, monkeypatch, told, settings)
@@ -278,9 +277,9 @@ def test_a_test_set_of_another_pair_is_refused(inputs, tmp_path, monkeypatch):
     text = tmp_path / "text"
     for end in ("src", "tgt"):
         write_lines(text / f"easy.{end}", ["a"])
-    other = MaskingInputs(inputs.model, inputs.bpe, text, inputs.rankings)
+    other = MaskingInputs(inputs.model, inputs.pair, text, inputs.rankings)
     settings = MaskingSettings(groups=2, test_sets=["easy"])
-    own = json.loads((inputs.bpe / "segmentation.json").read_text())
+    own = json.loads((inputs.pair.path / "segmentation.json").read_text())
     about = {"src_lang": own["tgt_lang"], "tgt_lang": own["src_lang"]}
     (text / "easy.json").write_text(json.dumps(about))
     told = rf"easy\.json: easy is {own['tgt_lang']}-{own['src_lang']}, expected "

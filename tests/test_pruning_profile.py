@@ -27,7 +27,8 @@ from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.heads.importance import measure_importance, normalise_layers
 from headcount.model import machine
-from headcount.store.checkpoint import load_model, save_weights
+from headcount.store.checkpoint import save_weights
+from headcount.store.model_folder import ModelFolder
 
 IMPORTANCE = [0.5, 3.0, 1.0, 0.2, 4.0, 0.1, 2.0, 0.3]
 EFFECTS = [0.0, -4.0, 0.5, -0.1, -2.0, -0.2, -9.0, -0.3]
@@ -41,7 +42,7 @@ def inputs(tmp_path_factory) -> ProfileInputs:
     write_head_values(folder / "importance.csv", MODEL.grid, {"importance": IMPORTANCE})
     write_effects(folder / "ablation.csv", EFFECTS)
     return ProfileInputs(
-        made.model, made.bpe, made.text, folder / "importance.csv", folder / "ablation.csv"
+        made.model, made.pair, made.text, folder / "importance.csv", folder / "ablation.csv"
     )
 
 
@@ -114,9 +115,9 @@ def test_importance_measured_anew_is_that_of_the_model_with_those_heads_masked(i
     masked = inputs.load(DECODE)
     rank = rank_by(inputs, AblationSettings(normalise="none", reestimate=True), FEW, masked)
     assert rank(()).tolist() == IMPORTANCE  # nothing is silent yet: as the file says
-    text = Measure.read(inputs.model, inputs.bpe, FEW).text
+    text = Measure.read(inputs.model, inputs.pair, FEW).text
     assert len(text) == 8
-    model = load_model(inputs.model)
+    model = inputs.model.load()
     for name in ("decoder.0.attention", "encoder.0.attention"):
         attention = model.get_submodule(name)
         with torch.no_grad():  # the first head of either layer, taken out of W_O
@@ -149,14 +150,14 @@ def test_effects_of_another_model_are_refused(inputs, tmp_path):
 def checkpoints(inputs, tmp_path_factory) -> CheckpointInputs:
     """Two: the model itself at update 7, at update 2 without what enc_self.0.1 adds."""
     folder = tmp_path_factory.mktemp("updates")
-    weights = dict(load_model(inputs.model).named_parameters())
+    weights = dict(inputs.model.load().named_parameters())
     save_weights(folder / "7.safetensors", weights)
     changed = weights["encoder.0.attention.output.weight"].detach().clone()
     changed[:, MODEL.head_width :] = 0
     weights |= {"encoder.0.attention.output.weight": changed}
     save_weights(folder / "2.safetensors", weights)
     paths = (folder / "7.safetensors", folder / "2.safetensors")
-    return CheckpointInputs(inputs.model, inputs.bpe, inputs.text, paths)
+    return CheckpointInputs(inputs.model, inputs.pair, inputs.text, paths)
 
 
 def checkpoint_flags(checkpoints: CheckpointInputs, updates: str) -> list:
@@ -171,8 +172,8 @@ def test_each_checkpoint_is_pruned_by_its_own_importance(checkpoints, tmp_path):
     assert [(row["update"], row["index"]) for row in found] == [
         (update, str(index)) for update in ("2", "7") for index in range(5)
     ]
-    text = Measure.read(checkpoints.model, checkpoints.bpe, FEW).text
-    values = measure_importance(load_model(checkpoints.model), text, FEW, 0.0)
+    text = Measure.read(checkpoints.model, checkpoints.pair, FEW).text
+    values = measure_importance(ModelFolder(checkpoints.model).load(), text, FEW, 0.0)
     heads = list(csv.DictReader(out.with_name("training_profile_heads.csv").open()))
     late = [float(row["value"]) for row in heads if row["update"] == "7"]
     assert late == pytest.approx(values.tolist())

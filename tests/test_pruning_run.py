@@ -20,8 +20,10 @@ from headcount.data.batches import collate
 from headcount.model import machine
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
-from headcount.store.checkpoint import load_model, load_weights
+from headcount.store.checkpoint import load_weights
 from headcount.store.kept_heads import as_many_heads
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 from headcount.training.headmask import Choice, HeadMask
 from headcount.training.pruning_run import PruningRun
 from headcount.training.train import Trainer
@@ -59,11 +61,11 @@ def pruning(base, name, tmp_path, **changes):
     run, _ = base
     session = Session(3, small_origin({"run": name}), tmp_path / "state", 1e9)
     train = run.train.model_copy(update=changes)
-    return PruningRun(PrunedSettings.model_validate(name), run.bpe, train, session)
+    return PruningRun(PrunedSettings.model_validate(name), PairFolder(run.bpe), train, session)
 
 
 def losses(model, base, multiplier=None):
-    text = SegmentedPair.read(base[0].bpe).dev
+    text = SegmentedPair.read(PairFolder(base[0].bpe)).dev
     with torch.no_grad():
         return token_losses(model, collate(text, range(len(text))), multiplier)
 
@@ -83,7 +85,7 @@ def test_a_gates_run_leaves_a_model_that_loads_alone(base, tmp_path):
         f"model/{name}" for name in ("model.json", "weights.safetensors")
     }
     gates = read_head_values(out / "heads.csv", "gate", GRID)
-    model = load_model(out / "model")
+    model = ModelFolder(out / "model").load()
     for kind, counts in COUNTS.items():
         own = [gates[GRID.span(kind, layer)].sum() for layer in range(len(counts))]
         assert list(model.grid.counts[kind]) == own
@@ -126,7 +128,7 @@ def test_f07_f09_all_gates_closed_is_a_model_that_translates(base, tmp_path, cap
     assert told in printed
     assert f"warning: no head is left in {', '.join(closed)}; only the residual path is" in printed
     assert read_json(tmp_path / "model" / "model.json")["closed_layers"] == closed
-    model = load_model(tmp_path / "model")
+    model = ModelFolder(tmp_path / "model").load()
     assert model.grid.size == 0
     (tmp_path / "in.txt").write_text("the cat sees the house .\n\n")
     flags = ["--model", tmp_path / "model", "--bpe", run.bpe, "--source", tmp_path / "in.txt"]
@@ -174,7 +176,7 @@ def test_from_scratch_is_training_the_whole_model_under_a_constant_mask(base, tm
     recipe = {"updates": 6, "dev_interval": 3, "epsilon": 1e-3, "peak_lr": 0.02}
     scratch = pruning(base, "scratch-gates-all-l0.3", tmp_path, **recipe)
     scratch.finish_scratch(UNEVEN, folder / "heads.csv", tmp_path)
-    text = SegmentedPair.read(run.bpe)
+    text = SegmentedPair.read(PairFolder(run.bpe))
     whole = text.fresh_model(UNEVEN, 3)
     first = {name: weight.detach().clone() for name, weight in whole.named_parameters()}
     session = Session(3, small_origin({"run": "masked"}), tmp_path / "masked", 1e9)
@@ -235,8 +237,8 @@ def test_a_refit_starts_from_what_is_left_of_the_trained_model(base, tmp_path, h
     gates = read_head_values(out / "heads.csv", "gate", GRID)
     assert gates.sum() == 5
     multiplier = torch.from_numpy(gates).float()
-    expected = losses(load_model(folder / "model"), base, multiplier)
-    torch.testing.assert_close(losses(load_model(out / "model"), base), expected)
+    expected = losses(ModelFolder(folder / "model").load(), base, multiplier)
+    torch.testing.assert_close(losses(ModelFolder(out / "model").load(), base), expected)
     assert list(pd.read_csv(out / "curves.csv")["step"]) == [4, 8, 11]  # as the gates run
     assert set(pd.read_csv(out / "heads.csv")["statistic"]) == {"gate"}
     assert not (out / "gates.csv").exists()
@@ -246,11 +248,15 @@ def test_a_refit_starts_from_what_is_left_of_the_trained_model(base, tmp_path, h
 def test_a_refit_of_enc_self_leaves_the_decoder_alone(base, tmp_path):
     _, folder = base
     pruning(base, "ranked-gates-enc_self-l0.3", tmp_path).finish_refit(
-        folder / "model", folder / "heads.csv", folder / "importance.csv", GATES, tmp_path
+        ModelFolder(folder / "model"),
+        folder / "heads.csv",
+        folder / "importance.csv",
+        GATES,
+        tmp_path,
     )
     before = load_weights(folder / "model" / "weights.safetensors")
     after = load_weights_of(tmp_path)
-    assert load_model(tmp_path / "model").grid.counts["enc_self"] == (2, 0)
+    assert ModelFolder(tmp_path / "model").load().grid.counts["enc_self"] == (2, 0)
     frozen = [name for name in before if not name.startswith("encoder")]
     assert all(torch.equal(before[name], after[name]) for name in frozen)
     assert not torch.equal(before["encoder_norm.weight"], after["encoder_norm.weight"])
@@ -273,8 +279,10 @@ def test_heads_removed_by_hand(base, tmp_path, monkeypatch, source, kept):
     (folder / "list.txt").write_text("# two of them\ndec_enc.0.0\n\n enc_self.0.2  # why not\n")
     assert run_script("remove", ["--model", "model", *source, "--out", tmp_path]) == 0
     assert read_head_values(tmp_path / "heads.csv", "gate", GRID).tolist() == kept
-    expected = losses(load_model(folder / "model"), base, torch.tensor(kept, dtype=torch.float32))
-    torch.testing.assert_close(losses(load_model(tmp_path / "model"), base), expected)
+    expected = losses(
+        ModelFolder(folder / "model").load(), base, torch.tensor(kept, dtype=torch.float32)
+    )
+    torch.testing.assert_close(losses(ModelFolder(tmp_path / "model").load(), base), expected)
 
 
 @pytest.mark.parametrize(
@@ -351,7 +359,7 @@ def test_f38_a_training_without_memory_names_its_budget(base, tmp_path, monkeypa
     monkeypatch.setattr(Trainer, "_backward", exhaust)
     pruned = pruning(base, "gates-all-l0.3", tmp_path)
     with pytest.raises(EnvironmentFault, match=r"train\.batch_tokens 150 .*such as to 75, or take"):
-        pruned.finish_gates(base[1] / "model", SHORT, tmp_path / "out")
+        pruned.finish_gates(ModelFolder(base[1] / "model"), SHORT, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -369,11 +377,13 @@ def test_finished_outputs_are_placed_again_without_training(
         capsys.readouterr()
         pruned = pruning(base, name, tmp_path, updates=2)
         if name.startswith("gates"):
-            pruned.finish_gates(folder / "model", SHORT, tmp_path / out)
+            pruned.finish_gates(ModelFolder(folder / "model"), SHORT, tmp_path / out)
         elif name.startswith("scratch"):
             pruned.finish_scratch(UNEVEN, kept, tmp_path / out)
         else:
-            pruned.finish_refit(folder / "model", kept, importance, SHORT, tmp_path / out)
+            pruned.finish_refit(
+                ModelFolder(folder / "model"), kept, importance, SHORT, tmp_path / out
+            )
     told = capsys.readouterr().err
     assert told.startswith("trained before; outputs taken from") and "update" not in told
     first, again = (

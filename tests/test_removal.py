@@ -12,7 +12,7 @@ from headcount.data.batches import collate
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.removal import remove_heads
 from headcount.search.beam_search import translate
-from headcount.store.checkpoint import load_model, save_model
+from headcount.store.model_folder import ModelFolder
 
 # UNEVEN: encoder 3 and 2, decoder 1, 3 and 2, encoder-decoder 2, 3 and 1 heads.
 MASKS = {
@@ -93,8 +93,8 @@ def test_a_layer_without_heads_gives_the_bias(model):
 def test_the_saved_model_loads_alone(tmp_path, joint, name):
     model = make_model(heads=UNEVEN, joint=joint)
     smaller = remove_heads(model, multiplier(name))
-    save_model(tmp_path, smaller, dict(smaller.named_parameters()), {})
-    loaded = load_model(tmp_path)
+    ModelFolder(tmp_path).save(smaller, dict(smaller.named_parameters()), {})
+    loaded = ModelFolder(tmp_path).load()
     assert loaded.settings == smaller.settings
     assert loaded.grid.counts == {kind: tuple(counts) for kind, counts in LEFT[name].items()}
     batch = collate(TEXT, [0, 1, 2])

@@ -3,7 +3,6 @@
 import csv
 import json
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,15 +18,15 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings, label
-from headcount.data.bpe import Segmenter, load_segmenters
+from headcount.data.bpe import Segmenter
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import EOS, Vocabulary
 from headcount.model import machine
 from headcount.model.transformer import Transformer
 from headcount.scoring.bleu import score_corpus
 from headcount.search.beam_search import translate
-from headcount.store.checkpoint import load_model, save_model
-from headcount.store.subwords import subword_checksums
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 HEADS = {"enc_self": [2, 1], "dec_self": [3], "dec_enc": [1]}
 SIZES = {"encoder_layers": 2, "decoder_layers": 1, "d_model": 24, "d_ff": 32, "d_head": 7}
@@ -61,13 +60,15 @@ def inputs(tmp_path_factory) -> RemovalInputs:
     with torch.no_grad():
         model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
         model.tgt_embedding.weight.mul_(4.0)
-    facts = subword_checksums(bpe)
-    save_model(folder / "model", model, dict(model.named_parameters()), facts)
+    facts = PairFolder(bpe).subwords()
+    ModelFolder(folder / "model").save(model, dict(model.named_parameters()), facts)
     write_head_values(folder / "importance.csv", model.grid, {"importance": IMPORTANCE})
     for name, values in GATES.items():
         write_head_values(folder / f"{name}.csv", model.grid, {"gate": values})
     gates = {PrunedSettings.model_validate(name): folder / f"{name}.csv" for name in GATES}
-    found = RemovalInputs(folder / "model", bpe, folder, folder / "importance.csv", gates)
+    found = RemovalInputs(
+        ModelFolder(folder / "model"), PairFolder(bpe), folder, folder / "importance.csv", gates
+    )
     lines = list(clean_lines(folder / "dev.src"))[:6]
     write_lines(folder / "test.src", lines)
     write_lines(folder / "test.tgt", translated(found, np.ones(7)))
@@ -75,13 +76,13 @@ def inputs(tmp_path_factory) -> RemovalInputs:
 
 
 @cache
-def _loaded(model: Path, bpe: Path) -> tuple[Transformer, Segmenter, Segmenter]:
-    return load_model(model), *load_segmenters(bpe)
+def _loaded(model: ModelFolder, pair: PairFolder) -> tuple[Transformer, Segmenter, Segmenter]:
+    return model.load(), *pair.segmenters()
 
 
 def translated(inputs: RemovalInputs, mask: np.ndarray) -> list[str]:
     """The test set under one mask, by a search of its own."""
-    model, src, tgt = _loaded(inputs.model, inputs.bpe)
+    model, src, tgt = _loaded(inputs.model, inputs.pair)
     sources = [src.encode(line) for line in clean_lines(inputs.text / "test.src")]
     found = translate(model, sources, DECODE, torch.tensor(mask).float())
     return [tgt.decode(translation.ids) for translation in found]
@@ -119,8 +120,8 @@ def test_random_heads_are_as_many_of_the_scope_and_follow_the_seed(inputs):
 def flags(inputs: RemovalInputs, out) -> list:
     sizes = [word for key, value in SIZES.items() for word in (f"--{key.replace('_', '-')}", value)]
     return [
-        *("--pair", "small.en-art", "--seed", 5, "--out", out, "--model", inputs.model),
-        *("--bpe", inputs.bpe, "--text", inputs.text, "--importance", inputs.importance),
+        *("--pair", "small.en-art", "--seed", 5, "--out", out, "--model", inputs.model.path),
+        *("--bpe", inputs.pair.path, "--text", inputs.text, "--importance", inputs.importance),
         *("--runs", *inputs.gates, "--gates", *inputs.gates.values()),
         *("--preset", "tiny", "--heads", json.dumps(HEADS), *sizes),
         *("--draws", 2, "--test-sets", '["test"]', "--beam", 2),
@@ -155,7 +156,7 @@ def test_every_row_is_a_translation_under_that_mask_alone(inputs, tmp_path):
 def refused(inputs, tmp_path, monkeypatch, told, **changes):
     """Nothing is translated and nothing written."""
     monkeypatch.setattr(masked_bleu, "translate", None)
-    names = ("model", "bpe", "text", "importance", "gates")
+    names = ("model", "pair", "text", "importance", "gates")
     other = RemovalInputs(**{name: getattr(inputs, name) for name in names} | changes)
     with pytest.raises(UserError, match=told):
         write_removal(other, SETTINGS, DECODE, "art", 5, tmp_path / "removal.csv", {})

@@ -26,9 +26,8 @@ from headcount.heads.attention_run import write_attention
 from headcount.heads.relevance_run import write_relevance
 from headcount.heads.roles_run import FILES, write_roles
 from headcount.model.removal import remove_heads
-from headcount.store.checkpoint import load_model, save_model
-from headcount.store.kept_heads import original_heads
-from headcount.store.subwords import subword_checksums
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 SRC = ["the cat sees the yak", "the cat sleeps", "a yak sees a cat"]
 TGT = ["kat vidas yak", "kat dormas", "yak vidas kat"]
@@ -57,17 +56,28 @@ class Files:
         write_aligned(self.trees, [TREE], {"sentences": 1}, {})
 
     def save(self, model, name: str, facts: dict) -> Path:
-        facts = facts | subword_checksums(self.bpe)
-        save_model(self.folder / name, model, dict(model.named_parameters()), facts)
+        facts = facts | PairFolder(self.bpe).subwords()
+        ModelFolder(self.folder / name).save(model, dict(model.named_parameters()), facts)
         return self.folder / name
 
     def roles(self, out: Path, trees: list[Path], model: str = "model", **changes) -> None:
         settings = RolesSettings(**changes)
-        write_roles(self.folder / model, self.bpe, trees, settings, out, {})
+        write_roles(
+            ModelFolder(self.folder / model), PairFolder(self.bpe), trees, settings, out, {}
+        )
 
     def attention(self, out: Path, source: Path, head: Head, target: Path | None = None) -> None:
         texts = (source, target)
-        write_attention(self.model, self.bpe, head, texts, "word", RolesSettings(), out, {})
+        write_attention(
+            ModelFolder(self.model),
+            PairFolder(self.bpe),
+            head,
+            texts,
+            "word",
+            RolesSettings(),
+            out,
+            {},
+        )
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +122,7 @@ def test_addresses_that_do_not_fit_the_model_are_refused(files, tmp_path):
     for listed in (["enc_self.0.1"], ["enc_self.0"], ["enc_self.a.1"], [7], 7):
         (tmp_path / "model.json").write_text(json.dumps({"format": 1, "kept_heads": listed}))
         with pytest.raises(UserError, match="kept_heads does not fit"):
-            original_heads(tmp_path, files.grid)
+            ModelFolder(tmp_path).original_heads(files.grid)
 
 
 def test_sentences_are_as_many_as_asked_for(files, tmp_path):
@@ -124,7 +134,7 @@ def test_sentences_are_as_many_as_asked_for(files, tmp_path):
 def test_relevance_is_written_by_both_rules(files, tmp_path, prefix):
     out = tmp_path / "relevance.csv"
     settings = LrpSettings(prefix=prefix, max_sentences=2)
-    write_relevance(files.model, files.bpe, settings, out, {})
+    write_relevance(ModelFolder(files.model), PairFolder(files.bpe), settings, out, {})
     found = rows(out)
     values = {
         name: [float(row["value"]) for row in found if row["statistic"] == name]
@@ -252,7 +262,7 @@ def test_a_word_of_unknown_pieces_is_one_word_of_a_map(files, tmp_path, kind):
     src, tgt = (Vocabulary.load(files.bpe / f"{side}.vocab") for side in ("src", "tgt"))
     ids = (src.ids(["the", "z@@", "q", "sees"]), tgt.ids(["kat", "z@@", "q"]))
     assert ids[0][1:3] == ids[1][1:3] == [UNK, UNK]
-    weights = head_weights(load_model(files.model), *ids, head)
+    weights = head_weights(ModelFolder(files.model).load(), *ids, head)
     # Keys the, z@@ q, sees, </s>: the word's weight is the sum. As a query, source or target,
     # z@@ q has rows of its own, of which it is the mean: 1 and 2, or, after <s> and kat, 2 and 3.
     by_key = torch.stack([weights[:, 0], weights[:, 1:3].sum(1), weights[:, 3], weights[:, 4]], 1)

@@ -15,7 +15,6 @@ from headcount.deployment import share_speed
 from headcount.deployment.share_speed import write_share_speed
 from headcount.model import machine
 from headcount.model.transformer import parameter_count
-from headcount.store.checkpoint import load_model
 
 IMPORTANCE = [0.5, 3.0, 1.0, 0.2, 4.0, 0.1, 2.0, 0.3]
 
@@ -32,7 +31,7 @@ def test_the_least_important_heads_are_really_removed(inputs, tmp_path, monkeypa
     timed = []
     monkeypatch.setattr(share_speed, "write_times", lambda models, *_: timed.extend(models))
     asked = AblationSettings(timed=[30, 100], normalise="none")
-    folders = (inputs.model, inputs.text / "importance.csv", inputs.bpe)
+    folders = (inputs.model, inputs.text / "importance.csv", inputs.pair)
     write_share_speed(*folders, asked, SpeedSettings(), DECODE, tmp_path / "x.csv", {})
     assert [(model.name, model.model.grid.size) for model in timed] == [
         ("0", 8),
@@ -40,13 +39,20 @@ def test_the_least_important_heads_are_really_removed(inputs, tmp_path, monkeypa
         ("100", 0),
     ]
     assert timed[1].model.grid.counts == {"enc_self": (2, 1), "dec_self": (1,), "dec_enc": (1,)}
-    assert timed[0].file_bytes == 4 * parameter_count(load_model(inputs.model))
+    assert timed[0].file_bytes == 4 * parameter_count(inputs.model.load())
 
 
 @pytest.mark.slow
 def test_the_script_writes_a_measurement_a_row(inputs, tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
-    flags = ["--model", inputs.model, "--bpe", inputs.bpe, "--out", tmp_path / "speed.csv"]
+    flags = [
+        "--model",
+        inputs.model.path,
+        "--bpe",
+        inputs.pair.path,
+        "--out",
+        tmp_path / "speed.csv",
+    ]
     flags += ["--importance", inputs.text / "importance.csv", "--timed", "[50]", "--beam", 2]
     flags += ["--speed-sentences", 2, "--speed-repeats", 2, "--speed-batch-sizes", "[2]"]
     assert run_script("share_speed", [*flags, "--max-length-extra", 2]) == 0
@@ -60,6 +66,6 @@ def test_importance_of_another_model_is_refused(inputs, tmp_path):
     path = tmp_path / "importance.csv"
     lines = (inputs.text / "importance.csv").read_text().splitlines()
     path.write_text("\n".join(lines[:-1]) + "\n")
-    folders = (inputs.model, path, inputs.bpe)
+    folders = (inputs.model, path, inputs.pair)
     with pytest.raises(UserError, match="encoder-decoder attention layer 1 head 2 has no importa"):
         write_share_speed(*folders, AblationSettings(), SpeedSettings(), DECODE, path, {})

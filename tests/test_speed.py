@@ -26,8 +26,8 @@ from headcount.deployment.speed import (
 from headcount.model import machine
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import Translation
-from headcount.store.checkpoint import save_model
-from headcount.store.subwords import subword_checksums
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 DECODE = DecodeSettings(beam=2, max_length_factor=1.0, max_length_extra=2)
 SOURCES = [[4, 5], [6], [7, 8, 4], [5], [8, 8]]
@@ -125,10 +125,10 @@ def bpe(tmp_path_factory):
 def folder(bpe, tmp_path):
     """Two models of the pair."""
     size = len(Vocabulary.load(bpe / "src.vocab"))
-    facts = subword_checksums(bpe)
+    facts = PairFolder(bpe).subwords()
     for name, heads in (("baseline", 3), ("scratch-gates-all-l1", UNEVEN)):
         model = make_model(joint=True, src_size=size, tgt_size=size, heads=heads)
-        save_model(tmp_path / name, model, dict(model.named_parameters()), facts)
+        ModelFolder(tmp_path / name).save(model, dict(model.named_parameters()), facts)
     return tmp_path
 
 
@@ -150,16 +150,18 @@ def test_the_script_times_models_from_files(folder, bpe):
     assert {r["file_bytes"] for r in rows if r["model"] != "baseline"} == {str(size)}
     facts = json.loads((folder / "speed.json").read_text())
     assert (facts["beam"], facts["threads"], facts["device"]) == (1, 1, "cpu")
-    assert len(facts["provenance"]["inputs"]) == 2 * 2 + 2 * 2 + 1  # models; codes, words; text
+    assert (
+        len(facts["provenance"]["inputs"]) == 2 * 2 + 1 + 2 * 2 + 1
+    )  # models; cutting, codes, words; text
 
 
 def test_models_of_another_vocabulary_are_refused_before_the_work(folder, bpe):
     facts = json.loads((folder / "baseline" / "model.json").read_text())
     facts["vocabularies"]["src"] = "0" * 64
     (folder / "baseline" / "model.json").write_text(json.dumps(facts))
-    models = {run: folder / run for run in ("scratch-gates-all-l1", "baseline")}
+    models = {run: ModelFolder(folder / run) for run in ("scratch-gates-all-l1", "baseline")}
     with pytest.raises(UserError, match="not the vocabulary that the model in .*baseline was"):
-        write_speed(models, bpe, SpeedSettings(), DECODE, folder / "speed.csv", {})
+        write_speed(models, PairFolder(bpe), SpeedSettings(), DECODE, folder / "speed.csv", {})
     assert not (folder / "speed.csv").exists()
 
 
@@ -167,7 +169,7 @@ def test_a_dev_set_without_a_sentence_cannot_time_anything(bpe, tmp_path):
     (tmp_path / "src.vocab").write_text((bpe / "src.vocab").read_text())
     (tmp_path / "dev.src").write_text("\n\n")
     with pytest.raises(UserError, match="expected a sentence to time models with, found none"):
-        read_sources(tmp_path, 3, 100)
+        read_sources(PairFolder(tmp_path), 3, 100)
 
 
 def test_sources_are_the_first_lines_with_words(bpe, tmp_path):
@@ -175,7 +177,7 @@ def test_sources_are_the_first_lines_with_words(bpe, tmp_path):
     (tmp_path / "src.vocab").write_text((bpe / "src.vocab").read_text())
     a, b = vocabulary.pieces([4, 5])
     (tmp_path / "dev.src").write_text(f"{a} {b} {a}\n\n{b}\n{a}\n")
-    assert read_sources(tmp_path, 2, longest=2) == [[4, 5], [5]]
+    assert read_sources(PairFolder(tmp_path), 2, longest=2) == [[4, 5], [5]]
 
 
 def test_a_batch_size_twice_is_a_fault():

@@ -14,7 +14,7 @@ from headcount.model.layers import Residual
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer, check_multiplier, parameter_count
 from headcount.search.beam_search import translate
-from headcount.store.checkpoint import load_model, save_model
+from headcount.store.model_folder import ModelFolder
 from headcount.training.score import score_targets
 
 # One attention module of 3 heads × 4 in a width of 10: inputs 36 × (10 + 1), output 10 × (12 + 1).
@@ -48,8 +48,8 @@ def test_parameter_count_with_uneven_heads():
 
 def test_f36_shared_embedding_stays_shared(tmp_path):
     model = make_model(joint=True, src_size=11)
-    save_model(tmp_path, model, dict(model.named_parameters()), {})
-    loaded = load_model(tmp_path)
+    ModelFolder(tmp_path).save(model, dict(model.named_parameters()), {})
+    loaded = ModelFolder(tmp_path).load()
     assert loaded.src_embedding is loaded.tgt_embedding
     assert parameter_count(loaded) == parameter_count(model)
     assert torch.equal(score_targets(loaded, TEXT, 50), score_targets(model, TEXT, 50))
@@ -66,8 +66,8 @@ def test_separate_vocabularies(tmp_path):
     text = ParallelText([[19, 12], [4]], [[6], [5, 4, 6]])  # 19 is no target id
     before = score_targets(model, text, 50)
     assert model.logits(torch.zeros(2, 10)).shape == (2, 7)
-    save_model(tmp_path, model, dict(model.named_parameters()), {})
-    assert torch.equal(score_targets(load_model(tmp_path), text, 50), before)
+    ModelFolder(tmp_path).save(model, dict(model.named_parameters()), {})
+    assert torch.equal(score_targets(ModelFolder(tmp_path).load(), text, 50), before)
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

@@ -16,8 +16,8 @@ from headcount.model import machine
 from headcount.model.transformer import Transformer
 from headcount.search import beam_search as decode
 from headcount.search.translation import translate_file
-from headcount.store.checkpoint import save_model
-from headcount.store.subwords import subword_checksums
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 SETTINGS = DecodeSettings(beam=2, max_length_factor=1.0, max_length_extra=3, max_source=40)
 
@@ -32,9 +32,9 @@ def folders(tmp_path_factory):
     model = Transformer(MODEL, size, size, joint=True)
     with torch.no_grad():
         model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
-    facts = subword_checksums(bpe)
-    save_model(folder / "model", model, dict(model.named_parameters()), facts)
-    return folder / "model", bpe
+    facts = PairFolder(bpe).subwords()
+    ModelFolder(folder / "model").save(model, dict(model.named_parameters()), facts)
+    return ModelFolder(folder / "model"), PairFolder(bpe)
 
 
 def translate(folders, tmp_path, text: bytes) -> tuple[list[str], dict]:
@@ -66,7 +66,7 @@ def test_f22_a_long_line_is_cut_and_counted(folders, tmp_path):
 @pytest.fixture
 def damageable(folders, tmp_path):
     """Copies of the model and of the segmented text, and the flags that translate with them."""
-    model, bpe = (Path(shutil.copytree(each, tmp_path / each.name)) for each in folders)
+    model, bpe = (Path(shutil.copytree(each.path, tmp_path / each.path.name)) for each in folders)
     (tmp_path / "source").write_text("the dog .\n")
     flags = ["--model", model, "--bpe", bpe, "--source", tmp_path / "source"]
     return model, bpe, [*flags, "--out", tmp_path / "out", "--facts", tmp_path / "facts"]

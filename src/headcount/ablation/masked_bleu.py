@@ -19,17 +19,17 @@ from tqdm import tqdm
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
+from headcount.base.folders import SIDES
 from headcount.base.ranking import Heads
 from headcount.base.results import write_result
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.bpe import Segmenter, load_segmenters
+from headcount.data.bpe import Segmenter
 from headcount.data.lines import clean_lines
-from headcount.model.machine import pick_device
 from headcount.model.transformer import Transformer
 from headcount.scoring.bootstrap import Difference, judge_systems, resample_bleu
 from headcount.search.beam_search import translate
-from headcount.store.checkpoint import load_model, model_files
-from headcount.store.subwords import check_subwords, subword_files
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 SCORE_COLUMNS = ("heads_masked", "heads", "bleu", "delta", "delta_low", "delta_high", "p")
 SCORE_COLUMNS += ("signature",)
@@ -49,25 +49,23 @@ class TestChoice(Protocol):
 class MaskedInputs:
     """What every masking experiment reads."""
 
-    model: Path  # folder of the model
-    bpe: Path  # folder of the segmented pair
+    model: ModelFolder
+    pair: PairFolder
     text: Path  # folder of the pair's cleaned text
 
     def files(self, settings: TestChoice) -> list[Path]:
         """The files that shape the outcome."""
-        ends = ("src", "tgt")
         return [
-            *model_files(self.model),
-            *subword_files(self.bpe),
-            self.bpe / "segmentation.json",
-            *(self.text / f"{test}.{end}" for test in settings.test_sets for end in ends),
+            *self.model.files,
+            *self.pair.files(),
+            *(self.text / f"{test}.{end}" for test in settings.test_sets for end in SIDES),
         ]
 
     def load(self, decode: DecodeSettings) -> "MaskedModel":
-        """The model, ready to translate. Raises UserError if it was trained on another `bpe`."""
-        check_subwords(self.model, self.bpe)
-        model = load_model(self.model).to(pick_device(decode.device))
-        return MaskedModel(model, *load_segmenters(self.bpe), decode)
+        """The model, ready to translate. Raises UserError if it was trained on another `pair`."""
+        self.model.check(self.pair)
+        model = self.model.load(decode.device)
+        return MaskedModel(model, *self.pair.segmenters(), decode)
 
     def read_tests(self, settings: TestChoice) -> TestSets:
         """The test sets of the settings.
@@ -80,9 +78,7 @@ class MaskedInputs:
         tests = {}
         for test in settings.test_sets:
             self._check_languages(test)
-            sources, references = (
-                list(clean_lines(self.text / f"{test}.{end}")) for end in ("src", "tgt")
-            )
+            sources, references = (list(clean_lines(self.text / f"{test}.{end}")) for end in SIDES)
             if len(sources) != len(references) or not sources:
                 raise UserError(
                     f"{self.text}: {test}.src has {len(sources)} lines, {test}.tgt has "
@@ -99,12 +95,12 @@ class MaskedInputs:
             return  # lines that no step has made
         found, expected = (
             f"{facts['src_lang']}-{facts['tgt_lang']}"
-            for facts in map(read_json, (beside, self.bpe / "segmentation.json"))
+            for facts in (read_json(beside), self.pair.segmentation())
         )
         if found != expected:
             raise UserError(
-                f"{beside}: {test} is {found}, expected {expected}, what {self.bpe} was cut from; "
-                "give the folder of the model's own pair"
+                f"{beside}: {test} is {found}, expected {expected}, what {self.pair.path} was cut "
+                "from; give the folder of the model's own pair"
             )
 
 

@@ -113,7 +113,7 @@ def rank_by(
     values = read_importance(inputs.importance, inputs.model, grid)
     if not settings.reestimate:
         return lambda silent: for_ranking(values, grid, settings)
-    measure = Measure.read(inputs.model, inputs.bpe, importance)
+    measure = Measure.read(inputs.model, inputs.pair, importance)
 
     def rank(silent: Heads) -> np.ndarray:
         found = measure.of(masked.model, silent) if silent else values

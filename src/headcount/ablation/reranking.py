@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -12,9 +11,11 @@ from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import ParallelText
 from headcount.heads.importance import measure_importance, normalise_layers
-from headcount.heads.importance_run import label_smoothing, read_halves
+from headcount.heads.importance_run import read_halves
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,11 @@ class Measure:
     smoothing: float
 
     @classmethod
-    def read(cls, model: Path, bpe: Path, settings: ImportanceSettings) -> "Measure":
-        """The sentences that `importance` draws, both halves; `model` is a folder."""
-        first, second = read_halves(bpe, settings)
+    def read(cls, folder: ModelFolder, pair: PairFolder, settings: ImportanceSettings) -> "Measure":
+        """The sentences that `importance` draws, both halves, and the loss it differentiates."""
+        first, second = read_halves(pair, settings)
         text = ParallelText(first.src + second.src, first.tgt + second.tgt)
-        smoothing = label_smoothing(model) if settings.loss == "smoothed" else 0.0
+        smoothing = folder.label_smoothing() if settings.loss == "smoothed" else 0.0
         return cls(text, settings, smoothing)
 
     def of(self, model: Transformer, silent: Sequence[int] = ()) -> np.ndarray:

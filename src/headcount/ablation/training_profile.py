@@ -77,7 +77,7 @@ def write_training_profile(
     masked = inputs.load(decode)
     for update, path in paths.items():
         fill(masked.model, weights[update], path)
-    measure = Measure.read(inputs.model, inputs.bpe, importance)
+    measure = Measure.read(inputs.model, inputs.pair, importance)
     tests = inputs.read_tests(with_first(settings))
     grid = masked.model.grid
     rows, heads, sets = [], [], []

@@ -12,6 +12,7 @@ from subword_nmt.learn_bpe import learn_bpe
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_json, write_text
+from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
 from headcount.base.settings.bpe import BpeSettings
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import Vocabulary
@@ -22,7 +23,6 @@ LONGEST_CUT = 100
 that merging takes grows with the square of the length."""
 
 _MIN_COUNT = 2  # a pair of symbols seen once is not worth a merge
-_SIDES = ("src", "tgt")
 
 
 class Paths(NamedTuple):
@@ -138,17 +138,17 @@ def segment_corpus(
         counts = [both, both]
     else:
         codes = [learn_codes(count, settings.merges) for count in counts]
-    for side, name in enumerate(_SIDES):
+    for side, name in enumerate(SIDES):
         cutter = PieceCutter(codes[side])
-        write_text(folder / f"{name}.codes", codes[side])
-        _vocabulary(counts[side], cutter).save(folder / f"{name}.vocab")
+        write_text(folder / CODES[side], codes[side])
+        _vocabulary(counts[side], cutter).save(folder / VOCABULARIES[side])
         for split, paths in (("train", train), ("dev", dev)):
             words = map(tokenisers[side].split, clean_lines(paths[side]))
             write_lines(folder / f"{split}.{name}", (" ".join(cutter.cut(line)) for line in words))
-    learnt = {name: codes[side].count("\n") - 1 for side, name in enumerate(_SIDES)}
+    learnt = {name: codes[side].count("\n") - 1 for side, name in enumerate(SIDES)}
     about = {"src_lang": languages[0], "tgt_lang": languages[1], "pretokenised": pretokenised}
     about |= settings.model_dump() | {"merges_learnt": learnt}
-    write_json(folder / "segmentation.json", about)
+    write_json(folder / SEGMENTATION, about)
     return learnt
 
 
@@ -159,9 +159,10 @@ def load_segmenters(folder: Path) -> tuple[Segmenter, Segmenter]:
     """
     try:
         about = read_segmentation(folder)
-        codes = [(folder / f"{name}.codes").read_bytes().decode("utf-8") for name in _SIDES]
-        src = Vocabulary.load(folder / "src.vocab")
-        tgt = src if about["joint"] else Vocabulary.load(folder / "tgt.vocab")
+        codes = [(folder / name).read_bytes().decode("utf-8") for name in CODES]
+        src_words, tgt_words = (folder / name for name in VOCABULARIES)
+        src = Vocabulary.load(src_words)
+        tgt = src if about["joint"] else Vocabulary.load(tgt_words)
         return (
             Segmenter(about["src_lang"], about["pretokenised"], codes[0], src),
             Segmenter(about["tgt_lang"], about["pretokenised"], codes[1], tgt),
@@ -175,7 +176,7 @@ def load_segmenters(folder: Path) -> tuple[Segmenter, Segmenter]:
 
 def read_segmentation(folder: Path) -> dict[str, Any]:
     """How `segment_corpus` cut the text of a pair. Raises UserError if nothing whole says so."""
-    path = folder / "segmentation.json"
+    path = folder / SEGMENTATION
     keys = {"src_lang", "tgt_lang", "pretokenised", "joint"}
     try:
         about = read_json(path)

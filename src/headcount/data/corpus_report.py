@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from headcount.base.files import read_json
+from headcount.base.folders import SIDES, TRAINING
 from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.data.lines import clean_lines
 from headcount.data.vocabulary import UNK
@@ -14,7 +15,6 @@ from headcount.data.words import SEPARATOR
 
 COLUMNS = ["pair", "split", "side", "statistic", "value"]
 
-_SIDES = ("src", "tgt")
 _SEGMENTED = ("train", "dev")
 
 
@@ -77,10 +77,8 @@ def input_files(pairs: list[PairFolders]) -> list[Path]:
     """Every file that `corpus_table` reads."""
     found = []
     for _, splits, text, bpe in pairs:
-        found += [text / f"{split}.{end}" for split in splits for end in (*_SIDES, "json")]
-        found += [bpe / f"{split}.{side}" for split in _SEGMENTED for side in _SIDES]
-        found += [bpe / f"{side}.{kind}" for side in _SIDES for kind in ("codes", "vocab")]
-        found.append(bpe / "segmentation.json")
+        found += [text / f"{split}.{end}" for split in splits for end in (*SIDES, "json")]
+        found += [bpe / name for name in TRAINING]
     return found
 
 
@@ -96,7 +94,7 @@ def _pair_rows(folders: PairFolders) -> Iterator[tuple[str, str, str, str, float
             both |= _overlap(folders.text / f"{split}.src", train_sources)
         for statistic, value in both.items():
             yield folders.pair, split, "both", statistic, float(value)
-        for side, segmenter in zip(_SIDES, segmenters, strict=True):
+        for side, segmenter in zip(SIDES, segmenters, strict=True):
             pieces = _pieces(folders, split, side, segmenter)
             for statistic, value in _side_statistics(pieces, segmenter).items():
                 yield folders.pair, split, side, statistic, float(value)

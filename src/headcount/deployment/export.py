@@ -9,9 +9,10 @@ import torch
 
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.files import whole_folder, write_json
+from headcount.base.folders import CODES, SEGMENTATION
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, ParallelText, collate
-from headcount.data.bpe import Segmenter, load_segmenters
+from headcount.data.bpe import Segmenter
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.deployment.ctranslate2_export import export, load_ctranslate2, padded_heads
 from headcount.model.loss import token_losses
@@ -19,12 +20,11 @@ from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import Translation, translate
 from headcount.search.translation import read_source
-from headcount.store.checkpoint import load_model, model_files
 from headcount.store.kept_heads import pick_heads
-from headcount.store.subwords import check_subwords, subword_files
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 NATS = 1e-3  # by which one token's log-probability may differ between two engines in fp32
-SEGMENTATION = ("segmentation.json", "src.codes", "tgt.codes")
 
 
 @dataclass(frozen=True)
@@ -49,26 +49,20 @@ class Agreement:
         )
 
 
-def load_masked(folder: Path, mask: Path | None) -> Transformer:
+def load_masked(folder: ModelFolder, mask: Path | None) -> Transformer:
     """The model in a folder, on the CPU, without the heads that a mask silences.
 
     `mask`: a heads.csv, whose gates are taken as they are, or a text that lists silent heads.
     """
-    model = load_model(folder)
+    model = folder.load()
     if mask is None:
         return model
     gates, listed = (mask, None) if mask.suffix == ".csv" else (None, mask)
     return remove_heads(model, torch.from_numpy(pick_heads(model.grid, gates, listed, None, None)))
 
 
-def export_inputs(folder: Path, bpe: Path, mask: Path | None) -> list[Path]:
-    """The files that shape an exported model."""
-    files = [*model_files(folder), *subword_files(bpe), bpe / "segmentation.json"]
-    return [*files, mask] if mask else files
-
-
 def export_model(
-    model: Transformer, source: Path, bpe: Path, out: Path, origin: dict[str, Any]
+    model: Transformer, source: ModelFolder, pair: PairFolder, out: Path, origin: dict[str, Any]
 ) -> None:
     """Write a model as a folder that CTranslate2 loads, with an `export.json` that describes it.
 
@@ -77,13 +71,13 @@ def export_model(
     the model was trained on other vocabularies, or if something else lies at `out`.
     """
     load_ctranslate2()  # first of all: without it there is nothing to do
-    check_subwords(source, bpe)
+    source.check(pair)
     if out.exists() and any(out.iterdir()) and not (out / "export.json").exists():
         raise UserError(
             f"{out}: expected no folder, an empty one or an earlier export, found other files; "
             "name another folder"
         )
-    src, tgt = load_segmenters(bpe)
+    src, tgt = pair.segmenters()
     encoder, decoder = padded_heads(model)
     facts = {
         "heads": {kind: list(counts) for kind, counts in model.grid.counts.items()},
@@ -92,13 +86,13 @@ def export_model(
     }
     with whole_folder(out) as part:
         export(model, src.vocabulary, tgt.vocabulary, part)
-        for name in SEGMENTATION:
-            shutil.copyfile(bpe / name, part / name)
+        for path in pair.files((SEGMENTATION, *CODES)):
+            shutil.copyfile(path, part / path.name)
         write_json(part / "export.json", facts)
 
 
 def check_export(
-    model: Transformer, bpe: Path, folder: Path, text: Path, settings: DecodeSettings
+    model: Transformer, pair: PairFolder, folder: Path, text: Path, settings: DecodeSettings
 ) -> Agreement:
     """Whether the exported model is the same function as this one, in fp32 on a text.
 
@@ -110,7 +104,7 @@ def check_export(
     and only at α = 0 do both stop at the same point. Raises UserError if the text has no sentence
     that the model ends by itself.
     """
-    sides = load_segmenters(bpe)
+    sides = pair.segmenters()
     plain = settings.model_copy(update={"length_penalty": 0.0})
     sources = [sides[0].encode(line)[: plain.max_source] for line in read_source(text)]
     ours = translate(model, sources, plain)

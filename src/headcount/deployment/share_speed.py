@@ -12,17 +12,16 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.speed import SpeedSettings
 from headcount.deployment.speed import TimedModel, write_times
 from headcount.heads.importance_run import read_importance
-from headcount.model.machine import pick_device
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer
-from headcount.store.checkpoint import load_model
-from headcount.store.subwords import check_subwords
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 
 def write_share_speed(
-    model: Path,
+    folder: ModelFolder,
     importance: Path,
-    bpe: Path,
+    pair: PairFolder,
     ablation: AblationSettings,
     speed: SpeedSettings,
     decode: DecodeSettings,
@@ -34,12 +33,12 @@ def write_share_speed(
     A model is named by its percentage of heads removed, rounded up to whole heads; its bytes are
     those of its weights. Raises UserError if the importance is another model's.
     """
-    check_subwords(model, bpe)
-    whole = load_model(model).to(pick_device(decode.device))
-    values = read_importance(importance, model, whole.grid)
+    folder.check(pair)
+    whole = folder.load(decode.device)
+    values = read_importance(importance, folder, whole.grid)
     order = least_important(range(whole.grid.size), for_ranking(values, whole.grid, ablation))
     timed = [_without(whole, order, percent) for percent in (0, *ablation.timed)]
-    write_times(timed, bpe, speed, decode, out, origin)
+    write_times(timed, pair, speed, decode, out, origin)
 
 
 def _without(model: Transformer, order: list[int], percent: int) -> TimedModel:

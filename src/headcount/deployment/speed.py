@@ -14,13 +14,11 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.speed import SpeedSettings
 from headcount.data.batches import Ids, pad_sources
 from headcount.data.lines import clean_lines
-from headcount.data.vocabulary import Vocabulary
 from headcount.model.kernels.products import frozen_weights
-from headcount.model.machine import pick_device
 from headcount.model.transformer import Transformer, first_device, parameter_count
 from headcount.search.beam_search import translate
-from headcount.store.checkpoint import load_model, model_files
-from headcount.store.subwords import check_subwords, subword_files
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 COLUMNS = ("model", "heads_left", "parameters", "file_bytes", "phase", "batch_size", "repeat")
 COLUMNS += ("sentences", "steps", "seconds")
@@ -39,10 +37,9 @@ class TimedModel:
     file_bytes: int
 
     @classmethod
-    def load(cls, name: str, folder: Path, device: torch.device) -> "TimedModel":
+    def load(cls, name: str, folder: ModelFolder, device: str) -> "TimedModel":
         """The model in a folder."""
-        size = (folder / "weights.safetensors").stat().st_size
-        return cls(name, load_model(folder).to(device), size)
+        return cls(name, folder.load(device), folder.weights.stat().st_size)
 
     def cells(self) -> list[Any]:
         """Name, heads left, parameters, bytes."""
@@ -50,8 +47,8 @@ class TimedModel:
 
 
 def write_speed(
-    models: dict[str, Path],
-    bpe: Path,
+    models: dict[str, ModelFolder],
+    pair: PairFolder,
     settings: SpeedSettings,
     decode: DecodeSettings,
     out: Path,
@@ -65,26 +62,25 @@ def write_speed(
     UserError if a model was trained on another vocabulary or the dev set has too few sentences.
     """
     for folder in models.values():
-        check_subwords(folder, bpe)
-    device = pick_device(decode.device)
-    timed = [TimedModel.load(name, folder, device) for name, folder in models.items()]
-    write_times(timed, bpe, settings, decode, out, origin)
+        folder.check(pair)
+    timed = [TimedModel.load(name, folder, decode.device) for name, folder in models.items()]
+    write_times(timed, pair, settings, decode, out, origin)
 
 
 def write_times(
     timed: Sequence[TimedModel],
-    bpe: Path,
+    pair: PairFolder,
     settings: SpeedSettings,
     decode: DecodeSettings,
     out: Path,
     origin: dict[str, Any],
 ) -> None:
     """Time these models, which take turns, and write what `write_speed` does."""
-    sources = read_sources(bpe, settings.sentences, decode.max_source)
+    sources = read_sources(pair, settings.sentences, decode.max_source)
     if len(sources) < max(settings.batch_sizes):
         raise UserError(
             f"speed.batch_sizes: expected at most {len(sources)}, the sentences of "
-            f"{bpe / 'dev.src'} that are timed, found {max(settings.batch_sizes)}"
+            f"{pair.texts('dev')[0]} that are timed, found {max(settings.batch_sizes)}"
         )
     rows = measure(timed, sources, settings, decode)
     device = first_device(timed[0].model).type
@@ -93,19 +89,13 @@ def write_times(
     write_result(out, COLUMNS, rows, {**facts, "provenance": origin})
 
 
-def speed_inputs(models: dict[str, Path], bpe: Path) -> list[Path]:
-    """The files that shape what is timed."""
-    files = [file for folder in models.values() for file in model_files(folder)]
-    return [*files, *subword_files(bpe), bpe / "dev.src"]
-
-
-def read_sources(bpe: Path, sentences: int, longest: int) -> list[Ids]:
+def read_sources(pair: PairFolder, sentences: int, longest: int) -> list[Ids]:
     """The first sentences of the dev set that are not empty, cut to the longest source."""
-    vocabulary = Vocabulary.load(bpe / "src.vocab")
-    found = [vocabulary.ids(line.split()) for line in clean_lines(bpe / "dev.src")]
+    vocabulary, path = pair.vocabulary("src"), pair.texts("dev")[0]
+    found = [vocabulary.ids(line.split()) for line in clean_lines(path)]
     kept = [ids[:longest] for ids in found if ids][:sentences]
     if not kept:
-        raise UserError(f"{bpe / 'dev.src'}: expected a sentence to time models with, found none")
+        raise UserError(f"{path}: expected a sentence to time models with, found none")
     return kept
 
 

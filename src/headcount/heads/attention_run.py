@@ -8,27 +8,21 @@ from headcount.base.errors import UserError
 from headcount.base.files import write_json
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.data.bpe import Segmenter, load_segmenters
+from headcount.data.bpe import Segmenter
 from headcount.heads.attention_map import attention_map
-from headcount.model.machine import pick_device
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import translate
 from headcount.search.translation import read_source
-from headcount.store.checkpoint import load_model, model_files
-from headcount.store.subwords import check_subwords, subword_files
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 MOST = 20
 """Sentences in one file; a drawing of more could not be read."""
 
 
-def attention_inputs(model: Path, bpe: Path) -> list[Path]:
-    """The files that shape the attention of a model on any sentence."""
-    return [*model_files(model), *subword_files(bpe), bpe / "segmentation.json"]
-
-
 def write_attention(
-    model_folder: Path,
-    bpe: Path,
+    folder: ModelFolder,
+    pair: PairFolder,
     head: Head,
     texts: tuple[Path, Path | None],
     level: str,
@@ -42,9 +36,9 @@ def write_attention(
     translates greedily. Raises UserError for a head that the model does not have, texts of unequal
     length, an empty line, and more than `MOST` sentences.
     """
-    check_subwords(model_folder, bpe)
-    src, tgt = load_segmenters(bpe)
-    model = load_model(model_folder).to(pick_device(settings.device))
+    folder.check(pair)
+    src, tgt = pair.segmenters()
+    model = folder.load(settings.device)
     model.grid.index(head)
     lines = [read_source(path) if path else [] for path in texts]
     _check_lines(*lines, texts)

@@ -11,26 +11,19 @@ from headcount.base.files import write_json
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.lrp import LrpSettings
-from headcount.data.batches import Ids, first_pairs
-from headcount.data.vocabulary import Vocabulary
+from headcount.data.batches import Ids
 from headcount.heads.relevance import sentence_relevance
-from headcount.model.machine import pick_device
 from headcount.model.transformer import Transformer
 from headcount.scoring.bootstrap import SEED
 from headcount.search.beam_search import translate
-from headcount.store.checkpoint import load_model, model_files
-from headcount.store.subwords import check_subwords, subword_files
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 RESAMPLES = 1000
 
 
-def relevance_inputs(model: Path, bpe: Path) -> list[Path]:
-    """The files that shape the relevance of a model's heads."""
-    return [*model_files(model), *subword_files(bpe), bpe / "dev.src", bpe / "dev.tgt"]
-
-
 def write_relevance(
-    model_folder: Path, bpe: Path, settings: LrpSettings, out: Path, origin: dict[str, Any]
+    folder: ModelFolder, pair: PairFolder, settings: LrpSettings, out: Path, origin: dict[str, Any]
 ) -> None:
     """Write the relevance of every head by the rule of the settings, and by the other rule.
 
@@ -39,11 +32,10 @@ def write_relevance(
     of the same name: sentences, steps, seconds, `origin`. Raises UserError if the dev text is
     empty or the model knows other words.
     """
-    check_subwords(model_folder, bpe)
-    words = [Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt")]
-    text = first_pairs(bpe / "dev.src", bpe / "dev.tgt", *words, settings.max_sentences)
+    folder.check(pair)
+    text = pair.first_pairs("dev", settings.max_sentences)
     pairs = list(zip(text.src, text.tgt, strict=True))
-    model = load_model(model_folder).to(pick_device(settings.device))
+    model = folder.load(settings.device)
     begun = time.perf_counter()
     if settings.prefix == "hypothesis":
         pairs = _translated(model, [src for src, _ in pairs])

@@ -12,17 +12,16 @@ from tqdm import tqdm
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.files import write_csv, write_json
 from headcount.base.settings.roles import RolesSettings
-from headcount.data.batches import Ids, ParallelText, first_pairs
+from headcount.data.batches import Ids, ParallelText
 from headcount.data.lines import clean_lines
 from headcount.data.trees import AlignedTree, read_aligned
 from headcount.data.vocabulary import Vocabulary
 from headcount.heads.attention_map import attention_map
 from headcount.heads.roles import TextRoles, count_ids, measure_syntax
-from headcount.model.machine import batches_of, pick_device
+from headcount.model.machine import batches_of
 from headcount.model.transformer import Transformer
-from headcount.store.checkpoint import load_model, model_files
-from headcount.store.kept_heads import original_heads
-from headcount.store.subwords import check_subwords, subword_files
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 VALUE_COLUMNS = ("kind", "layer", "head", "statistic", "value")
 POSITION_COLUMNS = (*VALUE_COLUMNS, "offset", "hits", "trials")
@@ -37,15 +36,9 @@ LONGEST_MAP = 14
 """Sentences drawn for the rare-word head, and the subwords they may have."""
 
 
-def roles_inputs(model: Path, bpe: Path, trees: list[Path]) -> list[Path]:
-    """The files that shape the roles of a model's heads."""
-    texts = [bpe / name for name in ("train.src", "dev.src", "dev.tgt")]
-    return [*model_files(model), *subword_files(bpe), *texts, *trees]
-
-
 def write_roles(
-    model_folder: Path,
-    bpe: Path,
+    folder: ModelFolder,
+    pair: PairFolder,
     trees: list[Path],
     settings: RolesSettings,
     out: Path,
@@ -60,10 +53,12 @@ def write_roles(
     their addresses in the original. `trees` are files that scripts/trees.py wrote. Raises
     UserError where the dev text is empty or the model knows other words.
     """
-    check_subwords(model_folder, bpe)
-    text, counts, words = _read_text(bpe, settings.sentences)
+    folder.check(pair)
+    words = pair.vocabularies()
+    text = pair.first_pairs("dev", settings.sentences)
+    counts = _train_counts(pair, words[0])
     treebanks = {path.stem: read_aligned(path)[: settings.sentences] for path in trees}
-    model = load_model(model_folder).to(pick_device(settings.device))
+    model = folder.load(settings.device)
     begun = time.perf_counter()
     total = len(text) + sum(map(len, treebanks.values()))
     budget = batches_of("roles", settings.batch_tokens)
@@ -72,7 +67,7 @@ def write_roles(
         roles.measure(bar.update)
         rows = _syntax_rows(model, treebanks, words[0], settings, bar)
     seconds = time.perf_counter() - begun
-    original = dict(zip(model.grid.heads(), original_heads(model_folder, model.grid), strict=True))
+    original = dict(zip(model.grid.heads(), folder.original_heads(model.grid), strict=True))
     values = roles.confidence.means() | roles.rare.shares()
     tables = {"attention.csv": (VALUE_COLUMNS, _value_rows(model.grid, values))}
     tables["positions.csv"] = (POSITION_COLUMNS, roles.positions.rows())
@@ -114,14 +109,10 @@ def _maps(
     return found
 
 
-def _read_text(
-    bpe: Path, sentences: int
-) -> tuple[ParallelText, Tensor, tuple[Vocabulary, Vocabulary]]:
-    """The first sentence pairs of dev, how often each source id is in train, both vocabularies."""
-    src, tgt = (Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt"))
-    text = first_pairs(bpe / "dev.src", bpe / "dev.tgt", src, tgt, sentences)
-    training = [_ids(line, src) for line in clean_lines(bpe / "train.src")]
-    return text, count_ids(training, len(src)), (src, tgt)
+def _train_counts(pair: PairFolder, words: Vocabulary) -> Tensor:
+    """How often each source id is in the training text."""
+    lines = clean_lines(pair.texts("train")[0])
+    return count_ids([_ids(line, words) for line in lines], len(words))
 
 
 def _ids(line: str, words: Vocabulary) -> Ids:

@@ -7,18 +7,16 @@ from tqdm import tqdm
 
 from headcount.base.files import sha256, write_json, write_text
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.bpe import load_segmenters
 from headcount.data.lines import LineTally, read_lines
 from headcount.data.text import clean
-from headcount.model.machine import pick_device
 from headcount.search.beam_search import translate
-from headcount.store.checkpoint import load_model
-from headcount.store.subwords import check_subwords
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 
 def translate_file(
-    model_folder: Path,
-    bpe: Path,
+    folder: ModelFolder,
+    pair: PairFolder,
     source: Path,
     settings: DecodeSettings,
     out: Path,
@@ -31,9 +29,9 @@ def translate_file(
     ones (an empty line stays empty), sources truncated to the longest allowed, translations capped
     at the longest output allowed.
     """
-    check_subwords(model_folder, bpe)
-    src, tgt = load_segmenters(bpe)
-    model = load_model(model_folder).to(pick_device(settings.device))
+    folder.check(pair)
+    src, tgt = pair.segmenters()
+    model = folder.load(settings.device)
     lines = read_source(source)
     whole = [src.encode(line) for line in lines]
     sources = [ids[: settings.max_source] for ids in whole]

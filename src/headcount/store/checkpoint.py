@@ -1,4 +1,4 @@
-"""Models on disk: safetensors and JSON, whole or absent, never pickled."""
+"""Weights and descriptions on disk: safetensors and JSON, whole or absent, never pickled."""
 
 import json
 import os
@@ -9,12 +9,10 @@ from typing import Any
 import safetensors
 import safetensors.torch
 import torch
-from pydantic import ValidationError
 from torch import Tensor
 
 from headcount.base.errors import UserError
-from headcount.base.files import read_json, sha256, whole_file, write_json
-from headcount.base.settings.model import ModelSettings
+from headcount.base.files import read_json, whole_file
 from headcount.model.transformer import Transformer
 
 FORMAT = 1
@@ -46,60 +44,16 @@ def load_weights(path: Path) -> dict[str, Tensor]:
         raise UserError(f"{path}: not a whole safetensors file ({fault}); make it again") from fault
 
 
-def save_model(
-    folder: Path, model: Transformer, weights: dict[str, Tensor], facts: dict[str, Any]
-) -> None:
-    """Write `weights.safetensors` and `model.json`; the two are enough to load the model alone.
-
-    `model.json` holds the SHA-256 of these weights and of others that lie in the folder already.
-    """
-    save_weights(folder / "weights.safetensors", weights)
-    shape = {
-        "format": FORMAT,
-        "model": model.settings.model_dump(mode="json"),
-        "src_size": model.src_embedding.num_embeddings,
-        "tgt_size": model.tgt_embedding.num_embeddings,
-        "joint": model.own_src_embedding is None,
-        "sha256": {path.name: sha256(path) for path in sorted(folder.glob("*.safetensors"))},
-    }
-    write_json(folder / "model.json", {**shape, **facts})
-
-
-def load_model(folder: Path, weights: str = "weights.safetensors") -> Transformer:
-    """The model in a folder, in evaluation mode. Raises UserError naming the first mismatch."""
-    facts = read_facts(folder / "model.json")
-    path = folder / weights
-    try:
-        shape = facts["src_size"], facts["tgt_size"], facts["joint"]
-        settings = ModelSettings.model_validate(facts["model"])
-        with torch.device("meta"):
-            outline = Transformer(settings, *shape)
-        expected = facts["sha256"].get(weights)
-    except (AttributeError, KeyError, TypeError, RuntimeError, ValidationError) as fault:
-        raise UserError(
-            f"{folder / 'model.json'}: damaged, not a description written by training: {fault}"
-        ) from fault
-    tensors = load_weights(path)
-    if expected and sha256(path) != expected:
-        raise UserError(
-            f"{path}: damaged or changed; its SHA-256 is not the one in model.json. "
-            "Fetch it again or train the model again"
-        )
-    _check_shapes(outline, tensors, path)  # before there is memory for what may be nonsense
-    model = Transformer(settings, *shape)
-    fill(model, tensors, path)
-    return model.eval()
-
-
 def fill(model: Transformer, weights: dict[str, Tensor], source: Path) -> None:
     """Copy weights into a model; raises UserError naming the first that is missing or misshapen."""
-    _check_shapes(model, weights, source)
+    check_shapes(model, weights, source)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(weights[name])
 
 
-def _check_shapes(model: Transformer, weights: dict[str, Tensor], source: Path) -> None:
+def check_shapes(model: Transformer, weights: dict[str, Tensor], source: Path) -> None:
+    """Raise UserError naming the first weight that is missing or misshapen; see `fill`."""
     own = dict(model.named_parameters())
     for name in [*own, *weights]:
         if name not in weights or name not in own:
@@ -112,11 +66,6 @@ def _check_shapes(model: Transformer, weights: dict[str, Tensor], source: Path) 
                 f"{source}: {name} has shape {list(weights[name].shape)}, the model's has "
                 f"{list(own[name].shape)}; this file belongs to another model or vocabulary"
             )
-
-
-def model_files(folder: Path) -> list[Path]:
-    """The files of a trained model."""
-    return [folder / "model.json", folder / "weights.safetensors"]
 
 
 def read_facts(path: Path) -> dict[str, Any]:

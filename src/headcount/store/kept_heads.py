@@ -1,7 +1,7 @@
 """Which heads a pruned model keeps: as gates say, by importance, by draw, or as a file lists them.
 
 What picks heads returns a head multiplier, [heads] of the model that is read in flat order, 0 =
-removed. What a model was pruned from before stands in its model.json.
+removed.
 """
 
 import sys
@@ -9,13 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from headcount.base.addresses import KINDS, Head, HeadGrid
+from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.head_list import read_head_list
 from headcount.base.head_values import read_head_values
 from headcount.base.ranking import rank_heads
 from headcount.base.settings.runs import PrunedSettings
-from headcount.store.checkpoint import read_facts
 
 # Keeps these draws apart from others of the same seed.
 _STREAM = 0x44524157
@@ -78,30 +77,6 @@ def pick_heads(
         )
     every = np.ones(grid.size, dtype=bool)
     return _keep_first(ranked_order(grid, importance), every, count)
-
-
-def original_heads(model_folder: Path, grid: HeadGrid) -> list[Head]:
-    """The model's heads, in flat order, by their addresses in the first model it was pruned from.
-
-    A model that was not pruned has its own addresses. Raises UserError if those in its model.json
-    do not fit it.
-    """
-    path = model_folder / "model.json"
-    listed = read_facts(path).get("kept_heads")
-    if listed is None:
-        return grid.heads()
-    try:
-        parts = [name.split(".") for name in listed]
-        found = [Head(kind, int(layer), int(head)) for kind, layer, head in parts]
-    except (AttributeError, TypeError, ValueError):
-        found = []  # fits no model
-    shape = [(head.kind, head.layer) for head in found]
-    if shape != [(head.kind, head.layer) for head in grid.heads()]:
-        raise UserError(
-            f"{path}: kept_heads does not fit the model's heads "
-            f"({', '.join(KINDS)}, layer by layer); make the model again"
-        )
-    return found
 
 
 def tell_heads_left(grid: HeadGrid, kept: np.ndarray) -> None:

@@ -18,9 +18,9 @@ from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer, parameter_count
-from headcount.store.checkpoint import load_model, save_model
-from headcount.store.kept_heads import as_many_heads, gates_heads, original_heads, tell_heads_left
-from headcount.store.subwords import check_subwords, model_subwords, subword_checksums
+from headcount.store.kept_heads import as_many_heads, gates_heads, tell_heads_left
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 from headcount.training.averaging import Weights
 from headcount.training.gates import HeadGates
 from headcount.training.states import StateStore
@@ -51,11 +51,11 @@ class PruningRun:
     """
 
     run: PrunedSettings
-    bpe: Path  # folder of the segmented pair
+    pair: PairFolder
     train: TrainSettings  # the baseline's
     session: Session
 
-    def finish_gates(self, start: Path, settings: GatesSettings, out: Path) -> None:
+    def finish_gates(self, start: ModelFolder, settings: GatesSettings, out: Path) -> None:
         """Fine-tune the model in `start` with gates, and remove the heads whose gates are 0.
 
         Also writes gates.csv: log α and what follows from it, a row per validation and gated head,
@@ -64,7 +64,7 @@ class PruningRun:
         self.session.finish(self.train, out, partial(self._tune_gates, start, settings))
 
     def _tune_gates(
-        self, start: Path, settings: GatesSettings, states: StateStore, out: Path
+        self, start: ModelFolder, settings: GatesSettings, states: StateStore, out: Path
     ) -> None:
         text, model = self._start(start)
         tuning, seed = settings.fine_tuning(self.train), self.session.seed
@@ -73,12 +73,12 @@ class PruningRun:
         trainer = fit(model, text, tuning, seed, states, gates)
         write_text(out / "gates.csv", as_csv(gate_rows(gates, trainer), GATE_COLUMNS))
         fill_in(model, trainer.chosen())
-        smaller, names = remove_heads(model, gates.test_time()), original_heads(start, model.grid)
+        smaller, names = remove_heads(model, gates.test_time()), start.original_heads(model.grid)
         self._write(out, trainer, smaller, model.grid, names, final_gates(gates))
 
     def finish_refit(
         self,
-        start: Path,
+        start: ModelFolder,
         heads: Path,
         importance: Path | None,
         settings: GatesSettings,
@@ -94,7 +94,7 @@ class PruningRun:
 
     def _tune_rest(
         self,
-        start: Path,
+        start: ModelFolder,
         heads: Path,
         importance: Path | None,
         settings: GatesSettings,
@@ -108,7 +108,7 @@ class PruningRun:
         freeze_outside(model, self.run)
         trainer = fit(model, text, settings.fine_tuning(self.train), seed, states)
         fill_in(model, trainer.chosen())
-        names = original_heads(start, whole.grid)
+        names = start.original_heads(whole.grid)
         self._write(out, trainer, model, whole.grid, names, {"gate": kept})
 
     def finish_scratch(self, model: ModelSettings, heads: Path, out: Path) -> None:
@@ -121,7 +121,7 @@ class PruningRun:
 
     def _train_kept(self, model: ModelSettings, heads: Path, states: StateStore, out: Path) -> None:
         seed = self.session.seed
-        text = SegmentedPair.read(self.bpe)
+        text = SegmentedPair.read(self.pair)
         whole = text.fresh_model(model, seed)
         kept = gates_heads(heads, whole.grid)
         smaller = on_device(remove_heads(whole, torch.from_numpy(kept)), self.train)
@@ -130,11 +130,11 @@ class PruningRun:
         fill_in(smaller, trainer.chosen())
         self._write(out, trainer, smaller, whole.grid, whole.grid.heads(), {"gate": kept})
 
-    def _start(self, folder: Path) -> tuple[SegmentedPair, Transformer]:
+    def _start(self, folder: ModelFolder) -> tuple[SegmentedPair, Transformer]:
         """The text, and the model to start from where it is to be trained."""
-        model = load_model(folder)
-        check_subwords(folder, self.bpe)
-        return SegmentedPair.read(self.bpe), on_device(model, self.train)
+        model = folder.load()
+        folder.check(self.pair)
+        return SegmentedPair.read(self.pair), on_device(model, self.train)
 
     def _write(
         self,
@@ -152,39 +152,34 @@ class PruningRun:
         write_run(out, self.run)
         write_curve(out, trainer.progress)
         write_head_values(out / "heads.csv", grid, values)
-        words = subword_checksums(self.bpe)
+        words = self.pair.subwords()
         facts = model_facts(smaller, trainer, words, self.session.origin)
         facts |= {
             "kept_heads": kept_names(names, values["gate"]),
             "closed_layers": grid.closed_layers(values["gate"]),
         }
-        save_model(out / "model", smaller, dict(smaller.named_parameters()), facts)
+        ModelFolder(out / "model").save(smaller, dict(smaller.named_parameters()), facts)
         tell_heads_left(grid, values["gate"])
 
 
-def write_removed(folder: Path, kept: np.ndarray, out: Path, origin: dict[str, Any]) -> None:
+def write_removed(folder: ModelFolder, kept: np.ndarray, out: Path, origin: dict[str, Any]) -> None:
     """Write the model in a folder without the heads whose multiplier is 0, and heads.csv.
 
     heads.csv has the addresses of the model that is read; kept_heads in model.json those of the
     model that was pruned first, where this is not the first time.
     """
-    whole = load_model(folder)
+    whole = folder.load()
     smaller = remove_heads(whole, torch.from_numpy(kept))
     facts = {
         "parameters": parameter_count(smaller),
-        **model_subwords(folder),
-        "kept_heads": kept_names(original_heads(folder, whole.grid), kept),
+        **folder.subwords(),
+        "kept_heads": kept_names(folder.original_heads(whole.grid), kept),
         "closed_layers": whole.grid.closed_layers(kept),
         "provenance": origin,
     }
-    save_model(out / "model", smaller, dict(smaller.named_parameters()), facts)
+    ModelFolder(out / "model").save(smaller, dict(smaller.named_parameters()), facts)
     write_head_values(out / "heads.csv", whole.grid, {"gate": kept})
     tell_heads_left(whole.grid, kept)
-
-
-def model_grid(folder: Path) -> HeadGrid:
-    """The heads of a trained model."""
-    return load_model(folder).grid
 
 
 def freeze_outside(model: Transformer, run: PrunedSettings) -> None:

@@ -17,13 +17,12 @@ from headcount.base.run_file import write_run
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import BASELINE, RunSettings
 from headcount.base.settings.train import TrainSettings
-from headcount.data.batches import ParallelText, read_parallel_text
-from headcount.data.bpe import read_segmentation
-from headcount.data.vocabulary import Vocabulary
+from headcount.data.batches import ParallelText
 from headcount.model.machine import batches_of, pick_device, warn_of_slow_format
 from headcount.model.transformer import Transformer, parameter_count
-from headcount.store.checkpoint import save_model, save_weights
-from headcount.store.subwords import Checksums, subword_checksums, subword_files
+from headcount.store.checkpoint import save_weights
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import Checksums, PairFolder
 from headcount.training.headmask import HeadMask, make_head_mask
 from headcount.training.progress import CURVE_COLUMNS, Progress
 from headcount.training.states import StateStore
@@ -45,15 +44,11 @@ class SegmentedPair:
     subwords: Checksums  # SHA-256 of what ids mean, as model.json has it
 
     @classmethod
-    def read(cls, bpe: Path) -> "SegmentedPair":
+    def read(cls, pair: PairFolder) -> "SegmentedPair":
         """What lies in the folder of a segmented pair."""
-        words = [Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt")]
-        train, dev = (
-            read_parallel_text(bpe / f"{split}.src", bpe / f"{split}.tgt", *words)
-            for split in ("train", "dev")
-        )
-        joint = read_segmentation(bpe)["joint"]
-        return cls(train, dev, len(words[0]), len(words[1]), joint, subword_checksums(bpe))
+        sizes = map(len, pair.vocabularies())
+        joint = pair.segmentation()["joint"]
+        return cls(pair.read("train"), pair.read("dev"), *sizes, joint, pair.subwords())
 
     def fresh_model(self, settings: ModelSettings, seed: int) -> Transformer:
         """An untrained model for this text, on the CPU; its weights are drawn by the seed."""
@@ -105,18 +100,11 @@ class Session:
 class TrainingRun:
     """A model to train by a recipe: its sizes, its training text, and where it came from."""
 
-    bpe: Path  # folder of the segmented pair
+    pair: PairFolder
     model: ModelSettings
     train: TrainSettings
     session: Session
     run: RunSettings = BASELINE
-
-    @staticmethod
-    def inputs(bpe: Path) -> list[Path]:
-        """The files of the segmented pair that shape the run."""
-        texts = (f"{split}.{side}" for split in ("train", "dev") for side in ("src", "tgt"))
-        names = ("segmentation.json", *texts)
-        return [*subword_files(bpe), *(bpe / name for name in names)]
 
     def finish(self, out: Path) -> None:
         """Train to the end and write `out`.
@@ -128,7 +116,7 @@ class TrainingRun:
 
     def _train(self, states: StateStore, out: Path) -> None:
         seed = self.session.seed
-        text = SegmentedPair.read(self.bpe)
+        text = SegmentedPair.read(self.pair)
         model = on_device(text.fresh_model(self.model, seed), self.train)
         mask = make_head_mask(self.run, model.grid.size, self.train, seed)
         trainer = fit(model, text, self.train, seed, states, mask)
@@ -140,7 +128,7 @@ class TrainingRun:
         write_text(out / "masks.csv", as_csv(mask_rows(progress, model.grid), MASK_COLUMNS))
         save_weights(out / "model" / "last.safetensors", trainer.last())
         facts = model_facts(model, trainer, text.subwords, self.session.origin)
-        save_model(out / "model", model, trainer.chosen(), facts)
+        ModelFolder(out / "model").save(model, trainer.chosen(), facts)
 
 
 def on_device(model: Transformer, settings: TrainSettings) -> Transformer:

@@ -1,0 +1,165 @@
+"""The folder of a trained model: its weights, and a description with which they load alone."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headcount.base.addresses import KINDS, Head, HeadGrid
+from headcount.base.errors import UserError
+from headcount.base.files import sha256, write_json
+from headcount.base.folders import DESCRIPTION, MODEL_FILES, SIDES, WEIGHTS
+from headcount.base.settings.model import ModelSettings
+from headcount.model.machine import pick_device
+from headcount.model.transformer import Transformer
+from headcount.store.checkpoint import (
+    FORMAT,
+    check_shapes,
+    fill,
+    load_weights,
+    read_facts,
+    save_weights,
+)
+from headcount.store.pair_folder import SUBWORD_FILES, Checksums, PairFolder
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """Where a trained model lies, and all that is known of it without loading it."""
+
+    path: Path
+
+    @property
+    def files(self) -> list[Path]:
+        """What loads the model alone."""
+        return [self.path / name for name in MODEL_FILES]
+
+    @property
+    def weights(self) -> Path:
+        """The weights that the model is used with."""
+        return self.path / WEIGHTS
+
+    @property
+    def description(self) -> Path:
+        """The JSON that tells shape, vocabularies, checksums of weights and provenance."""
+        return self.path / DESCRIPTION
+
+    @property
+    def grid(self) -> HeadGrid:
+        """The model's heads. Raises UserError if the description is damaged."""
+        return self._outline()[0].grid
+
+    def facts(self) -> dict[str, Any]:
+        """What the description says. Raises UserError if it is missing, damaged or newer."""
+        return read_facts(self.description)
+
+    def save(self, model: Transformer, weights: dict[str, Tensor], facts: dict[str, Any]) -> None:
+        """Write weights and description; `facts` are what it says beside the model's shape.
+
+        The description holds the SHA-256 of these weights and of others that lie in the folder
+        already.
+        """
+        save_weights(self.weights, weights)
+        shape = {
+            "format": FORMAT,
+            "model": model.settings.model_dump(mode="json"),
+            "src_size": model.src_embedding.num_embeddings,
+            "tgt_size": model.tgt_embedding.num_embeddings,
+            "joint": model.own_src_embedding is None,
+            "sha256": {path.name: sha256(path) for path in sorted(self.path.glob("*.safetensors"))},
+        }
+        write_json(self.description, {**shape, **facts})
+
+    def load(self, device: str = "cpu", weights: str = WEIGHTS) -> Transformer:
+        """The model in evaluation mode, on `cpu`, `cuda` or whichever there is (`auto`).
+
+        `weights`: name of others in the folder, such as those of the last update. Raises
+        UserError naming the first mismatch.
+        """
+        outline, sizes, checksums = self._outline()
+        path = self.path / weights
+        tensors = load_weights(path)
+        if checksums.get(weights) and sha256(path) != checksums[weights]:
+            raise UserError(
+                f"{path}: damaged or changed; its SHA-256 is not the one in {DESCRIPTION}. "
+                "Fetch it again or train the model again"
+            )
+        check_shapes(outline, tensors, path)  # before there is memory for what may be nonsense
+        model = Transformer(outline.settings, *sizes)
+        fill(model, tensors, path)
+        return model.eval().to(pick_device(device))
+
+    def _outline(self) -> tuple[Transformer, tuple[int, int, bool], dict[str, str]]:
+        """The model without weights, sizes of its vocabularies, SHA-256 of weights by name."""
+        facts = self.facts()
+        try:
+            sizes = facts["src_size"], facts["tgt_size"], facts["joint"]
+            settings = ModelSettings.model_validate(facts["model"])
+            with torch.device("meta"):
+                return Transformer(settings, *sizes), sizes, dict(facts["sha256"])
+        except (KeyError, TypeError, RuntimeError, ValueError) as fault:
+            raise UserError(
+                f"{self.description}: damaged, not a description written by training: {fault}"
+            ) from fault
+
+    def subwords(self) -> Checksums:
+        """Checksums of the subwords that the model was trained on: its ids mean no others.
+
+        Raises UserError if the description lacks them.
+        """
+        facts = self.facts()
+        for key, (_, words) in SUBWORD_FILES.items():
+            found = facts.get(key)
+            if not isinstance(found, dict) or set(found) != set(SIDES):
+                raise UserError(
+                    f"{self.description}: damaged, or written by an older version: expected the "
+                    f"checksums of the {words} of both sides under {key!r}, found "
+                    f"{str(found)[:60]}; train the model again"
+                )
+        return {key: facts[key] for key in SUBWORD_FILES}
+
+    def check(self, pair: PairFolder) -> None:
+        """Raise UserError unless the model was trained on the subwords of this pair."""
+        trained, found = self.subwords(), pair.subwords()
+        for key, (end, words) in SUBWORD_FILES.items():
+            for side in SIDES:
+                if trained[key][side] != found[key][side]:
+                    raise UserError(
+                        f"{pair.path / side}.{end}: not the {words} that the model in {self.path} "
+                        "was trained on; name the folder it was trained on, or train it again"
+                    )
+
+    def label_smoothing(self) -> float:
+        """The label smoothing that the model was trained with."""
+        try:
+            settings = self.facts()["provenance"]["settings"]
+            return float(settings["train"]["label_smoothing"])
+        except (KeyError, TypeError, ValueError) as fault:
+            raise UserError(
+                f"{self.description}: does not say with which label smoothing the model was "
+                "trained; set importance.loss: nll"
+            ) from fault
+
+    def original_heads(self, grid: HeadGrid) -> list[Head]:
+        """The model's heads, in flat order, by their addresses in the first one it came from.
+
+        `grid`: the model's own, which are also the addresses of a model that was not pruned.
+        Raises UserError if those in the description do not fit it.
+        """
+        listed = self.facts().get("kept_heads")
+        if listed is None:
+            return grid.heads()
+        try:
+            parts = [name.split(".") for name in listed]
+            found = [Head(kind, int(layer), int(head)) for kind, layer, head in parts]
+        except (AttributeError, TypeError, ValueError):
+            found = []  # fits no model
+        shape = [(head.kind, head.layer) for head in found]
+        if shape != [(head.kind, head.layer) for head in grid.heads()]:
+            raise UserError(
+                f"{self.description}: kept_heads does not fit the model's heads "
+                f"({', '.join(KINDS)}, layer by layer); make the model again"
+            )
+        return found
