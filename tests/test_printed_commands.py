@@ -87,6 +87,7 @@ DRY = {
 """Run as a dry run, and what the whole command would take."""
 
 PARSED = {
+    "python workflow/compare.py OTHER results/quickstart": "two folders; test_compare.py",
     "python -m benchmarks.training": "named in a table",
     "python -m benchmarks.training --preset small": "minutes",
     "python -m benchmarks.training --preset base --updates 4": "minutes",

@@ -1,0 +1,61 @@
+"""Two folders of results, compared as a reviewer would."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from project_copy import ROOT
+
+CURVE = "step,dev_loss,seconds\n1,{loss},{seconds}\n"
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Folders with the same results, made at another speed."""
+    for name, seconds in (("old", 3), ("new", 4)):
+        run = tmp_path / name / "train" / "seed1"
+        run.mkdir(parents=True)
+        (run / "weights.safetensors").write_bytes(b"\0\1")
+        (run / "curves.csv").write_text(CURVE.format(loss="0.50", seconds=seconds))
+        (tmp_path / name / "speed.csv").write_text(f"model,mean\nbaseline,{seconds}\n")
+        (run / "model.json").write_text(f'"{name}"')
+    return tmp_path
+
+
+def compare(two) -> tuple[int, list[str]]:
+    command = [sys.executable, ROOT / "workflow/compare.py", two / "old", two / "new"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode, (done.stdout + done.stderr).splitlines()
+
+
+def test_time_is_no_difference(two):
+    assert compare(two) == (0, ["3 files in both"])
+
+
+def test_a_digit_a_byte_a_missing_and_a_new_file_are_differences(two):
+    run = two / "new" / "train" / "seed1"
+    (run / "curves.csv").write_text(CURVE.format(loss="0.5", seconds=3))
+    (run / "weights.safetensors").write_bytes(b"\0\2")
+    (two / "new" / "speed.csv").rename(two / "new" / "times.csv")
+    assert compare(two) == (
+        1,
+        [
+            f"speed.csv: missing from {two / 'new'}",
+            f"times.csv: not in {two / 'old'}",
+            "train/seed1/curves.csv: differs",
+            "train/seed1/weights.safetensors: differs",
+            "2 files in both",
+        ],
+    )
+
+
+def test_a_mean_is_time_in_tables_of_speed_alone(two):
+    for name, value in (("old", 1), ("new", 2)):
+        (two / name / "headmask_table6.csv").write_text(f"run,mean\nbaseline,{value}\n")
+    assert compare(two) == (1, ["headmask_table6.csv: differs", "4 files in both"])
+
+
+def test_an_empty_folder_is_no_result(two):
+    shutil.rmtree(two / "old")
+    assert compare(two) == (1, [f"{two / 'old'}: expected results of an experiment, found none"])

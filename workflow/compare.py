@@ -1,0 +1,71 @@
+"""Say which weights, texts and tables differ between two folders of results of one experiment.
+
+    python workflow/compare.py ../other/results/quickstart results/quickstart
+
+Columns that tell the time are left out. Exit code 1 if a file differs, is missing or is new.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+KINDS = {".safetensors", ".txt", ".csv"}
+"""Ends of the files that are compared; others hold records of how these were made, or show them."""
+CLOCK = ["seconds", "tokens_per_s", "milliseconds", "speedup"]
+SPEED = ["mean", "sd", "low", "high"]
+"""Columns of the clock in any table; and those that are so in a table of speed."""
+KEPT_OUT = {"logs", "state", "benchmarks"}
+
+
+def compared(folder: Path) -> set[Path]:
+    """Files to compare, by their paths below the folder. Raises SystemExit if there are none."""
+    found = {path.relative_to(folder) for path in folder.rglob("*") if path.suffix in KINDS}
+    found = {path for path in found if not KEPT_OUT & set(path.parts)}
+    return found or sys.exit(f"{folder}: expected results of an experiment, found none")
+
+
+def same(one: Path, other: Path) -> bool:
+    """Whether two files hold the same bytes, in a table but for columns that tell the time."""
+    return one.read_bytes() == other.read_bytes() or (
+        one.suffix == ".csv" and _without_clock(one).equals(_without_clock(other))
+    )
+
+
+def _without_clock(path: Path) -> pd.DataFrame:
+    """A table's cells as the text that stands there."""
+    columns = CLOCK + (SPEED if path.stem.endswith(("speed", "speedup")) else [])
+    return pd.read_csv(path, dtype=str, keep_default_na=False).drop(
+        columns=columns, errors="ignore"
+    )
+
+
+def differences(old: Path, new: Path) -> Iterator[str]:
+    """A line for each file that is not in both folders, or not the same in both."""
+    before, after = compared(old), compared(new)
+    for path in sorted(before | after):
+        if path not in after:
+            yield f"{path}: missing from {new}"
+        elif path not in before:
+            yield f"{path}: not in {old}"
+        elif not same(old / path, new / path):
+            yield f"{path}: differs"
+
+
+def main() -> None:
+    """Print the differences and how many files were looked at."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("old", type=Path, help="results of an experiment, such as results/tiny")
+    parser.add_argument("new", type=Path, help="the same, made another time or elsewhere")
+    args = parser.parse_args()
+    found = list(differences(args.old, args.new))
+    print("\n".join(found + [f"{len(compared(args.old) & compared(args.new))} files in both"]))
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()
