@@ -18,6 +18,7 @@ def hold(path: Path, doing: str) -> TextIO:
     with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+")
+    # Not filelock: it names no holder, and where flock fails its lock outlives a killed process.
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as fault:

@@ -152,6 +152,7 @@ def _download(source: _Source, target: Path) -> None:
         # A server that compresses on the way would change the bytes that are hashed.
         headers={"Accept-Encoding": "identity"},
     )
+    # Not pooch's own retries: they wait too briefly, say nothing, and would drop the page received.
     attempt = partial(_attempt, get, source, target)
     for wait in WAITS:
         fault = attempt()

@@ -91,6 +91,8 @@ def _text(file: Path) -> str:
 class _Composer(yaml.SafeLoader):
     """PyYAML up to its nodes, without the features in which a value can hide."""
 
+    # Not ruamel.yaml: it takes `no` and `010` in silence, and of a repeated key names no key path.
+
     def compose_node(self, parent: Any, index: Any) -> yaml.Node:
         event = self.peek_event()
         if event.anchor is not None:
