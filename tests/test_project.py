@@ -8,6 +8,8 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "headcount"
+OVERVIEW = ROOT / "docs" / "overview.md"
 
 
 def code_blocks() -> list[str]:
@@ -85,6 +87,24 @@ def test_links_between_documents_lead_somewhere():
     for page in [*ROOT.glob("*.md"), ROOT / "config" / "README.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_the_overview_names_every_room_and_only_files_that_exist():
+    rows = re.findall(r"^\| `([^`]+)` \|[^|]*\|([^|]*)\|$", OVERVIEW.read_text(), re.M)
+    rooms = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("__init__.py")}
+    tops = {Path(room).parts[0] for room in rooms if "/" in room}
+    assert tops <= {room for room, _ in rows} and len(tops) > 10
+    for room, files in rows:
+        assert all((PACKAGE / room / name).exists() for name in re.findall(r"`([^`]+)`", files))
+
+
+def test_every_module_imports_from_rooms_to_its_left():
+    line = re.search(r"^base │ (.+)$", OVERVIEW.read_text(), re.M)[1]
+    order = ["base", *line.split(" → ")]
+    for path in PACKAGE.rglob("*.py"):
+        for room in re.findall(r"^from headcount\.(\w+)", path.read_text(), re.M):
+            own = path.relative_to(PACKAGE).parts[0]
+            assert order.index(room) <= order.index(own), f"{path} imports from {room}"
 
 
 def test_every_rule_has_a_script_of_its_name_and_a_log():
