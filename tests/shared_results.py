@@ -29,7 +29,7 @@ GATHERED = {"headmask_tables": 1, "headmask_figures": 1, "report": 1} | VOITA
 ROLES = {"roles_tables": 1, "roles_figures": 1}
 """The same, of what heads do: translations have no part in it."""
 
-TRANSLATED = {"translate": 3, "bleu": 3, "masking": 1, "removal": 1, "speed": 1}
+TRANSLATED = {"translate": 3, "bleu": 3, "masking": 1, "untuned_masking": 1, "speed": 1}
 """Jobs that decode, for each pair and seed: the baseline and two gates runs."""
 TRAINED = {"train": 1, "importance": 1, "gates": 2, "relevance": 1, "roles": 1, "pruned_roles": 1}
 """Jobs that make, rank and examine their models."""

@@ -77,8 +77,8 @@ def test_files_of_all_pruned_runs(pruning):
         f"{PRUNE}/speed/seed1/speed.csv",
         "results/mine/prune/multi30k.cs-en/speed/seed2/speed.csv",
     ]
-    assert pruning.of_starts("masking", "removal.csv")[2] == (
-        "results/mine/masking/a.x-y/baseline/seed2/removal.csv"
+    assert pruning.of_starts("masking", "untuned_masking.csv")[2] == (
+        "results/mine/masking/a.x-y/baseline/seed2/untuned_masking.csv"
     )
 
 

@@ -10,7 +10,7 @@ from script_runner import run_script
 from voita_files import MODEL, PAIR, VoitaFiles, pruned_runs, translated
 
 from headcount.base.settings.gates import GatesSettings
-from headcount.findings.voita.pruning.comparison import read_removal, untuned
+from headcount.findings.voita.pruning.comparison import read_untuned, untuned
 from headcount.findings.voita.pruning.figures import voita_figures
 from headcount.findings.voita.pruning.gate_figures import distributions, trajectories
 from headcount.findings.voita.pruning.heads import read_pruned
@@ -34,7 +34,7 @@ def data(files):
     models = read_pruned(files.kept, MODEL.grid)
     scores = Scores(files.scores, files.translations, files.references)
     records = pruning_table(models, scores)
-    silenced = pd.DataFrame(untuned(models, read_removal(files.removal, MODEL.grid.size)))
+    silenced = pd.DataFrame(untuned(models, read_untuned(files.untuned, MODEL.grid.size)))
     return {
         "fig7": encoder_points(records),
         "fig9": kind_points(models),

@@ -264,9 +264,9 @@ def test_missing_gates_runs_translations_and_baselines_are_named(tmp_path):
         voita_tables(made.lists(), MODEL, GatesSettings())
 
 
-def test_removal_at_another_number_of_heads_is_stale(tmp_path):
+def test_masks_of_another_number_of_heads_are_stale(tmp_path):
     made = pruned_runs(tmp_path, FEW, [1])
-    (path,) = made.listed["removal"]
+    (path,) = made.listed["untuned"]
     path.write_text(path.read_text().replace("l0.1,,2,", "l0.1,,3,"))
     with pytest.raises(UserError, match="as gates-all-l0.1 expected 4 heads left, found 3"):
         voita_tables(made.lists(), MODEL, GatesSettings())

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 CURVE_COLUMNS = ("step", "epoch", "train_loss", "dev_loss", "lr", "tokens_per_s", "seconds")
 CURVE_COLUMNS += ("first_pass_loss",)
 
-DECODED = {"translate": 5, "bleu": 5, "masking": 1, "removal": 1, "speed": 1}
+DECODED = {"translate": 5, "bleu": 5, "masking": 1, "untuned_masking": 1, "speed": 1}
 DECODED |= {"ablation": 1, "pruning_profile": 1, "training_profile": 1, "share_speed": 1}
 """Jobs that decode, for each pair: the baseline and four pruned runs."""
 
@@ -185,7 +185,14 @@ def test_one_price_more_runs_its_own_jobs_and_none_without_pruned_runs(project):
         plain.replace("  - gates-all-l0.3\n", "  - gates-all-l0.3\n  - gates-all-l0.2\n")
     )
     code, output = project.run("-n", "--config", "experiment=every_rule")
-    own = {"gates": 2, "translate": 2, "bleu": 2, "removal": 2, "speed": 2, "pruned_roles": 2}
+    own = {
+        "gates": 2,
+        "translate": 2,
+        "bleu": 2,
+        "untuned_masking": 2,
+        "speed": 2,
+        "pruned_roles": 2,
+    }
     assert code == 0
     assert planned(output) == own | VOITA | ROLES | {"bleu_table": 1, "report": 1}
     path.write_text(re.sub(r"pruned:\n(  - .*\n)+", "", plain))
@@ -209,8 +216,10 @@ def test_pruned_models_from_real_runs(project):
         assert len((folder / "translations" / "test.txt").read_text().splitlines()) == 30
     assert kept["scratch-gates-all-l0.3"] == kept["gates-all-l0.3"]
     assert sum(kept["ranked-gates-all-l0.3"]) == sum(kept["gates-all-l0.3"]) < 12
-    removal = results / "masking" / "published.art-en" / "baseline" / "seed1" / "removal.csv"
-    rows = list(csv.DictReader(removal.open()))
+    untuned = (
+        results / "masking" / "published.art-en" / "baseline" / "seed1" / "untuned_masking.csv"
+    )
+    rows = list(csv.DictReader(untuned.open()))
     assert {(row["order"], row["as_run"]) for row in rows} == {
         (order, run)
         for order in ("gates", "ranked", "drawn")

@@ -1,4 +1,4 @@
-"""Small hand-made files of pruned runs, as pruning, removal and timing leave them."""
+"""Small hand-made files of pruned runs, as pruning, masking and timing leave them."""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from headcount.findings.voita.pruning.files import PruningFiles
 
 Run = tuple[str, str, int]  # pair, run, seed
 
-REMOVAL = (
+UNTUNED = (
     "test_set,order,as_run,draw,heads_masked,heads,bleu,delta,delta_low,delta_high,p,signature"
 )
 SPEED = "model,heads_left,parameters,file_bytes,phase,batch_size,repeat,sentences,steps,seconds"
@@ -72,14 +72,14 @@ class VoitaFiles:
         place = f"prune/{run[0]}/{run[1]}/seed{run[2]}/gates.csv"
         self._add("gates", place, "\n".join([head, *rows]) + "\n")
 
-    def removal(self, pair: str, seed: int, rows: list[str], sentences: int = 7) -> None:
-        """Rows of removal.csv without `heads` and signature: order to p."""
+    def untuned(self, pair: str, seed: int, rows: list[str], sentences: int = 7) -> None:
+        """Rows of untuned_masking.csv without `heads` and signature: order to p."""
         lines = []
         for row in rows:
             test, order, as_run, draw, masked, *judged = row.split(",")
             lines.append(",".join([test, order, as_run, draw, masked, "a b", *judged, "s"]))
-        place = f"masking/{pair}/baseline/seed{seed}/removal"
-        self._add("removal", f"{place}.csv", "\n".join([REMOVAL, *lines]) + "\n")
+        place = f"masking/{pair}/baseline/seed{seed}/untuned_masking"
+        self._add("untuned", f"{place}.csv", "\n".join([UNTUNED, *lines]) + "\n")
         facts = {"sentences": {"test": sentences}, "beam": 3, "length_penalty": 0.6}
         self._add("facts", f"{place}.json", json.dumps(facts))
 
@@ -172,7 +172,7 @@ def pruned_runs(
             made.curve("prune", key, *((1300,) if run.startswith("scratch") else (50, 100)))
             if gated:
                 made.gates(key, {0: [0.25] * 6, 10: chances})
-        made.removal(PAIR, seed, CUTS)
+        made.untuned(PAIR, seed, CUTS)
         made.speed(PAIR, seed, timings())
     return made
 

@@ -43,7 +43,9 @@ if pruned:
     ):
         named = plan.pruning.named(*ways)
         everything += expand(making.output, pair=pairs, run=named, seed=seeds)
-    everything += expand(rules.removal.output, pair=pairs, run=plan.pruning.starts(), seed=seeds)
+    everything += expand(
+        rules.untuned_masking.output, pair=pairs, run=plan.pruning.starts(), seed=seeds
+    )
     everything += expand(rules.pruned_roles.output, pair=pairs, seed=seeds)
     everything += expand(rules.speed.output, pair=pairs, seed=seeds)
     everything += [*rules.voita_tables.output, *rules.voita_figures.output]

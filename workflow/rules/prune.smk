@@ -1,7 +1,7 @@
 # Needs: <bpe>/<pair>, <text>/<pair>, models of <results>/train, rankings of <results>/heads.
 # Makes: <results>/prune/<pair>/<run>/seed<k> of every pruned run: the smaller model, its curve and
 #        which heads it has; <results>/prune/<pair>/speed/seed<k>/speed.csv, how fast they are;
-#        <results>/masking/<pair>/<run>/seed<k>/removal.csv, BLEU of the models they start from with
+#        <results>/masking/<pair>/<run>/seed<k>/untuned_masking.csv, BLEU of the models they start from,
 #        as many heads masked. Translations and scores are made by the rules of train.smk.
 
 
@@ -117,7 +117,7 @@ rule refit:
         " {params.settings:q} > {log:q} 2>&1"
 
 
-rule removal:
+rule untuned_masking:
     """Translate with as many heads masked as each gates run closed, and nothing fine-tuned."""
     input:
         multiext("<bpe>/{pair}/", *SEGMENTERS),
@@ -127,10 +127,10 @@ rule removal:
         importance="<results>/heads/{pair}/{run}/seed{seed}/importance.csv",
         gates=lambda w: plan.pruning.gates_heads_from(w),
     output:
-        scores="<results>/masking/{pair}/{run}/seed{seed}/removal.csv",
-        about="<results>/masking/{pair}/{run}/seed{seed}/removal.json",
+        scores="<results>/masking/{pair}/{run}/seed{seed}/untuned_masking.csv",
+        about="<results>/masking/{pair}/{run}/seed{seed}/untuned_masking.json",
     log:
-        "<logs>/removal/{pair}.{run}.seed{seed}.log",
+        "<logs>/untuned_masking/{pair}.{run}.seed{seed}.log",
     wildcard_constraints:
         run=alternatives(plan.pruning.starts()),
     threads: plan.settings.decode.threads
@@ -138,7 +138,7 @@ rule removal:
         gpu=plan.gpus("decode"),
         mem_mb=3000,
     params:
-        code=code("scripts/removal.py"),
+        code=code("scripts/untuned_masking.py"),
         model_settings=plan.section("model"),
         settings=lambda w: plan.masking_flags(w.pair),
         decode=plan.section("decode"),
@@ -147,9 +147,9 @@ rule removal:
         bpe=subpath(input[0], parent=True),
         text=f"data/text/{plan.name}/{{pair}}",
     message:
-        "Removing heads of {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
+        "Masking heads of {wildcards.run} without fine-tuning, on {wildcards.pair}, seed {wildcards.seed}"
     shell:
-        "python scripts/removal.py --pair {wildcards.pair:q} --seed {wildcards.seed}"
+        "python scripts/untuned_masking.py --pair {wildcards.pair:q} --seed {wildcards.seed}"
         " --model {params.model:q} --bpe {params.bpe:q} --text {params.text:q}"
         " --importance {input.importance:q} --runs {params.runs:q} --gates {input.gates:q}"
         " --out {output.scores:q} {params.model_settings:q} {params.settings:q}"

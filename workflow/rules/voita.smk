@@ -1,4 +1,4 @@
-# Needs: the pruned runs, their translations and scores, removal and speed of prune.smk.
+# Needs: the pruned runs, their translations and scores, untuned_masking and speed of prune.smk.
 # Makes: <results>/tables/voita_*, <results>/figures/voita_*; nothing if no run is pruned.
 
 VOITA_TABLES = ["voita_table2", "voita_pruning", "voita_falls", "voita_comparison"]
@@ -22,8 +22,8 @@ rule voita_tables:
         ],
         translations=plan.pruned_translations(),
         references=[file for pair in pairs for file in plan.text(pair, plan.tests(pair), "tgt")],
-        removal=plan.pruning.of_starts("masking", "removal.csv"),
-        facts=plan.pruning.of_starts("masking", "removal.json"),
+        untuned=plan.pruning.of_starts("masking", "untuned_masking.csv"),
+        facts=plan.pruning.of_starts("masking", "untuned_masking.json"),
         speed=plan.pruning.of_pairs("speed.csv"),
     output:
         expand("<results>/tables/{name}.{end}", name=VOITA_TABLES, end=["md", "tex"]),
@@ -46,7 +46,7 @@ rule voita_tables:
         "python scripts/voita_tables.py --kept {input.heads:q} --gates {input.gates:q}"
         " --scores {input.scores:q} --curves {input.curves:q}"
         " --translations {input.translations:q} --references {input.references:q}"
-        " --removal {input.removal:q} --facts {input.facts:q} --speed {input.speed:q}"
+        " --untuned {input.untuned:q} --facts {input.facts:q} --speed {input.speed:q}"
         " --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"
 
 
@@ -65,8 +65,8 @@ rule voita_figures:
         ],
         translations=plan.pruned_translations(),
         references=[file for pair in pairs for file in plan.text(pair, plan.tests(pair), "tgt")],
-        removal=plan.pruning.of_starts("masking", "removal.csv"),
-        facts=plan.pruning.of_starts("masking", "removal.json"),
+        untuned=plan.pruning.of_starts("masking", "untuned_masking.csv"),
+        facts=plan.pruning.of_starts("masking", "untuned_masking.json"),
         speed=plan.pruning.of_pairs("speed.csv"),
     output:
         expand("<results>/figures/{name}.{end}", name=VOITA_FIGURES, end=["csv", "pdf", "png"]),
@@ -91,5 +91,5 @@ rule voita_figures:
         "python scripts/voita_figures.py --kept {input.heads:q} --gates {input.gates:q}"
         " --scores {input.scores:q} --curves {input.curves:q}"
         " --translations {input.translations:q} --references {input.references:q}"
-        " --removal {input.removal:q} --facts {input.facts:q} --speed {input.speed:q}"
+        " --untuned {input.untuned:q} --facts {input.facts:q} --speed {input.speed:q}"
         " --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"

@@ -15,8 +15,8 @@ from headcount.findings.voita.pruning.scores import Key, Scores
 COLUMNS = ["pair", "test_set", "seed", "gates_run", "scope", "lambda", "comparison", "contender"]
 COLUMNS += ["run", "draw", "heads_left", "bleu", "against", "delta", "delta_low", "delta_high", "p"]
 COLUMNS += ["control_delta", "signature"]
-REMOVAL = ["test_set", "order", "as_run", "draw", "heads_masked", "bleu", "delta", "delta_low"]
-REMOVAL += ["delta_high", "p", "signature"]
+_MASKED = ["test_set", "order", "as_run", "draw", "heads_masked", "bleu", "delta", "delta_low"]
+_MASKED += ["delta_high", "p", "signature"]
 _CONTENDERS = ("gates", "ranked", "drawn", "scratch")
 TUNED, UNTUNED, START = "tuned", "untuned", "start"
 
@@ -36,26 +36,26 @@ CAPTION = (
 )
 
 
-def read_removal(files: list[Path], grid_size: int) -> pd.DataFrame:
-    """Rows of removal.csv: pair, run, seed, `REMOVAL`, and heads_left of `grid_size` heads."""
-    table = gather(files, REMOVAL)
+def read_untuned(files: list[Path], grid_size: int) -> pd.DataFrame:
+    """Rows of untuned_masking.csv, with their runs, and heads_left of `grid_size` heads."""
+    table = gather(files, _MASKED)
     return table.assign(heads_left=grid_size - table["heads_masked"])
 
 
 def comparison_table(
-    models: list[PrunedModel], removal: pd.DataFrame, scores: Scores
+    models: list[PrunedModel], masked: pd.DataFrame, scores: Scores
 ) -> pd.DataFrame:
     """One contender on one test set a row: columns of `COLUMNS`.
 
     `comparison`: tuned, untuned, start. `delta` = BLEU − that of `against`; `control_delta` =
     BLEU − that of the λ = 0 control (empty if untuned). Empty cells: what does not apply. λ = 0 has
-    rows only where nothing else was run. Raises UserError for removal at another number of heads
+    rows only where nothing else was run. Raises UserError for masks of another number of heads
     than the gates run kept.
     """
     priced = [model for model in models if model.run.lambda_ > 0]
     groups = _by_gates_run(priced)
     several = [found for found in groups if len(found) > 1]
-    rows = [*_tuned(several, scores), *untuned(priced, removal), *_starts(priced, scores)]
+    rows = [*_tuned(several, scores), *untuned(priced, masked), *_starts(priced, scores)]
     if not rows:
         rows = _tuned(_by_gates_run(models), scores)
     table = pd.DataFrame(rows, columns=COLUMNS)
@@ -99,22 +99,22 @@ def _row(model: PrunedModel, test: str, name: str, against: Key | None, scores: 
     return row
 
 
-def untuned(models: list[PrunedModel], removal: pd.DataFrame) -> list[dict]:
+def untuned(models: list[PrunedModel], masked: pd.DataFrame) -> list[dict]:
     """Rows of the start model with heads silenced, at the numbers that these gates runs kept.
 
     Raises UserError for another number.
     """
     gates = {model.key: model for model in models if model.run.method == "gates"}
     rows = []
-    for found in removal.to_dict("records"):
+    for found in masked.to_dict("records"):
         model = gates.get((found["pair"], found["as_run"], found["seed"]))
         if model is None:  # a control, which has kept its heads
             continue
         if model.heads_left != found["heads_left"]:
             raise UserError(
-                f"removal.csv of {found['pair']}, {found['run']}, seed {found['seed']}: as "
+                f"untuned_masking.csv of {found['pair']}, {found['run']}, seed {found['seed']}: as "
                 f"{found['as_run']} expected {model.heads_left} heads left, found "
-                f"{found['heads_left']}; make removal again"
+                f"{found['heads_left']}; run untuned_masking again"
             )
         own = {name: found[name] for name in COLUMNS if name in found}
         own |= {"gates_run": found["as_run"], "scope": model.run.scope, "lambda": model.run.lambda_}

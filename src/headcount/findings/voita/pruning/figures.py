@@ -11,7 +11,7 @@ from headcount.findings.published import voita
 from headcount.findings.published.numbers import beside_ours
 from headcount.findings.setting import OVER_SEEDS
 from headcount.findings.voita.pruning import drawings, gate_figures
-from headcount.findings.voita.pruning.comparison import read_removal
+from headcount.findings.voita.pruning.comparison import read_untuned
 from headcount.findings.voita.pruning.comparison import untuned as untuned_rows
 from headcount.findings.voita.pruning.files import PruningFiles
 from headcount.findings.voita.pruning.heads import PrunedModel, read_pruned
@@ -32,12 +32,12 @@ def voita_figures(files: PruningFiles, model: ModelSettings, gates: GatesSetting
     models = read_pruned(files.kept, model.grid)
     scores = Scores(files.scores, files.translations, files.references)
     spent = Updates(files.curves).describe(models)
-    removal = read_removal(files.removal, model.grid.size)
+    masked = read_untuned(files.untuned, model.grid.size)
     records = pruning_table(models, scores)
     setting = describe_pruning(model, gates, models)
     scored = f"{describe_search(files.scores)} {setting}"
     untuned = f"Untuned: {describe_tests(files.facts)} " if files.facts else ""
-    silenced = pd.DataFrame(untuned_rows(models, removal))
+    silenced = pd.DataFrame(untuned_rows(models, masked))
     return [
         _distributions(gates),
         _encoder(records, scored),

@@ -18,8 +18,8 @@ class PruningFiles:
     curves: list[Path] = some_files("curves.csv of the same runs")
     translations: list[Path] = some_files("translations/<test>.txt of every pruned run")
     references: list[Path] = some_files("<pair>/<test>.tgt")
-    removal: list[Path] = any_files(
-        "removal.csv of start models; none where no gates run starts from the baseline"
+    untuned: list[Path] = any_files(
+        "untuned_masking.csv of start models; none where no gates run starts from the baseline"
     )
-    facts: list[Path] = any_files("removal.json, beside each of these")
+    facts: list[Path] = any_files("untuned_masking.json, beside each of these")
     speed: list[Path] = some_files("speed.csv, below <pair>/speed/seed<k>/")

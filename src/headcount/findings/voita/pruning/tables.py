@@ -20,7 +20,7 @@ def voita_tables(files: PruningFiles, model: ModelSettings, gates: GatesSettings
     models = read_pruned(files.kept, model.grid)
     scores = Scores(files.scores, files.translations, files.references)
     updates = Updates(files.curves)
-    removal = comparison.read_removal(files.removal, model.grid.size)
+    masked = comparison.read_untuned(files.untuned, model.grid.size)
     setting = describe_pruning(model, gates, models)
     measured = f"{describe_search(files.scores)} {setting}"
     untuned = f"Untuned: {describe_tests(files.facts)}" if files.facts else ""
@@ -29,7 +29,7 @@ def voita_tables(files: PruningFiles, model: ModelSettings, gates: GatesSettings
     chosen = table2.chosen_models(models)
     few = table2.table2(chosen, scores, updates)
     fallen = falls.falls_table(models, scores)
-    compared = comparison.comparison_table(models, removal, scores)
+    compared = comparison.comparison_table(models, masked, scores)
     timed = speed.speed_table(files.speed, models)
     return [
         Table(

@@ -28,7 +28,7 @@ COLUMNS = ("test_set", "order", "as_run", "draw", *SCORE_COLUMNS)
 
 
 @dataclass(frozen=True)
-class RemovalInputs(MaskedInputs):
+class UntunedInputs(MaskedInputs):
     """What the experiment reads."""
 
     importance: Path  # importance.csv of the model
@@ -53,8 +53,8 @@ class Cut:
         return [self.order, label(self.as_run), "" if self.draw is None else self.draw]
 
 
-def write_removal(
-    inputs: RemovalInputs,
+def write_untuned(
+    inputs: UntunedInputs,
     settings: MaskingSettings,
     decode: DecodeSettings,
     language: str,
@@ -84,7 +84,7 @@ def write_removal(
     write_scores(out, COLUMNS, rows, facts, decode)
 
 
-def list_cuts(grid: HeadGrid, inputs: RemovalInputs, draws: int, seed: int) -> list[Cut]:
+def list_cuts(grid: HeadGrid, inputs: UntunedInputs, draws: int, seed: int) -> list[Cut]:
     """For each gates run the heads that it closed, then as many of its scope in other ways."""
     cuts = []
     for run, path in inputs.gates.items():

@@ -11,7 +11,7 @@ from script_runner import run_script
 from small_run import segment
 
 from headcount.ablation import masked_bleu
-from headcount.ablation.removal import COLUMNS, RemovalInputs, list_cuts, write_removal
+from headcount.ablation.untuned_masking import COLUMNS, UntunedInputs, list_cuts, write_untuned
 from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
@@ -50,9 +50,9 @@ def threads(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory) -> RemovalInputs:
+def inputs(tmp_path_factory) -> UntunedInputs:
     """An untrained model whose references are its own translations."""
-    folder = tmp_path_factory.mktemp("removal")
+    folder = tmp_path_factory.mktemp("untuned_masking")
     bpe = segment(folder)
     size = len(Vocabulary.load(bpe / "src.vocab"))
     torch.manual_seed(1)
@@ -66,7 +66,7 @@ def inputs(tmp_path_factory) -> RemovalInputs:
     for name, values in GATES.items():
         write_head_values(folder / f"{name}.csv", model.grid, {"gate": values})
     gates = {PrunedSettings.model_validate(name): folder / f"{name}.csv" for name in GATES}
-    found = RemovalInputs(
+    found = UntunedInputs(
         ModelFolder(folder / "model"), PairFolder(bpe), folder, folder / "importance.csv", gates
     )
     lines = list(clean_lines(folder / "dev.src"))[:6]
@@ -80,7 +80,7 @@ def _loaded(model: ModelFolder, pair: PairFolder) -> tuple[Transformer, Segmente
     return model.load(), *pair.segmenters()
 
 
-def translated(inputs: RemovalInputs, mask: np.ndarray) -> list[str]:
+def translated(inputs: UntunedInputs, mask: np.ndarray) -> list[str]:
     """The test set under one mask, by a search of its own."""
     model, src, tgt = _loaded(inputs.model, inputs.pair)
     sources = [src.encode(line) for line in clean_lines(inputs.text / "test.src")]
@@ -88,7 +88,7 @@ def translated(inputs: RemovalInputs, mask: np.ndarray) -> list[str]:
     return [tgt.decode(translation.ids) for translation in found]
 
 
-def cuts_of(inputs: RemovalInputs, run: str, order: str) -> list[tuple[int, ...]]:
+def cuts_of(inputs: UntunedInputs, run: str, order: str) -> list[tuple[int, ...]]:
     cuts = list_cuts(MODEL.grid, inputs, draws=2, seed=5)
     return [cut.heads for cut in cuts if (label(cut.as_run), cut.order) == (run, order)]
 
@@ -117,7 +117,7 @@ def test_random_heads_are_as_many_of_the_scope_and_follow_the_seed(inputs):
     assert len(of_run) > 10  # of 35
 
 
-def flags(inputs: RemovalInputs, out) -> list:
+def flags(inputs: UntunedInputs, out) -> list:
     sizes = [word for key, value in SIZES.items() for word in (f"--{key.replace('_', '-')}", value)]
     return [
         *("--pair", "small.en-art", "--seed", 5, "--out", out, "--model", inputs.model.path),
@@ -131,8 +131,8 @@ def flags(inputs: RemovalInputs, out) -> list:
 
 @pytest.mark.slow
 def test_every_row_is_a_translation_under_that_mask_alone(inputs, tmp_path):
-    out = tmp_path / "removal.csv"
-    assert run_script("removal", flags(inputs, out)) == 0
+    out = tmp_path / "untuned_masking.csv"
+    assert run_script("untuned_masking", flags(inputs, out)) == 0
     rows = list(csv.DictReader(out.open()))
     assert tuple(rows[0]) == COLUMNS and len(rows) == len(GATES) * (1 + 1 + 2)
     references = list(clean_lines(inputs.text / "test.tgt"))
@@ -157,10 +157,10 @@ def refused(inputs, tmp_path, monkeypatch, told, **changes):
     """Nothing is translated and nothing written."""
     monkeypatch.setattr(masked_bleu, "translate", None)
     names = ("model", "pair", "text", "importance", "gates")
-    other = RemovalInputs(**{name: getattr(inputs, name) for name in names} | changes)
+    other = UntunedInputs(**{name: getattr(inputs, name) for name in names} | changes)
     with pytest.raises(UserError, match=told):
-        write_removal(other, SETTINGS, DECODE, "art", 5, tmp_path / "removal.csv", {})
-    assert not (tmp_path / "removal.csv").exists()
+        write_untuned(other, SETTINGS, DECODE, "art", 5, tmp_path / "untuned_masking.csv", {})
+    assert not (tmp_path / "untuned_masking.csv").exists()
 
 
 def test_gates_and_importance_of_another_model_are_refused(inputs, tmp_path, monkeypatch):

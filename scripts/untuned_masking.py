@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from headcount.ablation.removal import RemovalInputs, write_removal
+from headcount.ablation.untuned_masking import UntunedInputs, write_untuned
 from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.results import provenance
@@ -36,11 +36,11 @@ def main() -> None:
     runs = [read_run_flag(name, PrunedSettings, heads, "gates") for name in args.runs]
     gates = dict(zip(runs, args.gates, strict=True))
     model, pair = ModelFolder(args.model), PairFolder(args.bpe)
-    inputs = RemovalInputs(model, pair, args.text, args.importance, gates)
+    inputs = UntunedInputs(model, pair, args.text, args.importance, gates)
     shown = {"masking": masking.model_dump(), "decode": decode.model_dump()}
-    origin = provenance("scripts/removal.py", shown, args.seed, inputs.files(masking))
+    origin = provenance("scripts/untuned_masking.py", shown, args.seed, inputs.files(masking))
     language = parse_pair(args.pair).tgt
-    write_removal(inputs, masking, decode, language, args.seed, args.out, origin)
+    write_untuned(inputs, masking, decode, language, args.seed, args.out, origin)
 
 
 if __name__ == "__main__":
