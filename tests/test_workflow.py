@@ -216,10 +216,8 @@ def test_pruned_models_from_real_runs(project):
         assert len((folder / "translations" / "test.txt").read_text().splitlines()) == 30
     assert kept["scratch-gates-all-l0.3"] == kept["gates-all-l0.3"]
     assert sum(kept["ranked-gates-all-l0.3"]) == sum(kept["gates-all-l0.3"]) < 12
-    untuned = (
-        results / "masking" / "published.art-en" / "baseline" / "seed1" / "untuned_masking.csv"
-    )
-    rows = list(csv.DictReader(untuned.open()))
+    masking = results / "masking" / "published.art-en" / "baseline" / "seed1"
+    rows = list(csv.DictReader((masking / "untuned_masking.csv").open()))
     assert {(row["order"], row["as_run"]) for row in rows} == {
         (order, run)
         for order in ("gates", "ranked", "drawn")

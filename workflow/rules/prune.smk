@@ -1,8 +1,8 @@
 # Needs: <bpe>/<pair>, <text>/<pair>, models of <results>/train, rankings of <results>/heads.
 # Makes: <results>/prune/<pair>/<run>/seed<k> of every pruned run: the smaller model, its curve and
 #        which heads it has; <results>/prune/<pair>/speed/seed<k>/speed.csv, how fast they are;
-#        <results>/masking/<pair>/<run>/seed<k>/untuned_masking.csv, BLEU of the models they start from,
-#        as many heads masked. Translations and scores are made by the rules of train.smk.
+#        <results>/masking/<pair>/<run>/seed<k>/untuned_masking.csv, BLEU of the models they start
+#        from, as many heads masked. Translations and scores are made by the rules of train.smk.
 
 
 rule gates:
