@@ -106,7 +106,7 @@ def marian_engine(task: Task) -> Engine:
         found: list[Ids] = [[]] * len(task.text)
         for batch in batches:
             rows = _generate(marian, batch, task, alpha).tolist()
-            for number, row in zip(batch.ids, rows, strict=True):
+            for number, row in zip(batch.indices, rows, strict=True):
                 found[number] = row[1 : row.index(EOS)] if EOS in row else row[1:]
         return found
 
@@ -154,7 +154,7 @@ def _marian_scores(marian: nn.Module, batches: Sequence[Batch], count: int) -> l
         words = marian_logits(marian, batch).log_softmax(-1)
         chosen = words.gather(2, batch.tgt_out[..., None]).squeeze(2)
         sums = chosen.masked_fill(batch.tgt_out == PAD, 0.0).sum(1)
-        for number, value in zip(batch.ids, sums.tolist(), strict=True):
+        for number, value in zip(batch.indices, sums.tolist(), strict=True):
             losses[number] = -value
     return losses
 

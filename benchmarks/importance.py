@@ -54,7 +54,7 @@ def our_way(model: Transformer, text: ParallelText, settings: ImportanceSettings
 
 def marian_way(name: str, marian: nn.Module, batches: Sequence[Batch], model: Transformer) -> Way:
     """A plainer way; `batches` hold one pair each for `single`."""
-    count = sum(len(batch.ids) for batch in batches)
+    count = sum(len(batch.indices) for batch in batches)
     marian.requires_grad_(False)
 
     def measure() -> Tensor:
@@ -71,7 +71,9 @@ def marian_way(name: str, marian: nn.Module, batches: Sequence[Batch], model: Tr
 
 def _slopes(marian: nn.Module, batch: Batch, model: Transformer, whole: bool) -> Tensor:
     """∂L/∂ξ of every sentence and head, [b, h]; `whole` differentiates the weights as well."""
-    ones = torch.ones(len(batch.ids), model.grid.size, device=batch.src.device, requires_grad=True)
+    ones = torch.ones(
+        len(batch.indices), model.grid.size, device=batch.src.device, requires_grad=True
+    )
     with multiplied(marian, model, ones):
         scores = marian_logits(marian, batch).flatten(0, 1)
     targets = batch.tgt_out.flatten()

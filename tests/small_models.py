@@ -1,11 +1,15 @@
 """Small models and texts whose sizes all differ, so that no mix-up of two sizes goes unseen."""
 
 import torch
+from torch import Tensor
 
+from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import ParallelText
 from headcount.model.attention import MultiHeadAttention
 from headcount.model.transformer import Transformer
+from headcount.search.beam_search import BeamSearch
+from headcount.search.encode import encode_once
 
 torch.set_num_threads(1)
 
@@ -41,6 +45,17 @@ def attention_of(model: Transformer, kind: str, layer: int) -> MultiHeadAttentio
     if kind == "enc_self":
         return model.encoder[layer].attention
     return model.decoder[layer].attention if kind == "dec_self" else model.decoder[layer].cross
+
+
+def search_of(
+    model: Transformer,
+    sources: list[list[int]],
+    settings: DecodeSettings,
+    multiplier: Tensor | None = None,
+) -> BeamSearch:
+    """A search of one batch that has not begun."""
+    memory = encode_once(model, sources, multiplier)
+    return BeamSearch(model, sources, memory, settings, multiplier)
 
 
 def one_pair(text: ParallelText, number: int) -> ParallelText:

@@ -6,7 +6,7 @@ import pytest
 import small_models  # noqa: F401 - one thread
 import torch
 
-from headcount.model.attention import MultiHeadAttention, padding_mask, sinusoids
+from headcount.model.attention import DenseAttention, MultiHeadAttention, padding_mask, sinusoids
 
 WIDTH, HEADS, D_HEAD = 10, 3, 4  # 3 × 4 is not 10: a head's width is given by itself
 
@@ -47,9 +47,8 @@ def test_cross_attention_with_padding_equals_its_definition(attention):
     tokens = torch.tensor([[7, 7, 7, 7, 2], [7, 2, 0, 0, 0], [2, 0, 0, 0, 0]])
     mask = padding_mask(tokens, pad=0)
     assert mask.shape == (3, 1, 1, 5)
-    found = attention(
-        attention.project_queries(states), *attention.project_memory(memory), mask=mask
-    )
+    keys, values = attention.project_memory(memory)
+    found = attention(attention.project_queries(states), keys, values, DenseAttention(mask))
     allowed = (tokens != 0)[:, None, :].expand(3, 2, 5)
     torch.testing.assert_close(found, reference(attention, states, memory, allowed))
 
@@ -57,7 +56,7 @@ def test_cross_attention_with_padding_equals_its_definition(attention):
 def test_causal_attention_equals_its_definition(attention):
     torch.manual_seed(5)
     states = torch.randn(3, 6, WIDTH)
-    found = attention(*attention.project(states), causal=True)
+    found = attention(*attention.project(states), DenseAttention(causal=True))
     allowed = torch.ones(6, 6).tril().bool().expand(3, 6, 6)
     torch.testing.assert_close(found, reference(attention, states, states, allowed))
 
@@ -78,7 +77,7 @@ def test_bf16_on_a_cpu_differs_by_rounding_only(attention, causal):
     for short in (False, True):
         attention.zero_grad()
         with torch.autocast("cpu", torch.bfloat16, enabled=short):
-            out = attention(*attention.project(states), mask, causal)
+            out = attention(*attention.project(states), DenseAttention(mask, causal))
         assert out.dtype == (torch.bfloat16 if short else torch.float32)
         out.backward(upstream.to(out.dtype))
         found.append((out.detach().float(), attention.inputs.weight.grad.clone()))
@@ -102,8 +101,8 @@ def test_a_lone_query_looks_back_at_everything(attention):
     torch.manual_seed(6)
     states = torch.randn(3, 6, WIDTH)
     queries, keys, values = attention.project(states)
-    whole = attention(queries, keys, values, causal=True)
-    last = attention(queries[:, :, -1:], keys, values)
+    whole = attention(queries, keys, values, DenseAttention(causal=True))
+    last = attention(queries[:, :, -1:], keys, values, DenseAttention())
     torch.testing.assert_close(last, whole[:, -1:])
 
 
@@ -141,9 +140,9 @@ def test_a_layer_without_heads_gives_the_bias():
     states = torch.randn(3, 2, WIDTH)
     bias = module.output.bias.expand(3, 2, WIDTH)
     for multiplier in (None, torch.ones(0), torch.ones(3, 0)):
-        assert torch.equal(module(*module.project(states), multiplier=multiplier), bias)
+        assert torch.equal(module(*module.project(states), DenseAttention(), multiplier), bias)
     queries, memory = module.project_queries(states), module.project_memory(states)
-    assert torch.equal(module(queries, *memory), bias)
+    assert torch.equal(module(queries, *memory, DenseAttention()), bias)
 
 
 def test_initial_weights_are_glorot_uniform_block_by_block():

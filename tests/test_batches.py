@@ -67,13 +67,13 @@ def test_cut_by_hand():
     text = text_of([(2, 1), (3, 5), (1, 0), (0, 2), (3, 3)])
     expected = [[0, 2, 3], [4], [1]]
     assert [sorted(batch) for batch in BatchPlan(text, 9, seed=0).in_order()] == expected
-    assert [sorted(batch.ids) for batch in in_order(text, 9)] == expected
+    assert [sorted(batch.indices) for batch in in_order(text, 9)] == expected
 
 
 def test_in_order_raises_the_budget_to_the_longest_pair():
     # Lengths with EOS, longer side: 3, 6, 2, 3, 4. A budget of 6 takes 2 + 3 as 2 × 3 = 6.
     text = text_of([(2, 1), (3, 5), (1, 0), (0, 2), (3, 3)])
-    assert [len(batch.ids) for batch in in_order(text, 1)] == [2, 1, 1, 1]
+    assert [len(batch.indices) for batch in in_order(text, 1)] == [2, 1, 1, 1]
 
 
 def test_plan_repeats_itself():
@@ -110,7 +110,7 @@ def test_batches_are_shuffled_and_their_members_change():
 def test_padding_and_real_positions_by_hand():
     text = ParallelText(src=[[4, 5, 6], [7], []], tgt=[[8], [9, 10, 11], []])
     batch = collate(text, [1, 2, 0])
-    assert batch.ids == [1, 2, 0]
+    assert batch.indices == [1, 2, 0]
     # 0 padding, 1 BOS, 2 EOS
     assert batch.src.tolist() == [[7, 2, 0, 0], [2, 0, 0, 0], [4, 5, 6, 2]]
     assert batch.tgt_in.tolist() == [[1, 9, 10, 11], [1, 0, 0, 0], [1, 8, 0, 0]]
@@ -137,7 +137,7 @@ def test_resident_batches_are_those_padded_pair_by_pair(pairs, data):
         width = max(map(len, rows))
         return [[*row, *[PAD] * (width - len(row))] for row in rows]
 
-    assert batch.ids == ids
+    assert batch.indices == ids
     assert batch.src.tolist() == padded([[*text.src[i], EOS] for i in ids])
     assert batch.tgt_in.tolist() == padded([[BOS, *text.tgt[i]] for i in ids])
     assert batch.tgt_out.tolist() == padded([[*text.tgt[i], EOS] for i in ids])
@@ -154,7 +154,7 @@ def test_batches_are_made_on_the_texts_device():
     for batch in [*made, *in_order(text, 20, meta)]:
         fields = (batch.src, batch.tgt_in, batch.tgt_out, batch.real)
         assert {field.device.type for field in fields} == {"meta"}
-        assert batch.src.shape == (len(batch.ids), max(batch.src_lengths))
+        assert batch.src.shape == (len(batch.indices), max(batch.src_lengths))
         assert batch.tgt_in.shape == batch.tgt_out.shape
         assert batch.real.shape == (batch.target_tokens,)
 

@@ -56,7 +56,7 @@ def test_f37_nothing_has_changed(tmp_path, monkeypatch, name, average):
     with pytest.raises(UserError, match=pairs) as told:
         trainer._update()
     named = re.search(r"this update: \[(.*?)\]", str(told.value))[1]
-    assert [int(pair) - 1 for pair in named.split(", ")] == batches[1].ids != batches[0].ids
+    assert [int(pair) - 1 for pair in named.split(", ")] == batches[1].indices != batches[0].indices
     after = trainer.snapshot().tensors
     assert len(kept) > 100 and all(torch.equal(after[key], kept[key]) for key in kept)
     assert trainer.progress.update == 2

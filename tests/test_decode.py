@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from small_models import TEXT, UNEVEN, make_model, make_settings
+from small_models import TEXT, UNEVEN, make_model, make_settings, search_of
 
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
@@ -13,7 +13,7 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.transformer import Transformer
-from headcount.search.beam_search import BeamSearch, Translation, translate
+from headcount.search.beam_search import Translation, translate
 from headcount.search.largest import largest
 from headcount.store.checkpoint import fill
 from headcount.training.score import score_targets
@@ -213,7 +213,7 @@ def test_a_search_ends_when_none_left_can_win():
     model = always([1e-9, 1e-9, 0.6, 1e-9, 0.3, 0.1])
     for alpha, steps in ((0.0, 1), (3.0, 2)):
         changes = {"beam": 4, "length_penalty": alpha, "max_length_extra": 3}
-        search = BeamSearch(model, [[4]], settings(**changes), None)
+        search = search_of(model, [[4]], settings(**changes))
         with torch.inference_mode():
             (found,) = search.run()
         assert (found.ids, found.steps) == ([], steps)
@@ -225,7 +225,7 @@ def test_a_search_ends_when_its_beam_has_and_none_left_would_win_here():
     # -1.149. Step 4: ln 0.1296 / (9/6) = -1.362, though at length 23 it might divide by 28/6.
     model = always([1e-9, 1e-9, 0.3, 1e-9, 0.6, 0.1])
     changes = {"beam": 2, "length_penalty": 1.0, "max_length_extra": 20}
-    search = BeamSearch(model, [[4, 4, 4]], settings(**changes), None)
+    search = search_of(model, [[4, 4, 4]], settings(**changes))
     with torch.inference_mode():
         (found,) = search.run()
     assert (found.ids, found.steps) == ([], 4)
@@ -276,7 +276,7 @@ def test_a_beam_wider_than_the_vocabulary():
 
 def test_a_hypothesis_that_never_was_cannot_end():
     # While fewer than m hypotheses live, the rest of the beam is filled with impossible ones.
-    search = BeamSearch(make_model(), [[4, 5]], settings(beam=3), None)
+    search = search_of(make_model(), [[4, 5]], settings(beam=3))
     values = torch.tensor([[-math.inf, -math.inf, -1.0, -math.inf]])
     all_end, parents = torch.ones(1, 4, dtype=torch.bool), torch.zeros(1, 4).long()
     search._record_ends(values, parents, all_end & (values < -1), length=1)
@@ -350,7 +350,7 @@ def test_a_multiplier_by_sentence_stays_the_callers():
     before = multiplier.clone()
     limits = settings(max_length_factor=1.0, max_length_extra=1)
     with torch.inference_mode():
-        found = BeamSearch(model, [[4], [4, 5, 4], [5, 4]], limits, multiplier).run()
+        found = search_of(model, [[4], [4, 5, 4], [5, 4]], limits, multiplier).run()
     assert [each.steps for each in found] == [2, 4, 3]  # the first leaves while others go on
     assert torch.equal(multiplier, before)
 

@@ -183,7 +183,7 @@ def test_all_freezes_nothing_and_shares_data_and_dropout_with_the_control(make, 
     seen = []
 
     def watch(model, batch, multiplier, smoothing):
-        seen.append((batch.ids, multiplier))
+        seen.append((batch.indices, multiplier))
         return summed_loss(model, batch, multiplier, smoothing)
 
     monkeypatch.setattr(train_module, "summed_loss", watch)

@@ -90,7 +90,7 @@ def slopes():
 
 @pytest.mark.parametrize("batches", [BATCHES[:1], BATCHES])
 def test_impt_masks_the_largest_of_the_very_batches(model, slopes, batches):
-    sentences = [number for batch in batches for number in batch.ids]
+    sentences = [number for batch in batches for number in batch.indices]
     importance = slopes[sentences].abs().mean(0)
     order = importance.argsort(descending=True).tolist()
     for count in (0, 1, 5, 16, 17):
@@ -115,7 +115,7 @@ def test_signed_masks_the_most_helpful_and_never_a_harmful_head(model, slopes):
 def test_impt_by_batch_takes_the_size_of_the_whole_batch(model, slopes):
     """Sentences whose derivatives have opposite signs cancel: another order than by sentence."""
     for batches in ([collate(TEXT, [0, 1, 2])], BATCHES):
-        sizes = sum(slopes[batch.ids].sum(0).abs() for batch in batches)
+        sizes = sum(slopes[batch.indices].sum(0).abs() for batch in batches)
         order = sizes.argsort(descending=True).tolist()
         for count in (1, 4, 9, 13):
             choice = make(f"impt-{count}-batch").choose(model, batches, 1)

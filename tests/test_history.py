@@ -22,7 +22,7 @@ def looked_at(history, layer, numbers):
     assert keys.shape == (len(numbers), HEADS, history.filled, WIDTH)
     seen = history.seen()
     assert seen.shape == (len(numbers), 1, len(numbers[0]), history.filled)
-    named = torch.zeros_like(seen[:, 0]).scatter_(2, history.places().places.long(), True)
+    named = torch.zeros_like(seen[:, 0]).scatter_(2, history.paths, True)
     assert torch.equal(named, seen[:, 0])
     found = []
     for sentence, own in enumerate(seen[:, 0]):

@@ -47,7 +47,7 @@ def seen(monkeypatch):
     seen = []
 
     def watch(model, batch, multiplier, smoothing):
-        seen.append((batch.ids, multiplier))
+        seen.append((batch.indices, multiplier))
         return summed_loss(model, batch, multiplier, smoothing)
 
     monkeypatch.setattr(train_module, "summed_loss", watch)

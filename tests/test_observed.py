@@ -6,7 +6,7 @@ from small_models import TEXT, UNEVEN, attention_of, make_model
 
 from headcount.data.batches import collate
 from headcount.heads.word_attention import OUTSIDE, token_numbers, word_attention
-from headcount.model.attention import attention_weights
+from headcount.model.attention import DenseAttention
 from headcount.model.observed import watch_attention
 
 
@@ -70,7 +70,7 @@ def test_scores_are_scaled_by_the_width_of_a_head():
     keys = torch.tensor([[[[3.0, 0, 0, 0], [0.0] * 4]]])
     # Scores 6 / √4 = 3 and 0.
     expected = torch.tensor([3.0, 0.0]).softmax(0)
-    torch.testing.assert_close(attention_weights(queries, keys)[0, 0, 0], expected)
+    torch.testing.assert_close(DenseAttention().weights(queries, keys)[0, 0, 0], expected)
 
 
 # Two tokens, the first of two pieces, then EOS; a row for each piece.

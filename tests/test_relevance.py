@@ -12,7 +12,7 @@ from headcount.heads import lrp_rules
 from headcount.heads.lrp_rules import Rules, attention_parts, norm_jacobian
 from headcount.heads.relevance import sentence_relevance
 from headcount.heads.relevance_run import relevance_values
-from headcount.model.attention import attention_weights
+from headcount.model.attention import DenseAttention
 
 DRAW = torch.Generator().manual_seed(7)
 
@@ -66,7 +66,7 @@ def test_attention_conserves_the_relevance_of_every_head(rule, attention, turns,
     queries, keys, values = draw(3, 4, 2), draw(3, 5, 2), draw(3, 5, 2)
     relevance = draw(6, 3, 4, 2).abs()
     own = rules(rule=rule, attention=attention)
-    parts = own.attention(queries, keys, values, attention_weights(queries, keys), relevance)
+    parts = own.attention(queries, keys, values, DenseAttention().weights(queries, keys), relevance)
     assert [part.shape[1:] for part in parts] == [x.shape for x in (queries, keys, values)]
     total = sum(part.abs().sum((2, 3)) for part in parts)
     torch.testing.assert_close(total, relevance.abs().sum((2, 3)))
@@ -84,10 +84,10 @@ def test_contributions_through_the_softmax_are_those_of_autograd():
     queries, keys, values = draw(2, 3, 4), draw(2, 5, 4), draw(2, 5, 4)
 
     def outputs(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        return attention_weights(q, k) @ v
+        return DenseAttention().weights(q, k) @ v
 
     by_q, by_k, by_v = torch.autograd.functional.jacobian(outputs, (queries, keys, values))
-    weights = attention_weights(queries, keys)
+    weights = DenseAttention().weights(queries, keys)
     by_query, by_key = attention_parts(queries, keys, values, weights)
     for head in range(2):
         own_q = by_q[head, :, :, head] * queries[head]  # [q, e, q', f]

@@ -99,15 +99,20 @@ def test_every_source_word_counts():
         assert (after - before).abs().min() > 1e-6
 
 
+def doubled(around, states):
+    """A sub-layer that doubles what it reads."""
+    return around.leave(states, 2 * around.enter(states))
+
+
 def test_residual_by_hand():
     # d_model 2, x = (1, 3): mean 2, standard deviation 1, so norm(x) = (-1, 1).
     states = torch.tensor([[1.0, 3.0]])
     sizes = {"d_model": 2, "dropout": 0.0}
     pre, post = (Residual(make_settings(norm=norm, **sizes)) for norm in ("pre", "post"))
     # x + 2 · norm(x) = (1 - 2, 3 + 2)
-    torch.testing.assert_close(pre(states, lambda x: 2 * x), torch.tensor([[-1.0, 5.0]]))
+    torch.testing.assert_close(doubled(pre, states), torch.tensor([[-1.0, 5.0]]))
     # norm(x + 2 · x) = norm((3, 9)) = (-1, 1)
-    torch.testing.assert_close(post(states, lambda x: 2 * x), torch.tensor([[-1.0, 1.0]]))
+    torch.testing.assert_close(doubled(post, states), torch.tensor([[-1.0, 1.0]]))
 
 
 def test_only_pre_norm_ends_in_a_norm_of_the_stack():
@@ -126,7 +131,8 @@ def test_embeddings_are_scaled_and_placed():
     model = make_model()
     tokens = torch.tensor([[5, 9, 4]])  # three rows that all stand at position 600
     expected = model.tgt_embedding.weight[tokens] * math.sqrt(10) + sinusoids(601, 10)[600]
-    torch.testing.assert_close(model.embed_target(tokens, 600), expected)
+    found = model.embed(model.tgt_embedding, tokens, slice(600, 601))
+    torch.testing.assert_close(found, expected)
 
 
 def test_sentences_beyond_the_first_512_positions():

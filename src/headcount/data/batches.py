@@ -41,7 +41,7 @@ class Batch:
     What the host must know of a batch it knows without asking a GPU, which would make it wait.
     """
 
-    ids: list[int]  # which pairs of the text
+    indices: list[int]  # which pairs of the text
     src_lengths: list[int]  # of each pair, EOS counted
     tgt_lengths: list[int]
     src: Tensor  # [b, k], EOS at the end
@@ -59,6 +59,10 @@ class Batch:
         """Real source tokens, EOS included."""
         return sum(self.src_lengths)
 
+    def without_padding(self, targets: Tensor) -> Tensor:
+        """What [b, q, ...] has at real target positions, sentence by sentence: [tokens, ...]."""
+        return targets.flatten(0, 1).index_select(0, self.real)
+
 
 class ResidentText:
     """A text that lies on a device as a whole; its batches are padded there.
@@ -72,15 +76,15 @@ class ResidentText:
         self._tgt = _ResidentSide(text.tgt, device)
         self._device = device
 
-    def batch(self, ids: Sequence[int]) -> Batch:
+    def batch(self, indices: Sequence[int]) -> Batch:
         """One padded batch of the pairs with these numbers."""
-        pairs = np.array(ids, dtype=np.int64)
+        pairs = np.array(indices, dtype=np.int64)
         src_lengths, tgt_lengths = (side.lengths[pairs].tolist() for side in (self._src, self._tgt))
         rows = torch.from_numpy(pairs).to(self._device, non_blocking=True)
         tgt_out = self._tgt.padded(rows, max(tgt_lengths))
         real = (tgt_out != PAD).flatten().nonzero_static(size=sum(tgt_lengths)).squeeze(1)
         return Batch(
-            ids=pairs.tolist(),
+            indices=pairs.tolist(),
             src_lengths=src_lengths,
             tgt_lengths=tgt_lengths,
             src=self._src.padded(rows, max(src_lengths)),
@@ -141,12 +145,12 @@ def first_pairs(
     return ParallelText([whole.src[i] for i in kept], [whole.tgt[i] for i in kept])
 
 
-def collate(text: ParallelText, ids: Sequence[int], device: torch.device = _CPU) -> Batch:
+def collate(text: ParallelText, indices: Sequence[int], device: torch.device = _CPU) -> Batch:
     """One padded batch of the pairs with these numbers.
 
     All of the text is laid out for it; for several batches see `ResidentText`.
     """
-    return ResidentText(text, device).batch(ids)
+    return ResidentText(text, device).batch(indices)
 
 
 def in_order(text: ParallelText, budget: int, device: torch.device = _CPU) -> Iterator[Batch]:

@@ -14,7 +14,7 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.speed import SpeedSettings
 from headcount.data.batches import Ids, pad_sources
 from headcount.data.lines import clean_lines
-from headcount.model.kernels.products import frozen_weights
+from headcount.model.kernels.matmul import frozen_weights
 from headcount.model.transformer import Transformer, first_device, parameter_count
 from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder

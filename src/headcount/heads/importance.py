@@ -15,7 +15,6 @@ from headcount.base.addresses import HeadGrid
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import Batch, ParallelText, in_order
 from headcount.data.vocabulary import PAD
-from headcount.model.attention import MultiHeadAttention
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.machine import batches_of, number_format
 from headcount.model.transformer import Transformer, first_device
@@ -44,7 +43,7 @@ def batch_importance(
         total = summed_loss(model, batch, ones, smoothing)
     scale = torch.ones_like(ones[:, :1])
     found = _summed(total, ones, contexts, model, unit, scale)
-    return found / len(batch.ids), total.item()
+    return found / len(batch.indices), total.item()
 
 
 def measure_importance(
@@ -78,7 +77,7 @@ def measure_importance(
     with batches_of("importance", settings.batch_tokens):
         for batch in in_order(text, settings.batch_tokens, first_device(model)):
             total += _sum_over_sentences(model, batch, settings, smoothing).double().cpu().numpy()
-            done(len(batch.ids))
+            done(len(batch.indices))
     return total / len(text)
 
 
@@ -120,7 +119,7 @@ def _ones(model: Transformer, batch: Batch) -> Tensor:
     Sentences do not touch each other, so row b of a derivative belongs to sentence b alone.
     """
     weight = next(model.parameters())
-    shape = (len(batch.ids), model.grid.size)
+    shape = (len(batch.indices), model.grid.size)
     return torch.ones(shape, dtype=weight.dtype, device=weight.device, requires_grad=True)
 
 
@@ -182,17 +181,19 @@ def _by_position(loss: Tensor, contexts: list[Tensor], model: Transformer, scale
     """
     slopes = torch.autograd.grad(loss, contexts)
     total = loss.new_zeros(model.grid.size)
-    for (span, module), context, slope in zip(_attentions(model), contexts, slopes, strict=True):
+    for (kind, layer, module), context, slope in zip(
+        model.attentions(), contexts, slopes, strict=True
+    ):
         products = (context.detach() * slope).unflatten(2, (module.heads, module.d_head))
         by_head = products.sum(3).abs().sum(1)  # [b, q, h, e] to [b, h]
-        total[span] = (by_head * scale).sum(0)
+        total[model.grid.span(kind, layer)] = (by_head * scale).sum(0)
     return total
 
 
 @contextmanager
 def _kept_contexts(model: Transformer) -> Iterator[list[Tensor]]:
-    """Collects what enters W_O, [b, q, h · e], in the order of `_attentions`, during a forward."""
-    modules = [module for _, module in _attentions(model)]
+    """Collects what enters W_O, [b, q, h · e], in the order of `attentions`, during a forward."""
+    modules = [module for _, _, module in model.attentions()]
     kept: list[Tensor] = [torch.empty(0)] * len(modules)
 
     def keeper(number: int) -> Callable:
@@ -207,17 +208,3 @@ def _kept_contexts(model: Transformer) -> Iterator[list[Tensor]]:
     finally:
         for handle in handles:
             handle.remove()
-
-
-def _attentions(model: Transformer) -> list[tuple[slice, MultiHeadAttention]]:
-    """Every attention module, and where its heads stand in the flat order."""
-    modules = {
-        "enc_self": [layer.attention for layer in model.encoder],
-        "dec_self": [layer.attention for layer in model.decoder],
-        "dec_enc": [layer.cross for layer in model.decoder],
-    }
-    return [
-        (model.grid.span(kind, number), module)
-        for kind, layers in modules.items()
-        for number, module in enumerate(layers)
-    ]

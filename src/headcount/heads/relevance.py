@@ -15,9 +15,12 @@ from torch.nn import functional
 from headcount.base.settings.lrp import LrpSettings
 from headcount.data.batches import Ids, ParallelText, collate
 from headcount.heads.lrp_rules import Rules, rescaled
-from headcount.model.attention import MultiHeadAttention, attention_weights
+from headcount.model.attention import DenseAttention, MultiHeadAttention
 from headcount.model.layers import DecoderLayer, EncoderLayer, FeedForward, Residual
 from headcount.model.transformer import Transformer, first_device
+
+# The output of what is inside a sub-layer, and the way back through it.
+Sublayer = Callable[[Tensor], tuple[Tensor, Callable[[Tensor], Tensor]]]
 
 
 @torch.inference_mode()
@@ -103,7 +106,7 @@ class _Walk:
             layer: EncoderLayer = model.encoder[number]
             start = states.encoder[number]
             attend = partial(self._self_attention, layer.attention, ("enc_self", number), False)
-            middle = layer.around_attention(start, lambda x: attend(x)[0])  # noqa: B023
+            middle = _after(layer.around_attention, start, attend)
             relevance = self._feed_forward(layer, middle, relevance)
             relevance = self._sublayer(layer.around_attention, start, attend, relevance)
 
@@ -112,8 +115,8 @@ class _Walk:
         start = states.decoder[number]
         attend = partial(self._self_attention, layer.attention, ("dec_self", number), True)
         look = partial(self._cross_attention, layer.cross, number, states.memory)
-        first = layer.around_attention(start, lambda x: attend(x)[0])
-        second = layer.around_cross(first, lambda x: look(x)[0])
+        first = _after(layer.around_attention, start, attend)
+        second = _after(layer.around_cross, first, look)
         relevance = self._feed_forward(layer, second, relevance)
         relevance = self._sublayer(layer.around_cross, first, look, relevance)
         return self._sublayer(layer.around_attention, start, attend, relevance)
@@ -122,15 +125,11 @@ class _Walk:
         self,
         around: Residual,
         start: Tensor,
-        run: Callable[[Tensor], tuple[Tensor, Callable[[Tensor], Tensor]]],
+        run: Sublayer,
         relevance: Tensor,
     ) -> Tensor:
-        """Relevance [t, p, d] of a sub-layer's input [p, d], given that of its output.
-
-        `run` gives the output of what is inside, and the way back through it.
-        """
-        inside = around.norm(start) if around.before else start
-        added, back = run(inside)
+        """Relevance [t, p, d] of a sub-layer's input [p, d], given that of its output."""
+        added, back = run(around.enter(start))
         if not around.before:
             relevance = self._rules.norm(start + added, around.norm, relevance)
         skipped, of_added = self._rules.residual(start, added, relevance)
@@ -213,12 +212,17 @@ class _Core:
     causal: bool
 
     def __post_init__(self) -> None:
-        self.weights = attention_weights(self.queries, self.keys, None, self.causal)
+        self.weights = DenseAttention(causal=self.causal).weights(self.queries, self.keys)
         self.context = self.weights @ self.values
 
     def output(self) -> Tensor:
         """Output of the attention module, [q, d]."""
         return self.module.merge(self.context[None], None)[0]
+
+
+def _after(around: Residual, start: Tensor, run: Sublayer) -> Tensor:
+    """States [p, d] behind a sub-layer that reads `start`."""
+    return around.leave(start, run(around.enter(start))[0])
 
 
 def _flat(by_head: Tensor) -> Tensor:

@@ -47,7 +47,7 @@ class TextRoles:
             self._start(batch)
             with watch_attention(model, self._add):
                 model.decode(batch.tgt_in, model.encode(batch.src))
-            done(len(batch.ids))
+            done(len(batch.indices))
 
     def _start(self, batch: Batch) -> None:
         self._views = self._places = views(batch, self._settings)
@@ -80,11 +80,11 @@ def measure_syntax(
     text = ParallelText(sources, [[] for _ in sources])
     model.eval()
     for batch in in_order(text, settings.batch_tokens, first_device(model)):
-        of_batch = [trees[number] for number in batch.ids]
-        syntax.start(of_batch, batch.ids, batch.src.device)
+        of_batch = [trees[number] for number in batch.indices]
+        syntax.start(of_batch, batch.indices, batch.src.device)
         with watch_attention(model, lambda kind, layer, weights: syntax.add(layer, weights)):
             model.encode(batch.src)
-        done(len(batch.ids))
+        done(len(batch.indices))
     return syntax.rows(treebank)
 
 

@@ -6,13 +6,60 @@ model, e width of one head.
 
 import math
 import warnings
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headcount.model.kernels.places import Places
-from headcount.model.kernels.products import Linear, linear
+from headcount.model.kernels.matmul import Linear, linear
+
+
+class Attention(Protocol):
+    """Which keys each query attends to, and how the outputs of heads are computed from them."""
+
+    def context(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """Outputs of heads [b, h, q, e]: the sum of the values, each times its weight."""
+        ...
+
+    def weights(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Weights [b, h, q, k] of the keys that are looked at; every row sums to 1."""
+        ...
+
+
+class DenseAttention:
+    """Every query attends to all keys but padding or, if causal, later ones."""
+
+    def __init__(self, mask: Tensor | None = None, causal: bool = False):
+        """`mask`: boolean, [b, 1, 1 or q, k], True = may be attended to; None: every key may.
+
+        `causal` lets each position see itself and those before it.
+        """
+        self.mask = mask
+        self.causal = causal
+
+    def context(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """Outputs of heads [b, h, q, e], by torch's fused kernel where that is fast."""
+        if queries.dtype == torch.bfloat16 and queries.device.type == "cpu":
+            # The fused kernel for a CPU needs four to six times as long for a gradient in bf16.
+            return self.weights(queries, keys).to(values.dtype) @ values
+        return functional.scaled_dot_product_attention(
+            queries, keys, values, attn_mask=self.mask, is_causal=self.causal
+        )
+
+    def weights(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Weights [b, h, q, k] in fp32 or finer; every row sums to 1.
+
+        Weights times values are, but for rounding, what torch's fused attention computes, which
+        hands none out; of scores in bf16, where queries are. Each query must see something.
+        """
+        scores = (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(-2, -1)
+        if self.mask is not None:
+            scores = scores.masked_fill(~self.mask, -math.inf)
+        if self.causal:
+            future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+            scores = scores.masked_fill(future, -math.inf)
+        return scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
 
 
 class MultiHeadAttention(nn.Module):
@@ -62,27 +109,11 @@ class MultiHeadAttention(nn.Module):
         queries: Tensor,
         keys: Tensor,
         values: Tensor,
-        mask: Tensor | Places | None = None,
-        causal: bool = False,
+        attention: Attention,
         multiplier: Tensor | None = None,
     ) -> Tensor:
-        """Attention output [b, q, d] of projected queries, keys and values.
-
-        `mask` is boolean, [b, 1, 1 or q, k], True = may be attended to, or says the same by
-        places. `causal` lets each position see itself and those before it. `multiplier`: see
-        `merge`.
-        """
-        if isinstance(mask, Places):
-            context = mask.context(queries, keys, values)
-        elif queries.dtype == torch.bfloat16 and queries.device.type == "cpu":
-            # torch's fused kernel for a CPU needs four to six times as long for a gradient in bf16.
-            weights = attention_weights(queries, keys, mask, causal)
-            context = weights.to(values.dtype) @ values
-        else:
-            context = functional.scaled_dot_product_attention(
-                queries, keys, values, attn_mask=mask, is_causal=causal
-            )
-        return self.merge(context, multiplier)
+        """Attention output [b, q, d] of projected queries, keys and values; see `merge`."""
+        return self.merge(attention.context(queries, keys, values), multiplier)
 
     def merge(self, context: Tensor, multiplier: Tensor | None) -> Tensor:
         """W_O applied to the head outputs [b, h, q, e], each times its multiplier: [b, q, d].
@@ -99,24 +130,6 @@ class MultiHeadAttention(nn.Module):
         batch, length, _ = projected.shape
         split = projected.view(batch, length, parts, self.heads, self.d_head)
         return split.permute(2, 0, 3, 1, 4).unbind(0)
-
-
-def attention_weights(
-    queries: Tensor, keys: Tensor, padding_mask: Tensor | None = None, causal: bool = False
-) -> Tensor:
-    """Weights [b, h, q, k] of projected queries and keys, in fp32 or finer; every row sums to 1.
-
-    Weights times values are, but for rounding, what torch's fused attention computes, which hands
-    none out; of scores in bf16, where queries are. `padding_mask` and `causal` as in
-    `MultiHeadAttention.forward`; each query may attend to something.
-    """
-    scores = (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(-2, -1)
-    if padding_mask is not None:
-        scores = scores.masked_fill(~padding_mask, -math.inf)
-    if causal:
-        future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
-        scores = scores.masked_fill(future, -math.inf)
-    return scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
 
 
 def padding_mask(tokens: Tensor, pad: int) -> Tensor:

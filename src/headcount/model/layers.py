@@ -1,22 +1,23 @@
 """Encoder and decoder layers, with layer norm before or after each sub-layer."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from headcount.base.settings.model import ModelSettings
-from headcount.model.attention import MultiHeadAttention
+from headcount.model.attention import Attention, DenseAttention, MultiHeadAttention
 from headcount.model.kernels.dropout import dropout
-from headcount.model.kernels.places import Places
-from headcount.model.kernels.products import Linear
+from headcount.model.kernels.matmul import Linear
 
 NORM_EPSILON = 1e-6
 
 
 class Residual(nn.Module):
-    """A sub-layer with its residual sum, dropout and layer norm."""
+    """What surrounds a sub-layer: residual sum, dropout, and layer norm before or after it."""
 
     def __init__(self, settings: ModelSettings):
         super().__init__()
@@ -24,14 +25,14 @@ class Residual(nn.Module):
         self.before = settings.norm == "pre"
         self.dropout = settings.dropout
 
-    def forward(self, states: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """x + sublayer(norm(x)) for `pre`, norm(x + sublayer(x)) for `post`."""
-        if self.before:
-            return states + self._drop(sublayer(self.norm(states)))
-        return self.norm(states + self._drop(sublayer(states)))
+    def enter(self, states: Tensor) -> Tensor:
+        """What the sub-layer reads of x: norm(x) for `pre`, x itself for `post`."""
+        return self.norm(states) if self.before else states
 
-    def _drop(self, states: Tensor) -> Tensor:
-        return dropout(states, self.dropout, self.training)
+    def leave(self, states: Tensor, output: Tensor) -> Tensor:
+        """x + the sub-layer's output for `pre`, norm(x + output) for `post`."""
+        states = states + dropout(output, self.dropout, self.training)
+        return states if self.before else self.norm(states)
 
 
 class FeedForward(nn.Module):
@@ -53,6 +54,44 @@ class FeedForward(nn.Module):
         return self.outer(dropout(active, self.dropout, self.training))
 
 
+@dataclass(frozen=True)
+class Memory:
+    """What the decoder sees of the source: keys and values per layer, and which are real."""
+
+    keys_values: list[tuple[Tensor, Tensor]]  # per decoder layer, [b, h, k, e] each
+    mask: Tensor  # [b, 1, 1, k], True = may be attended to
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> "Memory":
+        """The memory of other sentences: `change` is given every tensor, a row per sentence."""
+        pairs = [(change(keys), change(values)) for keys, values in self.keys_values]
+        return Memory(pairs, change(self.mask))
+
+
+class Targets(Protocol):
+    """Which target positions are decoded together, and what each of them sees."""
+
+    positions: slice  # of the target; one position may stand for all
+    own: Attention  # to what `extend` gives
+    source: Attention  # to the source
+
+    def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """A layer's keys and values [b, h, k, e]: these, after those of earlier positions."""
+        ...
+
+
+class WholeTargets(Targets):
+    """Targets from their first position on, each position blind to later ones."""
+
+    def __init__(self, length: int, memory: Memory):
+        self.positions = slice(0, length)
+        self.own = DenseAttention(causal=True)
+        self.source = DenseAttention(memory.mask)
+
+    def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """The keys and values as they are: nothing was before."""
+        return keys, values
+
+
 class EncoderLayer(nn.Module):
     """Self-attention and feed-forward layer."""
 
@@ -63,21 +102,22 @@ class EncoderLayer(nn.Module):
         self.around_attention = Residual(settings)
         self.around_feed_forward = Residual(settings)
 
-    def forward(self, states: Tensor, padding_mask: Tensor, multiplier: Tensor | None) -> Tensor:
+    def forward(self, states: Tensor, source: Attention, multiplier: Tensor | None) -> Tensor:
         """States [b, k, d] of the layer above; `multiplier` covers this layer's heads."""
-
-        def attend(x: Tensor) -> Tensor:
-            return self.attention(*self.attention.project(x), padding_mask, multiplier=multiplier)
-
-        states = self.around_attention(states, attend)
-        return self.around_feed_forward(states, self.feed_forward)
+        queries, keys, values = self.attention.project(self.around_attention.enter(states))
+        output = self.attention(queries, keys, values, source, multiplier)
+        states = self.around_attention.leave(states, output)
+        output = self.feed_forward(self.around_feed_forward.enter(states))
+        return self.around_feed_forward.leave(states, output)
 
 
 class DecoderLayer(nn.Module):
     """Self-attention, encoder-decoder attention and feed-forward layer."""
 
-    def __init__(self, settings: ModelSettings, self_heads: int, cross_heads: int):
+    def __init__(self, settings: ModelSettings, number: int, self_heads: int, cross_heads: int):
+        """`number`: which layer of the decoder it is, from 0."""
         super().__init__()
+        self.number = number
         self.attention = MultiHeadAttention(settings.d_model, self_heads, settings.head_width)
         self.cross = MultiHeadAttention(settings.d_model, cross_heads, settings.head_width)
         self.feed_forward = FeedForward(settings)
@@ -88,22 +128,25 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         states: Tensor,
-        attend: Callable[[Tensor], Tensor],
-        memory: tuple[Tensor, Tensor],
-        mask: Tensor | Places,
-        multiplier: Tensor | None,
+        targets: Targets,
+        memory: Memory,
+        own: Tensor | None,
+        cross: Tensor | None,
     ) -> Tensor:
         """States [b, q, d] of the layer above.
 
-        `attend` is the self-attention, over whole targets or over a cache; `memory` holds the
-        projected keys and values of the source, `mask` says which of them may be attended to;
-        `multiplier` covers the encoder-decoder heads.
+        `own` and `cross` are the multipliers of this layer's self-attention and encoder-decoder
+        heads.
         """
+        queries, keys, values = self.attention.project(self.around_attention.enter(states))
+        keys, values = targets.extend(self.number, keys, values)
+        output = self.attention(queries, keys, values, targets.own, own)
+        states = self.around_attention.leave(states, output)
 
-        def look_at_source(x: Tensor) -> Tensor:
-            queries = self.cross.project_queries(x)
-            return self.cross(queries, *memory, mask, multiplier=multiplier)
+        queries = self.cross.project_queries(self.around_cross.enter(states))
+        keys, values = memory.keys_values[self.number]
+        output = self.cross(queries, keys, values, targets.source, cross)
+        states = self.around_cross.leave(states, output)
 
-        states = self.around_attention(states, attend)
-        states = self.around_cross(states, look_at_source)
-        return self.around_feed_forward(states, self.feed_forward)
+        output = self.feed_forward(self.around_feed_forward.enter(states))
+        return self.around_feed_forward.leave(states, output)

@@ -17,7 +17,9 @@ def token_losses(
     Sentence by sentence in the order of the batch, EOS included, padding left out before the
     output layer. With smoothing ε: (1 − ε) · cross-entropy + ε · the mean over the vocabulary.
     """
-    states, targets = _real_states(model, batch, multiplier)
+    memory = model.encode(batch.src, multiplier)
+    states = batch.without_padding(model.decode(batch.tgt_in, memory, multiplier))
+    targets = batch.without_padding(batch.tgt_out)
     rows = rows_at_once(model.tgt_embedding.num_embeddings, states.device)
     losses = []
     for part, words in zip(states.split(rows), targets.split(rows), strict=True):
@@ -33,15 +35,7 @@ def summed_loss(
     model: Transformer, batch: Batch, multiplier: Tensor | None = None, smoothing: float = 0.0
 ) -> Tensor:
     """Sum of `token_losses`, a scalar in nats, by the fast way to its gradient."""
-    states, targets = _real_states(model, batch, multiplier)
-    return FusedLoss.apply(states, model.tgt_embedding.weight, targets, smoothing)
-
-
-def _real_states(
-    model: Transformer, batch: Batch, multiplier: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """Decoder output [tokens, d] and target [tokens] at every real target position."""
     memory = model.encode(batch.src, multiplier)
-    states = model.decode(batch.tgt_in, memory, multiplier)
-    real = states.flatten(0, 1).index_select(0, batch.real)
-    return real, batch.tgt_out.flatten().index_select(0, batch.real)
+    states = batch.without_padding(model.decode(batch.tgt_in, memory, multiplier))
+    targets = batch.without_padding(batch.tgt_out)
+    return FusedLoss.apply(states, model.tgt_embedding.weight, targets, smoothing)

@@ -1,7 +1,5 @@
 """Taking heads out of a model for good: smaller matrices, the same output as under a mask."""
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor
 
@@ -25,11 +23,10 @@ def remove_heads(model: Transformer, multiplier: Tensor) -> Transformer:
     multiplier = multiplier.detach().to(first_device(model))
     smaller = _empty(model, _settings_without(model, multiplier))
     weights = dict(model.named_parameters())
-    for name, gates in _attention_gates(model, multiplier):
-        weights |= {
-            f"{name}.{own}": weight
-            for own, weight in _kept_weights(model.get_submodule(name), gates).items()
-        }
+    names = {module: name for name, module in model.named_modules()}
+    for kind, layer, attention in model.attentions():
+        kept = _kept_weights(attention, model.part(multiplier, kind, layer))
+        weights |= {f"{names[attention]}.{own}": weight for own, weight in kept.items()}
     with torch.no_grad():
         for name, weight in smaller.named_parameters():
             weight.copy_(weights[name])
@@ -38,13 +35,9 @@ def remove_heads(model: Transformer, multiplier: Tensor) -> Transformer:
 
 def _settings_without(model: Transformer, multiplier: Tensor) -> ModelSettings:
     """The model's settings, with the heads that are left in each layer of each kind."""
-    kept = {
-        kind: [
-            int((model.part(multiplier, kind, layer) != 0).sum())
-            for layer in range(len(model.grid.counts[kind]))
-        ]
-        for kind in KINDS
-    }
+    kept: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    for kind, layer, _ in model.attentions():
+        kept[kind].append(int((model.part(multiplier, kind, layer) != 0).sum()))
     width = {"heads": kept, "d_head": model.settings.head_width}
     return ModelSettings.model_validate({**model.settings.model_dump(), **width})
 
@@ -56,15 +49,6 @@ def _empty(model: Transformer, settings: ModelSettings) -> Transformer:
     with torch.random.fork_rng(devices=[]):  # its weights are overwritten: no draw is to count
         smaller = Transformer(settings, *sizes, joint)
     return smaller.to(first_device(model), model.tgt_embedding.weight.dtype)
-
-
-def _attention_gates(model: Transformer, multiplier: Tensor) -> Iterator[tuple[str, Tensor]]:
-    """Name of every attention module, and the part of the multiplier that belongs to it."""
-    names = {"enc_self": "encoder.{}.attention", "dec_self": "decoder.{}.attention"}
-    names["dec_enc"] = "decoder.{}.cross"
-    for kind in KINDS:
-        for layer in range(len(model.grid.counts[kind])):
-            yield names[kind].format(layer), model.part(multiplier, kind, layer)
 
 
 def _kept_weights(attention: MultiHeadAttention, gates: Tensor) -> dict[str, Tensor]:

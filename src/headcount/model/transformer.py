@@ -1,35 +1,29 @@
 """The encoder-decoder Transformer (Vaswani et al. 2017) with a multiplier for every head."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
 from headcount.base.settings.model import ModelSettings
 from headcount.data.vocabulary import PAD
-from headcount.model.attention import padding_mask, sinusoids
+from headcount.model.attention import (
+    DenseAttention,
+    MultiHeadAttention,
+    padding_mask,
+    sinusoids,
+)
 from headcount.model.kernels.dropout import dropout
-from headcount.model.kernels.places import Places
-from headcount.model.kernels.products import linear
-from headcount.model.layers import NORM_EPSILON, DecoderLayer, EncoderLayer
-
-
-@dataclass(frozen=True)
-class Memory:
-    """What the decoder sees of the source: keys and values per layer, and which are real."""
-
-    keys_values: list[tuple[Tensor, Tensor]]  # per decoder layer, [b, h, k, e] each
-    mask: Tensor | Places  # [b, 1, 1, k], True = may be attended to; or their places
-
-    def each(self, change: Callable[[Tensor], Tensor]) -> "Memory":
-        """The memory of other sentences: `change` is given every tensor, a row per sentence.
-
-        Not for a mask by places.
-        """
-        pairs = [(change(keys), change(values)) for keys, values in self.keys_values]
-        return Memory(pairs, change(self.mask))
+from headcount.model.kernels.matmul import linear
+from headcount.model.layers import (
+    NORM_EPSILON,
+    DecoderLayer,
+    EncoderLayer,
+    Memory,
+    Targets,
+    WholeTargets,
+)
 
 
 class Transformer(nn.Module):
@@ -52,8 +46,10 @@ class Transformer(nn.Module):
             nn.init.normal_(table.weight, std=1 / self.scale)
         self.encoder = nn.ModuleList(EncoderLayer(settings, h) for h in counts["enc_self"])
         self.decoder = nn.ModuleList(
-            DecoderLayer(settings, own, cross)
-            for own, cross in zip(counts["dec_self"], counts["dec_enc"], strict=True)
+            DecoderLayer(settings, number, own, cross)
+            for number, (own, cross) in enumerate(
+                zip(counts["dec_self"], counts["dec_enc"], strict=True)
+            )
         )
         final = settings.norm == "pre"  # post-norm layers end in a norm of their own
         self.encoder_norm = nn.LayerNorm(settings.d_model, NORM_EPSILON) if final else nn.Identity()
@@ -65,43 +61,44 @@ class Transformer(nn.Module):
         """The source embedding: the target's own where the vocabulary is joint."""
         return self.tgt_embedding if self.own_src_embedding is None else self.own_src_embedding
 
+    def attentions(self) -> Iterator[tuple[str, int, MultiHeadAttention]]:
+        """Kind, layer and module of every attention, in the flat order of the heads."""
+        for layer, block in enumerate(self.encoder):
+            yield "enc_self", layer, block.attention
+        for layer, block in enumerate(self.decoder):
+            yield "dec_self", layer, block.attention
+        for layer, block in enumerate(self.decoder):
+            yield "dec_enc", layer, block.cross
+
     def encode(self, src: Tensor, multiplier: Tensor | None = None) -> Memory:
         """The source [b, k], read by the encoder and projected for every decoder layer."""
         mask = padding_mask(src, PAD)
-        states = self._embed(self.src_embedding, src, 0)
+        source = DenseAttention(mask)
+        states = self.embed(self.src_embedding, src, slice(0, src.shape[1]))
         for number, layer in enumerate(self.encoder):
-            states = layer(states, mask, self.part(multiplier, "enc_self", number))
+            states = layer(states, source, self.part(multiplier, "enc_self", number))
         states = self.encoder_norm(states)
         return Memory([layer.cross.project_memory(states) for layer in self.decoder], mask)
 
-    def decode(self, tgt_in: Tensor, memory: Memory, multiplier: Tensor | None = None) -> Tensor:
-        """Decoder output [b, q, d] for whole targets [b, q], each position blind to later ones."""
-
-        def attention_of(number: int) -> Callable[[Tensor], Tensor]:
-            attention = self.decoder[number].attention
-            own = self.part(multiplier, "dec_self", number)
-            return lambda x: attention(*attention.project(x), causal=True, multiplier=own)
-
-        states = self._embed(self.tgt_embedding, tgt_in, 0)
-        return self.run_decoder(states, attention_of, memory, multiplier)
-
-    def run_decoder(
+    def decode(
         self,
-        states: Tensor,
-        attention_of: Callable[[int], Callable[[Tensor], Tensor]],
+        tgt_in: Tensor,
         memory: Memory,
-        multiplier: Tensor | None,
+        multiplier: Tensor | None = None,
+        targets: Targets | None = None,
     ) -> Tensor:
-        """Decoder output [b, q, d] of embedded targets, given the self-attention of each layer."""
-        for number, layer in enumerate(self.decoder):
-            cross = self.part(multiplier, "dec_enc", number)
-            keys_values = memory.keys_values[number]
-            states = layer(states, attention_of(number), keys_values, memory.mask, cross)
-        return self.decoder_norm(states)
+        """Decoder output [b, q, d] of target tokens [b, q].
 
-    def embed_target(self, tokens: Tensor, position: int) -> Tensor:
-        """Embeddings [b, q, d] of target tokens [b, q] that all stand at one position."""
-        return self._embed(self.tgt_embedding, tokens, position, together=True)
+        They are whole targets, each position blind to later ones, unless `targets` says what else
+        they are, as a search does.
+        """
+        targets = targets or WholeTargets(tgt_in.shape[1], memory)
+        states = self.embed(self.tgt_embedding, tgt_in, targets.positions)
+        for number, layer in enumerate(self.decoder):
+            own = self.part(multiplier, "dec_self", number)
+            cross = self.part(multiplier, "dec_enc", number)
+            states = layer(states, targets, memory, own, cross)
+        return self.decoder_norm(states)
 
     def logits(self, states: Tensor) -> Tensor:
         """Scores [..., vocabulary] of the next target token, before the softmax."""
@@ -111,15 +108,13 @@ class Transformer(nn.Module):
         """The entries of a flat multiplier that belong to one layer of one kind."""
         return None if multiplier is None else multiplier[..., self.grid.span(kind, layer)]
 
-    def _embed(
-        self, table: nn.Embedding, tokens: Tensor, position: int, together: bool = False
-    ) -> Tensor:
-        length = 1 if together else tokens.shape[1]
-        positions = self.positions  # another thread may change them meanwhile
-        if position + length > len(positions):
-            longer = sinusoids(2 * (position + length), self.settings.d_model)
-            self.positions = positions = longer.to(positions.device)
-        states = table(tokens) * self.scale + positions[position : position + length]
+    def embed(self, table: nn.Embedding, tokens: Tensor, positions: slice) -> Tensor:
+        """Embeddings [b, q, d] of tokens [b, q] at these positions; one may stand for all."""
+        sines = self.positions  # another thread may change them meanwhile
+        if positions.stop > len(sines):
+            longer = sinusoids(2 * positions.stop, self.settings.d_model)
+            self.positions = sines = longer.to(sines.device)
+        states = table(tokens) * self.scale + sines[positions]
         return dropout(states, self.settings.dropout, self.training)
 
 

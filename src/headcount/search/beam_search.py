@@ -7,7 +7,7 @@ so far, v vocabulary.
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,16 +18,14 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.kernels.fused_loss import rows_at_once
-from headcount.model.kernels.places import Places
-from headcount.model.kernels.products import frozen_weights
+from headcount.model.kernels.matmul import frozen_weights
+from headcount.model.layers import Memory
 from headcount.model.machine import batches_of
-from headcount.model.transformer import Memory, Transformer, check_multiplier, first_device
+from headcount.model.transformer import Transformer, check_multiplier, first_device
 from headcount.search.compaction import Compaction
 from headcount.search.encode import encode_once
 from headcount.search.history import History
 from headcount.search.largest import largest
-
-_LONGEST_NAMED = 80  # positions of a source; for a longer one a mask is as fast or faster
 
 
 @dataclass(frozen=True)
@@ -55,12 +53,16 @@ def translate(
     """
     model.eval()
     check_multiplier(model, multiplier, len(sources))
+    by_sentence = multiplier is not None and multiplier.ndim == 2
+    if multiplier is not None:
+        multiplier = multiplier.to(first_device(model))
 
     @torch.inference_mode()
     def search(numbers: list[int]) -> list[Translation]:
-        by_sentence = multiplier is not None and multiplier.ndim == 2
         rows = multiplier[numbers] if by_sentence else multiplier
-        return BeamSearch(model, [sources[i] for i in numbers], settings, rows).run()
+        batch = [sources[number] for number in numbers]
+        memory = encode_once(model, batch, rows)
+        return BeamSearch(model, batch, memory, settings, rows).run()
 
     batches = _batches(sources, settings.batch_tokens)
     translations = [Translation([], 0.0, False, 0)] * len(sources)
@@ -124,20 +126,22 @@ class BeamSearch:
         self,
         model: Transformer,
         sources: Sequence[Ids],
+        memory: Memory,
         settings: DecodeSettings,
         multiplier: Tensor | None,
     ):
+        """`memory`: what the decoder sees of the sources; it is overwritten."""
         device = first_device(model)
         self.model = model
         self.beam = settings.beam
         self.alpha = settings.length_penalty
         # A copy: sentences that leave are overwritten, and the tensor may be the caller's.
-        self.multiplier = None if multiplier is None else multiplier.to(device, copy=True)
-        self.memory = encode_once(model, sources, self.multiplier)
+        self.multiplier = None if multiplier is None else multiplier.clone()
+        self.memory = memory
         # Faster on a CPU, in fp32 alone; a GPU does a whole mask at once.
-        self.by_places = device.type == "cpu" and model.tgt_embedding.weight.dtype == torch.float32
+        sparse = device.type == "cpu" and model.tgt_embedding.weight.dtype == torch.float32
         count = len(sources)
-        self.history = History(len(model.decoder), count, self.beam, device)
+        self.history = History(len(model.decoder), count, self.beam, device, sparse)
         self.limits = torch.tensor(
             [
                 int(settings.max_length_factor * len(ids)) + settings.max_length_extra
@@ -164,7 +168,10 @@ class BeamSearch:
         while len(self.sentence):
             length += 1
             at_limit = self.limits == length
-            values, parents, words = self._candidates(self._states(length), at_limit)
+            self.history.look(self.memory)
+            last = self.tokens[:, :, -1]
+            states = self.model.decode(last, self.memory, self.multiplier, self.history)
+            values, parents, words = self._candidates(states, at_limit)
             ends = words == EOS
             self._record_ends(values, parents, ends, length)
             self._advance(values.masked_fill(ends, -torch.inf), parents, words)
@@ -177,20 +184,6 @@ class BeamSearch:
         ever = left / self.most <= self.best_value
         here = left / ((5 + length) / 6) ** self.alpha <= self.best_value
         return ever | (here & (self.ended >= self.beam))
-
-    def _states(self, length: int) -> Tensor:
-        """Decoder output [n, m, d] at the last word of every hypothesis."""
-        states = self.model.embed_target(self.tokens[:, :, -1], length - 1)
-        self.seen = self.history.places() if self.by_places else self.history.seen()
-        return self.model.run_decoder(states, self._cached, self._memory(), self.multiplier)
-
-    def _memory(self) -> Memory:
-        """What every hypothesis sees of its source."""
-        if not self.by_places or self.memory.mask.shape[3] > _LONGEST_NAMED:
-            return self.memory
-        mask = self.memory.mask[:, 0]  # [n, 1, k]
-        every = torch.arange(mask.shape[2]).expand(*self.scores.shape, -1)
-        return replace(self.memory, mask=Places(every, mask))
 
     def _candidates(self, states: Tensor, at_limit: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The best 2m continuations of each sentence: log-probabilities, hypotheses, words.
@@ -216,18 +209,6 @@ class BeamSearch:
             logs[sentence] = -torch.inf
             logs[sentence, :, EOS] = end
         return largest(logs, scores, 2 * self.beam)
-
-    def _cached(self, layer: int) -> Callable[[Tensor], Tensor]:
-        """Self-attention of one layer for one new position of every hypothesis."""
-        attention = self.model.decoder[layer].attention
-        own = self.model.part(self.multiplier, "dec_self", layer)
-
-        def attend(states: Tensor) -> Tensor:  # [n, m, d]
-            queries, keys, values = attention.project(states)
-            cached = self.history.extend(layer, keys, values)
-            return attention(queries, *cached, self.seen, multiplier=own)
-
-        return attend
 
     def _record_ends(self, values: Tensor, parents: Tensor, ends: Tensor, length: int) -> None:
         """Count the hypotheses that end among the best m, and remember the best one so far."""

@@ -7,7 +7,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from headcount.data.batches import Ids, pad_sources
-from headcount.model.transformer import Memory, Transformer, first_device
+from headcount.model.layers import Memory
+from headcount.model.transformer import Transformer, first_device
 
 # Positions of sources that the encoder reads at once; enough to fill a GPU. On a CPU few do as
 # well, and neighbours in a search are of like length, so that little is padding.
@@ -19,35 +20,36 @@ def encode_once(model: Transformer, sources: Sequence[Ids], multiplier: Tensor |
 
     Sources are equal if their ids are, and the multipliers of their encoder heads: masks of decoder
     heads share what the encoder makes of a sentence. `multiplier`: None, [heads] or
-    [sources, heads].
+    [sources, heads]. The encoder reads a few sources at a time.
     """
     device = first_device(model)
     by_row = multiplier is not None and multiplier.ndim == 2
     heads = sum(model.grid.counts["enc_self"])  # they stand first in the flat order
     marks = multiplier[:, :heads].tolist() if by_row else [[]] * len(sources)
-    keys = [(tuple(ids), tuple(mark)) for ids, mark in zip(sources, marks, strict=True)]
-    firsts: dict[tuple, int] = {}
-    for row, key in enumerate(keys):
-        firsts.setdefault(key, row)
-    chosen = list(firsts.values())
-    own = multiplier[chosen] if by_row else multiplier
-    memory = _read(model, [sources[row] for row in chosen], own, device)
-    if len(chosen) == len(keys):
-        return memory
-    places = {key: place for place, key in enumerate(firsts)}
-    rows = torch.tensor([places[key] for key in keys], device=device)
-    return memory.each(lambda part: part.index_select(0, rows))
-
-
-def _read(
-    model: Transformer, sources: list[Ids], multiplier: Tensor | None, device: torch.device
-) -> Memory:
-    """The memory of all sources, a few at a time through the encoder."""
+    chosen, rows = _distinct(sources, marks)
+    distinct = [sources[row] for row in chosen]
     parts = []
-    for part in _parts([len(ids) + 1 for ids in sources], _POSITIONS[device.type]):
-        own = multiplier[part] if multiplier is not None and multiplier.ndim == 2 else multiplier
-        parts.append(model.encode(pad_sources(sources[part]).to(device), own))
-    return parts[0] if len(parts) == 1 else _joined(parts)
+    for part in _parts([len(ids) + 1 for ids in distinct], _POSITIONS[device.type]):
+        own = multiplier[chosen[part]] if by_row else multiplier
+        parts.append(model.encode(pad_sources(distinct[part]).to(device), own))
+    memory = parts[0] if len(parts) == 1 else _joined(parts)
+    if len(chosen) == len(sources):
+        return memory
+    order = torch.tensor(rows, device=device)
+    return memory.each(lambda part: part.index_select(0, order))
+
+
+def _distinct(sources: Sequence[Ids], marks: Sequence[list[float]]) -> tuple[list[int], list[int]]:
+    """The first of all equal sources with equal marks; of each source, which of these it equals."""
+    places: dict[tuple, int] = {}
+    chosen, rows = [], []
+    for row, (ids, mark) in enumerate(zip(sources, marks, strict=True)):
+        key = (tuple(ids), tuple(mark))
+        if key not in places:
+            places[key] = len(chosen)
+            chosen.append(row)
+        rows.append(places[key])
+    return chosen, rows
 
 
 def _parts(lengths: list[int], positions: int) -> Iterator[slice]:

@@ -11,29 +11,50 @@ positions so far, k slots so far, e width of one head.
 import torch
 from torch import Tensor
 
-from headcount.model.kernels.places import Places
+from headcount.model.attention import DenseAttention
+from headcount.model.kernels.sparse_attention import SparseAttention
+from headcount.model.layers import Memory, Targets
 from headcount.search.compaction import Compaction
 
 _STEPS = 8  # that there is room for without giving up slots, at the least
+_LONGEST_NAMED = 80  # positions of a source; for a longer one a mask is as fast or faster
 
 
-class History:
+class History(Targets):
     """The keys and values of each decoder layer, in slots, and the paths of the hypotheses."""
 
-    def __init__(self, layers: int, sentences: int, beam: int, device: torch.device):
+    def __init__(
+        self, layers: int, sentences: int, beam: int, device: torch.device, sparse: bool = False
+    ):
+        """`sparse`: a hypothesis names what it attends to; if not, a mask says so."""
+        self.sparse = sparse
         self.rooms: list[Tensor | None] = [None] * layers  # [2, n, k and more, h, e] each
         self.paths = torch.zeros(sentences, 1, 1, dtype=torch.long, device=device)  # [n, m, t]
         self.filled = 1  # k, with the slots of the step at hand
         self.size = _STEPS * beam  # slots that there is room for
 
+    def look(self, memory: Memory) -> None:
+        """Fix what each hypothesis attends to in the step at hand: its own slots, and its source.
+
+        Its new slot is one of its own.
+        """
+        length = self.paths.shape[2]
+        self.positions = slice(length - 1, length)
+        if not self.sparse:
+            self.own = DenseAttention(self.seen())
+        else:
+            self.own = SparseAttention(self.paths)
+        if not self.sparse or memory.mask.shape[3] > _LONGEST_NAMED:
+            self.source = DenseAttention(memory.mask)
+        else:
+            mask = memory.mask[:, 0]  # [n, 1, k]
+            every = torch.arange(mask.shape[2]).expand(*self.paths.shape[:2], -1)
+            self.source = SparseAttention(every, mask)
+
     def seen(self) -> Tensor:
         """[n, 1, m, k] Which slots each hypothesis may look at, its own new one included."""
         none = self.paths.new_zeros(*self.paths.shape[:2], self.filled, dtype=torch.bool)
         return none.scatter_(2, self.paths, True)[:, None]
-
-    def places(self) -> Places:
-        """The slots that each hypothesis may look at, its own new one included."""
-        return Places(self.paths)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """All keys and values [n, h, k, e] with those of the step at hand, [n, h, m, e]."""

@@ -129,9 +129,9 @@ class MaskImportant(HeadMask):
             found, of_batch = batch_importance(
                 model, batch, self.run.derivative_of, precision, smoothing
             )
-            total = total + len(batch.ids) * found.cpu()
+            total = total + len(batch.indices) * found.cpu()
             loss += of_batch
-        return total / sum(len(batch.ids) for batch in batches), loss
+        return total / sum(len(batch.indices) for batch in batches), loss
 
 
 def make_head_mask(run: RunSettings, heads: int, settings: TrainSettings, seed: int) -> HeadMask:

@@ -24,13 +24,13 @@ def score_targets(
     each = multiplier is not None and multiplier.ndim == 2
     losses = torch.zeros(len(text), dtype=torch.float64)
     for batch in in_order(text, budget, device):
-        part = multiplier[batch.ids] if each else multiplier
+        part = multiplier[batch.indices] if each else multiplier
         part = None if part is None else part.to(device)
         tokens = token_losses(model, batch, part).double().cpu()
         lengths = torch.tensor(batch.tgt_lengths)
-        sentence = torch.arange(len(batch.ids)).repeat_interleave(lengths)
-        sums = torch.zeros(len(batch.ids), dtype=torch.float64).index_add_(0, sentence, tokens)
-        losses[batch.ids] = sums
+        sentence = torch.arange(len(batch.indices)).repeat_interleave(lengths)
+        sums = torch.zeros(len(batch.indices), dtype=torch.float64).index_add_(0, sentence, tokens)
+        losses[batch.indices] = sums
     return losses
 
 

@@ -237,7 +237,7 @@ class Trainer:
             self.progress.position = 0
 
     def _not_finite(self, what: str, value: float, batches: list[Batch]) -> str:
-        pairs = [i + 1 for batch in batches for i in batch.ids]
+        pairs = [i + 1 for batch in batches for i in batch.indices]
         return (
             f"update {self.progress.update + 1}: the {what} is {value}, expected a finite number; "
             f"no weight was changed. Training pairs of this update: {pairs}. "

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from headcount.model.kernels.products import ROWS, product, weight_gradient
+from headcount.model.kernels.matmul import ROWS, matmul_transposed, weight_gradient
 
 _BYTES = {"cpu": 16 << 20, "cuda": 512 << 20}  # scores at once: in a cache; enough to fill a GPU
 
@@ -38,7 +38,7 @@ class FusedLoss(torch.autograd.Function):
         for start in range(0, len(states), rows):
             part = slice(start, start + rows)
             own, wanted = states[part].to(kind), targets[part, None]
-            logs = product(own, words).to(parts.exact).log_softmax(-1)
+            logs = matmul_transposed(own, words).to(parts.exact).log_softmax(-1)
             loss -= (1 - smoothing) * logs.gather(1, wanted).sum() + smoothing * logs.mean(-1).sum()
             if any(ctx.needs):
                 scores = _score_gradient(logs, wanted, smoothing).to(kind)
@@ -66,7 +66,7 @@ class _Gradients:
     def add(self, part: slice, scores: Tensor, states: Tensor, words: Tensor) -> None:
         """Take in some rows, given the derivatives [rows, v] by their scores."""
         if self.states is not None:
-            self.states[part] = product(scores, words.t())
+            self.states[part] = matmul_transposed(scores, words.t())
         if self.weight is None:
             return
         # In a short format each part's sum is rounded, the sum of the parts is not.

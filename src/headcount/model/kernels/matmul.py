@@ -90,7 +90,7 @@ def frozen_weights() -> Iterator[None]:
                 _Frozen.reordered.clear()
 
 
-def product(left: Tensor, right: Tensor) -> Tensor:
+def matmul_transposed(left: Tensor, right: Tensor) -> Tensor:
     """left [m, k] times the transposed right [n, k]: [m, n], without a gradient."""
     if not _by_onednn(left, len(left) * right.numel(), LEAST):
         return left @ right.t()

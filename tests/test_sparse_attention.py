@@ -1,4 +1,4 @@
-"""Attention by places: against its definition for one query, and against a mask of all others."""
+"""Sparse attention: against its definition for one query, and against a mask of all others."""
 
 import math
 import subprocess
@@ -6,13 +6,14 @@ import sys
 
 import pytest
 import torch
-from small_models import UNEVEN, make_model
+from small_models import UNEVEN, make_model, search_of
 from torch.nn import functional
 
 from headcount.base.settings.decode import DecodeSettings
-from headcount.model.kernels.places import Places
+from headcount.data.vocabulary import EOS
+from headcount.model.kernels.sparse_attention import SparseAttention
 from headcount.model.observed import watch_attention
-from headcount.search import beam_search as decode
+from headcount.search import history
 
 SENTENCES, HEADS, QUERIES, KEYS, WIDTH = 3, 2, 4, 37, 5
 
@@ -41,7 +42,7 @@ def seen(places):
 def test_is_what_a_mask_of_all_other_places_gives(count):
     queries = draw(SENTENCES, QUERIES, 3, HEADS, WIDTH, seed=3)[:, :, 1].transpose(1, 2)
     keys, values, places = as_search_has_them(4), as_search_has_them(5), chosen(count)
-    found = Places(places).context(queries, keys, values)
+    found = SparseAttention(places).context(queries, keys, values)
     expected = functional.scaled_dot_product_attention(queries, keys, values, seen(places))
     assert found.shape == (SENTENCES, HEADS, QUERIES, WIDTH)
     torch.testing.assert_close(found, expected, atol=2e-6, rtol=1e-5)
@@ -51,8 +52,8 @@ def test_one_query_by_hand():
     # Dot products with 2 and 0 over √1: weights e^(3·2) and e^0; place 1 is not looked at.
     keys = torch.tensor([2.0, 7.0, 0.0]).view(1, 1, 3, 1)
     values = torch.tensor([10.0, 1e6, 30.0]).view(1, 1, 3, 1)
-    places = Places(torch.tensor([[[0, 2]]]))
-    found = places.context(torch.full((1, 1, 1, 1), 3.0), keys, values)
+    sparse = SparseAttention(torch.tensor([[[0, 2]]]))
+    found = sparse.context(torch.full((1, 1, 1, 1), 3.0), keys, values)
     expected = (math.exp(6) * 10 + 30) / (math.exp(6) + 1)
     assert found.item() == pytest.approx(expected, rel=1e-6)
 
@@ -64,7 +65,7 @@ def test_padding_has_no_part(size):
     keys, values = (draw(SENTENCES, HEADS, size, WIDTH, seed=seed) for seed in (4, 5))
     mask = torch.arange(size) < torch.tensor([size, 2, 1])[:, None]
     every = torch.arange(size).expand(SENTENCES, QUERIES, -1)
-    found = Places(every, mask[:, None]).context(queries, keys, values)
+    found = SparseAttention(every, mask[:, None]).context(queries, keys, values)
     expected = functional.scaled_dot_product_attention(
         queries, keys, values, attn_mask=mask[:, None, None]
     )
@@ -75,13 +76,13 @@ def test_padding_has_no_part(size):
 
 def test_one_object_serves_layers_of_different_heads_and_memory():
     places = chosen(9)
-    by_places = Places(places)
+    sparse = SparseAttention(places)
     for heads, seed in ((2, 11), (3, 12), (2, 13), (0, 14)):
         queries = draw(SENTENCES, heads, QUERIES, WIDTH, seed=seed)
         keys, values = draw(2, SENTENCES, heads, KEYS, WIDTH, seed=seed + 50)
         if seed == 13:  # the same shape as the first layer's, in another order in memory
             keys, values = draw(2, SENTENCES, KEYS, heads, WIDTH, seed=seed).transpose(2, 3)
-        found = by_places.context(queries, keys, values)
+        found = sparse.context(queries, keys, values)
         expected = functional.scaled_dot_product_attention(queries, keys, values, seen(places))
         torch.testing.assert_close(found, expected, atol=2e-6, rtol=1e-5)
 
@@ -91,22 +92,22 @@ def test_what_is_not_a_number_is_not_hidden():
     for spoilt in range(2):
         pair = [as_search_has_them(4), as_search_has_them(5)]
         pair[spoilt][1, 0, places[1, 2, 0]] = math.nan
-        found = Places(places).context(queries, *pair)
+        found = SparseAttention(places).context(queries, *pair)
         assert found[1, 0, 2].isnan().all()
         assert found[0].isfinite().all()
 
 
 def test_keys_that_are_no_whole_rows_are_refused():
-    queries, places = draw(SENTENCES, HEADS, QUERIES, WIDTH), Places(chosen(3))
+    queries, sparse = draw(SENTENCES, HEADS, QUERIES, WIDTH), SparseAttention(chosen(3))
     whole = as_search_has_them(4)
     by_column = draw(SENTENCES, HEADS, WIDTH, KEYS).transpose(2, 3)
     with pytest.raises(ValueError, match=r"keys lie as .*, expected whole rows of 5 numbers"):
-        places.context(queries, by_column, by_column)
+        sparse.context(queries, by_column, by_column)
     with pytest.raises(ValueError, match=r"keys lie as .*, expected whole rows of 5 numbers"):
         wider = draw(SENTENCES, HEADS, KEYS, 6)[..., :5]
-        places.context(queries, wider, wider)
+        sparse.context(queries, wider, wider)
     with pytest.raises(ValueError, match=r"values lie as .*, expected .* as keys"):
-        places.context(queries, whole, whole.contiguous())
+        sparse.context(queries, whole, whole.contiguous())
 
 
 @pytest.mark.parametrize("heads", [2, UNEVEN])
@@ -114,17 +115,19 @@ def test_keys_that_are_no_whole_rows_are_refused():
 @pytest.mark.parametrize("short", [80, 17])
 def test_a_search_by_masks_finds_the_same(monkeypatch, heads, masked, short):
     """A GPU searches by masks, a CPU by places, but for long sources: one has 18 positions."""
-    monkeypatch.setattr(decode, "_LONGEST_NAMED", short)
+    monkeypatch.setattr(history, "_LONGEST_NAMED", short)
     model = make_model(heads=heads)
     sources = [[4, 8, 5], [7], [4, 8, 5, 6, 6, 7, 4, 5, 8, 8, 4, 6, 5, 7, 4, 4, 6], [6, 5]]
     multiplier = torch.rand(len(sources), model.grid.size) if masked else None
     settings = DecodeSettings(beam=3, max_length_factor=1.0, max_length_extra=9)
     found = []
-    for by_places in (True, False):
-        search = decode.BeamSearch(model.eval(), sources, settings, multiplier)
-        assert search.by_places  # this is a CPU
-        search.by_places = by_places
-        assert isinstance(search._memory().mask, Places) == (by_places and short > 17)
+    for sparse in (True, False):
+        search = search_of(model.eval(), sources, settings, multiplier)
+        assert search.history.sparse  # this is a CPU
+        search.history.sparse = sparse
+        search.history.look(search.memory)
+        assert isinstance(search.history.own, SparseAttention) == sparse
+        assert isinstance(search.history.source, SparseAttention) == (sparse and short > 17)
         with torch.inference_mode():
             found.append(search.run())
     for one, other in zip(*found, strict=True):
@@ -136,28 +139,53 @@ def test_other_formats_are_searched_by_masks():
     model = make_model().eval()
     settings = DecodeSettings(beam=3, max_length_factor=1.0, max_length_extra=9)
     with torch.inference_mode():
-        exact = decode.BeamSearch(model, [[4, 8, 5]], settings, None).run()[0]
-        found = decode.BeamSearch(model.double(), [[4, 8, 5]], settings, None).run()[0]
+        exact = search_of(model, [[4, 8, 5]], settings).run()[0]
+        double = search_of(model.double(), [[4, 8, 5]], settings)
+        assert not double.history.sparse
+        found = double.run()[0]
     assert found.ids == exact.ids
     assert found.log_probability == pytest.approx(exact.log_probability, abs=1e-5)
 
 
-def test_weights_over_all_positions_are_not_for_a_search():
-    model = make_model().eval()
-    search = decode.BeamSearch(model, [[4, 8, 5]], DecodeSettings(beam=3), None)
-    expected = "expected a whole target, found a search"
-    with (
-        torch.inference_mode(),
-        watch_attention(model, lambda *_: None),
-        pytest.raises(TypeError, match=expected),
-    ):
-        search.run()
+def test_weights_are_those_of_the_keys_in_the_order_they_are_named():
+    # As above, named the other way round: e^0 and e^(3·2), over their sum.
+    keys = torch.tensor([2.0, 7.0, 0.0]).view(1, 1, 3, 1)
+    sparse = SparseAttention(torch.tensor([[[2, 0]]]))
+    found = sparse.weights(torch.full((1, 1, 1, 1), 3.0), keys)
+    expected = torch.tensor([1, math.exp(6)]) / (math.exp(6) + 1)
+    torch.testing.assert_close(found, expected.view(1, 1, 1, 2))
+
+
+def test_weights_of_a_search_can_be_watched():
+    """The same as by a mask, where what a hypothesis does not see has weight 0."""
+    model = make_model(heads=UNEVEN)
+    with torch.no_grad():
+        model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
+    settings = DecodeSettings(beam=3, max_length_factor=1.0, max_length_extra=3)
+    found = []
+    for sparse in (True, False):
+        search, seen = search_of(model, [[4, 8, 5], [7]], settings), []
+        search.history.sparse = sparse
+
+        def keep(kind, layer, weights, seen=seen):
+            seen.append((kind, layer, weights.sort(-1, descending=True).values))
+
+        with torch.inference_mode(), watch_attention(model, keep):
+            search.run()
+        found.append(seen)
+    assert len(found[0]) == len(found[1]) > 2 * 6  # the decoder's layers, in several steps
+    for (*layer, few), (*same, whole) in zip(*found, strict=True):
+        assert layer == same
+        count = few.shape[-1]
+        torch.testing.assert_close(few, whole[..., :count], atol=1e-5, rtol=1e-4)
+        assert (whole[..., count:] == 0).all()
 
 
 def test_torch_warns_of_nothing():
     line = (
-        "import torch; from headcount.model.kernels.places import Places; "
-        "x = torch.ones(1, 1, 1, 2); print(Places(torch.zeros(1, 1, 1)).context(x, x, x).sum())"
+        "import torch; from headcount.model.kernels.sparse_attention import SparseAttention; "
+        "x, s = torch.ones(1, 1, 1, 2), SparseAttention(torch.zeros(1, 1, 1)); "
+        "print(s.context(x, x, x).sum())"
     )
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", line], capture_output=True, text=True, check=True

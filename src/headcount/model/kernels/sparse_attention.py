@@ -1,4 +1,4 @@
-"""Attention of few queries to keys that they name by their places, for a search on a CPU in fp32.
+"""Sparse attention: of few queries to keys that they name, for a search on a CPU in fp32.
 
 A hypothesis sees its own words and a short source. Products of matrices as small as that take a
 CPU two to three times as long as dot products with just these keys and sums of just these values:
@@ -19,56 +19,65 @@ from torch.nn import functional
 _VECTOR = 16
 
 
-class Places:
-    """Which keys the queries of each sentence attend to: as many for every query."""
+class SparseAttention:
+    """Every query attends to keys at positions that it names, as many for every query."""
 
-    def __init__(self, places: Tensor, mask: Tensor | None = None):
-        """`places`: [n, m, t], each below k. `mask`: [n, 1, t], True = may be attended to."""
-        self.places = places.int()
+    def __init__(self, positions: Tensor, mask: Tensor | None = None):
+        """`positions`: [n, m, t], each below k. `mask`: [n, 1, t], True = may be attended to."""
+        self.positions = positions.int()
         self.penalty = None
         if mask is not None and not mask.all():
             self.penalty = torch.zeros(mask.shape).masked_fill_(~mask, -math.inf)
-        self.patterns: dict[tuple, Tensor] = {}  # by shape and strides of the keys
+        self.layouts: dict[tuple, Tensor] = {}  # by shape and strides of the keys
 
     def context(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """Head outputs [n, h, m, e] of queries [n, h, m, e] and of keys and values [n, h, k, e].
 
-        But for rounding what torch's fused attention gives with all other places masked out. Keys
-        and values may lie in memory in any order in which each head's are whole rows, and both in
-        the same one; ValueError if they do not.
+        But for rounding what torch's fused attention gives with all other positions masked out.
+        Keys and values may lie in memory in any order in which each head's are whole rows, and
+        both in the same one; ValueError if they do not.
         """
         sentences, heads, count, width = queries.shape
         if not heads:
             return queries
         if values.stride() != keys.stride():
             raise ValueError(f"values lie as {values.stride()}, expected {keys.stride()} as keys")
-        pattern = self._pattern(keys)
-        asked = queries.transpose(1, 2).reshape(-1, width)
-        scores = torch.sparse.sampled_addmm(
-            pattern, asked, _rows(keys).t(), beta=0.0, alpha=1 / math.sqrt(width)
-        ).values()
-        if self.penalty is not None:
-            scores.view(sentences, -1, self.penalty.shape[2]).add_(self.penalty)
-        named = pattern.col_indices().view(len(asked), -1)
-        weights = _softmax(scores.view_as(named))
+        weights = self._weights(queries, keys)
+        named = self._layout(keys).col_indices().view_as(weights)
         context = functional.embedding_bag(
             named, _rows(values), mode="sum", per_sample_weights=weights
         )
         return context.view(sentences, count, heads, width).transpose(1, 2)
 
-    def _pattern(self, keys: Tensor) -> Tensor:
+    def weights(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Weights [n, h, m, t] of the keys that a query names, in its order; rows sum to 1."""
+        sentences, heads, count, _ = queries.shape
+        return self._weights(queries, keys).view(sentences, count, heads, -1).transpose(1, 2)
+
+    def _weights(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """The weights as rows (n, m, h) of t numbers."""
+        width = queries.shape[3]
+        asked = queries.transpose(1, 2).reshape(-1, width)
+        scores = torch.sparse.sampled_addmm(
+            self._layout(keys), asked, _rows(keys).t(), beta=0.0, alpha=1 / math.sqrt(width)
+        ).values()
+        if self.penalty is not None:
+            scores.view(len(queries), -1, self.penalty.shape[2]).add_(self.penalty)
+        return _softmax(scores.view(len(asked), -1))
+
+    def _layout(self, keys: Tensor) -> Tensor:
         """Zeros where a query, a row (n, m, h), attends to a row of `_rows(keys)`, else nothing."""
-        known = self.patterns.get((keys.shape, keys.stride()))
+        known = self.layouts.get((keys.shape, keys.stride()))
         if known is None:
-            known = self.patterns[keys.shape, keys.stride()] = self._new_pattern(keys)
+            known = self.layouts[keys.shape, keys.stride()] = self._new_layout(keys)
         return known
 
-    def _new_pattern(self, keys: Tensor) -> Tensor:
+    def _new_layout(self, keys: Tensor) -> Tensor:
         sentences, heads, _, width = keys.shape
-        by_sentence, by_head, by_place = (stride // width for stride in keys.stride()[:3])
+        by_sentence, by_head, by_position = (stride // width for stride in keys.stride()[:3])
         first = torch.arange(sentences, dtype=torch.int32)[:, None, None, None] * by_sentence
         head = torch.arange(heads, dtype=torch.int32)[:, None] * by_head
-        columns = first + head + self.places[:, :, None] * by_place  # [n, m, h, t]
+        columns = first + head + self.positions[:, :, None] * by_position  # [n, m, h, t]
         rows = columns[..., 0].numel()
         starts = torch.arange(rows + 1, dtype=torch.int32) * columns.shape[3]
         return _zeros_at(starts, columns.flatten(), (rows, len(_rows(keys))))

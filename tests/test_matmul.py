@@ -11,12 +11,12 @@ from torch.nn import functional
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import collate
-from headcount.model.kernels import products
-from headcount.model.kernels.products import (
+from headcount.model.kernels import matmul
+from headcount.model.kernels.matmul import (
     Linear,
     frozen_weights,
     linear,
-    product,
+    matmul_transposed,
     weight_gradient,
 )
 from headcount.model.layers import FeedForward
@@ -32,16 +32,16 @@ pytestmark = pytest.mark.skipif(
 def by_onednn(monkeypatch):
     """oneDNN takes products of any size, on a processor of any kind; counts its calls."""
     calls = []
-    plain = products._onednn
+    plain = matmul._onednn
 
     def counted(*arguments):
         calls.append(arguments)
         return plain(*arguments)
 
-    monkeypatch.setattr(products, "_ONEDNN_PAYS", True)
-    monkeypatch.setattr(products, "LEAST", 1)
-    monkeypatch.setattr(products, "LEAST_FORWARD", 1)
-    monkeypatch.setattr(products, "_onednn", counted)
+    monkeypatch.setattr(matmul, "_ONEDNN_PAYS", True)
+    monkeypatch.setattr(matmul, "LEAST", 1)
+    monkeypatch.setattr(matmul, "LEAST_FORWARD", 1)
+    monkeypatch.setattr(matmul, "_onednn", counted)
     return calls
 
 
@@ -165,9 +165,11 @@ def test_a_frozen_weight_does_not_leave_its_place_in_memory_to_another(by_onednn
             torch.testing.assert_close(linear(inputs, weight), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_products_without_gradients(by_onednn):
+def test_matmul_without_gradients(by_onednn):
     left, right, upstream = random(70, 5), random(9, 5, seed=2), random(70, 9, seed=3)
-    torch.testing.assert_close(product(left, right), left @ right.t(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        matmul_transposed(left, right), left @ right.t(), rtol=1e-5, atol=1e-5
+    )
     expected = upstream.t() @ left
     torch.testing.assert_close(weight_gradient(upstream, left), expected, rtol=1e-5, atol=1e-4)
     assert len(by_onednn) == 2
@@ -191,7 +193,7 @@ def test_other_number_formats_are_left_to_torch(by_onednn, dtype):
 
 
 def test_small_products_are_left_to_torch(by_onednn, monkeypatch):
-    monkeypatch.setattr(products, "LEAST", 9 * 3 * 4 + 1)
+    monkeypatch.setattr(matmul, "LEAST", 9 * 3 * 4 + 1)
     linear(random(9, 3), random(4, 3))
     assert not by_onednn
     linear(random(10, 3), random(4, 3))
@@ -208,7 +210,7 @@ def loss_and_gradients():
 def test_a_model_has_the_same_loss_and_gradients(by_onednn, monkeypatch):
     ours, gradients = loss_and_gradients()
     assert len(by_onednn) > 50
-    monkeypatch.setattr(products, "_ONEDNN_PAYS", False)
+    monkeypatch.setattr(matmul, "_ONEDNN_PAYS", False)
     theirs, expected = loss_and_gradients()
     assert ours == pytest.approx(theirs, rel=1e-6)
     for name, gradient in gradients.items():
