@@ -10,14 +10,14 @@ QUIET = "Nothing to be done"
 RUN = "results/quickstart/train/synthetic.en-art/baseline"
 SMALLER = (
     ("updates: 150", "updates: 60"),
-    ("  - scratch-gates-all-l0.3\n  - ranked-gates-all-l0.3\n", ""),
+    ("  - {method: [scratch, importance], lambda: 0.3}\n", ""),
     ("  runs: [baseline]\n  sentences: 10", "  sentences: 10"),
 )
 """What makes `tiny` smaller for engines: shorter, without ablation, from scratch or by rank."""
 
 NAMES = (
     ("synthetic_tiny.en-art", "synthetic.en-art"),
-    ("l0.3", "l0.03"),
+    ("lambda: [0, 0.3]", "lambda: [0, 0.03]"),
     ("heads: 3", "heads: 8"),
     ("  beam: 2\n", ""),
 )

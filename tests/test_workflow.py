@@ -260,7 +260,7 @@ def test_ablation_from_real_runs(project):
     ("pruned", "told"),
     [
         ("[gates-all-l-1]", "lambda: expected a number, 0 or more"),
-        ("[gates-encoder-l1]", "scope 'encoder' does not exist; known: enc_self, all"),
+        ("[gates-encoder-l1]", "scope: expected enc_self or all, found 'encoder'"),
         ("[gates-all-l0-from-impt-6]", "starts from the run 'impt-6', which is not among `runs`"),
         ("[gates-all-l0.1]", "needs its control 'gates-all-l0'"),
     ],

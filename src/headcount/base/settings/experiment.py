@@ -99,22 +99,17 @@ class Experiment(Section):
 
     # Below the model, whose number of heads it needs.
     runs: Runs = Field(["baseline"], min_length=1, validate_default=True)
-    """Training variants; each is trained on every pair with every seed. `baseline`; `random-<N>`
-    masks N heads in each update, drawn anew from the whole model; `impt-<N>` the N most important
-    ones for the very batch. N is a count or a share of all heads: `random-12.5%`. Variants of
-    `impt` that depart from the paper: `-p0.5` masks in half of the updates, `-signed` masks only
-    heads that lower the loss, `-ema0.9` averages importance over updates. Importance is the size of
-    each sentence's derivative; `-batch` takes that of a batch, `-position` that of each query
-    position's share."""
+    """Training runs; each is trained on every pair with every seed. A run is a mapping (keys
+    below), or its short name: `baseline`; `random-<N>`; `impt-<N>`, with `-p0.5`, `-signed`,
+    `-batch`, `-position` or `-ema0.9` behind it. N is a count or a share of all heads:
+    `random-12.5%`."""
 
     # Below the runs, from whose models they start.
     pruned: Annotated[PrunedRuns, AfterValidator(_check_pruned)] = []
-    """Pruned models, for every pair and seed. `gates-<scope>-l<λ>` fine-tunes the baseline with a
-    gate on every head of the scope, `enc_self` (encoder self-attention; the decoder is frozen) or
-    `all`; λ is the price of one head in nats per target token, and 0 the control without a price.
-    `-from-<run>` at the end starts from another of `runs`. Before such a name, `scratch-` trains
-    the heads it keeps from a random start; `ranked-` keeps as many by importance, `drawn-` as many
-    at random, both fine-tuned for as long. Every start and scope needs its control, λ = 0."""
+    """Pruned runs, for every pair and seed. A run is a mapping (keys below), or its short name:
+    `gates-<scope>-l<λ>`, with `scratch-`, `ranked-` or `drawn-` before it for the other methods,
+    and `-from-<run>` behind it. Every scope and training run that is pruned needs its control,
+    λ = 0."""
 
     train: TrainSettings = Field(default_factory=TrainSettings)
     """Training."""

@@ -15,6 +15,7 @@ from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.roles import RolesSettings
+from headcount.base.settings.runs import PrunedSettings, RunSettings, label
 from headcount.base.settings.schema import Schema
 from headcount.base.settings.section import Section
 from headcount.base.settings.speed import SpeedSettings
@@ -38,6 +39,25 @@ The files are plain YAML. Words that YAML readers disagree about (`no`, `on`, `0
 must be quoted, and true and false are written so; anchors and tags are not read.
 """
 
+_SWEEPS = """\
+A list in a mapping stands for a run with each of its values; of several lists the last goes
+fastest. Mappings and short names may stand side by side, and both end in the same paths:
+
+```yaml
+runs:
+  - baseline
+  - {method: [random, importance], share: 12.5%}        # random-12.5%, impt-12.5%
+  - {method: importance, heads: 6, probability: 0.5}    # impt-6-p0.5
+pruned:
+  - {method: gates, lambda: [0, 0.01, 0.03]}            # gates-all-l0, gates-all-l0.01, …
+  - {method: [scratch, importance, random], lambda: 0.03}
+  - {method: gates, lambda: [0, 0.01], from: impt-12.5%}
+```
+
+The names that paths have (`gates-all-l0.01-from-impt-6`) are made from these settings, and
+`run.json` beside each run's model has the settings themselves.
+"""
+
 _OWN_CORPUS = """\
 ## Adding a language pair
 
@@ -56,6 +76,8 @@ splits and files may also have `.`.
 
 _SECTIONS: dict[str, tuple[str, type[Section]]] = {
     "": ("The experiment file", Experiment),
+    "runs.": ("A run in `runs`", RunSettings),
+    "pruned.": ("A run in `pruned`", PrunedSettings),
     "text.": ("`text`", TextSettings),
     "bpe.": ("`bpe`", BpeSettings),
     "model.": ("`model`", ModelSettings),
@@ -83,6 +105,8 @@ def write_page() -> str:
     parts = [_INTRODUCTION]
     for prefix, (title, section) in _SECTIONS.items():
         parts.append(f"## {title}\n\n{section.__doc__}\n\n{_keys(section, prefix)}")
+        if section is PrunedSettings:
+            parts.append(_SWEEPS)
         if section is ModelSettings:
             parts.append(f"Presets:\n\n{_presets()}")
         if section is GatesSettings:
@@ -96,12 +120,15 @@ def write_page() -> str:
 
 
 def _keys(section: type[Section], prefix: str) -> str:
-    rows = [_row(section, name, prefix + name) for name in section.model_fields]
+    fields = section.model_fields.items()
+    rows = [_row(section, field, prefix, field.alias or name) for name, field in fields]
     return _table(("key", "value", "default", "meaning"), rows)
 
 
-def _row(section: type[Section], name: str, key: str) -> tuple[str, ...]:
-    field = section.model_fields[name]
+def _row(section: type[Section], field: FieldInfo, prefix: str, name: str) -> tuple[str, ...]:
+    key = prefix + name
+    if isinstance(field.default, RunSettings):
+        return f"`{key}`", "a run, as in `runs`", f"`{label(field.default)}`", field.description
     if _is_section(field):
         return f"`{key}`", "a mapping: see below", "all its defaults", field.description
     schema = Schema(section)
