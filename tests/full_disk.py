@@ -18,7 +18,7 @@ from pipeline import run_aside, steps
 
 LOCK = Path("state/lock")
 CURVE = "s.en-art/random-1/seed2/curves.csv"
-FIGURE = ("curves_figure", "--curves", CURVE, "--out", "figures/curves.csv")
+FIGURE = ("findings", "general", "--curves", CURVE, "--out", "drawn")
 
 
 def fill(folder: Path) -> None:

@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 
 from headcount.base.settings.model import ModelSettings
-from headcount.findings.headmask.figures import FigureFiles
-from headcount.findings.headmask.tables import TableFiles
 
 # Six heads, other numbers of them in every layer and kind.
 HEADS = {"enc_self": [2, 1], "dec_self": [1], "dec_enc": [2]}
@@ -98,34 +96,28 @@ class HeadmaskFiles:
         """The file of every run, in the order of `scores`."""
         return [self.folder / self._name(phase, run, name) for run in self.runs]
 
-    def for_tables(self) -> TableFiles:
+    def lists(self) -> dict[str, list[Path]]:
+        """Files by kind of `INPUTS`, as far as there are any."""
         text = self.folder / "text"
         splits = [(pair, split) for pair, tests in self.tests.items() for split in tests]
         both = [(pair, split) for pair in self.tests for split in ("train", "dev")]
         translations = [
             path.parent / "translations" / f"{test}.txt"
             for run, path in zip(self.runs, self.of_runs("train", "bleu.json"), strict=True)
-            for test in self.tests[run[0]]
+            for test in self.tests.get(run[0], [])
         ]
-        return TableFiles(
-            counts=[text / pair / f"{split}.json" for pair, split in both + splits],
-            references=[text / pair / f"{test}.tgt" for pair, test in splits],
-            scores=self.of_runs("train", "bleu.json"),
-            translations=translations,
-            curves=self.of_runs("train", "curves.csv"),
-            masks=self.of_runs("train", "masks.csv"),
-            importance=self.of_runs("heads", "importance.csv"),
-            masking=self.of_runs("masking", "headmask.csv"),
-            facts=self.of_runs("masking", "headmask.json"),
-        )
-
-    def for_figures(self) -> FigureFiles:
-        return FigureFiles(
-            masks=self.of_runs("train", "masks.csv"),
-            importance=self.of_runs("heads", "importance.csv"),
-            masking=self.of_runs("masking", "headmask.csv"),
-            facts=self.of_runs("masking", "headmask.json"),
-        )
+        found = {
+            "counts": [text / pair / f"{split}.json" for pair, split in both + splits],
+            "references": [text / pair / f"{test}.tgt" for pair, test in splits],
+            "scores": self.of_runs("train", "bleu.json"),
+            "translations": translations,
+            "curves": self.of_runs("train", "curves.csv"),
+            "masks": self.of_runs("train", "masks.csv"),
+            "importance": self.of_runs("heads", "importance.csv"),
+            "masking": self.of_runs("masking", "headmask.csv"),
+            "masking_facts": self.of_runs("masking", "headmask.json"),
+        }
+        return {kind: [path for path in files if path.exists()] for kind, files in found.items()}
 
     @staticmethod
     def _name(phase: str, run: tuple, name: str) -> str:

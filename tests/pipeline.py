@@ -12,17 +12,19 @@ from pathlib import Path
 
 from script_runner import run_script
 
-import headcount.findings.tables
+import headcount.findings.make
 import headcount.findings.voita.roles.attention_maps
 import headcount.heads.attention_run
 import headcount.training.training_run  # noqa: F401
+from headcount.base import folders
 
 SIZE = ("--seed", 3, "--train-pairs", 60, "--dev-pairs", 12, "--test-pairs", 12)
 LANGUAGES = ("--src-lang", "en", "--tgt-lang", "art")
 SHAPE = ("--preset", "tiny", "--encoder-layers", 1, "--decoder-layers", 1, "--heads", 3)
 SHAPE += ("--d-model", 24, "--d-ff", 32)
 TRAINING = ("--updates", 9, "--batch-tokens", 200, "--warmup-updates", 3, "--dev-interval", 4)
-MODEL = ("--model", "run/model", "--bpe", "bpe")
+TEXT, BPE = "text/s.en-art", "bpe/s.en-art"
+MODEL = ("--model", "run/model", "--bpe", BPE)
 
 
 def steps() -> list[tuple]:
@@ -30,20 +32,23 @@ def steps() -> list[tuple]:
     split = {
         name: (
             *("--raw", "raw/manifest.json", *LANGUAGES, "--split", name),
-            *("--out-src", f"text/{name}.src", "--out-tgt", f"text/{name}.tgt"),
-            *("--counts", f"text/{name}.json"),
+            *("--out-src", f"{TEXT}/{name}.src", "--out-tgt", f"{TEXT}/{name}.tgt"),
+            *("--counts", f"{TEXT}/{name}.json"),
         )
         for name in ("dev", "test", "train")
     }
-    held_out = ("--held-out", "text/dev.src", "text/test.src")
+    held_out = ("--held-out", f"{TEXT}/dev.src", f"{TEXT}/test.src")
     texts = [
         word
         for name in ("train", "dev")
         for side in ("src", "tgt")
-        for word in (f"--{name}-{side}", f"text/{name}.{side}")
+        for word in (f"--{name}-{side}", f"{TEXT}/{name}.{side}")
     ]
-    corpus = ("--pair", "s.en-art", "--splits", "train,dev,test", "--text", "text", "--bpe", "bpe")
-    out = ("--translations", "out.txt", "--facts", "out.json", "--references", "text/test.tgt")
+    splits = [f"{TEXT}/{split}" for split in ("train", "dev", "test")]
+    corpus = ("--counts", *(f"{split}.json" for split in splits))
+    corpus += ("--text", *(f"{split}.{side}" for split in splits for side in folders.SIDES))
+    corpus += ("--segmented", *(f"{BPE}/{name}" for name in folders.TRAINING))
+    out = ("--translations", "out.txt", "--facts", "out.json", "--references", f"{TEXT}/test.tgt")
     one = ("--layer", 0, "--head", 2, "--source", "source.txt", "--out", "attention.json")
     drawn = ("--weights", "attention.json", "--title", "Ein ı, ein İ")
     return [
@@ -51,10 +56,10 @@ def steps() -> list[tuple]:
         ("text", *split["dev"]),
         ("text", *split["test"]),
         ("text", *split["train"], *held_out),
-        ("bpe", *texts, *LANGUAGES, "--merges", 60, "--pretokenised", "--out-folder", "bpe"),
-        ("train", "--bpe", "bpe", "--run", "random-1", "--seed", 2, "--out", "run", "--state")
+        ("bpe", *texts, *LANGUAGES, "--merges", 60, "--pretokenised", "--out-folder", BPE),
+        ("train", "--bpe", BPE, "--run", "random-1", "--seed", 2, "--out", "run", "--state")
         + ("state", "--save-seconds", 0, *SHAPE, *TRAINING),
-        ("translate", *MODEL, "--source", "text/test.src", "--out", "out.txt")
+        ("translate", *MODEL, "--source", f"{TEXT}/test.src", "--out", "out.txt")
         + ("--facts", "out.json", "--beam", 2, "--max-length-extra", 2),
         ("bleu", "--pair", "s.en-art", "--run", "random-1", "--seed", 2, "--tests", "test")
         + (*out, "--out", "bleu.json"),
@@ -62,7 +67,7 @@ def steps() -> list[tuple]:
         ("attention", *MODEL, *one),
         ("attention_map", *drawn, "--out", "map.svg"),
         ("attention_map", *drawn, "--out", "map.pdf"),
-        ("corpus_table", *corpus, "--out", "tables/corpus.csv"),
+        ("findings", "general", *corpus, "--out", "."),
     ]
 
 
@@ -83,7 +88,7 @@ def run_aside(name: str, arguments: Sequence[object]) -> int:
 
 def use_letters() -> None:
     """Other letters than ASCII's for some of the text's, those of Turkish among them."""
-    for path in [*Path("text").glob("*.src"), *Path("text").glob("*.tgt")]:
+    for path in [*Path(TEXT).glob("*.src"), *Path(TEXT).glob("*.tgt")]:
         text = path.read_text(encoding="utf-8")
         path.write_text(text.translate(str.maketrans("aiI", "äıİ")), encoding="utf-8")
 

@@ -24,7 +24,7 @@ NAMES = (
 """What gives such a `tiny` the names in `quickstart` that documents use: pair, run, head, key."""
 
 VOITA = {"voita_tables": 1, "voita_figures": 1}
-GATHERED = {"headmask_tables": 1, "headmask_figures": 1, "report": 1} | VOITA
+GATHERED = {"general": 1, "headmask": 1, "report": 1} | VOITA
 """What shows all runs in the end."""
 ROLES = {"roles_tables": 1, "roles_figures": 1}
 """The same, of what heads do: translations have no part in it."""

@@ -5,7 +5,14 @@ import json
 import pytest
 from script_runner import run_script
 
-from headcount.data.corpus_report import PairFolders, corpus_table, input_files, summary
+from headcount.base.errors import UserError
+from headcount.base.folders import SIDES, TRAINING
+from headcount.findings.general.corpora import (
+    PairFolders,
+    corpus_table,
+    pair_folders,
+    summary,
+)
 
 TEXTS = {
     "train": ("a bb\na bb\nc", "x y z\nx y z\nw"),
@@ -21,9 +28,9 @@ COUNTS = {"train": ["a 2", "b 2", "b@@ 2", "c 1"], "dev": ["x 2", "y 2", "z 2", 
 
 @pytest.fixture
 def folders(tmp_path):
-    text, bpe = tmp_path / "text", tmp_path / "bpe"
-    text.mkdir()
-    bpe.mkdir()
+    text, bpe = tmp_path / "text" / "c.en-de", tmp_path / "bpe" / "c.en-de"
+    text.mkdir(parents=True)
+    bpe.mkdir(parents=True)
     for split, sides in TEXTS.items():
         found = {"empty": 2, "duplicates": 1}
         dropped = {"empty": 2 if split == "train" else 0, "duplicates": 0}
@@ -76,15 +83,24 @@ def test_summary_has_a_row_for_each_split(folders):
 
 @pytest.mark.slow
 def test_the_script_writes_the_table(folders, tmp_path):
+    counts = [folders.text / f"{split}.json" for split in folders.splits]
+    texts = [folders.text / f"{split}.{side}" for split in folders.splits for side in SIDES]
+    segmented = [folders.bpe / name for name in TRAINING]
+    flags = ["--counts", *counts, "--text", *texts, "--segmented", *segmented]
+    assert run_script("findings", ["general", *flags, "--out", tmp_path]) == 0
     out = tmp_path / "tables" / "corpus.csv"
-    flags = ["--pair", "c.en-de", "--splits", "train,dev,test_9", "--text", folders.text]
-    flags += ["--bpe", folders.bpe, "--out", out]
-    assert run_script("corpus_table", flags) == 0
     assert out.read_text().split("\n")[1] == "c.en-de,train,both,sentences,3"
     assert sorted(path.suffix for path in out.parent.iterdir()) == [".csv", ".json", ".md", ".tex"]
     origin = json.loads(out.with_suffix(".json").read_text())["provenance"]
-    assert len(origin["inputs"]) == len(input_files([folders])) == 3 * 3 + 4 + 4 + 1
-    assert run_script("corpus_table", [*flags, "--pair", "more"]) == 2
+    assert len(origin["inputs"]) == 3 * 3 + 4 + 4 + 1
+    assert "src/headcount/findings/general/corpora.py" in origin["code"]["files"]
+
+
+def test_pairs_are_told_by_the_folders_of_their_text(folders):
+    counts = [folders.text / f"{split}.json" for split in folders.splits]
+    assert pair_folders(counts, [folders.bpe / "src.codes"]) == [folders]
+    with pytest.raises(UserError, match="expected files of a segmented c.en-de, found.* no pair"):
+        pair_folders(counts, [])
 
 
 def test_a_split_that_is_no_longer_named_is_not_in_the_table(folders):

@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 
 from headcount.base.errors import UserError
 from headcount.base.files import NoRoom
-from headcount.findings.curves import draw_curves
 from headcount.findings.figures import use_style, write_figure
+from headcount.findings.general.curves import draw_curves
+from headcount.findings.general.scores import mean_scores, score_table, summary
 from headcount.findings.page import write_report
 from headcount.findings.run_tables import curve_table
-from headcount.findings.scores import metrics, score_table, summary
 from headcount.findings.tables import write_table
 
 ORIGIN = {"command": ["x.py", "--a"], "code": {"digest": "0"}, "versions": {"python": "3"}}
@@ -40,7 +40,7 @@ def test_scores_of_two_seeds(tmp_path):
     assert (row["BLEU"], row["chrF"], row["seeds"]) == (31.0, 50.5, 2)
     # Two values one apart from their mean: variance (1 + 1) / (2 - 1) = 2.
     assert row["BLEU ± (seeds)"] == pytest.approx(2**0.5)
-    found = metrics(table)
+    found = mean_scores(table)
     assert found == {"c.en-de": {"baseline": {"test": {"bleu": 31.0, "chrf": 50.5}}}}
 
 

@@ -3,13 +3,13 @@
 import pandas as pd
 import pytest
 from captions import tell_what_is_covered
+from chapters import make_chapter
 from headmask_files import HEADS, MODEL, HeadmaskFiles, masking_rows
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.findings.figures import use_style, write_figures
-from headcount.findings.headmask.figures import headmask_figures
 from headcount.findings.headmask.importance import read_importance
 from headcount.findings.headmask.importance_figures import distribution, draw_distribution
 from headcount.findings.headmask.masking_figures import draw_cumulative_by_n
@@ -47,11 +47,15 @@ def found(tmp_path_factory):
     return figures(two_runs(tmp_path_factory.mktemp("runs")))
 
 
+def made(files):
+    settings = {"model": MODEL, "importance": ImportanceSettings()}
+    return make_chapter("headmask", files.lists(), settings)[1]
+
+
 def figures(files):
-    use_style()
-    found = headmask_figures(files.for_figures(), MODEL, ImportanceSettings())
-    assert {figure.name for figure in found} == NAMES
-    return {figure.name.removeprefix("headmask_"): figure for figure in found}
+    found = made(files)
+    assert set(found) == NAMES
+    return {name.removeprefix("headmask_"): figure for name, figure in found.items()}
 
 
 def points(figure, run, order):
@@ -103,7 +107,7 @@ def test_captions_say_which_runs_are_drawn_and_what_bars_are_not(found):
 
 def test_several_seeds_are_a_mean_with_their_deviation(files):
     add_run(files, (PAIR, "baseline", 2), 34.0, groups=(14.0, 20.0), draws=(16.0, 10.0))
-    table = group_points(read_masking(files.for_figures().masking))
+    table = group_points(read_masking(files.lists()["masking"]))
     (first, second) = places(table, "baseline", "group")
     # 10 and 14: mean 12, variance (4 + 4) / 1.
     assert first == pytest.approx([3, 12, 12 - 8**0.5, 12 + 8**0.5])
@@ -167,7 +171,7 @@ def test_figure_3_ranks_every_head(found):
 
 def test_importances_with_a_sign_get_a_plain_axis(files):
     files.importance((PAIR, "random-1", 1), [-2.0, 2, 2, 2, 2, 8])
-    rows = distribution(read_importance(files.for_figures().importance))
+    rows = distribution(read_importance(files.lists()["importance"]))
     use_style()
     left, right = draw_distribution(rows, ["baseline", "random-1"], "nats").axes
     assert left.get_xscale() == right.get_yscale() == "linear"
@@ -189,7 +193,7 @@ def test_figure_4_has_every_run_between_its_ends(found):
 def test_figure_5_has_a_panel_for_each_n(files):
     add_run(files, (PAIR, "impt-3", 1), 28.0)
     add_run(files, (PAIR, "impt-3-p0.5", 1), 29.0)
-    table = cumulative_points(read_masking(files.for_figures().masking))
+    table = cumulative_points(read_masking(files.lists()["masking"]))
     runs = ["baseline", "random-1", "impt-3", "impt-3-p0.5"]
     use_style()
     drawing = draw_cumulative_by_n(table, 6, runs)
@@ -276,7 +280,7 @@ def test_only_the_models_own_ranking_is_drawn(files):
     other = [("baseline", *row[1:]) for row in masking_rows(31.0, (1.0, 2.0), [])]
     own = masking_rows(31.0, (10.0, 20.0), [12.0])
     files.masking((PAIR, "random-1", 1), own + other)
-    table = group_points(read_masking(files.for_figures().masking))
+    table = group_points(read_masking(files.lists()["masking"]))
     assert places(table, "random-1", "group") == [*([3, 10, 9, 12], [3, 20, 19, 22])]
 
 
@@ -291,7 +295,7 @@ def test_a_file_without_an_unmasked_score(files):
 def test_figures_are_written_with_their_numbers(files, tmp_path):
     out = tmp_path / "figures"
     origin = {"command": ["x"]}
-    write_figures(headmask_figures(files.for_figures(), MODEL, ImportanceSettings()), out, origin)
+    write_figures(made(files), out, origin)
     for name in NAMES:
         found = {path.suffix for path in out.glob(f"{name}.*")}
         assert found == {".csv", ".pdf", ".svg", ".png", ".json"}

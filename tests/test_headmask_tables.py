@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import pytest
 from captions import tell_what_is_covered
+from chapters import make_alone, make_chapter
 from headmask_files import MODEL, HeadmaskFiles, masking_rows
 
 from headcount.base.errors import UserError
@@ -19,7 +20,6 @@ from headcount.findings.headmask.importance import (
 from headcount.findings.headmask.mask_frequency import read_masks, with_lengths
 from headcount.findings.headmask.score_tables import score_caption, score_summary, score_table
 from headcount.findings.headmask.scores import compare_scores
-from headcount.findings.headmask.tables import headmask_tables
 from headcount.findings.masking import read_masking
 from headcount.findings.run_tables import gather
 from headcount.findings.tables import write_tables
@@ -74,18 +74,21 @@ def found(tmp_path_factory):
     return tables(three_runs(tmp_path_factory.mktemp("runs")))
 
 
-def tables(files):
-    found = headmask_tables(files.for_tables(), MODEL, ImportanceSettings())
-    assert {table.name for table in found} == NAMES
-    return {table.name.removeprefix("headmask_"): table for table in found}
+SETTINGS = {"model": MODEL, "importance": ImportanceSettings()}
+
+
+def tables(files, settings=SETTINGS):
+    found, _ = make_chapter("headmask", files.lists(), settings)
+    assert set(found) == NAMES
+    return {name.removeprefix("headmask_"): table for name, table in found.items()}
 
 
 def collapse(files):
     """Evidence of collapse by run and seed."""
-    listed = files.for_tables()
-    heads, masks = read_importance(listed.importance), read_masks(listed.masks)
-    curves = with_lengths(gather(listed.curves, CURVES))
-    table = collapse_table(heads, masks, curves, read_masking(listed.masking))
+    listed = files.lists()
+    heads, masks = read_importance(listed["importance"]), read_masks(listed["masks"])
+    curves = with_lengths(gather(listed["curves"], CURVES))
+    table = collapse_table(heads, masks, curves, read_masking(listed["masking"]))
     return table.set_index(["run", "seed"])
 
 
@@ -148,8 +151,8 @@ def test_pairs_stand_in_the_table_of_their_direction(files):
     add_run(files, (REVERSE, "baseline", 1), 40.0, LINES, [1.0] * 6)
     files.text("wmt.en-ro", 10, 2, {"NewsTest2016": LINES})
     add_run(files, ("wmt.en-ro", "baseline", 1), 20.0, LINES, [1.0] * 6, test="NewsTest2016")
-    listed = files.for_tables()
-    scores = compare_scores(listed.scores, listed.translations, listed.references)
+    listed = files.lists()
+    scores = compare_scores(*(listed[kind] for kind in ("scores", "translations", "references")))
     tidy = {number: score_table(number, scores) for number in (2, 3, 4)}
     pairs = [list(tidy[n].loc[tidy[n]["source"] == "ours", "pair"].unique()) for n in (2, 3, 4)]
     assert pairs == [[PAIR], [REVERSE], [PAIR, "wmt.en-ro"]]
@@ -198,7 +201,7 @@ def test_the_papers_inequality_stands_beside_ours(found):
 
 def test_stability_between_halves_and_seeds(files):
     files.importance((PAIR, "baseline", 2), [2.0, 1, 3, 4, 5, 9])
-    table = stability_table(read_importance(files.for_tables().importance))
+    table = stability_table(read_importance(files.lists()["importance"]))
     rows = table[table["run"] == "baseline"]
     halves = rows[rows["comparison"] == "halves"]
     # Seed 1's second half is its first turned round; seed 2's halves are alike.
@@ -343,18 +346,21 @@ def test_importance_of_another_kind_has_its_own_words(tmp_path):
     files.text(PAIR, 100, 10, {"flickr": LINES})
     add_run(files, (PAIR, "baseline", 1), 30.0, LINES, [1.0, 2, 3, 4, 5, 9])
     settings = ImportanceSettings(reduction="mean", abs="batch", data="dev", normalise="layer_l2")
-    found = headmask_tables(files.for_tables(), MODEL, settings)
-    caption = {table.name: table.caption for table in found}["headmask_table6"]
+    caption = tables(files, {"model": MODEL, "importance": settings})["table6"].caption
     assert "share of its layer's L2 norm" in caption and "size for each batch" in caption
     assert "sentence pairs of dev" in caption
 
 
 @pytest.mark.slow
+def test_every_exhibit_is_made_of_what_it_says_that_it_needs(files):
+    assert make_alone("headmask", files.lists(), SETTINGS) > NAMES
+
+
+@pytest.mark.slow
 def test_tables_are_written_and_escaped(files, tmp_path):
     out = tmp_path / "tables"
-    write_tables(
-        headmask_tables(files.for_tables(), MODEL, ImportanceSettings()), out, {"command": []}
-    )
+    found, _ = make_chapter("headmask", files.lists(), SETTINGS)
+    write_tables(found, out, {"command": []})
     for name in NAMES:
         assert {path.suffix for path in out.glob(f"{name}.*")} == {".csv", ".md", ".tex", ".json"}
     latex = (out / "headmask_table4.tex").read_text()
@@ -373,10 +379,10 @@ def test_files_that_lack_something(files):
     importance = files.of_runs("heads", "importance.csv")[0]
     importance.write_text("kind,layer,head,statistic,value\n")
     with pytest.raises(UserError, match="in each of 6 files, found it in 5"):
-        read_importance(files.for_tables().importance)
+        read_importance(files.lists()["importance"])
     importance.write_text("kind,layer,head,value\n")
     with pytest.raises(UserError, match="importance.csv: expected the columns.*named statistic"):
-        read_importance(files.for_tables().importance)
+        read_importance(files.lists()["importance"])
 
 
 def test_halves_of_other_heads(files):
@@ -385,14 +391,15 @@ def test_halves_of_other_heads(files):
     path.write_text("".join(line for line in lines if "enc_self,1,0,importance_second" not in line))
     words = "the halves of multi.en-de, baseline, seed 1: expected the same heads.*found 6 and 5"
     with pytest.raises(UserError, match=words):
-        stability_table(read_importance(files.for_tables().importance))
+        stability_table(read_importance(files.lists()["importance"]))
     path.write_text("".join(line for line in lines if "half" not in line))
     with pytest.raises(UserError, match="found 0 and 0"):
-        stability_table(read_importance(files.for_tables().importance))
+        stability_table(read_importance(files.lists()["importance"]))
 
 
 def test_a_translation_too_few(files):
-    found = files.for_tables()
-    found.translations[0].write_text("one line\n")
+    kinds = ("scores", "translations", "references")
+    found = [files.lists()[kind] for kind in kinds]
+    found[1][0].write_text("one line\n")
     with pytest.raises(UserError, match="expected one translation per reference line"):
-        compare_scores(found.scores, found.translations, found.references)
+        compare_scores(*found)

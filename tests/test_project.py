@@ -1,11 +1,17 @@
 """What the project promises to newcomers, held against its files."""
 
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
+
+from headcount.base import fingerprint
+from headcount.findings.exhibits import CHAPTERS, load_chapter
+from headcount.findings.inputs import INPUTS
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "headcount"
@@ -116,13 +122,68 @@ def test_every_rule_has_a_script_of_its_name_and_a_log():
             assert "    log:\n" in rule and "> {log" in rule
 
 
+def test_the_rule_of_chapters_tells_what_makes_each_of_them():
+    text = (ROOT / "workflow" / "rules" / "findings.smk").read_text()
+    (rule,) = text.split("    rule:\n")[1:]
+    assert 'code=code("scripts/findings.py", *chapter.modules)' in rule
+    assert "        log:\n" in rule and "> {log" in rule
+
+
+def test_every_exhibit_is_declared_once_and_can_be_made():
+    chapters = [load_chapter(name) for name in CHAPTERS]
+    exhibits = [each for chapter in chapters for each in (*chapter.tables, *chapter.figures)]
+    assert len({each.name for each in exhibits}) == len(exhibits)
+    for chapter in chapters:
+        makers = [each.maker for each in (*chapter.tables, *chapter.figures)]
+        makers += [chapter.metrics] if chapter.metrics else []
+        assert all(map(callable, map(chapter.function, makers)))
+        assert set(chapter.kinds) <= set(INPUTS)
+
+
+@pytest.fixture
+def copy(monkeypatch, tmp_path):
+    """A copy of the sources, whose fingerprints are taken in place of our own."""
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    monkeypatch.setattr(fingerprint, "_ROOT", tmp_path)
+    monkeypatch.setattr(fingerprint, "_SOURCE", tmp_path / "src")
+    yield tmp_path / "src"
+    forget_fingerprints()
+
+
+def test_a_chapter_is_made_again_when_code_changes_that_it_names(copy):
+    """Modules that are imported by their names, which no import shows."""
+    before = {name: codes(name) for name in CHAPTERS}
+    for name, file, old, new in (
+        ("headmask", "headmask/collapse.py", "ABANDONED = 0.9", "ABANDONED = 0.8"),
+        ("headmask", "headmask/exhibits.py", "Table 1", "Table I"),
+        ("general", "general/curves.py", "minutes of training", "minutes"),
+    ):
+        path = copy / "headcount" / "findings" / file
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+        changed = [each for each in CHAPTERS if codes(each) != before[each]]
+        path.write_text(text)
+        assert changed == [name], file
+
+
+def codes(chapter: str) -> dict[str, str]:
+    """Fingerprints of the code that makes a chapter, found anew."""
+    forget_fingerprints()
+    return fingerprint.code("scripts/findings.py", *load_chapter(chapter).modules)
+
+
+def forget_fingerprints() -> None:
+    for kept in (fingerprint.code, fingerprint._files_of, fingerprint._parsed):
+        kept.cache_clear()
+
+
 def test_tables_figures_and_data_steps_do_without_torch():
     for name in ("download", "synthetic", "text", "bpe", "bleu", "report"):
         assert not imports_torch(name)
-    for path in (ROOT / "scripts").glob("*_table.py"):
-        assert not imports_torch(path.stem)
-    for name in ("curves_figure", "headmask_tables", "headmask_figures"):
-        assert not imports_torch(name)
+    for name in CHAPTERS:
+        assert not imports_torch("findings", *load_chapter(name).modules)
     for name in ("voita_tables", "voita_figures", "roles_tables", "roles_figures"):
         assert not imports_torch(name)
     for name in ("michel_tables", "michel_figures", "classifier_findings"):
@@ -132,8 +193,6 @@ def test_tables_figures_and_data_steps_do_without_torch():
     assert imports_torch("train")  # or the check could not fail
 
 
-def imports_torch(script: str) -> bool:
-    from headcount.base.fingerprint import code
-
-    files = [ROOT / name for name in code(f"scripts/{script}.py")]
+def imports_torch(script: str, *modules: str) -> bool:
+    files = [ROOT / name for name in fingerprint.code(f"scripts/{script}.py", *modules)]
     return any(re.search(r"^(import|from) torch\b", file.read_text(), re.M) for file in files)

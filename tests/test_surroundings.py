@@ -81,7 +81,7 @@ def test_the_pipeline_ends_in_a_table_and_a_figure(plain):
     assert {"run/model/weights.safetensors", "out.txt", "map.pdf", "tables/corpus.csv"} <= set(
         plain
     )
-    assert plain["out.txt"].count(b"\n") == 12 and "ä".encode() in plain["bpe/tgt.vocab"]
+    assert plain["out.txt"].count(b"\n") == 12 and "ä".encode() in plain["bpe/s.en-art/tgt.vocab"]
     assert "Ein ı, ein İ".encode() in plain["map.svg"]
     assert not any(name.startswith("state/") or ".part-" in name for name in plain)
 
@@ -149,10 +149,10 @@ def test_f55_x28_neither_secrets_nor_homes_nor_folders_are_written(plain, tmp_pa
 
 WRITTEN = {
     "synthetic raw/manifest.json": "raw/train.en",
-    "text text/dev.json": "text/dev.(src|tgt)",
-    "text text/test.json": "text/test.(src|tgt)",
-    "text text/test.src": "text/train.(src|tgt)",
-    "bpe bpe": "bpe/src.codes",
+    "text text/s.en-art/dev.json": "text/s.en-art/dev.(src|tgt)",
+    "text text/s.en-art/test.json": "text/s.en-art/test.(src|tgt)",
+    "text text/s.en-art/test.src": "text/s.en-art/train.(src|tgt)",
+    "bpe bpe/s.en-art": "bpe/s.en-art/src.codes",
     "train 4": r"state/\w+/(.part-000000001/tensors.safetensors|finished)",
     "translate 2": "out.txt",
     "bleu bleu.json": "bleu.json",
@@ -160,8 +160,8 @@ WRITTEN = {
     "attention attention.json": "attention.json",
     "attention_map map.svg": "map.svg",
     "attention_map map.pdf": "map.pdf",
-    "corpus_table tables/corpus.csv": "tables/corpus.csv",
-    "curves_figure figures/curves.csv": "figures/curves.pdf",
+    "findings .": "tables/corpus.csv",
+    "findings drawn": "drawn/figures/curves.pdf",
 }
 """What each step, known by its last argument, cannot write when nothing can be written."""
 

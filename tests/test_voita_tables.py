@@ -293,5 +293,6 @@ def test_a_control_alone_has_all_tables(tmp_path):
     made.speed(
         PAIR, 7, ["baseline,6,10,40,encode,1,1,5,5,1", "gates-all-l0,6,10,40,encode,1,1,5,5,1"]
     )
-    write_tables(voita_tables(made.lists(), MODEL, GatesSettings()), tmp_path / "out", {})
+    found = voita_tables(made.lists(), MODEL, GatesSettings())
+    write_tables({table.name: table for table in found}, tmp_path / "out", {})
     assert pd.read_csv(tmp_path / "out/voita_comparison.csv")["contender"].to_list() == ["gates"]

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,15 @@ _ROOT = _SOURCE.parent
 
 
 @cache
-def code(script: str) -> dict[str, str]:
+def code(script: str, *modules: str) -> dict[str, str]:
     """{file: fingerprint} of a script and of every project module it imports, directly or not.
 
-    Imports are found in the syntax tree, those inside functions included. Paths are relative
-    to the project's root. Raises ValueError on a relative import, which could not be followed.
+    Imports are found in the syntax tree, those inside functions included; `modules` are those that
+    the script imports by their names, which no tree shows. Paths are relative to the project's
+    root. Raises ValueError on a relative import, which could not be followed, and
+    ModuleNotFoundError for a module that is not the project's.
     """
-    waiting, found = [_ROOT / script], {}
+    waiting, found = [_ROOT / script, *chain.from_iterable(map(_files_named, modules))], {}
     while waiting:
         path = waiting.pop()
         if path not in found:
@@ -34,6 +37,14 @@ def code(script: str) -> dict[str, str]:
             waiting += [file for module in imports for file in _files_of(module)]
     names = {path.relative_to(_ROOT).as_posix(): print_ for path, print_ in found.items()}
     return dict(sorted(names.items()))
+
+
+def _files_named(module: str) -> tuple[Path, ...]:
+    """As `_files_of`, of a module that must be there."""
+    path = _SOURCE.joinpath(*module.split(".")).with_suffix(".py")
+    if not path.exists():
+        raise ModuleNotFoundError(f"{module}: expected {path}, found no such file")
+    return _files_of(module)
 
 
 def digest(value: Any) -> str:

@@ -15,14 +15,18 @@ _PACKAGES = ("torch", "numpy", "sacrebleu", "subword-nmt", "sacremoses", "pandas
 
 
 def provenance(
-    script: str, settings: dict[str, Any], seed: int | None, inputs: list[Path]
+    script: str,
+    settings: dict[str, Any],
+    seed: int | None,
+    inputs: list[Path],
+    modules: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What made a result, as JSON that says nothing about the machine, the person or the time.
 
-    `script` is relative to the project's root, such as `scripts/text.py`. `inputs` are hashed
-    (SHA-256) and listed by path, sorted.
+    `script` is relative to the project's root, such as `scripts/text.py`; `modules` are those that
+    it imports by their names. `inputs` are hashed (SHA-256) and listed by path, sorted.
     """
-    files = fingerprint.code(script)
+    files = fingerprint.code(script, *modules)
     return {
         "command": [_without_home(argument) for argument in sys.argv],
         "settings": settings,

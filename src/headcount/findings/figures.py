@@ -1,5 +1,6 @@
 """Figures as files: PDF, SVG and PNG of the same drawing, with their data and provenance."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -34,7 +35,6 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 class Drawn:
     """One figure: the drawing, every number in it, and what it shows."""
 
-    name: str
     drawing: Figure
     data: pd.DataFrame
     caption: str
@@ -59,10 +59,10 @@ def use_style() -> None:
     matplotlib.rcParams.update(_STYLE)
 
 
-def write_figures(figures: list[Drawn], folder: Path, provenance: dict[str, Any]) -> None:
+def write_figures(figures: Mapping[str, Drawn], folder: Path, provenance: dict[str, Any]) -> None:
     """Write each into a folder, by its name; see `write_figure`."""
-    for figure in figures:
-        write_figure(figure.drawing, figure.data, folder / figure.name, figure.caption, provenance)
+    for name, figure in figures.items():
+        write_figure(figure.drawing, figure.data, folder / name, figure.caption, provenance)
 
 
 def write_figure(

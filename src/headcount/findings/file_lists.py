@@ -2,14 +2,37 @@
 
 from argparse import ArgumentParser
 from collections.abc import Callable
-from dataclasses import Field, field, fields
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.base.settings.section import Section
+
+
+@dataclass(frozen=True)
+class NamedTable:
+    """A table that knows its name, as the old way has it."""
+
+    name: str
+    tidy: pd.DataFrame
+    shown: pd.DataFrame
+    caption: str
+
+
+@dataclass(frozen=True)
+class NamedFigure:
+    """A figure that knows its name, as the old way has it."""
+
+    name: str
+    drawing: Figure
+    data: pd.DataFrame
+    caption: str
 
 
 def some_files(words: str) -> Any:
@@ -28,7 +51,7 @@ def write_findings(
     kind: type,
     sections: dict[str, type[Section]],
     make: Callable[..., list[Any]],
-    write: Callable[[list[Any], Path, dict[str, Any]], None],
+    write: Callable[[dict[str, Any], Path, dict[str, Any]], None],
 ) -> None:
     """Read a script's flags, make all findings from files, then write them into a folder.
 
@@ -49,7 +72,8 @@ def write_findings(
     shown = {name: section.model_dump() for name, section in settings.items()}
     inputs = [path for each in lists for path in getattr(files, each.name)]
     origin = provenance(script, shown, None, inputs)
-    write(make(files, *settings.values()), args.out, origin)
+    found = make(files, *settings.values())
+    write({each.name: each for each in found}, args.out, origin)
 
 
 def _add_files(parser: ArgumentParser, each: Field) -> None:

@@ -2,6 +2,7 @@
 
 import html
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,16 +25,15 @@ _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
 class Table:
     """One table: tidy, as people read it, and what it shows."""
 
-    name: str
     tidy: pd.DataFrame
     shown: pd.DataFrame
     caption: str
 
 
-def write_tables(tables: list[Table], folder: Path, provenance: dict[str, Any]) -> None:
+def write_tables(tables: Mapping[str, Table], folder: Path, provenance: dict[str, Any]) -> None:
     """Write each into a folder, by its name; see `write_table`."""
-    for table in tables:
-        write_table(table.tidy, folder / table.name, table.caption, provenance, table.shown)
+    for name, table in tables.items():
+        write_table(table.tidy, folder / name, table.caption, provenance, table.shown)
 
 
 def write_table(

@@ -11,10 +11,23 @@ import pandas as pd
 
 from headcount.base.settings.runs import RunSettings
 from headcount.findings.cells import NONE
-from headcount.findings.headmask.importance import number, of_heads
-from headcount.findings.headmask.mask_frequency import frequencies, second_half
-from headcount.findings.run_tables import HEAD, KEYS
+from headcount.findings.headmask.importance import (
+    describe_measured,
+    number,
+    of_heads,
+    read_importance,
+)
+from headcount.findings.headmask.mask_frequency import (
+    frequencies,
+    read_masks,
+    second_half,
+    with_lengths,
+)
+from headcount.findings.masking import describe_tests, read_masking
+from headcount.findings.results import Results
+from headcount.findings.run_tables import HEAD, KEYS, gather
 from headcount.findings.setting import of_one_training
+from headcount.findings.tables import Table
 
 ABANDONED = 0.9  # share of the later updates that may mask; a head masked so often hardly learns
 _ROUNDING = 1e-9  # of shares that are read from a file and averaged
@@ -62,6 +75,19 @@ class Evidence(NamedTuple):
 
 CURVES = ["step", "train_loss", "first_pass_loss"]
 COLUMNS = [*KEYS, *Evidence._fields, "collapsed"]
+
+
+def collapse(results: Results) -> Table:
+    """Evidence of collapse, run by run."""
+    tidy = collapse_table(
+        results.read(read_importance, "importance"),
+        results.read(read_masks, "masks"),
+        with_lengths(gather(results.files("curves"), CURVES)),
+        results.read(read_masking, "masking"),
+    )
+    tests = results.read(describe_tests, "masking_facts")
+    caption = f"{CAPTION} {tests} {describe_measured(results)}"
+    return Table(tidy, collapse_summary(tidy), caption)
 
 
 def collapse_table(

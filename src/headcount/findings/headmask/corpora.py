@@ -6,6 +6,8 @@ import pandas as pd
 
 from headcount.base.files import read_json
 from headcount.findings.published import headmask
+from headcount.findings.results import Results
+from headcount.findings.tables import Table
 
 COLUMNS = ["pair", "split", "role", "sentences", "source"]
 
@@ -14,6 +16,12 @@ CAPTION = (
     f"whose source is paper are those of {headmask.source()}: rounded, and without the sizes of "
     "dev and test sets."
 )
+
+
+def table1(results: Results) -> Table:
+    """Sizes of our data sets and of the paper's."""
+    sizes = corpora_table(results.files("counts"))
+    return Table(sizes, corpora_summary(sizes), CAPTION)
 
 
 def corpora_table(counts: list[Path]) -> pd.DataFrame:

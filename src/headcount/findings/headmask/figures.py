@@ -1,19 +1,14 @@
-"""All figures of HeadMask: 1 to 5, importance of every head, and mask frequency."""
-
-from dataclasses import dataclass
-from pathlib import Path
+"""The figures of HeadMask with their captions: 1 to 5, importance of every head, mask frequency."""
 
 import pandas as pd
 
-from headcount.base.settings.importance import ImportanceSettings
-from headcount.base.settings.model import ModelSettings
 from headcount.findings import masking
 from headcount.findings.figures import Drawn
-from headcount.findings.file_lists import some_files
 from headcount.findings.headmask import importance_figures, masking_figures
 from headcount.findings.headmask.frequency_figure import draw_frequency
-from headcount.findings.headmask.importance import read_importance
+from headcount.findings.headmask.importance import describe_measured, read_importance
 from headcount.findings.headmask.mask_frequency import read_masks
+from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE
 from headcount.findings.setting import (
     OVER_SEEDS,
@@ -25,120 +20,123 @@ from headcount.findings.setting import (
 _OF_ONE_MODEL = "None of these is an interval of the difference between two models."
 
 
-@dataclass(frozen=True)
-class FigureFiles:
-    """What the figures are made from; each file lies below `<pair>/<run>/seed<k>/`."""
-
-    masks: list[Path] = some_files("masks.csv of runs")
-    importance: list[Path] = some_files("importance.csv of runs")
-    masking: list[Path] = some_files("headmask.csv of runs")
-    facts: list[Path] = some_files("headmask.json, beside each of these")
-
-
-def headmask_figures(
-    files: FigureFiles, model: ModelSettings, importance: ImportanceSettings
-) -> list[Drawn]:
-    """The paper's figures, and two that it lacks."""
-    heads = importance_figures.distribution(read_importance(files.importance))
-    runs = list(heads["run"].unique())
-    rows = masking.read_masking(files.masking)
-    tests = masking.describe_tests(files.facts)
-    measured = f"{tests} {describe_importance(importance)}"
-    setting = f"{describe_importance(importance)} {describe_setting(model, heads)}"
-    return [
-        *_base_figures(rows, model, measured),
-        *_method_figures(rows, runs, model, measured),
-        *_importance_figures(heads, runs, setting, importance_unit(importance)),
-        _frequency_figure(read_masks(files.masks), describe_setting(model, heads)),
-    ]
+def fig1(results: Results) -> Drawn:
+    """BLEU of the baseline with one group of heads masked."""
+    base = _base(results)
+    groups = masking.group_points(base)
+    return Drawn(
+        masking_figures.draw_groups(groups),
+        groups,
+        f"BLEU of the {BASE} when one group of heads is masked, without retraining. Heads are "
+        f"ranked by importance over the whole model. {_spread(groups)} {_setting(results, base)}",
+    )
 
 
-def _base_figures(rows: pd.DataFrame, model: ModelSettings, measured: str) -> list[Drawn]:
-    """Figures 1 and 2, of the baseline alone."""
-    base = rows[rows["run"] == BASE]
-    groups, cumulative = masking.group_points(base), masking.cumulative_points(base)
-    setting = f"{measured} {describe_setting(model, rows if base.empty else base)}"
-    return [
-        Drawn(
-            "headmask_fig1",
-            masking_figures.draw_groups(groups),
-            groups,
-            f"BLEU of the {BASE} when one group of heads is masked, without retraining. Heads are "
-            f"ranked by importance over the whole model. {_spread(groups)} {setting}",
-        ),
-        Drawn(
-            "headmask_fig2",
-            masking_figures.draw_cumulative(cumulative),
-            cumulative,
-            f"BLEU of the {BASE} as more and more heads are masked, without retraining, from "
-            f"either end of the ranking by importance. {_spread(cumulative)} {setting}",
-        ),
-    ]
+def fig2(results: Results) -> Drawn:
+    """BLEU of the baseline with more and more heads masked."""
+    base = _base(results)
+    cumulative = masking.cumulative_points(base)
+    return Drawn(
+        masking_figures.draw_cumulative(cumulative),
+        cumulative,
+        f"BLEU of the {BASE} as more and more heads are masked, without retraining, from "
+        f"either end of the ranking by importance. {_spread(cumulative)} {_setting(results, base)}",
+    )
 
 
-def _method_figures(
-    rows: pd.DataFrame, runs: list[str], model: ModelSettings, measured: str
-) -> list[Drawn]:
-    """Figures 4 and 5, of every run."""
-    groups, cumulative = masking.group_points(rows), masking.cumulative_points(rows)
-    heads, setting = model.grid.size, f"{measured} {describe_setting(model, rows)}"
-    by_n = masking_figures.panels_by_n(cumulative, heads)
-    return [
-        Drawn(
-            "headmask_fig4",
-            masking_figures.draw_groups_by_method(groups, runs),
-            groups,
-            "BLEU when one group of heads is masked, by training method; at the ends no mask, and "
-            "as many random heads. Groups are those of each model's own ranking by importance. "
-            f"{_spread(groups)} {_OF_ONE_MODEL} {setting}",
-        ),
-        Drawn(
-            "headmask_fig5",
-            masking_figures.draw_cumulative_by_n(cumulative, heads, runs),
-            cumulative,
-            "BLEU as more and more heads are masked, by training method; a panel for each number N "
-            f"of heads masked in training. {_which_n(by_n)}Heads are ranked by each model's own "
-            f"importance. {_spread(cumulative)} {_OF_ONE_MODEL} {setting}",
-        ),
-    ]
-
-
-def _importance_figures(
-    heads: pd.DataFrame, runs: list[str], setting: str, unit: str
-) -> list[Drawn]:
+def fig3(results: Results) -> Drawn:
+    """Importance of all heads, by run."""
+    heads = _heads(results)
     several = heads["seed"].nunique() > 1
     seeds = " Heads of all seeds together; lines are means over seeds, bands ± their deviation. "
     seeds += OVER_SEEDS
-    return [
-        Drawn(
-            "headmask_fig3",
-            importance_figures.draw_distribution(heads, runs, unit),
-            heads,
-            "Distribution of the importance of heads, by training method. Left: every head a dot; "
-            "box and whiskers: quartiles and extremes. Right: heads by rank, relative to the mean "
-            "head of their model; a flat line would be equal heads."
-            f"{seeds if several else ''} {setting}",
-        ),
-        Drawn(
-            "headmask_heads",
-            importance_figures.draw_heads(heads),
-            heads,
-            "Importance of every head, relative to the mean head of its model. enc: encoder "
-            "self-attention, dec: decoder self-attention, dec-enc: encoder-decoder attention, each "
-            f"followed by its layer. Grey: no such head. {setting}",
-        ),
-    ]
-
-
-def _frequency_figure(masks: pd.DataFrame, setting: str) -> Drawn:
     return Drawn(
-        "headmask_frequency",
+        importance_figures.draw_distribution(
+            heads, _runs(results), importance_unit(results.ranking)
+        ),
+        heads,
+        "Distribution of the importance of heads, by training method. Left: every head a dot; "
+        "box and whiskers: quartiles and extremes. Right: heads by rank, relative to the mean "
+        "head of their model; a flat line would be equal heads."
+        f"{seeds if several else ''} {describe_measured(results)}",
+    )
+
+
+def fig4(results: Results) -> Drawn:
+    """BLEU of every run with one group of heads masked."""
+    rows = _rows(results)
+    groups = masking.group_points(rows)
+    return Drawn(
+        masking_figures.draw_groups_by_method(groups, _runs(results)),
+        groups,
+        "BLEU when one group of heads is masked, by training method; at the ends no mask, and "
+        "as many random heads. Groups are those of each model's own ranking by importance. "
+        f"{_spread(groups)} {_OF_ONE_MODEL} {_setting(results, rows)}",
+    )
+
+
+def fig5(results: Results) -> Drawn:
+    """BLEU of every run with more and more heads masked."""
+    rows, heads = _rows(results), results.model.grid.size
+    cumulative = masking.cumulative_points(rows)
+    by_n = masking_figures.panels_by_n(cumulative, heads)
+    return Drawn(
+        masking_figures.draw_cumulative_by_n(cumulative, heads, _runs(results)),
+        cumulative,
+        "BLEU as more and more heads are masked, by training method; a panel for each number N "
+        f"of heads masked in training. {_which_n(by_n)}Heads are ranked by each model's own "
+        f"importance. {_spread(cumulative)} {_OF_ONE_MODEL} {_setting(results, rows)}",
+    )
+
+
+def heads(results: Results) -> Drawn:
+    """A map of the heads of each model."""
+    table = _heads(results)
+    return Drawn(
+        importance_figures.draw_heads(table),
+        table,
+        "Importance of every head, relative to the mean head of its model. enc: encoder "
+        "self-attention, dec: decoder self-attention, dec-enc: encoder-decoder attention, each "
+        f"followed by its layer. Grey: no such head. {describe_measured(results)}",
+    )
+
+
+def frequency(results: Results) -> Drawn:
+    """Masks of every head over training."""
+    masks = results.read(read_masks, "masks")
+    return Drawn(
         draw_frequency(masks),
         masks,
         "Share of updates that masked each head, over training; heads of a kind from the first "
         "layer (top) to the last. A bright line is a head that is masked in nearly every update "
-        f"and hardly learns. {setting}",
+        f"and hardly learns. {describe_setting(results.model, _heads(results))}",
     )
+
+
+def _rows(results: Results) -> pd.DataFrame:
+    return results.read(masking.read_masking, "masking")
+
+
+def _base(results: Results) -> pd.DataFrame:
+    rows = _rows(results)
+    return rows[rows["run"] == BASE]
+
+
+def _heads(results: Results) -> pd.DataFrame:
+    return importance_figures.distribution(results.read(read_importance, "importance"))
+
+
+def _runs(results: Results) -> list[str]:
+    """Names of the runs, in the order in which every figure has them."""
+    return list(_heads(results)["run"].unique())
+
+
+def _setting(results: Results, rows: pd.DataFrame) -> str:
+    """How BLEU and importance were measured, and on which of the runs; all if there are no rows."""
+    runs = _rows(results) if rows.empty else rows
+    tests = results.read(masking.describe_tests, "masking_facts")
+    measured = f"{tests} {describe_importance(results.ranking)}"
+    return f"{measured} {describe_setting(results.model, runs)}"
 
 
 def _spread(points: pd.DataFrame) -> str:

@@ -10,9 +10,16 @@ from headcount.base.errors import UserError
 from headcount.findings.cells import NONE
 from headcount.findings.headmask.inequality import spread
 from headcount.findings.published import headmask
+from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE, HEAD, KEYS, gather
-from headcount.findings.setting import OVER_SEEDS
+from headcount.findings.setting import (
+    OVER_SEEDS,
+    describe_importance,
+    describe_setting,
+    importance_unit,
+)
 from headcount.findings.significance import spearman
+from headcount.findings.tables import Table
 
 _HALVES = ("importance_first_half", "importance_second_half")
 _PAPER_HEADS = 144
@@ -26,6 +33,35 @@ STABILITY_CAPTION = (
     "ranking is noise, as happens where heads are nearly equal. Between seeds: two models "
     "trained alike; heads of one layer are interchangeable, so only kinds and layers can agree."
 )
+
+
+def table5(results: Results) -> Table:
+    """Variance of importance by run."""
+    return _inequality(results, 5)
+
+
+def table6(results: Results) -> Table:
+    """Mean importance by run."""
+    return _inequality(results, 6)
+
+
+def _inequality(results: Results, number: int) -> Table:
+    tidy = inequality_table(results.read(read_importance, "importance"), number)
+    caption = inequality_caption(number, importance_unit(results.ranking))
+    return Table(tidy, inequality_summary(tidy), f"{caption} {describe_measured(results)}")
+
+
+def stability(results: Results) -> Table:
+    """Rank correlations of importance between halves of the data, and between seeds."""
+    tidy = stability_table(results.read(read_importance, "importance"))
+    caption = f"{STABILITY_CAPTION} {describe_measured(results)}"
+    return Table(tidy, stability_summary(tidy), caption)
+
+
+def describe_measured(results: Results) -> str:
+    """Sentences: how importance was measured, and on which runs."""
+    runs = results.read(read_importance, "importance")
+    return f"{describe_importance(results.ranking)} {describe_setting(results.model, runs)}"
 
 
 def inequality_caption(number: int, unit: str) -> str:

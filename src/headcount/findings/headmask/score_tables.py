@@ -1,15 +1,25 @@
 """Which scores stand in HeadMask's Tables 2, 3 and 4, and how people read them."""
 
+from functools import cache
+
 import pandas as pd
 
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.pair import parse_pair
 from headcount.findings.cells import NONE, p_value
-from headcount.findings.headmask.scores import keys, paper_scores, same_task
+from headcount.findings.headmask.scores import (
+    compare_scores,
+    describe_search,
+    keys,
+    paper_scores,
+    same_task,
+)
 from headcount.findings.published import headmask
 from headcount.findings.published.numbers import beside_ours
+from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE
 from headcount.findings.setting import OVER_SEEDS, describe_setting, of_one_training
+from headcount.findings.tables import Table
 
 _RULES = {
     2: "the experiment's first pair on each of its test sets",
@@ -18,6 +28,34 @@ _RULES = {
 }
 _MISPRINT = {2: " It prints +0.28 for impt-18 on MT04; its two scores differ by 0.32."}
 _ROW = ["pair", "test_set", "run", "source"]
+
+
+def table2(results: Results) -> Table:
+    """BLEU of the first pair by run."""
+    return _scores(results, 2)
+
+
+def table3(results: Results) -> Table:
+    """BLEU of pairs into English by run."""
+    return _scores(results, 3)
+
+
+def table4(results: Results) -> Table:
+    """BLEU of pairs into other languages by run."""
+    return _scores(results, 4)
+
+
+def _scores(results: Results, number: int) -> Table:
+    tidy = score_table(number, _compared(results))
+    search = results.read(describe_search, "scores")
+    return Table(
+        tidy, score_summary(tidy), f"{score_caption(number, tidy, results.model)} {search}"
+    )
+
+
+@cache
+def _compared(results: Results) -> pd.DataFrame:
+    return compare_scores(*map(results.files, ("scores", "translations", "references")))
 
 
 def score_table(number: int, ours: pd.DataFrame) -> pd.DataFrame:

@@ -11,13 +11,14 @@ from typing import Any
 
 import pandas as pd
 
-from headcount.findings.figures import Drawn, use_style, write_figures
+from headcount.findings.figures import use_style, write_figures
+from headcount.findings.file_lists import NamedFigure, NamedTable
 from headcount.findings.michel import all_but_one, pruning, single
 from headcount.findings.michel.classifier_files import ClassifierResults
 from headcount.findings.michel.figures import orders_figure, single_figures
 from headcount.findings.michel.metric import ACCURACY
 from headcount.findings.published import michel
-from headcount.findings.tables import Table, write_tables
+from headcount.findings.tables import write_tables
 
 _IMPORTANCE = (
     "Importance: size of the derivative of a pair's loss by a head's multiplier, mean over dev."
@@ -31,11 +32,11 @@ def write_classifier_findings(
     """Write `tables/` and `figures/` below a folder, all named michel_classifier_…"""
     use_style()
     tables, figures = classifier_tables(results), classifier_figures(results)
-    write_tables(tables, folder / "tables", origin)
-    write_figures(figures, folder / "figures", origin)
+    write_tables({table.name: table for table in tables}, folder / "tables", origin)
+    write_figures({figure.name: figure for figure in figures}, folder / "figures", origin)
 
 
-def classifier_tables(results: ClassifierResults) -> list[Table]:
+def classifier_tables(results: ClassifierResults) -> list[NamedTable]:
     """Single heads, all but one, transfer; then pruning by steps and its areas.
 
     Rows whose `source` is paper are of the paper's BERT; ours have ours.
@@ -52,7 +53,7 @@ def classifier_tables(results: ClassifierResults) -> list[Table]:
     ]
     setting = _setting(results)
     return [
-        Table(f"michel_classifier_{name}", _named(tidy), _named(shown), f"{words} {setting}")
+        NamedTable(f"michel_classifier_{name}", _named(tidy), _named(shown), f"{words} {setting}")
         for name, tidy, shown, words in tables
     ]
 
@@ -132,7 +133,7 @@ def _one_row(row: dict[str, Any], columns: list[str]) -> pd.DataFrame:
     return pd.DataFrame([[row.get(name, "") for name in columns]], columns=columns).astype(object)
 
 
-def classifier_figures(results: ClassifierResults) -> list[Drawn]:
+def classifier_figures(results: ClassifierResults) -> list[NamedFigure]:
     """Maps of single heads, their effects on two test sets, curves by order of pruning."""
     setting = _setting(results)
     ranked = f"{_IMPORTANCE} {setting}"

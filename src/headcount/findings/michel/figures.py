@@ -8,8 +8,7 @@ import pandas as pd
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.findings.figures import Drawn
-from headcount.findings.file_lists import any_files, some_files
+from headcount.findings.file_lists import NamedFigure, any_files, some_files
 from headcount.findings.masking import describe_tests
 from headcount.findings.michel import curves, maps, pruning, single, training
 from headcount.findings.michel.metric import BLEU, Metric
@@ -50,7 +49,7 @@ def michel_figures(
     model: ModelSettings,
     settings: AblationSettings,
     importance: ImportanceSettings,
-) -> list[Drawn]:
+) -> list[NamedFigure]:
     """Maps of single heads, transfer, curves by order and by kind, speed, training."""
     ablation = single.read_ablation(files.ablation)
     setting = f"{describe_tests(files.facts)} {describe_setting(model, ablation)}"
@@ -68,14 +67,14 @@ def michel_figures(
     return drawn
 
 
-def single_figures(ablation: pd.DataFrame, metric: Metric, setting: str) -> list[Drawn]:
+def single_figures(ablation: pd.DataFrame, metric: Metric, setting: str) -> list[NamedFigure]:
     """Maps of single heads on the test sets, and their effects on two of them."""
     alone = single.single_table(ablation)
     shown = alone[alone["test_set"] != "dev"].astype({"delta": float})
     kinds = ", ".join(words for kind, words in _KINDS.items() if (shown["kind"] == kind).any())
     moved = single.transfer_points(ablation)
     return [
-        Drawn(
+        NamedFigure(
             "michel_ablation",
             maps.draw_single(shown, metric),
             shown,
@@ -85,7 +84,7 @@ def single_figures(ablation: pd.DataFrame, metric: Metric, setting: str) -> list
             f"corrected for all heads (Holm). {of_one_training(f'test {metric.counted}')} {kinds}. "
             f"{setting}",
         ),
-        Drawn(
+        NamedFigure(
             "michel_transfer",
             maps.draw_transfer(moved, metric),
             moved,
@@ -96,9 +95,9 @@ def single_figures(ablation: pd.DataFrame, metric: Metric, setting: str) -> list
     ]
 
 
-def orders_figure(tables: list[pd.DataFrame], metric: Metric, notes: str) -> Drawn:
+def orders_figure(tables: list[pd.DataFrame], metric: Metric, notes: str) -> NamedFigure:
     """Curves by order of pruning: ours, then those beside them; `notes` end the caption."""
-    return Drawn(
+    return NamedFigure(
         "michel_pruning",
         curves.draw_orders(tables, metric),
         tables[0],
@@ -107,8 +106,8 @@ def orders_figure(tables: list[pd.DataFrame], metric: Metric, notes: str) -> Dra
     )
 
 
-def _kinds_figure(points: pd.DataFrame, setting: str) -> Drawn:
-    return Drawn(
+def _kinds_figure(points: pd.DataFrame, setting: str) -> NamedFigure:
+    return NamedFigure(
         "michel_kinds",
         curves.draw_kinds([points, curves.printed_curves()]),
         points[points["scope"] != "all"],
@@ -117,9 +116,9 @@ def _kinds_figure(points: pd.DataFrame, setting: str) -> Drawn:
     )
 
 
-def _speed_figure(table: pd.DataFrame, setting: str) -> Drawn:
+def _speed_figure(table: pd.DataFrame, setting: str) -> NamedFigure:
     ours = table[table["source"] == "ours"]
-    return Drawn(
+    return NamedFigure(
         "michel_speed",
         draw_speed(ours),
         ours,
@@ -131,8 +130,8 @@ def _speed_figure(table: pd.DataFrame, setting: str) -> Drawn:
     )
 
 
-def _training_figure(points: pd.DataFrame, setting: str) -> Drawn:
-    return Drawn(
+def _training_figure(points: pd.DataFrame, setting: str) -> NamedFigure:
+    return NamedFigure(
         "michel_training",
         curves.draw_training(points),
         points,

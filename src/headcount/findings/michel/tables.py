@@ -8,13 +8,12 @@ import pandas as pd
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.findings.file_lists import any_files, some_files
+from headcount.findings.file_lists import NamedTable, any_files, some_files
 from headcount.findings.masking import describe_tests
 from headcount.findings.michel import all_but_one, pruning, single, speed, training
 from headcount.findings.michel.metric import BLEU
 from headcount.findings.run_tables import gather
 from headcount.findings.setting import describe_ranking, describe_setting
-from headcount.findings.tables import Table
 
 _Parts = tuple[str, pd.DataFrame, pd.DataFrame, str]  # name, tidy, shown, caption
 
@@ -39,7 +38,7 @@ def michel_tables(
     model: ModelSettings,
     settings: AblationSettings,
     importance: ImportanceSettings,
-) -> list[Table]:
+) -> list[NamedTable]:
     """Single heads, all but one, transfer; then pruning by steps, its areas, speed, training."""
     ablation = single.read_ablation(files.ablation)
     setting = f"{describe_tests(files.facts)} {describe_setting(model, ablation)}"
@@ -57,7 +56,7 @@ def michel_tables(
         when = training.training_table(points, files.importance, settings.normalise)
         shown = training.training_summary(when)
         tables.append(("training", when, shown, f"{training.CAPTION} {ranked}"))
-    return [Table(f"michel_{name}", *parts) for name, *parts in tables]
+    return [NamedTable(f"michel_{name}", *parts) for name, *parts in tables]
 
 
 def _single_tables(ablation: pd.DataFrame, setting: str) -> list[_Parts]:

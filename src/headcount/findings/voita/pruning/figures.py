@@ -4,7 +4,7 @@ import pandas as pd
 
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.findings.figures import Drawn
+from headcount.findings.file_lists import NamedFigure
 from headcount.findings.headmask.scores import describe_search
 from headcount.findings.masking import describe_cover, describe_tests
 from headcount.findings.published import voita
@@ -27,7 +27,9 @@ from headcount.findings.voita.pruning.updates import Updates
 _POINTS = "The paper's points are read off its drawing; it prints neither λ nor spread."
 
 
-def voita_figures(files: PruningFiles, model: ModelSettings, gates: GatesSettings) -> list[Drawn]:
+def voita_figures(
+    files: PruningFiles, model: ModelSettings, gates: GatesSettings
+) -> list[NamedFigure]:
     """The paper's figures, then those it lacks."""
     models = read_pruned(files.kept, model.grid)
     scores = Scores(files.scores, files.translations, files.references)
@@ -48,9 +50,9 @@ def voita_figures(files: PruningFiles, model: ModelSettings, gates: GatesSetting
     ]
 
 
-def _distributions(gates: GatesSettings) -> Drawn:
+def _distributions(gates: GatesSettings) -> NamedFigure:
     table = gate_figures.distributions(gates)
-    return Drawn(
+    return NamedFigure(
         "voita_fig6",
         gate_figures.draw_distributions(table),
         table,
@@ -64,7 +66,7 @@ def _distributions(gates: GatesSettings) -> Drawn:
     )
 
 
-def _encoder(records: pd.DataFrame, setting: str) -> Drawn:
+def _encoder(records: pd.DataFrame, setting: str) -> NamedFigure:
     points = encoder_points(records)
     found = points.loc[points["source"] == "ours", "spread"].unique()
     ours = (
@@ -73,7 +75,7 @@ def _encoder(records: pd.DataFrame, setting: str) -> Drawn:
         if len(found)
         else "This experiment has no gates run on encoder self-attention from the baseline."
     )
-    return Drawn(
+    return NamedFigure(
         "voita_fig7",
         drawings.draw_encoder(points),
         points,
@@ -84,13 +86,13 @@ def _encoder(records: pd.DataFrame, setting: str) -> Drawn:
     )
 
 
-def _heads(models: list[PrunedModel], setting: str) -> list[Drawn]:
+def _heads(models: list[PrunedModel], setting: str) -> list[NamedFigure]:
     kinds, layers = kind_points(models), layer_points(models)
     none = "This experiment has no gates run on all kinds from the baseline. "
     seeds = "" if "ours" in set(kinds["source"]) else none
     seeds += f"Bars: standard deviation over seeds. {OVER_SEEDS} " if _several(kinds) else ""
     return [
-        Drawn(
+        NamedFigure(
             "voita_fig9",
             drawings.draw_kinds(kinds),
             kinds,
@@ -99,7 +101,7 @@ def _heads(models: list[PrunedModel], setting: str) -> list[Drawn]:
             f"decoder-encoder attention. {seeds}Right: {voita.source()}, Figure 9. {_POINTS} "
             f"{setting}",
         ),
-        Drawn(
+        NamedFigure(
             "voita_fig10",
             drawings.draw_layers(layers),
             layers,
@@ -116,11 +118,11 @@ def _several(points: pd.DataFrame) -> bool:
     return points.loc[points["source"] == "ours", "seed"].nunique() > 1
 
 
-def _methods(points: pd.DataFrame, setting: str) -> Drawn:
+def _methods(points: pd.DataFrame, setting: str) -> NamedFigure:
     spreads = points["spread"].unique()
     shown = points[points["test_set"] == points.groupby("pair")["test_set"].transform("first")]
     others = "Other test sets are in the numbers. " if len(shown) < len(points) else ""
-    return Drawn(
+    return NamedFigure(
         "voita_methods",
         drawings.draw_methods(shown),
         points,
@@ -136,8 +138,8 @@ def _methods(points: pd.DataFrame, setting: str) -> Drawn:
     )
 
 
-def _trajectories(table: pd.DataFrame, setting: str) -> Drawn:
-    return Drawn(
+def _trajectories(table: pd.DataFrame, setting: str) -> NamedFigure:
+    return NamedFigure(
         "voita_gates",
         gate_figures.draw_gates(table),
         table,
@@ -148,8 +150,8 @@ def _trajectories(table: pd.DataFrame, setting: str) -> Drawn:
     )
 
 
-def _speed(table: pd.DataFrame, setting: str) -> Drawn:
-    return Drawn(
+def _speed(table: pd.DataFrame, setting: str) -> NamedFigure:
+    return NamedFigure(
         "voita_speed",
         draw_speed(table),
         table,

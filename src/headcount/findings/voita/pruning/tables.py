@@ -2,9 +2,9 @@
 
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
+from headcount.findings.file_lists import NamedTable
 from headcount.findings.headmask.scores import describe_search
 from headcount.findings.masking import describe_tests
-from headcount.findings.tables import Table
 from headcount.findings.voita.pruning import comparison, falls, table2
 from headcount.findings.voita.pruning import records as pruning
 from headcount.findings.voita.pruning import removal_speed as speed
@@ -15,7 +15,9 @@ from headcount.findings.voita.pruning.setting import describe_pruning
 from headcount.findings.voita.pruning.updates import Updates
 
 
-def voita_tables(files: PruningFiles, model: ModelSettings, gates: GatesSettings) -> list[Table]:
+def voita_tables(
+    files: PruningFiles, model: ModelSettings, gates: GatesSettings
+) -> list[NamedTable]:
     """The paper's table, then those it lacks."""
     models = read_pruned(files.kept, model.grid)
     scores = Scores(files.scores, files.translations, files.references)
@@ -32,24 +34,28 @@ def voita_tables(files: PruningFiles, model: ModelSettings, gates: GatesSettings
     compared = comparison.comparison_table(models, masked, scores)
     timed = speed.speed_table(files.speed, models)
     return [
-        Table(
+        NamedTable(
             "voita_table2",
             few,
             table2.table2_summary(few),
             f"{table2.CAPTION} {updates.describe(chosen)} {measured}",
         ),
-        Table(
+        NamedTable(
             "voita_pruning",
             records,
             pruning.pruning_summary(records),
             f"{pruning.CAPTION} {spent} {measured}",
         ),
-        Table("voita_falls", fallen, falls.falls_summary(fallen), f"{falls.CAPTION} {measured}"),
-        Table(
+        NamedTable(
+            "voita_falls", fallen, falls.falls_summary(fallen), f"{falls.CAPTION} {measured}"
+        ),
+        NamedTable(
             "voita_comparison",
             compared,
             comparison.comparison_summary(compared),
             f"{comparison.CAPTION} {spent} {untuned} {measured}",
         ),
-        Table("voita_speedup", timed, speed.speed_summary(timed), f"{speed.CAPTION} {setting}"),
+        NamedTable(
+            "voita_speedup", timed, speed.speed_summary(timed), f"{speed.CAPTION} {setting}"
+        ),
     ]

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.findings.figures import Drawn
+from headcount.findings.file_lists import NamedFigure
 from headcount.findings.published import voita
 from headcount.findings.run_tables import BASE
 from headcount.findings.setting import describe_setting, of_one_training
@@ -22,7 +22,7 @@ _READ_OFF = "The paper's values are read off its drawing, within 0.005."
 
 def roles_figures(
     files: RolesFiles, model: ModelSettings, settings: RolesSettings, lrp: LrpSettings
-) -> list[Drawn]:
+) -> list[NamedFigure]:
     """The paper's figures of its sections 4, 5 and 6.2.2."""
     measured = Measured(files, model, settings)
     setting = measured.setting(lrp)
@@ -35,7 +35,7 @@ def roles_figures(
     ]
 
 
-def _maps(measured: Measured, setting: str) -> list[Drawn]:
+def _maps(measured: Measured, setting: str) -> list[NamedFigure]:
     """Figure 1: the baselines, with confidence; Figure 2: what was trained otherwise."""
     base = measured.roles["run"] == BASE
     first = maps.map_points(measured.roles[base], ["opensubtitles.en-ru"])
@@ -47,14 +47,14 @@ def _maps(measured: Measured, setting: str) -> list[Drawn]:
         f"at most two are written. Several: of more than one of these kinds. {voita.source()}"
     )
     return [
-        Drawn(
+        NamedFigure(
             "voita_fig1",
             maps.draw_maps(first, ["relevance", "confidence"]),
             first,
             "Relevance, confidence and function of the encoder's heads in models trained plainly. "
             f"{words}, Figure 1, below. {_READ_OFF} {setting}",
         ),
-        Drawn(
+        NamedFigure(
             "voita_fig2",
             maps.draw_maps(second, ["relevance"]),
             second,
@@ -65,12 +65,12 @@ def _maps(measured: Measured, setting: str) -> list[Drawn]:
     ]
 
 
-def _positions(measured: Measured) -> Drawn:
+def _positions(measured: Measured) -> NamedFigure:
     relations = measured.settings.relations
     points = dependency_figures.dependent_positions(measured.files.trees, relations)
     trees = "over every sentence of each treebank that the models can read, however many of them "
     ours = f"Ours are counted {trees}heads are measured on." if measured.files.trees else _NO_TREES
-    return Drawn(
+    return NamedFigure(
         "voita_fig3",
         dependency_figures.draw_positions(points, relations),
         points,
@@ -81,10 +81,10 @@ def _positions(measured: Measured) -> Drawn:
     )
 
 
-def _scores(measured: Measured, setting: str) -> Drawn:
+def _scores(measured: Measured, setting: str) -> NamedFigure:
     points = dependency_figures.score_points(dependency_table(measured.syntax, measured.settings))
     ours = "" if (points["source"] == "ours").any() else f"{_NO_TREES} "
-    return Drawn(
+    return NamedFigure(
         "voita_fig4",
         dependency_figures.draw_scores(points),
         points,
@@ -95,9 +95,9 @@ def _scores(measured: Measured, setting: str) -> Drawn:
     )
 
 
-def _rare(files: list[Path], setting: str) -> Drawn:
+def _rare(files: list[Path], setting: str) -> NamedFigure:
     chosen = rare_maps.choose_maps(files)
-    return Drawn(
+    return NamedFigure(
         "voita_fig5",
         rare_maps.draw_maps(chosen),
         rare_maps.map_weights(chosen),
@@ -108,12 +108,12 @@ def _rare(files: list[Path], setting: str) -> Drawn:
     )
 
 
-def _retained(measured: Measured, setting: str) -> Drawn:
+def _retained(measured: Measured, setting: str) -> NamedFigure:
     total = measured.model.grid.size
     table = retained.retained_roles(measured.retained(), measured.retained_runs(), total)
     drawing: Figure = retained.draw_retained(table)
     none = "" if measured.files.pruned_attention else "This experiment prunes no model. "
-    return Drawn(
+    return NamedFigure(
         "voita_fig8",
         drawing,
         table,

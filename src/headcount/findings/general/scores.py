@@ -6,10 +6,31 @@ from typing import Any
 import pandas as pd
 
 from headcount.base.files import read_json
+from headcount.findings.results import Results
+from headcount.findings.tables import Table
 
 COLUMNS = ["pair", "run", "seed", "test_set", "metric", "score", "signature"]
 COLUMNS += ["beam", "length_penalty", "sentences", "truncated", "capped"]
 _TITLES = {"bleu": "BLEU", "chrf": "chrF"}
+
+
+def bleu(results: Results) -> Table:
+    """Scores of every run on every test set."""
+    table = _scores(results)
+    signatures = "; ".join(table["signature"].unique())
+    searches = table[["beam", "length_penalty"]].drop_duplicates().itertuples(index=False)
+    search = "; ".join(f"beam {beam}, length penalty {penalty}" for beam, penalty in searches)
+    caption = f"Corpus scores of every run, by {search}. Signatures: {signatures}."
+    return Table(table, summary(table), caption)
+
+
+def metrics(results: Results) -> dict[str, Any]:
+    """Mean scores; see `mean_scores`."""
+    return mean_scores(_scores(results))
+
+
+def _scores(results: Results) -> pd.DataFrame:
+    return score_table([*results.files("scores"), *results.files("pruned_scores")])
 
 
 def score_table(files: list[Path]) -> pd.DataFrame:
@@ -40,7 +61,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     return frame.reset_index()
 
 
-def metrics(table: pd.DataFrame) -> dict[str, Any]:
+def mean_scores(table: pd.DataFrame) -> dict[str, Any]:
     """Mean scores over seeds, nested by pair, run, test set and metric; points, 0–100."""
     nested: dict[str, Any] = {}
     keys = ["pair", "run", "test_set", "metric"]

@@ -6,12 +6,15 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from headcount.base.errors import UserError
 from headcount.base.files import read_json
-from headcount.base.folders import SIDES, TRAINING
+from headcount.base.folders import SIDES
 from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.data.lines import clean_lines
 from headcount.data.vocabulary import UNK
 from headcount.data.words import SEPARATOR
+from headcount.findings.results import Results
+from headcount.findings.tables import Table
 
 COLUMNS = ["pair", "split", "side", "statistic", "value"]
 
@@ -25,6 +28,37 @@ class PairFolders(NamedTuple):
     splits: list[str]
     text: Path
     bpe: Path
+
+
+_CAPTION = (
+    "The corpora; a / b is source / target. Words are counted after tokenising, pieces after "
+    "byte-pair encoding. Dropped: by the filters for training. In train too: source lines that are "
+    "also in the training source."
+)
+
+
+def corpus(results: Results) -> Table:
+    """Statistics of every split of every pair."""
+    table = corpus_table(pair_folders(results.files("counts"), results.files("segmented")))
+    return Table(table, summary(table), _CAPTION)
+
+
+def pair_folders(counts: list[Path], segmented: list[Path]) -> list[PairFolders]:
+    """The pairs of `<pair>/<split>.json`, in their order; `segmented` are files of `<pair>/`.
+
+    Raises UserError for a pair without the latter.
+    """
+    segmentations = {path.parent.name: path.parent for path in segmented}
+    splits: dict[Path, list[str]] = {}
+    for path in counts:
+        splits.setdefault(path.parent, []).append(path.stem)
+    lacking = [text.name for text in splits if text.name not in segmentations]
+    if lacking:
+        raise UserError(
+            f"corpus: expected files of a segmented {lacking[0]}, found those of "
+            f"{', '.join(segmentations) or 'no pair'}; run scripts/bpe.py"
+        )
+    return [PairFolders(t.name, found, t, segmentations[t.name]) for t, found in splits.items()]
 
 
 def corpus_table(pairs: list[PairFolders]) -> pd.DataFrame:
@@ -71,15 +105,6 @@ def _cells(values: pd.Series, form: str) -> pd.Series:
 
 def _sides(values: pd.DataFrame, form: str) -> pd.Series:
     return _cells(values["src"], form) + " / " + _cells(values["tgt"], form)
-
-
-def input_files(pairs: list[PairFolders]) -> list[Path]:
-    """Every file that `corpus_table` reads."""
-    found = []
-    for _, splits, text, bpe in pairs:
-        found += [text / f"{split}.{end}" for split in splits for end in (*SIDES, "json")]
-        found += [bpe / name for name in TRAINING]
-    return found
 
 
 def _pair_rows(folders: PairFolders) -> Iterator[tuple[str, str, str, str, float]]:

@@ -5,10 +5,25 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from headcount.findings.figures import colours
+from headcount.findings.figures import Drawn, colours
+from headcount.findings.results import Results
+from headcount.findings.run_tables import curve_table
 
 _PANELS = (("step", "updates"), ("minutes", "minutes of training"))
 _LINES = (("train_loss", "train (label-smoothed)", "--"), ("dev_loss", "dev", "-"))
+
+
+_CAPTION = (
+    "Loss per target token (nats) during training. Dev loss is plain cross-entropy of the averaged "
+    "weights; training loss is label-smoothed, of the weights in training, with dropout and the "
+    "update's head mask on."
+)
+
+
+def curves(results: Results) -> Drawn:
+    """Loss of every training run."""
+    table = results.read(curve_table, "curves")
+    return Drawn(draw_curves(table), table, _CAPTION)
 
 
 def draw_curves(table: pd.DataFrame) -> Figure:

@@ -1,0 +1,76 @@
+"""The kinds of files that tables and figures are made from: whose they are, and their names."""
+
+from typing import NamedTuple
+
+from headcount.base import folders
+
+
+class Input(NamedTuple):
+    """One kind of files; a kind has as many as there are owners, test sets and so on."""
+
+    owner: str
+    """Which pairs or runs have such a file, one of `OWNERS`."""
+
+    folder: str
+    """The phase of the runs, or of a pair `text` or `bpe`."""
+
+    names: tuple[str, ...]
+    """Names in the folder of each owner; a word in <…> stands for each that its pair has."""
+
+    def words(self) -> str:
+        """What the kind is, as help of a flag."""
+        return f"{', '.join(self.names)} of {OWNERS[self.owner]}"
+
+
+OWNERS = {
+    "pairs": "every pair",
+    "runs": "training runs",
+    "starts": "training runs that pruned runs start from",
+    "pruned": "pruned runs",
+    "gates": "gates runs",
+    "priced": "gates runs with a price",
+    "timed": "the timing of pruned runs",
+    "ablated": "training runs that are ablated",
+    "profiled": "training runs that are pruned during their training",
+}
+
+INPUTS = {
+    "counts": Input("pairs", "text", ("<split>.json",)),
+    "text": Input("pairs", "text", ("<split>.src", "<split>.tgt")),
+    "references": Input("pairs", "text", ("<test>.tgt",)),
+    "segmented": Input("pairs", "bpe", folders.TRAINING),
+    "trees": Input("pairs", "bpe", ("trees/<treebank>.csv",)),
+    "scores": Input("runs", "train", ("bleu.json",)),
+    "translations": Input("runs", "train", ("translations/<test>.txt",)),
+    "curves": Input("runs", "train", ("curves.csv",)),
+    "masks": Input("runs", "train", ("masks.csv",)),
+    "importance": Input("runs", "heads", ("importance.csv",)),
+    "importance_facts": Input("runs", "heads", ("importance.json",)),
+    "relevance": Input("runs", "heads", ("relevance.csv",)),
+    "attention": Input("runs", "heads", ("attention.csv",)),
+    "positions": Input("runs", "heads", ("positions.csv",)),
+    "syntax": Input("runs", "heads", ("syntax.csv",)),
+    "maps": Input("runs", "heads", ("maps.json",)),
+    "masking": Input("runs", "masking", ("headmask.csv",)),
+    "masking_facts": Input("runs", "masking", ("headmask.json",)),
+    "start_scores": Input("starts", "train", ("bleu.json",)),
+    "start_curves": Input("starts", "train", ("curves.csv",)),
+    "removal": Input("starts", "masking", ("removal.csv",)),
+    "removal_facts": Input("starts", "masking", ("removal.json",)),
+    "kept": Input("pruned", "prune", ("heads.csv",)),
+    "pruned_scores": Input("pruned", "prune", ("bleu.json",)),
+    "pruned_translations": Input("pruned", "prune", ("translations/<test>.txt",)),
+    "pruned_curves": Input("pruned", "prune", ("curves.csv",)),
+    "gates": Input("gates", "prune", ("gates.csv",)),
+    "pruned_attention": Input("priced", "prune", ("attention.csv",)),
+    "pruned_positions": Input("priced", "prune", ("positions.csv",)),
+    "pruned_syntax": Input("priced", "prune", ("syntax.csv",)),
+    "pruned_speed": Input("timed", "prune", ("speed.csv",)),
+    "ablation": Input("ablated", "masking", ("ablation.csv",)),
+    "ablation_facts": Input("ablated", "masking", ("ablation.json",)),
+    "profiles": Input("ablated", "masking", ("pruning_profile.csv",)),
+    "areas": Input("ablated", "masking", ("pruning_profile_areas.csv",)),
+    "share_speed": Input("ablated", "masking", ("share_speed.csv",)),
+    "training": Input("profiled", "masking", ("training_profile.csv",)),
+    "training_heads": Input("profiled", "masking", ("training_profile_heads.csv",)),
+}

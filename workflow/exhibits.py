@@ -1,0 +1,75 @@
+"""What the rules ask of exhibits: from which files each chapter is made, and what it makes."""
+
+from plan import Plan
+
+from headcount.base.settings.flags import as_flags
+from headcount.findings.exhibits import CHAPTERS, Chapter, load_chapter
+from headcount.findings.inputs import INPUTS, Input
+
+
+class Exhibits:
+    """The tables and figures of one experiment: those whose needs it has files of."""
+
+    def __init__(self, plan: Plan):
+        self._plan = plan
+        kinds = [kind for kind, found in INPUTS.items() if self._files(found)]
+        chapters = [load_chapter(name).made_from(kinds) for name in CHAPTERS]
+        self.chapters = [chapter for chapter in chapters if chapter.tables or chapter.figures]
+
+    def inputs(self, chapter: Chapter) -> dict[str, list[str]]:
+        """Files of each kind that a chapter is made from."""
+        return {kind: self._files(INPUTS[kind]) for kind in chapter.kinds}
+
+    def flags(self, chapter: Chapter) -> list[str]:
+        """Sections of the settings that a chapter takes, as flags."""
+        settings = self._plan.settings
+        sections = [
+            section(**getattr(settings, name).model_dump())
+            for name, section in chapter.sections.items()
+        ]
+        return [flag for section in sections for flag in as_flags(section)]
+
+    def _files(self, kind: Input) -> list[str]:
+        return [
+            f"{folder}/{each}"
+            for pair, folder in self._folders(kind)
+            for name in kind.names
+            for each in self._named(name, pair)
+        ]
+
+    def _folders(self, kind: Input) -> list[tuple[str, str]]:
+        """(pair, folder) of each owner of such files: pairs, then runs, then seeds."""
+        plan, settings = self._plan, self._plan.settings
+        if kind.owner == "pairs":
+            return [(pair, f"data/{kind.folder}/{plan.name}/{pair}") for pair in settings.pairs]
+        return [
+            (pair, f"results/{plan.name}/{kind.folder}/{pair}/{run}/seed{seed}")
+            for pair in settings.pairs
+            for run in self._runs(kind.owner)
+            for seed in settings.seeds
+        ]
+
+    def _runs(self, owner: str) -> list[str]:
+        plan, ablation = self._plan, self._plan.settings.ablation
+        return {
+            "runs": plan.settings.runs,
+            "starts": plan.pruning.starts(),
+            "pruned": plan.settings.pruned,
+            "gates": plan.pruning.named("gates"),
+            "priced": plan.pruning.priced(),
+            "timed": ["speed"] if plan.settings.pruned else [],
+            "ablated": ablation.runs,
+            "profiled": ablation.runs if ablation.updates else [],
+        }[owner]
+
+    def _named(self, name: str, pair: str) -> list[str]:
+        """A name of `INPUTS`, once for each split, test set or treebank of the pair."""
+        plan = self._plan
+        for word, found in (
+            ("<split>", ["train", *plan.held_out(pair)]),
+            ("<test>", plan.tests(pair)),
+            ("<treebank>", plan.treebanks.of_pair(pair)),
+        ):
+            if word in name:
+                return [name.replace(word, each) for each in found]
+        return [name]
