@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 TRANSLATION = f"{RUN}/seed1/translations/test.txt"
 CODES = "data/bpe/quickstart/synthetic.en-art/src.codes"
 TABLE = "results/quickstart/tables/bleu.csv"
-MAKERS = {TRANSLATION: "translate", CODES: "bpe", TABLE: "bleu_table"}
+MAKERS = {TRANSLATION: "translate", CODES: "bpe", TABLE: "general"}
 TRAIN_PACK = "results/quickstart/provenance/train.json"
 
 
@@ -39,13 +39,13 @@ def test_f48_edited_files_stop_both_engines_by_name_and_come_back(clone):
     assert ran(output) == ran(under_dvc) == {}
     assert (clone.folder / "dvc.lock").read_bytes() == lock  # never committed as ours
     (clone.folder / TABLE).unlink()
-    assert "changed since rule bleu_table" not in clone.run("-n")[1]
+    assert "changed since rule general" not in clone.run("-n")[1]
     for path in (TRANSLATION, CODES):
         clone.call("dvc", "checkout", "--force", path)
         os.utime(clone.folder / path)
-    assert planned(clone.run("-n")[1]) == {"bleu_table": 1, "report": 1}
+    assert planned(clone.run("-n")[1]) == {"general": 1, "report": 1}
     code, output = clone.run(TABLE)
-    assert ran(output) == {"bleu_table": 1}
+    assert ran(output) == {"general": 1}
     assert {path: (clone.folder / path).read_bytes() for path in MAKERS} == before
     both_quiet(clone)
 

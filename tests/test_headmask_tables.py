@@ -22,6 +22,7 @@ from headcount.findings.headmask.score_tables import score_caption, score_summar
 from headcount.findings.headmask.scores import compare_scores
 from headcount.findings.masking import read_masking
 from headcount.findings.run_tables import gather
+from headcount.findings.scores import Scores
 from headcount.findings.tables import write_tables
 
 PAIR, REVERSE = "multi.en-de", "multi.de-en"
@@ -152,7 +153,8 @@ def test_pairs_stand_in_the_table_of_their_direction(files):
     files.text("wmt.en-ro", 10, 2, {"NewsTest2016": LINES})
     add_run(files, ("wmt.en-ro", "baseline", 1), 20.0, LINES, [1.0] * 6, test="NewsTest2016")
     listed = files.lists()
-    scores = compare_scores(*(listed[kind] for kind in ("scores", "translations", "references")))
+    kinds = ("scores", "translations", "references")
+    scores = compare_scores(Scores(*(listed[kind] for kind in kinds)))
     tidy = {number: score_table(number, scores) for number in (2, 3, 4)}
     pairs = [list(tidy[n].loc[tidy[n]["source"] == "ours", "pair"].unique()) for n in (2, 3, 4)]
     assert pairs == [[PAIR], [REVERSE], [PAIR, "wmt.en-ro"]]
@@ -402,4 +404,4 @@ def test_a_translation_too_few(files):
     found = [files.lists()[kind] for kind in kinds]
     found[1][0].write_text("one line\n")
     with pytest.raises(UserError, match="expected one translation per reference line"):
-        compare_scores(*found)
+        compare_scores(Scores(*found))

@@ -10,6 +10,7 @@ from script_runner import run_script
 from voita_files import MODEL, PAIR, VoitaFiles, pruned_runs, translated
 
 from headcount.base.settings.gates import GatesSettings
+from headcount.findings.scores import Scores
 from headcount.findings.voita.pruning.comparison import read_untuned, untuned
 from headcount.findings.voita.pruning.figures import voita_figures
 from headcount.findings.voita.pruning.gate_figures import distributions, trajectories
@@ -18,7 +19,6 @@ from headcount.findings.voita.pruning.method_points import method_points
 from headcount.findings.voita.pruning.points import encoder_points, kind_points, layer_points
 from headcount.findings.voita.pruning.records import pruning_table
 from headcount.findings.voita.pruning.removal_speed import speed_table, speed_with_bleu
-from headcount.findings.voita.pruning.scores import Scores
 
 NAMES = ["fig6", "fig7", "fig9", "fig10", "methods", "gates", "speed"]
 

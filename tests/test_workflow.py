@@ -172,7 +172,7 @@ def test_f11_a_changed_setting_reruns_only_what_it_touches(project):
     code, output = project.run("-n", "--config", "experiment=every_rule")
     path.write_text(plain)
     assert code == 0
-    gathered = {"bleu_table": 1, "michel_tables": 1, "michel_figures": 1} | GATHERED
+    gathered = {"michel_tables": 1, "michel_figures": 1} | GATHERED
     gathered["roles_tables"] = 1  # the BLEU lost without a head stands beside what it does
     assert planned(output) == times(2, DECODED) | gathered
 
@@ -194,12 +194,12 @@ def test_one_price_more_runs_its_own_jobs_and_none_without_pruned_runs(project):
         "pruned_roles": 2,
     }
     assert code == 0
-    assert planned(output) == own | VOITA | ROLES | {"bleu_table": 1, "report": 1}
+    assert planned(output) == own | VOITA | ROLES | {"general": 1, "report": 1}
     path.write_text(re.sub(r"pruned:\n(  - .*\n)+", "", plain))
     code, output = project.run("-n", "--config", "experiment=every_rule")
     path.write_text(plain)
     assert code == 0
-    assert planned(output) == {"bleu_table": 1, "report": 1} | ROLES
+    assert planned(output) == {"general": 1, "report": 1} | ROLES
 
 
 def test_pruned_models_from_real_runs(project):
@@ -274,14 +274,14 @@ def test_f07_f09_pruned_runs_that_cannot_be_are_refused_before_any_job(project, 
 
 
 def test_a_changed_module_reruns_its_readers_and_a_comment_none(project):
-    path = project.folder / "src" / "headcount" / "findings" / "curves.py"
+    path = project.folder / "src" / "headcount" / "findings" / "general" / "curves.py"
     plain = path.read_text()
     path.write_text(plain + "\n# A remark.\n")
     assert "Nothing to be done" in project.run("-n", "--config", "experiment=every_rule")[1]
     path.write_text(plain.replace('"minutes of training"', '"minutes"'))
     _, output = project.run("-n", "--config", "experiment=every_rule")
     path.write_text(plain)
-    assert planned(output) == {"curves_figure": 1, "report": 1}
+    assert planned(output) == {"general": 1, "report": 1}
 
 
 def test_wrong_settings_end_with_exit_code_2_and_no_traceback(project):

@@ -11,6 +11,11 @@ def reported(chapter, exhibit, file):
     return report(file, category=chapter.title, labels=labels)
 
 
+def flagged(wildcards, input):
+    """Each kind of input as a flag with its files."""
+    return [word for kind, files in input.items() for word in (file_flag(kind), *files)]
+
+
 for chapter in exhibits.chapters:
 
     rule:
@@ -45,14 +50,14 @@ for chapter in exhibits.chapters:
         params:
             code=code("scripts/findings.py", *chapter.modules),
             chapter=chapter.name,
+            files=flagged,
             settings=exhibits.flags(chapter),
             folder=f"results/{plan.name}",
         message:
             f"Making the tables and figures of {chapter.title}"
         shell:
-            "python scripts/findings.py {params.chapter}"
-            + "".join(f" --{kind.replace('_', '-')} {{input.{kind}:q}}" for kind in chapter.kinds)
-            + " --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"
+            "python scripts/findings.py {params.chapter} {params.files:q} --out {params.folder:q}"
+            " {params.settings:q} > {log:q} 2>&1"
 
 
 made = [getattr(rules, chapter.name).output for chapter in exhibits.chapters]

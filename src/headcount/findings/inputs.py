@@ -74,3 +74,8 @@ INPUTS = {
     "training": Input("profiled", "masking", ("training_profile.csv",)),
     "training_heads": Input("profiled", "masking", ("training_profile_heads.csv",)),
 }
+
+
+def file_flag(kind: str) -> str:
+    """The flag that names files of one kind on a command line."""
+    return f"--{kind.replace('_', '-')}"

@@ -8,7 +8,7 @@ from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.findings.exhibits import Chapter
 from headcount.findings.figures import Drawn, use_style, write_figures
-from headcount.findings.inputs import INPUTS
+from headcount.findings.inputs import INPUTS, file_flag
 from headcount.findings.results import Results
 from headcount.findings.tables import Table, write_tables
 
@@ -18,8 +18,8 @@ _SCRIPT = "scripts/findings.py"
 def add_chapter_flags(parser: ArgumentParser, chapter: Chapter) -> None:
     """Declare a flag for each kind of files, the folder of the results, and the settings."""
     for kind in chapter.kinds:
-        flag, words = f"--{kind.replace('_', '-')}", INPUTS[kind].words()
-        parser.add_argument(flag, nargs="*", default=[], type=Path, help=words)
+        words = INPUTS[kind].words()
+        parser.add_argument(file_flag(kind), nargs="*", default=[], type=Path, help=words)
     words = "folder of the results; tables and figures have a folder each in it"
     parser.add_argument("--out", required=True, type=Path, help=words)
     for section in chapter.sections.values():

@@ -9,7 +9,6 @@ from headcount.base.settings.pair import parse_pair
 from headcount.findings.cells import NONE, p_value
 from headcount.findings.headmask.scores import (
     compare_scores,
-    describe_search,
     keys,
     paper_scores,
     same_task,
@@ -18,6 +17,7 @@ from headcount.findings.published import headmask
 from headcount.findings.published.numbers import beside_ours
 from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE
+from headcount.findings.scores import Scores, describe_search
 from headcount.findings.setting import OVER_SEEDS, describe_setting, of_one_training
 from headcount.findings.tables import Table
 
@@ -55,7 +55,8 @@ def _scores(results: Results, number: int) -> Table:
 
 @cache
 def _compared(results: Results) -> pd.DataFrame:
-    return compare_scores(*map(results.files, ("scores", "translations", "references")))
+    kinds = ("scores", "translations", "references")
+    return compare_scores(Scores(*map(results.files, kinds)))
 
 
 def score_table(number: int, ours: pd.DataFrame) -> pd.DataFrame:

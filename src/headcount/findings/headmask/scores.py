@@ -1,72 +1,40 @@
 """HeadMask's Tables 2–4: BLEU of every training method against the baseline."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
 
-from headcount.base.files import read_json
 from headcount.base.settings.pair import parse_pair
-from headcount.data.lines import clean_lines
 from headcount.findings.published import headmask
-from headcount.findings.run_tables import BASE, run_of
+from headcount.findings.run_tables import BASE
+from headcount.findings.scores import Scores
 from headcount.findings.significance import paired_t
-from headcount.scoring.bootstrap import compare_systems
 
 COLUMNS = ["pair", "run", "seed", "test_set", "statistic", "value", "source", "signature"]
 _GROUP = ["pair", "test_set", "run"]
 
 
-def compare_scores(
-    scores: list[Path], translations: list[Path], references: list[Path]
-) -> pd.DataFrame:
+def compare_scores(scores: Scores) -> pd.DataFrame:
     """BLEU of every run and its difference to the baseline of the same seed: columns of `COLUMNS`.
 
     Statistics of a seed: `bleu`; beside a baseline `delta` (run − baseline, points) and
     `p_bootstrap` (paired bootstrap). Over seeds, with an empty seed: `bleu_mean`, `delta_mean`
     and, from two seeds on, `bleu_sd`, `delta_sd` (ddof 1), `delta_low`, `delta_high` (95 % t
     interval) and `p_t` (paired t-test).
-
-    `scores` are the runs' bleu.json, `translations` their `translations/<test>.txt`,
-    `references` `<pair>/<test>.tgt`.
     """
-    texts = {(*run_of(path), path.stem): path for path in translations}
-    golden = {(path.parent.name, path.stem): path for path in references}
-    bleu = _bleu_rows(scores)
     rows = []
-    for (pair, run, seed, test), (score, signature) in bleu.items():
-        rows.append((pair, run, seed, test, "bleu", score, "ours", signature))
-        if run == BASE or (pair, BASE, seed, test) not in bleu:
-            continue
-        files = (texts[pair, BASE, seed, test], texts[pair, run, seed, test], golden[pair, test])
-        before, after, golden_lines = (list(clean_lines(file)) for file in files)
-        (found,) = compare_systems(before, [after], golden_lines, parse_pair(pair).tgt)
-        delta = score - bleu[pair, BASE, seed, test][0]
-        rows.append((pair, run, seed, test, "delta", delta, "ours", signature))
-        cells = ("p_bootstrap", found.p_value, "ours", found.signature)
-        rows.append((pair, run, seed, test, *cells))
+    for key in scores.keys:
+        baseline = (key[0], BASE, key[2])
+        for test, bleu, signature in scores.of(key):
+            rows.append((*key, test, "bleu", bleu, "ours", signature))
+            if key == baseline or not scores.knows(baseline, test):
+                continue
+            delta = bleu - scores.bleu(baseline, test)
+            found = scores.compare(baseline, [key], test)[key]
+            rows.append((*key, test, "delta", delta, "ours", signature))
+            rows.append((*key, test, "p_bootstrap", found.p_value, "ours", found.signature))
     table = pd.DataFrame(rows, columns=COLUMNS).astype({"seed": object})
     return pd.concat([table, _over_seeds(table)], ignore_index=True)
-
-
-def _bleu_rows(scores: list[Path]) -> dict[tuple[str, str, int, str], tuple[float, str]]:
-    """{(pair, run, seed, test set): (BLEU, signature)}, in the files' order."""
-    return {
-        (found["pair"], found["run"], found["seed"], row["test_set"]): (
-            row["score"],
-            row["signature"],
-        )
-        for found in map(read_json, scores)
-        for row in found["scores"]
-        if row["metric"] == "bleu"
-    }
-
-
-def describe_search(scores: list[Path]) -> str:
-    """A sentence on the beam searches behind the scores in bleu.json of runs."""
-    found = [row for path in scores for row in read_json(path)["scores"]]
-    searches = {f"beam {row['beam']}, length penalty {row['length_penalty']}" for row in found}
-    return f"Translated with {'; '.join(sorted(searches))}."
 
 
 def _over_seeds(table: pd.DataFrame) -> pd.DataFrame:

@@ -8,9 +8,9 @@ from headcount.base.errors import UserError
 from headcount.base.settings.runs import label
 from headcount.findings.cells import NONE, interval, mean_count, mean_sd, p_value
 from headcount.findings.run_tables import BASE, KEYS, gather
+from headcount.findings.scores import Key, Scores
 from headcount.findings.setting import OVER_SEEDS, of_one_training
 from headcount.findings.voita.pruning.heads import PrunedModel
-from headcount.findings.voita.pruning.scores import Key, Scores
 
 COLUMNS = ["pair", "test_set", "seed", "gates_run", "scope", "lambda", "comparison", "contender"]
 COLUMNS += ["run", "draw", "heads_left", "bleu", "against", "delta", "delta_low", "delta_high", "p"]

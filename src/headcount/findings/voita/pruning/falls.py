@@ -5,9 +5,9 @@ import pandas as pd
 from headcount.base.addresses import KINDS
 from headcount.base.settings.runs import label
 from headcount.findings.cells import NONE, p_value, price
+from headcount.findings.scores import Scores
 from headcount.findings.setting import of_one_training
 from headcount.findings.voita.pruning.heads import PrunedModel, sweeps
-from headcount.findings.voita.pruning.scores import Scores
 
 LIMITS = (0.25, 1.0)  # points of BLEU
 _SHARES = [f"{kind}_share" for kind in KINDS]

@@ -5,10 +5,10 @@ import pandas as pd
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings.file_lists import NamedFigure
-from headcount.findings.headmask.scores import describe_search
 from headcount.findings.masking import describe_cover, describe_tests
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import beside_ours
+from headcount.findings.scores import Scores, describe_search
 from headcount.findings.setting import OVER_SEEDS
 from headcount.findings.voita.pruning import drawings, gate_figures
 from headcount.findings.voita.pruning.comparison import read_untuned
@@ -19,7 +19,6 @@ from headcount.findings.voita.pruning.method_points import method_points
 from headcount.findings.voita.pruning.points import encoder_points, kind_points, layer_points
 from headcount.findings.voita.pruning.records import pruning_table
 from headcount.findings.voita.pruning.removal_speed import speed_table, speed_with_bleu
-from headcount.findings.voita.pruning.scores import Scores
 from headcount.findings.voita.pruning.setting import describe_pruning
 from headcount.findings.voita.pruning.speed_figure import draw_speed
 from headcount.findings.voita.pruning.updates import Updates

@@ -7,9 +7,9 @@ from headcount.base.errors import UserError
 from headcount.base.settings.runs import label
 from headcount.findings.cells import NONE, interval, mean_count, mean_sd, p_value, price
 from headcount.findings.run_tables import KEYS
+from headcount.findings.scores import Scores
 from headcount.findings.setting import OVER_SEEDS, of_one_training
 from headcount.findings.voita.pruning.heads import DECIDED, PrunedModel
-from headcount.findings.voita.pruning.scores import Scores
 
 _TEST = ["start_bleu", "control_bleu", "delta", "delta_low", "delta_high", "p", "signature"]
 COLUMNS = [*KEYS, "test_set", "how", "scope", "lambda", "start", "heads", "heads_left"]

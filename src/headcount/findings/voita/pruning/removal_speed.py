@@ -7,8 +7,8 @@ import pandas as pd
 from headcount.base.errors import UserError
 from headcount.findings.cells import NONE, mean_count
 from headcount.findings.run_tables import BASE, gather
+from headcount.findings.scores import Scores
 from headcount.findings.voita.pruning.heads import PrunedModel
-from headcount.findings.voita.pruning.scores import Scores
 
 _TIMED = ["model", "heads_left", "parameters", "file_bytes", "phase", "batch_size", "repeat"]
 _TIMED += ["sentences", "steps", "seconds"]

@@ -8,8 +8,8 @@ from headcount.findings.cells import NONE, mean_count, mean_sd, price
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import beside_ours
 from headcount.findings.run_tables import KEYS
+from headcount.findings.scores import Scores
 from headcount.findings.voita.pruning.heads import PrunedModel
-from headcount.findings.voita.pruning.scores import Scores
 from headcount.findings.voita.pruning.updates import Updates
 
 COLUMNS = [*KEYS, "test_set", "scope", "lambda", "start", "training", "updates", "updates_before"]

@@ -3,14 +3,13 @@
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.findings.file_lists import NamedTable
-from headcount.findings.headmask.scores import describe_search
 from headcount.findings.masking import describe_tests
+from headcount.findings.scores import Scores, describe_search
 from headcount.findings.voita.pruning import comparison, falls, table2
 from headcount.findings.voita.pruning import records as pruning
 from headcount.findings.voita.pruning import removal_speed as speed
 from headcount.findings.voita.pruning.files import PruningFiles
 from headcount.findings.voita.pruning.heads import read_pruned
-from headcount.findings.voita.pruning.scores import Scores
 from headcount.findings.voita.pruning.setting import describe_pruning
 from headcount.findings.voita.pruning.updates import Updates
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from headcount.base.errors import UserError
 from headcount.findings.run_tables import KEYS, curve_table
+from headcount.findings.scores import Key
 from headcount.findings.voita.pruning.heads import PrunedModel
-from headcount.findings.voita.pruning.scores import Key
 
 _UNEQUAL = (
     "The two differ, so BLEU from scratch beside BLEU after pruning shows the work of updates as "

@@ -1,4 +1,4 @@
-"""BLEU of pruned runs, and paired differences between them, from scores and translations."""
+"""BLEU of runs, and paired differences between them, from scores and translations."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -48,6 +48,15 @@ class Scores:
             )
         return self._bleu[key]
 
+    @property
+    def keys(self) -> list[Key]:
+        """Every run, in the files' order."""
+        return list(self._bleu)
+
+    def knows(self, key: Key, test: str) -> bool:
+        """Whether a run is scored on a test set."""
+        return any(score.test == test for score in self._bleu.get(key, []))
+
     def bleu(self, key: Key, test: str) -> float:
         """BLEU of one run on one test set. Raises UserError if it has none."""
         for score in self.of(key):
@@ -84,3 +93,10 @@ class Scores:
         if (pair, test) not in self._references:
             raise UserError(f"references: expected {pair}/{test}.tgt, found none")
         return self._references[pair, test]
+
+
+def describe_search(scores: list[Path]) -> str:
+    """A sentence on the beam searches behind the scores in bleu.json of runs."""
+    found = [row for path in scores for row in read_json(path)["scores"]]
+    searches = {f"beam {row['beam']}, length penalty {row['length_penalty']}" for row in found}
+    return f"Translated with {'; '.join(sorted(searches))}."
