@@ -102,6 +102,7 @@ PARSED = {
     "python -m benchmarks.headmask_cost": "named in a table",
     "python -m benchmarks.headmask_cost --preset small": "minutes",
     "python -m benchmarks.ablation --model FOLDER --source TEXT": "named in a table",
+    "python -m benchmarks.depth": "test_benchmark_depth.py runs it",
     "python .ci/locks.py write": "uv, and the package index",
     "python .ci/locks.py age": "the package index",
     "python tests/kills.py --kills 200": "minutes; test_kills.py has six of them",

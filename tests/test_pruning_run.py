@@ -27,7 +27,7 @@ from headcount.store.pair_folder import PairFolder
 from headcount.training.headmask import Choice, HeadMask
 from headcount.training.pruning_run import PruningRun
 from headcount.training.train import Trainer
-from headcount.training.training_run import SegmentedPair, Session, fit
+from headcount.training.training_run import SegmentedPair, Session
 
 COUNTS = {"enc_self": [3, 1], "dec_self": [2], "dec_enc": [3]}
 UNEVEN = MODEL.model_copy(update={"heads": COUNTS, "d_head": 7, "dropout": 0.1})
@@ -181,14 +181,16 @@ def test_from_scratch_is_training_the_whole_model_under_a_constant_mask(base, tm
     first = {name: weight.detach().clone() for name, weight in whole.named_parameters()}
     session = Session(3, small_origin({"run": "masked"}), tmp_path / "masked", 1e9)
     states = session.store(torch.device("cpu"))
-    trainer = fit(whole, text, scratch.train, 3, states, Constant(GATES_OF_A_RUN))
+    mask = Constant(GATES_OF_A_RUN)
+    trainer = Trainer(whole, text.train, text.dev, scratch.train, 3, states, mask)
+    trainer.fit()
     for row, expected in zip(
         pd.read_csv(tmp_path / "curves.csv").itertuples(), trainer.progress.curve, strict=True
     ):
         assert row.train_loss == pytest.approx(expected["train_loss"], abs=1e-4)
         assert row.dev_loss == pytest.approx(expected["dev_loss"], abs=1e-4)
     whole.load_state_dict(trainer.chosen(), strict=False)
-    expected = dict(remove_heads(whole, Constant(GATES_OF_A_RUN).multiplier).named_parameters())
+    expected = dict(remove_heads(whole, mask.multiplier).named_parameters())
     for name, weight in load_weights_of(tmp_path).items():
         torch.testing.assert_close(weight, expected[name].detach(), rtol=0, atol=2e-4)
     moved = (whole.tgt_embedding.weight - first["tgt_embedding.weight"]).abs().max()
@@ -356,7 +358,7 @@ def test_f38_a_training_without_memory_names_its_budget(base, tmp_path, monkeypa
     def exhaust(*_):
         torch.empty(1 << 50)
 
-    monkeypatch.setattr(Trainer, "_backward", exhaust)
+    monkeypatch.setattr(Trainer, "_update", exhaust)
     pruned = pruning(base, "gates-all-l0.3", tmp_path)
     with pytest.raises(EnvironmentFault, match=r"train\.batch_tokens 150 .*such as to 75, or take"):
         pruned.finish_gates(ModelFolder(base[1] / "model"), SHORT, tmp_path / "out")
@@ -396,6 +398,7 @@ def test_finished_outputs_are_placed_again_without_training(
     assert first == again and len(first) >= 4
     (finished,) = (tmp_path / "state").glob("*/finished")
     flip(finished / "heads.csv", -2)
-    pruned.session.finish(pruned.train, tmp_path / "out", lambda _, out: write_text(out / "x", "1"))
+    with pruned.session.unfinished(pruned.train, tmp_path / "out") as (_, written):
+        write_text(written / "x", "1")
     assert capsys.readouterr().err == f"{finished}: damaged, so not taken for the outputs\n"
     assert (tmp_path / "out" / "x").read_text() == "1"

@@ -123,27 +123,11 @@ class MaskedModel:
         distinct = list(dict.fromkeys([(), *sets]))
         sentences = sum(len(references) for _, references in tests.values())
         with tqdm(total=len(distinct) * sentences, unit="sentence", disable=None) as bar:
-            for test, lines in tests.items():
-                scores = self.resample(lines, distinct, language, bar.update, samples)
-                judged = judge_systems(scores[()], list(scores.values()), language)
-                yield test, dict(zip(scores, judged, strict=True))
-
-    def resample(
-        self,
-        lines: tuple[list[str], list[str]],
-        sets: list[Heads],
-        language: str,
-        done: Callable[[int], object],
-        samples: int = 1000,
-    ) -> dict[Heads, np.ndarray]:
-        """BLEU of a test set, and of its resamples, with each set of heads masked.
-
-        See `resample_bleu`; each set is named once.
-        """
-        sources, references = lines
-        found = self.translations(sources, sets, done)
-        scores = resample_bleu(list(found.values()), references, language, samples)
-        return dict(zip(found, scores, strict=True))
+            for test, (sources, references) in tests.items():
+                found = self.translations(sources, distinct, bar.update)
+                scores = resample_bleu(list(found.values()), references, language, samples)
+                judged = judge_systems(scores[0], scores, language)
+                yield test, dict(zip(found, judged, strict=True))
 
     def translations(
         self, lines: list[str], sets: list[Heads], done: Callable[[int], object]

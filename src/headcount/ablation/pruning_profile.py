@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from headcount.ablation.ablation import with_first
 from headcount.ablation.masked_bleu import (
@@ -28,7 +27,6 @@ from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.heads.importance_run import read_importance
-from headcount.scoring.bootstrap import judge_systems
 
 COLUMNS = ("test_set", "scope", "order", "index", "draw", *SCORE_COLUMNS)
 
@@ -69,15 +67,14 @@ def write_profile(
     ranking, raw = (rank_by(inputs, asked, importance, masked) for asked in (settings, plain))
     effects = read_single_effects(inputs.ablation, grid)
     curves = list(list_curves(grid, ranking, raw, effects, settings, seed))
-    ((test, lines),) = inputs.read_tests(with_first(settings)).items()
+    tests = inputs.read_tests(with_first(settings))
     sets = [heads for curve in curves for heads in curve.sets]
-    scores = resample_sets(masked, lines, sets, language)
-    judged = judge_systems(scores[()], list(scores.values()), language)
-    found = dict(zip(scores, judged, strict=True))
+    ((test, found),) = masked.compare(tests, sets, language)
     rows = profile_rows(grid, test, curves, found)
-    facts = {**describe_work(masked.model.grid, {test: lines}, sets), "provenance": origin}
+    facts = {**describe_work(grid, tests, sets), "provenance": origin}
     write_scores(out, COLUMNS, rows, facts, decode)
     areas = out.with_name(f"{out.stem}_areas.csv")
+    scores = {heads: difference.scores for heads, difference in found.items()}
     write_scores(areas, AREA_COLUMNS, area_rows(test, curves, scores), facts, decode)
 
 
@@ -90,16 +87,6 @@ def profile_rows(
         for curve in curves
         for index, heads in enumerate(curve.sets)
     ]
-
-
-def resample_sets(
-    masked: MaskedModel, lines: tuple[list[str], list[str]], sets: Sequence[Heads], language: str
-) -> dict[Heads, np.ndarray]:
-    """BLEU of a test set and its resamples under each set and under none; with a progress bar."""
-    distinct = list(dict.fromkeys([(), *sets]))
-    total = len(distinct) * len(lines[1])
-    with tqdm(total=total, unit="sentence", disable=None) as bar:
-        return masked.resample(lines, distinct, language, bar.update)
 
 
 def rank_by(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 import torch
+from torch import Tensor
 
 from headcount.base.errors import EnvironmentFault, lacks_memory
 
@@ -77,3 +78,18 @@ def warn_of_slow_format(precision: str, device: torch.device) -> None:
 def number_format(precision: str, device: torch.device) -> AbstractContextManager:
     """Context in which matrix products run in the format `fp32` or `bf16`."""
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+
+
+def random_state(device: torch.device) -> dict[str, Tensor]:
+    """The states of torch's generators that computing on a device may draw from."""
+    states = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def set_random_state(states: dict[str, Tensor], device: torch.device) -> None:
+    """Put the generators into the states that `random_state` gave."""
+    torch.set_rng_state(states["cpu"])
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(states["cuda"], device)

@@ -1,7 +1,7 @@
 """BLEU of many systems against one baseline on one test set, with intervals of the difference."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from sacrebleu.metrics import BLEU
@@ -24,6 +24,7 @@ class Difference:
     high: float
     p_value: float  # as sacreBLEU defines it, near a one-sided p; see `p_value`
     signature: str
+    scores: np.ndarray = field(repr=False, compare=False)  # on the test set, then on each resample
 
 
 def compare_systems(
@@ -59,7 +60,7 @@ def judge_scores(
         delta = float(differences[0])
         low, high = interval(differences[1:])
         chance = p_value(delta, differences[1:])
-        found.append(Difference(float(row[0]), delta, low, high, chance, signature))
+        found.append(Difference(float(row[0]), delta, low, high, chance, signature, row))
     return found
 
 

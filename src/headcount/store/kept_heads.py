@@ -13,11 +13,9 @@ from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.head_list import read_head_list
 from headcount.base.head_values import read_head_values
+from headcount.base.random_streams import Stream
 from headcount.base.ranking import rank_heads
 from headcount.base.settings.runs import PrunedSettings
-
-# Keeps these draws apart from others of the same seed.
-_STREAM = 0x44524157
 
 
 def read_gates(path: Path, grid: HeadGrid) -> np.ndarray:
@@ -46,7 +44,7 @@ def as_many_heads(
     inside = np.array([head.kind in run.kinds for head in grid.heads()], dtype=bool)
     count = int(gates_heads(path, grid)[inside].sum())
     if run.method == "random":
-        order = np.random.default_rng([seed, _STREAM]).permutation(grid.size).tolist()
+        order = Stream.KEPT_HEADS.generator(seed).permutation(grid.size).tolist()
     else:
         order = ranked_order(grid, importance)
     return _keep_first(order, inside, count)

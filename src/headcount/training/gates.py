@@ -12,6 +12,7 @@ from torch import Tensor
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.hard_concrete import HardConcrete
+from headcount.base.random_streams import Stream
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import TrainSettings
@@ -21,8 +22,6 @@ from headcount.training.averaging import Weights
 from headcount.training.headmask import Choice, HeadMask
 from headcount.training.schedule import learning_rate
 
-# Keeps these draws apart from those of the batches' order, which have the same seed.
-_STREAM = 0x47415445
 _SMALLEST = 1e-6  # u stays this far from 0 and 1, so that its logarithms are finite
 
 
@@ -142,7 +141,7 @@ class HeadGates(HeadMask):
 
     def _uniform(self, update: int, low: float, high: float) -> Tensor:
         """Draws [gated heads] of one update; update 0 is the start."""
-        generator = np.random.default_rng([self.seed, update, _STREAM])
+        generator = Stream.GATES.generator(self.seed, update)
         return torch.from_numpy(generator.uniform(low, high, len(self.gated)))
 
     def _rate(self) -> float:

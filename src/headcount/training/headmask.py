@@ -7,19 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from headcount.base.random_streams import Stream
 from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch
 from headcount.heads.importance import batch_importance
 from headcount.model.transformer import Transformer
 from headcount.training.averaging import Weights
-
-# Keeps these draws apart from those of the batches' order, which have the same seed.
-_STREAM = 0x4D41534B
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,9 @@ class MaskRandom(HeadMask):
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
         """The update's own N heads."""
-        drawn = _generator(self.seed, update).choice(self.heads, self.count, replace=False)
+        drawn = Stream.HEAD_MASK.generator(self.seed, update).choice(
+            self.heads, self.count, replace=False
+        )
         return Choice(_multiplier(self.heads, drawn))
 
 
@@ -103,7 +102,7 @@ class MaskImportant(HeadMask):
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
         """The N heads that a first pass finds most important; equal ones in flat order."""
-        if _generator(self.seed, update).random() >= self.run.probability:
+        if Stream.HEAD_MASK.generator(self.seed, update).random() >= self.run.probability:
             return Choice(_multiplier(self.heads, []))
         found, loss = self._first_pass(model, batches)
         self.importance = self.run.decay * self.importance + found
@@ -139,11 +138,6 @@ def make_head_mask(run: RunSettings, heads: int, settings: TrainSettings, seed: 
     if run.method == "random":
         return MaskRandom(heads, run.heads, seed)
     return MaskImportant(run, heads, settings, seed) if run.method == "importance" else MaskNone()
-
-
-def _generator(seed: int, update: int) -> np.random.Generator:
-    """A fresh generator for one update, which torch's own knows nothing of."""
-    return np.random.default_rng([seed, update, _STREAM])
 
 
 def _multiplier(heads: int, masked: Sequence[int]) -> Tensor:

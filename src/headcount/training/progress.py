@@ -2,7 +2,8 @@
 
 import math
 import sys
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from tqdm import tqdm
 
@@ -31,6 +32,16 @@ class Progress:
     masked_since: list[int] = field(default_factory=list)  # per head: updates that masked it
     curve: list[dict[str, float | None]] = field(default_factory=list)
     masks: list[list[int]] = field(default_factory=list)  # `masked_since` at each row of the curve
+
+    @classmethod
+    def of(cls, facts: dict[str, Any]) -> "Progress":
+        """The progress of which `facts` told."""
+        best = facts["best_loss"]
+        return cls(**{**facts, "best_loss": math.inf if best is None else best})
+
+    def facts(self) -> dict[str, Any]:
+        """Every counter as JSON has it; the best loss is None before there is one."""
+        return asdict(self) | {"best_loss": None if math.isinf(self.best_loss) else self.best_loss}
 
     def add_choice(
         self, masked: list[bool], first_pass_loss: float | None, target_tokens: int

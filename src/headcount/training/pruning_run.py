@@ -1,7 +1,6 @@
 """Pruned models from files to files: a trained model or a random start in, a smaller model out."""
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ from headcount.training.training_run import (
     SegmentedPair,
     Session,
     as_csv,
-    fit,
     model_facts,
     on_device,
     write_curve,
@@ -61,20 +59,20 @@ class PruningRun:
         Also writes gates.csv: log α and what follows from it, a row per validation and gated head,
         with the start as step 0. heads.csv has log_alpha, p_zero and p_one of gated heads, too.
         """
-        self.session.finish(self.train, out, partial(self._tune_gates, start, settings))
-
-    def _tune_gates(
-        self, start: ModelFolder, settings: GatesSettings, states: StateStore, out: Path
-    ) -> None:
-        text, model = self._start(start)
-        tuning, seed = settings.fine_tuning(self.train), self.session.seed
-        gates = HeadGates(self.run, model.grid, settings, tuning, seed)
-        freeze_outside(model, self.run)
-        trainer = fit(model, text, tuning, seed, states, gates)
-        write_text(out / "gates.csv", as_csv(gate_rows(gates, trainer), GATE_COLUMNS))
-        fill_in(model, trainer.chosen())
-        smaller, names = remove_heads(model, gates.test_time()), start.original_heads(model.grid)
-        self._write(out, trainer, smaller, model.grid, names, final_gates(gates))
+        with self.session.unfinished(self.train, out) as (states, folder):
+            if not states:
+                return
+            text, model = self._start(start)
+            tuning = settings.fine_tuning(self.train)
+            gates = HeadGates(self.run, model.grid, settings, tuning, self.session.seed)
+            freeze_outside(model, self.run)
+            trainer = self._trainer(model, text, tuning, states, gates)
+            trainer.fit()
+            write_text(folder / "gates.csv", as_csv(gate_rows(gates, trainer), GATE_COLUMNS))
+            fill_in(model, trainer.chosen())
+            smaller = remove_heads(model, gates.test_time())
+            names = start.original_heads(model.grid)
+            self._write(folder, trainer, smaller, model.grid, names, final_gates(gates))
 
     def finish_refit(
         self,
@@ -89,27 +87,18 @@ class PruningRun:
         As many heads stay as in `heads`, the heads.csv of the gates run; `importance` is the
         importance.csv of the model in `start`, which a ranked run needs.
         """
-        tune = partial(self._tune_rest, start, heads, importance, settings)
-        self.session.finish(self.train, out, tune)
-
-    def _tune_rest(
-        self,
-        start: ModelFolder,
-        heads: Path,
-        importance: Path | None,
-        settings: GatesSettings,
-        states: StateStore,
-        out: Path,
-    ) -> None:
-        text, whole = self._start(start)
-        seed = self.session.seed
-        kept = as_many_heads(self.run, heads, whole.grid, importance, seed)
-        model = remove_heads(whole, torch.from_numpy(kept))
-        freeze_outside(model, self.run)
-        trainer = fit(model, text, settings.fine_tuning(self.train), seed, states)
-        fill_in(model, trainer.chosen())
-        names = start.original_heads(whole.grid)
-        self._write(out, trainer, model, whole.grid, names, {"gate": kept})
+        with self.session.unfinished(self.train, out) as (states, folder):
+            if not states:
+                return
+            text, whole = self._start(start)
+            kept = as_many_heads(self.run, heads, whole.grid, importance, self.session.seed)
+            model = remove_heads(whole, torch.from_numpy(kept))
+            freeze_outside(model, self.run)
+            trainer = self._trainer(model, text, settings.fine_tuning(self.train), states)
+            trainer.fit()
+            fill_in(model, trainer.chosen())
+            names = start.original_heads(whole.grid)
+            self._write(folder, trainer, model, whole.grid, names, {"gate": kept})
 
     def finish_scratch(self, model: ModelSettings, heads: Path, out: Path) -> None:
         """Train a fresh model with the heads that are open in `heads`, by the baseline's recipe.
@@ -117,24 +106,35 @@ class PruningRun:
         The whole model is drawn and then loses heads, so that what is left starts as in the
         baseline of the seed.
         """
-        self.session.finish(self.train, out, partial(self._train_kept, model, heads))
-
-    def _train_kept(self, model: ModelSettings, heads: Path, states: StateStore, out: Path) -> None:
-        seed = self.session.seed
-        text = SegmentedPair.read(self.pair)
-        whole = text.fresh_model(model, seed)
-        kept = gates_heads(heads, whole.grid)
-        smaller = on_device(remove_heads(whole, torch.from_numpy(kept)), self.train)
-        recipe = self.train.model_copy(update={"keep_updates": []})
-        trainer = fit(smaller, text, recipe, seed, states)
-        fill_in(smaller, trainer.chosen())
-        self._write(out, trainer, smaller, whole.grid, whole.grid.heads(), {"gate": kept})
+        with self.session.unfinished(self.train, out) as (states, folder):
+            if not states:
+                return
+            text = SegmentedPair.read(self.pair)
+            whole = text.fresh_model(model, self.session.seed)
+            kept = gates_heads(heads, whole.grid)
+            smaller = on_device(remove_heads(whole, torch.from_numpy(kept)), self.train)
+            recipe = self.train.model_copy(update={"keep_updates": []})
+            trainer = self._trainer(smaller, text, recipe, states)
+            trainer.fit()
+            fill_in(smaller, trainer.chosen())
+            self._write(folder, trainer, smaller, whole.grid, whole.grid.heads(), {"gate": kept})
 
     def _start(self, folder: ModelFolder) -> tuple[SegmentedPair, Transformer]:
         """The text, and the model to start from where it is to be trained."""
         model = folder.load()
         folder.check(self.pair)
         return SegmentedPair.read(self.pair), on_device(model, self.train)
+
+    def _trainer(
+        self,
+        model: Transformer,
+        text: SegmentedPair,
+        recipe: TrainSettings,
+        states: StateStore,
+        gates: HeadGates | None = None,
+    ) -> Trainer:
+        seed = self.session.seed
+        return Trainer(model, text.train, text.dev, recipe, seed, states, gates)
 
     def _write(
         self,

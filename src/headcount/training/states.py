@@ -30,6 +30,20 @@ class State:
     tensors: dict[str, Tensor]
     facts: dict[str, Any]  # counters, curve so far, best loss
 
+    @classmethod
+    def of(cls, groups: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> "State":
+        """A state whose tensors are named `<group>/<name>`."""
+        named = {f"{group}/{name}": t for group, held in groups.items() for name, t in held.items()}
+        return cls(named, facts)
+
+    def groups(self) -> dict[str, dict[str, Tensor]]:
+        """The tensors by group and name; a group without any is not there."""
+        groups: dict[str, dict[str, Tensor]] = {}
+        for key, tensor in self.tensors.items():
+            group, name = key.split("/", 1)
+            groups.setdefault(group, {})[name] = tensor
+        return groups
+
 
 class StateStore:
     """The states of one run, in a folder named by the run's identity.

@@ -2,13 +2,10 @@
 
 import copy
 import math
-import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import asdict
-from typing import Any
+from contextlib import closing
 
 import torch
 from torch import Tensor
@@ -17,7 +14,7 @@ from headcount.base.errors import Interrupted, UserError
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch, BatchPlan, ParallelText, ResidentText
 from headcount.model.loss import summed_loss
-from headcount.model.machine import number_format
+from headcount.model.machine import batches_of, number_format, random_state, set_random_state
 from headcount.model.transformer import Transformer, first_device
 from headcount.training.averaging import Weights, make_average
 from headcount.training.headmask import HeadMask, MaskNone
@@ -25,6 +22,7 @@ from headcount.training.progress import Progress, ProgressBar
 from headcount.training.schedule import learning_rate
 from headcount.training.score import mean_loss
 from headcount.training.states import State, StateStore
+from headcount.training.stopping import caught_signals
 
 
 class Trainer:
@@ -74,24 +72,21 @@ class Trainer:
         Raises Interrupted on SIGTERM or SIGINT, after the update at hand and with its state
         saved; UserError at a loss or gradient that is not finite, before it touches a weight.
         """
-        if state := self.states.load():
-            self.restore(state)
-            print(f"going on from update {self.progress.update}", file=sys.stderr, flush=True)
-        elif refused := self.states.refused():
-            print(f"starting from zero: {refused}", file=sys.stderr, flush=True)
-        bar = ProgressBar(self.progress, self.settings.updates)
-        with closing(bar), _signals() as caught:
-            while self.progress.update < self.settings.updates:
-                self._update()
-                bar.after_update()
-                if self._at_validation():
-                    self._validate()
-                    bar.after_validation()
-                finished = self.progress.update == self.settings.updates
-                if finished or caught or self.states.due():
-                    self.states.save(self.progress.update, self.snapshot())
-                if caught and not finished:
-                    raise Interrupted(caught[0])
+        with batches_of("train", self.settings.batch_tokens):
+            self._take_up()
+            bar = ProgressBar(self.progress, self.settings.updates)
+            with closing(bar), caught_signals() as caught:
+                while self.progress.update < self.settings.updates:
+                    self._update()
+                    bar.after_update()
+                    if self._at_validation():
+                        self._validate()
+                        bar.after_validation()
+                    finished = self.progress.update == self.settings.updates
+                    if finished or caught or self.states.due():
+                        self.states.save(self.progress.update, self.snapshot())
+                    if caught and not finished:
+                        raise Interrupted(caught[0])
 
     def chosen(self) -> Weights:
         """The weights that become the model: the best by dev loss, or the last."""
@@ -115,25 +110,16 @@ class Trainer:
             "head_mask": self.head_mask.state(),
             "averaged": self.last(),
             "best": self.best,
-            "random": _random_state(self.device),
+            "random": random_state(self.device),
         }
         for moment in ("exp_avg", "exp_avg_sq"):
             groups[moment] = {n: self.optimiser.state[w][moment] for n, w in self.weights.items()}
-        tensors = {
-            f"{group}/{name}": t for group, held in groups.items() for name, t in held.items()
-        }
-        facts = asdict(self.progress)
-        facts["best_loss"] = (
-            None if math.isinf(self.progress.best_loss) else self.progress.best_loss
-        )
-        return State(tensors, {"progress": facts})
+        return State.of(groups, {"progress": self.progress.facts()})
 
     def restore(self, state: State) -> None:
         """Take up the run where `snapshot` left it."""
-        facts: dict[str, Any] = dict(state.facts["progress"])
-        facts["best_loss"] = math.inf if facts["best_loss"] is None else facts["best_loss"]
-        self.progress = Progress(**facts)
-        groups = _grouped(state.tensors)
+        self.progress = Progress.of(state.facts["progress"])
+        groups = state.groups()
         step = torch.tensor(float(self.progress.update), device=self.device)
         with torch.no_grad():
             for name, weight in self.weights.items():
@@ -145,27 +131,46 @@ class Trainer:
         self.average.restore({n: t.to(self.device) for n, t in groups.get("average", {}).items()})
         self.head_mask.restore(groups.get("head_mask", {}))
         self.best = {n: t.to(self.device) for n, t in groups.get("best", {}).items()}
-        _set_random_state(groups["random"], self.device)
+        set_random_state(groups["random"], self.device)
         self._batches = self._stream()
 
+    def _take_up(self) -> None:
+        """Go on from the newest saved state, if there is one."""
+        if state := self.states.load():
+            self.restore(state)
+            print(f"going on from update {self.progress.update}", file=sys.stderr, flush=True)
+        elif refused := self.states.refused():
+            print(f"starting from zero: {refused}", file=sys.stderr, flush=True)
+
     def _update(self) -> None:
-        """One optimiser update on `accumulate` batches, the loss divided once by their tokens."""
+        """One update on `accumulate` batches, the loss divided once by their target tokens."""
         start = time.monotonic()
         batches = [next(self._batches) for _ in range(self.settings.accumulate)]
         target_tokens = sum(batch.target_tokens for batch in batches)
         multiplier = self._choose_heads(batches, target_tokens)
         self.optimiser.zero_grad(set_to_none=True)
-        losses = [self._backward(batch, target_tokens, multiplier) for batch in batches]
-        norm = torch.nn.utils.clip_grad_norm_(self.weights.values(), self.settings.clip_norm)
-        loss = self._checked(losses, norm, batches)
-        self.optimiser.param_groups[0]["lr"] = self._learning_rate(self.progress.update + 1)
-        self.optimiser.step()
-        self.head_mask.learn()
-        self.average.after_update(self.weights, self.progress.update + 1)
+        losses = []
+        for batch in batches:
+            with number_format(self.settings.precision, self.device):
+                loss = summed_loss(self.model, batch, multiplier, self.settings.label_smoothing)
+            (loss / target_tokens).backward()
+            losses.append(loss.detach())
+        total = self._step(losses, batches)
         tokens = target_tokens + sum(batch.source_tokens for batch in batches)
-        self.progress.add_update(loss, target_tokens, tokens, time.monotonic() - start)
+        self.progress.add_update(total, target_tokens, tokens, time.monotonic() - start)
         if self.progress.update in self.settings.keep_updates:
             self.states.keep(self.progress.update, self.average.between(self.weights))
+
+    def _step(self, losses: list[Tensor], batches: list[Batch]) -> float:
+        """Change the weights by the gradients that lie there; returns the losses' sum."""
+        update = self.progress.update + 1
+        norm = torch.nn.utils.clip_grad_norm_(self.weights.values(), self.settings.clip_norm)
+        total = self._checked(losses, norm, batches)
+        self.optimiser.param_groups[0]["lr"] = learning_rate(self.settings, update)
+        self.optimiser.step()
+        self.head_mask.learn()
+        self.average.after_update(self.weights, update)
+        return total
 
     def _choose_heads(self, batches: list[Batch], target_tokens: int) -> Tensor | None:
         """The multiplier [heads] of the update at hand; None leaves every head as it is."""
@@ -177,13 +182,6 @@ class Trainer:
         if choice.multiplier is None:
             return None
         return choice.multiplier.to(self.device, non_blocking=True)
-
-    def _backward(self, batch: Batch, target_tokens: int, multiplier: Tensor | None) -> Tensor:
-        """Add a batch's gradients; returns its summed loss, a scalar."""
-        with number_format(self.settings.precision, self.device):
-            loss = summed_loss(self.model, batch, multiplier, self.settings.label_smoothing)
-        (loss / target_tokens).backward()
-        return loss.detach()
 
     def _checked(self, losses: list[Tensor], norm: Tensor, batches: list[Batch]) -> float:
         """The losses' sum. Raises UserError if one of them or the gradient's norm is not finite.
@@ -217,22 +215,19 @@ class Trainer:
         if loss < self.progress.best_loss:
             self.progress.best_loss, self.progress.best_update = loss, self.progress.update
             self.best = {name: weight.detach().clone() for name, weight in self.last().items()}
-        rate = self._learning_rate(self.progress.update)
+        rate = learning_rate(self.settings, self.progress.update)
         self.progress.add_validation(loss, rate, time.monotonic() - start)
 
     def _at_validation(self) -> bool:
         update = self.progress.update
         return update % self.settings.dev_interval == 0 or update == self.settings.updates
 
-    def _learning_rate(self, update: int) -> float:
-        return learning_rate(self.settings, update)
-
     def _stream(self) -> Iterator[Batch]:
         """Batches from where the counters stand, epoch after epoch, counting as they go."""
         while True:
-            for ids in self.plan.epoch(self.progress.epoch)[self.progress.position :]:
+            for indices in self.plan.epoch(self.progress.epoch)[self.progress.position :]:
                 self.progress.position += 1
-                yield self.resident.batch(ids)
+                yield self.resident.batch(indices)
             self.progress.epoch += 1
             self.progress.position = 0
 
@@ -244,42 +239,3 @@ class Trainer:
             "Lower train.peak_lr, lengthen train.warmup_updates, or look at these lines of the "
             "BPE step's train.src and train.tgt"
         )
-
-
-@contextmanager
-def _signals() -> Iterator[list[int]]:
-    """Collects the first SIGTERM or SIGINT instead of dying of it; a second one kills as usual."""
-    caught: list[int] = []
-
-    def catch(number: int, _: object) -> None:
-        caught.append(number)
-        for name, handler in before.items():
-            signal.signal(name, handler)
-
-    before = {name: signal.signal(name, catch) for name in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield caught
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
-
-
-def _grouped(tensors: dict[str, Tensor]) -> dict[str, Weights]:
-    groups: dict[str, Weights] = {}
-    for key, tensor in tensors.items():
-        group, name = key.split("/", 1)
-        groups.setdefault(group, {})[name] = tensor
-    return groups
-
-
-def _random_state(device: torch.device) -> Weights:
-    states = {"cpu": torch.get_rng_state()}
-    if device.type == "cuda":
-        states["cuda"] = torch.cuda.get_rng_state(device)
-    return states
-
-
-def _set_random_state(states: Weights, device: torch.device) -> None:
-    torch.set_rng_state(states["cpu"])
-    if device.type == "cuda":
-        torch.cuda.set_rng_state(states["cuda"], device)

@@ -3,7 +3,8 @@
 import csv
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,12 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import BASELINE, RunSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText
-from headcount.model.machine import batches_of, pick_device, warn_of_slow_format
+from headcount.model.machine import pick_device, warn_of_slow_format
 from headcount.model.transformer import Transformer, parameter_count
 from headcount.store.checkpoint import save_weights
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import Checksums, PairFolder
-from headcount.training.headmask import HeadMask, make_head_mask
+from headcount.training.headmask import make_head_mask
 from headcount.training.progress import CURVE_COLUMNS, Progress
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
@@ -65,27 +66,30 @@ class Session:
     state: Path  # folder of the states of the unfinished run
     save_seconds: float  # between two saved states
 
-    def finish(
-        self, settings: TrainSettings, out: Path, train: Callable[[StateStore, Path], None]
-    ) -> None:
-        """Put the run's outputs in `out`: those that lie finished, or else what `train` writes.
+    @contextmanager
+    def unfinished(
+        self, settings: TrainSettings, out: Path
+    ) -> Iterator[tuple[StateStore, Path] | tuple[None, None]]:
+        """Context that puts the run's outputs in `out` when it ends.
 
-        `train` gets the states to go on from, and a folder to write everything to. Finished
-        outputs stay beside the states while an engine waits to record them (workflow/states.py),
-        so that a run which ends before that is not trained again.
+        Gives the states to go on from, and a folder to write everything to; None for both if the
+        outputs lie finished. They do beside the states while an engine waits to record them
+        (workflow/states.py), so that a run which ends before that is not trained again.
         """
         states = self.store(pick_device(settings.device))
+        finished = states.finished
         with states.held():
-            finished = states.finished.folder
-            if states.finished.is_whole():
-                print(f"trained before; outputs taken from {finished}", file=sys.stderr)
+            if finished.is_whole():
+                print(f"trained before; outputs taken from {finished.folder}", file=sys.stderr)
+                yield None, None
             else:
-                if finished.exists():
-                    print(f"{finished}: damaged, so not taken for the outputs", file=sys.stderr)
-                with states.finished.written(out) as folder:
-                    train(states, folder)
+                if finished.folder.exists():
+                    told = f"{finished.folder}: damaged, so not taken for the outputs"
+                    print(told, file=sys.stderr)
+                with finished.written(out) as folder:
+                    yield states, folder
             states.drop()
-            states.finished.place(out)
+            finished.place(out)
             if not command.has_engine():
                 states.discard()
 
@@ -112,22 +116,27 @@ class TrainingRun:
         Writes model/weights.safetensors, model/model.json, model/last.safetensors, curves.csv,
         masks.csv, run.json and updates/<n>.safetensors for the updates to keep.
         """
-        self.session.finish(self.train, out, self._train)
+        with self.session.unfinished(self.train, out) as (states, folder):
+            if not states:
+                return
+            seed = self.session.seed
+            text = SegmentedPair.read(self.pair)
+            model = on_device(text.fresh_model(self.model, seed), self.train)
+            mask = make_head_mask(self.run, model.grid.size, self.train, seed)
+            trainer = Trainer(model, text.train, text.dev, self.train, seed, states, mask)
+            trainer.fit()
+            for update in self.train.keep_updates:
+                save_weights(folder / "updates" / f"{update}.safetensors", states.take(update))
+            self._write(folder, trainer, text.subwords)
 
-    def _train(self, states: StateStore, out: Path) -> None:
-        seed = self.session.seed
-        text = SegmentedPair.read(self.pair)
-        model = on_device(text.fresh_model(self.model, seed), self.train)
-        mask = make_head_mask(self.run, model.grid.size, self.train, seed)
-        trainer = fit(model, text, self.train, seed, states, mask)
-        for update in self.train.keep_updates:
-            save_weights(out / "updates" / f"{update}.safetensors", states.take(update))
-        progress = trainer.progress
+    def _write(self, out: Path, trainer: Trainer, subwords: Checksums) -> None:
+        """Write all but the kept updates."""
+        model, progress = trainer.model, trainer.progress
         write_run(out, self.run)
         write_curve(out, progress)
         write_text(out / "masks.csv", as_csv(mask_rows(progress, model.grid), MASK_COLUMNS))
         save_weights(out / "model" / "last.safetensors", trainer.last())
-        facts = model_facts(model, trainer, text.subwords, self.session.origin)
+        facts = model_facts(model, trainer, subwords, self.session.origin)
         ModelFolder(out / "model").save(model, trainer.chosen(), facts)
 
 
@@ -136,21 +145,6 @@ def on_device(model: Transformer, settings: TrainSettings) -> Transformer:
     device = pick_device(settings.device)
     warn_of_slow_format(settings.precision, device)
     return model.to(device)
-
-
-def fit(
-    model: Transformer,
-    text: SegmentedPair,
-    settings: TrainSettings,
-    seed: int,
-    states: StateStore,
-    head_mask: HeadMask | None = None,
-) -> Trainer:
-    """The trainer after its last update, its states not yet forgotten."""
-    trainer = Trainer(model, text.train, text.dev, settings, seed, states, head_mask)
-    with batches_of("train", settings.batch_tokens):
-        trainer.fit()
-    return trainer
 
 
 def write_curve(out: Path, progress: Progress) -> None:

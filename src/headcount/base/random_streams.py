@@ -1,0 +1,21 @@
+"""Random streams that must not meet: their numbers keep draws of one seed apart."""
+
+from enum import IntEnum, unique
+
+import numpy as np
+
+
+@unique
+class Stream(IntEnum):
+    """What is drawn. Beside these, and without a number, stands the order of batches."""
+
+    GATES = 0x47415445  # of an update, the noise of every gate
+    HEAD_MASK = 0x4D41534B  # of an update, which heads are masked, or whether any are
+    KEPT_HEADS = 0x44524157  # of a pruned run, the order in which random heads are kept
+
+    def generator(self, seed: int, *counters: int) -> np.random.Generator:
+        """A fresh generator of this stream, at a place that the counters number.
+
+        torch's own generators know nothing of it.
+        """
+        return np.random.default_rng([seed, *counters, self])
