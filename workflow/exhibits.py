@@ -3,6 +3,7 @@
 from plan import Plan
 
 from headcount.base.settings.flags import as_flags
+from headcount.base.settings.runs import labels
 from headcount.findings.exhibits import CHAPTERS, Chapter, load_chapter
 from headcount.findings.inputs import INPUTS, Input
 
@@ -52,9 +53,9 @@ class Exhibits:
     def _runs(self, owner: str) -> list[str]:
         plan, ablation = self._plan, self._plan.settings.ablation
         return {
-            "runs": plan.settings.runs,
+            "runs": labels(plan.settings.runs),
             "starts": plan.pruning.starts(),
-            "pruned": plan.settings.pruned,
+            "pruned": labels(plan.settings.pruned),
             "gates": plan.pruning.named("gates"),
             "priced": plan.pruning.priced(),
             "timed": ["speed"] if plan.settings.pruned else [],
