@@ -6,7 +6,7 @@ from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import read_flags
 from headcount.base.settings.pair import parse_pair
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
@@ -15,15 +15,11 @@ from headcount.store.pair_folder import PairFolder
 
 def main() -> None:
     """Read the flags and write BLEU under every mask as CSV, and a JSON beside it."""
-    parser = command.parser(__doc__)
-    command.add_masking_flags(parser)
-    add_flags(parser, AblationSettings)
-    add_flags(parser, DecodeSettings)
-    args = parser.parse_args()
-    ablation, decode = from_flags(args, AblationSettings), from_flags(args, DecodeSettings)
+    parser = command.parser(__doc__, *command.MASKING, out="CSV to write")
+    args, ablation, decode = read_flags(parser, AblationSettings, DecodeSettings)
     use_threads(decode.threads)
     inputs = MaskedInputs(ModelFolder(args.model), PairFolder(args.bpe), args.text)
-    shown = {"ablation": ablation.model_dump(), "decode": decode.model_dump()}
+    shown = {"ablation": ablation, "decode": decode}
     origin = provenance("scripts/ablation.py", shown, None, inputs.files(with_dev(ablation)))
     language = parse_pair(args.pair).tgt
     write_ablation(inputs, ablation, decode, language, args.out, origin)

@@ -8,7 +8,7 @@ from pathlib import Path
 from headcount.base import command
 from headcount.base.addresses import KINDS, Head
 from headcount.base.results import provenance
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import read_flags
 from headcount.base.settings.roles import RolesSettings
 from headcount.heads.attention_run import write_attention
 from headcount.model.machine import use_threads
@@ -18,24 +18,19 @@ from headcount.store.pair_folder import PairFolder
 
 def main() -> None:
     """Read the flags and write the weights as JSON."""
-    parser = command.parser(__doc__)
-    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
-    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
+    parser = command.parser(__doc__, "--model", "--bpe", out="JSON to write")
     parser.add_argument("--kind", choices=KINDS, default="enc_self", help="kind of attention")
     parser.add_argument("--layer", required=True, type=int, help="counted from 0: figures' 1 is 0")
     parser.add_argument("--head", required=True, type=int, help="counted from 0: figures' 1 is 0")
     parser.add_argument("--source", required=True, type=Path, help="sentences, one a line")
     parser.add_argument("--target", type=Path, help="their translations; without: the model's own")
     parser.add_argument("--level", choices=("subword", "word"), default="word", help="what to join")
-    parser.add_argument("--out", required=True, type=Path, help="JSON to write")
-    add_flags(parser, RolesSettings)
-    args = parser.parse_args()
-    settings = from_flags(args, RolesSettings)
+    args, settings = read_flags(parser, RolesSettings)
     use_threads(settings.threads)
     head, texts = Head(args.kind, args.layer, args.head), (args.source, args.target)
     model, pair = ModelFolder(args.model), PairFolder(args.bpe)
     files = [*model.files, *pair.files(), *filter(None, texts)]
-    origin = provenance("scripts/attention.py", {"roles": settings.model_dump()}, None, files)
+    origin = provenance("scripts/attention.py", {"roles": settings}, None, files)
     write_attention(model, pair, head, texts, args.level, settings, args.out, origin)
 
 

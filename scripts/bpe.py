@@ -7,30 +7,27 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.settings.bpe import BpeSettings
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import read_flags
 from headcount.data.bpe import Paths, segment_corpus
 
 
 def main() -> None:
     """Read the flags, segment the corpus and say how many merges were learnt."""
-    parser = command.parser(__doc__)
+    parser = command.parser(__doc__, "--src-lang", "--tgt-lang")
     for split in ("train", "dev"):
         for side in ("src", "tgt"):
             parser.add_argument(
                 f"--{split}-{side}", required=True, type=Path, help=f"cleaned {split} text, {side}"
             )
-    parser.add_argument("--src-lang", required=True, help="source language, such as en")
-    parser.add_argument("--tgt-lang", required=True, help="target language, such as de")
     parser.add_argument("--pretokenised", action="store_true", help="the text is tokenised already")
     parser.add_argument("--out-folder", required=True, type=Path, help="folder to write into")
-    add_flags(parser, BpeSettings)
-    args = parser.parse_args()
+    args, settings = read_flags(parser, BpeSettings)
     learnt = segment_corpus(
         Paths(args.train_src, args.train_tgt),
         Paths(args.dev_src, args.dev_tgt),
         (args.src_lang, args.tgt_lang),
         args.pretokenised,
-        from_flags(args, BpeSettings),
+        settings,
         args.out_folder,
     )
     print(f"merges learnt: {learnt['src']} (src), {learnt['tgt']} (tgt)")

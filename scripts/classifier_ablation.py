@@ -8,7 +8,7 @@ from pathlib import Path
 from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.classifier import ClassifierSettings
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import read_flags
 from headcount.classifiers.classifier import Classifier
 from headcount.classifiers.classifier_ablation import LabelledTests, write_classifier_ablation
 from headcount.classifiers.classifier_files import classifier_inputs, fetch_classifier
@@ -17,7 +17,7 @@ from headcount.model.machine import use_threads
 
 def main() -> None:
     """Read the flags and write accuracy under every mask as CSV, and JSON beside it."""
-    parser = command.parser(__doc__)
+    parser = command.parser(__doc__, out="folder to write to")
     parser.add_argument("--model", required=True, help="a local folder, or a name on the hub")
     parser.add_argument("--revision", metavar="COMMIT", help="of a model on the hub, in full")
     words = "names of the model's labels in the order of their numbers, spaces between; without "
@@ -27,14 +27,11 @@ def main() -> None:
     parser.add_argument("--matched", required=True, type=Path, help="pairs that score")
     parser.add_argument("--mismatched", required=True, type=Path, help="pairs of other domains")
     parser.add_argument("--seed", type=int, default=1, help="seed of the random orders")
-    parser.add_argument("--out", required=True, type=Path, help="folder to write to")
-    add_flags(parser, ClassifierSettings)
-    args = parser.parse_args()
-    settings = from_flags(args, ClassifierSettings)
+    args, settings = read_flags(parser, ClassifierSettings)
     use_threads(settings.threads)
     files = LabelledTests(args.dev, args.matched, args.mismatched)
     folder = fetch_classifier(args.model, args.revision)
-    shown = {"ablation": settings.model_dump(), "model": args.model, "labels": args.labels}
+    shown = {"ablation": settings, "model": args.model, "labels": args.labels}
     shown["revision"] = args.revision
     inputs = [args.dev, args.matched, args.mismatched, *classifier_inputs(folder)]
     origin = provenance("scripts/classifier_ablation.py", shown, args.seed, inputs)

@@ -10,7 +10,7 @@ from pathlib import Path
 from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import read_flags
 from headcount.deployment.export import check_export, export_model, load_masked
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
@@ -19,17 +19,12 @@ from headcount.store.pair_folder import PairFolder
 
 def main() -> None:
     """Read the flags, write the folder, and print how many translations are the same."""
-    parser = command.parser(__doc__)
-    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
-    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
-    parser.add_argument("--out", required=True, type=Path, help="folder to write")
+    parser = command.parser(__doc__, "--model", "--bpe", out="folder to write")
     parser.add_argument(
         "--mask", type=Path, help="gates in a heads.csv, or a text that lists silent heads"
     )
     parser.add_argument("--check", type=Path, help="text to translate in both ways, a line each")
-    add_flags(parser, DecodeSettings)
-    args = parser.parse_args()
-    decode = from_flags(args, DecodeSettings)
+    args, decode = read_flags(parser, DecodeSettings)
     use_threads(decode.threads)
     folder, pair = ModelFolder(args.model), PairFolder(args.bpe)
     files = [*folder.files, *pair.files(), *([args.mask] if args.mask else [])]

@@ -3,12 +3,10 @@
 Killed or stopped, the same command goes on from the last saved state, to the same last bit.
 """
 
-from pathlib import Path
-
 from headcount.base import command
 from headcount.base.folders import TRAINING
 from headcount.base.results import provenance
-from headcount.base.settings.flags import add_flags, from_flags, read_run_flag
+from headcount.base.settings.flags import read_flags, read_run_flag
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.train import TrainSettings
@@ -21,18 +19,13 @@ from headcount.training.training_run import Session
 
 def main() -> None:
     """Read the flags, fine-tune, and write the folder of the run."""
-    parser = command.parser(__doc__)
+    parser = command.parser(__doc__, *command.TRAINING, "--start", out="folder of the run")
     parser.add_argument("--run", required=True, help="gates-all-l0.01, gates-enc_self-l0.02, …")
-    parser.add_argument("--start", required=True, type=Path, help="folder of the model to prune")
-    command.add_run_flags(parser)
-    add_flags(parser, TrainSettings)
-    add_flags(parser, GatesSettings)
-    args = parser.parse_args()
-    train, gates = from_flags(args, TrainSettings), from_flags(args, GatesSettings)
+    args, train, gates = read_flags(parser, TrainSettings, GatesSettings)
     start, pair = ModelFolder(args.start), PairFolder(args.bpe)
     run = read_run_flag(args.run, PrunedSettings, start.grid.size, "gates")
     use_threads(train.threads)
-    settings = {"run": label(run), "train": train.model_dump(), "gates": gates.model_dump()}
+    settings = {"run": label(run), "train": train, "gates": gates}
     files = [*pair.files(TRAINING), *start.files]
     origin = provenance("scripts/gates.py", settings, args.seed, files)
     session = Session(args.seed, origin, args.state, args.save_seconds)

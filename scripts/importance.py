@@ -1,11 +1,9 @@
 """Measure the importance of every head of one model: the size of the loss's derivative."""
 
-from pathlib import Path
-
 from headcount.base import command
 from headcount.base.folders import with_text
 from headcount.base.results import provenance
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import read_flags
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.heads.importance_run import write_importance
 from headcount.model.machine import use_threads
@@ -15,15 +13,10 @@ from headcount.store.pair_folder import PairFolder
 
 def main() -> None:
     """Read the flags and write the importance as CSV, and a JSON beside it."""
-    parser = command.parser(__doc__)
-    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
-    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
-    parser.add_argument("--out", required=True, type=Path, help="CSV to write")
-    add_flags(parser, ImportanceSettings)
-    args = parser.parse_args()
-    settings = from_flags(args, ImportanceSettings)
+    parser = command.parser(__doc__, "--model", "--bpe", out="CSV to write")
+    args, settings = read_flags(parser, ImportanceSettings)
     use_threads(settings.threads)
-    shown = {"importance": settings.model_dump()}
+    shown = {"importance": settings}
     model, pair = ModelFolder(args.model), PairFolder(args.bpe)
     files = [*model.files, *pair.files(with_text(settings.data))]
     origin = provenance("scripts/importance.py", shown, settings.subset_seed, files)

@@ -6,7 +6,7 @@ from headcount.ablation.masking import MaskingInputs, write_masking
 from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import read_flags
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.pair import parse_pair
 from headcount.model.machine import use_threads
@@ -16,21 +16,16 @@ from headcount.store.pair_folder import PairFolder
 
 def main() -> None:
     """Read the flags and write BLEU under every mask as CSV, and a JSON beside it."""
-    parser = command.parser(__doc__)
-    command.add_masking_flags(parser)
-    parser.add_argument("--seed", required=True, type=int, help="seed of the random masks")
+    parser = command.parser(__doc__, *command.MASKING, "--seed", out="CSV to write")
     parser.add_argument("--own", required=True, type=Path, help="importance.csv of the model")
     parser.add_argument(
         "--baseline", type=Path, help="importance.csv of the baseline, to mask by its ranking too"
     )
-    add_flags(parser, MaskingSettings)
-    add_flags(parser, DecodeSettings)
-    args = parser.parse_args()
-    masking, decode = from_flags(args, MaskingSettings), from_flags(args, DecodeSettings)
+    args, masking, decode = read_flags(parser, MaskingSettings, DecodeSettings)
     use_threads(decode.threads)
     rankings = {"own": args.own} | ({"baseline": args.baseline} if args.baseline else {})
     inputs = MaskingInputs(ModelFolder(args.model), PairFolder(args.bpe), args.text, rankings)
-    shown = {"masking": masking.model_dump(), "decode": decode.model_dump()}
+    shown = {"masking": masking, "decode": decode}
     origin = provenance("scripts/masking.py", shown, args.seed, inputs.files(masking))
     language = parse_pair(args.pair).tgt
     write_masking(inputs, masking, decode, language, args.seed, args.out, origin)

@@ -8,7 +8,7 @@ from pathlib import Path
 from headcount.base import command
 from headcount.base.folders import ROLES
 from headcount.base.results import provenance
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import read_flags
 from headcount.base.settings.roles import RolesSettings
 from headcount.heads.roles_run import write_roles
 from headcount.model.machine import use_threads
@@ -18,22 +18,15 @@ from headcount.store.pair_folder import PairFolder
 
 def main() -> None:
     """Read the flags and write the files of every run."""
-    parser = command.parser(__doc__)
+    parser = command.parser(__doc__, "--bpe", "--treebanks")
     parser.add_argument("--runs", required=True, nargs="+", type=Path, help="folders of the runs")
-    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
-    parser.add_argument(
-        "--treebanks", nargs="*", default=[], type=Path, help="files that trees.py wrote"
-    )
-    add_flags(parser, RolesSettings)
-    args = parser.parse_args()
-    settings = from_flags(args, RolesSettings)
+    args, settings = read_flags(parser, RolesSettings)
     use_threads(settings.threads)
-    shown = {"roles": settings.model_dump()}
     pair = PairFolder(args.bpe)
     for run in args.runs:
         model = ModelFolder(run / "model")
         files = [*model.files, *pair.files(ROLES), *args.treebanks]
-        origin = provenance("scripts/pruned_roles.py", shown, None, files)
+        origin = provenance("scripts/pruned_roles.py", {"roles": settings}, None, files)
         write_roles(model, pair, args.treebanks, settings, run, origin)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from headcount.base import command
 from headcount.base.folders import TRAINING
 from headcount.base.results import provenance
-from headcount.base.settings.flags import add_flags, from_flags, read_run_flag
+from headcount.base.settings.flags import read_flags, read_run_flag
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.train import TrainSettings
@@ -21,21 +21,17 @@ from headcount.training.training_run import Session
 
 def main() -> None:
     """Read the flags, remove heads, fine-tune, and write the folder of the run."""
-    parser = command.parser(__doc__)
+    parser = command.parser(
+        __doc__, *command.TRAINING, "--start", "--kept", out="folder of the run"
+    )
     parser.add_argument("--run", required=True, help="ranked-gates-all-l0.01, drawn-gates-…")
-    parser.add_argument("--start", required=True, type=Path, help="folder of the model to prune")
-    parser.add_argument("--kept", required=True, type=Path, help="heads.csv of the gates run")
     parser.add_argument("--importance", type=Path, help="importance.csv of the model, for ranked-…")
-    command.add_run_flags(parser)
-    add_flags(parser, TrainSettings)
-    add_flags(parser, GatesSettings)
-    args = parser.parse_args()
-    train, gates = from_flags(args, TrainSettings), from_flags(args, GatesSettings)
+    args, train, gates = read_flags(parser, TrainSettings, GatesSettings)
     start, pair = ModelFolder(args.start), PairFolder(args.bpe)
     heads = start.grid.size
     run = read_run_flag(args.run, PrunedSettings, heads, "importance", "random")
     use_threads(train.threads)
-    settings = {"run": label(run), "train": train.model_dump(), "gates": gates.model_dump()}
+    settings = {"run": label(run), "train": train, "gates": gates}
     files = [*pair.files(TRAINING), *start.files, args.kept]
     files += [args.importance] if args.importance else []
     origin = provenance("scripts/refit.py", settings, args.seed, files)

@@ -14,14 +14,12 @@ from headcount.training.pruning_run import write_removed
 
 def main() -> None:
     """Read the flags and write the folder of the smaller model."""
-    parser = command.parser(__doc__)
-    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
+    parser = command.parser(__doc__, "--model", out="folder for model/ and heads.csv")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--kept", type=Path, help="heads.csv: heads whose gate is 0 go")
     source.add_argument("--list", type=Path, help="text of heads that go, such as enc_self.0.3")
     source.add_argument("--importance", type=Path, help="importance.csv: the least important go")
     parser.add_argument("--keep", type=int, help="heads that stay, with --importance")
-    parser.add_argument("--out", required=True, type=Path, help="folder for model/ and heads.csv")
     args = parser.parse_args()
     model = ModelFolder(args.model)
     kept = pick_heads(model.grid, args.kept, args.list, args.importance, args.keep)

@@ -1,11 +1,9 @@
 """Measure what every head of one model attends to: confidence, positions, syntax, rare words."""
 
-from pathlib import Path
-
 from headcount.base import command
 from headcount.base.folders import ROLES
 from headcount.base.results import provenance
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import read_flags
 from headcount.base.settings.roles import RolesSettings
 from headcount.heads.roles_run import write_roles
 from headcount.model.machine import use_threads
@@ -15,20 +13,12 @@ from headcount.store.pair_folder import PairFolder
 
 def main() -> None:
     """Read the flags and write attention.csv, positions.csv, syntax.csv and roles.json."""
-    parser = command.parser(__doc__)
-    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
-    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
-    parser.add_argument(
-        "--treebanks", nargs="*", default=[], type=Path, help="files that trees.py wrote"
-    )
-    parser.add_argument("--out", required=True, type=Path, help="folder to write into")
-    add_flags(parser, RolesSettings)
-    args = parser.parse_args()
-    settings = from_flags(args, RolesSettings)
+    parser = command.parser(__doc__, "--model", "--bpe", "--treebanks", out="folder to write into")
+    args, settings = read_flags(parser, RolesSettings)
     use_threads(settings.threads)
     model, pair = ModelFolder(args.model), PairFolder(args.bpe)
     files = [*model.files, *pair.files(ROLES), *args.treebanks]
-    origin = provenance("scripts/roles.py", {"roles": settings.model_dump()}, None, files)
+    origin = provenance("scripts/roles.py", {"roles": settings}, None, files)
     write_roles(model, pair, args.treebanks, settings, args.out, origin)
 
 

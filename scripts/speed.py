@@ -7,7 +7,7 @@ from headcount.base.errors import UserError
 from headcount.base.folders import TIMING
 from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import read_flags
 from headcount.base.settings.speed import SpeedSettings
 from headcount.deployment.speed import write_speed
 from headcount.model.machine import use_threads
@@ -17,24 +17,19 @@ from headcount.store.pair_folder import PairFolder
 
 def main() -> None:
     """Read the flags, measure, and write the times as CSV, and a JSON beside it."""
-    parser = command.parser(__doc__)
+    parser = command.parser(__doc__, "--bpe", out="CSV to write")
     parser.add_argument("--runs", required=True, nargs="+", help="names of the runs")
     parser.add_argument(
         "--models", required=True, nargs="+", type=Path, help="a model's folder for each run"
     )
-    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
-    parser.add_argument("--out", required=True, type=Path, help="CSV to write")
-    add_flags(parser, SpeedSettings)
-    add_flags(parser, DecodeSettings)
-    args = parser.parse_args()
+    args, speed, decode = read_flags(parser, SpeedSettings, DecodeSettings)
     if len(args.runs) != len(args.models):
         raise UserError(f"--models: expected {len(args.runs)} folders, found {len(args.models)}")
-    speed, decode = from_flags(args, SpeedSettings), from_flags(args, DecodeSettings)
     use_threads(speed.threads)
     models = dict(zip(args.runs, map(ModelFolder, args.models), strict=True))
     pair = PairFolder(args.bpe)
     files = [file for model in models.values() for file in model.files] + pair.files(TIMING)
-    shown = {"speed": speed.model_dump(), "decode": decode.model_dump()}
+    shown = {"speed": speed, "decode": decode}
     origin = provenance("scripts/speed.py", shown, None, files)
     write_speed(models, pair, speed, decode, args.out, origin)
 

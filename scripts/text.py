@@ -6,17 +6,15 @@ Only the split `train` is filtered. Raw files are read where their manifest stan
 from pathlib import Path
 
 from headcount.base import command
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import read_flags
 from headcount.base.settings.text import TextSettings
 from headcount.data.text import TextFiles, write_split
 
 
 def main() -> None:
     """Read the flags and write one split."""
-    parser = command.parser(__doc__)
+    parser = command.parser(__doc__, "--src-lang", "--tgt-lang")
     parser.add_argument("--raw", required=True, type=Path, help="manifest.json of the corpus")
-    parser.add_argument("--src-lang", required=True, help="source language, such as en")
-    parser.add_argument("--tgt-lang", required=True, help="target language, such as de")
     parser.add_argument("--split", required=True, help="train, dev or the name of a test set")
     parser.add_argument("--out-src", required=True, type=Path, help="source text to write")
     parser.add_argument("--out-tgt", required=True, type=Path, help="target text to write")
@@ -28,11 +26,9 @@ def main() -> None:
         type=Path,
         help="cleaned source files of dev and test sets, to find their lines in training",
     )
-    add_flags(parser, TextSettings)
-    args = parser.parse_args()
+    args, settings = read_flags(parser, TextSettings)
     languages = (args.src_lang, args.tgt_lang)
     out = TextFiles(args.out_src, args.out_tgt, args.counts)
-    settings = from_flags(args, TextSettings)
     write_split(args.raw, languages, args.split, settings, args.held_out, out)
 
 

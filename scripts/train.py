@@ -6,7 +6,7 @@ Killed or stopped, the same command goes on from the last saved state, to the sa
 from headcount.base import command
 from headcount.base.folders import TRAINING
 from headcount.base.results import provenance
-from headcount.base.settings.flags import add_flags, from_flags, read_run_flag
+from headcount.base.settings.flags import read_flags, read_run_flag
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import RunSettings, label
 from headcount.base.settings.train import TrainSettings
@@ -17,16 +17,12 @@ from headcount.training.training_run import Session, TrainingRun
 
 def main() -> None:
     """Read the flags, train, and write the folder of the run."""
-    parser = command.parser(__doc__)
+    parser = command.parser(__doc__, *command.TRAINING, out="folder of the run")
     parser.add_argument("--run", required=True, help="baseline, random-6, impt-12.5%%, …")
-    command.add_run_flags(parser)
-    add_flags(parser, ModelSettings)
-    add_flags(parser, TrainSettings)
-    args = parser.parse_args()
-    model, train = from_flags(args, ModelSettings), from_flags(args, TrainSettings)
+    args, model, train = read_flags(parser, ModelSettings, TrainSettings)
     run = read_run_flag(args.run, RunSettings, model.grid.size)
     use_threads(train.threads)
-    settings = {"run": label(run), "model": model.model_dump(), "train": train.model_dump()}
+    settings = {"run": label(run), "model": model, "train": train}
     pair = PairFolder(args.bpe)
     origin = provenance("scripts/train.py", settings, args.seed, pair.files(TRAINING))
     session = Session(args.seed, origin, args.state, args.save_seconds)

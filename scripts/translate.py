@@ -5,7 +5,7 @@ from pathlib import Path
 from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import read_flags
 from headcount.model.machine import use_threads
 from headcount.search.translation import translate_file
 from headcount.store.model_folder import ModelFolder
@@ -14,20 +14,14 @@ from headcount.store.pair_folder import PairFolder
 
 def main() -> None:
     """Read the flags and translate one file."""
-    parser = command.parser(__doc__)
-    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
-    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
+    parser = command.parser(__doc__, "--model", "--bpe", out="translations to write")
     parser.add_argument("--source", required=True, type=Path, help="text to translate, a line each")
-    parser.add_argument("--out", required=True, type=Path, help="translations to write")
     parser.add_argument("--facts", required=True, type=Path, help="counts to write, as JSON")
-    add_flags(parser, DecodeSettings)
-    args = parser.parse_args()
-    settings = from_flags(args, DecodeSettings)
+    args, settings = read_flags(parser, DecodeSettings)
     use_threads(settings.threads)
     model, pair = ModelFolder(args.model), PairFolder(args.bpe)
     inputs = [*model.files, *pair.files(), args.source]
-    shown = {"decode": settings.model_dump()}
-    origin = provenance("scripts/translate.py", shown, None, inputs)
+    origin = provenance("scripts/translate.py", {"decode": settings}, None, inputs)
     translate_file(model, pair, args.source, settings, args.out, args.facts, origin)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from headcount.base import command
 from headcount.base.folders import SEGMENTERS
 from headcount.base.results import provenance
-from headcount.base.settings.flags import add_flags, from_flags
+from headcount.base.settings.flags import read_flags
 from headcount.base.settings.text import TextSettings
 from headcount.data.bpe import load_segmenters
 from headcount.data.treebank import find_trees
@@ -14,14 +14,10 @@ from headcount.data.trees import align_trees, read_trees, write_aligned
 
 def main() -> None:
     """Read the flags and write the aligned trees, their counts and their relative positions."""
-    parser = command.parser(__doc__)
+    parser = command.parser(__doc__, "--bpe", out="<name>.jsonl to write")
     parser.add_argument("--raw", required=True, type=Path, help="manifest of the treebank")
     parser.add_argument("--treebank", required=True, help="its name there, such as ewt_dev")
-    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
-    parser.add_argument("--out", required=True, type=Path, help="<name>.jsonl to write")
-    add_flags(parser, TextSettings)
-    args = parser.parse_args()
-    settings = from_flags(args, TextSettings)
+    args, settings = read_flags(parser, TextSettings)
     segmenter, _ = load_segmenters(args.bpe)
     found = find_trees(args.raw, args.treebank, segmenter.language)
     trees, counts = align_trees(read_trees(*found), segmenter, settings.normal_form)

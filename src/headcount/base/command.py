@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from headcount.base.errors import EnvironmentFault, HeadcountError, UserError, lacks_memory
 
@@ -35,33 +35,48 @@ _MISNAMED = {
 _LESS = "lower the sizes of the model or of the batches, or take a machine with more memory"
 
 
-def parser(description: str) -> argparse.ArgumentParser:
-    """Parser of a script: its docstring as help, each default shown once, no abbreviations."""
-    return argparse.ArgumentParser(
+# Flags of several scripts: what argparse is told of each. One without a default must be given.
+_SHARED: dict[str, dict[str, Any]] = {
+    "--pair": {"help": "pair, such as multi30k.en-de"},
+    "--model": {"type": Path, "help": "folder of the model"},
+    "--start": {"type": Path, "help": "folder of the model to prune"},
+    "--bpe": {"type": Path, "help": "folder of the segmented pair"},
+    "--text": {"type": Path, "help": "folder of the pair's text"},
+    "--seed": {"type": int, "help": "of all that is drawn at random"},
+    "--importance": {"type": Path, "help": "importance.csv of the model, which ranks its heads"},
+    "--kept": {"type": Path, "help": "heads.csv of the gates run"},
+    "--treebanks": {
+        "nargs": "*",
+        "default": [],
+        "type": Path,
+        "help": "files that trees.py wrote",
+    },
+    "--src-lang": {"help": "source language, such as en"},
+    "--tgt-lang": {"help": "target language, such as de"},
+    "--state": {"type": Path, "help": "folder of unfinished states"},
+    "--save-seconds": {"type": float, "default": 30, "help": "time between two saved states"},
+}
+TRAINING = ("--bpe", "--seed", "--state", "--save-seconds")
+"""What every script that trains a model asks."""
+MASKING = ("--pair", "--model", "--bpe", "--text")
+"""What every script asks that translates with heads of one model masked."""
+
+
+def parser(description: str, *flags: str, out: str = "") -> argparse.ArgumentParser:
+    """Parser of a script: its docstring as help, each default shown once, no abbreviations.
+
+    `flags`: those that it shares with other scripts; `out`: what it writes to `--out`, if it does.
+    """
+    made = argparse.ArgumentParser(
         description=description,
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         allow_abbrev=False,
     )
-
-
-def add_run_flags(parser: argparse.ArgumentParser) -> None:
-    """Declare what every script that trains a model asks: text, seed, folders of run and states."""
-    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
-    parser.add_argument("--seed", required=True, type=int, help="of all that is drawn at random")
-    parser.add_argument("--out", required=True, type=Path, help="folder of the run")
-    parser.add_argument("--state", required=True, type=Path, help="folder of unfinished states")
-    parser.add_argument(
-        "--save-seconds", type=float, default=30, help="time between two saved states"
-    )
-
-
-def add_masking_flags(parser: argparse.ArgumentParser) -> None:
-    """Declare what every script asks that translates with heads of one model masked."""
-    parser.add_argument("--pair", required=True, help="pair, such as multi30k.en-de")
-    parser.add_argument("--model", required=True, type=Path, help="folder of the model")
-    parser.add_argument("--bpe", required=True, type=Path, help="folder of the segmented pair")
-    parser.add_argument("--text", required=True, type=Path, help="folder of the pair's text")
-    parser.add_argument("--out", required=True, type=Path, help="CSV to write")
+    for flag in flags:
+        made.add_argument(flag, required="default" not in _SHARED[flag], **_SHARED[flag])
+    if out:
+        made.add_argument("--out", required=True, type=Path, help=out)
+    return made
 
 
 def run(main: Callable[[], None]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from headcount.base import fingerprint
 from headcount.base.files import sha256, write_csv, write_json
+from headcount.base.settings.section import Section
 
 _PACKAGES = ("torch", "numpy", "sacrebleu", "subword-nmt", "sacremoses", "pandas", "snakemake")
 
@@ -24,12 +25,13 @@ def provenance(
     """What made a result, as JSON that says nothing about the machine, the person or the time.
 
     `script` is relative to the project's root, such as `scripts/text.py`; `modules` are those that
-    it imports by their names. `inputs` are hashed (SHA-256) and listed by path, sorted.
+    it imports by their names. `settings` are what it was told, sections by their names. `inputs`
+    are hashed (SHA-256) and listed by path, sorted.
     """
     files = fingerprint.code(script, *modules)
     return {
         "command": [_without_home(argument) for argument in sys.argv],
-        "settings": settings,
+        "settings": {name: _plain(value) for name, value in settings.items()},
         "seed": seed,
         "code": {"digest": fingerprint.digest(files), "files": files},
         "inputs": {_without_home(path.as_posix()): sha256(path) for path in sorted(inputs)},
@@ -43,6 +45,11 @@ def write_result(
     """Write rows as CSV, and beside it a JSON of the same name with `facts`."""
     write_csv(out, columns, rows)
     write_json(out.with_suffix(".json"), facts)
+
+
+def _plain(value: Any) -> Any:
+    """A section of settings as JSON has it; anything else as it is."""
+    return value.model_dump() if isinstance(value, Section) else value
 
 
 def _without_home(argument: str) -> str:

@@ -1,7 +1,7 @@
 """Between settings and plain command lines: one `--flag` per key of a section.
 
 The workflow writes a section out with `as_flags`; a script declares the same section with
-`add_flags` and gets it back, equal and checked, from `from_flags`.
+`add_flags` and gets it back, equal and checked, from `from_flags`; `read_flags` does both.
 """
 
 import argparse
@@ -51,6 +51,16 @@ def from_flags(namespace: argparse.Namespace, section: type[AnySection]) -> AnyS
     except ValidationError as error:
         faults = list_faults(error, section, given)
     raise UserError(joined([_located(section, *fault) for fault in faults]))
+
+
+def read_flags(
+    parser: argparse.ArgumentParser, *sections: type[Section]
+) -> tuple[argparse.Namespace | Section, ...]:
+    """What the command line gives: the parser's own flags, then each of these sections."""
+    for section in sections:
+        add_flags(parser, section)
+    args = parser.parse_args()
+    return args, *(from_flags(args, section) for section in sections)
 
 
 def as_flags(section: Section, *keys: str) -> list[str]:
