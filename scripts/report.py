@@ -1,4 +1,4 @@
-"""Put the tables and figures of an experiment on one HTML page that opens offline."""
+"""Put the tables and figures of an experiment, by chapter, on one HTML page that opens offline."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ def main() -> None:
     """Read the flags and write the page."""
     parser = command.parser(__doc__)
     parser.add_argument("--title", required=True, help="heading of the page")
-    parser.add_argument("--tables", required=True, nargs="+", type=Path, help=".json of tables")
-    parser.add_argument("--figures", required=True, nargs="+", type=Path, help=".svg of figures")
+    words = ".json of tables, .svg of figures with their .json beside them"
+    parser.add_argument("--exhibits", required=True, nargs="+", type=Path, help=words)
     parser.add_argument("--out", required=True, type=Path, help="page to write")
     args = parser.parse_args()
-    write_report(args.title, args.tables, args.figures, args.out)
+    write_report(args.title, args.exhibits, args.out)
 
 
 if __name__ == "__main__":

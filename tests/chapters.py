@@ -28,7 +28,7 @@ def make_alone(name: str, lists: Lists, settings: Mapping[str, Section]) -> set[
     """Names of the exhibits made, each from files of no other kinds than those it declares."""
     use_style()
     chapter, made = load_chapter(name), set()
-    for each in (*chapter.tables, *chapter.figures):
+    for each in chapter.exhibits:
         kinds = (*each.needs, *each.uses)
         results = Results({kind: lists.get(kind, []) for kind in kinds}, settings)
         chapter.function(each.maker)(results)

@@ -1,6 +1,7 @@
 """Score tables, curves and the page, from small files made here."""
 
 import json
+import re
 import resource
 
 import pandas as pd
@@ -112,11 +113,29 @@ def test_f32_a_figure_that_does_not_fit_is_told_as_any_other_file(tmp_path):
 def test_f54_the_page_escapes_what_it_is_given(tmp_path):
     use_style()
     table = pd.DataFrame({"x": [1]})
-    write_figure(Figure(figsize=(1, 1)), table, tmp_path / "f", "A <b> caption", ORIGIN)
+    write_figure(Figure(figsize=(1, 1)), table, tmp_path / "curves", "A <b> caption", ORIGIN)
     cells = pd.DataFrame({"run": ["<script>alert(1)</script>"], "score": [1.5]})
-    write_table(cells, tmp_path / "t", "Scores & <i>more</i>", ORIGIN)
-    write_report("<title>", [tmp_path / "t.json"], [tmp_path / "f.svg"], tmp_path / "r.html")
+    write_table(cells, tmp_path / "bleu", "Scores & <i>more</i>", ORIGIN)
+    made = [tmp_path / "bleu.json", tmp_path / "curves.svg"]
+    write_report("<title>", made, tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     assert "<script>" not in page and "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "Scores &amp; &lt;i&gt;more" in page and "A &lt;b&gt; caption" in page
     assert page.count("<svg") == 1 and "<td>1.50</td>" in page and "x.py --a" in page
+
+
+def test_the_page_has_chapters_and_a_table_of_contents(tmp_path):
+    """In the order of the declarations, whatever that of the files."""
+    use_style()
+    table = pd.DataFrame({"x": [1]})
+    for name in ("headmask_table5", "bleu"):
+        write_table(table, tmp_path / name, f"What {name} shows.", ORIGIN)
+    write_figure(Figure(figsize=(1, 1)), table, tmp_path / "curves", "Lines.", ORIGIN)
+    made = [tmp_path / "headmask_table5.json", tmp_path / "curves.svg", tmp_path / "bleu.json"]
+    write_report("Title", made, tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    places = ["general", "bleu", "curves", "headmask", "headmask_table5"]
+    assert re.findall('<a href="#(.*?)">', page) == places
+    assert re.findall('<h[23] id="(.*?)">', page) == places
+    assert '<h3 id="headmask_table5">Table 5: variance of the importance of heads</h3>' in page
+    assert '<h2 id="headmask">HeadMask: training with masked heads</h2>' in page

@@ -118,7 +118,7 @@ def test_every_rule_has_a_script_of_its_name_and_a_log():
         for rule in file.read_text().split("\nrule ")[1:]:
             name = rule.split(":")[0]
             assert (ROOT / "scripts" / f"{name}.py").exists()
-            assert f'code=code("scripts/{name}.py")' in rule
+            assert f'code=code("scripts/{name}.py"' in rule
             assert "    log:\n" in rule and "> {log" in rule
 
 
@@ -131,10 +131,10 @@ def test_the_rule_of_chapters_tells_what_makes_each_of_them():
 
 def test_every_exhibit_is_declared_once_and_can_be_made():
     chapters = [load_chapter(name) for name in CHAPTERS]
-    exhibits = [each for chapter in chapters for each in (*chapter.tables, *chapter.figures)]
+    exhibits = [each for chapter in chapters for each in chapter.exhibits]
     assert len({each.name for each in exhibits}) == len(exhibits)
     for chapter in chapters:
-        makers = [each.maker for each in (*chapter.tables, *chapter.figures)]
+        makers = [each.maker for each in chapter.exhibits]
         makers += [chapter.metrics] if chapter.metrics else []
         assert all(map(callable, map(chapter.function, makers)))
         assert set(chapter.kinds) <= set(INPUTS)

@@ -15,7 +15,7 @@ class Exhibits:
         self._plan = plan
         kinds = [kind for kind, found in INPUTS.items() if self._files(found)]
         chapters = [load_chapter(name).made_from(kinds) for name in CHAPTERS]
-        self.chapters = [chapter for chapter in chapters if chapter.tables or chapter.figures]
+        self.chapters = [chapter for chapter in chapters if chapter.exhibits]
 
     def inputs(self, chapter: Chapter) -> dict[str, list[str]]:
         """Files of each kind that a chapter is made from."""

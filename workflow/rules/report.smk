@@ -29,10 +29,10 @@ rule report:
     log:
         "<logs>/report.log",
     params:
-        code=code("scripts/report.py"),
+        code=code("scripts/report.py", *map(declaration, CHAPTERS)),
         title=lambda w: plan.settings.title or plan.name,  # as it is, braces and all
     message:
         "Writing the report"
     shell:
-        "python scripts/report.py --title={params.title:q} --tables {input.tables:q}"
-        " --figures {input.figures:q} --out {output:q} > {log:q} 2>&1"
+        "python scripts/report.py --title={params.title:q}"
+        " --exhibits {input.tables:q} {input.figures:q} --out {output:q} > {log:q} 2>&1"

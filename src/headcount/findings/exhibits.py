@@ -57,17 +57,21 @@ class Chapter:
     """`module:function` of what `dvc metrics` shows: it takes `Results`, returns what is JSON."""
 
     @property
+    def exhibits(self) -> tuple[Exhibit, ...]:
+        """All tables, then all figures."""
+        return (*self.tables, *self.figures)
+
+    @property
     def kinds(self) -> list[str]:
         """The kinds of `INPUTS` from which its exhibits are made, each once."""
-        exhibits = (*self.tables, *self.figures)
-        return list(dict.fromkeys(k for each in exhibits for k in (*each.needs, *each.uses)))
+        return list(dict.fromkeys(k for each in self.exhibits for k in (*each.needs, *each.uses)))
 
     @property
     def modules(self) -> list[str]:
         """Where it is declared and made; `fingerprint.code` follows what these import."""
-        makers = [each.maker for each in (*self.tables, *self.figures)]
+        makers = [each.maker for each in self.exhibits]
         named = [self._module(maker) for maker in (*makers, *filter(None, [self.metrics]))]
-        return list(dict.fromkeys([f"{_PACKAGE}.{self.name}.exhibits", *named]))
+        return list(dict.fromkeys([declaration(self.name), *named]))
 
     def made_from(self, kinds: Collection[str]) -> "Chapter":
         """The same with those exhibits alone that need no other kinds than these."""
@@ -85,6 +89,11 @@ class Chapter:
         return f"{_PACKAGE}.{self.name}.{maker.partition(':')[0]}"
 
 
+def declaration(chapter: str) -> str:
+    """The module that declares the chapter of this name."""
+    return f"{_PACKAGE}.{chapter}.exhibits"
+
+
 def load_chapter(name: str) -> Chapter:
     """The chapter of this name, one of `CHAPTERS`."""
-    return import_module(f"{_PACKAGE}.{name}.exhibits").CHAPTER
+    return import_module(declaration(name)).CHAPTER
