@@ -38,6 +38,8 @@ AS_PRINTED = [
     ("python workflow/verify.py", "every file is what dvc.lock says", None),
     ("python scripts/train.py --help", "--dev-interval", None),
     ("python scripts/settings_handbook.py", "", "config/README.md"),
+    ("python scripts/exhibits_page.py", "", "docs/exhibits.md"),
+    ("snakemake --cores all headmask", "Nothing to be done", None),
     (
         "python scripts/attention.py --model"
         " results/quickstart/train/synthetic.en-art/baseline/seed1/model"

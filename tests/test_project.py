@@ -12,6 +12,7 @@ import yaml
 from headcount.base import fingerprint
 from headcount.findings.exhibits import CHAPTERS, load_chapter
 from headcount.findings.inputs import INPUTS
+from headcount.findings.listing import write_listing
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "headcount"
@@ -138,6 +139,11 @@ def test_every_exhibit_is_declared_once_and_can_be_made():
         makers += [chapter.metrics] if chapter.metrics else []
         assert all(map(callable, map(chapter.function, makers)))
         assert set(chapter.kinds) <= set(INPUTS)
+
+
+def test_the_page_of_exhibits_is_in_step():
+    page = (ROOT / "docs" / "exhibits.md").read_text(encoding="utf-8")
+    assert page == write_listing(), "repair: python scripts/exhibits_page.py"
 
 
 @pytest.fixture

@@ -1,0 +1,18 @@
+"""Write the list of all tables and figures, docs/exhibits.md."""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.base.files import write_text
+from headcount.findings.listing import write_listing
+
+
+def main() -> None:
+    """Parse the flag, write the page."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--out", type=Path, default=Path("docs/exhibits.md"), help="the page")
+    write_text(parser.parse_args().out, write_listing())
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,51 @@
+"""The page `docs/exhibits.md`: every table and figure, and the files that they are made from."""
+
+from headcount.findings.exhibits import CHAPTERS, Chapter, Exhibit, load_chapter
+from headcount.findings.inputs import INPUTS, OWNERS, Input
+
+_INTRODUCTION = """\
+# Tables and figures
+
+*Made from the chapters' `exhibits.py` in `src/headcount/findings`; after changing one, run
+`python scripts/exhibits_page.py`.*
+
+A chapter is one rule: `snakemake --cores all headmask` makes the tables and figures of HeadMask.
+Tables are `results/<experiment>/tables/<name>.{csv,md,tex,json}`, figures are
+`results/<experiment>/figures/<name>.{pdf,svg,png,csv,json}`; the `.json` says how each was made.
+An experiment without any file of a kind that an exhibit needs does not have that exhibit. Kinds
+in brackets may have no file.
+"""
+
+_KINDS = """\
+## Kinds of files
+
+Files of runs lie below `results/<experiment>/<phase>/<pair>/<run>/seed<k>/`, those of pairs below
+`data/text/<experiment>/<pair>/` and `data/bpe/<experiment>/<pair>/`.
+"""
+
+
+def write_listing() -> str:
+    """The whole page, Markdown."""
+    parts = [_INTRODUCTION, *map(_chapter, map(load_chapter, CHAPTERS)), _KINDS]
+    rows = [_row(f"`{kind}`", *_described(found)) for kind, found in INPUTS.items()]
+    head = [_row("kind", "files", "phase", "of"), _row("---", "---", "---", "---")]
+    return "\n".join([*parts, "".join([*head, *rows])])
+
+
+def _chapter(chapter: Chapter) -> str:
+    rows = [_row(f"`{each.name}`", each.title, _kinds(each)) for each in chapter.exhibits]
+    head = [_row("name", "what it is", "made from"), _row("---", "---", "---")]
+    return f"## {chapter.title}: `{chapter.name}`\n\n{''.join([*head, *rows])}"
+
+
+def _kinds(exhibit: Exhibit) -> str:
+    return ", ".join([*exhibit.needs, *(f"({kind})" for kind in exhibit.uses)])
+
+
+def _described(found: Input) -> tuple[str, str, str]:
+    """Names, folder and owners of one kind."""
+    return ", ".join(f"`{name}`" for name in found.names), found.folder, OWNERS[found.owner]
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |\n"
