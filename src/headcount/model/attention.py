@@ -140,11 +140,13 @@ def padding_mask(tokens: Tensor, pad: int) -> Tensor:
 def sinusoids(length: int, width: int) -> Tensor:
     """Position encodings [length, width]: sines in the even, cosines in the odd columns.
 
-    Source: Vaswani et al. 2017, section 3.5.
+    On the CPU, also for an outline: `ModelFolder` says why. Source: Vaswani et al. 2017, section
+    3.5.
     """
-    position = torch.arange(length, dtype=torch.float64)[:, None]
-    rate = torch.pow(10000.0, -torch.arange(0, width, 2, dtype=torch.float64) / width)
-    table = torch.zeros(length, width, dtype=torch.float64)
+    with torch.device("cpu"):
+        position = torch.arange(length, dtype=torch.float64)[:, None]
+        rate = torch.pow(10000.0, -torch.arange(0, width, 2, dtype=torch.float64) / width)
+        table = torch.zeros(length, width, dtype=torch.float64)
     table[:, 0::2] = torch.sin(position * rate)
     table[:, 1::2] = torch.cos(position * rate[: width // 2])
     return table.float()

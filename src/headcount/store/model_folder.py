@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from headcount.base.addresses import KINDS, Head, HeadGrid
 from headcount.base.errors import UserError
@@ -23,6 +24,16 @@ from headcount.store.checkpoint import (
     save_weights,
 )
 from headcount.store.pair_folder import SUBWORD_FILES, Checksums, PairFolder
+
+
+class _Undrawn(TorchFunctionMode):
+    """Draws no embeddings: an outline has no numbers, and PyTorch needs its compiler to say so.
+
+    To import that compiler would take each command that loads a model over a second.
+    """
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        return None if function is nn.init.normal_ else function(*args, **(kwargs or {}))
 
 
 @dataclass(frozen=True)
@@ -97,7 +108,7 @@ class ModelFolder:
         try:
             sizes = facts["src_size"], facts["tgt_size"], facts["joint"]
             settings = ModelSettings.model_validate(facts["model"])
-            with torch.device("meta"):
+            with torch.device("meta"), _Undrawn():
                 return Transformer(settings, *sizes), sizes, dict(facts["sha256"])
         except (KeyError, TypeError, RuntimeError, ValueError) as fault:
             raise UserError(
