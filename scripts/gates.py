@@ -19,17 +19,17 @@ from headcount.training.training_run import Session
 
 def main() -> None:
     """Read the flags, fine-tune, and write the folder of the run."""
-    parser = command.parser(__doc__, *command.TRAINING, "--start", out="folder of the run")
+    parser = command.parser(__doc__, *command.TRAINING, "--init-from", out="folder of the run")
     parser.add_argument("--run", required=True, help="gates-all-l0.01, gates-enc_self-l0.02, …")
     args, train, gates = read_flags(parser, TrainSettings, GatesSettings)
-    start, pair = ModelFolder(args.start), PairFolder(args.bpe)
-    run = read_run_flag(args.run, PrunedSettings, start.grid.size, "gates")
+    model, pair = ModelFolder(args.init_from), PairFolder(args.bpe)
+    run = read_run_flag(args.run, PrunedSettings, model.grid.size, "gates")
     use_threads(train.threads)
     settings = {"run": label(run), "train": train, "gates": gates}
-    files = [*pair.files(TRAINING), *start.files]
+    files = [*pair.files(TRAINING), *model.files]
     origin = provenance("scripts/gates.py", settings, args.seed, files)
     session = Session(args.seed, origin, args.state, args.save_seconds)
-    PruningRun(run, pair, train, session).finish_gates(start, gates, args.out)
+    PruningRun(run, pair, train, session).finish_gates(model, gates, args.out)
 
 
 if __name__ == "__main__":

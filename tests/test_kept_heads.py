@@ -61,7 +61,7 @@ def test_a_pruned_model_that_is_tuned_keeps_the_addresses_of_the_first(once, tmp
     write_head_values(tmp_path / "importance.csv", grid, ranks)
     session = Session(3, small_origin({}), tmp_path / "state", 1e9)
     run = PrunedSettings.model_validate("ranked-gates-all-l1")
-    refit = PruningRun(run, PairFolder(bpe), TRAIN, session)
+    tuned = PruningRun(run, PairFolder(bpe), TRAIN, session)
     files = (tmp_path / "heads.csv", tmp_path / "importance.csv")
-    refit.finish_refit(ModelFolder(folder / "model"), *files, GATES, tmp_path)
+    tuned.finish_fine_tuned(ModelFolder(folder / "model"), *files, GATES, tmp_path)
     assert kept(tmp_path) == ["enc_self.0.1", "enc_self.0.3", *OTHERS]

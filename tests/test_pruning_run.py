@@ -72,7 +72,7 @@ def losses(model, base, multiplier=None):
 
 def gates_flags(base, tmp_path, name):
     run, folder = base
-    flags = ["--run", name, "--start", folder / "model", "--bpe", run.bpe, "--seed", 3]
+    flags = ["--run", name, "--init-from", folder / "model", "--bpe", run.bpe, "--seed", 3]
     flags += ["--out", tmp_path / "out", "--state", tmp_path / "state"]
     return [*flags, *as_flags(run.train), *as_flags(GATES)]
 
@@ -228,13 +228,13 @@ def test_a_smaller_draw_is_a_part_of_a_larger_one(tmp_path):
 
 
 @pytest.mark.parametrize("how", ["ranked", pytest.param("drawn", marks=pytest.mark.slow)])
-def test_a_refit_starts_from_what_is_left_of_the_trained_model(base, tmp_path, how):
+def test_a_fine_tuned_run_starts_from_what_is_left_of_the_trained_model(base, tmp_path, how):
     run, folder = base
     flags = gates_flags(base, tmp_path, f"{how}-gates-all-l0.3")
     flags += ["--kept", folder / "heads.csv"]
     flags += ["--importance", folder / "importance.csv"] if how == "ranked" else []
     # So small a rate leaves the weights as they are.
-    assert run_script("refit", [*flags, "--gates-peak-lr", "1e-12"]) == 0
+    assert run_script("fine_tune", [*flags, "--gates-peak-lr", "1e-12"]) == 0
     out = tmp_path / "out"
     gates = read_head_values(out / "heads.csv", "gate", GRID)
     assert gates.sum() == 5
@@ -247,9 +247,9 @@ def test_a_refit_starts_from_what_is_left_of_the_trained_model(base, tmp_path, h
 
 
 @pytest.mark.slow
-def test_a_refit_of_enc_self_leaves_the_decoder_alone(base, tmp_path):
+def test_a_fine_tuned_run_of_enc_self_leaves_the_decoder_alone(base, tmp_path):
     _, folder = base
-    pruning(base, "ranked-gates-enc_self-l0.3", tmp_path).finish_refit(
+    pruning(base, "ranked-gates-enc_self-l0.3", tmp_path).finish_fine_tuned(
         ModelFolder(folder / "model"),
         folder / "heads.csv",
         folder / "importance.csv",
@@ -331,13 +331,17 @@ def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
         ("gates", ["--run", "ranked-gates-all-l1", *common], "expected gates-all-l1 here, found"),
         (
             "gates",
-            ["--run", "gates-all-l1", *common, "--start", tmp_path / "none"],
+            ["--run", "gates-all-l1", *common, "--init-from", tmp_path / "none"],
             "none/model.json: expected this file, found none; train the model first",
         ),
-        ("refit", ["--run", "ranked-gates-all-l1", *common, *kept], "needs --importance"),
-        ("refit", ["--run", "gates-all-l1", *common, *kept], "expected ranked-gates-all-l1 or dra"),
+        ("fine_tune", ["--run", "ranked-gates-all-l1", *common, *kept], "needs --importance"),
         (
-            "refit",
+            "fine_tune",
+            ["--run", "gates-all-l1", *common, *kept],
+            "expected ranked-gates-all-l1 or dra",
+        ),
+        (
+            "fine_tune",
             ["--run", "drawn-gates-all-l1", *common, "--kept", tmp_path / "other.csv"],
             "other.csv: encoder-decoder attention layer 1 head 3 has no gate; this file belongs",
         ),
@@ -383,7 +387,7 @@ def test_finished_outputs_are_placed_again_without_training(
         elif name.startswith("scratch"):
             pruned.finish_scratch(UNEVEN, kept, tmp_path / out)
         else:
-            pruned.finish_refit(
+            pruned.finish_fine_tuned(
                 ModelFolder(folder / "model"), kept, importance, SHORT, tmp_path / out
             )
     told = capsys.readouterr().err

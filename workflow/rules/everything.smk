@@ -35,7 +35,7 @@ if pruned:
     for making, *ways in (
         (rules.gates, "gates"),
         (rules.scratch, "scratch"),
-        (rules.refit, "importance", "random"),
+        (rules.fine_tune, "importance", "random"),
     ):
         named = plan.pruning.named(*ways)
         everything += expand(making.output, pair=pairs, run=named, seed=seeds)

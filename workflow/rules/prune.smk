@@ -30,14 +30,14 @@ rule gates:
         code=code("scripts/gates.py"),
         settings=plan.section("train", "gates"),
         bpe=subpath(input[0], parent=True),
-        start=lambda w: plan.pruning.start_folder(w),
+        init_from=lambda w: plan.pruning.start_folder(w),
         folder=subpath(output.curves, parent=True),
         # Not an output, so that Snakemake leaves it alone when it cleans up after a failed job.
         state=f"results/{plan.name}/state/{{pair}}.{{run}}.seed{{seed}}",
     message:
         "Fine-tuning {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}; curve in {log}"
     shell:
-        "python scripts/gates.py --run {wildcards.run:q} --start {params.start:q}"
+        "python scripts/gates.py --run {wildcards.run:q} --init-from {params.init_from:q}"
         " --bpe {params.bpe:q} --seed {wildcards.seed} --out {params.folder:q}"
         " --state {params.state:q} {params.settings:q} > {log:q} 2>&1"
 
@@ -76,7 +76,7 @@ rule scratch:
         " --state {params.state:q} {params.settings:q} > {log:q} 2>&1"
 
 
-rule refit:
+rule fine_tune:
     """Remove as many heads as a gates run did, by importance or at random; fine-tune the rest."""
     input:
         multiext("<bpe>/{pair}/", *TRAINING),
@@ -90,7 +90,7 @@ rule refit:
         curves="<results>/prune/{pair}/{run}/seed{seed}/curves.csv",
         heads="<results>/prune/{pair}/{run}/seed{seed}/heads.csv",
     log:
-        "<logs>/refit/{pair}.{run}.seed{seed}.log",
+        "<logs>/fine_tune/{pair}.{run}.seed{seed}.log",
     wildcard_constraints:
         run=alternatives(plan.pruning.named("importance", "random")),
     priority: lambda w: plan.pruning.urgency(w)
@@ -99,19 +99,19 @@ rule refit:
         gpu=plan.gpus("train"),
         mem_mb=3000,
     params:
-        code=code("scripts/refit.py"),
+        code=code("scripts/fine_tune.py"),
         settings=plan.section("train", "gates"),
         importance=lambda w, input: (
             ["--importance", *input.importance] if input.importance else []
         ),
         bpe=subpath(input[0], parent=True),
-        start=lambda w: plan.pruning.start_folder(w),
+        init_from=lambda w: plan.pruning.start_folder(w),
         folder=subpath(output.curves, parent=True),
         state=f"results/{plan.name}/state/{{pair}}.{{run}}.seed{{seed}}",
     message:
         "Fine-tuning {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}; curve in {log}"
     shell:
-        "python scripts/refit.py --run {wildcards.run:q} --start {params.start:q}"
+        "python scripts/fine_tune.py --run {wildcards.run:q} --init-from {params.init_from:q}"
         " --kept {input.heads:q} {params.importance:q} --bpe {params.bpe:q}"
         " --seed {wildcards.seed} --out {params.folder:q} --state {params.state:q}"
         " {params.settings:q} > {log:q} 2>&1"

@@ -39,7 +39,7 @@ _LESS = "lower the sizes of the model or of the batches, or take a machine with 
 _SHARED: dict[str, dict[str, Any]] = {
     "--pair": {"help": "pair, such as multi30k.en-de"},
     "--model": {"type": Path, "help": "folder of the model"},
-    "--start": {"type": Path, "help": "folder of the model to prune"},
+    "--init-from": {"type": Path, "help": "folder of the model to prune"},
     "--bpe": {"type": Path, "help": "folder of the segmented pair"},
     "--text": {"type": Path, "help": "folder of the pair's text"},
     "--seed": {"type": int, "help": "of all that is drawn at random"},

@@ -53,8 +53,8 @@ class PruningRun:
     train: TrainSettings  # the baseline's
     session: Session
 
-    def finish_gates(self, start: ModelFolder, settings: GatesSettings, out: Path) -> None:
-        """Fine-tune the model in `start` with gates, and remove the heads whose gates are 0.
+    def finish_gates(self, init_from: ModelFolder, settings: GatesSettings, out: Path) -> None:
+        """Fine-tune the model in `init_from` with gates, and remove the heads whose gates are 0.
 
         Also writes gates.csv: log α and what follows from it, a row per validation and gated head,
         with the start as step 0. heads.csv has log_alpha, p_zero and p_one of gated heads, too.
@@ -62,7 +62,7 @@ class PruningRun:
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
-            text, model = self._start(start)
+            text, model = self._load(init_from)
             tuning = settings.fine_tuning(self.train)
             gates = HeadGates(self.run, model.grid, settings, tuning, self.session.seed)
             freeze_outside(model, self.run)
@@ -71,33 +71,33 @@ class PruningRun:
             write_text(folder / "gates.csv", as_csv(gate_rows(gates, trainer), GATE_COLUMNS))
             fill_in(model, trainer.chosen())
             smaller = remove_heads(model, gates.test_time())
-            names = start.original_heads(model.grid)
+            names = init_from.original_heads(model.grid)
             self._write(folder, trainer, smaller, model.grid, names, final_gates(gates))
 
-    def finish_refit(
+    def finish_fine_tuned(
         self,
-        start: ModelFolder,
+        init_from: ModelFolder,
         heads: Path,
         importance: Path | None,
         settings: GatesSettings,
         out: Path,
     ) -> None:
-        """Remove heads from the model in `start`, then fine-tune what is left, without gates.
+        """Remove heads from the model in `init_from`, then fine-tune what is left, without gates.
 
         As many heads stay as in `heads`, the heads.csv of the gates run; `importance` is the
-        importance.csv of the model in `start`, which a ranked run needs.
+        importance.csv of the model in `init_from`, which a ranked run needs.
         """
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
-            text, whole = self._start(start)
+            text, whole = self._load(init_from)
             kept = as_many_heads(self.run, heads, whole.grid, importance, self.session.seed)
             model = remove_heads(whole, torch.from_numpy(kept))
             freeze_outside(model, self.run)
             trainer = self._trainer(model, text, settings.fine_tuning(self.train), states)
             trainer.fit()
             fill_in(model, trainer.chosen())
-            names = start.original_heads(whole.grid)
+            names = init_from.original_heads(whole.grid)
             self._write(folder, trainer, model, whole.grid, names, {"gate": kept})
 
     def finish_scratch(self, model: ModelSettings, heads: Path, out: Path) -> None:
@@ -119,7 +119,7 @@ class PruningRun:
             fill_in(smaller, trainer.chosen())
             self._write(folder, trainer, smaller, whole.grid, whole.grid.heads(), {"gate": kept})
 
-    def _start(self, folder: ModelFolder) -> tuple[SegmentedPair, Transformer]:
+    def _load(self, folder: ModelFolder) -> tuple[SegmentedPair, Transformer]:
         """The text, and the model to start from where it is to be trained."""
         model = folder.load()
         folder.check(self.pair)

@@ -22,22 +22,22 @@ from headcount.training.training_run import Session
 def main() -> None:
     """Read the flags, remove heads, fine-tune, and write the folder of the run."""
     parser = command.parser(
-        __doc__, *command.TRAINING, "--start", "--kept", out="folder of the run"
+        __doc__, *command.TRAINING, "--init-from", "--kept", out="folder of the run"
     )
     parser.add_argument("--run", required=True, help="ranked-gates-all-l0.01, drawn-gates-…")
     parser.add_argument("--importance", type=Path, help="importance.csv of the model, for ranked-…")
     args, train, gates = read_flags(parser, TrainSettings, GatesSettings)
-    start, pair = ModelFolder(args.start), PairFolder(args.bpe)
-    heads = start.grid.size
+    model, pair = ModelFolder(args.init_from), PairFolder(args.bpe)
+    heads = model.grid.size
     run = read_run_flag(args.run, PrunedSettings, heads, "importance", "random")
     use_threads(train.threads)
     settings = {"run": label(run), "train": train, "gates": gates}
-    files = [*pair.files(TRAINING), *start.files, args.kept]
+    files = [*pair.files(TRAINING), *model.files, args.kept]
     files += [args.importance] if args.importance else []
-    origin = provenance("scripts/refit.py", settings, args.seed, files)
+    origin = provenance("scripts/fine_tune.py", settings, args.seed, files)
     session = Session(args.seed, origin, args.state, args.save_seconds)
     pruning = PruningRun(run, pair, train, session)
-    pruning.finish_refit(start, args.kept, args.importance, gates, args.out)
+    pruning.finish_fine_tuned(model, args.kept, args.importance, gates, args.out)
 
 
 if __name__ == "__main__":
