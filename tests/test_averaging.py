@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headcount.base.settings.train import TrainSettings
-from headcount.training.averaging import LastAverage, MovingAverage, NoAverage, make_average
+from headcount.training.averaging import Average, LastAverage, MovingAverage, make_average
 
 
 def weights_of(value):
@@ -65,7 +65,7 @@ def test_looking_between_validations_takes_nothing_in():
 
 
 def test_no_average_is_the_weights_themselves():
-    average, weights = NoAverage(), weights_of(6)
+    average, weights = Average(), weights_of(6)
     average.after_update(weights, 1)
     assert average.at_validation(weights) is weights and average.between(weights) is weights
     assert average.state() == {}
@@ -93,7 +93,7 @@ def test_a_restored_last_average_goes_on_alike(seen):
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("none", NoAverage), ("ema", MovingAverage), ("last", LastAverage)]
+    ("name", "kind"), [("none", Average), ("ema", MovingAverage), ("last", LastAverage)]
 )
 def test_settings_name_the_average(name, kind):
     settings = TrainSettings(average=name, ema_decay=0.5, average_last=3)

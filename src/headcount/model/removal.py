@@ -6,7 +6,7 @@ from torch import Tensor
 from headcount.base.addresses import KINDS
 from headcount.base.settings.model import ModelSettings
 from headcount.model.attention import MultiHeadAttention
-from headcount.model.transformer import Transformer, first_device
+from headcount.model.transformer import Transformer, copy_weights, first_device
 
 
 def remove_heads(model: Transformer, multiplier: Tensor) -> Transformer:
@@ -27,9 +27,7 @@ def remove_heads(model: Transformer, multiplier: Tensor) -> Transformer:
     for kind, layer, attention in model.attentions():
         kept = _kept_weights(attention, model.part(multiplier, kind, layer))
         weights |= {f"{names[attention]}.{own}": weight for own, weight in kept.items()}
-    with torch.no_grad():
-        for name, weight in smaller.named_parameters():
-            weight.copy_(weights[name])
+    copy_weights(smaller, weights)
     return smaller.train(model.training)
 
 

@@ -1,7 +1,7 @@
 """The encoder-decoder Transformer (Vaswani et al. 2017) with a multiplier for every head."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -116,6 +116,14 @@ class Transformer(nn.Module):
             self.positions = sines = longer.to(sines.device)
         states = table(tokens) * self.scale + sines[positions]
         return dropout(states, self.settings.dropout, self.training)
+
+
+def copy_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Copy weights, of all parameters or some, into a model of the same shapes."""
+    own = dict(model.named_parameters())
+    with torch.no_grad():
+        for name, weight in weights.items():
+            own[name].copy_(weight)
 
 
 def parameter_count(model: nn.Module) -> int:

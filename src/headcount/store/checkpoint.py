@@ -8,12 +8,11 @@ from typing import Any
 
 import safetensors
 import safetensors.torch
-import torch
 from torch import Tensor
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, whole_file
-from headcount.model.transformer import Transformer
+from headcount.model.transformer import Transformer, copy_weights
 
 FORMAT = 1
 
@@ -47,9 +46,7 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 def fill(model: Transformer, weights: dict[str, Tensor], source: Path) -> None:
     """Copy weights into a model; raises UserError naming the first that is missing or misshapen."""
     check_shapes(model, weights, source)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(weights[name])
+    copy_weights(model, weights)
 
 
 def check_shapes(model: Transformer, weights: dict[str, Tensor], source: Path) -> None:

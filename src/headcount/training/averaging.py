@@ -1,7 +1,5 @@
 """Averages of the weights over training. Each gives the weights that are validated and kept."""
 
-from typing import Protocol
-
 import torch
 from torch import Tensor
 
@@ -10,43 +8,29 @@ from headcount.base.settings.train import TrainSettings
 Weights = dict[str, Tensor]
 
 
-class Average(Protocol):
-    """What training asks of an average; `state` is all that a resumed run needs."""
-
-    def after_update(self, weights: Weights, update: int) -> None: ...
-
-    def at_validation(self, weights: Weights) -> Weights: ...
-
-    def between(self, weights: Weights) -> Weights: ...
-
-    def state(self) -> Weights: ...
-
-    def restore(self, state: Weights) -> None: ...
-
-
-class NoAverage:
-    """The trained weights themselves."""
+class Average:
+    """What training asks of an average, with the answers of one that averages nothing."""
 
     def after_update(self, weights: Weights, update: int) -> None:
-        """Nothing to follow."""
+        """Follow the weights, which an update, counted from 1, has changed."""
 
     def at_validation(self, weights: Weights) -> Weights:
-        """The weights as they are."""
+        """The weights to validate and keep; here the trained ones."""
         return weights
 
     def between(self, weights: Weights) -> Weights:
-        """The weights as they are."""
-        return weights
+        """What a validation would give now; it changes nothing."""
+        return self.at_validation(weights)
 
     def state(self) -> Weights:
-        """Nothing to save."""
+        """All that a resumed run needs."""
         return {}
 
     def restore(self, state: Weights) -> None:
-        """Nothing to restore."""
+        """Take over the average of which `state` told."""
 
 
-class MovingAverage:
+class MovingAverage(Average):
     """Exponential moving average with decay min(d, (1 + u) / (10 + u)) at update u."""
 
     def __init__(self, weights: Weights, decay: float):
@@ -63,10 +47,6 @@ class MovingAverage:
         """The moving average."""
         return self.mean
 
-    def between(self, weights: Weights) -> Weights:
-        """The moving average."""
-        return self.mean
-
     def state(self) -> Weights:
         """The moving average."""
         return self.mean
@@ -77,15 +57,12 @@ class MovingAverage:
             self.mean[name].copy_(value)
 
 
-class LastAverage:
+class LastAverage(Average):
     """Mean of the weights at the last `count` validations."""
 
     def __init__(self, count: int):
         self.count = count
         self.last: list[Weights] = []
-
-    def after_update(self, weights: Weights, update: int) -> None:
-        """Nothing to follow between validations."""
 
     def at_validation(self, weights: Weights) -> Weights:
         """Take the weights in and return the mean of those held."""
@@ -122,4 +99,4 @@ def make_average(settings: TrainSettings, weights: Weights) -> Average:
     """The average that the settings name."""
     if settings.average == "ema":
         return MovingAverage(weights, settings.ema_decay)
-    return LastAverage(settings.average_last) if settings.average == "last" else NoAverage()
+    return LastAverage(settings.average_last) if settings.average == "last" else Average()

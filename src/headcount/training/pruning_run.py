@@ -16,11 +16,10 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.model.removal import remove_heads
-from headcount.model.transformer import Transformer, parameter_count
+from headcount.model.transformer import Transformer, copy_weights, parameter_count
 from headcount.store.kept_heads import as_many_heads, gates_heads, tell_heads_left
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
-from headcount.training.averaging import Weights
 from headcount.training.gates import HeadGates
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
@@ -69,7 +68,7 @@ class PruningRun:
             trainer = self._trainer(model, text, tuning, states, gates)
             trainer.fit()
             write_text(folder / "gates.csv", as_csv(gate_rows(gates, trainer), GATE_COLUMNS))
-            fill_in(model, trainer.chosen())
+            copy_weights(model, trainer.chosen())
             smaller = remove_heads(model, gates.test_time())
             names = init_from.original_heads(model.grid)
             self._write(folder, trainer, smaller, model.grid, names, final_gates(gates))
@@ -96,7 +95,7 @@ class PruningRun:
             freeze_outside(model, self.run)
             trainer = self._trainer(model, text, settings.fine_tuning(self.train), states)
             trainer.fit()
-            fill_in(model, trainer.chosen())
+            copy_weights(model, trainer.chosen())
             names = init_from.original_heads(whole.grid)
             self._write(folder, trainer, model, whole.grid, names, {"gate": kept})
 
@@ -116,7 +115,7 @@ class PruningRun:
             recipe = self.train.model_copy(update={"keep_updates": []})
             trainer = self._trainer(smaller, text, recipe, states)
             trainer.fit()
-            fill_in(smaller, trainer.chosen())
+            copy_weights(smaller, trainer.chosen())
             self._write(folder, trainer, smaller, whole.grid, whole.grid.heads(), {"gate": kept})
 
     def _load(self, folder: ModelFolder) -> tuple[SegmentedPair, Transformer]:
@@ -151,15 +150,8 @@ class PruningRun:
         """
         write_run(out, self.run)
         write_curve(out, trainer.progress)
-        write_head_values(out / "heads.csv", grid, values)
-        words = self.pair.subwords()
-        facts = model_facts(smaller, trainer, words, self.session.origin)
-        facts |= {
-            "kept_heads": kept_names(names, values["gate"]),
-            "closed_layers": grid.closed_layers(values["gate"]),
-        }
-        ModelFolder(out / "model").save(smaller, dict(smaller.named_parameters()), facts)
-        tell_heads_left(grid, values["gate"])
+        facts = model_facts(smaller, trainer, self.pair.subwords(), self.session.origin)
+        save_pruned(out, smaller, facts, grid, names, values)
 
 
 def write_removed(folder: ModelFolder, kept: np.ndarray, out: Path, origin: dict[str, Any]) -> None:
@@ -170,16 +162,30 @@ def write_removed(folder: ModelFolder, kept: np.ndarray, out: Path, origin: dict
     """
     whole = folder.load()
     smaller = remove_heads(whole, torch.from_numpy(kept))
-    facts = {
-        "parameters": parameter_count(smaller),
-        **folder.subwords(),
-        "kept_heads": kept_names(folder.original_heads(whole.grid), kept),
-        "closed_layers": whole.grid.closed_layers(kept),
-        "provenance": origin,
-    }
+    facts = {"parameters": parameter_count(smaller), **folder.subwords(), "provenance": origin}
+    names = folder.original_heads(whole.grid)
+    save_pruned(out, smaller, facts, whole.grid, names, {"gate": kept})
+
+
+def save_pruned(
+    out: Path,
+    smaller: Transformer,
+    facts: Row,
+    grid: HeadGrid,
+    names: list[Head],
+    values: dict[str, np.ndarray],
+) -> None:
+    """Write model/ and heads.csv of a smaller model, and tell how many heads are left.
+
+    `grid`: the heads before; `names`: their addresses in the original model; `values`: their
+    statistics, of which `gate` says who stays.
+    """
+    kept = values["gate"]
+    kept_heads = [head.name() for head, gate in zip(names, kept, strict=True) if gate]
+    facts = {**facts, "kept_heads": kept_heads, "closed_layers": grid.closed_layers(kept)}
     ModelFolder(out / "model").save(smaller, dict(smaller.named_parameters()), facts)
-    write_head_values(out / "heads.csv", whole.grid, {"gate": kept})
-    tell_heads_left(whole.grid, kept)
+    write_head_values(out / "heads.csv", grid, values)
+    tell_heads_left(grid, kept)
 
 
 def freeze_outside(model: Transformer, run: PrunedSettings) -> None:
@@ -191,14 +197,6 @@ def freeze_outside(model: Transformer, run: PrunedSettings) -> None:
     if run.scope == "enc_self":
         for name, weight in model.named_parameters():
             weight.requires_grad_(name.startswith(_ENCODER))
-
-
-def fill_in(model: Transformer, weights: Weights) -> None:
-    """Copy weights, of all parameters or some, into a model of the same shapes."""
-    with torch.no_grad():
-        own = dict(model.named_parameters())
-        for name, weight in weights.items():
-            own[name].copy_(weight)
 
 
 def gate_rows(gates: HeadGates, trainer: Trainer) -> list[Row]:
@@ -221,8 +219,3 @@ def final_gates(gates: HeadGates) -> dict[str, np.ndarray]:
     for name, values in found.items():
         whole[name][gates.gated] = values
     return {**whole, "gate": gates.test_time().numpy()}
-
-
-def kept_names(names: list[Head], kept: np.ndarray) -> list[str]:
-    """Names of the heads that are left; `names`: where each head was in the original model."""
-    return [head.name() for head, gate in zip(names, kept, strict=True) if gate]

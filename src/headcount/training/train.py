@@ -15,7 +15,7 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch, BatchPlan, ParallelText, ResidentText
 from headcount.model.loss import summed_loss
 from headcount.model.machine import batches_of, number_format, random_state, set_random_state
-from headcount.model.transformer import Transformer, first_device
+from headcount.model.transformer import Transformer, copy_weights, first_device
 from headcount.training.averaging import Weights, make_average
 from headcount.training.headmask import HeadMask, MaskNone
 from headcount.training.progress import Progress, ProgressBar
@@ -121,13 +121,11 @@ class Trainer:
         self.progress = Progress.of(state.facts["progress"])
         groups = state.groups()
         step = torch.tensor(float(self.progress.update), device=self.device)
-        with torch.no_grad():
-            for name, weight in self.weights.items():
-                weight.copy_(groups["model"][name])
-                moments = {m: groups[m][name].to(self.device) for m in ("exp_avg", "exp_avg_sq")}
-                self.optimiser.state[weight] = {"step": step.clone(), **moments}
-            for name, weight in self.averaged.named_parameters():
-                weight.copy_(groups["averaged"][name])
+        copy_weights(self.model, groups["model"])
+        copy_weights(self.averaged, groups["averaged"])
+        for name, weight in self.weights.items():
+            moments = {m: groups[m][name].to(self.device) for m in ("exp_avg", "exp_avg_sq")}
+            self.optimiser.state[weight] = {"step": step.clone(), **moments}
         self.average.restore({n: t.to(self.device) for n, t in groups.get("average", {}).items()})
         self.head_mask.restore(groups.get("head_mask", {}))
         self.best = {n: t.to(self.device) for n, t in groups.get("best", {}).items()}
@@ -201,10 +199,7 @@ class Trainer:
     def _validate(self) -> None:
         start = time.monotonic()
         with torch.no_grad():
-            chosen = self.average.at_validation(self.weights)
-            for name, weight in self.averaged.named_parameters():
-                if name in chosen:
-                    weight.copy_(chosen[name])
+            copy_weights(self.averaged, self.average.at_validation(self.weights))
         budget, multiplier = 4 * self.settings.batch_tokens, self.head_mask.at_validation()
         loss = mean_loss(self.averaged, self.dev, budget, multiplier)
         if not math.isfinite(loss):
