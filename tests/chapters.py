@@ -29,7 +29,7 @@ def make_alone(name: str, lists: Lists, settings: Mapping[str, Section]) -> set[
     use_style()
     chapter, made = load_chapter(name), set()
     for each in chapter.exhibits:
-        kinds = (*each.needs, *each.uses)
+        kinds = ("runs", *each.needs, *each.uses)
         results = Results({kind: lists.get(kind, []) for kind in kinds}, settings)
         chapter.function(each.maker)(results)
         made.add(each.name)

@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
+from headcount.base.run_file import write_run
 from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.runs import RunSettings
 
 # Six heads, other numbers of them in every layer and kind.
 HEADS = {"enc_self": [2, 1], "dec_self": [1], "dec_enc": [2]}
@@ -99,6 +101,8 @@ class HeadmaskFiles:
     def lists(self) -> dict[str, list[Path]]:
         """Files by kind of `INPUTS`, as far as there are any."""
         text = self.folder / "text"
+        for run, path in zip(self.runs, self.of_runs("train", "run.json"), strict=True):
+            write_run(path.parent, RunSettings.model_validate(run[1]))
         splits = [(pair, split) for pair, tests in self.tests.items() for split in tests]
         both = [(pair, split) for pair in self.tests for split in ("train", "dev")]
         translations = [
@@ -109,6 +113,7 @@ class HeadmaskFiles:
         found = {
             "counts": [text / pair / f"{split}.json" for pair, split in both + splits],
             "references": [text / pair / f"{test}.tgt" for pair, test in splits],
+            "runs": self.of_runs("train", "run.json"),
             "scores": self.of_runs("train", "bleu.json"),
             "translations": translations,
             "curves": self.of_runs("train", "curves.csv"),

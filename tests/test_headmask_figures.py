@@ -14,6 +14,7 @@ from headcount.findings.headmask.importance import read_importance
 from headcount.findings.headmask.importance_figures import distribution, draw_distribution
 from headcount.findings.headmask.masking_figures import draw_cumulative_by_n
 from headcount.findings.masking import SEEDS, cumulative_points, group_points, read_masking
+from headcount.findings.run_tables import read_runs
 
 PAIR, REVERSE = "multi.en-de", "multi.de-en"
 NAMES = {f"headmask_fig{n}" for n in range(1, 6)} | {"headmask_heads", "headmask_frequency"}
@@ -196,7 +197,7 @@ def test_figure_5_has_a_panel_for_each_n(files):
     table = cumulative_points(read_masking(files.lists()["masking"]))
     runs = ["baseline", "random-1", "impt-3", "impt-3-p0.5"]
     use_style()
-    drawing = draw_cumulative_by_n(table, 6, runs)
+    drawing = draw_cumulative_by_n(table, read_runs(files.lists()["runs"]), runs)
     titles = [axes.get_title(loc="left") for axes in drawing.axes]
     assert titles == [f"{PAIR}\ntest, N = 1", f"{PAIR}\ntest, N = 3"]
     one, three = drawing.axes

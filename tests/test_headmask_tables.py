@@ -21,7 +21,7 @@ from headcount.findings.headmask.mask_frequency import read_masks, with_lengths
 from headcount.findings.headmask.score_tables import score_caption, score_summary, score_table
 from headcount.findings.headmask.scores import compare_scores
 from headcount.findings.masking import read_masking
-from headcount.findings.run_tables import gather
+from headcount.findings.run_tables import gather, read_runs
 from headcount.findings.scores import Scores
 from headcount.findings.tables import write_tables
 
@@ -89,7 +89,9 @@ def collapse(files):
     listed = files.lists()
     heads, masks = read_importance(listed["importance"]), read_masks(listed["masks"])
     curves = with_lengths(gather(listed["curves"], CURVES))
-    table = collapse_table(heads, masks, curves, read_masking(listed["masking"]))
+    table = collapse_table(
+        read_runs(listed["runs"]), heads, masks, curves, read_masking(listed["masking"])
+    )
     return table.set_index(["run", "seed"])
 
 

@@ -3,7 +3,6 @@
 from plan import Plan
 
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.runs import labels
 from headcount.findings.exhibits import CHAPTERS, Chapter, load_chapter
 from headcount.findings.inputs import INPUTS, Input
 
@@ -51,16 +50,16 @@ class Exhibits:
         ]
 
     def _runs(self, owner: str) -> list[str]:
-        plan, ablation = self._plan, self._plan.settings.ablation
+        plan = self._plan
         return {
-            "runs": labels(plan.settings.runs),
+            "runs": plan.runs,
             "starts": plan.pruning.starts(),
-            "pruned": labels(plan.settings.pruned),
+            "pruned": plan.pruned,
             "gates": plan.pruning.named("gates"),
             "priced": plan.pruning.priced(),
             "timed": ["speed"] if plan.settings.pruned else [],
-            "ablated": ablation.runs,
-            "profiled": ablation.runs if ablation.updates else [],
+            "ablated": plan.ablation.runs,
+            "profiled": plan.ablation.runs if plan.ablation.own.updates else [],
         }[owner]
 
     def _named(self, name: str, pair: str) -> list[str]:

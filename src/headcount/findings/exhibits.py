@@ -63,8 +63,9 @@ class Chapter:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of `INPUTS` from which its exhibits are made, each once."""
-        return list(dict.fromkeys(k for each in self.exhibits for k in (*each.needs, *each.uses)))
+        """The kinds of `INPUTS` from which its exhibits are made, each once; the runs always."""
+        kinds = [kind for each in self.exhibits for kind in (*each.needs, *each.uses)]
+        return list(dict.fromkeys(["runs", *kinds]))
 
     @property
     def modules(self) -> list[str]:

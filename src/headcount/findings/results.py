@@ -7,7 +7,9 @@ from typing import TypeVar
 
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.section import Section
+from headcount.findings.run_tables import read_runs
 
 _Read = TypeVar("_Read")
 
@@ -33,6 +35,11 @@ class Results:
     def _read(self, reader: Callable[[list[Path]], _Read], kind: str) -> _Read:
         """What a reader makes of all files of one kind; they are read once."""
         return reader(self.files(kind))
+
+    @property
+    def runs(self) -> dict[str, RunSettings]:
+        """Settings of the training runs, by their names."""
+        return self.read(read_runs, "runs")
 
     @property
     def model(self) -> ModelSettings:

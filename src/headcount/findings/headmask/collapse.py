@@ -4,6 +4,7 @@ Such a head disturbs whenever the first pass switches it on; |∂L/∂ξ| is lar
 for help, so it is picked again, update after update, and is on at test time.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -80,6 +81,7 @@ COLUMNS = [*KEYS, *Evidence._fields, "collapsed"]
 def collapse(results: Results) -> Table:
     """Evidence of collapse, run by run."""
     tidy = collapse_table(
+        results.runs,
         results.read(read_importance, "importance"),
         results.read(read_masks, "masks"),
         with_lengths(gather(results.files("curves"), CURVES)),
@@ -91,24 +93,28 @@ def collapse(results: Results) -> Table:
 
 
 def collapse_table(
-    importance: pd.DataFrame, masks: pd.DataFrame, curves: pd.DataFrame, masking: pd.DataFrame
+    runs: Mapping[str, RunSettings],
+    importance: pd.DataFrame,
+    masks: pd.DataFrame,
+    curves: pd.DataFrame,
+    masking: pd.DataFrame,
 ) -> pd.DataFrame:
     """Evidence of collapse, a run and seed a row: columns of `COLUMNS`.
 
-    The tables are those that `read_importance`, `read_masks`, `with_lengths` (of curves.csv,
-    `CURVES`) and `read_masking` return. Runs that mask no head in training stand there to compare
-    with.
+    `runs` are settings by name. The tables are those that `read_importance`, `read_masks`,
+    `with_lengths` (of curves.csv, `CURVES`) and `read_masking` return. Runs that mask no head in
+    training stand there to compare with.
     """
     often, late = frequencies(masks), frequencies(second_half(masks))
     losses = second_half(curves)
     rows = []
     for key, heads in of_heads(importance).groupby(KEYS, sort=False):
-        size, name = len(heads), RunSettings.model_validate(key[1])
-        found = Evidence(size, name.heads or 0)._replace(**_top_group(_of(masking, key)))
-        if name.heads:
+        size, run = len(heads), runs[key[1]]
+        found = Evidence(size, run.heads or 0)._replace(**_top_group(_of(masking, key)))
+        if run.heads:
             values = heads.set_index(HEAD)["value"]
-            shares = often.loc[key], late.loc[key] / name.probability
-            found = found._replace(**_masked(*shares, values, name.heads))
+            shares = often.loc[key], late.loc[key] / run.probability
+            found = found._replace(**_masked(*shares, values, run.heads))
             found = found._replace(**_losses(_of(losses, key)))
         rows.append((*key, *found, found.collapsed))
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -77,11 +77,11 @@ def fig4(results: Results) -> Drawn:
 
 def fig5(results: Results) -> Drawn:
     """BLEU of every run with more and more heads masked."""
-    rows, heads = _rows(results), results.model.grid.size
+    rows = _rows(results)
     cumulative = masking.cumulative_points(rows)
-    by_n = masking_figures.panels_by_n(cumulative, heads)
+    by_n = masking_figures.panels_by_n(cumulative, results.runs)
     return Drawn(
-        masking_figures.draw_cumulative_by_n(cumulative, heads, _runs(results)),
+        masking_figures.draw_cumulative_by_n(cumulative, results.runs, _runs(results)),
         cumulative,
         "BLEU as more and more heads are masked, by training method; a panel for each number N "
         f"of heads masked in training. {_which_n(by_n)}Heads are ranked by each model's own "

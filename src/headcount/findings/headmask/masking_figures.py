@@ -1,5 +1,7 @@
 """HeadMask's Figures 1, 2, 4 and 5: BLEU of trained models with more or fewer heads masked."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -101,12 +103,14 @@ def _ladder(panel: Axes, rows: pd.DataFrame, shift: float, last: int, style: dic
             panel.errorbar([place + shift], found["bleu"], _errors(found), **plain)
 
 
-def panels_by_n(points: pd.DataFrame, heads: int) -> list[tuple[tuple, pd.DataFrame]]:
+def panels_by_n(
+    points: pd.DataFrame, settings: Mapping[str, RunSettings]
+) -> list[tuple[tuple, pd.DataFrame]]:
     """Figure 5's panels: ((pair, test set, N), rows of the baseline and of the runs with that N).
 
-    One for each N there is; without any, one with N = 0.
+    One for each N there is; without any, one with N = 0. `settings` are those of runs, by name.
     """
-    counts = {run: RunSettings.model_validate(run).heads or 0 for run in points["run"].unique()}
+    counts = {run: settings[run].heads or 0 for run in points["run"].unique()}
     several = list(dict.fromkeys(count for run, count in counts.items() if run != BASE)) or [0]
     found = []
     for task, rows in points.groupby(_TASK, sort=False):
@@ -116,9 +120,11 @@ def panels_by_n(points: pd.DataFrame, heads: int) -> list[tuple[tuple, pd.DataFr
     return found
 
 
-def draw_cumulative_by_n(points: pd.DataFrame, heads: int, runs: list[str]) -> Figure:
+def draw_cumulative_by_n(
+    points: pd.DataFrame, settings: Mapping[str, RunSettings], runs: list[str]
+) -> Figure:
     """Figure 5: cumulative curves of every run, a panel for each N of masked training."""
-    shown = panels_by_n(points, heads)
+    shown = panels_by_n(points, settings)
     columns = len({key[-1] for key, _ in shown})
     figure, axes = panels(len(shown), columns, width=4.8, height=3.6)
     styles = run_styles(runs)
