@@ -2,7 +2,6 @@
 
 import csv
 import json
-from dataclasses import fields
 from pathlib import Path
 
 from headcount.ablation.ablation import COLUMNS as ABLATION
@@ -12,8 +11,8 @@ from headcount.ablation.training_profile import COLUMNS as TRAINING
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.model import ModelSettings
 from headcount.deployment.speed import COLUMNS as SPEED
-from headcount.findings.michel.figures import FigureFiles
-from headcount.findings.michel.tables import TableFiles
+from headcount.findings.exhibits import load_chapter
+from headcount.findings.inputs import file_flag
 
 # Six heads, other numbers of them in every layer and kind.
 HEADS = {"enc_self": [2, 1], "dec_self": [1], "dec_enc": [2]}
@@ -26,12 +25,12 @@ SCORES = ("heads_masked", "bleu", "delta", "delta_low", "delta_high", "p")
 
 
 class MichelFiles:
-    """Files below one folder, listed by the flags that take them."""
+    """Files below one folder, listed by their kind."""
 
     def __init__(self, folder: Path):
         self.folder = folder
-        names = {field.name for kind in (TableFiles, FigureFiles) for field in fields(kind)}
-        self.listed: dict[str, list[Path]] = {name: [] for name in sorted(names)}
+        kinds = load_chapter("michel").kinds
+        self.listed: dict[str, list[Path]] = {kind: [] for kind in kinds}
 
     def ablation(self, run: Run, single: dict[str, list], all_but_one: dict[str, dict]) -> None:
         """By test set: (delta, p) of each of the six heads; and by place of the head that stays.
@@ -49,7 +48,7 @@ class MichelFiles:
         facts = {"sentences": dict.fromkeys(single, 7), "beam": 3, "length_penalty": 0.6}
         path = self.listed["ablation"][-1].with_suffix(".json")
         path.write_text(json.dumps(facts))
-        self.listed["facts"].append(path)
+        self.listed["ablation_facts"].append(path)
 
     def _point(self, test: str, order: str, place: int, delta: float, p: float, masked: int):
         head = {"test_set": test, "order": order, "index": place + 1}
@@ -85,7 +84,7 @@ class MichelFiles:
             for head, value in zip(GRID.heads(), values, strict=True)
         ]
         columns = ("update", "kind", "layer", "head", "statistic", "value")
-        self._write("importance", run, "training_profile_heads", columns, heads)
+        self._write("training_heads", run, "training_profile_heads", columns, heads)
 
     def speed(self, run: Run, seconds: dict[tuple, list[float]]) -> None:
         """By percentage, phase and batch size: seconds of every repeat, for 8 sentences.
@@ -99,31 +98,24 @@ class MichelFiles:
             for (percent, phase, size), values in seconds.items()
             for repeat, value in enumerate(values, start=1)
         ]
-        self._write("speed", run, "share_speed", SPEED, rows)
+        self._write("share_speed", run, "share_speed", SPEED, rows)
         about = {"beam": 3, "threads": 1, "device": "cpu", "sentences": 8}
-        self.listed["speed"][-1].with_suffix(".json").write_text(json.dumps(about))
+        self.listed["share_speed"][-1].with_suffix(".json").write_text(json.dumps(about))
 
-    def for_tables(self) -> TableFiles:
-        return TableFiles(**{field.name: self.listed[field.name] for field in fields(TableFiles)})
+    def flags(self, out: Path) -> list[str]:
+        """Arguments of `scripts/findings.py michel`."""
+        given = {kind: map(str, files) for kind, files in self.listed.items()}
+        files = [word for kind, paths in given.items() for word in (file_flag(kind), *paths)]
+        return ["michel", *files, "--out", str(out), *as_flags(MODEL)]
 
-    def for_figures(self) -> FigureFiles:
-        return FigureFiles(**{field.name: self.listed[field.name] for field in fields(FigureFiles)})
-
-    def flags(self, kind: type, out: Path) -> list[str]:
-        """Arguments of the script that takes these files."""
-        arguments = []
-        for field in fields(kind):
-            arguments += [f"--{field.name}", *map(str, self.listed[field.name])]
-        return [*arguments, "--out", str(out), *as_flags(MODEL)]
-
-    def _write(self, flag: str, run: Run, name: str, columns: tuple, rows: list[dict]) -> None:
+    def _write(self, kind: str, run: Run, name: str, columns: tuple, rows: list[dict]) -> None:
         path = self.folder / f"masking/{run[0]}/{run[1]}/seed{run[2]}/{name}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w") as file:
             writer = csv.DictWriter(file, columns, restval="")
             writer.writeheader()
             writer.writerows(rows)
-        self.listed[flag].append(path)
+        self.listed[kind].append(path)
 
 
 def _scores(masked: int, whole: float, delta: float, p: float) -> dict:

@@ -96,7 +96,8 @@ def results(folders):
 @pytest.fixture(scope="module")
 def tables(results):
     found = classifier_tables(results)
-    return {made.name.removeprefix("michel_classifier_"): made for made in found}
+    assert all(name.startswith("michel_classifier_") for name in found)
+    return {name.removeprefix("michel_classifier_"): table for name, table in found.items()}
 
 
 def of_mini(made):
@@ -164,16 +165,17 @@ def test_pruning_is_over_all_heads_once(tables):
 
 def test_captions_tell_what_is_there_and_nothing_else(results, tables):
     use_style()
-    made = [*tables.values(), *classifier_figures(results)]
-    for each in made:
+    figures = classifier_figures(results)
+    assert all(name.startswith("michel_classifier_") for name in figures)
+    for each in (*tables.values(), *figures.values()):
         assert "mini on dev (60 pairs), matched (90 pairs), mismatched (70 pairs)" in each.caption
-        assert "ccuracy" in each.caption and each.name.startswith("michel_classifier_")
+        assert "ccuracy" in each.caption
         for absent in ("BLEU", "decoder", "sentences"):
-            assert absent not in each.caption, each.name
+            assert absent not in each.caption
     captions = {name: each.caption for name, each in tables.items()}
     assert tell_what_is_covered(captions) == sorted(tables)
     assert "Intervals and p over test pairs" in captions["ablation"]
-    drawn = {each.name: each.caption for each in made[len(tables) :]}
+    drawn = {name: each.caption for name, each in figures.items()}
     assert len(tell_what_is_covered(drawn)) == 2  # the third has no interval
     cited = [name for name, each in tables.items() if "Michel et al. 2019" in each.caption]
     assert cited == ["all_but_one", "transfer", "pruning"]
@@ -185,7 +187,7 @@ def test_captions_tell_what_is_there_and_nothing_else(results, tables):
 
 def test_figures_have_accuracy_of_every_model(results):
     use_style()
-    maps, transfer, orders = (made.drawing for made in classifier_figures(results))
+    maps, transfer, orders = (made.drawing for made in classifier_figures(results).values())
     images = [axes.images[0].get_array() for axes in maps.axes if axes.images]
     # Matched and mismatched of either model, one kind; dev chooses, and is not shown.
     assert [image.shape for image in images] == [(2, 3), (2, 3), (3, 2), (3, 2)]

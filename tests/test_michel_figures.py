@@ -5,14 +5,12 @@ import warnings
 import numpy as np
 import pytest
 from captions import tell_what_is_covered
+from chapters import make_chapter
 from matplotlib.colors import to_hex
 from michel_files import MODEL, one_model
-from script_runner import run_script
 
-from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.importance import ImportanceSettings
-from headcount.findings.figures import COLOURS, use_style
-from headcount.findings.michel.figures import FigureFiles, michel_figures
+from headcount.base.settings.ablation import AblationSettings, RerankSettings
+from headcount.findings.figures import COLOURS
 
 NAMES = ("ablation", "transfer", "pruning", "kinds", "speed", "training")
 
@@ -21,10 +19,10 @@ pytestmark = pytest.mark.slow  # all of them draw
 
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory):
-    use_style()
     made = one_model(tmp_path_factory.mktemp("michel"))
-    found = michel_figures(made.for_figures(), MODEL, AblationSettings(), ImportanceSettings())
-    return {figure.name.removeprefix("michel_"): figure for figure in found}
+    settings = {"model": MODEL, "ablation": AblationSettings(), "importance": RerankSettings()}
+    found = make_chapter("michel", made.listed, settings)[1]
+    return {name.removeprefix("michel_"): figure for name, figure in found.items()}
 
 
 def test_there_is_one_of_each_and_it_can_be_laid_out(figures):
@@ -106,11 +104,3 @@ def test_speed_is_relative_to_all_heads(figures):
     (panel,) = figures["speed"].drawing.axes
     lines = [container.lines[0] for container in panel.containers]
     assert [line.get_ydata().tolist() for line in lines] == [[1, 3], [1, 1.5]]
-
-
-def test_figures_are_written_with_their_numbers(tmp_path):
-    made = one_model(tmp_path / "runs")
-    assert run_script("michel_figures", made.flags(FigureFiles, tmp_path / "out")) == 0
-    for name in NAMES:
-        for end in ("pdf", "svg", "png", "csv", "json"):
-            assert (tmp_path / "out" / f"michel_{name}.{end}").stat().st_size > 0

@@ -6,17 +6,16 @@ import math
 import numpy as np
 import pytest
 from captions import tell_what_is_covered
+from chapters import make_alone, make_chapter
 from michel_files import MODEL, one_model
 from script_runner import run_script
 
 from headcount.base.errors import UserError
-from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.importance import ImportanceSettings
-from headcount.findings.michel.tables import TableFiles, michel_tables
+from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.findings.published import michel
 from headcount.findings.significance import bootstrap_pearson
 
-PLAIN = (MODEL, AblationSettings(), ImportanceSettings())
+PLAIN = {"model": MODEL, "ablation": AblationSettings(), "importance": RerankSettings()}
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +25,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tables(made):
-    return {table.name: table for table in michel_tables(made.for_tables(), *PLAIN)}
+    return make_chapter("michel", made.listed, PLAIN)[0]
 
 
 def ours(table):
@@ -185,17 +184,18 @@ def test_faults_of_files_are_told(made, tmp_path):
     path = tmp_path / "a.x-y" / "baseline" / "seed3" / "ablation.csv"
     path.parent.mkdir(parents=True)
     path.write_text("\n".join(line for line in lines if ",single," not in line) + "\n")
-    files = made.for_tables()
-    changed = TableFiles(**{**vars(files), "ablation": [path]})
+    changed = made.listed | {"ablation": [path]}
     with pytest.raises(UserError, match=r"ablation\.csv: expected rows of order single"):
-        michel_tables(changed, *PLAIN)
+        make_chapter("michel", changed, PLAIN)
     timed = path.with_name("share_speed.csv")
-    lines = made.listed["speed"][0].read_text().splitlines()
+    lines = made.listed["share_speed"][0].read_text().splitlines()
     timed.write_text("\n".join(line for line in lines if not line.startswith("0,")) + "\n")
-    timed.with_suffix(".json").write_text(made.listed["speed"][0].with_suffix(".json").read_text())
-    changed = TableFiles(**{**vars(files), "speed": [timed]})
+    timed.with_suffix(".json").write_text(
+        made.listed["share_speed"][0].with_suffix(".json").read_text()
+    )
+    changed = made.listed | {"share_speed": [timed]}
     with pytest.raises(UserError, match="expected times of the model with all heads, found none"):
-        michel_tables(changed, *PLAIN)
+        make_chapter("michel", changed, PLAIN)
 
 
 def test_captions_name_source_and_setting(tables):
@@ -215,11 +215,25 @@ def test_captions_say_what_intervals_cover_and_which_bleu_the_paper_has(tables):
 
 
 @pytest.mark.slow
-def test_the_script_writes_all_tables(made, tmp_path):
-    assert run_script("michel_tables", made.flags(TableFiles, tmp_path)) == 0
+def test_the_script_writes_tables_and_figures(made, tmp_path):
+    assert run_script("findings", made.flags(tmp_path)) == 0
     names = ("ablation", "all_but_one", "transfer", "pruning", "areas", "speed", "training")
     for name in names:
         for end in ("csv", "md", "tex"):
-            assert (tmp_path / f"michel_{name}.{end}").stat().st_size > 0
-    shown = json.loads((tmp_path / "michel_pruning.json").read_text())
+            assert (tmp_path / f"tables/michel_{name}.{end}").stat().st_size > 0
+    for name in ("ablation", "transfer", "pruning", "kinds", "speed", "training"):
+        for end in ("pdf", "svg", "png", "csv", "json"):
+            assert (tmp_path / f"figures/michel_{name}.{end}").stat().st_size > 0
+    shown = json.loads((tmp_path / "tables/michel_pruning.json").read_text())
     assert shown["provenance"]["settings"]["ablation"]["steps"] == 10
+
+
+@pytest.mark.slow
+def test_each_is_made_of_the_files_that_it_declares(made):
+    assert len(make_alone("michel", made.listed, PLAIN)) == 8  # five names twice
+
+
+def test_without_pruning_in_training_there_is_no_exhibit_of_it(made):
+    lists = {kind: files for kind, files in made.listed.items() if "training" not in kind}
+    tables, figures = make_chapter("michel", lists, PLAIN)
+    assert "michel_training" not in tables | figures and len(tables) == 6 and len(figures) == 5

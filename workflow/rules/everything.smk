@@ -51,4 +51,3 @@ if ablated:
         everything += expand(measuring.output, pair=pairs, run=ablated, seed=seeds)
     if plan.ablation.own.updates:
         everything += expand(rules.training_profile.output, pair=pairs, run=ablated, seed=seeds)
-    everything += [*rules.michel_tables.output, *rules.michel_figures.output]

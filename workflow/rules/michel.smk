@@ -1,17 +1,10 @@
 # Needs: <bpe>/<pair>, <text>/<pair>, models of <results>/train, rankings of <results>/heads.
 # Makes: <results>/masking/<pair>/<run>/seed<k>/ablation.csv, pruning_profile.csv,
-#        training_profile.csv and share_speed.csv of the runs in `ablation.runs`;
-#        <results>/tables/michel_*, <results>/figures/michel_*; nothing if no run is named there.
+#        training_profile.csv and share_speed.csv of the runs in `ablation.runs`; nothing if no run
+#        is named there.
 
 ABLATED = alternatives(ablated)
 PROFILED = ("steps", "normalise", "reestimate")
-MICHEL_TABLES = [f"michel_{name}" for name in ("ablation", "all_but_one", "transfer")]
-MICHEL_TABLES += [f"michel_{name}" for name in ("pruning", "areas", "speed")]
-MICHEL_FIGURES = [f"michel_{name}" for name in ("ablation", "transfer", "pruning", "kinds")]
-MICHEL_FIGURES += ["michel_speed"]
-if plan.ablation.own.updates:
-    MICHEL_TABLES.append("michel_training")
-    MICHEL_FIGURES.append("michel_training")
 
 
 rule ablation:
@@ -157,70 +150,3 @@ rule share_speed:
         "python scripts/share_speed.py --model {params.model:q} --importance {input.importance:q}"
         " --bpe {params.bpe:q} --out {output.times:q} {params.ablation:q}"
         " {params.settings:q} > {log:q} 2>&1"
-
-
-rule michel_tables:
-    """Tabulate heads removed from trained models: alone, all but one, in steps, in training."""
-    input:
-        ablation=plan.ablation.of_runs("masking", "ablation.csv"),
-        facts=plan.ablation.of_runs("masking", "ablation.json"),
-        profiles=plan.ablation.of_runs("masking", "pruning_profile.csv"),
-        areas=plan.ablation.of_runs("masking", "pruning_profile_areas.csv"),
-        speed=plan.ablation.of_runs("masking", "share_speed.csv"),
-        training=plan.ablation.of_checkpoints("training_profile.csv"),
-        importance=plan.ablation.of_checkpoints("training_profile_heads.csv"),
-    output:
-        expand("<results>/tables/{name}.{end}", name=MICHEL_TABLES, end=["md", "tex"]),
-        shown=expand("<results>/tables/{name}.json", name=MICHEL_TABLES),
-        csv=[
-            report(
-                f"<results>/tables/{name}.csv", caption=f"../report/{name}.rst", category="Tables"
-            )
-            for name in MICHEL_TABLES
-        ],
-    log:
-        "<logs>/michel_tables.log",
-    params:
-        code=code("scripts/michel_tables.py"),
-        settings=[*plan.section("model", "ablation"), *plan.ablation.rerank_flags()],
-        folder=subpath(output[0], parent=True),
-    message:
-        "Tabulating heads removed from trained models"
-    shell:
-        "python scripts/michel_tables.py --ablation {input.ablation:q} --facts {input.facts:q}"
-        " --profiles {input.profiles:q} --areas {input.areas:q} --speed {input.speed:q}"
-        " --training {input.training:q} --importance {input.importance:q}"
-        " --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"
-
-
-rule michel_figures:
-    """Draw heads removed from trained models: maps, transfer, curves by order and kind, speed."""
-    input:
-        ablation=plan.ablation.of_runs("masking", "ablation.csv"),
-        facts=plan.ablation.of_runs("masking", "ablation.json"),
-        profiles=plan.ablation.of_runs("masking", "pruning_profile.csv"),
-        speed=plan.ablation.of_runs("masking", "share_speed.csv"),
-        training=plan.ablation.of_checkpoints("training_profile.csv"),
-    output:
-        expand("<results>/figures/{name}.{end}", name=MICHEL_FIGURES, end=["csv", "pdf", "png"]),
-        about=expand("<results>/figures/{name}.json", name=MICHEL_FIGURES),
-        svg=[
-            report(
-                f"<results>/figures/{name}.svg",
-                caption=f"../report/{name}.rst",
-                category="Figures",
-            )
-            for name in MICHEL_FIGURES
-        ],
-    log:
-        "<logs>/michel_figures.log",
-    params:
-        code=code("scripts/michel_figures.py"),
-        settings=[*plan.section("model", "ablation"), *plan.ablation.rerank_flags()],
-        folder=subpath(output[0], parent=True),
-    message:
-        "Drawing heads removed from trained models"
-    shell:
-        "python scripts/michel_figures.py --ablation {input.ablation:q} --facts {input.facts:q}"
-        " --profiles {input.profiles:q} --speed {input.speed:q} --training {input.training:q}"
-        " --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"

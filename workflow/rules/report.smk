@@ -10,19 +10,16 @@ rule report:
             *(file for each in made for file in each.shown),
             *rules.roles_tables.output.shown,
             *(rules.voita_tables.output.shown if pruned else []),
-            *(rules.michel_tables.output.shown if ablated else []),
         ],
         figures=[
             *(file for each in made for file in each.svg),
             *rules.roles_figures.output.svg,
             *(rules.voita_figures.output.svg if pruned else []),
-            *(rules.michel_figures.output.svg if ablated else []),
         ],
         captions=[
             *(file for each in made for file in each.about),
             *rules.roles_figures.output.about,
             *(rules.voita_figures.output.about if pruned else []),
-            *(rules.michel_figures.output.about if ablated else []),
         ],
     output:
         report("<results>/report.html", caption="../report/page.rst", category="Page"),

@@ -4,21 +4,19 @@ What the paper prints of its BERT on MultiNLI stands beside: one head left in a 
 correlation of two test sets, and the share that can be pruned.
 """
 
-from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from headcount.findings.figures import use_style, write_figures
-from headcount.findings.file_lists import NamedFigure, NamedTable
+from headcount.findings.figures import Drawn, use_style, write_figures
 from headcount.findings.michel import all_but_one, pruning, single
 from headcount.findings.michel.classifier_files import ClassifierResults
-from headcount.findings.michel.figures import orders_figure, single_figures
+from headcount.findings.michel.figures import orders_figure, single_figure, transfer_figure
 from headcount.findings.michel.metric import ACCURACY
 from headcount.findings.published import michel
-from headcount.findings.tables import write_tables
+from headcount.findings.tables import Table, write_tables
 
 _IMPORTANCE = (
     "Importance: size of the derivative of a pair's loss by a head's multiplier, mean over dev."
@@ -31,13 +29,12 @@ def write_classifier_findings(
 ) -> None:
     """Write `tables/` and `figures/` below a folder, all named michel_classifier_…"""
     use_style()
-    tables, figures = classifier_tables(results), classifier_figures(results)
-    write_tables({table.name: table for table in tables}, folder / "tables", origin)
-    write_figures({figure.name: figure for figure in figures}, folder / "figures", origin)
+    write_tables(classifier_tables(results), folder / "tables", origin)
+    write_figures(classifier_figures(results), folder / "figures", origin)
 
 
-def classifier_tables(results: ClassifierResults) -> list[NamedTable]:
-    """Single heads, all but one, transfer; then pruning by steps and its areas.
+def classifier_tables(results: ClassifierResults) -> dict[str, Table]:
+    """By name: single heads, all but one, transfer; then pruning by steps and its areas.
 
     Rows whose `source` is paper are of the paper's BERT; ours have ours.
     """
@@ -52,10 +49,10 @@ def classifier_tables(results: ClassifierResults) -> list[NamedTable]:
         *_pruning_tables(results),
     ]
     setting = _setting(results)
-    return [
-        NamedTable(f"michel_classifier_{name}", _named(tidy), _named(shown), f"{words} {setting}")
+    return {
+        f"michel_classifier_{name}": Table(_named(tidy), _named(shown), f"{words} {setting}")
         for name, tidy, shown, words in tables
-    ]
+    }
 
 
 def _pruning_tables(results: ClassifierResults) -> list[tuple]:
@@ -133,22 +130,19 @@ def _one_row(row: dict[str, Any], columns: list[str]) -> pd.DataFrame:
     return pd.DataFrame([[row.get(name, "") for name in columns]], columns=columns).astype(object)
 
 
-def classifier_figures(results: ClassifierResults) -> list[NamedFigure]:
-    """Maps of single heads, their effects on two test sets, curves by order of pruning."""
+def classifier_figures(results: ClassifierResults) -> dict[str, Drawn]:
+    """By name: maps of single heads, their effects on two test sets, curves by order of pruning."""
     setting = _setting(results)
     ranked = f"{_IMPORTANCE} {setting}"
-    drawn = [
-        *single_figures(results.ablation, ACCURACY, setting),
-        orders_figure([results.points], ACCURACY, ranked),
-    ]
-    return [
-        replace(
-            figure,
-            name=figure.name.replace("michel_", "michel_classifier_"),
-            data=_named(figure.data),
-        )
-        for figure in drawn
-    ]
+    figures = {
+        "ablation": single_figure(results.ablation, ACCURACY, setting),
+        "transfer": transfer_figure(results.ablation, ACCURACY, setting),
+        "pruning": orders_figure([results.points], ACCURACY, ranked),
+    }
+    return {
+        f"michel_classifier_{name}": Drawn(figure.drawing, _named(figure.data), figure.caption)
+        for name, figure in figures.items()
+    }
 
 
 def _setting(results: ClassifierResults) -> str:

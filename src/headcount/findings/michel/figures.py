@@ -1,28 +1,24 @@
 """All figures of heads removed from trained models (Michel et al.)."""
 
-from dataclasses import dataclass
-from pathlib import Path
-
 import pandas as pd
 
-from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.importance import ImportanceSettings
-from headcount.base.settings.model import ModelSettings
-from headcount.findings.file_lists import NamedFigure, any_files, some_files
-from headcount.findings.masking import describe_tests
-from headcount.findings.michel import curves, maps, pruning, single, training
+from headcount.findings.figures import Drawn
+from headcount.findings.michel import curves, maps, setting, single
 from headcount.findings.michel.metric import BLEU, Metric
-from headcount.findings.michel.speed import describe_timing, speed_table
+from headcount.findings.michel.pruning import LEVEL
+from headcount.findings.michel.speed import speed_table
 from headcount.findings.michel.speed_figure import draw_speed
+from headcount.findings.michel.tables import read_profiles
+from headcount.findings.michel.training import training_points
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import beside_ours
-from headcount.findings.run_tables import gather
-from headcount.findings.setting import describe_ranking, describe_setting, of_one_training
+from headcount.findings.results import Results
+from headcount.findings.setting import of_one_training
 
 _PAPER = f"{beside_ours(michel.metric())} The paper's curves: {michel.source()}, figure"
 _BANDS = (
     "Bands: bootstrap, 95 %, of the difference to all heads; hollow: a significant loss "
-    f"(p < {pruning.LEVEL})."
+    f"(p < {LEVEL})."
 )
 _KINDS = {
     "enc_self": "enc: encoder self-attention",
@@ -31,113 +27,97 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class FigureFiles:
-    """What the figures are made from; files of a run lie below `<pair>/<run>/seed<k>/`."""
-
-    ablation: list[Path] = some_files("ablation.csv of runs")
-    facts: list[Path] = some_files("ablation.json, beside each of these")
-    profiles: list[Path] = some_files("pruning_profile.csv of runs")
-    speed: list[Path] = some_files("share_speed.csv of runs")
-    training: list[Path] = any_files(
-        "training_profile.csv of runs; none where no run is pruned during its training"
-    )
+def ablation(results: Results) -> Drawn:
+    """Maps of what each head is worth alone."""
+    table = results.read(single.read_ablation, "ablation")
+    return single_figure(table, BLEU, setting.scored(results))
 
 
-def michel_figures(
-    files: FigureFiles,
-    model: ModelSettings,
-    settings: AblationSettings,
-    importance: ImportanceSettings,
-) -> list[NamedFigure]:
-    """Maps of single heads, transfer, curves by order and by kind, speed, training."""
-    ablation = single.read_ablation(files.ablation)
-    setting = f"{describe_tests(files.facts)} {describe_setting(model, ablation)}"
-    ranked = f"{setting} {describe_ranking(settings, importance)}"
-    timed = f"{describe_timing(files.speed)} {describe_setting(model, ablation)}"
-    points = pruning.profile_points(gather(files.profiles, pruning.READ))
-    drawn = [
-        *single_figures(ablation, BLEU, setting),
-        orders_figure([points, curves.printed_curves()], BLEU, f"{_PAPER} 3 and 6d. {ranked}"),
-        _kinds_figure(points, ranked),
-        _speed_figure(speed_table(files.speed), timed),
-    ]
-    if files.training:
-        drawn.append(_training_figure(training.training_points(files.training), ranked))
-    return drawn
+def transfer(results: Results) -> Drawn:
+    """Effects of heads on two test sets."""
+    table = results.read(single.read_ablation, "ablation")
+    return transfer_figure(table, BLEU, setting.scored(results))
 
 
-def single_figures(ablation: pd.DataFrame, metric: Metric, setting: str) -> list[NamedFigure]:
-    """Maps of single heads on the test sets, and their effects on two of them."""
-    alone = single.single_table(ablation)
-    shown = alone[alone["test_set"] != "dev"].astype({"delta": float})
-    kinds = ", ".join(words for kind, words in _KINDS.items() if (shown["kind"] == kind).any())
-    moved = single.transfer_points(ablation)
-    return [
-        NamedFigure(
-            "michel_ablation",
-            maps.draw_single(shown, metric),
-            shown,
-            f"{metric.initial} change when one head is masked, nothing retrained, by kind, layer "
-            "and head; colours are linear up to half a point, then logarithmic. Dots: "
-            f"p < {single.LEVEL} by paired bootstrap (nearly one-sided); rings: still so once "
-            f"corrected for all heads (Holm). {of_one_training(f'test {metric.counted}')} {kinds}. "
-            f"{setting}",
-        ),
-        NamedFigure(
-            "michel_transfer",
-            maps.draw_transfer(moved, metric),
-            moved,
-            f"{metric.initial} change on two test sets when a head is masked, a point per head; r "
-            "is Pearson's. Where effects go far beyond 2 points, axes are linear up to there, then "
-            f"logarithmic; dotted: the same effect on both. {setting}",
-        ),
-    ]
+def pruning(results: Results) -> Drawn:
+    """BLEU by order of pruning."""
+    tables = [results.read(read_profiles, "profiles"), curves.printed_curves()]
+    return orders_figure(tables, BLEU, f"{_PAPER} 3 and 6d. {setting.ranked(results)}")
 
 
-def orders_figure(tables: list[pd.DataFrame], metric: Metric, notes: str) -> NamedFigure:
-    """Curves by order of pruning: ours, then those beside them; `notes` end the caption."""
-    return NamedFigure(
-        "michel_pruning",
-        curves.draw_orders(tables, metric),
-        tables[0],
-        f"{metric.initial} as more and more heads of all kinds are pruned, nothing retrained, by "
-        f"the order in which they go. {_BANDS} {of_one_training(f'test {metric.counted}')} {notes}",
-    )
-
-
-def _kinds_figure(points: pd.DataFrame, setting: str) -> NamedFigure:
-    return NamedFigure(
-        "michel_kinds",
+def kinds(results: Results) -> Drawn:
+    """BLEU as heads of one kind are pruned."""
+    points = results.read(read_profiles, "profiles")
+    return Drawn(
         curves.draw_kinds([points, curves.printed_curves()]),
         points[points["scope"] != "all"],
         "BLEU as heads of one kind of attention are pruned, the other kinds whole, the least "
-        f"important first. {_BANDS} {of_one_training('test sentences')} {_PAPER} 4. {setting}",
+        f"important first. {_BANDS} {of_one_training('test sentences')} {_PAPER} 4. "
+        f"{setting.ranked(results)}",
     )
 
 
-def _speed_figure(table: pd.DataFrame, setting: str) -> NamedFigure:
+def speed(results: Results) -> Drawn:
+    """Speed by share of heads removed."""
+    table = results.read(speed_table, "share_speed")
     ours = table[table["source"] == "ours"]
-    return NamedFigure(
-        "michel_speed",
+    return Drawn(
         draw_speed(ours),
         ours,
         "Speed without a share of heads, the least important ones, really removed, relative to the "
         "model with all heads. Bars: a standard deviation of the repeats on either side. Encode: "
         "one pass of the encoder over a batch, with the keys and values that the decoder takes "
         "from it; decode: steps of the beam search, encoder included, since a damaged model makes "
-        f"other and longer translations. {setting}",
+        f"other and longer translations. {setting.timed(results)}",
     )
 
 
-def _training_figure(points: pd.DataFrame, setting: str) -> NamedFigure:
-    return NamedFigure(
-        "michel_training",
+def training(results: Results) -> Drawn:
+    """What is kept as heads are pruned, at points of the training."""
+    points = results.read(training_points, "training")
+    return Drawn(
         curves.draw_training(points),
         points,
         "Percent of a checkpoint's own BLEU that is kept as more and more of its heads are pruned, "
         "by its own importance, at points of the training; bands: bootstrap, 95 %, of the "
         "difference to all heads; dotted: what equally important heads would give. "
-        f"{of_one_training('test sentences')} "
-        f"{_PAPER} 5. {setting}",
+        f"{of_one_training('test sentences')} {_PAPER} 5. {setting.ranked(results)}",
+    )
+
+
+def single_figure(ablation: pd.DataFrame, metric: Metric, notes: str) -> Drawn:
+    """Maps of single heads on the test sets; `notes` end the caption."""
+    alone = single.single_table(ablation)
+    shown = alone[alone["test_set"] != "dev"].astype({"delta": float})
+    kinds = ", ".join(words for kind, words in _KINDS.items() if (shown["kind"] == kind).any())
+    return Drawn(
+        maps.draw_single(shown, metric),
+        shown,
+        f"{metric.initial} change when one head is masked, nothing retrained, by kind, layer "
+        "and head; colours are linear up to half a point, then logarithmic. Dots: "
+        f"p < {single.LEVEL} by paired bootstrap (nearly one-sided); rings: still so once "
+        f"corrected for all heads (Holm). {of_one_training(f'test {metric.counted}')} {kinds}. "
+        f"{notes}",
+    )
+
+
+def transfer_figure(ablation: pd.DataFrame, metric: Metric, notes: str) -> Drawn:
+    """The effects of single heads on two test sets; `notes` end the caption."""
+    moved = single.transfer_points(ablation)
+    return Drawn(
+        maps.draw_transfer(moved, metric),
+        moved,
+        f"{metric.initial} change on two test sets when a head is masked, a point per head; r "
+        "is Pearson's. Where effects go far beyond 2 points, axes are linear up to there, then "
+        f"logarithmic; dotted: the same effect on both. {notes}",
+    )
+
+
+def orders_figure(tables: list[pd.DataFrame], metric: Metric, notes: str) -> Drawn:
+    """Curves by order of pruning: ours, then those beside them; `notes` end the caption."""
+    return Drawn(
+        curves.draw_orders(tables, metric),
+        tables[0],
+        f"{metric.initial} as more and more heads of all kinds are pruned, nothing retrained, by "
+        f"the order in which they go. {_BANDS} {of_one_training(f'test {metric.counted}')} {notes}",
     )
