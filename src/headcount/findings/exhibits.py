@@ -22,7 +22,7 @@ class Exhibit:
     """One table or figure."""
 
     name: str
-    """Of its files; no two exhibits share one."""
+    """Of its files; no two tables share one, and no two figures."""
 
     title: str
     """What it is, in a few words; its caption says the rest."""
