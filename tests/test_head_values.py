@@ -48,25 +48,25 @@ def test_the_order_of_rows_does_not_matter(tmp_path):
         ("kind,layer\n", r"x\.csv:1: expected the columns kind, .* found kind, layer; make"),
         (
             HEADER + ROWS + "dec_self,2,0,importance,1\n",
-            r"x\.csv:6: decoder self-attention layer 3 does not exist; this model has 1 layer\. "
-            "Flags and files count layers from 0: expected 0, found 2; this file belongs to",
+            r"x\.csv:6: decoder self-attention layer 2 does not exist; this model has one layer, "
+            "number 0; this file belongs to",
         ),
         (
             HEADER + ROWS.replace("dec_enc,0,0", "enc_self,1,0"),
-            r"x\.csv:5: encoder self-attention layer 2 head 1 does not exist; this layer has no",
+            r"x\.csv:5: encoder self-attention layer 1 head 0 does not exist; this layer has no",
         ),
         (HEADER + ROWS.replace("dec_enc", "cross"), r"x\.csv:5: head kind 'cross' does not exist"),
         (
             HEADER + ROWS.replace("dec_self,0,0,importance", "dec_self,0,0,gate"),
-            r"x\.csv: decoder self-attention layer 1 head 1 has no importance; this file belongs",
+            r"x\.csv: decoder self-attention layer 0 head 0 has no importance; this file belongs",
         ),
         (
             HEADER + ROWS + "enc_self,0,1,importance,2\n",
-            r"x\.csv:6: encoder self-attention layer 1 head 2 has a second importance; keep one",
+            r"x\.csv:6: encoder self-attention layer 0 head 1 has a second importance; keep one",
         ),
         (HEADER + ROWS.replace("0.5", "nan"), r"x\.csv:2: expected whole .* importance, nan"),
         (HEADER + ROWS.replace("0.5", ""), r"x\.csv:2: expected whole numbers .* finite value"),
-        (HEADER + "enc_self,0\n", r"x\.csv: encoder self-attention layer 1 head 1 has no import"),
+        (HEADER + "enc_self,0\n", r"x\.csv: encoder self-attention layer 0 head 0 has no import"),
     ],
 )
 def test_files_of_another_model_and_damaged_ones_name_the_first_fault(tmp_path, text, told):

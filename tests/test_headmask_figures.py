@@ -219,13 +219,13 @@ def test_one_n_is_drawn_and_told(found):
     assert "This experiment has one N only; the paper compares two." in figure.caption
 
 
-def test_heads_are_counted_from_one(found):
+def test_layers_and_heads_count_from_zero(found):
     figure = found["heads"]
     baseline, random, bar = figure.drawing.axes
     assert [tick.get_text() for tick in baseline.get_yticklabels()] == [
-        *("enc 1", "enc 2", "dec 1", "dec-enc 1")
+        *("enc 0", "enc 1", "dec 0", "dec-enc 0")
     ]
-    assert [tick.get_text() for tick in baseline.get_xticklabels()] == ["1", "2"]
+    assert [tick.get_text() for tick in baseline.get_xticklabels()] == ["0", "1"]
     cells = baseline.get_images()[0].get_array()
     # Mean 4; the second encoder layer and the decoder have one head.
     assert cells.filled(-1).tolist() == [[0.25, 0.5], [0.75, -1], [1, -1], [1.25, 2.25]]

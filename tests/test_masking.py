@@ -225,10 +225,10 @@ def test_f09_a_ranking_of_another_model_is_refused(inputs, tmp_path, monkeypatch
     lines = inputs.rankings["own"].read_text().splitlines()
     path.write_text("\n".join([*lines, "enc_self,1,0,importance,1.0"]) + "\n")
     other = MaskingInputs(inputs.model, inputs.pair, inputs.text, {**inputs.rankings, "own": path})
-    told = r"importance\.csv:8: encoder self-attention layer 2 head 1 does not exist; this layer"
+    told = r"importance\.csv:8: encoder self-attention layer 1 head 0 does not exist; this layer"
     refused(other, tmp_path, monkeypatch, told)
     path.write_text("\n".join(lines[:-1]) + "\n")
-    told = r"importance\.csv: encoder-decoder attention layer 1 head 1 has no importance"
+    told = r"importance\.csv: encoder-decoder attention layer 0 head 0 has no importance"
     refused(other, tmp_path, monkeypatch, told)
 
 

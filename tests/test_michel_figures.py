@@ -49,6 +49,8 @@ def test_maps_have_the_effect_of_every_head(figures):
     assert rings.get_xydata().tolist() == [[0, 0]]  # 0.003 and 0.01 once corrected
     limits = panels[0].images[0].norm
     assert (limits.vmin, limits.vmax) == (-8, 8)
+    ticks = [*panels[0].get_xticklabels(), *panels[0].get_yticklabels()]
+    assert [tick.get_text() for tick in ticks] == ["0", "1", "0", "1"]  # heads, layers
 
 
 def test_transfer_has_a_point_per_head(figures):

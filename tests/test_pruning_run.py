@@ -292,10 +292,10 @@ def test_heads_removed_by_hand(base, tmp_path, monkeypatch, source, kept):
     [
         (
             "enc_self.0.0\nenc_self.6.0\n",
-            "list.txt:2: enc_self.6.0: encoder self-attention layer 7 does not exist; this model "
-            "has 2 layers. Flags and files count layers from 0: expected 0 to 1, found 6",
+            "list.txt:2: enc_self.6.0: encoder self-attention layer 6 does not exist; this model "
+            "has layers 0 to 1",
         ),
-        ("dec_self.0.2", "list.txt:1: dec_self.0.2: decoder self-attention layer 1 head 3 does"),
+        ("dec_self.0.2", "list.txt:1: dec_self.0.2: decoder self-attention layer 0 head 2 does"),
         ("cross.0.0", "list.txt:1: cross.0.0: head kind 'cross' does not exist; kinds are enc_se"),
         ("\nenc_self.0", "list.txt:2: enc_self.0: expected the address of a head, <kind>.<layer>"),
         ("enc_self.-1.0", "list.txt:1: enc_self.-1.0: expected the address of a head"),
@@ -343,9 +343,9 @@ def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
         (
             "fine_tune",
             ["--run", "drawn-gates-all-l1", *common, "--kept", tmp_path / "other.csv"],
-            "other.csv: encoder-decoder attention layer 1 head 3 has no gate; this file belongs",
+            "other.csv: encoder-decoder attention layer 0 head 2 has no gate; this file belongs",
         ),
-        ("scratch", [*scratch, *model, "--kept", tmp_path / "wild.csv"], "head 3 is -0.5, expect"),
+        ("scratch", [*scratch, *model, "--kept", tmp_path / "wild.csv"], "head 2 is -0.5, expect"),
         ("remove", [*hand, *kept, "--keep", 3], "--keep and --importance go together"),
         ("remove", weighed, "--keep and --importance go together"),
         ("remove", [*weighed, "--keep", 10], "--keep: expected 0 to 9 heads, .* found 10"),

@@ -67,6 +67,8 @@ def test_figures_1_and_2_part_the_baseline_from_the_others(data):
     # The paper's shares of a layer sum to 1, within what can be read off.
     paper = second.query("source == 'paper'").groupby(["pair", "layer"])["relevance"].sum()
     assert (abs(paper.astype(float) - 1) < 0.02).all()
+    drawn = maps.draw_maps(first, ["relevance"]).axes[0]  # the first layer at the bottom
+    assert [tick.get_text() for tick in drawn.get_yticklabels()] == ["layer 1", "layer 0"]
 
 
 def test_functions_have_classes():

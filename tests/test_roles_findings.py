@@ -73,7 +73,7 @@ def test_heads_are_ranked_in_their_layer_by_relevance(tables):
     # Two gates runs have a price: heads 1.1 and 2.1 survive both and one, the others none.
     assert [row["survival"] for row in rows] == [0, 1, 0.5, 0]
     shown = tables["roles"].shown.to_dict("records")
-    assert (shown[1]["layer"], shown[1]["head"], shown[1]["position"]) == (1, 1, "-1 (90 %)")
+    assert (shown[1]["layer"], shown[1]["head"], shown[1]["position"]) == (0, 0, "-1 (90 %)")
 
 
 def test_relevance_by_the_ratio_rule_counts_by_its_size(tmp_path):

@@ -164,7 +164,7 @@ def test_attention_of_a_head_is_written_and_drawn(files, tmp_path):
     # Every query's attention to words and to the end symbol is all it has.
     assert all(sum(row) == pytest.approx(1, abs=1e-3) for row in found["maps"][0]["weights"])
     assert run_script("attention_map", ["--weights", out, "--out", tmp_path / "map.svg"]) == 0
-    assert "encoder-decoder attention layer 2 head 3" in (tmp_path / "map.svg").read_text()
+    assert "encoder-decoder attention layer 1 head 2" in (tmp_path / "map.svg").read_text()
 
 
 @pytest.mark.slow
@@ -217,13 +217,13 @@ def test_x27_f54_titles_and_words_are_no_formulas(tmp_path):
             2,
             0,
             "the cat\n",
-            "layer 3 does not exist; .* count layers from 0: expected 0 to 1, found 2",
+            "layer 2 does not exist; this model has layers 0 to 1",
         ),
         (
             0,
             3,
             "the cat\n",
-            "head 4 does not exist; .* count heads from 0: expected 0 to 2, found 3",
+            "head 3 does not exist; this layer has heads 0 to 2",
         ),
         (0, 0, "the cat\n\nyak\n", "s:2: this line has no word"),
         (0, 0, "", "expected 1 to 20 sentences, found 0"),

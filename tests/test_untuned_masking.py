@@ -167,10 +167,10 @@ def test_gates_and_importance_of_another_model_are_refused(inputs, tmp_path, mon
     path = tmp_path / "heads.csv"
     lines = (inputs.text / "gates-all-l0.csv").read_text()
     path.write_text(lines + "dec_self,0,3,gate,1.0\n")
-    told = r"heads\.csv:9: decoder self-attention layer 1 head 4 does not exist"
+    told = r"heads\.csv:9: decoder self-attention layer 0 head 3 does not exist"
     gates = {PrunedSettings.model_validate("gates-all-l0"): path}
     refused(inputs, tmp_path, monkeypatch, told, gates=gates)
-    told = r"heads\.csv: encoder self-attention layer 1 head 1 has no importance"
+    told = r"heads\.csv: encoder self-attention layer 0 head 0 has no importance"
     refused(inputs, tmp_path, monkeypatch, told, importance=path.with_name("heads.csv"))
 
 

@@ -11,6 +11,7 @@ from voita_files import MODEL, PAIR, VoitaFiles, pruned_runs, translated
 
 from headcount.base.settings.gates import GatesSettings
 from headcount.findings.scores import Scores
+from headcount.findings.voita.pruning import drawings
 from headcount.findings.voita.pruning.comparison import read_untuned, untuned
 from headcount.findings.voita.pruning.figures import voita_figures
 from headcount.findings.voita.pruning.gate_figures import distributions, trajectories
@@ -180,6 +181,9 @@ def test_figure_10_has_layers_by_themselves_in_a_shallow_decoder(data):
         ["dec_self", "1", 1, 0],
         ["dec_enc", "1", 2, 0],
     ]
+    drawn = drawings.draw_layers(data["fig10"]).axes
+    words = {text.get_text() for axes in drawn for text in axes.get_legend().get_texts()}
+    assert words >= {"layer 0", "layers 0–1", "layers 4–5"}
     paper = data["fig10"][data["fig10"]["source"] == "paper"]
     # Figure 9's last model on WMT: 9 and 12 heads left of 48.
     last = paper[paper["point"] == 118].groupby("kind")[["heads_left", "pruned"]].agg("max")

@@ -1,6 +1,6 @@
 """Head addresses (kind, layer, head) and the flat order in which multipliers list them.
 
-Indices start at 0 in files and code, at 1 on figures and in messages.
+Layers and heads count from 0 everywhere: in flags, files, messages, tables and figures.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,11 +27,11 @@ class Head(NamedTuple):
     head: int
 
     def label(self) -> str:
-        """How people read it, counted from 1: 'encoder self-attention layer 1 head 4'."""
-        return f"{_NAMES[self.kind]} layer {self.layer + 1} head {self.head + 1}"
+        """The address in words: 'encoder self-attention layer 0 head 3'."""
+        return f"{_NAMES[self.kind]} layer {self.layer} head {self.head}"
 
     def name(self) -> str:
-        """How files list it, counted from 0: 'enc_self.0.3'."""
+        """The address in a file: 'enc_self.0.3'."""
         return f"{self.kind}.{self.layer}.{self.head}"
 
 
@@ -74,13 +74,12 @@ class HeadGrid:
         layers = self.counts[kind]
         if not 0 <= layer < len(layers):
             raise UserError(
-                f"{_NAMES[kind]} layer {layer + 1} does not exist; this model has "
-                f"{_from_zero('layer', layer, len(layers))}"
+                f"{_NAMES[kind]} layer {layer} does not exist; this model has "
+                f"{_numbered('layer', len(layers))}"
             )
         if not 0 <= number < layers[layer]:
             raise UserError(
-                f"{head.label()} does not exist; this layer has "
-                f"{_from_zero('head', number, layers[layer])}"
+                f"{head.label()} does not exist; this layer has {_numbered('head', layers[layer])}"
             )
         return self.span(kind, layer).start + number
 
@@ -110,9 +109,8 @@ class HeadGrid:
         return mask
 
 
-def _from_zero(thing: str, given: int, count: int) -> str:
-    """How many there are, and which numbers flags and files have for them."""
-    if count == 0:
-        return f"no {thing}; take another layer"
-    few, allowed = (f"1 {thing}", "0") if count == 1 else (f"{count} {thing}s", f"0 to {count - 1}")
-    return f"{few}. Flags and files count {thing}s from 0: expected {allowed}, found {given}"
+def _numbered(thing: str, count: int) -> str:
+    """Which layers or heads there are: 'layers 0 to 5'."""
+    if count < 2:
+        return f"one {thing}, number 0" if count else f"no {thing}; take another layer"
+    return f"{thing}s 0 to {count - 1}"

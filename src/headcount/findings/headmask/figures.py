@@ -97,7 +97,7 @@ def heads(results: Results) -> Drawn:
         table,
         "Importance of every head, relative to the mean head of its model. enc: encoder "
         "self-attention, dec: decoder self-attention, dec-enc: encoder-decoder attention, each "
-        f"followed by its layer. Grey: no such head. {describe_measured(results)}",
+        f"followed by its layer, from 0. Grey: no such head. {describe_measured(results)}",
     )
 
 

@@ -94,7 +94,7 @@ def _ranked(panel: Axes, rows: pd.DataFrame, colour: str) -> None:
 
 
 def draw_heads(heads: pd.DataFrame) -> Figure:
-    """A heat map per model: layers of each kind by heads, from 1; see `heat_panels`.
+    """A heat map per model: layers of each kind by heads; see `heat_panels`.
 
     `heads` comes from `distribution`; colours show importance relative to the model's mean head,
     each step of the scale a doubling.
@@ -123,8 +123,8 @@ def _heat(panel: Axes, heads: pd.DataFrame, rows: list[tuple[str, int]]) -> Axes
     panel.set_facecolor("#BBBBBB")
     scale = LogNorm(_TICKS[0], _TICKS[-1])
     image = panel.imshow(cells, cmap="viridis", norm=scale, aspect="auto")
-    panel.set_xticks(range(cells.shape[1]), range(1, cells.shape[1] + 1), fontsize=7)
-    labels = [f"{SHORT[kind]} {layer + 1}" for kind, layer in rows]
+    panel.set_xticks(range(cells.shape[1]), range(cells.shape[1]), fontsize=7)
+    labels = [f"{SHORT[kind]} {layer}" for kind, layer in rows]
     panel.set_yticks(range(len(rows)), labels, fontsize=7)
     panel.set_xlabel("head", fontsize="small")
     for place in range(1, len(rows)):

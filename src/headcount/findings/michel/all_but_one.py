@@ -92,8 +92,8 @@ def _layer(row: dict) -> dict[str, str]:
     strong = "" if row["p"] != "" or not row["significant"] else f"< {LEVEL}"
     return {
         "kind": row["kind"],
-        "layer": str(row["layer"] + 1),
-        "stays": f"head {row['head'] + 1} of {row['heads']}" if ours else NONE,
+        "layer": str(row["layer"]),
+        "stays": f"head {row['head']} of {row['heads']}" if ours else NONE,
         "on dev": f"{row['dev_delta']:+z.2f}",
         "on test": f"{row['delta']:+z.2f}",
         "95 % interval": f"{row['delta_low']:+z.2f} to {row['delta_high']:+z.2f}" if ours else NONE,

@@ -64,8 +64,8 @@ def _map(panel: Axes, rows: pd.DataFrame, scale: SymLogNorm) -> AxesImage:
     style = {"linestyle": "", "color": "black", "path_effects": rim}
     panel.plot(strong["head"], strong["layer"], marker=".", markersize=4, **style)
     panel.plot(sure["head"], sure["layer"], marker="o", markersize=9, fillstyle="none", **style)
-    panel.set_xticks(range(shape[1]), range(1, shape[1] + 1), fontsize=7)
-    panel.set_yticks(range(shape[0]), range(1, shape[0] + 1), fontsize=7)
+    panel.set_xticks(range(shape[1]), range(shape[1]), fontsize=7)
+    panel.set_yticks(range(shape[0]), range(shape[0]), fontsize=7)
     panel.set_xlabel("head", fontsize="small")
     panel.grid(visible=False)
     return image

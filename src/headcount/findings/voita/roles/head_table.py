@@ -42,7 +42,7 @@ def roles_table(
 
 
 def roles_summary(table: pd.DataFrame) -> pd.DataFrame:
-    """The table as people read it, layers and heads counted from 1."""
+    """The table as people read it."""
     rows = []
     for row in table.to_dict("records"):
         near = (
@@ -50,7 +50,7 @@ def roles_summary(table: pd.DataFrame) -> pd.DataFrame:
         )
         rows.append(
             {"pair": row["pair"], "run": row["run"], "seed": row["seed"]}
-            | {"layer": row["layer"] + 1, "head": row["head"] + 1}
+            | {"layer": row["layer"], "head": row["head"]}
             | {"function": row["function"] or NONE, "relevance": _interval(row)}
             | {"confidence": _number(row["confidence"]), "entropy": _number(row["entropy"])}
             | {"position": near, "rarest": _percent(row["rare_rarest"])}

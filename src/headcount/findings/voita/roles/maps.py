@@ -96,7 +96,7 @@ def _axes(panel: Axes, own: pd.DataFrame) -> None:
     layers = sorted(own["layer"].unique(), reverse=True)
     count = int(own["rank"].max())
     panel.set_xticks(range(count), range(1, count + 1), fontsize=7)
-    panel.set_yticks(range(len(layers)), [f"layer {layer}" for layer in layers], fontsize=7)
+    panel.set_yticks(range(len(layers)), [f"layer {layer - 1}" for layer in layers], fontsize=7)
     panel.set_xlabel("rank by relevance", fontsize=7)
     panel.grid(visible=False)
 
