@@ -27,6 +27,20 @@ def test_flat_order_by_hand():
     ]
 
 
+def test_layers_in_flat_order_with_those_that_have_no_head():
+    spans = [(kind, layer, span.start, span.stop) for kind, layer, span in GRID.layers()]
+    assert spans == [
+        ("enc_self", 0, 0, 2),
+        ("enc_self", 1, 2, 2),
+        ("dec_self", 0, 2, 3),
+        ("dec_self", 1, 3, 3),
+        ("dec_self", 2, 3, 5),
+        ("dec_enc", 0, 5, 5),
+        ("dec_enc", 1, 5, 8),
+        ("dec_enc", 2, 8, 9),
+    ]
+
+
 def test_index_is_the_place_in_the_list():
     assert [GRID.index(head) for head in GRID.heads()] == list(range(9))
 

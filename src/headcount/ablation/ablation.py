@@ -13,7 +13,7 @@ from headcount.ablation.masked_bleu import (
     score_cells,
     write_scores,
 )
-from headcount.base.addresses import KINDS, Head, HeadGrid
+from headcount.base.addresses import Head, HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.ranking import Heads
 from headcount.base.settings.ablation import AblationSettings
@@ -125,15 +125,11 @@ def single_heads(grid: HeadGrid) -> Iterator[Ablated]:
 def all_but_one(grid: HeadGrid) -> Iterator[Ablated]:
     """Every head of a layer that has others, with all the others silent."""
     heads = grid.heads()
-    for kind in KINDS:
-        for layer in range(len(grid.counts[kind])):
-            span = grid.span(kind, layer)
-            places = range(span.start, span.stop)
-            if len(places) < 2:
-                continue
-            for kept in places:
-                others = tuple(place for place in places if place != kept)
-                yield Ablated("all_but_one", kept + 1, heads[kept], others)
+    for _, _, span in grid.layers():
+        places = range(span.start, span.stop)
+        for kept in places if len(places) > 1 else ():
+            others = tuple(place for place in places if place != kept)
+            yield Ablated("all_but_one", kept + 1, heads[kept], others)
 
 
 def best_in_layers(alone: list[Ablated], found: Differences) -> list[Ablated]:

@@ -78,8 +78,8 @@ def importance_sets(heads: Sequence[int], ranking: Rank, settings: AblationSetti
 
 def all_but_best(grid: HeadGrid, values: np.ndarray) -> Heads:
     """Every head but the most important one of its kind and layer."""
-    spans = [grid.span(kind, layer) for kind in KINDS for layer in range(len(grid.counts[kind]))]
-    best = {span.start + int(values[span].argmax()) for span in spans if span.stop > span.start}
+    spans = [span for _, _, span in grid.layers() if span.stop > span.start]
+    best = {span.start + int(values[span].argmax()) for span in spans}
     return tuple(place for place in range(grid.size) if place not in best)
 
 

@@ -3,7 +3,7 @@
 Layers and heads count from 0 everywhere: in flags, files, messages, tables and figures.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -66,6 +66,12 @@ class HeadGrid:
         start += sum(self.counts[kind][:layer])
         return slice(start, start + self.counts[kind][layer])
 
+    def layers(self) -> Iterator[tuple[str, int, slice]]:
+        """Kind, layer, and where its heads stand in the flat order, of every layer."""
+        for kind in KINDS:
+            for layer in range(len(self.counts[kind])):
+                yield kind, layer, self.span(kind, layer)
+
     def index(self, head: Head) -> int:
         """Flat position of a head. Raises UserError if this model has no such head."""
         kind, layer, number = head
@@ -90,9 +96,8 @@ class HeadGrid:
         """
         return [
             f"{kind}.{layer}"
-            for kind in KINDS
-            for layer, count in enumerate(self.counts[kind])
-            if count and not mask[self.span(kind, layer)].any()
+            for kind, layer, span in self.layers()
+            if self.counts[kind][layer] and not mask[span].any()
         ]
 
     def mask(self, silent: Iterable[Head]) -> np.ndarray:

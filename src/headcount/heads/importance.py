@@ -87,10 +87,8 @@ def normalise_layers(importance: np.ndarray, grid: HeadGrid) -> np.ndarray:
     Source: Michel et al. 2019.
     """
     scaled = importance.copy()
-    for kind, layers in grid.counts.items():
-        for layer in range(len(layers)):
-            part = scaled[grid.span(kind, layer)]
-            part /= np.linalg.norm(part) or 1.0
+    for _, _, span in grid.layers():
+        scaled[span] /= np.linalg.norm(scaled[span]) or 1.0
     return scaled
 
 
