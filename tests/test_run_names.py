@@ -2,6 +2,7 @@
 
 import re
 from functools import partial
+from typing import get_args
 
 import pytest
 
@@ -82,12 +83,18 @@ def test_a_share_is_the_nearest_count(share, heads, count):
         ("impt-6-p0", "probability: expected a number, more than 0 and at most 1, found 0.0"),
         ("impt-6-p1.01", "probability: expected a number, more than 0 and at most 1, found 1.01"),
         ("impt-6-ema1", "decay: expected a number, 0 or more and less than 1, found 1.0"),
-        ("impt-6-p0.5-signed-p0.5", "-p stands twice, or beside another of its kind"),
-        ("impt-6-signed-signed", "-signed stands twice"),
-        ("impt-6-batch-signed", "-signed .* beside another of its kind .* each may come once"),
-        ("impt-6-sentence", "one of -signed, -batch and -position, found 'impt-6-sentence'"),
+        (
+            "impt-6-p0.5-signed-p0.5",
+            "expected probability once, but -p0.5 sets it again in",
+        ),
+        ("impt-6-signed-signed", "expected signed once, but -signed sets it again"),
+        ("impt-6-batch-position", "expected unit once, but -position sets it again"),
+        ("impt-6-p", "expected baseline, .*-p<number>, .* found 'impt-6-p'"),
+        ("impt-6-signed0.5", "expected baseline, .*; nearest: impt-6-signed"),
+        ("impt-6-batch-signed", "signed takes no absolute value, so no unit; remove batch"),
+        ("impt-6-sentence", "-signed, -batch, -position, .*, found 'impt-6-sentence'"),
         ("impt-6-postion", "found 'impt-6-postion'; nearest: impt-6-position"),
-        ("random-6-p0.5", "only impt takes suffixes; nearest: random-6"),
+        ("random-6-p0.5", "only impt takes suffixes, found .*; nearest: random-6"),
         ("baseline-signed", "expected baseline, random-<N>, .* nearest: baseline"),
         ("randon-12.5%", "expected baseline, random-<N>, .* nearest: random-12.5%"),
         ("random6", "expected baseline, .*, found 'random6'; nearest: random-6"),
@@ -114,3 +121,17 @@ def test_f06_a_wrong_name_says_what_is_expected(text, told):
 def test_names_are_safe_in_paths_and_commands():
     for text in ("baseline", "random-12.5%", "impt-100%-p0.5-signed-ema0.9999"):
         assert re.fullmatch(r"[a-z0-9.-]+", label(read(text, 48)))
+
+
+def test_every_key_of_importance_alone_is_printed_and_read():
+    """Also those that come later: a key that stands in no name would share its path with others."""
+    for key, field in RunSettings.model_fields.items():
+        if key in ("method", "heads", "share"):
+            continue
+        others = [0.25] if isinstance(field.default, float) else [True]
+        if isinstance(field.default, str):
+            others = [word for word in get_args(field.annotation) if word != field.default]
+        for other in others:
+            run = impt(heads=7, **{key: other})
+            assert label(run) != "impt-7"
+            assert read(label(run), 52) == run

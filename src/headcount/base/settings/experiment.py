@@ -100,9 +100,8 @@ class Experiment(Section):
     # Below the model, whose number of heads it needs.
     runs: Runs = Field(["baseline"], min_length=1, validate_default=True)
     """Training runs; each is trained on every pair with every seed. A run is a mapping (keys
-    below), or its short name: `baseline`; `random-<N>`; `impt-<N>`, with `-p0.5`, `-signed`,
-    `-batch`, `-position` or `-ema0.9` behind it. N is a count or a share of all heads:
-    `random-12.5%`."""
+    below), or its short name: `baseline`; `random-<N>`; `impt-<N>`, perhaps with other keys behind
+    it. N is a count or a share of all heads: `random-12.5%`."""
 
     # Below the runs, from whose models they start.
     pruned: Annotated[PrunedRuns, AfterValidator(_check_pruned)] = []

@@ -13,12 +13,29 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from headcount.base.addresses import KINDS
 from headcount.base.settings.section import Section
-from headcount.base.settings.short_names import PRUNED_WORDS, TRAINING_WORDS, decimal, spelled_out
+from headcount.base.settings.short_names import (
+    PRUNED_WORDS,
+    TRAINING_WORDS,
+    Suffixes,
+    decimal,
+    read_pruned_name,
+    read_training_name,
+    write_suffix,
+)
 
 SCOPES = {"enc_self": ("enc_self",), "all": KINDS}
 """Kinds of attention whose heads a scope may remove."""
 
 _MOST_LAMBDA = 10**6
+_SUFFIXES = {
+    "p": "probability",
+    "signed": "signed",
+    "batch": "unit",
+    "position": "unit",
+    "ema": "decay",
+}
+"""What short names have behind `impt-<N>`, in this order: letters before a number, or a word."""
+
 _KEYS = {"baseline": ("method",), "random": ("method", "heads", "share")}  # importance takes all
 
 
@@ -43,23 +60,26 @@ class RunSettings(Section):
     unless the share is 0."""
 
     probability: float = Field(1.0, gt=0, le=1)
-    """Share of the updates that mask heads; the others mask none. This key and those below are for
-    `importance`, and depart from the paper."""
+    """Share of the updates that mask heads, drawn at random (`-p0.5`); the others have all heads
+    on and no first pass. This key and those below are for `importance`, and depart from the
+    paper."""
 
     signed: bool = False
-    """Rank by −∂L/∂ξ, by how much a head lowers the loss, and mask no head that raises it."""
+    """Rank by −∂L/∂ξ, to first order what masking adds to the loss, and mask only heads where
+    that is above 0, so that there may be fewer than N (`-signed`)."""
 
     unit: Literal["sentence", "batch", "position"] = "sentence"
     """What the absolute value of importance is taken of: the derivative of a sentence's loss, of a
-    batch's, or of each query position's share."""
+    batch's (`-batch`), or of each query position's share (`-position`); as in `importance.abs`."""
 
     decay: float = Field(0.0, ge=0, lt=1)
-    """Weight of the past in a moving average of importance over updates; 0: this update alone."""
+    """Weight of the past in a moving average of importance over updates (`-ema0.9`); 0: this update
+    alone."""
 
     @model_validator(mode="before")
     @classmethod
     def _read_short_name(cls, given: Any) -> Any:
-        return spelled_out(given, "training") if isinstance(given, str) else given
+        return read_training_name(given, _suffixes()) if isinstance(given, str) else given
 
     @model_validator(mode="after")
     def _check_keys(self) -> "RunSettings":
@@ -145,7 +165,7 @@ class PrunedSettings(Section):
     @model_validator(mode="before")
     @classmethod
     def _read_short_name(cls, given: Any) -> Any:
-        return spelled_out(given, "pruned") if isinstance(given, str) else given
+        return read_pruned_name(given) if isinstance(given, str) else given
 
     @model_validator(mode="after")
     def _check_lambda(self) -> "PrunedSettings":
@@ -188,12 +208,17 @@ def label(run: Run) -> str:
         return f"{before}gates-{run.scope}-l{decimal(run.lambda_)}{after}"
     if run.method == "baseline":
         return run.method
-    suffixes = [f"p{run.probability:g}"] if run.probability < 1 else []
-    suffixes += ["signed"] if run.signed else []
-    suffixes += [run.unit] if run.unit != "sentence" else []
-    suffixes += [f"ema{run.decay:g}"] if run.decay > 0 else []
     masked = str(run.heads) if run.share is None else run.share
-    return "-".join([TRAINING_WORDS[run.method], masked, *suffixes])
+    behind = [
+        write_suffix(letters, getattr(run, key), default)
+        for letters, (key, default) in _suffixes().items()
+    ]
+    return f"{TRAINING_WORDS[run.method]}-{masked}{''.join(behind)}"
+
+
+def _suffixes() -> Suffixes:
+    fields = RunSettings.model_fields
+    return {letters: (key, fields[key].default) for letters, key in _SUFFIXES.items()}
 
 
 def labels(runs: list[Run]) -> list[str]:

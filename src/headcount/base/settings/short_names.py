@@ -6,7 +6,8 @@ Training runs: `baseline`; `random-<N>`; `impt-<N>`, with suffixes. Pruned runs:
 """
 
 import re
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any
 
 from headcount.base.settings.nearest import nearest
 
@@ -16,56 +17,64 @@ PRUNED_WORDS = {"gates": "gates", "scratch": "scratch", "importance": "ranked", 
 
 SCOPES = ("enc_self", "all")
 
+Suffixes = Mapping[str, tuple[str, Any]]
+"""By the letters of a suffix: the key that it sets, and that key's default."""
+
 _TRAINING = re.compile(r"(random|impt)-(-?\d{1,9}(?:\.\d{1,9})?%|-?\d{1,9})((?:-[a-z][^-]*)*)")
-_SUFFIX = re.compile(r"(p|ema)(\d{1,9}(?:\.\d{1,4})?)|(signed|batch|position)")
+_SUFFIX = re.compile(r"([a-z_]+)(\d{1,9}(?:\.\d{1,4})?)?")
 _PRUNED = re.compile(r"(?:([a-z]+)-)?gates-([A-Za-z_]+)-l(-?\d{1,6}(?:\.\d{1,9})?)(?:-from-(.+))?")
 
 
-def spelled_out(text: str, kind: Literal["training", "pruned"]) -> dict[str, Any]:
-    """The mapping that a short name of a run of this kind stands for.
+def read_training_name(text: str, suffixes: Suffixes) -> dict[str, Any]:
+    """The mapping that the short name of a training run stands for.
 
     Raises ValueError saying what is expected, with the nearest name that would do.
     """
-    return _training(text) if kind == "training" else _pruned(text)
-
-
-def _training(text: str) -> dict[str, Any]:
     if text == "baseline":
         return {"method": "baseline"}
     found = _TRAINING.fullmatch(text)
     if not found:
-        raise ValueError(_training_forms(text))
-    word, masked, suffixes = found.groups()
-    if suffixes and word != "impt":
-        plain = text.removesuffix(suffixes)
-        raise ValueError(f"run {text[:100]!r}: only impt takes suffixes; nearest: {plain}")
-    count = {"share": masked} if masked.endswith("%") else {"heads": int(masked)}
-    method = next(name for name, known in TRAINING_WORDS.items() if known == word)
-    return {"method": method, **count, **_variant(text, suffixes)}
-
-
-def _variant(text: str, suffixes: str) -> dict[str, Any]:
-    """What the suffixes of `impt` say."""
-    said: dict[str, Any] = {}
-    for suffix in suffixes.split("-")[1:]:
-        found = _SUFFIX.fullmatch(suffix)
-        if not found:
-            raise ValueError(_training_forms(text))
-        short, number, unit = found.groups()
-        key = {"p": "probability", "ema": "decay", None: "unit"}[short]
+        raise ValueError(_training_forms(text, suffixes))
+    word, masked, behind = found.groups()
+    if behind and word != "impt":
+        plain = text.removesuffix(behind)
+        raise ValueError(f"only impt takes suffixes, found {text[:100]!r}; nearest: {plain}")
+    said = {"share": masked} if masked.endswith("%") else {"heads": int(masked)}
+    said["method"] = next(name for name, known in TRAINING_WORDS.items() if known == word)
+    for suffix in behind.split("-")[1:]:
+        key, value = _read_suffix(text, suffix, suffixes)
         if key in said:
             raise ValueError(
-                f"run {text[:100]!r}: -{unit or short} stands twice, or beside another of its kind "
-                "(-signed, -batch and -position are of one); each may come once"
+                f"expected {key} once, but -{suffix} sets it again in {text[:100]!r}; remove one"
             )
-        said[key] = unit or float(number)
-    if said.get("unit") == "signed":
-        del said["unit"]
-        said["signed"] = True
+        said[key] = value
     return said
 
 
-def _pruned(text: str) -> dict[str, Any]:
+def _read_suffix(text: str, suffix: str, suffixes: Suffixes) -> tuple[str, Any]:
+    """Key and value of what stands behind `impt-<N>`."""
+    found = _SUFFIX.fullmatch(suffix)
+    letters, number = found.groups() if found else ("", None)
+    key, default = suffixes.get(letters, ("", None))
+    if not key or isinstance(default, float) != (number is not None):
+        raise ValueError(_training_forms(text, suffixes))
+    if isinstance(default, float):
+        return key, float(number)
+    return key, True if isinstance(default, bool) else letters
+
+
+def write_suffix(letters: str, value: Any, default: Any) -> str:
+    """What stands behind `impt-<N>` for the value of a key; empty for the default."""
+    if value == default or isinstance(value, str) and value != letters:
+        return ""
+    return f"-{letters}{value:g}" if isinstance(default, float) else f"-{letters}"
+
+
+def read_pruned_name(text: str) -> dict[str, Any]:
+    """The mapping that the short name of a pruned run stands for; `from` keeps its short name.
+
+    Raises ValueError saying what is expected, with the nearest name that would do.
+    """
     found = _PRUNED.fullmatch(text)
     methods = {word: method for method, word in PRUNED_WORDS.items()}
     if not found or found[1] not in (None, *list(methods)[1:]):
@@ -75,16 +84,16 @@ def _pruned(text: str) -> dict[str, Any]:
     return said if start is None else {**said, "from": start}
 
 
-def _training_forms(text: str) -> str:
+def _training_forms(text: str, suffixes: Suffixes) -> str:
     """What a name may be, and which is nearest to this one, with its own numbers."""
     number = [*re.findall(r"\d+(?:\.\d+)?%|\d+", text), "6"][0]
-    suffixes = ("p0.5", "signed", "batch", "position", "ema0.9")
+    numbered = {letters: isinstance(default, float) for letters, (_, default) in suffixes.items()}
     forms = ["baseline", f"random-{number}", f"impt-{number}"]
-    forms += [f"impt-{number}-{suffix}" for suffix in suffixes]
+    forms += [f"impt-{number}-{word}{'0.5' if n else ''}" for word, n in numbered.items()]
+    behind = ", ".join(f"-{word}{'<number>' if n else ''}" for word, n in numbered.items())
     return (
         "expected baseline, random-<N>, random-<P>%, impt-<N> or impt-<P>%, impt with any of "
-        "-p<0 to 1>, -ema<0 to 1> (at most 4 decimals) and one of -signed, -batch and -position, "
-        f"found {text[:100]!r}; {nearest(text, forms)}"
+        f"{behind} (numbers of at most 4 decimals), found {text[:100]!r}; {nearest(text, forms)}"
     )
 
 
