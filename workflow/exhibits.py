@@ -1,9 +1,12 @@
 """What the rules ask of exhibits: from which files each chapter is made, and what it makes."""
 
+from typing import Any
+
 from plan import Plan
+from snakemake.io import report
 
 from headcount.base.settings.flags import as_flags
-from headcount.findings.exhibits import CHAPTERS, Chapter, load_chapter
+from headcount.findings.exhibits import CHAPTERS, Chapter, Exhibit, load_chapter
 from headcount.findings.inputs import INPUTS, Input
 
 
@@ -19,6 +22,11 @@ class Exhibits:
     def inputs(self, chapter: Chapter) -> dict[str, list[str]]:
         """Files of each kind that a chapter is made from."""
         return {kind: self._files(INPUTS[kind]) for kind in chapter.kinds}
+
+    def reported(self, chapter: Chapter, exhibit: Exhibit, file: str) -> Any:
+        """A file of an exhibit, as Snakemake's report lists it."""
+        shown = {"name": exhibit.name, "title": exhibit.title}
+        return report(file, category=chapter.title, labels=shown)
 
     def flags(self, chapter: Chapter) -> list[str]:
         """Sections of the settings that a chapter takes, as flags."""
@@ -41,9 +49,10 @@ class Exhibits:
         """(pair, folder) of each owner of such files: pairs, then runs, then seeds."""
         plan, settings = self._plan, self._plan.settings
         if kind.owner == "pairs":
-            return [(pair, f"data/{kind.folder}/{plan.name}/{pair}") for pair in settings.pairs]
+            folder = plan.layout.text if kind.folder == "text" else plan.layout.bpe
+            return [(pair, folder(pair)) for pair in settings.pairs]
         return [
-            (pair, f"results/{plan.name}/{kind.folder}/{pair}/{run}/seed{seed}")
+            (pair, plan.layout.run(kind.folder, pair, run, seed))
             for pair in settings.pairs
             for run in self._runs(kind.owner)
             for seed in settings.seeds
@@ -57,7 +66,7 @@ class Exhibits:
             "pruned": plan.pruned,
             "gates": plan.pruning.named("gates"),
             "priced": plan.pruning.priced(),
-            "timed": ["speed"] if plan.settings.pruned else [],
+            "timed": ["speed"] if plan.pruned else [],
             "ablated": plan.ablation.runs,
             "profiled": plan.ablation.runs if plan.ablation.own.updates else [],
         }[owner]
@@ -66,7 +75,7 @@ class Exhibits:
         """A name of `INPUTS`, once for each split, test set or treebank of the pair."""
         plan = self._plan
         for word, found in (
-            ("<split>", ["train", *plan.held_out(pair)]),
+            ("<split>", plan.splits(pair)),
             ("<test>", plan.tests(pair)),
             ("<treebank>", plan.treebanks.of_pair(pair)),
         ):

@@ -5,18 +5,20 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from ablation import Ablation
 from asked import experiment_name
+from layout import Layout, Wildcards
 from pruning import Pruning
 from treebanks import Treebanks
 
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.fingerprint import code, digest
+from headcount.base.folders import SIDES
 from headcount.base.settings.corpora import (
     Corpus,
     check_masking_tests,
@@ -54,25 +56,18 @@ class Plan:
             check_masking_tests(named, self.settings.pairs, self.corpora)
             check_treebanks(self.settings.roles.trees, self.corpora)
             self.name = name
+            self.layout = Layout(name, self.settings.pairs, self.settings.seeds)
             self.treebanks = Treebanks(self.settings.roles.trees, self.corpora)
+            self.runs = labels(self.settings.runs)
+            self.pruned = labels(self.settings.pruned)
             self._check_lengths()
             self._check_own_files()
             self._try_scoring()
-            self.ablation = Ablation(name, self.settings, self.corpora)
+            self.ablation = Ablation(self.layout, self.settings, self.corpora)
         except HeadcountError as fault:
             print(f"error: {fault}", file=sys.stderr)
             sys.exit(fault.exit_code)
-        self.pruning = Pruning(name, self.settings)
-
-    @property
-    def runs(self) -> list[str]:
-        """Names of the training runs."""
-        return labels(self.settings.runs)
-
-    @property
-    def pruned(self) -> list[str]:
-        """Names of the pruned runs."""
-        return labels(self.settings.pruned)
+        self.pruning = Pruning(self.layout, self.settings)
 
     def _check_lengths(self) -> None:
         """Raise UserError for names that are allowed each, and together too long for a file."""
@@ -90,10 +85,10 @@ class Plan:
     def _check_own_files(self) -> None:
         """Raise UserError for a missing file of one's own that is still to be copied."""
         for pair in self.settings.pairs:
-            text = self.text(pair, ["train", *self.held_out(pair)], "src", "tgt")
-            _check_own(self.own_files(parse_pair(pair).corpus), self.manifest(pair), text)
+            text = self.layout.texts(pair, self.splits(pair), *SIDES)
+            _check_own(self._own_files(parse_pair(pair).corpus), self.manifest(pair), text)
             for name in self.treebanks.of_pair(pair):
-                made = self.trees(pair, "jsonl")
+                made = self._trees(pair, "jsonl")
                 _check_own(self.treebanks.own(name), self.tree_manifest(pair, name), made)
 
     def _try_scoring(self) -> None:
@@ -122,83 +117,116 @@ class Plan:
         """
         corpus = parse_pair(pair).corpus
         script = "synthetic" if self.corpora[corpus].generator else "download"
-        recipe = digest([code(f"scripts/{script}.py"), self.entry(corpus)])
+        recipe = digest([code(f"scripts/{script}.py"), self._entry(corpus)])
         return f"data/raw/{corpus}/{recipe}/manifest.json"
 
-    def entry(self, corpus: str) -> str:
+    def raw(self, w: Wildcards) -> str:
+        """The manifest of the corpus of a pair."""
+        return self.manifest(w["pair"])
+
+    def entry(self, w: Wildcards) -> str:
+        """What to fetch into a folder of data/raw, as JSON: a corpus or one of its treebanks."""
+        return self.treebanks.entry(w) or self._entry(w["corpus"])
+
+    def _entry(self, corpus: str) -> str:
         """A corpus's part that shapes its files, as JSON: all but licence, citation and trees."""
         words = {"licence", "citation", "trees"}
         return json.dumps(self.corpora[corpus].model_dump(exclude=words, exclude_none=True))
 
-    def text(self, pair: str, splits: list[str], *ends: str) -> list[str]:
-        """Files of a pair's cleaned text."""
-        folder = f"data/text/{self.name}/{pair}"
-        return [f"{folder}/{split}.{end}" for split in splits for end in ends]
+    def own_files(self, w: Wildcards) -> list[str]:
+        """Files outside the project's care that a folder of data/raw is a copy of."""
+        return self.treebanks.own_files(w) or self._own_files(w["corpus"])
 
-    def own_files(self, corpus: str) -> list[str]:
-        """A corpus's files that lie outside the project's care."""
+    def _own_files(self, corpus: str) -> list[str]:
         splits = (self.corpora[corpus].splits or {}).values()
         return [source.path for sides in splits for source in sides.values() if source.path]
 
-    def translations(self, run: Mapping[str, str], end: str) -> list[str]:
-        """Files of a run's translations of all its test sets.
+    def held_out_text(self, w: Wildcards) -> list[str]:
+        """What the text of a split must not hold: the sources of all others, if it is to train."""
+        splits = self.held_out(w["pair"]) if w["split"] == "train" else []
+        return self.layout.texts(w["pair"], splits, "src")
 
-        `run` has phase (train or prune), pair, run and seed.
-        """
-        folder = f"results/{self.name}/{run['phase']}/{run['pair']}/{run['run']}/seed{run['seed']}"
-        return [f"{folder}/translations/{test}.{end}" for test in self.tests(run["pair"])]
+    def texts(self, *ends: str, train: bool = False) -> list[str]:
+        """Cleaned text of all pairs: test sets, or training and dev text as well."""
+        return [
+            file
+            for pair in self.settings.pairs
+            for file in self.layout.texts(
+                pair, self.splits(pair) if train else self.tests(pair), *ends
+            )
+        ]
 
-    def of_runs(self, phase: str, name: str) -> list[str]:
-        """The file of this name of every run: pairs, then training variants, then seeds."""
-        folder = f"results/{self.name}/{phase}"
-        return [f"{folder}/{pair}/{run}/seed{seed}/{name}" for pair, run, seed in self._runs()]
+    def splits(self, pair: str) -> list[str]:
+        """Names of all splits of a pair."""
+        return ["train", *self.held_out(pair)]
 
-    def all_translations(self) -> list[str]:
-        """Every training run's translations of all its test sets."""
-        return self._translations("train", self.runs)
+    def references(self, w: Wildcards) -> list[str]:
+        """What the translations of a pair's test sets are compared with."""
+        return self.layout.texts(w["pair"], self.tests(w["pair"]), "tgt")
 
-    def pruned_translations(self) -> list[str]:
-        """Every pruned run's translations of all its test sets."""
-        return self._translations("prune", self.pruned)
+    def tests_of(self, w: Wildcards) -> list[str]:
+        """Names of the test sets of the pair of `w`."""
+        return self.tests(w["pair"])
 
-    def _translations(self, phase: str, runs: list[str]) -> list[str]:
+    def translated(self, end: str) -> Callable[[Wildcards], list[str]]:
+        """A function for the files of a run's translations of its test sets, by phase as well."""
+
+        def of_run(wildcards: Wildcards) -> list[str]:
+            names = (f"translations/{test}.{end}" for test in self.tests(wildcards["pair"]))
+            return self.layout.beside(wildcards["phase"], wildcards, wildcards["run"], *names)
+
+        return of_run
+
+    def translations(self, phase: str, runs: list[str]) -> list[str]:
+        """Translations of all test sets: pairs, then runs, then seeds, then test sets."""
         keys = product([phase], self.settings.pairs, runs, self.settings.seeds)
         names = ("phase", "pair", "run", "seed")
         return [
             file
             for key in keys
-            for file in self.translations(dict(zip(names, key, strict=True)), "txt")
+            for file in self.translated("txt")(dict(zip(names, key, strict=True)))
         ]
-
-    def _runs(self) -> Iterator[tuple[str, str, int]]:
-        return product(self.settings.pairs, self.runs, self.settings.seeds)
 
     def masking_tests(self, pair: str) -> list[str]:
         """Names of the test sets that are translated under masks: those named, or the first."""
         named = self.settings.masking.test_sets
-        return (
-            [test for test in self.tests(pair) if test in named] if named else self.tests(pair)[:1]
-        )
+        tests = self.tests(pair)
+        return [test for test in tests if test in named] if named else tests[:1]
 
-    def masking_flags(self, pair: str) -> list[str]:
+    def masking_texts(self, w: Wildcards) -> list[str]:
+        """Both sides of those test sets."""
+        return self.layout.texts(w["pair"], self.masking_tests(w["pair"]), *SIDES)
+
+    def masking_flags(self, w: Wildcards) -> list[str]:
         """The masking section, as flags, with the pair's own test sets."""
-        tests = self.masking_tests(pair)
+        tests = self.masking_tests(w["pair"])
         return as_flags(self.settings.masking.model_copy(update={"test_sets": tests}))
 
-    def baseline_importance(self, run: Mapping[str, str]) -> list[str]:
-        """The file of head importance of the baseline of a run's pair and seed, if it is another.
+    def untuned_flags(self, w: Wildcards) -> list[str]:
+        """The same, and the gates runs that tell how many heads to mask."""
+        return [*self.masking_flags(w), "--runs", *self.pruning.gates_from(w["run"])]
 
-        `run` has pair, run and seed.
-        """
-        if run["run"] == "baseline" or "baseline" not in self.runs:
+    def baseline_importance(self, w: Wildcards) -> list[str]:
+        """The file of head importance of the baseline beside a run, if that is another."""
+        if w["run"] == "baseline" or "baseline" not in self.runs:
             return []
-        folder = f"results/{self.name}/heads/{run['pair']}/baseline/seed{run['seed']}"
-        return [f"{folder}/importance.csv"]
+        return self.layout.beside("heads", w, "baseline", "importance.csv")
 
-    def trees(self, pair: str, end: str) -> list[str]:
-        """Files of a pair's treebanks as its models read them; none if it has no treebank."""
-        folder = f"data/bpe/{self.name}/{pair}/trees"
+    def trees(self, w: Wildcards) -> list[str]:
+        """A pair's treebanks as its models read them; none if it has no treebank."""
+        return self._trees(w["pair"], "jsonl")
+
+    def tree_tables(self) -> list[str]:
+        """What is in the treebanks of all pairs."""
+        return [file for pair in self.settings.pairs for file in self._trees(pair, "csv")]
+
+    def _trees(self, pair: str, end: str) -> list[str]:
+        folder = f"{self.layout.bpe(pair)}/trees"
         return [f"{folder}/{name}.{end}" for name in self.treebanks.of_pair(pair)]
+
+    def raw_trees(self, w: Wildcards) -> str:
+        """The manifest of the raw trees of a treebank of a pair."""
+        return self.tree_manifest(w["pair"], w["treebank"])
 
     def tree_manifest(self, pair: str, treebank: str) -> str:
         """Where the raw trees of one of a pair's treebanks lie."""
@@ -206,30 +234,34 @@ class Plan:
             return self.manifest(pair)
         return self.treebanks.fetched(treebank)
 
-    def generator_flags(self, corpus: str) -> list[str]:
+    def generator_flags(self, w: Wildcards) -> list[str]:
         """Settings of a generated corpus, as flags."""
-        return as_flags(self.corpora[corpus].settings)
+        return as_flags(self.corpora[w["corpus"]].settings)
+
+    def languages(self, w: Wildcards) -> list[str]:
+        """A pair's two languages, as flags."""
+        pair = parse_pair(w["pair"])
+        return ["--src-lang", pair.src, "--tgt-lang", pair.tgt]
+
+    def pretokenised(self, w: Wildcards) -> list[str]:
+        """A flag if a pair's text needs no tokeniser."""
+        corpus = self.corpora[parse_pair(w["pair"]).corpus]
+        return ["--pretokenised"] if corpus.pretokenised or corpus.generator else []
 
     def section(self, *names: str) -> list[str]:
         """Sections of the experiment, as flags: every key, so that the command says it all."""
         return [flag for name in names for flag in as_flags(getattr(self.settings, name))]
-
-    def pretokenised(self, pair: str) -> bool:
-        """Whether a pair's text needs no tokeniser."""
-        corpus = self.corpora[parse_pair(pair).corpus]
-        return corpus.pretokenised or corpus.generator is not None
 
     def corpus_names(self, generated: bool) -> str:
         """Wildcard pattern of the corpora that are generated, or that are fetched."""
         names = (n for n, corpus in self.corpora.items() if bool(corpus.generator) == generated)
         return alternatives(names)
 
-    def gpus(self, section: str) -> int:
-        """GPUs that a job of a section asks for: one, if it is to use one and there is one."""
+    def device(self, section: str, mem_mb: int) -> dict[str, int]:
+        """Memory and GPUs of a job of a section: one, if it is to use one and there is one."""
         device = getattr(self.settings, section).device
-        return int(
-            device == "cuda" or (device == "auto" and shutil.which("nvidia-smi") is not None)
-        )
+        here = device == "auto" and shutil.which("nvidia-smi") is not None
+        return {"gpu": int(device == "cuda" or here), "mem_mb": mem_mb}
 
 
 def _check_own(own: list[str], manifest: str, made: list[str]) -> None:

@@ -1,21 +1,21 @@
 """What the rules ask of an experiment's pruned runs: which there are, and what each one needs."""
 
-from collections.abc import Mapping
+from layout import Layout, Wildcards
 
+from headcount.base.folders import MODEL_FILES
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.runs import BASELINE, PrunedSettings, label
 
-Wildcards = Mapping[str, str]  # pair, run and seed
-
+MODEL = tuple(f"model/{name}" for name in MODEL_FILES)
 FIRST_PASS = 0.7  # of impt, in updates of a plain training; docs/speed.md has the measurement
 
 
 class Pruning:
     """The pruned runs of one experiment, and the order in which long jobs had best begin."""
 
-    def __init__(self, name: str, settings: Experiment):
-        """`name`: the experiment's."""
-        self.results = f"results/{name}"
+    def __init__(self, layout: Layout, settings: Experiment):
+        """`layout`: where the experiment's files lie."""
+        self.layout = layout
         self.settings = settings
         self.trained = {label(run): run for run in settings.runs}
         self.runs = {label(run): run for run in settings.pruned}
@@ -29,49 +29,26 @@ class Pruning:
         started = [run.init_from for run in self.runs.values()]
         return [name for name, run in self.trained.items() if run in started]
 
-    def of_pruned(self, name: str) -> list[str]:
-        """The file of this name of every pruned run: pairs, then runs, then seeds."""
-        return self._files(list(self.runs), "prune", name)
-
-    def of_gates(self, name: str) -> list[str]:
-        """The same of the gates runs alone."""
-        return self._files(self.named("gates"), "prune", name)
-
     def priced(self) -> list[str]:
         """Names of the gates runs that have a price, so may have lost heads."""
         return [name for name in self.named("gates") if self.runs[name].lambda_ > 0]
 
-    def of_priced(self, name: str) -> list[str]:
-        """The file of this name of every one of them."""
-        return self._files(self.priced(), "prune", name)
-
-    def of_starts(self, phase: str, name: str) -> list[str]:
-        """The file of this name of every run that pruned runs start from."""
-        return self._files(self.starts(), phase, name)
-
-    def of_pairs(self, name: str) -> list[str]:
-        """The file of this name that stands for all pruned runs of a pair and seed."""
-        return self._files(["speed"], "prune", name) if self.runs else []
-
-    def start_folder(self, w: Wildcards) -> str:
-        """Folder of the model that a pruned run starts from."""
-        return f"{self._folder('train', w, label(self.runs[w['run']].init_from))}/model"
-
     def start_model(self, w: Wildcards) -> list[str]:
-        """Description and weights of that model."""
-        return _model(self.start_folder(w))
+        """Description and weights of the model that a pruned run starts from."""
+        return self.layout.beside("train", w, self._start(w), *MODEL)
 
-    def gates_heads(self, w: Wildcards) -> str:
+    def start_flags(self, w: Wildcards) -> list[str]:
+        """The folder of that model, as a flag."""
+        return ["--init-from", *self.layout.beside("train", w, self._start(w), "model")]
+
+    def gates_heads(self, w: Wildcards) -> list[str]:
         """Which heads the gates run of a pruned run kept."""
-        gates = label(self.runs[w["run"]].gates_run)
-        return f"{self._folder('prune', w, gates)}/heads.csv"
+        return self.layout.beside("prune", w, label(self.runs[w["run"]].gates_run), "heads.csv")
 
     def importance(self, w: Wildcards) -> list[str]:
         """The ranking of the model that a pruned run starts from, if it goes by one."""
-        run = self.runs[w["run"]]
-        if run.method != "importance":
-            return []
-        return [f"{self._folder('heads', w, label(run.init_from))}/importance.csv"]
+        found = self.layout.beside("heads", w, self._start(w), "importance.csv")
+        return found if self.runs[w["run"]].method == "importance" else []
 
     def gates_from(self, start: str) -> list[str]:
         """Names of the gates runs that start from a training run."""
@@ -79,9 +56,7 @@ class Pruning:
 
     def gates_heads_from(self, w: Wildcards) -> list[str]:
         """Which heads each gates run kept that starts from the run of `w`."""
-        return [
-            f"{self._folder('prune', w, gates)}/heads.csv" for gates in self.gates_from(w["run"])
-        ]
+        return self._of_each("prune", w, self.gates_from(w["run"]), "heads.csv")
 
     def timed(self) -> list[str]:
         """Names of the runs that are timed: what pruning starts from, then what has lost heads.
@@ -94,14 +69,13 @@ class Pruning:
         smaller = [n for n, run in self.runs.items() if run.method != "scratch" and run.lambda_ > 0]
         return [start, *smaller] if starts else []
 
-    def timed_folders(self, w: Wildcards) -> list[str]:
-        """Folders of the timed models of the pair and seed of `w`."""
-        phases = {run: "prune" if run in self.runs else "train" for run in self.timed()}
-        return [f"{self._folder(phase, w, run)}/model" for run, phase in phases.items()]
-
     def timed_models(self, w: Wildcards) -> list[str]:
-        """Description and weights of each of them."""
-        return [file for folder in self.timed_folders(w) for file in _model(folder)]
+        """Description and weights of each timed model of the pair and seed of `w`."""
+        return self._of_timed(w, *MODEL)
+
+    def timed_flags(self, w: Wildcards) -> list[str]:
+        """Names of the timed runs and folders of their models, as flags."""
+        return ["--runs", *self.timed(), "--models", *self._of_timed(w, "model")]
 
     def urgency(self, w: Wildcards) -> float:
         """Updates from the start of a training or fine-tuning to the end of all that wait for it.
@@ -134,18 +108,13 @@ class Pruning:
         of = self.settings.train if run.method == "scratch" else self.settings.gates
         return of.updates
 
-    def _files(self, runs: list[str], phase: str, name: str) -> list[str]:
-        return [
-            f"{self._folder(phase, {'pair': pair, 'seed': str(seed)}, run)}/{name}"
-            for pair in self.settings.pairs
-            for run in runs
-            for seed in self.settings.seeds
-        ]
+    def _start(self, w: Wildcards) -> str:
+        return label(self.runs[w["run"]].init_from)
 
-    def _folder(self, phase: str, w: Wildcards, run: str) -> str:
-        return f"{self.results}/{phase}/{w['pair']}/{run}/seed{w['seed']}"
+    def _of_timed(self, w: Wildcards, *names: str) -> list[str]:
+        start, smaller = self.timed()[:1], self.timed()[1:]
+        of_start = self._of_each("train", w, start, *names)
+        return of_start + self._of_each("prune", w, smaller, *names)
 
-
-def _model(folder: str) -> list[str]:
-    """Description and weights of the model in a folder."""
-    return [f"{folder}/model.json", f"{folder}/weights.safetensors"]
+    def _of_each(self, phase: str, w: Wildcards, runs: list[str], *names: str) -> list[str]:
+        return [file for run in runs for file in self.layout.beside(phase, w, run, *names)]

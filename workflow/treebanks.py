@@ -22,6 +22,10 @@ class Treebanks:
         own = [f"{corpus}.test"] if self._corpora[corpus].generator else []
         return [name for name in self._named or own if self._language(name) == src]
 
+    def own_name(self, w: Mapping[str, str]) -> str:
+        """Name of the treebank of `w` within its corpus."""
+        return _split(w["treebank"])[1]
+
     def is_generated(self, treebank: str) -> bool:
         """Whether a treebank is made together with its corpus."""
         corpus, name = _split(treebank)

@@ -1,5 +1,5 @@
 # Needs: config/corpora.yaml, and the network, a mirror folder or the generator.
-# Makes: data/raw (shared by all experiments), <text>/<pair>, <bpe>/<pair>.
+# Makes: data/raw (shared by all experiments), <text>, <bpe>.
 #
 # The files of a corpus lie beside its manifest, which holds their checksums and stands for them here:
 # how many there are differs from corpus to corpus, and an output cannot depend on a wildcard.
@@ -8,16 +8,13 @@
 rule download:
     """Fetch the files of a corpus, or one of its treebanks, under their checksums."""
     input:
-        lambda w: plan.treebanks.own_files(w) or plan.own_files(w.corpus),
+        plan.own_files,
     output:
         "data/raw/{corpus}/{recipe}/manifest.json",
-    log:
-        "data/raw/{corpus}/{recipe}/download.log",
     wildcard_constraints:
         corpus=plan.corpus_names(generated=False),
     params:
-        code=code("scripts/download.py"),
-        entry=lambda w: plan.treebanks.entry(w) or plan.entry(w.corpus),
+        entry=plan.entry,
     message:
         "Fetching {wildcards.corpus}"
     shell:
@@ -29,13 +26,10 @@ rule synthetic:
     """Generate an embedded corpus with its trees."""
     output:
         "data/raw/{corpus}/{recipe}/manifest.json",
-    log:
-        "data/raw/{corpus}/{recipe}/synthetic.log",
     wildcard_constraints:
         corpus=plan.corpus_names(generated=True),
     params:
-        code=code("scripts/synthetic.py"),
-        settings=lambda w: plan.generator_flags(w.corpus),
+        settings=plan.generator_flags,
     message:
         "Generating {wildcards.corpus}"
     shell:
@@ -46,50 +40,41 @@ rule synthetic:
 rule text:
     """Clean one split of a pair; filter it if it is for training."""
     input:
-        raw=lambda w: plan.manifest(w.pair),
-        held_out=lambda w: (
-            plan.text(w.pair, plan.held_out(w.pair), "src") if w.split == "train" else []
-        ),
+        raw=plan.raw,
+        held_out=plan.held_out_text,
     output:
-        src="<text>/{pair}/{split}.src",
-        tgt="<text>/{pair}/{split}.tgt",
-        counts="<text>/{pair}/{split}.json",
-    log:
-        "<logs>/text/{pair}.{split}.log",
+        src="<text>/{split}.src",
+        tgt="<text>/{split}.tgt",
+        counts="<text>/{split}.json",
     params:
-        code=code("scripts/text.py"),
-        pair=lambda w: parse_pair(w.pair),
+        languages=plan.languages,
         text=plan.section("text"),
     message:
         "Cleaning {wildcards.pair} {wildcards.split}"
     shell:
-        "python scripts/text.py --raw {input.raw:q} --src-lang {params.pair.src:q}"
-        " --tgt-lang {params.pair.tgt:q} --split {wildcards.split:q} --out-src {output.src:q}"
-        " --out-tgt {output.tgt:q} --counts {output.counts:q} --held-out {input.held_out:q}"
-        " {params.text:q} > {log:q} 2>&1"
+        "python scripts/text.py --raw {input.raw:q} {params.languages:q}"
+        " --split {wildcards.split:q} --out-src {output.src:q} --out-tgt {output.tgt:q}"
+        " --counts {output.counts:q} --held-out {input.held_out:q} {params.text:q}"
+        " > {log:q} 2>&1"
 
 
 rule bpe:
     """Learn subwords from the training text; cut training and dev text into them."""
     input:
-        train_src="<text>/{pair}/train.src",
-        train_tgt="<text>/{pair}/train.tgt",
-        dev_src="<text>/{pair}/dev.src",
-        dev_tgt="<text>/{pair}/dev.tgt",
+        train_src="<text>/train.src",
+        train_tgt="<text>/train.tgt",
+        dev_src="<text>/dev.src",
+        dev_tgt="<text>/dev.tgt",
     output:
-        multiext("<bpe>/{pair}/", *TRAINING),
-    log:
-        "<logs>/bpe/{pair}.log",
+        multiext("<bpe>/", *TRAINING),
     params:
-        code=code("scripts/bpe.py"),
-        pair=lambda w: parse_pair(w.pair),
-        pretokenised=lambda w: "--pretokenised" if plan.pretokenised(w.pair) else "",
+        languages=plan.languages,
+        pretokenised=plan.pretokenised,
         bpe=plan.section("bpe"),
         folder=subpath(output[0], parent=True),
     message:
         "Learning subwords of {wildcards.pair}"
     shell:
         "python scripts/bpe.py --train-src {input.train_src:q} --train-tgt {input.train_tgt:q}"
-        " --dev-src {input.dev_src:q} --dev-tgt {input.dev_tgt:q} --src-lang {params.pair.src:q}"
-        " --tgt-lang {params.pair.tgt:q} {params.pretokenised} {params.bpe:q}"
-        " --out-folder {params.folder:q} > {log:q} 2>&1"
+        " --dev-src {input.dev_src:q} --dev-tgt {input.dev_tgt:q} {params.languages:q}"
+        " {params.pretokenised} {params.bpe:q} --out-folder {params.folder:q} > {log:q} 2>&1"

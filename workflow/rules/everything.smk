@@ -19,7 +19,7 @@ everything = [
 ]
 
 for pair in pairs:
-    everything += expand(rules.text.output, pair=pair, split=["train", *plan.held_out(pair)])
+    everything += expand(rules.text.output, pair=pair, split=plan.splits(pair))
     everything += expand(rules.trees.output, pair=pair, treebank=plan.treebanks.of_pair(pair))
     for phase, named in (("train", runs), ("prune", pruned)):
         everything += expand(

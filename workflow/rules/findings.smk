@@ -4,18 +4,6 @@
 
 exhibits = Exhibits(plan)
 
-
-def reported(chapter, exhibit, file):
-    """A file of an exhibit, as Snakemake's report lists it."""
-    labels = {"name": exhibit.name, "title": exhibit.title}
-    return report(file, category=chapter.title, labels=labels)
-
-
-def flagged(wildcards, input):
-    """Each kind of input as a flag with its files."""
-    return [word for kind, files in input.items() for word in (file_flag(kind), *files)]
-
-
 for chapter in exhibits.chapters:
 
     rule:
@@ -37,22 +25,21 @@ for chapter in exhibits.chapters:
             ["<results>/metrics.json"] if chapter.metrics else [],
             shown=[f"<results>/tables/{each.name}.json" for each in chapter.tables],
             csv=[
-                reported(chapter, each, f"<results>/tables/{each.name}.csv")
+                exhibits.reported(chapter, each, f"<results>/tables/{each.name}.csv")
                 for each in chapter.tables
             ],
             about=[f"<results>/figures/{each.name}.json" for each in chapter.figures],
             svg=[
-                reported(chapter, each, f"<results>/figures/{each.name}.svg")
+                exhibits.reported(chapter, each, f"<results>/figures/{each.name}.svg")
                 for each in chapter.figures
             ],
-        log:
-            f"<logs>/{chapter.name}.log",
         params:
+            script="scripts/findings.py",
             code=code("scripts/findings.py", *chapter.modules),
             chapter=chapter.name,
-            files=flagged,
+            files=given(*chapter.kinds),
             settings=exhibits.flags(chapter),
-            folder=f"results/{plan.name}",
+            folder=subpath(output[0], ancestor=2),
         message:
             f"Making the tables and figures of {chapter.title}"
         shell:

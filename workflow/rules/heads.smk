@@ -1,66 +1,70 @@
-# Needs: <results>/train/<pair>/<run>/seed<k>/model, <text>/<pair> and <bpe>/<pair>.
-# Makes: <results>/heads/<pair>/<run>/seed<k>/importance.csv, which ranks the model's heads;
-#        <results>/masking/<pair>/<run>/seed<k>/headmask.csv, BLEU with heads masked.
+# Needs: models in <trained>, <text> and <bpe>.
+# Makes: <heads>/relevance.csv; <heads>/importance.csv, which ranks the model's heads;
+#        <masking>/headmask.csv, BLEU with heads masked.
 
 
-rule importance:
+rule relevance:
+    """Measure how relevant every head of one model is to its predictions."""
+    input:
+        multiext("<bpe>/", *RELEVANCE),
+        **model_in("<trained>"),
+    output:
+        values="<heads>/relevance.csv",
+        about="<heads>/relevance.json",
+    threads: plan.settings.lrp.threads
+    resources:
+        **plan.device("lrp", mem_mb=3000),
+    params:
+        **FOLDERS,
+        settings=plan.section("lrp"),
+    message:
+        "Measuring relevance in {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
+    shell:
+        "python {params.script} --model {params.model:q} --bpe {params.bpe:q}"
+        " --out {output.values:q} {params.settings:q} > {log:q} 2>&1"
+
+
+use rule relevance as importance with:
     """Measure the importance of every head of one model."""
     input:
-        multiext("<bpe>/{pair}/", *with_text(plan.settings.importance.data)),
-        model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
-        weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
+        multiext("<bpe>/", *with_text(plan.settings.importance.data)),
+        **model_in("<trained>"),
     output:
-        values="<results>/heads/{pair}/{run}/seed{seed}/importance.csv",
-        about="<results>/heads/{pair}/{run}/seed{seed}/importance.json",
-    log:
-        "<logs>/importance/{pair}.{run}.seed{seed}.log",
-    priority: lambda w: plan.pruning.ranking_urgency(w)
+        values="<heads>/importance.csv",
+        about="<heads>/importance.json",
+    priority: plan.pruning.ranking_urgency
     threads: plan.settings.importance.threads
     resources:
-        gpu=plan.gpus("importance"),
-        mem_mb=2000,
+        **plan.device("importance", mem_mb=2000),
     params:
-        code=code("scripts/importance.py"),
         settings=plan.section("importance"),
-        model=subpath(input.model, parent=True),
-        bpe=subpath(input[0], parent=True),
     message:
         "Measuring the heads of {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
-    shell:
-        "python scripts/importance.py --model {params.model:q} --bpe {params.bpe:q}"
-        " --out {output.values:q} {params.settings:q} > {log:q} 2>&1"
 
 
 rule masking:
     """Translate with one model under every mask: groups by importance, cumulative, random."""
     input:
-        multiext("<bpe>/{pair}/", *SEGMENTERS),
-        texts=lambda w: plan.text(w.pair, plan.masking_tests(w.pair), "src", "tgt"),
-        model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
-        weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
-        own="<results>/heads/{pair}/{run}/seed{seed}/importance.csv",
-        baseline=lambda w: plan.baseline_importance(w),
+        multiext("<bpe>/", *SEGMENTERS),
+        **model_in("<trained>"),
+        texts=plan.masking_texts,
+        own="<heads>/importance.csv",
+        baseline=plan.baseline_importance,
     output:
-        scores="<results>/masking/{pair}/{run}/seed{seed}/headmask.csv",
-        about="<results>/masking/{pair}/{run}/seed{seed}/headmask.json",
-    log:
-        "<logs>/masking/{pair}.{run}.seed{seed}.log",
+        scores="<masking>/headmask.csv",
+        about="<masking>/headmask.json",
     threads: plan.settings.decode.threads
     resources:
-        gpu=plan.gpus("decode"),
-        mem_mb=3000,
+        **plan.device("decode", mem_mb=3000),
     params:
-        code=code("scripts/masking.py"),
-        settings=lambda w: plan.masking_flags(w.pair),
-        decode=plan.section("decode"),
-        baseline=lambda w, input: ["--baseline", *input.baseline] if input.baseline else [],
-        model=subpath(input.model, parent=True),
-        bpe=subpath(input[0], parent=True),
-        text=f"data/text/{plan.name}/{{pair}}",
+        **FOLDERS,
+        text=plan.layout.text(),
+        given=given("seed", "own", "baseline"),
+        settings=plan.masking_flags,
+        more=plan.section("decode"),
     message:
         "Masking heads of {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
     shell:
-        "python scripts/masking.py --pair {wildcards.pair:q} --seed {wildcards.seed}"
-        " --model {params.model:q} --bpe {params.bpe:q} --text {params.text:q}"
-        " --own {input.own:q} {params.baseline:q} --out {output.scores:q}"
-        " {params.settings:q} {params.decode:q} > {log:q} 2>&1"
+        "python {params.script} --pair {wildcards.pair:q} --model {params.model:q}"
+        " --bpe {params.bpe:q} --text {params.text:q} {params.given:q} --out {output.scores:q}"
+        " {params.settings:q} {params.more:q} > {log:q} 2>&1"

@@ -23,8 +23,6 @@ rule report:
         ],
     output:
         report("<results>/report.html", caption="../report/page.rst", category="Page"),
-    log:
-        "<logs>/report.log",
     params:
         code=code("scripts/report.py", *map(declaration, CHAPTERS)),
         title=lambda w: plan.settings.title or plan.name,  # as it is, braces and all

@@ -1,26 +1,22 @@
-# Needs: raw treebanks, <bpe>/<pair>, models of <results>/train and of <results>/prune.
-# Makes: <bpe>/<pair>/trees, treebanks as the models read them;
-#        <results>/heads/<pair>/<run>/seed<k>/{attention,positions,syntax,relevance}.csv and
-#        maps.json; the first three of them beside every gates run that has a price, too, as
-#        <results>/prune/<pair>/<run>/seed<k>/…; tables and figures of them.
+# Needs: raw treebanks, <bpe>, models in <trained> and in <pruned>.
+# Makes: <bpe>/trees, treebanks as the models read them; <heads>/{attention,positions,syntax}.csv and
+#        maps.json; the same in <pruned> of every gates run that has a price; tables and figures.
 
 ROLES_FILES = ["attention.csv", "positions.csv", "syntax.csv", "maps.json", "roles.json"]
+PRICED = [plan.layout.run("prune", run=run) for run in plan.pruning.priced()]
 
 
 rule trees:
     """Check a treebank and cut its words as a pair's text was cut."""
     input:
-        multiext("<bpe>/{pair}/", *SEGMENTERS),
-        raw=lambda w: plan.tree_manifest(w.pair, w.treebank),
+        multiext("<bpe>/", *SEGMENTERS),
+        raw=plan.raw_trees,
     output:
-        multiext("<bpe>/{pair}/trees/{treebank}", ".csv", ".json"),
-        trees="<bpe>/{pair}/trees/{treebank}.jsonl",
-    log:
-        "<logs>/trees/{pair}.{treebank}.log",
+        multiext("<bpe>/trees/{treebank}", ".csv", ".json"),
+        trees="<bpe>/trees/{treebank}.jsonl",
     params:
-        code=code("scripts/trees.py"),
-        name=lambda w: w.treebank.partition(".")[2],
-        bpe=subpath(input[0], parent=True),
+        name=plan.treebanks.own_name,
+        bpe=FOLDERS["bpe"],
         text=plan.section("text"),
     message:
         "Reading the trees of {wildcards.treebank} for {wildcards.pair}"
@@ -32,109 +28,53 @@ rule trees:
 rule roles:
     """Measure what every head of one model attends to."""
     input:
-        multiext("<bpe>/{pair}/", *ROLES),
-        trees=lambda w: plan.trees(w.pair, "jsonl"),
-        model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
-        weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
+        multiext("<bpe>/", *ROLES),
+        **model_in("<trained>"),
+        trees=plan.trees,
     output:
-        multiext("<results>/heads/{pair}/{run}/seed{seed}/", *ROLES_FILES),
-    log:
-        "<logs>/roles/{pair}.{run}.seed{seed}.log",
+        multiext("<heads>/", *ROLES_FILES),
     threads: plan.settings.roles.threads
     resources:
-        gpu=plan.gpus("roles"),
-        mem_mb=2000,
+        **plan.device("roles", mem_mb=2000),
     params:
-        code=code("scripts/roles.py"),
+        bpe=FOLDERS["bpe"],
+        models=["--model", f"{plan.layout.run('train')}/model", "--out", plan.layout.run("heads")],
         settings=plan.section("roles"),
-        model=subpath(input.model, parent=True),
-        bpe=subpath(input[0], parent=True),
-        folder=subpath(output[0], parent=True),
     message:
         "Measuring what the heads of {wildcards.run} do on {wildcards.pair}, seed {wildcards.seed}"
     shell:
-        "python scripts/roles.py --model {params.model:q} --bpe {params.bpe:q}"
-        " --treebanks {input.trees:q} --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"
-
-
-rule pruned_roles:
-    """Measure what the heads do that are left in the gates runs of one pair and seed."""
-    input:
-        multiext("<bpe>/{pair}/", *ROLES),
-        trees=lambda w: plan.trees(w.pair, "jsonl"),
-        models=expand(
-            "<results>/prune/{{pair}}/{run}/seed{{seed}}/model/{name}",
-            run=plan.pruning.priced(),
-            name=["model.json", "weights.safetensors"],
-        ),
-    output:
-        expand(
-            "<results>/prune/{{pair}}/{run}/seed{{seed}}/{name}",
-            run=plan.pruning.priced(),
-            name=ROLES_FILES,
-        ),
-    log:
-        "<logs>/pruned_roles/{pair}.seed{seed}.log",
-    threads: plan.settings.roles.threads
-    resources:
-        gpu=plan.gpus("roles"),
-        mem_mb=2000,
-    params:
-        code=code("scripts/pruned_roles.py"),
-        settings=plan.section("roles"),
-        bpe=subpath(input[0], parent=True),
-        folders=[
-            f"results/{plan.name}/prune/{{pair}}/{run}/seed{{seed}}"
-            for run in plan.pruning.priced()
-        ],
-    message:
-        "Measuring what the heads left in pruned models do on {wildcards.pair}, seed {wildcards.seed}"
-    shell:
-        "python scripts/pruned_roles.py --runs {params.folders:q} --bpe {params.bpe:q}"
+        "python {params.script} {params.models:q} --bpe {params.bpe:q}"
         " --treebanks {input.trees:q} {params.settings:q} > {log:q} 2>&1"
 
 
-rule relevance:
-    """Measure how relevant every head of one model is to its predictions."""
+use rule roles as pruned_roles with:
+    """Measure what the heads do that are left in the gates runs of one pair and seed."""
     input:
-        multiext("<bpe>/{pair}/", *RELEVANCE),
-        model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
-        weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
+        multiext("<bpe>/", *ROLES),
+        trees=plan.trees,
+        models=[f"{folder}/model/{name}" for folder in PRICED for name in MODEL_FILES],
     output:
-        values="<results>/heads/{pair}/{run}/seed{seed}/relevance.csv",
-        about="<results>/heads/{pair}/{run}/seed{seed}/relevance.json",
-    log:
-        "<logs>/relevance/{pair}.{run}.seed{seed}.log",
-    threads: plan.settings.lrp.threads
-    resources:
-        gpu=plan.gpus("lrp"),
-        mem_mb=3000,
+        [f"{folder}/{name}" for folder in PRICED for name in ROLES_FILES],
     params:
-        code=code("scripts/relevance.py"),
-        settings=plan.section("lrp"),
-        model=subpath(input.model, parent=True),
-        bpe=subpath(input[0], parent=True),
+        models=["--runs", *PRICED],
     message:
-        "Measuring relevance in {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
-    shell:
-        "python scripts/relevance.py --model {params.model:q} --bpe {params.bpe:q}"
-        " --out {output.values:q} {params.settings:q} > {log:q} 2>&1"
+        "Measuring what the heads left in pruned models do on {wildcards.pair}, seed {wildcards.seed}"
 
 
 ROLES_TABLES = ["voita_table1", "voita_roles", "voita_agreement"]
 ROLES_FIGURES = [f"voita_fig{number}" for number in (1, 2, 3, 4, 5, 8)]
 ROLES_INPUT = {
-    "attention": plan.of_runs("heads", "attention.csv"),
-    "positions": plan.of_runs("heads", "positions.csv"),
-    "syntax": plan.of_runs("heads", "syntax.csv"),
-    "relevance": plan.of_runs("heads", "relevance.csv"),
-    "importance": plan.of_runs("heads", "importance.csv"),
-    "maps": plan.of_runs("heads", "maps.json"),
-    "pruned_attention": plan.pruning.of_priced("attention.csv"),
-    "pruned_positions": plan.pruning.of_priced("positions.csv"),
-    "pruned_syntax": plan.pruning.of_priced("syntax.csv"),
-    "kept": plan.pruning.of_pruned("heads.csv"),
-    "trees": [file for pair in pairs for file in plan.trees(pair, "csv")],
+    "attention": files("heads", runs, "attention.csv"),
+    "positions": files("heads", runs, "positions.csv"),
+    "syntax": files("heads", runs, "syntax.csv"),
+    "relevance": files("heads", runs, "relevance.csv"),
+    "importance": files("heads", runs, "importance.csv"),
+    "maps": files("heads", runs, "maps.json"),
+    "pruned_attention": files("prune", plan.pruning.priced(), "attention.csv"),
+    "pruned_positions": files("prune", plan.pruning.priced(), "positions.csv"),
+    "pruned_syntax": files("prune", plan.pruning.priced(), "syntax.csv"),
+    "kept": files("prune", pruned, "heads.csv"),
+    "trees": plan.tree_tables(),
 }
 ROLES_FLAGS = (
     " --attention {input.attention:q} --positions {input.positions:q} --syntax {input.syntax:q}"
@@ -149,9 +89,9 @@ rule roles_tables:
     """Tabulate what heads do: Voita's Table 1, every head, agreement of measures."""
     input:
         **ROLES_INPUT,
-        ablation=plan.ablation.of_runs("masking", "ablation.csv"),
-        ablation_facts=plan.ablation.of_runs("masking", "ablation.json"),
-        importance_facts=plan.of_runs("heads", "importance.json"),
+        ablation=plan.ablation.files("ablation.csv"),
+        ablation_facts=plan.ablation.files("ablation.json"),
+        importance_facts=files("heads", runs, "importance.json"),
     output:
         expand("<results>/tables/{name}.{end}", name=ROLES_TABLES, end=["md", "tex"]),
         shown=expand("<results>/tables/{name}.json", name=ROLES_TABLES),
@@ -161,10 +101,7 @@ rule roles_tables:
             )
             for name in ROLES_TABLES
         ],
-    log:
-        "<logs>/roles_tables.log",
     params:
-        code=code("scripts/roles_tables.py"),
         settings=plan.section("model", "roles", "lrp"),
         folder=subpath(output[0], parent=True),
     message:
@@ -191,10 +128,7 @@ rule roles_figures:
             )
             for name in ROLES_FIGURES
         ],
-    log:
-        "<logs>/roles_figures.log",
     params:
-        code=code("scripts/roles_figures.py"),
         settings=plan.section("model", "roles", "lrp"),
         folder=subpath(output[0], parent=True),
     message:

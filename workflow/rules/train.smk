@@ -1,68 +1,59 @@
-# Needs: <bpe>/<pair> and <text>/<pair>.
-# Makes: <results>/train/<pair>/<run>/seed<k>: model, curve, head masks, translations, scores;
-#        translations and scores of the pruned runs, below <results>/prune, too.
+# Needs: <bpe> and <text>.
+# Makes: <trained>: model, curve, head masks, translations, scores; translations and scores of the
+#        pruned runs, in <pruned>, too.
 
 
 rule train:
     """Train one model. Killed or stopped, it goes on from its last saved state."""
     input:
-        multiext("<bpe>/{pair}/", *TRAINING),
+        multiext("<bpe>/", *TRAINING),
     output:
-        weights="<results>/train/{pair}/{run}/seed{seed}/model/weights.safetensors",
-        model="<results>/train/{pair}/{run}/seed{seed}/model/model.json",
-        last="<results>/train/{pair}/{run}/seed{seed}/model/last.safetensors",
-        run="<results>/train/{pair}/{run}/seed{seed}/run.json",
-        curves="<results>/train/{pair}/{run}/seed{seed}/curves.csv",
-        masks="<results>/train/{pair}/{run}/seed{seed}/masks.csv",
-        kept=expand(
-            "<results>/train/{{pair}}/{{run}}/seed{{seed}}/updates/{update}.safetensors",
-            update=plan.settings.train.keep_updates,
-        ),
-    log:
-        "<logs>/train/{pair}.{run}.seed{seed}.log",
-    priority: lambda w: plan.pruning.urgency(w)
+        **model_in("<trained>"),
+        last="<trained>/model/last.safetensors",
+        run="<trained>/run.json",
+        curves="<trained>/curves.csv",
+        masks="<trained>/masks.csv",
+        kept=[
+            f"<trained>/updates/{update}.safetensors"
+            for update in plan.settings.train.keep_updates
+        ],
+    priority: plan.pruning.urgency
     threads: plan.settings.train.threads
     resources:
-        gpu=plan.gpus("train"),
-        mem_mb=3000,
+        **plan.device("train", mem_mb=3000),
     params:
-        code=code("scripts/train.py"),
+        bpe=FOLDERS["bpe"],
+        init_from=[],  # what a pruned run starts from, and which heads it has
+        given=[],
         settings=plan.section("model", "train"),
-        bpe=subpath(input[0], parent=True),
         folder=subpath(output.curves, parent=True),
         # Not an output, so that Snakemake leaves it alone when it cleans up after a failed job.
-        state=f"results/{plan.name}/state/{{pair}}.{{run}}.seed{{seed}}",
+        state=f"{plan.layout.results}/state/{{pair}}.{{run}}.seed{{seed}}",
     message:
         "Training {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}; curve in {log}"
     shell:
-        "python scripts/train.py --bpe {params.bpe:q} --run {wildcards.run:q}"
-        " --seed {wildcards.seed} --out {params.folder:q} --state {params.state:q}"
-        " {params.settings:q} > {log:q} 2>&1"
+        "python {params.script} --run {wildcards.run:q} {params.init_from:q} {params.given:q}"
+        " --bpe {params.bpe:q} --seed {wildcards.seed} --out {params.folder:q}"
+        " --state {params.state:q} {params.settings:q} > {log:q} 2>&1"
 
 
 rule translate:
     """Translate one test set with one model."""
     input:
-        multiext("<bpe>/{pair}/", *SEGMENTERS),
-        model="<results>/{phase}/{pair}/{run}/seed{seed}/model/model.json",
-        weights="<results>/{phase}/{pair}/{run}/seed{seed}/model/weights.safetensors",
-        source="<text>/{pair}/{test}.src",
+        multiext("<bpe>/", *SEGMENTERS),
+        **model_in("<run>"),
+        source="<text>/{test}.src",
     output:
-        text="<results>/{phase}/{pair}/{run}/seed{seed}/translations/{test}.txt",
-        facts="<results>/{phase}/{pair}/{run}/seed{seed}/translations/{test}.json",
-    log:
-        "<logs>/translate/{phase}/{pair}.{run}.seed{seed}.{test}.log",
+        text="<run>/translations/{test}.txt",
+        facts="<run>/translations/{test}.json",
     wildcard_constraints:
         run=alternatives([*runs, *pruned]),
     threads: plan.settings.decode.threads
     resources:
-        gpu=plan.gpus("decode"),
-        mem_mb=2000,
+        **plan.device("decode", mem_mb=2000),
     params:
-        code=code("scripts/translate.py"),
+        **FOLDERS,
         decode=plan.section("decode"),
-        model=subpath(input.model, parent=True),
-        bpe=subpath(input[0], parent=True),
     message:
         "Translating {wildcards.test} with {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
     shell:
@@ -74,18 +65,15 @@ rule translate:
 rule bleu:
     """Score a run's translations of all test sets."""
     input:
-        translations=lambda w: plan.translations(w, "txt"),
-        facts=lambda w: plan.translations(w, "json"),
-        references=lambda w: plan.text(w.pair, plan.tests(w.pair), "tgt"),
+        translations=plan.translated("txt"),
+        facts=plan.translated("json"),
+        references=plan.references,
     output:
-        "<results>/{phase}/{pair}/{run}/seed{seed}/bleu.json",
-    log:
-        "<logs>/bleu/{phase}/{pair}.{run}.seed{seed}.log",
+        "<run>/bleu.json",
     wildcard_constraints:
         run=alternatives([*runs, *pruned]),
     params:
-        code=code("scripts/bleu.py"),
-        tests=lambda w: plan.tests(w.pair),
+        tests=plan.tests_of,
     message:
         "Scoring {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
     shell:

@@ -10,21 +10,21 @@ VOITA_FIGURES += ["voita_gates", "voita_methods", "voita_speed"]
 rule voita_tables:
     """Tabulate head pruning: Voita's Table 2, every run, where BLEU falls, other ways, speed."""
     input:
-        heads=plan.pruning.of_pruned("heads.csv"),
-        gates=plan.pruning.of_gates("gates.csv"),
+        heads=files("prune", pruned, "heads.csv"),
+        gates=files("prune", plan.pruning.named("gates"), "gates.csv"),
         scores=[
-            *plan.pruning.of_starts("train", "bleu.json"),
-            *plan.pruning.of_pruned("bleu.json"),
+            *files("train", plan.pruning.starts(), "bleu.json"),
+            *files("prune", pruned, "bleu.json"),
         ],
         curves=[
-            *plan.pruning.of_starts("train", "curves.csv"),
-            *plan.pruning.of_pruned("curves.csv"),
+            *files("train", plan.pruning.starts(), "curves.csv"),
+            *files("prune", pruned, "curves.csv"),
         ],
-        translations=plan.pruned_translations(),
-        references=[file for pair in pairs for file in plan.text(pair, plan.tests(pair), "tgt")],
-        untuned=plan.pruning.of_starts("masking", "untuned_masking.csv"),
-        facts=plan.pruning.of_starts("masking", "untuned_masking.json"),
-        speed=plan.pruning.of_pairs("speed.csv"),
+        translations=plan.translations("prune", pruned),
+        references=plan.texts("tgt"),
+        untuned=files("masking", plan.pruning.starts(), "untuned_masking.csv"),
+        facts=files("masking", plan.pruning.starts(), "untuned_masking.json"),
+        speed=files("prune", ["speed"] if pruned else [], "speed.csv"),
     output:
         expand("<results>/tables/{name}.{end}", name=VOITA_TABLES, end=["md", "tex"]),
         shown=expand("<results>/tables/{name}.json", name=VOITA_TABLES),
@@ -34,10 +34,7 @@ rule voita_tables:
             )
             for name in VOITA_TABLES
         ],
-    log:
-        "<logs>/voita_tables.log",
     params:
-        code=code("scripts/voita_tables.py"),
         settings=plan.section("model", "gates"),
         folder=subpath(output[0], parent=True),
     message:
@@ -53,21 +50,21 @@ rule voita_tables:
 rule voita_figures:
     """Draw head pruning: Voita's Figures 6, 7, 9 and 10, gates over training, speed."""
     input:
-        heads=plan.pruning.of_pruned("heads.csv"),
-        gates=plan.pruning.of_gates("gates.csv"),
+        heads=files("prune", pruned, "heads.csv"),
+        gates=files("prune", plan.pruning.named("gates"), "gates.csv"),
         scores=[
-            *plan.pruning.of_starts("train", "bleu.json"),
-            *plan.pruning.of_pruned("bleu.json"),
+            *files("train", plan.pruning.starts(), "bleu.json"),
+            *files("prune", pruned, "bleu.json"),
         ],
         curves=[
-            *plan.pruning.of_starts("train", "curves.csv"),
-            *plan.pruning.of_pruned("curves.csv"),
+            *files("train", plan.pruning.starts(), "curves.csv"),
+            *files("prune", pruned, "curves.csv"),
         ],
-        translations=plan.pruned_translations(),
-        references=[file for pair in pairs for file in plan.text(pair, plan.tests(pair), "tgt")],
-        untuned=plan.pruning.of_starts("masking", "untuned_masking.csv"),
-        facts=plan.pruning.of_starts("masking", "untuned_masking.json"),
-        speed=plan.pruning.of_pairs("speed.csv"),
+        translations=plan.translations("prune", pruned),
+        references=plan.texts("tgt"),
+        untuned=files("masking", plan.pruning.starts(), "untuned_masking.csv"),
+        facts=files("masking", plan.pruning.starts(), "untuned_masking.json"),
+        speed=files("prune", ["speed"] if pruned else [], "speed.csv"),
     output:
         expand("<results>/figures/{name}.{end}", name=VOITA_FIGURES, end=["csv", "pdf", "png"]),
         about=expand("<results>/figures/{name}.json", name=VOITA_FIGURES),
@@ -79,10 +76,7 @@ rule voita_figures:
             )
             for name in VOITA_FIGURES
         ],
-    log:
-        "<logs>/voita_figures.log",
     params:
-        code=code("scripts/voita_figures.py"),
         settings=plan.section("model", "gates"),
         folder=subpath(output[0], parent=True),
     message:
