@@ -25,6 +25,7 @@ ablation:
   steps: 4
 """
 W = {"pair": "multi30k.en-de", "run": "random-6", "seed": "2"}
+ART = {"pair": "synthetic.en-art"}
 
 
 @pytest.fixture(scope="module")
@@ -45,48 +46,52 @@ def loaded(tmp_path):
 
 @pytest.fixture
 def plan(monkeypatch, loaded, corpora):
-    return load(monkeypatch, "ablation").Ablation("mine", loaded(), corpora)
+    return planned(monkeypatch, loaded(), corpora)
+
+
+def planned(monkeypatch, settings, corpora):
+    """The plan of ablation of an experiment of these settings."""
+    layout = load(monkeypatch, "layout").Layout("mine", settings.pairs, settings.seeds)
+    return load(monkeypatch, "ablation").Ablation(layout, settings, corpora)
 
 
 def test_files_of_ablated_runs(plan):
     """Pairs, then runs, then seeds."""
-    found = plan.of_runs("masking", "ablation.csv")
+    found = plan.files("ablation.csv")
     folder = "results/mine/masking"
     assert found == [
         f"{folder}/{pair}/random-6/seed{seed}/ablation.csv"
         for pair in ("multi30k.en-de", "synthetic.en-art")
         for seed in (2, 1)
     ]
-    kept = "results/mine/train/multi30k.en-de/random-6/seed2/updates"
-    assert plan.checkpoints(W) == [f"{kept}/30.safetensors", f"{kept}/1000.safetensors"]
+    kept = "results/mine/train/{pair}/{run}/seed{seed}/updates"
+    assert plan.checkpoints() == [f"{kept}/30.safetensors", f"{kept}/1000.safetensors"]
     assert len(plan.of_checkpoints("training_profile.csv")) == 4
 
 
 def test_texts_are_two_test_sets_and_dev(plan):
     folder = "data/text/mine/multi30k.en-de"
     tests = ("dev", "test_2016_flickr", "test_2017_flickr")
-    assert plan.all_texts("multi30k.en-de") == [
+    assert plan.all_texts(W) == [
         f"{folder}/{test}.{end}" for test in tests for end in ("src", "tgt")
     ]
-    assert plan.first_text("multi30k.en-de") == [
-        f"{folder}/test_2016_flickr.{end}" for end in ("src", "tgt")
-    ]
+    assert plan.first_text(W) == [f"{folder}/test_2016_flickr.{end}" for end in ("src", "tgt")]
     # A pair with one test set: dev is its second, and is read once.
     assert plan.tests["synthetic.en-art"] == ("test", "dev")
-    assert len(plan.all_texts("synthetic.en-art")) == 4
-    assert plan.drawn_text("multi30k.en-de")[1] == "data/bpe/mine/multi30k.en-de/train.tgt"
+    assert len(plan.all_texts(ART)) == 4
+    assert plan.drawn_text()[1] == "data/bpe/mine/{pair}/train.tgt"
 
 
 def test_a_job_is_told_what_it_reads_and_no_more(plan):
-    flags = plan.flags("synthetic.en-art", "steps", "sentences")
+    flags = plan.flags("steps", "sentences")(ART)
     assert flags == ["--test-sets", '["test", "dev"]', "--steps", "4"]
     assert plan.rerank_flags()[plan.rerank_flags().index("--importance-sentences") + 1] == "30"
 
 
 def test_without_ablated_runs_nothing_is_asked_for(monkeypatch, loaded, corpora):
     plain = loaded(TEXT[: TEXT.index("ablation")])
-    found = load(monkeypatch, "ablation").Ablation("mine", plain, corpora)
-    assert found.tests == {} and found.of_runs("masking", "ablation.csv") == []
+    found = planned(monkeypatch, plain, corpora)
+    assert found.tests == {} and found.files("ablation.csv") == []
     assert found.of_checkpoints("training_profile.csv") == []
 
 
@@ -157,7 +162,7 @@ def test_sections_come_back_from_flags(plan):
     parser = ArgumentParser()
     for section in (AblationSettings, RerankSettings):
         add_flags(parser, section)
-    given = [*plan.flags("multi30k.en-de", "steps", "updates"), *plan.rerank_flags()]
+    given = [*plan.flags("steps", "updates")(W), *plan.rerank_flags()]
     args = parser.parse_args(given)
     tests = ["test_2016_flickr", "test_2017_flickr"]
     expected = AblationSettings(test_sets=tests, steps=4, updates=[30, 1000])

@@ -3,6 +3,7 @@
 import importlib
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -61,7 +62,7 @@ def test_test_sets_under_masks_are_the_first_or_those_named(plan):
     masked(plan, "test_2018_flickr", "test_2017_flickr")
     assert plan.masking_tests("multi30k.de-en") == ["test_2017_flickr", "test_2018_flickr"]
     assert plan.masking_tests("multi30k.cs-en") == ["test_2018_flickr"]
-    flags = plan.masking_flags("multi30k.cs-en")
+    flags = plan.masking_flags({"pair": "multi30k.cs-en"})
     assert flags[flags.index("--test-sets") + 1] == '["test_2018_flickr"]'
 
 
@@ -82,11 +83,17 @@ def test_files_of_a_pair(plan):
     assert plan.tests("multi30k.cs-en") == ["test_2016_flickr", "test_2018_flickr"]
     assert plan.held_out(pair) == ["dev", *tests]
     folder = "data/text/quickstart/multi30k.de-en"
-    assert plan.text(pair, ["dev"], "src", "json") == [f"{folder}/dev.src", f"{folder}/dev.json"]
+    texts = plan.layout.texts(pair, ["dev"], "src", "json")
+    assert texts == [f"{folder}/dev.src", f"{folder}/dev.json"]
+    assert plan.held_out_text({"pair": pair, "split": "train"})[:2] == [
+        f"{folder}/dev.src",
+        f"{folder}/test_2016_flickr.src",
+    ]
+    assert plan.held_out_text({"pair": pair, "split": "dev"}) == []
     for phase in ("train", "prune"):
         run = {"phase": phase, "pair": pair, "run": "baseline", "seed": "3"}
         folder = f"results/quickstart/{phase}/multi30k.de-en/baseline/seed3/translations"
-        assert plan.translations(run, "txt") == [f"{folder}/{test}.txt" for test in tests]
+        assert plan.translated("txt")(run) == [f"{folder}/{test}.txt" for test in tests]
 
 
 @pytest.fixture
@@ -140,13 +147,16 @@ def test_x11_a_missing_file_of_ones_own_is_told_before_any_job(own, capsys, tmp_
     (tmp_path / "own").rename(tmp_path / "won")
     assert "found none; nearest: won; correct" in refused(own, capsys)[1]
     # Copied before, or pulled without the text itself: no job needs the file.
-    for made in (plan.manifest("mine.ja-en"), *plan.text("mine.ja-en", ["train"], "src", "tgt")):
+    for made in (
+        plan.manifest("mine.ja-en"),
+        *plan.layout.texts("mine.ja-en", ["train"], "src", "tgt"),
+    ):
         Path(made).parent.mkdir(parents=True, exist_ok=True)
         Path(made).touch()
     own()
     Path(plan.manifest("mine.ja-en")).unlink()
     assert refused(own, capsys)[0] == 2  # dev and test are lacking
-    for made in plan.text("mine.ja-en", ["dev", "test"], "src", "tgt"):
+    for made in plan.layout.texts("mine.ja-en", ["dev", "test"], "src", "tgt"):
         Path(made).touch()
     own()
     told = capsys.readouterr().err
@@ -191,20 +201,22 @@ def test_f53_scoring_a_target_language_is_tried_before_any_job(own, capsys, monk
 
 def test_files_of_all_runs(plan):
     """Pairs, then training variants, then seeds: the order of tables and figures."""
-    changes = {"pairs": ["multi30k.cs-en", "a.x-y"], "runs": [BASELINE, IMPT]}
-    plan.settings = plan.settings.model_copy(update=changes | {"seeds": [3, 1]})
-    found = plan.of_runs("heads", "importance.csv")
+    found = replace(plan.layout, pairs=["multi30k.cs-en", "a.x-y"], seeds=[3, 1]).files(
+        "heads", ["baseline", "impt-6"], "importance.csv"
+    )
     assert len(found) == 8
     assert found[:3] == [
         f"results/quickstart/heads/multi30k.cs-en/{run}/importance.csv"
         for run in ("baseline/seed3", "baseline/seed1", "impt-6/seed3")
     ]
     assert found[4] == "results/quickstart/heads/a.x-y/baseline/seed3/importance.csv"
-    plan.settings = plan.settings.model_copy(update={"pairs": ["multi30k.cs-en"]})
+    changes = {"pairs": ["multi30k.cs-en"], "seeds": [3, 1]}
+    plan.settings = plan.settings.model_copy(update=changes)
     tests = ("test_2016_flickr", "test_2018_flickr")
     folder = "results/quickstart/train/multi30k.cs-en/baseline/seed3/translations"
-    assert plan.all_translations()[:2] == [f"{folder}/{test}.txt" for test in tests]
-    assert len(plan.all_translations()) == 8
+    found = plan.translations("train", ["baseline", "impt-6"])
+    assert found[:2] == [f"{folder}/{test}.txt" for test in tests]
+    assert len(found) == 8
 
 
 @pytest.mark.parametrize(
@@ -269,7 +281,8 @@ def test_f49_experiments_whose_names_differ_in_case_alone_stay_apart(tmp_path, m
         pytest.skip("this disk does not tell upper from lower case")
     monkeypatch.chdir(tmp_path)
     files = [
-        plan({"experiment": name}, []).of_runs("train", "x") for name in ("tiny", "Tiny", long)
+        plan({"experiment": name}, []).layout.files("train", ["baseline"], "x")
+        for name in ("tiny", "Tiny", long)
     ]
     folder = "train/synthetic_tiny.en-art/baseline/seed1/x"
     names = ("tiny", "Tiny", long)

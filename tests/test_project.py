@@ -114,22 +114,6 @@ def test_every_module_imports_from_rooms_to_its_left():
             assert order.index(room) <= order.index(own), f"{path} imports from {room}"
 
 
-def test_every_rule_has_a_script_of_its_name_and_a_log():
-    for file in (ROOT / "workflow" / "rules").glob("*.smk"):
-        for rule in file.read_text().split("\nrule ")[1:]:
-            name = rule.split(":")[0]
-            assert (ROOT / "scripts" / f"{name}.py").exists()
-            assert f'code=code("scripts/{name}.py"' in rule
-            assert "    log:\n" in rule and "> {log" in rule
-
-
-def test_the_rule_of_chapters_tells_what_makes_each_of_them():
-    text = (ROOT / "workflow" / "rules" / "findings.smk").read_text()
-    (rule,) = text.split("    rule:\n")[1:]
-    assert 'code=code("scripts/findings.py", *chapter.modules)' in rule
-    assert "        log:\n" in rule and "> {log" in rule
-
-
 def test_every_exhibit_is_declared_once_and_can_be_made():
     chapters = [load_chapter(name) for name in CHAPTERS]
     for kind in ("tables", "figures"):

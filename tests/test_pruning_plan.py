@@ -31,7 +31,13 @@ TRAIN, PRUNE = "results/mine/train/a.x-y", "results/mine/prune/a.x-y"
 def pruning(monkeypatch, tmp_path):
     (tmp_path / "mine.yaml").write_text(TEXT)
     settings = load_experiment("mine", tmp_path)
-    return load(monkeypatch, "pruning").Pruning("mine", settings)
+    return planned(monkeypatch, settings)
+
+
+def planned(monkeypatch, settings):
+    """The plan of pruning of an experiment of these settings."""
+    layout = load(monkeypatch, "layout").Layout("mine", settings.pairs, settings.seeds)
+    return load(monkeypatch, "pruning").Pruning(layout, settings)
 
 
 def of(run: str) -> dict[str, str]:
@@ -41,9 +47,9 @@ def of(run: str) -> dict[str, str]:
 def test_what_a_pruned_run_starts_from(pruning):
     folder = f"{TRAIN}/random-6/seed2/model"
     run = of("drawn-gates-all-l0-from-random-6")
-    assert pruning.start_folder(run) == folder
+    assert pruning.start_flags(run) == ["--init-from", folder]
     assert pruning.start_model(run) == [f"{folder}/model.json", f"{folder}/weights.safetensors"]
-    assert pruning.gates_heads(run) == f"{PRUNE}/gates-all-l0-from-random-6/seed2/heads.csv"
+    assert pruning.gates_heads(run) == [f"{PRUNE}/gates-all-l0-from-random-6/seed2/heads.csv"]
     assert pruning.importance(run) == []  # drawn: no ranking
     ranked = "results/mine/heads/a.x-y/baseline/seed2/importance.csv"
     assert pruning.importance(of("ranked-gates-all-l0.1")) == [ranked]
@@ -65,26 +71,27 @@ def test_runs_by_the_way_they_are_made(pruning):
 
 def test_files_of_all_pruned_runs(pruning):
     """Pairs, then runs, then seeds: the order of tables and figures."""
-    found = pruning.of_pruned("heads.csv")
+    files = pruning.layout.files
+    found = files("prune", list(pruning.runs), "heads.csv")
     assert len(found) == 2 * 6 * 2
     assert found[:3] == [
         f"{PRUNE}/{run}/heads.csv"
         for run in ("gates-all-l0/seed2", "gates-all-l0/seed1", "gates-all-l0.1/seed2")
     ]
     assert found[-1].endswith("multi30k.cs-en/drawn-gates-all-l0-from-random-6/seed1/heads.csv")
-    assert len(pruning.of_gates("gates.csv")) == 2 * 3 * 2
-    assert pruning.of_pairs("speed.csv")[1:3] == [
+    assert files("prune", ["speed"], "speed.csv", "speed.json")[1:3] == [
+        f"{PRUNE}/speed/seed2/speed.json",
         f"{PRUNE}/speed/seed1/speed.csv",
-        "results/mine/prune/multi30k.cs-en/speed/seed2/speed.csv",
     ]
-    assert pruning.of_starts("masking", "untuned_masking.csv")[2] == (
+    assert files("masking", pruning.starts(), "untuned_masking.csv")[2] == (
         "results/mine/masking/a.x-y/baseline/seed2/untuned_masking.csv"
     )
 
 
 def test_timed_are_the_baseline_and_what_has_lost_heads(pruning):
     assert pruning.timed() == ["baseline", "gates-all-l0.1", "ranked-gates-all-l0.1"]
-    assert pruning.timed_folders(W) == [
+    assert pruning.timed_flags(W) == [
+        *("--runs", *pruning.timed(), "--models"),
         f"{TRAIN}/baseline/seed2/model",
         f"{PRUNE}/gates-all-l0.1/seed2/model",
         f"{PRUNE}/ranked-gates-all-l0.1/seed2/model",
@@ -117,10 +124,9 @@ def test_a_ranking_is_made_as_soon_as_a_run_waits_for_it(pruning):
 
 def test_without_pruned_runs_nothing_is_asked_for(monkeypatch, tmp_path):
     (tmp_path / "mine.yaml").write_text(TEXT[: TEXT.index("pruned")])
-    plain = load(monkeypatch, "pruning").Pruning("mine", load_experiment("mine", tmp_path))
+    plain = planned(monkeypatch, load_experiment("mine", tmp_path))
     assert plain.named("gates") == plain.starts() == plain.timed() == []
-    assert plain.of_pruned("heads.csv") == plain.of_pairs("speed.csv") == []
-    assert plain.of_starts("train", "bleu.json") == plain.timed_folders(W) == []
+    assert plain.timed_models(W) == plain.priced() == []
     assert plain.urgency(of("impt-6")) == pytest.approx(1700)
 
 

@@ -58,8 +58,6 @@ class Plan:
             self.name = name
             self.layout = Layout(name, self.settings.pairs, self.settings.seeds)
             self.treebanks = Treebanks(self.settings.roles.trees, self.corpora)
-            self.runs = labels(self.settings.runs)
-            self.pruned = labels(self.settings.pruned)
             self._check_lengths()
             self._check_own_files()
             self._try_scoring()
@@ -68,6 +66,16 @@ class Plan:
             print(f"error: {fault}", file=sys.stderr)
             sys.exit(fault.exit_code)
         self.pruning = Pruning(self.layout, self.settings)
+
+    @property
+    def runs(self) -> list[str]:
+        """Names of the training runs."""
+        return labels(self.settings.runs)
+
+    @property
+    def pruned(self) -> list[str]:
+        """Names of the pruned runs."""
+        return labels(self.settings.pruned)
 
     def _check_lengths(self) -> None:
         """Raise UserError for names that are allowed each, and together too long for a file."""

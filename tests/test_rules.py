@@ -1,0 +1,102 @@
+"""The rules as they are written, and what each of them has by its name."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from project_copy import ROOT, ProjectCopy
+
+from headcount.findings.exhibits import CHAPTERS, load_chapter
+
+LOADED = """
+import json, sys
+from pathlib import Path
+from snakemake.api import SnakemakeApi
+from snakemake.io import strip_wildcard_constraints as plain
+from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
+with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
+    workflow = api.workflow(
+        snakefile=Path("workflow/Snakefile"),
+        resource_settings=ResourceSettings(cores=1),
+        config_settings=ConfigSettings(config={"experiment": "tiny"}),
+    )
+    found = {
+        rule.name: {
+            "log": [plain(log) for log in rule.log],
+            "benchmark": plain(rule.benchmark),
+            "shell": rule.shellcmd,
+            "script": rule.params.script,
+            "code": rule.params.code,
+        }
+        for rule in workflow._workflow.rules
+        if rule.shellcmd
+    }
+Path("rules.json").write_text(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def rules(tmp_path_factory) -> dict[str, dict]:
+    """What Snakemake knows of each rule of the tiny experiment."""
+    copy = ProjectCopy(tmp_path_factory.mktemp("work") / "copy")
+    copy.call(sys.executable, "-c", LOADED)
+    return json.loads((copy.folder / "rules.json").read_text())
+
+
+def test_every_rule_has_a_script_of_its_name_its_code_a_log_and_a_benchmark(rules):
+    assert len(rules) > 30
+    chapters = [load_chapter(name) for name in CHAPTERS]
+    made_by = {chapter.name: ("findings", chapter.modules) for chapter in chapters}
+    for name, rule in rules.items():
+        script, modules = made_by.get(name, (name, ()))
+        assert rule["script"] == f"scripts/{script}.py"
+        assert {rule["script"], "src/headcount/base/command.py"} <= set(rule["code"])
+        assert {f"src/{each.replace('.', '/')}.py" for each in modules} <= set(rule["code"])
+        assert re.match(rf"python (scripts/{script}\.py|{{params\.script}}) ", rule["shell"])
+        assert rule["shell"].endswith(" > {log:q} 2>&1")
+        (log,) = rule["log"]
+        assert re.fullmatch(rf"results/tiny/logs/{name}(/.+)?\.log", log)
+        assert rule["benchmark"] == re.sub(r"/logs/(.*)\.log$", r"/benchmarks/\1.tsv", log)
+
+
+def test_logs_are_named_by_the_job(rules):
+    logs = "results/tiny/logs/"
+    named = {name: rule["log"][0].removeprefix(logs) for name, rule in rules.items()}
+    assert named["train"] == "train/{pair}.{run}.seed{seed}.log"
+    assert named["translate"] == "translate/{phase}/{pair}.{run}.seed{seed}.{test}.log"
+    assert named["text"] == "text/{pair}.{split}.log" and named["report"] == "report.log"
+
+
+def test_snakemakes_lint():
+    """It misses software for each rule alone: pip installs it for all of them."""
+    found = subprocess.run(["snakemake", "--lint"], cwd=ROOT, capture_output=True, text=True)
+    remarks = set(re.findall(r"^    \* (.*):$", found.stderr, re.MULTILINE))
+    assert remarks == {"Specify a conda environment or container for each rule."}, found.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["ruff check .", "ruff format --check .", "snakefmt --check workflow"],
+)
+def test_the_code_is_laid_out_and_checked(command):
+    found = subprocess.run(command.split(), cwd=ROOT, capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_rules_stay_short_and_ask_named_functions():
+    """Half of the rules have at most 22 lines, and all files together at most 15 lambdas."""
+    text = [path.read_text() for path in (ROOT / "workflow").rglob("*") if _is_code(path)]
+    assert sum(part.count("lambda") for part in text) <= 15
+    lengths = sorted(
+        len(rule.strip().splitlines())
+        for path in (ROOT / "workflow" / "rules").glob("*.smk")
+        for rule in re.findall(r"^(?:use )?rule .*?(?=\n\n\n|\Z)", path.read_text(), re.M | re.S)
+    )
+    assert lengths[len(lengths) // 2] <= 22
+
+
+def _is_code(path: Path) -> bool:
+    return path.name == "Snakefile" or path.suffix in (".smk", ".py")
