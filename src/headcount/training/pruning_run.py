@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from headcount.base.addresses import Head, HeadGrid
-from headcount.base.files import write_text
 from headcount.base.head_values import write_head_values
 from headcount.base.run_file import write_run
 from headcount.base.settings.gates import GatesSettings
@@ -27,10 +26,10 @@ from headcount.training.training_run import (
     Row,
     SegmentedPair,
     Session,
-    as_csv,
     model_facts,
     on_device,
     write_curve,
+    write_rows,
 )
 
 GATE_COLUMNS = ("step", "kind", "layer", "head", "log_alpha", "p_zero", "p_one", "gate")
@@ -67,7 +66,7 @@ class PruningRun:
             freeze_outside(model, self.run)
             trainer = self._trainer(model, text, tuning, states, gates)
             trainer.fit()
-            write_text(folder / "gates.csv", as_csv(gate_rows(gates, trainer), GATE_COLUMNS))
+            write_rows(folder / "gates.csv", GATE_COLUMNS, gate_rows(gates, trainer))
             copy_weights(model, trainer.chosen())
             smaller = remove_heads(model, gates.test_time())
             names = init_from.original_heads(model.grid)

@@ -1,7 +1,5 @@
 """A training run from files to files: text in, model and curve out."""
 
-import csv
-import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +11,7 @@ import torch
 
 from headcount.base import command
 from headcount.base.addresses import HeadGrid
-from headcount.base.files import write_text
+from headcount.base.files import write_csv
 from headcount.base.run_file import write_run
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import BASELINE, RunSettings
@@ -134,7 +132,7 @@ class TrainingRun:
         model, progress = trainer.model, trainer.progress
         write_run(out, self.run)
         write_curve(out, progress)
-        write_text(out / "masks.csv", as_csv(mask_rows(progress, model.grid), MASK_COLUMNS))
+        write_rows(out / "masks.csv", MASK_COLUMNS, mask_rows(progress, model.grid))
         save_weights(out / "model" / "last.safetensors", trainer.last())
         facts = model_facts(model, trainer, subwords, self.session.origin)
         ModelFolder(out / "model").save(model, trainer.chosen(), facts)
@@ -149,7 +147,7 @@ def on_device(model: Transformer, settings: TrainSettings) -> Transformer:
 
 def write_curve(out: Path, progress: Progress) -> None:
     """Write curves.csv, one validation a row."""
-    write_text(out / "curves.csv", as_csv(progress.curve, CURVE_COLUMNS))
+    write_rows(out / "curves.csv", CURVE_COLUMNS, progress.curve)
 
 
 def model_facts(
@@ -183,10 +181,6 @@ def mask_rows(progress: Progress, grid: HeadGrid) -> list[Row]:
     return rows
 
 
-def as_csv(rows: list[Row], columns: tuple[str, ...]) -> str:
-    """Rows as CSV with a header; a cell without a value is empty."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+def write_rows(path: Path, columns: tuple[str, ...], rows: list[Row]) -> None:
+    """Write rows by the names of their columns as CSV; a cell without a value (None) is empty."""
+    write_csv(path, columns, [[row[column] for column in columns] for row in rows])
