@@ -126,8 +126,9 @@ def test_a_search_by_masks_finds_the_same(monkeypatch, heads, masked, short):
         assert search.history.sparse  # this is a CPU
         search.history.sparse = sparse
         search.history.look(search.memory)
-        assert isinstance(search.history.own, SparseAttention) == sparse
-        assert isinstance(search.history.source, SparseAttention) == (sparse and short > 17)
+        to_source = search.history.cross_attention
+        assert isinstance(search.history.self_attention, SparseAttention) == sparse
+        assert isinstance(to_source, SparseAttention) == (sparse and short > 17)
         with torch.inference_mode():
             found.append(search.run())
     for one, other in zip(*found, strict=True):

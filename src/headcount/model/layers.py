@@ -30,7 +30,7 @@ class Residual(nn.Module):
         return self.norm(states) if self.before else states
 
     def leave(self, states: Tensor, output: Tensor) -> Tensor:
-        """x + the sub-layer's output for `pre`, norm(x + output) for `post`."""
+        """x + dropout(output) for `pre`, norm(x + dropout(output)) for `post`."""
         states = states + dropout(output, self.dropout, self.training)
         return states if self.before else self.norm(states)
 
@@ -71,8 +71,8 @@ class Targets(Protocol):
     """Which target positions are decoded together, and what each of them sees."""
 
     positions: slice  # of the target; one position may stand for all
-    own: Attention  # to what `extend` gives
-    source: Attention  # to the source
+    self_attention: Attention  # to what `extend` gives
+    cross_attention: Attention  # to the source
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """A layer's keys and values [b, h, k, e]: these, after those of earlier positions."""
@@ -84,8 +84,8 @@ class WholeTargets(Targets):
 
     def __init__(self, length: int, memory: Memory):
         self.positions = slice(0, length)
-        self.own = DenseAttention(causal=True)
-        self.source = DenseAttention(memory.mask)
+        self.self_attention = DenseAttention(causal=True)
+        self.cross_attention = DenseAttention(memory.mask)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """The keys and values as they are: nothing was before."""
@@ -102,10 +102,10 @@ class EncoderLayer(nn.Module):
         self.around_attention = Residual(settings)
         self.around_feed_forward = Residual(settings)
 
-    def forward(self, states: Tensor, source: Attention, multiplier: Tensor | None) -> Tensor:
+    def forward(self, states: Tensor, pattern: Attention, multiplier: Tensor | None) -> Tensor:
         """States [b, k, d] of the layer above; `multiplier` covers this layer's heads."""
         queries, keys, values = self.attention.project(self.around_attention.enter(states))
-        output = self.attention(queries, keys, values, source, multiplier)
+        output = self.attention(queries, keys, values, pattern, multiplier)
         states = self.around_attention.leave(states, output)
         output = self.feed_forward(self.around_feed_forward.enter(states))
         return self.around_feed_forward.leave(states, output)
@@ -130,22 +130,18 @@ class DecoderLayer(nn.Module):
         states: Tensor,
         targets: Targets,
         memory: Memory,
-        own: Tensor | None,
-        cross: Tensor | None,
+        self_multiplier: Tensor | None,
+        cross_multiplier: Tensor | None,
     ) -> Tensor:
-        """States [b, q, d] of the layer above.
-
-        `own` and `cross` are the multipliers of this layer's self-attention and encoder-decoder
-        heads.
-        """
+        """States [b, q, d] of the layer above; the multipliers cover this layer's heads."""
         queries, keys, values = self.attention.project(self.around_attention.enter(states))
         keys, values = targets.extend(self.number, keys, values)
-        output = self.attention(queries, keys, values, targets.own, own)
+        output = self.attention(queries, keys, values, targets.self_attention, self_multiplier)
         states = self.around_attention.leave(states, output)
 
         queries = self.cross.project_queries(self.around_cross.enter(states))
         keys, values = memory.keys_values[self.number]
-        output = self.cross(queries, keys, values, targets.source, cross)
+        output = self.cross(queries, keys, values, targets.cross_attention, cross_multiplier)
         states = self.around_cross.leave(states, output)
 
         output = self.feed_forward(self.around_feed_forward.enter(states))

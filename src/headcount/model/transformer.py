@@ -45,11 +45,9 @@ class Transformer(nn.Module):
         for table in filter(None, (self.tgt_embedding, self.own_src_embedding)):
             nn.init.normal_(table.weight, std=1 / self.scale)
         self.encoder = nn.ModuleList(EncoderLayer(settings, h) for h in counts["enc_self"])
+        by_layer = zip(counts["dec_self"], counts["dec_enc"], strict=True)
         self.decoder = nn.ModuleList(
-            DecoderLayer(settings, number, own, cross)
-            for number, (own, cross) in enumerate(
-                zip(counts["dec_self"], counts["dec_enc"], strict=True)
-            )
+            DecoderLayer(settings, number, *heads) for number, heads in enumerate(by_layer)
         )
         final = settings.norm == "pre"  # post-norm layers end in a norm of their own
         self.encoder_norm = nn.LayerNorm(settings.d_model, NORM_EPSILON) if final else nn.Identity()
@@ -73,10 +71,10 @@ class Transformer(nn.Module):
     def encode(self, src: Tensor, multiplier: Tensor | None = None) -> Memory:
         """The source [b, k], read by the encoder and projected for every decoder layer."""
         mask = padding_mask(src, PAD)
-        source = DenseAttention(mask)
+        pattern = DenseAttention(mask)
         states = self.embed(self.src_embedding, src, slice(0, src.shape[1]))
         for number, layer in enumerate(self.encoder):
-            states = layer(states, source, self.part(multiplier, "enc_self", number))
+            states = layer(states, pattern, self.part(multiplier, "enc_self", number))
         states = self.encoder_norm(states)
         return Memory([layer.cross.project_memory(states) for layer in self.decoder], mask)
 
@@ -95,9 +93,9 @@ class Transformer(nn.Module):
         targets = targets or WholeTargets(tgt_in.shape[1], memory)
         states = self.embed(self.tgt_embedding, tgt_in, targets.positions)
         for number, layer in enumerate(self.decoder):
-            own = self.part(multiplier, "dec_self", number)
-            cross = self.part(multiplier, "dec_enc", number)
-            states = layer(states, targets, memory, own, cross)
+            of_self = self.part(multiplier, "dec_self", number)
+            of_cross = self.part(multiplier, "dec_enc", number)
+            states = layer(states, targets, memory, of_self, of_cross)
         return self.decoder_norm(states)
 
     def logits(self, states: Tensor) -> Tensor:

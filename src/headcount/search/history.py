@@ -41,15 +41,15 @@ class History(Targets):
         length = self.paths.shape[2]
         self.positions = slice(length - 1, length)
         if not self.sparse:
-            self.own = DenseAttention(self.seen())
+            self.self_attention = DenseAttention(self.seen())
         else:
-            self.own = SparseAttention(self.paths)
+            self.self_attention = SparseAttention(self.paths)
         if not self.sparse or memory.mask.shape[3] > _LONGEST_NAMED:
-            self.source = DenseAttention(memory.mask)
+            self.cross_attention = DenseAttention(memory.mask)
         else:
             mask = memory.mask[:, 0]  # [n, 1, k]
             every = torch.arange(mask.shape[2]).expand(*self.paths.shape[:2], -1)
-            self.source = SparseAttention(every, mask)
+            self.cross_attention = SparseAttention(every, mask)
 
     def seen(self) -> Tensor:
         """[n, 1, m, k] Which slots each hypothesis may look at, its own new one included."""
