@@ -21,15 +21,10 @@ def write(folder, run, name, seed=1):
 
 
 def test_every_key_of_a_run_stands_in_its_file(tmp_path):
-    assert json.loads(write(tmp_path, IMPT, "impt-6-p0.5").read_text()) == {
-        "run": "impt-6-p0.5",
-        "method": "importance",
-        "heads": 6,
-        "probability": 0.5,
-        "signed": False,
-        "unit": "sentence",
-        "decay": 0.0,
-    }
+    found = json.loads(write(tmp_path, IMPT, "impt-6-p0.5").read_text())
+    assert set(found) == {"run", *RunSettings.model_fields} - {"share"}  # paths have the count
+    assert (found["run"], found["method"], found["heads"]) == ("impt-6-p0.5", "importance", 6)
+    assert (found["probability"], found["unit"], found["decay"]) == (0.5, "sentence", 0.0)
     found = json.loads(write(tmp_path, RANKED, "r").read_text())
     assert (found["method"], found["scope"], found["lambda"]) == ("importance", "enc_self", 0.02)
     assert found["run"] == "ranked-gates-enc_self-l0.02-from-impt-6-p0.5"

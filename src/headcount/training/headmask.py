@@ -86,11 +86,8 @@ class MaskImportant(HeadMask):
     """Impt-N: the N heads most important for the very batches of the update (algorithm 2).
 
     A first pass with all heads and without dropout measures the importance for the loss that
-    training lowers, label smoothing included, and changes nothing. Variants, not in the paper: with
-    a `probability` below 1 the other updates mask nothing and have no first pass; the `unit` of the
-    absolute value is another than the sentence, or `none`: that ranks by −∂L/∂ξ, to first order
-    what masking adds to the loss, and masks only heads above 0, so that there may be fewer than N;
-    with a `decay` above 0 a moving average of the importance ranks.
+    training lowers, label smoothing included, and changes nothing. Variants, not in the paper, are
+    keys of `RunSettings` and described there: `probability`, `signed`, `unit`, `decay`.
     """
 
     def __init__(self, run: RunSettings, heads: int, settings: TrainSettings, seed: int):
