@@ -6,7 +6,7 @@ The ending says how: .svg, .pdf or .png. Letters are joined and right-to-left sc
 from pathlib import Path
 
 from headcount.base import command
-from headcount.findings.voita.roles.attention_maps import write_maps
+from headcount.findings.voita_roles.attention_maps import write_maps
 
 
 def main() -> None:

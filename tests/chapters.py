@@ -1,6 +1,7 @@
 """Chapters of tables and figures made from files by hand, without a command line."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,20 @@ def make_chapter(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Tables and figures by name: of the exhibits that these files are enough for."""
     use_style()
-    chapter = load_chapter(name)
-    files = {kind: lists.get(kind, []) for kind in chapter.kinds}
-    given = chapter.made_from([kind for kind, found in files.items() if found])
-    return make_exhibits(given, Results(files, settings))
+    given = load_chapter(name).made_from([kind for kind, found in lists.items() if found])
+    return make_exhibits(given, gather_results(name, lists, settings))
+
+
+def make_tables(name: str, lists: Lists, settings: Mapping[str, Section]) -> dict[str, Any]:
+    """The tables alone: figures take seconds to draw."""
+    given = load_chapter(name).made_from([kind for kind, found in lists.items() if found])
+    results = gather_results(name, lists, settings)
+    return make_exhibits(replace(given, figures=()), results)[0]
+
+
+def gather_results(name: str, lists: Lists, settings: Mapping[str, Section]) -> Results:
+    """What the exhibits of a chapter are made from."""
+    return Results({kind: lists.get(kind, []) for kind in load_chapter(name).kinds}, settings)
 
 
 def make_alone(name: str, lists: Lists, settings: Mapping[str, Section]) -> set[str]:

@@ -2,15 +2,17 @@
 
 import json
 import math
-from dataclasses import fields
 from pathlib import Path
 
 from headcount.base.head_values import write_head_values
+from headcount.base.run_file import write_run
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.findings.voita.roles.files import RolesFiles
+from headcount.base.settings.runs import PrunedSettings
+from headcount.findings.exhibits import load_chapter
+from headcount.findings.inputs import file_flag
 
 Run = tuple[str, str, int]  # pair, run, seed
 
@@ -35,21 +37,19 @@ DOWN, UP = "to_dependent", "to_governor"
 
 
 class RolesCollection:
-    """Files below one folder, listed by the fields of `RolesFiles`."""
+    """Files below one folder, listed by their kinds."""
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.listed: dict[str, list[Path]] = {field.name: [] for field in fields(RolesFiles)}
-
-    def files(self) -> RolesFiles:
-        """All of them."""
-        return RolesFiles(**self.listed)
+        self.listed: dict[str, list[Path]] = {
+            kind: [] for kind in load_chapter("voita_roles").kinds
+        }
 
     def flags(self, *sections) -> list[str]:
         """They and the sections as a command line has them."""
-        found = []
-        for name, paths in self.listed.items():
-            found += [f"--{name.replace('_', '-')}", *map(str, paths)]
+        found = ["voita_roles"]
+        for kind, paths in self.listed.items():
+            found += [file_flag(kind), *map(str, paths)]
         given = sections or (MODEL, RolesSettings(), LrpSettings())
         return found + [flag for section in given for flag in as_flags(section)]
 
@@ -65,6 +65,8 @@ class RolesCollection:
         path = self.folder / f"{_place(run, pruned)}/attention.csv"
         write_head_values(path, MODEL.grid, values)
         self.listed["pruned_attention" if pruned else "attention"].append(path)
+        if pruned:
+            self._pruned(run)
 
     def values(self, field: str, run: Run, values: dict[str, list[float]]) -> None:
         """The same of relevance and importance."""
@@ -99,6 +101,14 @@ class RolesCollection:
         path = self.folder / f"{_place(run, True)}/heads.csv"
         write_head_values(path, MODEL.grid, {"gate": gates})
         self.listed["kept"].append(path)
+        self._pruned(run)
+
+    def _pruned(self, run: Run) -> None:
+        """The run.json of a pruned run, once."""
+        folder = self.folder / _place(run, True)
+        if folder / "run.json" not in self.listed["pruned_runs"]:
+            write_run(folder, PrunedSettings.model_validate(run[1]))
+            self.listed["pruned_runs"].append(folder / "run.json")
 
     def maps(self, run: Run, maps: list[dict]) -> None:
         """Attention maps of a head of the first layer."""

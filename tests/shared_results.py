@@ -23,10 +23,9 @@ NAMES = (
 )
 """What gives such a `tiny` the names in `quickstart` that documents use: pair, run, head, key."""
 
-VOITA = {"voita_tables": 1, "voita_figures": 1}
-GATHERED = {"general": 1, "headmask": 1, "report": 1} | VOITA
+GATHERED = {"general": 1, "headmask": 1, "voita_pruning": 1, "report": 1}
 """What shows all runs in the end."""
-ROLES = {"roles_tables": 1, "roles_figures": 1}
+ROLES = {"voita_roles": 1}
 """The same, of what heads do: translations have no part in it."""
 
 TRANSLATED = {"translate": 3, "bleu": 3, "masking": 1, "untuned_masking": 1, "speed": 1}

@@ -175,8 +175,6 @@ def test_tables_figures_and_data_steps_do_without_torch():
         assert not imports_torch(name)
     for name in CHAPTERS:
         assert not imports_torch("findings", *load_chapter(name).modules)
-    for name in ("voita_tables", "voita_figures", "roles_tables", "roles_figures"):
-        assert not imports_torch(name)
     assert not imports_torch("classifier_findings")
     for name in ("trees", "attention_map"):
         assert not imports_torch(name)

@@ -3,22 +3,25 @@
 import pandas as pd
 import pytest
 from captions import tell_what_is_covered
+from chapters import gather_results, make_chapter
 from roles_files import BASE, EMPTY, MAP, MODEL, ONLY_DECODER, PAIR, RolesCollection, collection
-from script_runner import run_script
 
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.findings.voita.roles import (
+from headcount.findings.results import Results
+from headcount.findings.run_tables import read_runs
+from headcount.findings.voita_roles import (
     dependency_figures,
     dependency_scores,
     figures,
     maps,
     retained,
 )
-from headcount.findings.voita.roles.figures import roles_figures
-from headcount.findings.voita.roles.files import Measured
-from headcount.findings.voita.roles.labels import read_roles
-from headcount.findings.voita.roles.rare_maps import choose_maps, draw_maps, map_weights
+from headcount.findings.voita_roles.labels import read_roles
+from headcount.findings.voita_roles.measured import all_roles
+from headcount.findings.voita_roles.rare_maps import choose_maps, draw_maps, map_weights
+
+SETTINGS = {"model": MODEL, "roles": RolesSettings(), "lrp": LrpSettings()}
 
 
 @pytest.fixture(scope="module")
@@ -27,35 +30,35 @@ def made(tmp_path_factory) -> RolesCollection:
 
 
 @pytest.fixture(scope="module")
-def measured(made) -> Measured:
-    return Measured(made.files(), MODEL, RolesSettings())
+def results(made) -> Results:
+    return gather_results("voita_roles", made.listed, SETTINGS)
 
 
 @pytest.fixture(scope="module")
-def data(measured):
+def data(results):
     """The numbers of each figure, by themselves: drawing takes seconds."""
-    base = measured.roles["run"] == "baseline"
-    syntax = dependency_scores.dependency_table(measured.syntax, measured.settings)
+    roles = all_roles(results)
+    base = roles["run"] == "baseline"
     return {
-        "fig1": maps.map_points(measured.roles[base], ["opensubtitles.en-ru"]),
-        "fig2": maps.map_points(measured.roles[~base], ["wmt.en-de", "wmt.en-fr"]),
+        "fig1": maps.map_points(roles[base], ["opensubtitles.en-ru"]),
+        "fig2": maps.map_points(roles[~base], ["wmt.en-de", "wmt.en-fr"]),
         "fig3": dependency_figures.dependent_positions(
-            measured.files.trees, measured.settings.relations
+            results.files("trees"), RolesSettings().relations
         ),
-        "fig4": dependency_figures.score_points(syntax),
-        "fig5": map_weights(choose_maps(measured.files.maps)),
-        "fig8": retained.retained_roles(
-            measured.retained(), measured.retained_runs(), MODEL.grid.size
-        ),
+        "fig4": dependency_figures.score_points(dependency_scores.best_heads(results)),
+        "fig5": map_weights(choose_maps(results.files("maps"))),
+        "fig8": retained.retained_of(results),
     }
 
 
 @pytest.mark.slow
 def test_figures_have_these_numbers(made, data):
-    found = roles_figures(made.files(), MODEL, RolesSettings(), LrpSettings())
-    for figure in found:
-        pd.testing.assert_frame_equal(figure.data, data[figure.name.removeprefix("voita_")])
-    assert tell_what_is_covered({each.name: each.caption for each in found}) == ["voita_fig4"]
+    _, found = make_chapter("voita_roles", made.listed, SETTINGS)
+    assert list(found) == [f"voita_{name}" for name in data]
+    for name, expected in data.items():
+        pd.testing.assert_frame_equal(found[f"voita_{name}"].data, expected)
+    captions = {name: figure.caption for name, figure in found.items()}
+    assert tell_what_is_covered(captions) == ["voita_fig4"]
 
 
 def test_figures_1_and_2_part_the_baseline_from_the_others(data):
@@ -83,8 +86,8 @@ def test_figure_3_has_shares_of_each_relations_arcs(data):
     assert rows == {("nsubj", -1): 0.75, ("nsubj", 2): 0.25, ("obj", 1): 1}  # case is not drawn
 
 
-def test_figure_3_draws_relations_that_the_paper_has_not(measured):
-    trees = measured.files.trees
+def test_figure_3_draws_relations_that_the_paper_has_not(results):
+    trees = results.files("trees")
     relations = ["nsubj:pass", "case", "obj"]
     points = dependency_figures.dependent_positions(trees, relations)
     assert set(points["relation"]) == {"case", "obj"}
@@ -99,8 +102,8 @@ def test_figure_3_draws_relations_that_the_paper_has_not(measured):
     assert none.empty and words == "Neither trees here nor the paper have obl."
 
 
-def test_figure_3_tells_which_trees_it_counts(measured):
-    caption = figures._positions(measured).caption
+def test_figure_3_tells_which_trees_it_counts(results):
+    caption = figures.fig3(results).caption
     assert "Ours are counted over every sentence of each treebank" in caption
     assert "first 1000 sentences" not in caption and "Data: toy.en-xx" in caption
 
@@ -168,7 +171,9 @@ def test_figure_8_is_drawn_if_no_pruned_model_has_an_encoder_head(tmp_path):
     pruned = (made.listed["pruned_attention"], made.listed["pruned_positions"])
     heads = read_roles(*pruned, made.listed["pruned_syntax"], RolesSettings())
     assert heads.empty
-    ours = retained.retained_roles(heads, [EMPTY], 6).query("source == 'ours'")
+    ours = retained.retained_roles(heads, [EMPTY], read_runs(made.listed["pruned_runs"])).query(
+        "source == 'ours'"
+    )
     assert len(ours) == len(retained.FUNCTIONS) and set(ours["heads_left"]) == {0}
 
 
@@ -178,7 +183,7 @@ def test_figure_8_tells_how_many_heads_have_several_functions(data):
     assert retained.label_count({"function": ""}) == 0
     names = dict(zip(("pair", "run", "seed"), BASE, strict=True))
     heads = pd.DataFrame([names | head, names | head | {"function": "v→s", "relations": "v→s"}])
-    table = retained.retained_roles(heads, [BASE], 6)
+    table = retained.retained_roles(heads, [BASE], {})
     (row,) = table[(table["function"] == "syntactic") & (table["run"] == "baseline")].to_dict(
         "records"
     )
@@ -192,11 +197,3 @@ def test_figure_8_tells_how_many_heads_have_several_functions(data):
     hatched = [bar for bar in figure.axes[0].patches if bar.get_hatch()]
     assert [bar.get_height() for bar in hatched if bar.get_height()] == [1]
     assert figure.legends[0].get_texts()[-1].get_text() == "several functions"
-
-
-@pytest.mark.slow
-def test_the_script_writes_every_figure(made, tmp_path):
-    assert run_script("roles_figures", [*made.flags(), "--out", tmp_path]) == 0
-    for name in ("fig1", "fig2", "fig3", "fig4", "fig5", "fig8"):
-        found = {path.suffix for path in tmp_path.glob(f"voita_{name}.*")}
-        assert found == {".csv", ".pdf", ".svg", ".png", ".json"}

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from captions import tell_what_is_covered
+from chapters import gather_results, make_alone, make_tables
 from roles_files import (
     BASE,
     DOWN,
@@ -23,15 +24,14 @@ from headcount.base.errors import UserError
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.findings.significance import bootstrap_spearman, mcnemar, wilson
-from headcount.findings.voita.roles import (
+from headcount.findings.voita_roles import (
     agreement,
     dependency_figures,
     dependency_scores,
 )
-from headcount.findings.voita.roles.attention_maps import check_map, is_right_to_left
-from headcount.findings.voita.roles.files import Measured
-from headcount.findings.voita.roles.labels import arrow, exceeds
-from headcount.findings.voita.roles.tables import roles_tables
+from headcount.findings.voita_roles.attention_maps import check_map, is_right_to_left
+from headcount.findings.voita_roles.labels import arrow, exceeds
+from headcount.findings.voita_roles.measured import all_roles, describe_roles, gate_survival
 
 
 @pytest.fixture(scope="module")
@@ -39,15 +39,13 @@ def made(tmp_path_factory) -> RolesCollection:
     return collection(tmp_path_factory.mktemp("roles"))
 
 
-@pytest.fixture(scope="module")
-def measured(made) -> Measured:
-    return Measured(made.files(), MODEL, RolesSettings())
+SETTINGS = {"model": MODEL, "roles": RolesSettings(), "lrp": LrpSettings()}
 
 
 @pytest.fixture(scope="module")
 def tables(made):
-    found = roles_tables(made.files(), MODEL, RolesSettings(), LrpSettings())
-    return {table.name.removeprefix("voita_"): table for table in found}
+    found = make_tables("voita_roles", made.listed, SETTINGS)
+    return {name.removeprefix("voita_"): table for name, table in found.items()}
 
 
 def of_base(table: pd.DataFrame) -> list[dict]:
@@ -84,13 +82,14 @@ def test_relevance_by_the_ratio_rule_counts_by_its_size(tmp_path):
     signed = {"relevance": [-0.7, 0.3, 0.1, -0.9, -1.0, 1.0]}
     bounds = {name: [0.0] * 6 for name in ("relevance_low", "relevance_high")}
     made.values("relevance", BASE, signed | bounds)
-    found = Measured(made.files(), MODEL, RolesSettings())
-    rows = found.roles[["layer", "head", "rank", "relevance"]].to_numpy().tolist()
+    found = gather_results("voita_roles", made.listed, SETTINGS)
+    rows = all_roles(found)[["layer", "head", "rank", "relevance"]].to_numpy().tolist()
     assert rows == [[0, 0, 1, -0.7], [0, 1, 2, 0.3], [1, 1, 1, -0.9], [1, 0, 2, 0.1]]
-    assert found.measures()["relevance"].tolist() == [0.7, 0.3, 0.1, 0.9, 1, 1]
+    assert agreement.measures(found)["relevance"].tolist() == [0.7, 0.3, 0.1, 0.9, 1, 1]
     words = "Relevance: ratio rule, signed, ranked and compared by its size, up to 200"
-    assert words in found.setting(LrpSettings(rule="ratio"))
-    assert "Relevance: alpha-beta rule, up to" in found.setting(LrpSettings())
+    assert "Relevance: alpha-beta rule, up to" in describe_roles(found)
+    ratio = SETTINGS | {"lrp": LrpSettings(rule="ratio")}
+    assert words in describe_roles(gather_results("voita_roles", made.listed, ratio))
 
 
 def test_table_1_has_the_best_head_of_each_relation(tables):
@@ -167,14 +166,15 @@ def test_the_caption_says_on_how_many_sentences_measures_stand(tables, tmp_path)
 
 
 def test_survival_counts_only_runs_with_a_price_and_the_head_in_scope(made):
-    found = agreement.gate_survival(made.listed["kept"], 6).set_index(["kind", "layer", "head"])
+    runs = made.listed["pruned_runs"]
+    found = gate_survival(made.listed["kept"], runs).set_index(["kind", "layer", "head"])
     # The decoder's heads are in the scope of one run alone.
     assert found["survival"].to_dict() == {
         ("enc_self", 0, 0): 1, ("enc_self", 0, 1): 0, ("enc_self", 1, 0): 0.5,
         ("enc_self", 1, 1): 0, ("dec_self", 0, 0): 1, ("dec_enc", 0, 0): 0,
     }  # fmt: skip
     assert set(found["run"]) == {"baseline"}
-    assert agreement.gate_survival([], 6).empty
+    assert gate_survival([], []).empty
 
 
 def test_bleu_lost_is_of_the_first_test_set_and_of_single_heads(tmp_path):
@@ -199,17 +199,17 @@ def test_f27_without_trees_the_tables_say_so(tmp_path):
     for path in (*made.listed["syntax"], *made.listed["pruned_syntax"]):
         path.write_text(path.read_text().splitlines()[0] + "\n")
     made.listed["trees"] = []
-    tables = roles_tables(made.files(), MODEL, RolesSettings(), LrpSettings())
-    assert set(tables[0].tidy["source"]) == {"paper"}
-    assert dependency_scores.NO_TREES in tables[0].caption
-    shown = tables[0].shown
+    table = make_tables("voita_roles", made.listed, SETTINGS)["voita_table1"]
+    assert set(table.tidy["source"]) == {"paper"}
+    assert dependency_scores.NO_TREES in table.caption
+    shown = table.shown
     ours = shown[shown["source"] == "ours"]
     names = ["run", "trees", "relation", "best head", "baseline"]
     assert ours[names].to_numpy().tolist() == [
         [run, "none", "–", "not available", "–"] for run in ("baseline", "random-1")
     ]
-    assert len(shown) == len(tables[0].tidy) + 2
-    scores = dependency_figures.score_points(tables[0].tidy)
+    assert len(shown) == len(table.tidy) + 2
+    scores = dependency_figures.score_points(table.tidy)
     assert set(scores["source"]) == {"paper"}
     assert len(dependency_figures.draw_scores(scores).axes) == 1
     positions = dependency_figures.dependent_positions([], ["nsubj", "obj"])
@@ -218,13 +218,21 @@ def test_f27_without_trees_the_tables_say_so(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_script_writes_every_table(made, tmp_path):
-    assert run_script("roles_tables", [*made.flags(), "--out", tmp_path]) == 0
+def test_the_script_writes_every_table_and_figure(made, tmp_path):
+    assert run_script("findings", [*made.flags(), "--out", tmp_path]) == 0
     for name in ("table1", "roles", "agreement"):
-        found = {path.suffix for path in tmp_path.glob(f"voita_{name}.*")}
+        found = {path.suffix for path in tmp_path.glob(f"tables/voita_{name}.*")}
         assert found == {".csv", ".md", ".tex", ".json"}
-    about = json.loads((tmp_path / "voita_table1.json").read_text())
+    for name in ("fig1", "fig2", "fig3", "fig4", "fig5", "fig8"):
+        found = {path.suffix for path in tmp_path.glob(f"figures/voita_{name}.*")}
+        assert found == {".csv", ".pdf", ".svg", ".png", ".json"}
+    about = json.loads((tmp_path / "tables" / "voita_table1.json").read_text())
     assert about["provenance"]["settings"]["lrp"]["rule"] == "alpha_beta"
+
+
+@pytest.mark.slow
+def test_every_exhibit_is_made_of_what_it_says_that_it_needs(made):
+    assert len(make_alone("voita_roles", made.listed, SETTINGS)) == 9
 
 
 def test_wilsons_interval_is_the_formulas():

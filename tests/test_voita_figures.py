@@ -6,53 +6,55 @@ import numpy as np
 import pandas as pd
 import pytest
 from captions import tell_what_is_covered
-from script_runner import run_script
+from chapters import gather_results, make_chapter
 from voita_files import MODEL, PAIR, VoitaFiles, pruned_runs, translated
 
 from headcount.base.settings.gates import GatesSettings
-from headcount.findings.scores import Scores
-from headcount.findings.voita.pruning import drawings
-from headcount.findings.voita.pruning.comparison import read_untuned, untuned
-from headcount.findings.voita.pruning.figures import voita_figures
-from headcount.findings.voita.pruning.gate_figures import distributions, trajectories
-from headcount.findings.voita.pruning.heads import read_pruned
-from headcount.findings.voita.pruning.method_points import method_points
-from headcount.findings.voita.pruning.points import encoder_points, kind_points, layer_points
-from headcount.findings.voita.pruning.records import pruning_table
-from headcount.findings.voita.pruning.removal_speed import speed_table, speed_with_bleu
+from headcount.findings.voita_pruning import drawings
+from headcount.findings.voita_pruning.comparison import masked, untuned
+from headcount.findings.voita_pruning.gate_figures import distributions, trajectories
+from headcount.findings.voita_pruning.measured import all_scores, pruned_models
+from headcount.findings.voita_pruning.method_points import method_points
+from headcount.findings.voita_pruning.points import encoder_points, kind_points, layer_points
+from headcount.findings.voita_pruning.records import records
+from headcount.findings.voita_pruning.removal_speed import speed_with_bleu, timed
 
+SETTINGS = {"model": MODEL, "gates": GatesSettings()}
 NAMES = ["fig6", "fig7", "fig9", "fig10", "methods", "gates", "speed"]
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    return pruned_runs(tmp_path_factory.mktemp("runs")).lists()
+    return pruned_runs(tmp_path_factory.mktemp("runs")).listed
 
 
 @pytest.fixture(scope="module")
 def data(files):
     """The numbers of each figure, by themselves: drawing takes seconds."""
-    models = read_pruned(files.kept, MODEL.grid)
-    scores = Scores(files.scores, files.translations, files.references)
-    records = pruning_table(models, scores)
-    silenced = pd.DataFrame(untuned(models, read_untuned(files.untuned, MODEL.grid.size)))
+    results = gather_results("voita_pruning", files, SETTINGS)
+    models = pruned_models(results)
+    silenced = pd.DataFrame(untuned(models, masked(results)))
     return {
-        "fig7": encoder_points(records),
+        "fig7": encoder_points(records(results)),
         "fig9": kind_points(models),
         "fig10": layer_points(models),
-        "methods": method_points(records, silenced),
-        "gates": trajectories(files.gates, models),
-        "speed": speed_with_bleu(speed_table(files.speed, models), scores),
+        "methods": method_points(records(results), silenced),
+        "gates": trajectories(files["gates"], models),
+        "speed": speed_with_bleu(timed(results), all_scores(results)),
     }
+
+
+def make_figures(files):
+    return make_chapter("voita_pruning", files, SETTINGS)[1]
 
 
 @pytest.mark.slow
 def test_figures_have_these_numbers(files, data):
-    found = voita_figures(files, MODEL, GatesSettings())
-    assert [figure.name for figure in found] == [f"voita_{name}" for name in NAMES]
-    for figure in found[1:]:  # the first is of the settings alone
-        pd.testing.assert_frame_equal(figure.data, data[figure.name.removeprefix("voita_")])
-    captions = {figure.name: figure.caption for figure in found}
+    found = make_figures(files)
+    assert list(found) == [f"voita_{name}" for name in NAMES]
+    for name in NAMES[1:]:  # the first is of the settings alone
+        pd.testing.assert_frame_equal(found[f"voita_{name}"].data, data[name])
+    captions = {name: figure.caption for name, figure in found.items()}
     assert tell_what_is_covered(captions) == []  # two seeds: all bars are over seeds
     assert "how far trainings differ" in captions["voita_fig7"]
     assert "Our BLEU is sacreBLEU's, the paper's" in captions["voita_fig7"]
@@ -125,10 +127,8 @@ def lone_sweep(folder, *tests):
 
 
 def test_with_one_seed_the_interval_lies_around_the_control(one_seed):
-    listed = one_seed.listed
-    scores = Scores(listed["scores"], listed["translations"], listed["references"])
-    records = pruning_table(read_pruned(listed["kept"], MODEL.grid), scores)
-    row = ours(encoder_points(records)).to_dict("records")[1]
+    results = gather_results("voita_pruning", one_seed.listed, SETTINGS)
+    row = ours(encoder_points(records(results))).to_dict("records")[1]
     # Nothing is right: the difference is −BLEU of the control in each resample, 99.5 in the mean.
     assert row["bleu"] == 0 and row["spread"] == "bootstrap, 95 %"
     assert row["low"] == pytest.approx(0, abs=2) and row["high"] == pytest.approx(0, abs=2)
@@ -136,8 +136,7 @@ def test_with_one_seed_the_interval_lies_around_the_control(one_seed):
 
 @pytest.mark.slow
 def test_without_a_run_on_all_kinds_figure_9_is_the_papers(one_seed):
-    figures = voita_figures(one_seed.lists(), MODEL, GatesSettings())
-    found = {each.name: each for each in figures}
+    found = make_figures(one_seed.listed)
     assert "no gates run on all kinds" in found["voita_fig9"].caption
     captions = {name: figure.caption for name, figure in found.items()}
     assert tell_what_is_covered(captions) == ["voita_fig7", "voita_methods"]  # one seed
@@ -148,11 +147,7 @@ def test_without_a_run_on_all_kinds_figure_9_is_the_papers(one_seed):
 def test_methods_are_drawn_on_the_first_test_set(one_seed, tmp_path):
     two = lone_sweep(tmp_path / "two", "news", "web")
     for made, tests in ((one_seed, {"test"}), (two, {"news", "web"})):
-        (found,) = [
-            figure
-            for figure in voita_figures(made.lists(), MODEL, GatesSettings())
-            if figure.name == "voita_methods"
-        ]
+        found = make_figures(made.listed)["voita_methods"]
         (panel,) = found.drawing.axes
         assert panel.get_title(loc="left").startswith(f"{PAIR}, {min(tests)}")
         assert set(found.data["test_set"]) == tests
@@ -223,15 +218,3 @@ def test_speed_has_the_bleu_of_each_model(data):
         ["baseline", 99.0, 6, 4000],
         ["gates-all-l0.1", 98.5, 4, 3600],
     ]
-
-
-@pytest.mark.slow
-def test_figures_are_written_with_their_numbers(tmp_path):
-    made = pruned_runs(tmp_path / "runs")
-    flags = made.flags(GatesSettings(), tmp_path / "out")
-    assert run_script("voita_figures", flags) == 0
-    written = {path.stem for path in (tmp_path / "out").iterdir()}
-    assert written == {f"voita_{name}" for name in NAMES}
-    for name in NAMES:
-        for end in ("pdf", "svg", "png", "csv", "json"):
-            assert (tmp_path / "out" / f"voita_{name}.{end}").stat().st_size > 0

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 from captions import tell_what_is_covered
+from chapters import make_alone, make_tables
 from script_runner import run_script
 from voita_files import MODEL, PAIR, VoitaFiles, pruned_runs, translated
 
@@ -10,9 +11,9 @@ from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.gates import GatesSettings
 from headcount.findings.tables import write_tables
-from headcount.findings.voita.pruning.tables import voita_tables
 
 NAMES = ["table2", "pruning", "falls", "comparison", "speedup"]
+FIGURES = ["fig6", "fig7", "fig9", "fig10", "methods", "gates", "speed"]
 FEW = ("gates-all-l0", "gates-all-l0.1")  # enough for what is refused
 
 
@@ -21,11 +22,18 @@ def files(tmp_path_factory):
     return pruned_runs(tmp_path_factory.mktemp("runs"))
 
 
+SETTINGS = {"model": MODEL, "gates": GatesSettings()}
+
+
+def make(files):
+    return make_tables("voita_pruning", files.listed, SETTINGS)
+
+
 @pytest.fixture(scope="module")
 def tables(files):
-    found = voita_tables(files.lists(), MODEL, GatesSettings())
-    assert [table.name for table in found] == [f"voita_{name}" for name in NAMES]
-    return {table.name.removeprefix("voita_"): table for table in found}
+    found = make(files)
+    assert list(found) == [f"voita_{name}" for name in NAMES]
+    return {name.removeprefix("voita_"): table for name, table in found.items()}
 
 
 def record(table, run, seed):
@@ -157,12 +165,12 @@ def test_table_2_says_how_long_each_model_was_trained(tables, files):
 
 def test_as_many_updates_either_way_are_a_fair_comparison(tmp_path):
     made = pruned_runs(tmp_path, [*FEW, "scratch-gates-all-l0.1"], [1])
-    made.listed["curves"][-1].write_text("step,train_loss,dev_loss,seconds\n100,2,2,1\n")
-    few, *_ = voita_tables(made.lists(), MODEL, GatesSettings())
+    made.listed["pruned_curves"][-1].write_text("step,train_loss,dev_loss,seconds\n100,2,2,1\n")
+    few = make(made)["voita_table2"]
     assert "then 100 of fine-tuning; 100 from scratch. Translated" in few.caption
-    made.listed["curves"].pop()
+    made.listed["pruned_curves"].pop()
     with pytest.raises(UserError, match="expected curves.csv of scratch-gates-all-l0.1 .*seed 1"):
-        voita_tables(made.lists(), MODEL, GatesSettings())
+        make(made)
 
 
 def test_the_papers_bleu_is_called_another_metric(tables):
@@ -231,37 +239,53 @@ def test_speed_is_the_median_against_the_baseline(tables):
 
 
 @pytest.mark.slow
-def test_tables_are_written_and_captions_name_units_and_runs(files, tmp_path):
+def test_all_is_written_and_captions_name_units_and_runs(files, tmp_path):
     gates = GatesSettings(updates=777, init="glorot", eval="louizos")
-    assert run_script("voita_tables", files.flags(gates, tmp_path)) == 0
+    assert run_script("findings", files.flags(gates, tmp_path)) == 0
+    written = {path.stem for path in (tmp_path / "figures").iterdir()}
+    assert written == {f"voita_{name}" for name in FIGURES}
+    for name in FIGURES:
+        for end in ("pdf", "svg", "png", "csv", "json"):
+            assert (tmp_path / "figures" / f"voita_{name}.{end}").stat().st_size > 0
     for name in NAMES:
-        caption = read_json(tmp_path / f"voita_{name}.json")["caption"]
+        caption = read_json(tmp_path / "tables" / f"voita_{name}.json")["caption"]
         for words in ("nats per target token", "777 updates", "multi.en-de; seeds 1, 2"):
             assert words in caption
         assert "drawn evenly around 0" in caption and "noiseless gate" in caption
-        table = pd.read_csv(tmp_path / f"voita_{name}.csv")
+        table = pd.read_csv(tmp_path / "tables" / f"voita_{name}.csv")
         assert len(table) > 0
+
+
+@pytest.mark.slow
+def test_every_exhibit_is_made_of_what_it_says_that_it_needs(files):
+    made = make_alone("voita_pruning", files.listed, SETTINGS)
+    assert made == {f"voita_{name}" for name in NAMES + FIGURES}
+
+
+def test_without_pruned_runs_there_are_no_exhibits(files):
+    lists = {kind: [] if "prun" in kind else found for kind, found in files.listed.items()}
+    assert make_tables("voita_pruning", lists, SETTINGS) == {}
 
 
 def test_a_missing_control_is_named(tmp_path):
     made = pruned_runs(tmp_path, ["gates-enc_self-l0.2"], [1])
     with pytest.raises(UserError, match=r"expected its control 'gates-enc_self-l0'.*add it"):
-        voita_tables(made.lists(), MODEL, GatesSettings())
+        make(made)
 
 
 def test_missing_gates_runs_translations_and_baselines_are_named(tmp_path):
     made = pruned_runs(tmp_path / "gates", ["gates-all-l0", "ranked-gates-all-l0.1"], [1])
     with pytest.raises(UserError, match="as many as gates-all-l0.1, found no such run"):
-        voita_tables(made.lists(), MODEL, GatesSettings())
+        make(made)
     others = [f"{run}-from-random-1" for run in FEW]
     made = pruned_runs(tmp_path / "translations", others, [1])
-    made.listed["translations"].pop()
+    made.listed["pruned_translations"].pop()
     with pytest.raises(UserError, match="expected test of gates-all-l0.1-from-random-1"):
-        voita_tables(made.lists(), MODEL, GatesSettings())
+        make(made)
     made = pruned_runs(tmp_path / "scores", FEW, [1])
-    made.listed["scores"].pop(0)
+    made.listed["start_scores"].pop(0)
     with pytest.raises(UserError, match=r"expected bleu.json of baseline \(multi.en-de, seed 1\)"):
-        voita_tables(made.lists(), MODEL, GatesSettings())
+        make(made)
 
 
 def test_masks_of_another_number_of_heads_are_stale(tmp_path):
@@ -269,15 +293,15 @@ def test_masks_of_another_number_of_heads_are_stale(tmp_path):
     (path,) = made.listed["untuned"]
     path.write_text(path.read_text().replace("l0.1,,2,", "l0.1,,3,"))
     with pytest.raises(UserError, match="as gates-all-l0.1 expected 4 heads left, found 3"):
-        voita_tables(made.lists(), MODEL, GatesSettings())
+        make(made)
 
 
 def test_speed_without_the_baseline(tmp_path):
     made = pruned_runs(tmp_path, FEW, [1])
-    (path,) = made.listed["speed"]
+    (path,) = made.listed["pruned_speed"]
     path.write_text(path.read_text().replace("baseline,", "random-1,"))
     with pytest.raises(UserError, match=r"seed 1: expected the baseline timed beside .*encode"):
-        voita_tables(made.lists(), MODEL, GatesSettings())
+        make(made)
 
 
 def test_a_control_alone_has_all_tables(tmp_path):
@@ -293,6 +317,6 @@ def test_a_control_alone_has_all_tables(tmp_path):
     made.speed(
         PAIR, 7, ["baseline,6,10,40,encode,1,1,5,5,1", "gates-all-l0,6,10,40,encode,1,1,5,5,1"]
     )
-    found = voita_tables(made.lists(), MODEL, GatesSettings())
-    write_tables({table.name: table for table in found}, tmp_path / "out", {})
+    found = make(made)
+    write_tables(found, tmp_path / "out", {})
     assert pd.read_csv(tmp_path / "out/voita_comparison.csv")["contender"].to_list() == ["gates"]

@@ -2,17 +2,23 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 
 from headcount.base.head_values import write_head_values
+from headcount.base.run_file import write_run
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.findings.voita.pruning.files import PruningFiles
+from headcount.base.settings.runs import PrunedSettings
+from headcount.findings.exhibits import load_chapter
+from headcount.findings.inputs import file_flag
 
 Run = tuple[str, str, int]  # pair, run, seed
 
+_OF = {
+    "train": {"scores": "start_scores", "curves": "start_curves"},
+    "prune": {"scores": "pruned_scores", "curves": "pruned_curves"},
+}
 UNTUNED = (
     "test_set,order,as_run,draw,heads_masked,heads,bleu,delta,delta_low,delta_high,p,signature"
 )
@@ -20,11 +26,12 @@ SPEED = "model,heads_left,parameters,file_bytes,phase,batch_size,repeat,sentence
 
 
 class VoitaFiles:
-    """Files below one folder, listed by the flags that take them."""
+    """Files below one folder, listed by their kinds."""
 
     def __init__(self, folder: Path, model: ModelSettings):
         self.folder, self.grid = folder, model.grid
-        self.listed: dict[str, list[Path]] = {each.name: [] for each in fields(PruningFiles)}
+        kinds = load_chapter("voita_pruning").kinds
+        self.listed: dict[str, list[Path]] = {kind: [] for kind in kinds}
 
     def reference(self, pair: str, test: str, lines: list[str]) -> None:
         """One test set."""
@@ -39,11 +46,11 @@ class VoitaFiles:
             for test, (bleu, _) in found.items()
         ]
         head = dict(zip(("pair", "run", "seed"), run, strict=True))
-        self._add("scores", f"{place}/bleu.json", json.dumps(head | {"scores": rows}))
+        self._add(_OF[phase]["scores"], f"{place}/bleu.json", json.dumps(head | {"scores": rows}))
         for test, (_, lines) in found.items():
             if phase == "prune":
                 text = "".join(f"{line}\n" for line in lines)
-                self._add("translations", f"{place}/translations/{test}.txt", text)
+                self._add("pruned_translations", f"{place}/translations/{test}.txt", text)
 
     def heads(self, run: Run, kept: list[float], p_zero: list[float] | None = None) -> None:
         """Test-time gate of every head; for a gates run P(0), and P(1) is the rest."""
@@ -54,12 +61,14 @@ class VoitaFiles:
             values |= {"p_zero": p_zero, "p_one": [1 - chance for chance in p_zero]}
         write_head_values(path, self.grid, values)
         self.listed["kept"].append(path)
+        write_run(path.parent, PrunedSettings.model_validate(run[1]))
+        self.listed["pruned_runs"].append(path.with_name("run.json"))
 
     def curve(self, phase: str, run: Run, *steps: int) -> None:
         """A curve with a validation at each of these updates."""
         rows = "".join(f"{step},2.5,2.25,{step / 10}\n" for step in steps)
         place = f"{phase}/{run[0]}/{run[1]}/seed{run[2]}/curves.csv"
-        self._add("curves", place, f"step,train_loss,dev_loss,seconds\n{rows}")
+        self._add(_OF[phase]["curves"], place, f"step,train_loss,dev_loss,seconds\n{rows}")
 
     def gates(self, run: Run, steps: dict[int, list[float]]) -> None:
         """P(0) of every head, by update; a gate is 0 at test time where that is above 0.5."""
@@ -81,21 +90,18 @@ class VoitaFiles:
         place = f"masking/{pair}/baseline/seed{seed}/untuned_masking"
         self._add("untuned", f"{place}.csv", "\n".join([UNTUNED, *lines]) + "\n")
         facts = {"sentences": {"test": sentences}, "beam": 3, "length_penalty": 0.6}
-        self._add("facts", f"{place}.json", json.dumps(facts))
+        self._add("untuned_facts", f"{place}.json", json.dumps(facts))
 
     def speed(self, pair: str, seed: int, rows: list[str]) -> None:
         """Rows of speed.csv."""
         place = f"prune/{pair}/speed/seed{seed}/speed.csv"
-        self._add("speed", place, "\n".join([SPEED, *rows]) + "\n")
-
-    def lists(self) -> PruningFiles:
-        return PruningFiles(**self.listed)
+        self._add("pruned_speed", place, "\n".join([SPEED, *rows]) + "\n")
 
     def flags(self, gates: GatesSettings, out: Path) -> list[str]:
         """Arguments of the script that takes these files."""
-        arguments = []
-        for name, paths in self.listed.items():
-            arguments += [f"--{name}", *map(str, paths)]
+        arguments = ["voita_pruning"]
+        for kind, paths in self.listed.items():
+            arguments += [file_flag(kind), *map(str, paths)]
         return [*arguments, "--out", str(out), *as_flags(MODEL), *as_flags(gates)]
 
     def _add(self, name: str, place: str, text: str) -> None:

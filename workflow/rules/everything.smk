@@ -13,8 +13,6 @@ everything = [
     *expand(rules.bleu.output, phase="train", pair=pairs, run=runs, seed=seeds),
     *expand(rules.bleu.output, phase="prune", pair=pairs, run=pruned, seed=seeds),
     *(file for each in made for file in each),
-    *rules.roles_tables.output,
-    *rules.roles_figures.output,
     *rules.report.output,
 ]
 
@@ -44,7 +42,6 @@ if pruned:
     )
     everything += expand(rules.pruned_roles.output, pair=pairs, seed=seeds)
     everything += expand(rules.speed.output, pair=pairs, seed=seeds)
-    everything += [*rules.voita_tables.output, *rules.voita_figures.output]
 
 if ablated:
     for measuring in (rules.ablation, rules.pruning_profile, rules.share_speed):

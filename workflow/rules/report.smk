@@ -1,26 +1,13 @@
-# Needs: the text, subwords and runs of all pairs, and the tables and figures of headmask.smk,
-#        roles.smk and, if runs are pruned, of voita.smk, and, if runs are ablated, of michel.smk.
-# Makes: <results>/tables, <results>/figures, <results>/metrics.json, <results>/report.html.
+# Needs: the tables and figures of findings.smk.
+# Makes: <results>/report.html.
 
 
 rule report:
     """Put tables and figures on one page that opens offline."""
     input:
-        tables=[
-            *(file for each in made for file in each.shown),
-            *rules.roles_tables.output.shown,
-            *(rules.voita_tables.output.shown if pruned else []),
-        ],
-        figures=[
-            *(file for each in made for file in each.svg),
-            *rules.roles_figures.output.svg,
-            *(rules.voita_figures.output.svg if pruned else []),
-        ],
-        captions=[
-            *(file for each in made for file in each.about),
-            *rules.roles_figures.output.about,
-            *(rules.voita_figures.output.about if pruned else []),
-        ],
+        tables=[file for each in made for file in each.shown],
+        figures=[file for each in made for file in each.svg],
+        captions=[file for each in made for file in each.about],
     output:
         report("<results>/report.html", caption="../report/page.rst", category="Page"),
     params:

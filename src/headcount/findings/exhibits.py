@@ -11,7 +11,7 @@ from typing import Any
 
 from headcount.base.settings.section import Section
 
-CHAPTERS = ("general", "headmask", "michel")
+CHAPTERS = ("general", "headmask", "voita_roles", "voita_pruning", "michel")
 """In the order of the report."""
 
 _PACKAGE = "headcount.findings"

@@ -1,0 +1,176 @@
+"""Voita's Figure 6, what a gate's distribution is; and the authors' film as a still: gates over
+training."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from headcount.base.addresses import KINDS
+from headcount.base.hard_concrete import HardConcrete
+from headcount.base.settings.gates import GatesSettings
+from headcount.base.settings.runs import label
+from headcount.findings.figures import COLOURS
+from headcount.findings.panels import SHORT, colour_bar
+from headcount.findings.published import voita
+from headcount.findings.run_tables import HEAD, KEYS, gather
+from headcount.findings.voita_pruning.heads import PrunedModel
+
+PAPER = HardConcrete(0.5, -0.1, 1.1)  # gives the printed masses
+_LOCATIONS = (0.0, 2.0, -3.0)  # log α of the paper's three curves
+_VALUES = np.linspace(0, 1, 401)[1:-1]
+_TALLEST = 4  # density drawn; that of Concrete has no upper end
+_ROOM = 1.25  # end of an axis ÷ what is drawn, for a legend that hides nothing
+_LINES = ("-", "--", "-.")
+_CONCRETE = "#6E6E6E"
+
+
+def distributions(gates: GatesSettings) -> pd.DataFrame:
+    """Figure 6's numbers: temperature, log_alpha, part, gate, value.
+
+    Parts: `concrete` and `hard`, densities at a value of the gate; `mass`, the probability of
+    exactly 0 and of exactly 1; `printed`, the masses that the paper prints, for its temperature.
+    """
+    own = HardConcrete(gates.temperature, gates.stretch_low, gates.stretch_high)
+    rows = []
+    for family in dict.fromkeys([PAPER, own]):
+        for place in _LOCATIONS:
+            head = (family.temperature, family.low, family.high, place)
+            parts = {"hard": family.hard_density(_VALUES, place)}
+            if place == 0:
+                parts["concrete"] = family.concrete_density(_VALUES, place)
+            for part, heights in parts.items():
+                rows += [(*head, part, *point) for point in zip(_VALUES, heights, strict=True)]
+            masses = (float(family.p_zero(place)), float(family.p_one(place)))
+            rows += [(*head, "mass", end, mass) for end, mass in enumerate(masses)]
+    head = (PAPER.temperature, PAPER.low, PAPER.high)
+    for printed in voita.point_masses().itertuples():
+        end = 1 if printed.mass == "p_one" else 0
+        rows.append((*head, printed.log_alpha, "printed", end, printed.value))
+    columns = ["temperature", "low", "high", "log_alpha", "part", "gate", "value"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def draw_distributions(table: pd.DataFrame) -> Figure:
+    """Figure 6: a row per temperature; left Concrete and Hard Concrete, right three of the latter.
+
+    Lines are densities (left scale), bars at the ends are probabilities (right scale).
+    """
+    families = list(table.groupby(["temperature", "low", "high"], sort=False))
+    figure = Figure(figsize=(9, 0.4 + 3.5 * len(families)), layout="constrained")
+    grid = figure.subplots(len(families), 2, squeeze=False)
+    for (left, right), ((temperature, low, high), rows) in zip(grid, families, strict=True):
+        whose = "the paper's figure" if "printed" in set(rows["part"]) else "this experiment"
+        _panel(left, rows[rows["log_alpha"] == 0])
+        _panel(right, rows[rows["part"] != "concrete"])
+        left.set_title(f"temperature {temperature:g}: {whose}", loc="left", fontsize="medium")
+        stretch = f"Hard Concrete, stretch {low:g} to {high:g}".replace("-", "−")
+        right.set_title(stretch, loc="left", fontsize="medium")
+    return figure
+
+
+def _panel(panel: Axes, rows: pd.DataFrame) -> None:
+    masses = panel.twinx()
+    masses.grid(visible=False)
+    masses.spines["right"].set_visible(True)
+    concrete = rows[(rows["part"] == "concrete") & (rows["value"] <= _TALLEST)]
+    if len(concrete):
+        style = {"color": _CONCRETE, "linewidth": 1.6, "label": "Concrete, log α = 0"}
+        panel.plot(concrete["gate"], concrete["value"], ":", **style)
+    curves = rows[rows["part"] != "concrete"].groupby("log_alpha", sort=False)
+    for place, (location, found) in enumerate(curves):
+        parts = dict(list(found.groupby("part")))
+        style = {"color": COLOURS[_LOCATIONS.index(location)], "linewidth": 1.6}
+        hard = parts["hard"]
+        words = f"Hard, log α = {location:g}: {_masses(parts)}".replace("-", "−")
+        line = _LINES[_LOCATIONS.index(location)]
+        panel.plot(hard["gate"], hard["value"], line, label=words, **style)
+        outward = np.array([-1, 1]) * (0.02 + 0.035 * place)
+        masses.bar(
+            parts["mass"]["gate"] + outward, parts["mass"]["value"], 0.03, color=style["color"]
+        )
+    panel.set(xlim=(-0.14, 1.14), ylim=(0, _TALLEST * _ROOM), xlabel="gate", ylabel="density")
+    masses.set(ylim=(0, _ROOM), ylabel="probability of 0 and of 1 (bars)")
+    masses.set_yticks(np.linspace(0, 1, 5))
+    panel.set_yticks(range(_TALLEST + 1))
+    panel.legend(loc="upper center", fontsize="x-small", frameon=True)
+
+
+def _masses(parts: dict[str, pd.DataFrame]) -> str:
+    zero, one = parts["mass"]["value"]
+    words = f"P(0) {zero:.2f}, P(1) {one:.2f}"
+    if "printed" in parts:
+        zero, one = parts["printed"]["value"]
+        words += f" (printed {zero:.2f}, {one:.2f})"
+    return words
+
+
+def trajectories(files: list[Path], models: list[PrunedModel]) -> pd.DataFrame:
+    """Every gate at every validation: pair, run, seed, step, kind, layer, head, p_open, gate.
+
+    `p_open`: probability that the gate is not 0; `gate`: its test-time value. Runs stand by scope,
+    start and λ; only kinds of the run's scope are there.
+    """
+    known = {model.key: model.run for model in models}
+    table = gather(files, ["step", *HEAD, "p_zero", "gate"])
+    runs = [known[key] for key in table[KEYS].itertuples(index=False, name=None)]
+    table["p_open"] = 1 - table["p_zero"]
+    table["scope"] = [run.scope for run in runs]
+    table["start"] = [label(run.init_from) for run in runs]
+    table["lambda"] = [run.lambda_ for run in runs]
+    gated = [kind in run.kinds for kind, run in zip(table["kind"], runs, strict=True)]
+    order = ["pair", "scope", "start", "lambda", "seed"]
+    kept = table[gated].sort_values(order, kind="stable", ignore_index=True)
+    return kept[[*KEYS, "lambda", "step", *HEAD, "p_open", "gate"]]
+
+
+def draw_gates(table: pd.DataFrame) -> Figure:
+    """A heat map per run and seed: heads by updates, colour the probability of being open."""
+    runs = list(table.groupby(KEYS, sort=False))
+    columns = min(len(runs), 4)
+    lines = -(-len(runs) // columns)
+    size = (max(2.5 * columns + 1.2, 5.5), 2.7 * lines + 0.4)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = list(figure.subplots(lines, columns, squeeze=False).flat)
+    for panel, (key, rows) in zip(axes, runs, strict=False):
+        image = _trajectory(panel, rows)
+        last = rows[rows["step"] == rows["step"].max()]
+        left = f"{(last['gate'] != 0).sum()} of {len(last)} left"
+        panel.set_title(_title(*key, left, table["pair"].nunique()), loc="left", fontsize="small")
+    for spare in axes[len(runs) :]:
+        spare.remove()
+    colour_bar(figure, image, "probability that the gate is not 0")
+    return figure
+
+
+def _title(pair: str, run: str, seed: int, left: str, pairs: int) -> str:
+    return "\n".join([run, f"seed {seed}: {left}", *([pair] if pairs > 1 else [])])
+
+
+def _trajectory(panel: Axes, rows: pd.DataFrame) -> QuadMesh:
+    """One run; a column per validation, centred on its update."""
+    wide = rows.pivot(index=HEAD, columns="step", values="p_open")
+    order = sorted(wide.index, key=lambda head: (KINDS.index(head[0]), *head[1:]))
+    steps = np.array(wide.columns, dtype=float)
+    middles = (steps[1:] + steps[:-1]) / 2
+    edges = [steps[0], *middles, steps[-1]] if len(steps) > 1 else [steps[0], steps[0] + 1]
+    style = {"cmap": "viridis", "vmin": 0, "vmax": 1, "rasterized": True}
+    image = panel.pcolormesh(edges, range(len(order) + 1), wide.loc[order], **style)
+    panel.invert_yaxis()
+    panel.grid(visible=False)
+    panel.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    panel.set_xlabel("updates", fontsize="small")
+    kinds = [head[0] for head in order]
+    firsts = {kind: kinds.index(kind) for kind in KINDS if kind in kinds}
+    layers = [place for place in range(1, len(order)) if order[place][:2] != order[place - 1][:2]]
+    for place in layers:
+        wide_line = 1.6 if place in firsts.values() else 0.4
+        panel.axhline(place, color="white", linewidth=wide_line)
+    middle = [first + kinds.count(kind) / 2 for kind, first in firsts.items()]
+    panel.set_yticks(middle, [SHORT[kind] for kind in firsts], fontsize="small")
+    panel.tick_params(axis="x", labelsize="small")
+    return image

@@ -1,0 +1,73 @@
+"""What the tables and figures of pruning share: models, scores, updates, and words on them."""
+
+from functools import cache
+
+import pandas as pd
+
+from headcount.base.settings.gates import GatesSettings
+from headcount.findings.masking import describe_tests
+from headcount.findings.results import Results
+from headcount.findings.run_tables import KEYS
+from headcount.findings.scores import Scores, describe_search
+from headcount.findings.setting import describe_setting
+from headcount.findings.voita_pruning.heads import PrunedModel, read_pruned
+from headcount.findings.voita_pruning.updates import Updates
+
+_RULES = {
+    "argmax01": "a head is kept at test time where P(1) > P(0)",
+    "threshold": "a head is kept at test time where the noiseless gate is above 0.5",
+    "louizos": "at test time a head has its noiseless gate, and is kept where that is above 0",
+}
+_PRICED = {
+    "sum": "price of one head in nats per target token",
+    "mean_over_modules": "weight of the mean over gated layers of their expected open heads",
+}
+
+
+@cache
+def pruned_models(results: Results) -> list[PrunedModel]:
+    """Every pruned model; see `read_pruned`."""
+    return read_pruned(results.files("kept"), results.files("pruned_runs"), results.model.grid)
+
+
+@cache
+def all_scores(results: Results) -> Scores:
+    """BLEU of pruned runs and of those that they start from."""
+    scores = [*results.files("start_scores"), *results.files("pruned_scores")]
+    return Scores(scores, results.files("pruned_translations"), results.files("references"))
+
+
+@cache
+def all_updates(results: Results) -> Updates:
+    """Updates of the same runs."""
+    return Updates([*results.files("start_curves"), *results.files("pruned_curves")])
+
+
+def describe_pruning(results: Results) -> str:
+    """What λ is, how models were fine-tuned, and `describe_setting` of the models at the start."""
+    gates: GatesSettings = results.settings["gates"]
+    begin = "drawn evenly around 0" if gates.init == "glorot" else f"{gates.init:g}"
+    starts = pd.DataFrame([model.start for model in pruned_models(results)], columns=KEYS)
+    return (
+        f"λ: {_PRICED[gates.lambda_reduction]}. Fine-tuning: {gates.updates} updates; gates with "
+        f"temperature {gates.temperature:g}, stretch {gates.stretch_low:g} to "
+        f"{gates.stretch_high:g}, log α at the start {begin}, rate {gates.lr:g}; "
+        f"{_RULES[gates.eval]}. {describe_setting(results.model, starts)}"
+    )
+
+
+def describe_scored(results: Results) -> str:
+    """How translations were searched for, then `describe_pruning`."""
+    scores = [*results.files("start_scores"), *results.files("pruned_scores")]
+    return f"{describe_search(scores)} {describe_pruning(results)}"
+
+
+def describe_spent(results: Results) -> str:
+    """How many updates all pruned models had; see `Updates.describe`."""
+    return all_updates(results).describe(pruned_models(results))
+
+
+def describe_untuned(results: Results) -> str:
+    """On which sentences models without fine-tuning were scored; empty if there are none."""
+    facts = results.files("untuned_facts")
+    return f"Untuned: {describe_tests(facts)}" if facts else ""

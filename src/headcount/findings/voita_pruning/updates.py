@@ -1,0 +1,56 @@
+"""How many updates trained each model, from the curves that the trainings left."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from headcount.base.errors import UserError
+from headcount.findings.run_tables import KEYS, curve_table
+from headcount.findings.scores import Key
+from headcount.findings.voita_pruning.heads import PrunedModel
+
+_UNEQUAL = (
+    "The two differ, so BLEU from scratch beside BLEU after pruning shows the work of updates as "
+    "well as of heads, and speaks neither for nor against the paper."
+)
+
+
+class Updates:
+    """Updates of every training, by pair, run and seed."""
+
+    def __init__(self, curves: list[Path]):
+        """Takes the curves.csv of pruned runs and of the runs that they start from."""
+        steps = curve_table(curves).groupby(KEYS)["step"].max()
+        self._of: dict[Key, int] = {key: int(step) for key, step in steps.items()}
+
+    def of(self, key: Key) -> int:
+        """Updates of one training, without those of the model it began with.
+
+        Raises UserError if its curve is missing.
+        """
+        if key not in self._of:
+            raise UserError(
+                f"curves: expected curves.csv of {key[1]} ({key[0]}, seed {key[2]}), found none; "
+                "train it first"
+            )
+        return self._of[key]
+
+    def before(self, model: PrunedModel) -> int:
+        """Updates of the model that a run began with; 0 where the beginning was random."""
+        return 0 if model.run.method == "scratch" else self.of(model.start)
+
+    def describe(self, models: list[PrunedModel]) -> str:
+        """Sentences: how long models were fine-tuned, after what, and how long from scratch."""
+        tuned = [model for model in models if model.run.method != "scratch"]
+        spent = {self.of(model.key) for model in tuned}
+        words = f"{_counts(map(self.before, tuned))} of the model that was pruned, "
+        words += f"then {_counts(spent)} of fine-tuning"
+        scratch = {self.of(model.key) for model in models if model.run.method == "scratch"}
+        if not scratch:
+            return f"Updates, by the curves: {words}."
+        words += f"; {_counts(scratch)} from scratch"
+        return f"Updates, by the curves: {words}.{'' if scratch == spent else f' {_UNEQUAL}'}"
+
+
+def _counts(numbers: Iterable[int]) -> str:
+    """Different numbers, as words."""
+    return " or ".join(f"{number:,}" for number in sorted(set(numbers)))

@@ -1,0 +1,146 @@
+"""Do measures of a head agree? Rank correlations between all of them, head by head."""
+
+from itertools import combinations
+from math import isnan
+from pathlib import Path
+
+import pandas as pd
+
+from headcount.base.addresses import KINDS
+from headcount.base.files import read_json
+from headcount.findings.cells import NONE
+from headcount.findings.results import Results
+from headcount.findings.run_tables import HEAD, KEYS, gather
+from headcount.findings.setting import of_one_training
+from headcount.findings.significance import bootstrap_spearman, spearman
+from headcount.findings.tables import Table
+from headcount.findings.voita_roles.measured import describe_roles, head_values, survival, wide
+
+MEASURES = {
+    "importance": "importance",
+    "relevance": "relevance",
+    "relevance_ratio": "relevance (ratio rule, size)",
+    "relevance_alpha_beta": "relevance (alpha-beta rule)",
+    "confidence": "confidence",
+    "survival": "survival under gates",
+    "bleu_lost": "BLEU lost without it",
+}
+RELEVANCE = ["relevance", "relevance_ratio", "relevance_alpha_beta"]
+COLUMNS = [*KEYS, "kind", "scope", "first", "second", "heads", "spearman", "low", "high"]
+WITHIN, ALL = "within layers", "all heads"
+
+CAPTION = (
+    "Rank correlation (Spearman) of measures over the heads of a model, with 95 % bootstrap "
+    "intervals over heads. Survival: in how many of the gates runs on this model that have a price "
+    "a head is left; BLEU lost: on the first test set, when that head alone is masked, so more is "
+    "worse. These two say what happens when heads are removed, the others are cheap. Within "
+    "layers: of what each head has above its layer's mean, as relevance is a share of its "
+    "layer. A dash: one of the two has the same value for every head. "
+    f"{of_one_training('heads')}"
+)
+
+
+def agreement(results: Results) -> Table:
+    """How far measures of the same heads agree."""
+    table = agreement_table(measures(results))
+    sizes = describe_sizes(results.files("ablation_facts"), results.files("importance_facts"))
+    caption = " ".join(filter(None, (CAPTION, sizes, describe_roles(results))))
+    return Table(table, agreement_summary(table), caption)
+
+
+def measures(results: Results) -> pd.DataFrame:
+    """A head of any kind a row, with a column for each measure; of relevance the size."""
+    found = wide(head_values(results, "relevance"), RELEVANCE).dropna(axis=1, how="all")
+    for name in found.columns.intersection(RELEVANCE):
+        # The ratio rule's sign says for or against the word, not how much.
+        found[name] = found[name].abs()
+    importance = wide(head_values(results, "importance"), ["importance"])
+    sure = wide(head_values(results, "attention"), ["confidence"])
+    lost = bleu_lost(results.files("ablation"))
+    for other in (importance, sure, survival(results), lost):
+        found = found.merge(other, "left", [*KEYS, *HEAD])
+    return found
+
+
+def bleu_lost(ablation: list[Path]) -> pd.DataFrame:
+    """A head a row: pair, run, seed, kind, layer, head, bleu_lost.
+
+    `bleu_lost` is in points, on the first test set of each model's ablation.csv that is not dev,
+    with that head masked alone; larger means that more was lost.
+    """
+    rows = gather(ablation, [*HEAD, "test_set", "order", "delta"])
+    single = rows[(rows["order"] == "single") & (rows["test_set"] != "dev")]
+    first = single.groupby(KEYS, sort=False)["test_set"].transform("first")
+    own = single[single["test_set"] == first]
+    return own[[*KEYS, *HEAD]].assign(bleu_lost=-own["delta"].astype(float))
+
+
+def describe_sizes(ablation: list[Path], importance: list[Path]) -> str:
+    """A sentence: on how many sentences BLEU lost and importance were measured.
+
+    Arguments: ablation.json and importance.json of runs. Empty without either.
+    """
+    lost = [list(read_json(path)["sentences"].items()) for path in ablation]
+    tests = [next((each for each in sizes if each[0] != "dev"), None) for sizes in lost]
+    own = {f"{size} of {test}" for test, size in filter(None, tests)}
+    drawn = {f"{found['sentences']} of {found['data']}" for found in map(read_json, importance)}
+    named = (("BLEU lost", own), ("importance", drawn))
+    parts = [f"{name}: {', '.join(sorted(sizes))}" for name, sizes in named if sizes]
+    return f"Sentences: {'; '.join(parts)}." if parts else ""
+
+
+def agreement_table(measures: pd.DataFrame) -> pd.DataFrame:
+    """A pair of measures a row, for each model, kind (and all kinds) and scope: `COLUMNS`.
+
+    `measures` has a head a row with the columns of `MEASURES`, NaN where one was not measured;
+    heads that lack either measure are left out.
+    """
+    rows = []
+    names = [name for name in MEASURES if name in measures]
+    for key, of_model in measures.groupby(KEYS, sort=False):
+        groups = {"all": of_model} | {k: of_model[of_model["kind"] == k] for k in KINDS}
+        for kind, group in groups.items():
+            for first, second in combinations(names, 2):
+                both = group.dropna(subset=[first, second])
+                for scope in (WITHIN, ALL):
+                    found = _compared(both, first, second, scope)
+                    rows.append((*key, kind, scope, first, second, len(both), *found))
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    return table[table["heads"] > 2].reset_index(drop=True)
+
+
+def agreement_summary(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it: all kinds together and the encoder, within layers."""
+    chosen = table[(table["scope"] == WITHIN) & table["kind"].isin(["all", "enc_self"])]
+    rows = []
+    names = ["pair", "run", "seed", "first", "second"]
+    for key, found in chosen.groupby(names, sort=False):
+        row = dict(zip(names, key, strict=True))
+        row |= {name: MEASURES[row[name]] for name in ("first", "second")}
+        by_kind = {kind: cells.iloc[0] for kind, cells in found.groupby("kind")}
+        for kind, words in (("all", "all kinds"), ("enc_self", "encoder")):
+            row[words] = _cell(by_kind[kind]) if kind in by_kind else NONE
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _compared(both: pd.DataFrame, first: str, second: str, scope: str) -> tuple:
+    """Rank correlation and its interval; empty where it has no value."""
+    if len(both) < 3:
+        return "", "", ""
+    values = [both[name].astype(float) for name in (first, second)]
+    if scope == WITHIN:
+        layers = [both["kind"], both["layer"]]
+        values = [each - each.groupby(layers).transform("mean") for each in values]
+    # Differences between equal values are rounding, which must not be ranked.
+    arrays = [each.round(12).to_numpy() for each in values]
+    rho = spearman(*arrays)
+    if isnan(rho):
+        return "", "", ""
+    return rho, *bootstrap_spearman(*arrays)
+
+
+def _cell(row: pd.Series) -> str:
+    if row["spearman"] == "":
+        return NONE
+    return f"{row['spearman']:.2f} ({row['low']:.2f} to {row['high']:.2f})"

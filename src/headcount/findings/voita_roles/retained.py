@@ -1,0 +1,146 @@
+"""Voita's Figure 8: what the encoder heads do that pruned models have left."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from headcount.base.errors import UserError
+from headcount.base.settings.runs import PrunedSettings, label
+from headcount.findings.panels import panels
+from headcount.findings.published import voita
+from headcount.findings.results import Results
+from headcount.findings.run_tables import KEYS, read_runs, run_of
+from headcount.findings.voita_roles.labels import read_roles
+from headcount.findings.voita_roles.maps import CLASSES
+from headcount.findings.voita_roles.measured import trained_heads
+
+COLUMNS = [*KEYS, "scope", "start", "heads_left", "function", "heads", "several", "labels"]
+COLUMNS += ["source"]
+FUNCTIONS = {
+    "positional": CLASSES["positional"],
+    "positional and syntactic": CLASSES["several"],
+    "syntactic": CLASSES["syntactic"],
+    "rare": CLASSES["rare"],
+    "rare and other": "#F5D78E",
+    "rare or unknown": "#F5EBD0",
+    "unknown": "#BBBBBB",
+}
+_SEVERAL = {"facecolor": "none", "edgecolor": "black", "hatch": "////", "linewidth": 0}
+
+
+def function_of(head: dict[str, str]) -> str:
+    """Which of `FUNCTIONS` a head of `read_roles` has; it may have several at once."""
+    found = {name for name in ("position", "relations", "rare") if head[name]}
+    if "rare" in found:
+        return "rare" if len(found) == 1 else "rare and other"
+    if found == {"position", "relations"}:
+        return "positional and syntactic"
+    return {"position": "positional", "relations": "syntactic"}.get("".join(found), "unknown")
+
+
+def label_count(head: dict[str, str]) -> int:
+    """How many functions a head of `read_roles` has: `s→v, v→o` are two."""
+    return len(head["function"].split(", ")) if head["function"] else 0
+
+
+def retained_of(results: Results) -> pd.DataFrame:
+    """Functions of the heads of trained models and of pruned ones; see `retained_roles`."""
+    heads, models = trained_heads(results), list(map(run_of, results.files("attention")))
+    pruned = [results.files(f"pruned_{kind}") for kind in ("attention", "positions", "syntax")]
+    if pruned[0]:
+        left = read_roles(*pruned, results.settings["roles"])
+        heads = pd.concat([heads, left], ignore_index=True)
+        models += map(run_of, pruned[0])
+    return retained_roles(heads, models, read_runs(results.files("pruned_runs")))
+
+
+def retained_roles(
+    heads: pd.DataFrame, models: list[tuple], pruned: dict[str, PrunedSettings]
+) -> pd.DataFrame:
+    """How many encoder heads of each model have each function: columns of `COLUMNS`.
+
+    `heads` comes from `read_roles`, of trained and pruned models; `models` are
+    (pair, run, seed) of these, those too that have no encoder head left; `pruned` has the settings
+    of pruned runs by name. `several` counts the heads with several functions, two relations for
+    instance, `labels` all their functions; the paper tells neither. A function that no head of a
+    model has stands with 0. Models of a sweep belong together by scope and start; the one that was
+    pruned is in each of its sweeps.
+    """
+    by_model = {key: own.to_dict("records") for key, own in heads.groupby(KEYS, sort=False)}
+    rows = [row for key in models for row in _model_rows(key, by_model.get(key, []), pruned)]
+    paper = voita.functions_by_heads().rename(columns={"value": "heads"})
+    paper = paper.assign(pair="opensubtitles.en-ru", run="", seed="", scope="enc_self", start="")
+    paper = paper.assign(several="", labels="", source="paper")
+    return pd.concat([pd.DataFrame(rows, columns=COLUMNS), paper], ignore_index=True)[COLUMNS]
+
+
+def draw_retained(table: pd.DataFrame) -> Figure:
+    """A panel for each sweep of each pair: stacked bars, from most heads left to fewest.
+
+    Hatched is the part of a bar whose heads have several functions.
+    """
+    sweeps = list(_sweeps(table))
+    figure, axes = panels(len(sweeps), columns=2, width=4.4, height=3.0)
+    for panel, (title, own) in zip(axes, sweeps, strict=True):
+        left = _stack(panel, own.sort_values("heads_left", ascending=False, kind="stable"))
+        panel.set_xticks(range(len(left)), left, fontsize="small")
+        panel.set_xlabel("encoder heads left")
+        panel.set_ylabel("heads")
+        panel.yaxis.set_major_locator(MaxNLocator(integer=True))
+        panel.set_axisbelow(True)
+        panel.set_title(title, loc="left", fontsize="small")
+        panel.grid(axis="x", visible=False)
+    used = [name for name in FUNCTIONS if table.loc[table["function"] == name, "heads"].sum()]
+    patches = [Patch(color=FUNCTIONS[name], label=name) for name in used]
+    if table["several"].replace("", 0).sum():
+        patches.append(Patch(label="several functions", **_SEVERAL))
+    figure.legend(handles=patches, loc="outside upper center", ncols=3, frameon=False)
+    return figure
+
+
+def _model_rows(
+    key: tuple, heads: list[dict[str, str]], pruned: dict[str, PrunedSettings]
+) -> list[dict]:
+    """The rows of one model, a function a row."""
+    pair, name, seed = key
+    run = pruned.get(name)
+    model = {"pair": pair, "run": name, "seed": seed, "heads_left": len(heads), "source": "ours"}
+    model |= {"scope": run.scope if run else "", "start": label(run.init_from) if run else name}
+    rows = []
+    for function in FUNCTIONS:
+        labels = [label_count(head) for head in heads if function_of(head) == function]
+        counts = {"several": sum(count > 1 for count in labels), "labels": sum(labels)}
+        rows.append(model | {"function": function, "heads": len(labels)} | counts)
+    return rows
+
+
+def _stack(panel: Axes, own: pd.DataFrame) -> list[str]:
+    """Draw the bars of a sweep, and tell how many heads each model has left."""
+    keys = ["heads_left", "run", "seed"]
+    counts = own.replace({"several": {"": 0}}).astype({"heads": int, "several": int})
+    bars, several = (
+        counts.pivot_table(name, keys, "function", "sum", fill_value=0, sort=False)
+        for name in ("heads", "several")
+    )
+    below = pd.Series(0.0, index=bars.index)
+    for function, colour in FUNCTIONS.items():
+        if function in bars:
+            panel.bar(range(len(bars)), bars[function], bottom=below, color=colour)
+            panel.bar(range(len(bars)), several[function], bottom=below, **_SEVERAL)
+            below += bars[function]
+    return [str(count) for count in bars.index.get_level_values("heads_left")]
+
+
+def _sweeps(table: pd.DataFrame):
+    """(title, rows) of every sweep, the model that was pruned in front, then the paper."""
+    ours = table[table["source"] == "ours"]
+    pruned = ours[ours["scope"] != ""]
+    for (pair, start, scope), own in pruned.groupby(["pair", "start", "scope"], sort=False):
+        whole = ours[(ours["pair"] == pair) & (ours["run"] == start) & (ours["scope"] == "")]
+        title = f"{pair}, from {start}, gates on {scope}"
+        yield title, pd.concat([whole, own], ignore_index=True)
+    if pruned.empty and ours.empty:
+        raise UserError("roles: expected at least one model whose heads were measured, found none")
+    yield "EN-RU OpenSubtitles, gates on enc_self (paper)", table[table["source"] == "paper"]
