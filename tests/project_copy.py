@@ -1,4 +1,9 @@
-"""A copy of the project to run the workflow in, as a fresh clone would have it."""
+"""A copy of the project to run the workflow in, as a fresh clone would have it.
+
+Commands that a test runs to their end, by `run`, `call` and `shell`, are forked from a Python with
+its libraries loaded, and so are those that they start. What a test starts to watch or to kill, and
+what sees other variables, is a process of its own.
+"""
 
 import os
 import re
@@ -7,9 +12,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from warm_python import clients
+
 ROOT = Path(__file__).resolve().parents[1]
 PERSON = {f"GIT_{role}_{key}": f"a@b.{role.lower()}" for role in ("AUTHOR", "COMMITTER")
           for key in ("NAME", "EMAIL")}  # fmt: skip
+
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 
 class ProjectCopy:
@@ -36,8 +45,7 @@ class ProjectCopy:
 
     def start_command(self, *command: str, **variables: str) -> subprocess.Popen:
         """Start a command of this environment in the folder."""
-        own = {"PYTHONPATH": str(self.folder / "src"), **PERSON}
-        own["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        own = {"PYTHONPATH": str(self.folder / "src"), "PATH": PATH, **PERSON}
         return subprocess.Popen(
             command,
             cwd=self.folder,
@@ -49,16 +57,19 @@ class ProjectCopy:
 
     def run(self, *arguments: str, **variables: str) -> tuple[int, str]:
         """Run Snakemake to its end; returns exit code and everything it printed."""
-        process = self.start(*arguments, **variables)
-        output, _ = process.communicate(timeout=600)
-        return process.returncode, output
+        return self._end("snakemake", "--cores", "2", *arguments, **variables)
 
     def call(self, *command: str, fails: bool = False, **variables: str) -> str:
         """Run a command that must succeed (or must fail); returns everything it printed."""
-        process = self.start_command(*command, **variables)
-        output, _ = process.communicate(timeout=600)
-        assert (process.returncode != 0) == fails, output
+        code, output = self._end(*command, **variables)
+        assert (code != 0) == fails, output
         return output
+
+    def _end(self, *command: str, **variables: str) -> tuple[int, str]:
+        warm = {} if variables else {"PATH": f"{clients()}{os.pathsep}{PATH}"}
+        process = self.start_command(*command, **variables, **warm)
+        output, _ = process.communicate(timeout=600)
+        return process.returncode, output
 
     def shell(self, command: str, fails: bool = False) -> str:
         """Run a line as a person would type it; returns everything it printed."""

@@ -51,13 +51,16 @@ def times(number: int, *jobs: dict[str, int]) -> dict[str, int]:
 def build(folder: Path) -> dict[str, str]:
     """Make a repository with the results of a small `quickstart`, adopted, committed and pushed.
 
-    Its trainings save a state whenever they may. Returns what the engines printed, `built` and
-    `adopted`, and what Git saw between them, `untidy`.
+    Its trainings save a state whenever they may, and its figures are empty: to draw them took a
+    quarter of the time, and tests/test_workflow.py draws them all. Returns what the engines
+    printed, `built` and `adopted`, and what Git saw between them, `untidy`.
     """
     copy = ProjectCopy(folder)
     shrink_quickstart(copy)
     for rules in ("train", "prune"):
         copy.change(f"workflow/rules/{rules}.smk", "--state ", "--save-seconds 0 --state ")
+    drawn = "    figure.draw_without_rendering()"
+    copy.change("src/headcount/findings/figures.py", drawn, f"    figure.clear()\n{drawn}")
     copy.call("git", "init", "-q", "-b", "main")
     copy.commit()
     built = copy.shell("snakemake --cores all")

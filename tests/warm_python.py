@@ -1,0 +1,150 @@
+"""Python with its libraries loaded: commands of copies are forked from it, to save their imports.
+
+To start `python`, `snakemake` or `dvc` takes one to three seconds, most of them imports, and a
+workflow starts them by the dozen. A server here imports the libraries, none of them ours, once.
+In `clients()` lie programs of those three names: each hands its words, variables, folder and open
+files to the server, in whose fork the command runs as in a process of its own. The command is
+killed when its client is, and the client ends as it does. Variables that Python reads as it starts,
+such as PYTHONHASHSEED, come too late; so do kills from a test, which would hit the client. Such
+commands are started cold: see `ProjectCopy`.
+"""
+
+import atexit
+import contextlib
+import ctypes
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+LIBRARIES = """
+docutils.parsers.rst jinja2 matplotlib.backends.backend_agg matplotlib.backends.backend_pdf
+matplotlib.backends.backend_svg matplotlib.pyplot networkx numpy pandas pydantic requests
+ruamel.yaml sacrebleu safetensors.torch scipy.stats subword_nmt.apply_bpe subword_nmt.learn_bpe
+torch torch._dynamo tqdm yaml
+snakemake.api snakemake.assets snakemake.cli snakemake.report snakemake.workflow
+dvc.cli.parser dvc.commands.repro dvc.repo dvc.repo.push dvc.repo.reproduce dvc.repo.status
+dvc.stage.run dvc_data.hashfile.build scmrepo.git
+"""
+ENTRIES = {"snakemake": "snakemake.cli", "dvc": "dvc.cli"}
+
+CLIENT = """#!{python} -IS
+import array, json, os, signal, socket, sys
+flag = "-" if len(sys.argv) == 1 else sys.argv[1]
+if sys.argv[0].endswith("/python") and flag[0] == "-" and flag != "-m":
+    os.execv({python!r}, [{python!r}, *sys.argv[1:]])
+call = json.dumps([sys.argv, dict(os.environ), os.getcwd()]).encode()
+server = socket.socket(socket.AF_UNIX)
+server.connect({address!r})
+files = array.array("i", [0, 1, 2])
+server.sendmsg([len(call).to_bytes(4, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)])
+server.sendall(call)
+code = int(server.makefile().readline() or 1)
+if code < 0:
+    os.kill(os.getpid(), -code)
+os._exit(code)
+"""
+
+
+@cache
+def clients() -> Path:
+    """A folder with `python`, `snakemake` and `dvc`, whose server ends with this process."""
+    folder = Path(tempfile.mkdtemp())  # a short path: sockets allow about a hundred characters
+    address = str(folder / "socket")
+    for name in ("python", *ENTRIES):
+        (folder / name).write_text(CLIENT.format(python=sys.executable, address=address))
+        (folder / name).chmod(0o755)
+    bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, __file__, address]
+    server = subprocess.Popen(command, env=bare, stdout=subprocess.PIPE, text=True)
+    atexit.register(shutil.rmtree, folder)
+    atexit.register(server.kill)
+    assert server.stdout.readline() == "ready\n"
+    return folder
+
+
+def serve(address: str) -> list:
+    """Answer clients for ever; returns the call in each fork that is to carry one out."""
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(address)
+    listening.listen(64)
+    print("ready", flush=True)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait for commands
+    while True:
+        connection, _ = listening.accept()
+        if os.fork() == 0:
+            listening.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            return attend(connection)
+        connection.close()
+
+
+def attend(connection: socket.socket) -> list:
+    """Fork the command, which gets the call back, and wait until it ends or its client does."""
+    die_with_parent()
+    length, files, _, _ = socket.recv_fds(connection, 4, 3)
+    with connection.makefile("rb") as stream:
+        call = json.loads(stream.read(int.from_bytes(length, "big")))
+    child = os.fork()
+    if child == 0:
+        connection.close()
+    for number, file in enumerate(files):
+        if child == 0:
+            os.dup2(file, number)
+        os.close(file)
+    if child == 0:
+        return call
+    ended = os.pidfd_open(child)
+    if ended not in select.select([ended, connection], [], [])[0]:
+        os.kill(child, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with contextlib.suppress(OSError):
+        connection.sendall(f"{code}\n".encode())
+    os._exit(0)
+
+
+def carry_out(words: list[str], variables: dict[str, str], folder: str) -> None:
+    """Be the command: its module path, words and variables are as in a process of its own."""
+    die_with_parent()
+    if "HEADCOUNT_JOB" in variables:  # a job ends with its parent, which waits for it here
+        variables["HEADCOUNT_JOB"] = str(os.getppid())
+    os.environ.clear()
+    os.environ.update(variables)
+    os.chdir(folder)
+    command, *sys.argv = words
+    sys.executable = str(Path(command).with_name("python"))
+    sys.path[1:1] = filter(None, variables.get("PYTHONPATH", "").split(os.pathsep))
+    if (name := Path(command).name) in ENTRIES:
+        del sys.path[0]
+        sys.argv = words
+        sys.exit(importlib.import_module(ENTRIES[name]).main())
+    if sys.argv[0] == "-m":
+        del sys.argv[0]
+        sys.path[0] = folder
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
+        runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def die_with_parent() -> None:
+    """Be killed when the parent process ends; Linux's alone."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
+
+
+if __name__ == "__main__":
+    die_with_parent()
+    for library in LIBRARIES.split():
+        importlib.import_module(library)
+    gc.freeze()  # so that forks share these modules for longer
+    carry_out(*serve(sys.argv[1]))
