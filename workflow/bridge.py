@@ -4,7 +4,6 @@ bridge.py plan EXPERIMENT         write down the jobs of each phase; check that 
 bridge.py run EXPERIMENT PHASE    build a phase, remove what no job of it makes, pack its records
 """
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,15 +15,11 @@ from phases import assign, check_made, declared, plan_file
 from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
-from headcount.base.fingerprint import code
 
 
 def plan(experiment: str) -> None:
     """Write `results/<experiment>/plan/<phase>.json`: commands, files and code of every job."""
     jobs = planned_jobs(experiment)
-    for job in jobs:
-        scripts = re.findall(r"\bscripts/\w+\.py\b", job["shell"])
-        job["code"] = {path: print_ for script in scripts for path, print_ in code(script).items()}
     phases = declared(experiment)
     check_made(jobs, phases)
     for name, found in assign(experiment, jobs, phases).items():

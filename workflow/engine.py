@@ -29,7 +29,7 @@ def check_version() -> None:
 
 
 def planned_jobs(experiment: str) -> list[Job]:
-    """Every job of an experiment, done or not: rule, shell command, inputs and outputs.
+    """Every job of an experiment, done or not: rule, shell command, code, inputs and outputs.
 
     They are what a dry run of everything announces.
     """
@@ -62,10 +62,12 @@ def planned_jobs(experiment: str) -> list[Job]:
         dag.execute_workflow(
             pseudo_executor="dryrun", execution_settings=ExecutionSettings(lock=False)
         )
+        params = {rule.name: dict(rule.params.items()) for rule in workflow._workflow.rules}
     return [
         {
             "rule": event.rule_name,
             "shell": event.shellcmd,
+            "code": params[event.rule_name]["code"],
             "input": sorted(event.input),
             "output": sorted(event.output),
         }
