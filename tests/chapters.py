@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from headcount.base.run_file import write_run
+from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.section import Section
 from headcount.findings.exhibits import load_chapter
 from headcount.findings.figures import use_style
@@ -12,6 +14,15 @@ from headcount.findings.make import make_exhibits
 from headcount.findings.results import Results
 
 Lists = Mapping[str, list[Path]]
+
+
+def list_run(lists: dict[str, list[Path]], folder: Path, run: tuple[str, str, int]) -> None:
+    """Write the run.json of a training run (pair, name, seed) below a folder, and list it once."""
+    pair, name, seed = run
+    path = folder / "train" / pair / name / f"seed{seed}" / "run.json"
+    if path not in lists["runs"]:
+        write_run(path.parent, RunSettings.model_validate(name))
+        lists["runs"].append(path)
 
 
 def make_chapter(

@@ -4,6 +4,8 @@ import csv
 import json
 from pathlib import Path
 
+from chapters import list_run
+
 from headcount.ablation.ablation import COLUMNS as ABLATION
 from headcount.ablation.profile_areas import AREA_COLUMNS
 from headcount.ablation.pruning_profile import COLUMNS as PROFILE
@@ -116,6 +118,7 @@ class MichelFiles:
             writer.writeheader()
             writer.writerows(rows)
         self.listed[kind].append(path)
+        list_run(self.listed, self.folder, run)
 
 
 def _scores(masked: int, whole: float, delta: float, p: float) -> dict:

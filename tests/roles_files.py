@@ -4,6 +4,8 @@ import json
 import math
 from pathlib import Path
 
+from chapters import list_run
+
 from headcount.base.head_values import write_head_values
 from headcount.base.run_file import write_run
 from headcount.base.settings.flags import as_flags
@@ -67,12 +69,15 @@ class RolesCollection:
         self.listed["pruned_attention" if pruned else "attention"].append(path)
         if pruned:
             self._pruned(run)
+        else:
+            list_run(self.listed, self.folder, run)
 
     def values(self, field: str, run: Run, values: dict[str, list[float]]) -> None:
         """The same of relevance and importance."""
         path = self.folder / f"{_place(run, False)}/{field}.csv"
         write_head_values(path, MODEL.grid, values)
         self.listed[field].append(path)
+        list_run(self.listed, self.folder, run)
 
     def positions(self, run: Run, rows: list[tuple], pruned: bool = False) -> None:
         """Rows: layer, head, offset, hits, trials of encoder heads."""

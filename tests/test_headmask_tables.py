@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 from captions import tell_what_is_covered
-from chapters import make_alone, make_chapter
+from chapters import gather_results, make_alone, make_chapter
 from headmask_files import MODEL, HeadmaskFiles, masking_rows
 
 from headcount.base.errors import UserError
@@ -164,7 +164,7 @@ def test_pairs_stand_in_the_table_of_their_direction(files):
     order = score_summary(tidy[4])[["pair", "source"]].drop_duplicates().values.tolist()
     assert order[:3] == [[PAIR, "ours"], ["wmt.en-ro", "ours"], ["wmt16.en-ro", "paper"]]
     assert order[3:] == [["iwslt15.en-vi", "paper"], ["wmt17.en-tr", "paper"]]
-    caption = score_caption(3, tidy[3], MODEL)
+    caption = score_caption(3, tidy[3], gather_results("headmask", listed, SETTINGS))
     assert "all pairs into English" in caption and f"Data: {REVERSE}; seed 1." in caption
 
 

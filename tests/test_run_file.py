@@ -1,14 +1,13 @@
-"""`run.json`: what stands in it, how it is read back, and as columns of a table."""
+"""`run.json`: what stands in it, how it is read back, and by the names of runs."""
 
 import json
-import math
 
 import pytest
 
 from headcount.base.errors import UserError
 from headcount.base.run_file import read_run, write_run
 from headcount.base.settings.runs import BASELINE, PrunedSettings, RunSettings
-from headcount.findings.run_tables import read_runs, run_table
+from headcount.findings.run_tables import read_runs
 
 IMPT = RunSettings(method="importance", heads=6, probability=0.5)
 RANKED = PrunedSettings.model_validate("ranked-gates-enc_self-l0.02-from-impt-6-p0.5")
@@ -50,15 +49,7 @@ def test_a_file_that_is_no_runs_is_refused(tmp_path, old, new, told):
         read_run(path)
 
 
-def test_settings_of_runs_are_columns(tmp_path):
+def test_settings_are_read_by_name_from_files_of_all_pairs_and_seeds(tmp_path):
     runs = {"baseline": BASELINE, "impt-6-p0.5": IMPT}
-    files = [write(tmp_path, run, name, seed=2) for name, run in runs.items()]
-    files.append(write(tmp_path, RANKED, "ranked-gates-enc_self-l0.02-from-impt-6-p0.5"))
-    table = run_table(files)
-    assert table["run"].tolist() == [path.parent.parent.name for path in files]
-    assert table["seed"].tolist() == [2, 2, 1]
-    assert table["heads"].tolist()[:2] == [0, 6] and math.isnan(table["heads"][2])
-    assert table["method"].tolist() == ["baseline", "importance", "importance"]
-    assert table.loc[2, ["scope", "lambda", "start"]].tolist() == ["enc_self", 0.02, "impt-6-p0.5"]
-    assert math.isnan(table["lambda"][0])
-    assert read_runs(files)["impt-6-p0.5"] == IMPT
+    files = [write(tmp_path, run, name, seed) for name, run in runs.items() for seed in (1, 2)]
+    assert read_runs(files) == runs

@@ -4,12 +4,14 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from chapters import list_run
+
 from headcount.base.head_values import write_head_values
 from headcount.base.run_file import write_run
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.runs import PrunedSettings, label
 from headcount.findings.exhibits import load_chapter
 from headcount.findings.inputs import file_flag
 
@@ -61,8 +63,10 @@ class VoitaFiles:
             values |= {"p_zero": p_zero, "p_one": [1 - chance for chance in p_zero]}
         write_head_values(path, self.grid, values)
         self.listed["kept"].append(path)
-        write_run(path.parent, PrunedSettings.model_validate(run[1]))
+        pruned = PrunedSettings.model_validate(run[1])
+        write_run(path.parent, pruned)
         self.listed["pruned_runs"].append(path.with_name("run.json"))
+        list_run(self.listed, self.folder, (run[0], label(pruned.init_from), run[2]))
 
     def curve(self, phase: str, run: Run, *steps: int) -> None:
         """A curve with a validation at each of these updates."""

@@ -1,19 +1,16 @@
 """Tables that every run has, gathered into one; the run is told by the folders."""
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from headcount.base.errors import UserError
 from headcount.base.run_file import read_run
-from headcount.base.settings.runs import BASELINE, PrunedSettings, Run, label
+from headcount.base.settings.runs import BASELINE, Run, label
 
 BASE = label(BASELINE)
 KEYS = ["pair", "run", "seed"]
 HEAD = ["kind", "layer", "head"]
-RUN_COLUMNS = ["method", "heads", "probability", "signed", "unit", "decay"]
-RUN_COLUMNS += ["scope", "lambda", "start"]
 _CURVE = ["step", "train_loss", "dev_loss", "seconds"]
 
 
@@ -32,25 +29,6 @@ def run_of(path: Path) -> tuple[str, str, int]:
 def read_runs(files: list[Path]) -> dict[str, Run]:
     """Settings of every run by its name, from the run.json of all pairs and seeds."""
     return {run_of(path)[1]: read_run(path) for path in files}
-
-
-def run_table(files: list[Path]) -> pd.DataFrame:
-    """A run.json a row: pair, run, seed, then every key of training and pruned runs.
-
-    `heads` is how many a training masks (0 in a baseline), `start` the training run whose model
-    was pruned, `lambda` in nats per target token and head. A key that a run lacks is NaN.
-    """
-    rows = [_settings_of(path) for path in files]
-    return pd.DataFrame(rows, columns=[*KEYS, *RUN_COLUMNS])
-
-
-def _settings_of(path: Path) -> dict[str, Any]:
-    run = read_run(path)
-    pair, _, seed = run_of(path)
-    said = {"pair": pair, "run": label(run), "seed": seed, **run.model_dump(by_alias=True)}
-    if isinstance(run, PrunedSettings):
-        return said | {"start": label(run.init_from)}
-    return said | {"heads": run.heads or 0}
 
 
 def gather(files: list[Path], columns: list[str]) -> pd.DataFrame:

@@ -4,8 +4,7 @@ import pandas as pd
 
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import RunSettings
+from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE
 
 OVER_SEEDS = "± and intervals over seeds say how far trainings differ."
@@ -23,11 +22,11 @@ def of_one_training(what: str) -> str:
     )
 
 
-def describe_setting(model: ModelSettings, runs: pd.DataFrame) -> str:
+def describe_setting(results: Results, rows: pd.DataFrame) -> str:
     """Two sentences, from the model's settings and the pair, run and seed of each row."""
-    heads = model.grid.size
-    pairs, seeds = ", ".join(runs["pair"].unique()), runs["seed"].unique()
-    counts = [RunSettings.model_validate(run).heads for run in runs["run"].unique() if run != BASE]
+    model, heads = results.model, results.model.grid.size
+    pairs, seeds = ", ".join(rows["pair"].unique()), rows["seed"].unique()
+    counts = [results.runs[run].heads for run in rows["run"].unique() if run != BASE]
     masked = f"; N = {', '.join(map(str, dict.fromkeys(counts)))} of {heads} heads"
     return (
         f"Model: {model.encoder_layers} encoder and {model.decoder_layers} decoder layers, "

@@ -109,7 +109,7 @@ def frequency(results: Results) -> Drawn:
         masks,
         "Share of updates that masked each head, over training; heads of a kind from the first "
         "layer (top) to the last. A bright line is a head that is masked in nearly every update "
-        f"and hardly learns. {describe_setting(results.model, _heads(results))}",
+        f"and hardly learns. {describe_setting(results, _heads(results))}",
     )
 
 
@@ -136,7 +136,7 @@ def _setting(results: Results, rows: pd.DataFrame) -> str:
     runs = _rows(results) if rows.empty else rows
     tests = results.read(masking.describe_tests, "masking_facts")
     measured = f"{tests} {describe_importance(results.ranking)}"
-    return f"{measured} {describe_setting(results.model, runs)}"
+    return f"{measured} {describe_setting(results, runs)}"
 
 
 def _spread(points: pd.DataFrame) -> str:

@@ -61,7 +61,7 @@ def stability(results: Results) -> Table:
 def describe_measured(results: Results) -> str:
     """Sentences: how importance was measured, and on which runs."""
     runs = results.read(read_importance, "importance")
-    return f"{describe_importance(results.ranking)} {describe_setting(results.model, runs)}"
+    return f"{describe_importance(results.ranking)} {describe_setting(results, runs)}"
 
 
 def inequality_caption(number: int, unit: str) -> str:

@@ -4,7 +4,6 @@ from functools import cache
 
 import pandas as pd
 
-from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.pair import parse_pair
 from headcount.findings.cells import NONE, p_value
 from headcount.findings.headmask.scores import (
@@ -48,9 +47,7 @@ def table4(results: Results) -> Table:
 def _scores(results: Results, number: int) -> Table:
     tidy = score_table(number, _compared(results))
     search = results.read(describe_search, "scores")
-    return Table(
-        tidy, score_summary(tidy), f"{score_caption(number, tidy, results.model)} {search}"
-    )
+    return Table(tidy, score_summary(tidy), f"{score_caption(number, tidy, results)} {search}")
 
 
 @cache
@@ -83,10 +80,10 @@ def _members(number: int, pairs: list[str]) -> list[str]:
     return [pair for pair in pairs if (parse_pair(pair).tgt == "en") == (number == 3)]
 
 
-def score_caption(number: int, table: pd.DataFrame, model: ModelSettings) -> str:
+def score_caption(number: int, table: pd.DataFrame, results: Results) -> str:
     """What Table `number` shows, of whom, and by which tests."""
     ours = table[(table["source"] == "ours") & (table["seed"] != "")]
-    setting = describe_setting(model, ours) if len(ours) else "This experiment has no such pair."
+    setting = describe_setting(results, ours) if len(ours) else "This experiment has no such pair."
     alone = "" if BASE in set(ours["run"]) or ours.empty else f" No run is named {BASE}."
     signatures = "; ".join(ours["signature"].unique())
     return (

@@ -24,4 +24,4 @@ def timed(results: Results) -> str:
 
 
 def _models(results: Results) -> str:
-    return describe_setting(results.model, results.read(read_ablation, "ablation"))
+    return describe_setting(results, results.read(read_ablation, "ablation"))

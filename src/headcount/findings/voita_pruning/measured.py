@@ -52,7 +52,7 @@ def describe_pruning(results: Results) -> str:
         f"λ: {_PRICED[gates.lambda_reduction]}. Fine-tuning: {gates.updates} updates; gates with "
         f"temperature {gates.temperature:g}, stretch {gates.stretch_low:g} to "
         f"{gates.stretch_high:g}, log α at the start {begin}, rate {gates.lr:g}; "
-        f"{_RULES[gates.eval]}. {describe_setting(results.model, starts)}"
+        f"{_RULES[gates.eval]}. {describe_setting(results, starts)}"
     )
 
 

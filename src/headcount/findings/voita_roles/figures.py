@@ -58,7 +58,7 @@ def fig3(results: Results) -> Drawn:
         "Where dependents stand, in words before (−) or after (+) what they depend on; shares of "
         f"all arcs of a relation. {ours} {_DOBJ} Positions farther than seven are in the numbers, "
         f"not in the drawing. {voita.source()}, Figure 3: predicted trees of WMT, for nsubj, obj, "
-        f"amod and advmod. {_READ_OFF} {describe_setting(results.model, all_roles(results))}",
+        f"amod and advmod. {_READ_OFF} {describe_setting(results, all_roles(results))}",
     )
 
 

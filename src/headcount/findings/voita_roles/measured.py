@@ -65,7 +65,7 @@ def describe_roles(results: Results) -> str:
         f"of largest weights at one relative position. Syntactic: {margin} above the "
         f"baseline. Rare: {settings.rare_share:.0%} at the two rarest subwords. Relevance: "
         f"{lrp.rule.replace('_', '-')} rule{signed}, up to {lrp.max_sentences} sentences. "
-        f"{describe_setting(results.model, all_roles(results))}"
+        f"{describe_setting(results, all_roles(results))}"
     )
 
 
