@@ -83,8 +83,8 @@ def main() -> None:
         device=args.device,
         threads=args.threads,
     )
-    inputs = MaskedInputs(ModelFolder(args.model), PairFolder(args.data), args.data)
-    masked = inputs.load(settings)
+    inputs = MaskedInputs(ModelFolder(args.model), PairFolder(args.data), args.data, settings)
+    masked = inputs.load()
     bench = Bench(args)
     lines = list(clean_lines(args.source))[: args.sentences]
     points = list(single_heads(masked.model.grid))

@@ -7,7 +7,6 @@ from headcount.base.results import provenance
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
-from headcount.base.settings.pair import parse_pair
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -18,11 +17,10 @@ def main() -> None:
     parser = command.parser(__doc__, *command.MASKING, out="CSV to write")
     args, ablation, decode = read_flags(parser, AblationSettings, DecodeSettings)
     use_threads(decode.threads)
-    inputs = MaskedInputs(ModelFolder(args.model), PairFolder(args.bpe), args.text)
+    inputs = MaskedInputs(ModelFolder(args.model), PairFolder(args.bpe), args.text, decode)
     shown = {"ablation": ablation, "decode": decode}
     origin = provenance("scripts/ablation.py", shown, None, inputs.files(with_dev(ablation)))
-    language = parse_pair(args.pair).tgt
-    write_ablation(inputs, ablation, decode, language, args.out, origin)
+    write_ablation(inputs, ablation, args.out, origin)
 
 
 if __name__ == "__main__":

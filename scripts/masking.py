@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from headcount.ablation.masking import MaskingInputs, write_masking
+from headcount.ablation.masked_bleu import MaskedInputs
+from headcount.ablation.masking import write_masking
 from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
 from headcount.base.settings.masking import MaskingSettings
-from headcount.base.settings.pair import parse_pair
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -24,11 +24,11 @@ def main() -> None:
     args, masking, decode = read_flags(parser, MaskingSettings, DecodeSettings)
     use_threads(decode.threads)
     rankings = {"own": args.own} | ({"baseline": args.baseline} if args.baseline else {})
-    inputs = MaskingInputs(ModelFolder(args.model), PairFolder(args.bpe), args.text, rankings)
+    inputs = MaskedInputs(ModelFolder(args.model), PairFolder(args.bpe), args.text, decode)
+    files = [*inputs.files(masking.test_sets), *rankings.values()]
     shown = {"masking": masking, "decode": decode}
-    origin = provenance("scripts/masking.py", shown, args.seed, inputs.files(masking))
-    language = parse_pair(args.pair).tgt
-    write_masking(inputs, masking, decode, language, args.seed, args.out, origin)
+    origin = provenance("scripts/masking.py", shown, args.seed, files)
+    write_masking(inputs, rankings, masking, args.seed, args.out, origin)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-from headcount.ablation.pruning_profile import ProfileInputs, write_profile
+from headcount.ablation.ablation import first_test
+from headcount.ablation.masked_bleu import MaskedInputs
+from headcount.ablation.pruning_profile import write_profile
 from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
-from headcount.base.settings.pair import parse_pair
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -22,14 +23,14 @@ def main() -> None:
     args, ablation, importance, decode = read_flags(parser, *asked)
     use_threads(decode.threads)
     model, pair = ModelFolder(args.model), PairFolder(args.bpe)
-    inputs = ProfileInputs(model, pair, args.text, args.importance, args.ablation)
+    inputs = MaskedInputs(model, pair, args.text, decode)
     shown = {"ablation": ablation, "importance": importance, "decode": decode}
-    files = set(inputs.files(ablation))
+    files = [*inputs.files(first_test(ablation)), args.importance, args.ablation]
     if ablation.reestimate:
-        files |= set(pair.texts(importance.data))
-    origin = provenance("scripts/pruning_profile.py", shown, args.seed, list(files))
-    language = parse_pair(args.pair).tgt
-    write_profile(inputs, ablation, importance, decode, language, args.seed, args.out, origin)
+        files += pair.texts(importance.data)
+    origin = provenance("scripts/pruning_profile.py", shown, args.seed, files)
+    ranks = (args.importance, args.ablation)
+    write_profile(inputs, *ranks, ablation, importance, args.seed, args.out, origin)
 
 
 if __name__ == "__main__":

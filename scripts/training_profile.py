@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-from headcount.ablation.training_profile import CheckpointInputs, write_training_profile
+from headcount.ablation.ablation import first_test
+from headcount.ablation.masked_bleu import MaskedInputs
+from headcount.ablation.training_profile import by_update, write_training_profile
 from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
-from headcount.base.settings.pair import parse_pair
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -24,13 +25,13 @@ def main() -> None:
     args, ablation, importance, decode = read_flags(parser, *asked)
     use_threads(decode.threads)
     model, pair = ModelFolder(args.model), PairFolder(args.bpe)
-    inputs = CheckpointInputs(model, pair, args.text, args.checkpoints)
-    inputs.by_update(ablation.updates)  # before they are read for the provenance
+    inputs = MaskedInputs(model, pair, args.text, decode)
+    checkpoints = by_update(args.checkpoints, ablation.updates)
     shown = {"ablation": ablation, "importance": importance, "decode": decode}
-    files = {*inputs.files(ablation), *pair.texts(importance.data)}
-    origin = provenance("scripts/training_profile.py", shown, None, list(files))
-    language = parse_pair(args.pair).tgt
-    write_training_profile(inputs, ablation, importance, decode, language, args.out, origin)
+    files = [*inputs.files(first_test(ablation)), *args.checkpoints]
+    files += pair.texts(importance.data)
+    origin = provenance("scripts/training_profile.py", shown, None, files)
+    write_training_profile(inputs, checkpoints, ablation, importance, args.out, origin)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
-from headcount.ablation.untuned_masking import UntunedInputs, write_untuned
+from headcount.ablation.masked_bleu import MaskedInputs
+from headcount.ablation.untuned_masking import write_untuned
 from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags, read_run_flag
 from headcount.base.settings.masking import MaskingSettings
-from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.pair import parse_pair
 from headcount.base.settings.runs import PrunedSettings
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
@@ -22,19 +21,19 @@ def main() -> None:
     parser = command.parser(__doc__, *command.MASKING, "--seed", "--importance", out="CSV to write")
     parser.add_argument("--runs", required=True, nargs="+", help="gates runs that started from it")
     parser.add_argument("--gates", required=True, nargs="+", type=Path, help="heads.csv of each")
-    asked = (ModelSettings, MaskingSettings, DecodeSettings)
-    args, model, masking, decode = read_flags(parser, *asked)
+    args, masking, decode = read_flags(parser, MaskingSettings, DecodeSettings)
     if len(args.runs) != len(args.gates):
         raise UserError(f"--gates: expected {len(args.runs)} files, found {len(args.gates)}")
     use_threads(decode.threads)
-    runs = [read_run_flag(name, PrunedSettings, model.grid.size, "gates") for name in args.runs]
+    folder = ModelFolder(args.model)
+    heads = folder.grid.size
+    runs = [read_run_flag(name, PrunedSettings, heads, "gates") for name in args.runs]
     gates = dict(zip(runs, args.gates, strict=True))
-    folder, pair = ModelFolder(args.model), PairFolder(args.bpe)
-    inputs = UntunedInputs(folder, pair, args.text, args.importance, gates)
+    inputs = MaskedInputs(folder, PairFolder(args.bpe), args.text, decode)
+    files = [*inputs.files(masking.test_sets), args.importance, *args.gates]
     shown = {"masking": masking, "decode": decode}
-    origin = provenance("scripts/untuned_masking.py", shown, args.seed, inputs.files(masking))
-    language = parse_pair(args.pair).tgt
-    write_untuned(inputs, masking, decode, language, args.seed, args.out, origin)
+    origin = provenance("scripts/untuned_masking.py", shown, args.seed, files)
+    write_untuned(inputs, args.importance, gates, masking, args.seed, args.out, origin)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def masked_inputs(folder: Path) -> MaskedInputs:
         model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
     facts = PairFolder(bpe).subwords()
     ModelFolder(folder / "model").save(model, dict(model.named_parameters()), facts)
-    found = MaskedInputs(ModelFolder(folder / "model"), PairFolder(bpe), folder)
+    found = MaskedInputs(ModelFolder(folder / "model"), PairFolder(bpe), folder, DECODE)
     lines = list(clean_lines(folder / "dev.src"))
     for test, part, silent in (
         ("dev", lines[:7], 1),

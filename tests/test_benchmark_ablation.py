@@ -1,7 +1,7 @@
 """The benchmark of ablation: both ways give the same, and a difference is told."""
 
 import pytest
-from masked_run import DECODE, MODEL, masked_inputs
+from masked_run import MODEL, masked_inputs
 
 from benchmarks.ablation import all_at_once, check_agreement, head_by_head
 from headcount.ablation.ablation import single_heads
@@ -14,7 +14,7 @@ def task(tmp_path_factory):
     """A model, sentences and masks."""
     inputs = masked_inputs(tmp_path_factory.mktemp("benchmark"))
     lines = list(clean_lines(inputs.text / "dev.src"))[:2]
-    return inputs.load(DECODE), lines, [point.silent for point in single_heads(MODEL.grid)][1::3]
+    return inputs.load(), lines, [point.silent for point in single_heads(MODEL.grid)][1::3]
 
 
 @pytest.mark.slow

@@ -2,7 +2,9 @@
 
 import csv
 import json
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ import torch
 from small_run import segment
 
 from headcount.ablation import masked_bleu
-from headcount.ablation.masking import COLUMNS, MaskingInputs, write_masking
+from headcount.ablation.masked_bleu import MaskedInputs
+from headcount.ablation.masking import COLUMNS, read_rankings, write_masking
 from headcount.base.errors import UserError
 from headcount.base.files import sha256
 from headcount.base.head_values import write_head_values
@@ -47,7 +50,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Initializing zero-element")
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory) -> MaskingInputs:
+def inputs(tmp_path_factory) -> MaskedInputs:
     """An untrained model, two rankings, and two test sets: its own translations, and those with
     one head masked.
     """
@@ -63,8 +66,7 @@ def inputs(tmp_path_factory) -> MaskingInputs:
     ModelFolder(folder / "model").save(model, dict(model.named_parameters()), facts)
     for name, values in (("own", OWN), ("baseline", BASELINES)):
         write_head_values(folder / f"{name}.csv", model.grid, {"importance": values})
-    rankings = {name: folder / f"{name}.csv" for name in ("own", "baseline")}
-    found = MaskingInputs(ModelFolder(folder / "model"), PairFolder(bpe), folder, rankings)
+    found = MaskedInputs(ModelFolder(folder / "model"), PairFolder(bpe), folder, DECODE)
     lines = list(clean_lines(folder / "dev.src"))
     write_lines(folder / "easy.src", lines[:7])
     write_lines(folder / "easy.tgt", translated(found, lines[:7], np.ones(6)))
@@ -73,7 +75,12 @@ def inputs(tmp_path_factory) -> MaskingInputs:
     return found
 
 
-def lines_of(inputs: MaskingInputs, test_set: str) -> list[list[str]]:
+def rankings(inputs: MaskedInputs) -> dict[str, Path]:
+    """Files of importance by name."""
+    return {name: inputs.text / f"{name}.csv" for name in ("own", "baseline")}
+
+
+def lines_of(inputs: MaskedInputs, test_set: str) -> list[list[str]]:
     """Source lines and references."""
     return [list(clean_lines(inputs.text / f"{test_set}.{end}")) for end in ("src", "tgt")]
 
@@ -83,7 +90,7 @@ def _loaded(model: ModelFolder, pair: PairFolder) -> tuple[Transformer, Segmente
     return model.load(), *pair.segmenters()
 
 
-def translated(inputs: MaskingInputs, lines: list[str], mask: np.ndarray) -> list[str]:
+def translated(inputs: MaskedInputs, lines: list[str], mask: np.ndarray) -> list[str]:
     """Lines translated under one mask, by a search of its own."""
     model, src, tgt = _loaded(inputs.model, inputs.pair)
     sources = [src.encode(line) for line in lines]
@@ -91,8 +98,8 @@ def translated(inputs: MaskingInputs, lines: list[str], mask: np.ndarray) -> lis
     return [tgt.decode(translation.ids) for translation in found]
 
 
-def written(inputs: MaskingInputs, out, settings=SETTINGS) -> list[dict[str, str]]:
-    write_masking(inputs, settings, DECODE, "de", 5, out, {"seed": 5})
+def written(inputs: MaskedInputs, out, settings=SETTINGS) -> list[dict[str, str]]:
+    write_masking(inputs, rankings(inputs), settings, 5, out, {"seed": 5})
     with out.open() as file:
         assert tuple(next(csv.reader(file))) == COLUMNS
     with out.open() as file:
@@ -212,39 +219,40 @@ def test_only_the_first_sentences(inputs, tmp_path):
     assert json.loads((tmp_path / "headmask.json").read_text())["sentences"] == {"half": 5}
 
 
-def refused(inputs, tmp_path, monkeypatch, told, settings=SETTINGS):
+def refused(inputs, tmp_path, monkeypatch, told, settings=SETTINGS, own=None, text=None):
     """Nothing is translated and nothing written."""
     monkeypatch.setattr(masked_bleu, "translate", None)
+    files = rankings(inputs) | ({"own": own} if own else {})
     with pytest.raises(UserError, match=told):
-        write_masking(inputs, settings, DECODE, "de", 5, tmp_path / "headmask.csv", {})
+        other = replace(inputs, text=text or inputs.text)
+        write_masking(other, files, settings, 5, tmp_path / "headmask.csv", {})
     assert not (tmp_path / "headmask.csv").exists()
 
 
 def test_f09_a_ranking_of_another_model_is_refused(inputs, tmp_path, monkeypatch):
     path = tmp_path / "importance.csv"
-    lines = inputs.rankings["own"].read_text().splitlines()
+    lines = rankings(inputs)["own"].read_text().splitlines()
     path.write_text("\n".join([*lines, "enc_self,1,0,importance,1.0"]) + "\n")
-    other = MaskingInputs(inputs.model, inputs.pair, inputs.text, {**inputs.rankings, "own": path})
     told = r"importance\.csv:8: encoder self-attention layer 1 head 0 does not exist; this layer"
-    refused(other, tmp_path, monkeypatch, told)
+    refused(inputs, tmp_path, monkeypatch, told, own=path)
     path.write_text("\n".join(lines[:-1]) + "\n")
     told = r"importance\.csv: encoder-decoder attention layer 0 head 0 has no importance"
-    refused(other, tmp_path, monkeypatch, told)
+    refused(inputs, tmp_path, monkeypatch, told, own=path)
 
 
 def test_f09_so_is_that_of_a_model_with_as_many_heads(inputs, tmp_path, monkeypatch):
     path = tmp_path / "importance.csv"
-    path.write_text(inputs.rankings["own"].read_text())
-    other = MaskingInputs(inputs.model, inputs.pair, inputs.text, {**inputs.rankings, "own": path})
+    path.write_text(rankings(inputs)["own"].read_text())
     weights = sha256(inputs.model.weights)
     path.with_suffix(".json").write_text(json.dumps({"weights": "0" + weights[1:]}))
     told = (
         r"importance\.csv: is not the importance of the heads of .*weights\.safetensors: "
         r"importance\.json names other weights"
     )
-    refused(other, tmp_path, monkeypatch, told)
+    refused(inputs, tmp_path, monkeypatch, told, own=path)
     path.with_suffix(".json").write_text(json.dumps({"weights": weights}))
-    assert other.read_rankings(MODEL.grid) == inputs.read_rankings(MODEL.grid)
+    found = read_rankings({"own": path}, inputs.model, MODEL.grid)
+    assert found == {"own": [3, 1, 5, 2, 0, 4]}
 
 
 def test_more_groups_than_heads_are_refused(inputs, tmp_path, monkeypatch):
@@ -259,30 +267,30 @@ def test_a_test_set_must_be_named_and_have_two_equal_sides(inputs, tmp_path, mon
     text = tmp_path / "text"
     write_lines(text / "easy.src", ["a", "b"])
     write_lines(text / "easy.tgt", ["a"])
-    other = MaskingInputs(inputs.model, inputs.pair, text, inputs.rankings)
     settings = MaskingSettings(groups=2, test_sets=["easy"])
     told = r"easy\.src has 2 lines, easy\.tgt has 1; expected as many on both sides"
-    refused(other, tmp_path, monkeypatch, told, settings)
+    refused(inputs, tmp_path, monkeypatch, told, settings, text=text)
     for end in ("src", "tgt"):
         write_lines(text / f"easy.{end}", [])
-    refused(other, tmp_path, monkeypatch, r"easy\.src has 0 lines, .* at least one", settings)
+    told = r"easy\.src has 0 lines, .* at least one"
+    refused(inputs, tmp_path, monkeypatch, told, settings, text=text)
 
 
 def test_every_file_that_shapes_the_outcome_is_named(inputs):
-    files = inputs.files(SETTINGS)
-    assert len(set(files)) == 2 + 5 + 4 + 2 and all(path.is_file() for path in files)
+    files = inputs.files(SETTINGS.test_sets)
+    assert len(set(files)) == 2 + 5 + 4 and all(path.is_file() for path in files)
 
 
 def test_a_test_set_of_another_pair_is_refused(inputs, tmp_path, monkeypatch):
     text = tmp_path / "text"
     for end in ("src", "tgt"):
         write_lines(text / f"easy.{end}", ["a"])
-    other = MaskingInputs(inputs.model, inputs.pair, text, inputs.rankings)
     settings = MaskingSettings(groups=2, test_sets=["easy"])
     own = json.loads((inputs.pair.path / "segmentation.json").read_text())
     about = {"src_lang": own["tgt_lang"], "tgt_lang": own["src_lang"]}
     (text / "easy.json").write_text(json.dumps(about))
     told = rf"easy\.json: easy is {own['tgt_lang']}-{own['src_lang']}, expected "
-    refused(other, tmp_path, monkeypatch, told + f"{own['src_lang']}-{own['tgt_lang']}", settings)
+    told += f"{own['src_lang']}-{own['tgt_lang']}"
+    refused(inputs, tmp_path, monkeypatch, told, settings, text=text)
     (text / "easy.json").write_text(json.dumps(own))
-    assert other.read_tests(settings) == {"easy": (["a"], ["a"])}
+    assert replace(inputs, text=text).read_tests(["easy"], None) == {"easy": (["a"], ["a"])}

@@ -2,12 +2,12 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from masked_run import (
-    DECODE,
     DECODE_FLAGS,
     MODEL,
     folder_flags,
@@ -17,10 +17,12 @@ from masked_run import (
 from script_runner import run_script
 
 from headcount.ablation.ablation import COLUMNS as ABLATION_COLUMNS
-from headcount.ablation.pruning_profile import COLUMNS, ProfileInputs, rank_by
+from headcount.ablation.ablation import first_test
+from headcount.ablation.masked_bleu import MaskedInputs
+from headcount.ablation.pruning_profile import COLUMNS, rank_by
 from headcount.ablation.reranking import Measure
 from headcount.ablation.single_effects import read_single_effects
-from headcount.ablation.training_profile import CheckpointInputs
+from headcount.ablation.training_profile import by_update
 from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.ablation import AblationSettings
@@ -28,7 +30,6 @@ from headcount.base.settings.importance import ImportanceSettings
 from headcount.heads.importance import measure_importance, normalise_layers
 from headcount.model import machine
 from headcount.store.checkpoint import save_weights
-from headcount.store.model_folder import ModelFolder
 
 IMPORTANCE = [0.5, 3.0, 1.0, 0.2, 4.0, 0.1, 2.0, 0.3]
 EFFECTS = [0.0, -4.0, 0.5, -0.1, -2.0, -0.2, -9.0, -0.3]
@@ -36,14 +37,12 @@ FEW = ImportanceSettings(sentences=8)
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory) -> ProfileInputs:
+def inputs(tmp_path_factory) -> MaskedInputs:
     folder = tmp_path_factory.mktemp("profile")
     made = masked_inputs(folder)
     write_head_values(folder / "importance.csv", MODEL.grid, {"importance": IMPORTANCE})
     write_effects(folder / "ablation.csv", EFFECTS)
-    return ProfileInputs(
-        made.model, made.pair, made.text, folder / "importance.csv", folder / "ablation.csv"
-    )
+    return made
 
 
 def write_effects(path, effects) -> None:
@@ -59,7 +58,7 @@ def write_effects(path, effects) -> None:
 def run(name: str, flags: list, out) -> list[dict[str, str]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(machine, "use_threads", torch.set_num_threads)
-        common = ["--pair", "small.en-art", "--out", out, *DECODE_FLAGS]
+        common = ["--out", out, *DECODE_FLAGS]
         tests = ["--test-sets", '["test", "other"]', "--importance-sentences", 8]
         assert run_script(name, [*common, *tests, *flags]) == 0
     return list(csv.DictReader(out.open()))
@@ -68,7 +67,12 @@ def run(name: str, flags: list, out) -> list[dict[str, str]]:
 @pytest.fixture(scope="module")
 def rows(inputs, tmp_path_factory):
     out = tmp_path_factory.mktemp("out") / "pruning_profile.csv"
-    files = ["--importance", inputs.importance, "--ablation", inputs.ablation]
+    files = [
+        "--importance",
+        inputs.text / "importance.csv",
+        "--ablation",
+        inputs.text / "ablation.csv",
+    ]
     flags = [*folder_flags(inputs), *files, "--seed", 5, "--steps", 2, "--draws", 1]
     return run("pruning_profile", [*flags, "--normalise", "none"], out), out
 
@@ -104,16 +108,19 @@ def test_rows_are_the_steps_of_every_curve(rows):
 
 
 def test_importance_is_divided_by_its_layers_norm_where_asked(inputs):
-    masked = inputs.load(DECODE)
-    by_layer = rank_by(inputs, AblationSettings(), FEW, masked)(())
+    masked = inputs.load()
+    by_layer = rank_by(np.array(IMPORTANCE), inputs, AblationSettings(), FEW, masked)(())
     assert by_layer[3:6] == pytest.approx(np.array([0.2, 4, 0.1]) / np.sqrt(0.04 + 16 + 0.01))
-    plain = rank_by(inputs, AblationSettings(normalise="none"), FEW, masked)(())
+    plain = rank_by(np.array(IMPORTANCE), inputs, AblationSettings(normalise="none"), FEW, masked)(
+        ()
+    )
     assert plain.tolist() == IMPORTANCE
 
 
 def test_importance_measured_anew_is_that_of_the_model_with_those_heads_masked(inputs):
-    masked = inputs.load(DECODE)
-    rank = rank_by(inputs, AblationSettings(normalise="none", reestimate=True), FEW, masked)
+    masked = inputs.load()
+    anew = AblationSettings(normalise="none", reestimate=True)
+    rank = rank_by(np.array(IMPORTANCE), inputs, anew, FEW, masked)
     assert rank(()).tolist() == IMPORTANCE  # nothing is silent yet: as the file says
     text = Measure.read(inputs.model, inputs.pair, FEW).text
     assert len(text) == 8
@@ -127,17 +134,14 @@ def test_importance_measured_anew_is_that_of_the_model_with_those_heads_masked(i
     assert rank((0, 3)) == pytest.approx(expected, rel=1e-4)
 
 
-def test_only_the_first_test_set_is_read_and_one_must_be_named(inputs, checkpoints):
-    two = AblationSettings(test_sets=["test", "other"])
-    for each in (inputs, checkpoints):
-        names = {path.name for path in each.files(two)}
-        assert "test.src" in names and "other.src" not in names
-        with pytest.raises(UserError, match="--test-sets: expected the test set that scores"):
-            each.files(AblationSettings())
+def test_only_the_first_test_set_is_read_and_one_must_be_named():
+    assert first_test(AblationSettings(test_sets=["test", "other"])) == ["test"]
+    with pytest.raises(UserError, match="--test-sets: expected the test set that scores"):
+        first_test(AblationSettings())
 
 
 def test_effects_of_another_model_are_refused(inputs, tmp_path):
-    assert read_single_effects(inputs.ablation, MODEL.grid).tolist() == EFFECTS
+    assert read_single_effects(inputs.text / "ablation.csv", MODEL.grid).tolist() == EFFECTS
     write_effects(tmp_path / "ablation.csv", EFFECTS[:7])
     with pytest.raises(UserError, match=r"the effect on dev of each of 8 heads, found .* 7 of"):
         read_single_effects(tmp_path / "ablation.csv", MODEL.grid)
@@ -147,7 +151,7 @@ def test_effects_of_another_model_are_refused(inputs, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def checkpoints(inputs, tmp_path_factory) -> CheckpointInputs:
+def checkpoints(inputs, tmp_path_factory) -> list[Path]:
     """Two: the model itself at update 7, at update 2 without what enc_self.0.1 adds."""
     folder = tmp_path_factory.mktemp("updates")
     weights = dict(inputs.model.load().named_parameters())
@@ -156,24 +160,23 @@ def checkpoints(inputs, tmp_path_factory) -> CheckpointInputs:
     changed[:, MODEL.head_width :] = 0
     weights |= {"encoder.0.attention.output.weight": changed}
     save_weights(folder / "2.safetensors", weights)
-    paths = (folder / "7.safetensors", folder / "2.safetensors")
-    return CheckpointInputs(inputs.model, inputs.pair, inputs.text, paths)
+    return [folder / "7.safetensors", folder / "2.safetensors"]
 
 
-def checkpoint_flags(checkpoints: CheckpointInputs, updates: str) -> list:
-    files = ["--checkpoints", *checkpoints.checkpoints]
-    return [*folder_flags(checkpoints), *files, "--updates", updates, "--steps", 4]
+def checkpoint_flags(inputs: MaskedInputs, checkpoints: list[Path], updates: str) -> list:
+    files = ["--checkpoints", *checkpoints]
+    return [*folder_flags(inputs), *files, "--updates", updates, "--steps", 4]
 
 
 @pytest.mark.slow
-def test_each_checkpoint_is_pruned_by_its_own_importance(checkpoints, tmp_path):
+def test_each_checkpoint_is_pruned_by_its_own_importance(inputs, checkpoints, tmp_path):
     out = tmp_path / "training_profile.csv"
-    found = run("training_profile", checkpoint_flags(checkpoints, "[2, 7]"), out)
+    found = run("training_profile", checkpoint_flags(inputs, checkpoints, "[2, 7]"), out)
     assert [(row["update"], row["index"]) for row in found] == [
         (update, str(index)) for update in ("2", "7") for index in range(5)
     ]
-    text = Measure.read(checkpoints.model, checkpoints.pair, FEW).text
-    values = measure_importance(ModelFolder(checkpoints.model).load(), text, FEW, 0.0)
+    text = Measure.read(inputs.model, inputs.pair, FEW).text
+    values = measure_importance(inputs.model.load(), text, FEW, 0.0)
     heads = list(csv.DictReader(out.with_name("training_profile_heads.csv").open()))
     late = [float(row["value"]) for row in heads if row["update"] == "7"]
     assert late == pytest.approx(values.tolist())
@@ -182,13 +185,9 @@ def test_each_checkpoint_is_pruned_by_its_own_importance(checkpoints, tmp_path):
     order = np.argsort(normalise_layers(values, MODEL.grid), kind="stable")
     names = [MODEL.grid.heads()[place].name() for place in sorted(order[:4].tolist())]
     assert found[7]["heads"] == " ".join(names)
-    assert float(found[7]["bleu"]) == pytest.approx(
-        masked_bleu(checkpoints, "test", " ".join(names))
-    )
+    assert float(found[7]["bleu"]) == pytest.approx(masked_bleu(inputs, "test", " ".join(names)))
     # The model of update 2 is that of update 7 under a mask.
-    assert float(found[0]["bleu"]) == pytest.approx(
-        masked_bleu(checkpoints, "test", "enc_self.0.1")
-    )
+    assert float(found[0]["bleu"]) == pytest.approx(masked_bleu(inputs, "test", "enc_self.0.1"))
     assert float(found[0]["delta"]) == 0
     first = {row["heads"] for row in found if row["update"] == "2" and row["index"] != "0"}
     assert all("enc_self.0.1" in names for names in first)  # worth nothing: goes first
@@ -203,14 +202,14 @@ def test_each_checkpoint_is_pruned_by_its_own_importance(checkpoints, tmp_path):
 )
 def test_a_list_of_checkpoints_with_one_missing_is_refused(checkpoints, updates, told):
     with pytest.raises(UserError, match=told):
-        checkpoints.by_update(updates)
+        by_update(checkpoints, updates)
 
 
-def test_a_checkpoint_that_is_not_there(checkpoints, capsys):
-    gone = checkpoints.checkpoints[0].with_name("9.safetensors")
-    flags = [*folder_flags(checkpoints), "--checkpoints", gone, "--updates", "[9]"]
+def test_a_checkpoint_that_is_not_there(inputs, checkpoints, capsys):
+    gone = checkpoints[0].with_name("9.safetensors")
+    flags = [*folder_flags(inputs), "--checkpoints", gone, "--updates", "[9]"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(machine, "use_threads", torch.set_num_threads)
-        common = ["--pair", "small.en-art", "--out", gone.with_name("x.csv")]
+        common = ["--out", gone.with_name("x.csv")]
         assert run_script("training_profile", [*common, *flags]) == 2
     assert "9.safetensors: expected a checkpoint, found no such file" in capsys.readouterr().err

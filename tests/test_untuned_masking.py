@@ -11,7 +11,8 @@ from script_runner import run_script
 from small_run import segment
 
 from headcount.ablation import masked_bleu
-from headcount.ablation.untuned_masking import COLUMNS, UntunedInputs, list_cuts, write_untuned
+from headcount.ablation.masked_bleu import MaskedInputs
+from headcount.ablation.untuned_masking import COLUMNS, list_cuts, write_untuned
 from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
@@ -50,7 +51,7 @@ def threads(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory) -> UntunedInputs:
+def inputs(tmp_path_factory) -> MaskedInputs:
     """An untrained model whose references are its own translations."""
     folder = tmp_path_factory.mktemp("untuned_masking")
     bpe = segment(folder)
@@ -65,14 +66,17 @@ def inputs(tmp_path_factory) -> UntunedInputs:
     write_head_values(folder / "importance.csv", model.grid, {"importance": IMPORTANCE})
     for name, values in GATES.items():
         write_head_values(folder / f"{name}.csv", model.grid, {"gate": values})
-    gates = {PrunedSettings.model_validate(name): folder / f"{name}.csv" for name in GATES}
-    found = UntunedInputs(
-        ModelFolder(folder / "model"), PairFolder(bpe), folder, folder / "importance.csv", gates
-    )
+    found = MaskedInputs(ModelFolder(folder / "model"), PairFolder(bpe), folder, DECODE)
     lines = list(clean_lines(folder / "dev.src"))[:6]
     write_lines(folder / "test.src", lines)
     write_lines(folder / "test.tgt", translated(found, np.ones(7)))
     return found
+
+
+def ranks(inputs: MaskedInputs) -> dict:
+    """The files that tell which heads are masked: of importance, and of gates by run."""
+    gates = {PrunedSettings.model_validate(name): inputs.text / f"{name}.csv" for name in GATES}
+    return {"importance": inputs.text / "importance.csv", "gates": gates}
 
 
 @cache
@@ -80,7 +84,7 @@ def _loaded(model: ModelFolder, pair: PairFolder) -> tuple[Transformer, Segmente
     return model.load(), *pair.segmenters()
 
 
-def translated(inputs: UntunedInputs, mask: np.ndarray) -> list[str]:
+def translated(inputs: MaskedInputs, mask: np.ndarray) -> list[str]:
     """The test set under one mask, by a search of its own."""
     model, src, tgt = _loaded(inputs.model, inputs.pair)
     sources = [src.encode(line) for line in clean_lines(inputs.text / "test.src")]
@@ -88,8 +92,8 @@ def translated(inputs: UntunedInputs, mask: np.ndarray) -> list[str]:
     return [tgt.decode(translation.ids) for translation in found]
 
 
-def cuts_of(inputs: UntunedInputs, run: str, order: str) -> list[tuple[int, ...]]:
-    cuts = list_cuts(MODEL.grid, inputs, draws=2, seed=5)
+def cuts_of(inputs: MaskedInputs, run: str, order: str) -> list[tuple[int, ...]]:
+    cuts = list_cuts(MODEL.grid, **ranks(inputs), draws=2, seed=5)
     return [cut.heads for cut in cuts if (label(cut.as_run), cut.order) == (run, order)]
 
 
@@ -112,18 +116,17 @@ def test_random_heads_are_as_many_of_the_scope_and_follow_the_seed(inputs):
         assert drawn == cuts_of(inputs, run, "drawn")
     few, many = (cuts_of(inputs, f"gates-all-l{price}", "drawn") for price in ("0.01", "0.1"))
     assert all(set(a) < set(b) for a, b in zip(few, many, strict=True))
-    other = list_cuts(MODEL.grid, inputs, draws=20, seed=6)
+    other = list_cuts(MODEL.grid, **ranks(inputs), draws=20, seed=6)
     of_run = {cut.heads for cut in other if cut.order == "drawn" and len(cut.heads) == 3}
     assert len(of_run) > 10  # of 35
 
 
-def flags(inputs: UntunedInputs, out) -> list:
-    sizes = [word for key, value in SIZES.items() for word in (f"--{key.replace('_', '-')}", value)]
+def flags(inputs: MaskedInputs, out) -> list:
+    files = ranks(inputs)
     return [
-        *("--pair", "small.en-art", "--seed", 5, "--out", out, "--model", inputs.model.path),
-        *("--bpe", inputs.pair.path, "--text", inputs.text, "--importance", inputs.importance),
-        *("--runs", *inputs.gates, "--gates", *inputs.gates.values()),
-        *("--preset", "tiny", "--heads", json.dumps(HEADS), *sizes),
+        *("--seed", 5, "--out", out, "--model", inputs.model.path),
+        *("--bpe", inputs.pair.path, "--text", inputs.text, "--importance", files["importance"]),
+        *("--runs", *GATES, "--gates", *files["gates"].values()),
         *("--draws", 2, "--test-sets", '["test"]', "--beam", 2),
         *("--max-length-factor", 0.4, "--max-length-extra", 3),
     ]
@@ -156,10 +159,9 @@ def test_every_row_is_a_translation_under_that_mask_alone(inputs, tmp_path):
 def refused(inputs, tmp_path, monkeypatch, told, **changes):
     """Nothing is translated and nothing written."""
     monkeypatch.setattr(masked_bleu, "translate", None)
-    names = ("model", "pair", "text", "importance", "gates")
-    other = UntunedInputs(**{name: getattr(inputs, name) for name in names} | changes)
+    files, out = ranks(inputs) | changes, tmp_path / "untuned_masking.csv"
     with pytest.raises(UserError, match=told):
-        write_untuned(other, SETTINGS, DECODE, "art", 5, tmp_path / "untuned_masking.csv", {})
+        write_untuned(inputs, **files, settings=SETTINGS, seed=5, out=out, origin={})
     assert not (tmp_path / "untuned_masking.csv").exists()
 
 
@@ -172,8 +174,3 @@ def test_gates_and_importance_of_another_model_are_refused(inputs, tmp_path, mon
     refused(inputs, tmp_path, monkeypatch, told, gates=gates)
     told = r"heads\.csv: encoder self-attention layer 0 head 0 has no importance"
     refused(inputs, tmp_path, monkeypatch, told, importance=path.with_name("heads.csv"))
-
-
-def test_every_file_that_shapes_the_outcome_is_named(inputs):
-    files = inputs.files(SETTINGS)
-    assert len(set(files)) == 2 + 5 + 2 + 1 + len(GATES) and all(path.is_file() for path in files)

@@ -65,6 +65,6 @@ rule masking:
     message:
         "Masking heads of {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
     shell:
-        "python {params.script} --pair {wildcards.pair:q} --model {params.model:q}"
-        " --bpe {params.bpe:q} --text {params.text:q} {params.given:q} --out {output.scores:q}"
+        "python {params.script} --model {params.model:q} --bpe {params.bpe:q}"
+        " --text {params.text:q} {params.given:q} --out {output.scores:q}"
         " {params.settings:q} {params.more:q} > {log:q} 2>&1"

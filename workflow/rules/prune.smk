@@ -75,7 +75,6 @@ use rule masking as untuned_masking with:
     params:
         given=given("seed", "importance", "gates"),
         settings=plan.untuned_flags,
-        more=plan.section("model", "decode"),
     message:
         "Masking as many heads of {wildcards.run} as gates closed on {wildcards.pair}, seed {wildcards.seed}"
 

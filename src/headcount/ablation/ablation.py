@@ -9,15 +9,13 @@ from headcount.ablation.masked_bleu import (
     SCORE_COLUMNS,
     Differences,
     MaskedInputs,
-    describe_work,
     score_cells,
-    write_scores,
 )
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.ranking import Heads
+from headcount.base.results import write_result
 from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.decode import DecodeSettings
 
 COLUMNS = ("test_set", "order", "index", "kind", "layer", "head", *SCORE_COLUMNS)
 DEV = "dev"
@@ -45,8 +43,6 @@ class Ablated:
 def write_ablation(
     inputs: MaskedInputs,
     settings: AblationSettings,
-    decode: DecodeSettings,
-    language: str,
     out: Path,
     origin: dict[str, Any],
 ) -> None:
@@ -54,24 +50,24 @@ def write_ablation(
 
     Order `none` has no head silent; `single` that head; `all_but_one` every other head of its kind
     and layer: on dev for each head, on a test set for the one that is best on dev. Deltas, their
-    95 % intervals and p-values are against no mask, by paired bootstrap. `language` is the
-    target's, for sacreBLEU. Beside `out` goes a JSON of the same name: sentences, distinct masks,
-    search, and `origin`. Raises UserError, before anything is translated, if a test set has no
-    sentence or its sides differ in length.
+    95 % intervals and p-values are against no mask, by paired bootstrap. Beside `out`
+    goes a JSON of the same name: search, sentences, distinct masks, and `origin`. Raises
+    UserError, before anything is translated, if a test set has no sentence or its sides differ
+    in length.
     """
-    masked = inputs.load(decode)
+    masked = inputs.load()
     grid = masked.model.grid
-    tests = inputs.read_tests(with_dev(settings))
+    tests = inputs.read_tests(with_dev(settings), settings.sentences)
     samples = resamples_for(grid)
 
     def compare(test: str, sets: list[Heads]) -> Differences:
-        ((_, found),) = masked.compare({test: tests[test]}, sets, language, samples)
+        ((_, found),) = masked.compare({test: tests[test]}, sets, samples)
         return found
 
     rows = ablation_rows(grid, list(tests), compare)
     sets = [point.silent for point in (*single_heads(grid), *all_but_one(grid))]
-    facts = {**describe_work(grid, tests, sets), "dev": DEV, "provenance": origin}
-    write_scores(out, COLUMNS, rows, facts, decode)
+    facts = {**masked.describe(tests, sets), "dev": DEV, "provenance": origin}
+    write_result(out, COLUMNS, rows, facts)
 
 
 def resamples_for(grid: HeadGrid) -> int:
@@ -100,20 +96,16 @@ def ablation_rows(
     return rows
 
 
-def with_dev(settings: AblationSettings) -> AblationSettings:
-    """The settings, with dev as the first of the test sets."""
-    others = [test for test in settings.test_sets if test != DEV]
-    return settings.model_copy(update={"test_sets": [DEV, *others]})
+def with_dev(settings: AblationSettings) -> list[str]:
+    """Names of the test sets, dev before all others."""
+    return [DEV, *(test for test in settings.test_sets if test != DEV)]
 
 
-def with_first(settings: AblationSettings) -> AblationSettings:
-    """The settings, with the first of the test sets alone, which scores pruning.
-
-    Raises UserError if none is named.
-    """
+def first_test(settings: AblationSettings) -> list[str]:
+    """The first of the test sets, which scores pruning. Raises UserError if none is named."""
     if not settings.test_sets:
         raise UserError("--test-sets: expected the test set that scores pruning, found none")
-    return settings.model_copy(update={"test_sets": settings.test_sets[:1]})
+    return settings.test_sets[:1]
 
 
 def single_heads(grid: HeadGrid) -> Iterator[Ablated]:

@@ -38,55 +38,49 @@ Differences = dict[Heads, Difference]
 TestSets = dict[str, tuple[list[str], list[str]]]  # by name: source lines and references
 
 
-class TestChoice(Protocol):
-    """The part of a section of settings that says which sentences are translated."""
-
-    test_sets: list[str]
-    sentences: int | None  # of each, the first ones; None for all
-
-
 @dataclass(frozen=True)
 class MaskedInputs:
-    """What every masking experiment reads."""
+    """What every masking experiment reads, and how it translates."""
 
     model: ModelFolder
     pair: PairFolder
     text: Path  # folder of the pair's cleaned text
+    decode: DecodeSettings
 
-    def files(self, settings: TestChoice) -> list[Path]:
-        """The files that shape the outcome."""
-        return [
-            *self.model.files,
-            *self.pair.files(),
-            *(self.text / f"{test}.{end}" for test in settings.test_sets for end in SIDES),
-        ]
+    def files(self, tests: Iterable[str]) -> list[Path]:
+        """The files that shape translations of these test sets."""
+        texts = (path for test in tests for path in self._texts(test))
+        return [*self.model.files, *self.pair.files(), *texts]
 
-    def load(self, decode: DecodeSettings) -> "MaskedModel":
+    def load(self) -> "MaskedModel":
         """The model, ready to translate. Raises UserError if it was trained on another `pair`."""
         self.model.check(self.pair)
-        model = self.model.load(decode.device)
-        return MaskedModel(model, *self.pair.segmenters(), decode)
+        model = self.model.load(self.decode.device)
+        return MaskedModel(model, *self.pair.segmenters(), self.decode)
 
-    def read_tests(self, settings: TestChoice) -> TestSets:
-        """The test sets of the settings.
+    def read_tests(self, tests: Iterable[str], sentences: int | None) -> TestSets:
+        """The first sentences of each of these test sets, None for all.
 
-        Raises UserError if there is none, or one is not whole or in languages that are not the
+        Raises UserError if none is named, or one is not whole or in languages that are not the
         model's.
         """
-        if not settings.test_sets:
-            raise UserError("masking.test_sets: expected the name of a test set, found none")
-        tests = {}
-        for test in settings.test_sets:
+        found = {}
+        for test in tests:
             self._check_languages(test)
-            sources, references = (list(clean_lines(self.text / f"{test}.{end}")) for end in SIDES)
+            sources, references = (list(clean_lines(path)) for path in self._texts(test))
             if len(sources) != len(references) or not sources:
                 raise UserError(
                     f"{self.text}: {test}.src has {len(sources)} lines, {test}.tgt has "
                     f"{len(references)}; expected as many on both sides, and at least one; "
                     "run scripts/text.py again"
                 )
-            tests[test] = (sources[: settings.sentences], references[: settings.sentences])
-        return tests
+            found[test] = (sources[:sentences], references[:sentences])
+        if not found:
+            raise UserError("masking.test_sets: expected the name of a test set, found none")
+        return found
+
+    def _texts(self, test: str) -> list[Path]:
+        return [self.text / f"{test}.{side}" for side in SIDES]
 
     def _check_languages(self, test: str) -> None:
         """Hold what the text step says beside a test set against what the model was trained on."""
@@ -114,12 +108,13 @@ class MaskedModel:
     decode: DecodeSettings
 
     def compare(
-        self, tests: TestSets, sets: Sequence[Heads], language: str, samples: int = 1000
+        self, tests: TestSets, sets: Sequence[Heads], samples: int = 1000
     ) -> Iterator[tuple[str, Differences]]:
         """For each test set, what each set of heads costs against no mask, by paired bootstrap.
 
-        `language` is the target's, for sacreBLEU; `samples`: number of resamples.
+        `samples`: number of resamples.
         """
+        language = self.tgt.language  # for sacreBLEU
         distinct = list(dict.fromkeys([(), *sets]))
         sentences = sum(len(references) for _, references in tests.values())
         with tqdm(total=len(distinct) * sentences, unit="sentence", disable=None) as bar:
@@ -128,6 +123,28 @@ class MaskedModel:
                 scores = resample_bleu(list(found.values()), references, language, samples)
                 judged = judge_systems(scores[0], scores, language)
                 yield test, dict(zip(found, judged, strict=True))
+
+    def describe(self, tests: TestSets, sets: Iterable[Heads]) -> dict[str, Any]:
+        """The search, sentences of each test set, distinct masks with the empty one.
+
+        `masks_closing_a_layer` is how many of these leave a layer without heads, which standard
+        error is told as well: what such a model translates comes by its residual path alone.
+        """
+        grid, distinct = self.model.grid, {(), *sets}
+        closing = sum(bool(grid.closed_layers(_multiplier(grid, heads))) for heads in distinct)
+        if closing:
+            print(
+                f"warning: {closing} of {len(distinct)} masks leave a layer without heads; only "
+                "its residual path is left there",
+                file=sys.stderr,
+            )
+        return {
+            "beam": self.decode.beam,
+            "length_penalty": self.decode.length_penalty,
+            "sentences": {test: len(references) for test, (_, references) in tests.items()},
+            "distinct_masks": len(distinct),
+            "masks_closing_a_layer": closing,
+        }
 
     def translations(
         self, lines: list[str], sets: list[Heads], done: Callable[[int], object]
@@ -144,6 +161,17 @@ class MaskedModel:
         }
 
 
+class NamedHeads(Protocol):
+    """Heads to mask together, and the cells that say which they are."""
+
+    @property
+    def heads(self) -> Heads:
+        """Flat positions, sorted."""
+
+    def cells(self) -> list[Any]:
+        """What stands in a row between the test set and `SCORE_COLUMNS`."""
+
+
 def score_cells(grid: HeadGrid, heads: Heads, differences: Differences) -> list[Any]:
     """The cells of `SCORE_COLUMNS` for one set of heads."""
     addresses = grid.heads()
@@ -153,38 +181,26 @@ def score_cells(grid: HeadGrid, heads: Heads, differences: Differences) -> list[
     return [len(heads), names, *scores]
 
 
-def write_scores(
-    out: Path,
+def write_points(
+    masked: MaskedModel,
+    tests: TestSets,
+    points: Sequence[NamedHeads],
     columns: Sequence[str],
-    rows: Iterable[Sequence[Any]],
-    facts: dict[str, Any],
-    decode: DecodeSettings,
+    out: Path,
+    origin: dict[str, Any],
 ) -> None:
-    """Write rows as CSV, and beside it a JSON of the same name: `facts` and the search."""
-    search = {"beam": decode.beam, "length_penalty": decode.length_penalty}
-    write_result(out, columns, rows, {**search, **facts})
+    """Write BLEU with the heads of each point masked as CSV, one point of one test set a row.
 
-
-def describe_work(grid: HeadGrid, tests: TestSets, sets: Iterable[Heads]) -> dict[str, Any]:
-    """How much was translated: sentences of each test set, distinct masks with the empty one.
-
-    `masks_closing_a_layer` is how many of these leave a layer without heads, which standard error
-    is told as well: what such a model translates comes by its residual path alone.
+    Deltas, their 95 % intervals and p-values are against no mask, by paired bootstrap. Beside
+    `out` goes a JSON of the same name: search, sentences, distinct masks, and `origin`.
     """
-    sentences = {test: len(references) for test, (_, references) in tests.items()}
-    distinct = {(), *sets}
-    closing = sum(bool(grid.closed_layers(_multiplier(grid, heads))) for heads in distinct)
-    if closing:
-        print(
-            f"warning: {closing} of {len(distinct)} masks leave a layer without heads; only its "
-            "residual path is left there",
-            file=sys.stderr,
-        )
-    return {
-        "sentences": sentences,
-        "distinct_masks": len(distinct),
-        "masks_closing_a_layer": closing,
-    }
+    grid, sets = masked.model.grid, [point.heads for point in points]
+    rows = [
+        [test, *point.cells(), *score_cells(grid, point.heads, differences)]
+        for test, differences in masked.compare(tests, sets)
+        for point in points
+    ]
+    write_result(out, columns, rows, {**masked.describe(tests, sets), "provenance": origin})
 
 
 def _multiplier(grid: HeadGrid, heads: Heads) -> np.ndarray:

@@ -5,44 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headcount.ablation.masked_bleu import (
-    SCORE_COLUMNS,
-    MaskedInputs,
-    describe_work,
-    score_cells,
-    write_scores,
-)
+from headcount.ablation.masked_bleu import SCORE_COLUMNS, MaskedInputs, write_points
 from headcount.base.addresses import HeadGrid
 from headcount.base.head_values import read_head_values
-from headcount.base.ranking import MaskedSet, Ranking, random_sets, rank_heads, ranked_sets
-from headcount.base.settings.decode import DecodeSettings
+from headcount.base.ranking import Heads, MaskedSet, Ranking, random_sets, rank_heads, ranked_sets
 from headcount.base.settings.masking import MaskingSettings
 from headcount.heads.importance_run import read_importance
+from headcount.store.model_folder import ModelFolder
 
 COLUMNS = ("test_set", "ranking", "order", "index", "draw", *SCORE_COLUMNS)
-
-
-@dataclass(frozen=True)
-class MaskingInputs(MaskedInputs):
-    """What a masking experiment reads."""
-
-    rankings: dict[str, Path]  # importance.csv by name: own, and baseline where it is another's
-
-    def files(self, settings: MaskingSettings) -> list[Path]:
-        """The files that shape the outcome."""
-        return [*super().files(settings), *self.rankings.values()]
-
-    def read_rankings(self, grid: HeadGrid) -> dict[str, Ranking]:
-        """Heads, most important first, by name. Raises UserError if `own` is another model's."""
-        found = {}
-        for name, path in self.rankings.items():
-            values = (
-                read_importance(path, self.model, grid)
-                if name == "own"
-                else read_head_values(path, "importance", grid)
-            )
-            found[name] = rank_heads(values)
-        return found
 
 
 @dataclass(frozen=True)
@@ -52,6 +23,11 @@ class Point:
     ranking: str  # own or baseline; that of random sets, which are every model's, is own
     masked: MaskedSet
 
+    @property
+    def heads(self) -> Heads:
+        """Flat positions of the heads, sorted."""
+        return self.masked.heads
+
     def cells(self) -> list[Any]:
         """Ranking, order, index and draw."""
         draw = "" if self.masked.draw is None else self.masked.draw
@@ -59,35 +35,40 @@ class Point:
 
 
 def write_masking(
-    inputs: MaskingInputs,
+    inputs: MaskedInputs,
+    rankings: Mapping[str, Path],
     settings: MaskingSettings,
-    decode: DecodeSettings,
-    language: str,
     seed: int,
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write BLEU under every mask of the experiment as CSV, one mask of one test set a row.
+    """Write BLEU under every mask of the experiment, see `write_points`.
 
-    Deltas, their 95 % intervals and p-values are against no mask, by paired bootstrap. `language`
-    is the target's, for sacreBLEU; `seed` is that of the random masks. Beside `out` goes a JSON of
-    the same name: sentences, distinct masks, search, and `origin`. Raises UserError, before
-    anything is translated, if there are more groups than heads, a ranking is another model's, a
-    test set has no sentence or its sides differ in length.
+    `rankings`: importance.csv by name, `own` and, where it is another's, `baseline`; `seed` is
+    that of the random masks. Raises UserError, before anything is translated, if there are more
+    groups than heads, `own` is another model's, a test set has no sentence or its sides differ in
+    length.
     """
-    masked = inputs.load(decode)
-    grid = masked.model.grid
-    rankings = inputs.read_rankings(grid)
-    points = list_points(grid, settings, rankings, seed)
-    tests = inputs.read_tests(settings)
-    sets = [point.masked.heads for point in points]
-    rows = [
-        [test, *point.cells(), *score_cells(grid, point.masked.heads, differences)]
-        for test, differences in masked.compare(tests, sets, language)
-        for point in points
-    ]
-    facts = {**describe_work(grid, tests, sets), "provenance": origin}
-    write_scores(out, COLUMNS, rows, facts, decode)
+    masked = inputs.load()
+    ranked = read_rankings(rankings, inputs.model, masked.model.grid)
+    points = list_points(masked.model.grid, settings, ranked, seed)
+    tests = inputs.read_tests(settings.test_sets, settings.sentences)
+    write_points(masked, tests, points, COLUMNS, out, origin)
+
+
+def read_rankings(
+    rankings: Mapping[str, Path], model: ModelFolder, grid: HeadGrid
+) -> dict[str, Ranking]:
+    """Heads, most important first, by name. Raises UserError if `own` is another model's."""
+    found = {}
+    for name, path in rankings.items():
+        values = (
+            read_importance(path, model, grid)
+            if name == "own"
+            else read_head_values(path, "importance", grid)
+        )
+        found[name] = rank_heads(values)
+    return found
 
 
 def list_points(

@@ -1,21 +1,18 @@
 """BLEU as more and more heads of one trained model are pruned, in several orders."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headcount.ablation.ablation import with_first
+from headcount.ablation.ablation import first_test
 from headcount.ablation.masked_bleu import (
     SCORE_COLUMNS,
     Differences,
     MaskedInputs,
     MaskedModel,
-    describe_work,
     score_cells,
-    write_scores,
 )
 from headcount.ablation.profile_areas import AREA_COLUMNS, area_rows
 from headcount.ablation.pruning_orders import Curve, Rank, list_curves
@@ -23,59 +20,49 @@ from headcount.ablation.reranking import Measure, for_ranking
 from headcount.ablation.single_effects import read_single_effects
 from headcount.base.addresses import HeadGrid
 from headcount.base.ranking import Heads
+from headcount.base.results import write_result
 from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.heads.importance_run import read_importance
 
 COLUMNS = ("test_set", "scope", "order", "index", "draw", *SCORE_COLUMNS)
 
 
-@dataclass(frozen=True)
-class ProfileInputs(MaskedInputs):
-    """What the experiment reads."""
-
-    importance: Path  # importance.csv of the model
-    ablation: Path  # ablation.csv of the model: what each head alone is worth
-
-    def files(self, settings: AblationSettings) -> list[Path]:
-        """The files that shape the outcome."""
-        return [*super().files(with_first(settings)), self.importance, self.ablation]
-
-
 def write_profile(
-    inputs: ProfileInputs,
+    inputs: MaskedInputs,
+    importance: Path,
+    ablation: Path,
     settings: AblationSettings,
-    importance: ImportanceSettings,
-    decode: DecodeSettings,
-    language: str,
+    rerank: ImportanceSettings,
     seed: int,
     out: Path,
     origin: dict[str, Any],
 ) -> None:
     """Write BLEU of the first test set under every set of pruned heads as CSV.
 
-    Deltas, their 95 % intervals and p-values are against no mask, by paired bootstrap. `language`
-    is the target's, for sacreBLEU; `seed` that of the random orders. Beside `out` go a JSON of the
-    same name, and `<name>_areas.csv`: mean BLEU over each curve, see `area_rows`. Raises
-    UserError, before anything is translated, if importance or ablation are another model's, or a
-    test set has no sentence.
+    `importance` and `ablation`: importance.csv and ablation.csv of the model, which tell what each
+    head is worth; `rerank`: how importance is measured anew; `seed` is that of the random orders.
+    Deltas, their 95 % intervals and p-values are against no mask, by paired bootstrap. Beside `out`
+    go a JSON of the same name, and `<name>_areas.csv`: mean BLEU over each curve, see `area_rows`.
+    Raises UserError, before anything is translated, if importance or ablation are another model's,
+    or a test set has no sentence.
     """
-    masked = inputs.load(decode)
+    masked = inputs.load()
     grid = masked.model.grid
+    values = read_importance(importance, inputs.model, grid)
     plain = settings.model_copy(update={"normalise": "none"})
-    ranking, raw = (rank_by(inputs, asked, importance, masked) for asked in (settings, plain))
-    effects = read_single_effects(inputs.ablation, grid)
+    ranking, raw = (rank_by(values, inputs, asked, rerank, masked) for asked in (settings, plain))
+    effects = read_single_effects(ablation, grid)
     curves = list(list_curves(grid, ranking, raw, effects, settings, seed))
-    tests = inputs.read_tests(with_first(settings))
+    tests = inputs.read_tests(first_test(settings), settings.sentences)
     sets = [heads for curve in curves for heads in curve.sets]
-    ((test, found),) = masked.compare(tests, sets, language)
+    ((test, found),) = masked.compare(tests, sets)
     rows = profile_rows(grid, test, curves, found)
-    facts = {**describe_work(grid, tests, sets), "provenance": origin}
-    write_scores(out, COLUMNS, rows, facts, decode)
+    facts = {**masked.describe(tests, sets), "provenance": origin}
+    write_result(out, COLUMNS, rows, facts)
     areas = out.with_name(f"{out.stem}_areas.csv")
     scores = {heads: difference.scores for heads, difference in found.items()}
-    write_scores(areas, AREA_COLUMNS, area_rows(test, curves, scores), facts, decode)
+    write_result(areas, AREA_COLUMNS, area_rows(test, curves, scores), facts)
 
 
 def profile_rows(
@@ -90,14 +77,14 @@ def profile_rows(
 
 
 def rank_by(
-    inputs: ProfileInputs,
+    values: np.ndarray,
+    inputs: MaskedInputs,
     settings: AblationSettings,
     importance: ImportanceSettings,
     masked: MaskedModel,
 ) -> Rank:
-    """Importance by the model's own file; or measured anew, if so wanted, once heads are silent."""
+    """Importance as `values` [heads] say; or measured anew, if so wanted, once heads are silent."""
     grid = masked.model.grid
-    values = read_importance(inputs.importance, inputs.model, grid)
     if not settings.reestimate:
         return lambda silent: for_ranking(values, grid, settings)
     measure = Measure.read(inputs.model, inputs.pair, importance)

@@ -1,27 +1,24 @@
 """One model at points of its training: importance, and BLEU as more and more heads are pruned."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headcount.ablation.ablation import with_first
+from headcount.ablation.ablation import first_test
 from headcount.ablation.masked_bleu import (
     SCORE_COLUMNS,
     MaskedInputs,
-    describe_work,
     score_cells,
-    write_scores,
 )
 from headcount.ablation.pruning_orders import importance_sets
 from headcount.ablation.reranking import Measure, for_ranking
 from headcount.base.errors import UserError
 from headcount.base.head_values import COLUMNS as HEAD_COLUMNS
 from headcount.base.ranking import Heads
+from headcount.base.results import write_result
 from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.model.transformer import Transformer
 from headcount.store.checkpoint import fill, load_weights
@@ -29,38 +26,30 @@ from headcount.store.checkpoint import fill, load_weights
 COLUMNS = ("update", "test_set", "order", "index", *SCORE_COLUMNS)
 
 
-@dataclass(frozen=True)
-class CheckpointInputs(MaskedInputs):
-    """What the experiment reads; `model` tells the shape and the vocabularies."""
+def by_update(checkpoints: Sequence[Path], updates: Sequence[int]) -> dict[int, Path]:
+    """The checkpoint, <update>.safetensors of one training, of each update.
 
-    checkpoints: Sequence[Path]  # <update>.safetensors of one training
-
-    def files(self, settings: AblationSettings) -> list[Path]:
-        """The files that shape the outcome."""
-        return [*super().files(with_first(settings)), *self.checkpoints]
-
-    def by_update(self, updates: Sequence[int]) -> dict[int, Path]:
-        """The checkpoint of each update. Raises UserError for one that is missing, or not named."""
-        found = {path.stem: path for path in self.checkpoints}
-        wanted = [str(update) for update in updates]
-        if sorted(found) != sorted(wanted):
-            raise UserError(
-                f"--checkpoints: expected one of each update in ablation.updates "
-                f"({', '.join(wanted) or 'none'}), found {', '.join(found) or 'none'}; "
-                "train.keep_updates says which are kept"
-            )
-        for path in self.checkpoints:
-            if not path.is_file():
-                raise UserError(f"{path}: expected a checkpoint, found no such file; train again")
-        return {update: found[str(update)] for update in updates}
+    Raises UserError for one that is missing, or not named.
+    """
+    found = {path.stem: path for path in checkpoints}
+    wanted = [str(update) for update in updates]
+    if sorted(found) != sorted(wanted):
+        raise UserError(
+            f"--checkpoints: expected one of each update in ablation.updates "
+            f"({', '.join(wanted) or 'none'}), found {', '.join(found) or 'none'}; "
+            "train.keep_updates says which are kept"
+        )
+    for path in checkpoints:
+        if not path.is_file():
+            raise UserError(f"{path}: expected a checkpoint, found no such file; train again")
+    return {update: found[str(update)] for update in updates}
 
 
 def write_training_profile(
-    inputs: CheckpointInputs,
+    inputs: MaskedInputs,
+    checkpoints: Mapping[int, Path],
     settings: AblationSettings,
     importance: ImportanceSettings,
-    decode: DecodeSettings,
-    language: str,
     out: Path,
     origin: dict[str, Any],
 ) -> None:
@@ -68,23 +57,22 @@ def write_training_profile(
 
     Heads go in the order of their importance to that very checkpoint, measured here; deltas, their
     intervals and p are to that checkpoint with all heads. Beside `out` go a JSON of the same name,
-    and `<name>_heads.csv`: the importance of every head at every checkpoint. `language` is the
-    target's, for sacreBLEU. Raises UserError, before anything is translated, if a checkpoint is
-    missing or of another model.
+    and `<name>_heads.csv`: the importance of every head at every checkpoint. `checkpoints`: files
+    of weights by update, see `by_update`; the model of `inputs` tells their shape and the
+    vocabularies. Raises UserError, before anything is translated, if one is of another model.
     """
-    paths = inputs.by_update(settings.updates)
-    weights = {update: load_weights(path) for update, path in paths.items()}
-    masked = inputs.load(decode)
-    for update, path in paths.items():
+    weights = {update: load_weights(path) for update, path in checkpoints.items()}
+    masked = inputs.load()
+    for update, path in checkpoints.items():
         fill(masked.model, weights[update], path)
     measure = Measure.read(inputs.model, inputs.pair, importance)
-    tests = inputs.read_tests(with_first(settings))
+    tests = inputs.read_tests(first_test(settings), settings.sentences)
     grid = masked.model.grid
     rows, heads, sets = [], [], []
-    for update, path in paths.items():
+    for update, path in checkpoints.items():
         fill(masked.model, weights[update], path)
         steps, values = _steps(masked.model, measure, settings)
-        ((test, found),) = masked.compare(tests, steps, language)
+        ((test, found),) = masked.compare(tests, steps)
         rows += [
             [update, test, "importance", index, *score_cells(grid, silent, found)]
             for index, silent in enumerate(steps)
@@ -94,10 +82,10 @@ def write_training_profile(
             for head, value in zip(grid.heads(), values, strict=True)
         ]
         sets += steps
-    facts = {**describe_work(grid, tests, sets), "provenance": origin}
-    write_scores(out, COLUMNS, rows, facts, decode)
+    facts = {**masked.describe(tests, sets), "provenance": origin}
+    write_result(out, COLUMNS, rows, facts)
     by_head = out.with_name(f"{out.stem}_heads.csv")
-    write_scores(by_head, ("update", *HEAD_COLUMNS), heads, facts, decode)
+    write_result(by_head, ("update", *HEAD_COLUMNS), heads, facts)
 
 
 def _steps(

@@ -10,33 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from headcount.ablation.masked_bleu import (
-    SCORE_COLUMNS,
-    MaskedInputs,
-    describe_work,
-    score_cells,
-    write_scores,
-)
+from headcount.ablation.masked_bleu import SCORE_COLUMNS, MaskedInputs, write_points
 from headcount.base.addresses import HeadGrid
 from headcount.base.ranking import Heads, drawn_heads
-from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.store.kept_heads import as_many_heads, read_gates
 
 COLUMNS = ("test_set", "order", "as_run", "draw", *SCORE_COLUMNS)
-
-
-@dataclass(frozen=True)
-class UntunedInputs(MaskedInputs):
-    """What the experiment reads."""
-
-    importance: Path  # importance.csv of the model
-    gates: Mapping[PrunedSettings, Path]  # heads.csv of each gates run that started from it
-
-    def files(self, settings: MaskingSettings) -> list[Path]:
-        """The files that shape the outcome."""
-        return [*super().files(settings), self.importance, *self.gates.values()]
 
 
 @dataclass(frozen=True)
@@ -54,43 +35,40 @@ class Cut:
 
 
 def write_untuned(
-    inputs: UntunedInputs,
+    inputs: MaskedInputs,
+    importance: Path,
+    gates: Mapping[PrunedSettings, Path],
     settings: MaskingSettings,
-    decode: DecodeSettings,
-    language: str,
     seed: int,
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write BLEU of the model with heads masked as CSV, one mask of one test set a row.
+    """Write BLEU of the model with heads masked, see `write_points`.
 
-    Deltas, their 95 % intervals and p-values are against no mask, by paired bootstrap. `language`
-    is the target's, for sacreBLEU; `seed` is that of the random heads. Beside `out` goes a JSON of
-    the same name: sentences, distinct masks, search, and `origin`. Raises UserError, before
-    anything is translated, if importance or gates are another model's, a test set has no sentence
-    or its sides differ in length.
+    `importance`: importance.csv of the model; `gates`: heads.csv of each gates run that started
+    from it; `seed` is that of the random heads. Raises UserError, before anything is translated,
+    if importance or gates are another model's, a test set has no sentence or its sides differ in
+    length.
     """
-    masked = inputs.load(decode)
-    grid = masked.model.grid
-    cuts = list_cuts(grid, inputs, settings.draws, seed)
-    tests = inputs.read_tests(settings)
-    sets = [cut.heads for cut in cuts]
-    rows = [
-        [test, *cut.cells(), *score_cells(grid, cut.heads, differences)]
-        for test, differences in masked.compare(tests, sets, language)
-        for cut in cuts
-    ]
-    facts = {**describe_work(grid, tests, sets), "provenance": origin}
-    write_scores(out, COLUMNS, rows, facts, decode)
+    masked = inputs.load()
+    cuts = list_cuts(masked.model.grid, importance, gates, settings.draws, seed)
+    tests = inputs.read_tests(settings.test_sets, settings.sentences)
+    write_points(masked, tests, cuts, COLUMNS, out, origin)
 
 
-def list_cuts(grid: HeadGrid, inputs: UntunedInputs, draws: int, seed: int) -> list[Cut]:
+def list_cuts(
+    grid: HeadGrid,
+    importance: Path,
+    gates: Mapping[PrunedSettings, Path],
+    draws: int,
+    seed: int,
+) -> list[Cut]:
     """For each gates run the heads that it closed, then as many of its scope in other ways."""
     cuts = []
-    for run, path in inputs.gates.items():
+    for run, path in gates.items():
         closed = _silent(read_gates(path, grid))
         by_rank = run.model_copy(update={"method": "importance"})
-        ranked = _silent(as_many_heads(by_rank, path, grid, inputs.importance, seed))
+        ranked = _silent(as_many_heads(by_rank, path, grid, importance, seed))
         cuts += [Cut("gates", run, None, closed), Cut("ranked", run, None, ranked)]
         scope = [n for n, head in enumerate(grid.heads()) if head.kind in run.kinds]
         cuts += [

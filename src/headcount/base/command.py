@@ -37,7 +37,6 @@ _LESS = "lower the sizes of the model or of the batches, or take a machine with 
 
 # Flags of several scripts: what argparse is told of each. One without a default must be given.
 _SHARED: dict[str, dict[str, Any]] = {
-    "--pair": {"help": "pair, such as multi30k.en-de"},
     "--model": {"type": Path, "help": "folder of the model"},
     "--init-from": {"type": Path, "help": "folder of the model to prune"},
     "--bpe": {"type": Path, "help": "folder of the segmented pair"},
@@ -58,7 +57,7 @@ _SHARED: dict[str, dict[str, Any]] = {
 }
 TRAINING = ("--bpe", "--seed", "--state", "--save-seconds")
 """What every script that trains a model asks."""
-MASKING = ("--pair", "--model", "--bpe", "--text")
+MASKING = ("--model", "--bpe", "--text")
 """What every script asks that translates with heads of one model masked."""
 
 
