@@ -15,7 +15,7 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import Vocabulary
-from headcount.model.kernels import products
+from headcount.model.kernels import matmul
 
 LENGTHS = [2, 3, 3, 4, 7, 8, 8, 9]  # of both sides; with their ends batches of 4, 2 and 2
 TEXT = ParallelText(
@@ -30,7 +30,7 @@ def make(tmp_path, monkeypatch):
     """Makes a trainer of a small model, with oneDNN for the larger half of the batches."""
     if not torch.backends.mkldnn.is_available():
         pytest.skip("this torch has no oneDNN")
-    monkeypatch.setattr(products, "_ONEDNN_PAYS", True)
+    monkeypatch.setattr(matmul, "_ONEDNN_PAYS", True)
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))
 
     def trainer(dropout):
@@ -50,7 +50,7 @@ def test_compiled_layers_learn_the_same_from_batches_of_any_size(make, monkeypat
     plain, compiled = make(dropout=0.0), make(dropout=0.0)
     sizes = [batch.src.numel() for batch in map(plain.resident.batch, plain.plan.epoch(0))]
     width = plain.model.settings.d_model
-    monkeypatch.setattr(products, "LEAST", (min(sizes) + max(sizes)) // 2 * 3 * width * width)
+    monkeypatch.setattr(matmul, "LEAST", (min(sizes) + max(sizes)) // 2 * 3 * width * width)
     assert len(set(sizes)) > 1
     compiled.compile()
     with torch._dynamo.config.patch(error_on_recompile=True):
