@@ -59,8 +59,8 @@ class RepeatingTrainer(Trainer):
 
     def _again(self, batches: Sequence) -> Iterator[Batch]:
         while True:
-            for ids in batches:
-                yield self.resident.batch(ids)
+            for indices in batches:
+                yield self.resident.batch(indices)
 
 
 def our_trainer(
@@ -181,7 +181,7 @@ def first_batches(data: BenchData, settings: TrainSettings, updates: int) -> lis
             f"{settings.batch_tokens} tokens; ask for no more, or lower --batch-tokens"
         )
     resident = ResidentText(data.train, pick_device(settings.device))
-    return [resident.batch(ids) for ids in batches[:updates]]
+    return [resident.batch(indices) for indices in batches[:updates]]
 
 
 def check_compiler(device: torch.device) -> None:

@@ -7,7 +7,11 @@ import numpy as np
 
 @unique
 class Stream(IntEnum):
-    """What is drawn. Beside these, and without a number, stands the order of batches."""
+    """What is drawn.
+
+    Two kinds of draws have no number, and are of different jobs: the order of batches, by seed and
+    epoch, and random masks that a trained model is scored under, by seed and draw.
+    """
 
     GATES = 0x47415445  # of an update, the noise of every gate
     HEAD_MASK = 0x4D41534B  # of an update, which heads are masked, or whether any are

@@ -20,7 +20,6 @@ from headcount.store.kept_heads import as_many_heads, gates_heads, tell_heads_le
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount.training.gates import HeadGates
-from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 from headcount.training.training_run import (
     Row,
@@ -61,10 +60,10 @@ class PruningRun:
             if not states:
                 return
             text, model = self._load(init_from)
-            tuning = settings.fine_tuning(self.train)
-            gates = HeadGates(self.run, model.grid, settings, tuning, self.session.seed)
+            tuning, seed = settings.fine_tuning(self.train), self.session.seed
+            gates = HeadGates(self.run, model.grid, settings, tuning, seed)
             freeze_outside(model, self.run)
-            trainer = self._trainer(model, text, tuning, states, gates)
+            trainer = Trainer(model, text.train, text.dev, tuning, seed, states, gates)
             trainer.fit()
             write_rows(folder / "gates.csv", GATE_COLUMNS, gate_rows(gates, trainer))
             copy_weights(model, trainer.chosen())
@@ -89,10 +88,11 @@ class PruningRun:
             if not states:
                 return
             text, whole = self._load(init_from)
-            kept = as_many_heads(self.run, heads, whole.grid, importance, self.session.seed)
+            tuning, seed = settings.fine_tuning(self.train), self.session.seed
+            kept = as_many_heads(self.run, heads, whole.grid, importance, seed)
             model = remove_heads(whole, torch.from_numpy(kept))
             freeze_outside(model, self.run)
-            trainer = self._trainer(model, text, settings.fine_tuning(self.train), states)
+            trainer = Trainer(model, text.train, text.dev, tuning, seed, states)
             trainer.fit()
             copy_weights(model, trainer.chosen())
             names = init_from.original_heads(whole.grid)
@@ -108,11 +108,12 @@ class PruningRun:
             if not states:
                 return
             text = SegmentedPair.read(self.pair)
-            whole = text.fresh_model(model, self.session.seed)
+            seed = self.session.seed
+            whole = text.fresh_model(model, seed)
             kept = gates_heads(heads, whole.grid)
             smaller = on_device(remove_heads(whole, torch.from_numpy(kept)), self.train)
             recipe = self.train.model_copy(update={"keep_updates": []})
-            trainer = self._trainer(smaller, text, recipe, states)
+            trainer = Trainer(smaller, text.train, text.dev, recipe, seed, states)
             trainer.fit()
             copy_weights(smaller, trainer.chosen())
             self._write(folder, trainer, smaller, whole.grid, whole.grid.heads(), {"gate": kept})
@@ -122,17 +123,6 @@ class PruningRun:
         model = folder.load()
         folder.check(self.pair)
         return SegmentedPair.read(self.pair), on_device(model, self.train)
-
-    def _trainer(
-        self,
-        model: Transformer,
-        text: SegmentedPair,
-        recipe: TrainSettings,
-        states: StateStore,
-        gates: HeadGates | None = None,
-    ) -> Trainer:
-        seed = self.session.seed
-        return Trainer(model, text.train, text.dev, recipe, seed, states, gates)
 
     def _write(
         self,
