@@ -1,4 +1,4 @@
-"""Gates in training: draws, gradients by differences, price, scopes, rates, exact resume."""
+"""Gates in training: draws, gradients by differences, λ, scopes, rates, exact resume."""
 
 import math
 
@@ -105,8 +105,8 @@ def test_the_gradient_of_the_penalty_is_p_times_1_minus_p():
     torch.testing.assert_close(gates.log_alpha.grad, expected)
 
 
-def objective(trainer, batches, log_alpha, uniform, price):
-    """Loss per target token plus price, dropout off, as a number of log α."""
+def objective(trainer, batches, log_alpha, uniform, lambda_):
+    """Loss per target token plus the penalty, dropout off, as a number of log α."""
     gates = trainer.head_mask
     with torch.no_grad():
         gates.log_alpha.copy_(log_alpha)
@@ -114,11 +114,11 @@ def objective(trainer, batches, log_alpha, uniform, price):
         multiplier[gates.gated] = gates.sample(uniform)
         loss = sum(summed_loss(trainer.model, b, multiplier, 0.1) for b in batches)
         tokens = sum(b.target_tokens for b in batches)
-        return float(loss / tokens + price * gates.p_open().sum())
+        return float(loss / tokens + lambda_ * gates.p_open().sum())
 
 
 @pytest.mark.parametrize(
-    ("name", "changes", "price"),
+    ("name", "changes", "lambda_"),
     [
         pytest.param("gates-all-l0.7", {}, 0.7, marks=pytest.mark.slow),
         pytest.param("gates-all-l0", {}, 0.0, marks=pytest.mark.slow),
@@ -133,7 +133,7 @@ def objective(trainer, batches, log_alpha, uniform, price):
         ("gates-all-l0.8", {"lambda_warmup_updates": 4}, 0.2),
     ],
 )
-def test_f07_what_gates_learn_is_the_slope_of_the_whole_objective(make, name, changes, price):
+def test_f07_what_gates_learn_is_the_slope_of_the_whole_objective(make, name, changes, lambda_):
     """Two batches, one draw; λ is per target token, however many tokens there are."""
     # So small a rate leaves the weights as they are; a large ε makes Adam's step show the slope.
     train = TrainSettings(batch_tokens=14, accumulate=2, epsilon=10.0)
@@ -151,8 +151,8 @@ def test_f07_what_gates_learn_is_the_slope_of_the_whole_objective(make, name, ch
     for head in range(len(start)):
         nudge = torch.zeros_like(start)
         nudge[head] = 1e-5
-        up = objective(trainer, batches, start + nudge, uniform, price)
-        slope[head] = (up - objective(trainer, batches, start - nudge, uniform, price)) / 2e-5
+        up = objective(trainer, batches, start + nudge, uniform, lambda_)
+        slope[head] = (up - objective(trainer, batches, start - nudge, uniform, lambda_)) / 2e-5
     # The multiplier passes through 32 bits: 1e-7 of gates near 1.
     torch.testing.assert_close(gradient, slope, rtol=1e-4, atol=1e-6)
 

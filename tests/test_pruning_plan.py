@@ -126,7 +126,7 @@ def test_without_pruned_runs_nothing_is_asked_for(monkeypatch, tmp_path):
     (tmp_path / "mine.yaml").write_text(TEXT[: TEXT.index("pruned")])
     plain = planned(monkeypatch, load_experiment("mine", tmp_path))
     assert plain.named("gates") == plain.starts() == plain.timed() == []
-    assert plain.timed_models(W) == plain.priced() == []
+    assert plain.timed_models(W) == plain.penalised() == []
     assert plain.urgency(of("impt-6")) == pytest.approx(1700)
 
 

@@ -68,7 +68,7 @@ def test_heads_are_ranked_in_their_layer_by_relevance(tables):
     assert [(row["layer"], row["head"], row["rank"]) for row in rows] == [
         (0, 1, 1), (0, 0, 2), (1, 0, 1), (1, 1, 2),
     ]  # fmt: skip
-    # Two gates runs have a price: heads 1.1 and 2.1 survive both and one, the others none.
+    # Two gates runs have λ above 0: heads 1.1 and 2.1 survive both and one, the others none.
     assert [row["survival"] for row in rows] == [0, 1, 0.5, 0]
     shown = tables["roles"].shown.to_dict("records")
     assert (shown[1]["layer"], shown[1]["head"], shown[1]["position"]) == (0, 0, "-1 (90 %)")
@@ -165,7 +165,7 @@ def test_the_caption_says_on_how_many_sentences_measures_stand(tables, tmp_path)
     assert "Sentences: BLEU lost: 60 of test; importance: 12 of dev." in tables["agreement"].caption
 
 
-def test_survival_counts_only_runs_with_a_price_and_the_head_in_scope(made):
+def test_survival_counts_only_runs_with_a_penalty_and_the_head_in_scope(made):
     runs = made.listed["pruned_runs"]
     found = gate_survival(made.listed["kept"], runs).set_index(["kind", "layer", "head"])
     # The decoder's heads are in the scope of one run alone.

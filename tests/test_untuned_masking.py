@@ -114,7 +114,7 @@ def test_random_heads_are_as_many_of_the_scope_and_follow_the_seed(inputs):
         assert len(drawn) == 2 and all(len(set(heads)) == count for heads in drawn)
         assert all(set(heads) <= set(range(scope)) for heads in drawn)
         assert drawn == cuts_of(inputs, run, "drawn")
-    few, many = (cuts_of(inputs, f"gates-all-l{price}", "drawn") for price in ("0.01", "0.1"))
+    few, many = (cuts_of(inputs, f"gates-all-l{lambda_}", "drawn") for lambda_ in ("0.01", "0.1"))
     assert all(set(a) < set(b) for a, b in zip(few, many, strict=True))
     other = list_cuts(MODEL.grid, **ranks(inputs), draws=20, seed=6)
     of_run = {cut.heads for cut in other if cut.order == "drawn" and len(cut.heads) == 3}

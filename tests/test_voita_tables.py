@@ -214,7 +214,7 @@ def test_contenders_meet_at_equal_numbers_of_heads(tables):
     assert drawn["BLEU"].to_list() == ["94.00 ± 0.00 (93.00 to 95.00)"]
 
 
-def test_starts_meet_at_one_price(tables):
+def test_starts_meet_at_one_lambda(tables):
     found = contender(tables["comparison"], comparison="start")
     assert found["contender"].to_list() == ["baseline", "random-1"]
     assert found["heads_left"].to_list() == [4, 5]

@@ -178,7 +178,7 @@ def test_f11_a_changed_setting_reruns_only_what_it_touches(project):
     assert planned(output) == times(2, DECODED) | gathered
 
 
-def test_one_price_more_runs_its_own_jobs_and_none_without_pruned_runs(project):
+def test_one_lambda_more_runs_its_own_jobs_and_none_without_pruned_runs(project):
     """Two pairs, one seed; what is gathered over all pruned runs is made again, no more."""
     path = project.folder / "config" / "every_rule.yaml"
     plain = path.read_text()

@@ -65,7 +65,7 @@ class Exhibits:
             "starts": plan.pruning.starts(),
             "pruned": plan.pruned,
             "gates": plan.pruning.named("gates"),
-            "priced": plan.pruning.priced(),
+            "penalised": plan.pruning.penalised(),
             "timed": ["speed"] if plan.pruned else [],
             "ablated": plan.ablation.runs,
             "profiled": plan.ablation.runs if plan.ablation.own.updates else [],

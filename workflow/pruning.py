@@ -29,8 +29,8 @@ class Pruning:
         started = [run.init_from for run in self.runs.values()]
         return [name for name, run in self.trained.items() if run in started]
 
-    def priced(self) -> list[str]:
-        """Names of the gates runs that have a price, so may have lost heads."""
+    def penalised(self) -> list[str]:
+        """Names of the gates runs with λ above 0, which may have lost heads."""
         return [name for name in self.named("gates") if self.runs[name].lambda_ > 0]
 
     def start_model(self, w: Wildcards) -> list[str]:

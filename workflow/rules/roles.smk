@@ -1,9 +1,9 @@
 # Needs: raw treebanks, <bpe>, models in <trained> and in <pruned>.
 # Makes: <bpe>/trees, treebanks as the models read them; <heads>/{attention,positions,syntax}.csv and
-#        maps.json; the same in <pruned> of every gates run that has a price.
+#        maps.json; the same in <pruned> of every gates run with λ above 0.
 
 ROLES_FILES = ["attention.csv", "positions.csv", "syntax.csv", "maps.json", "roles.json"]
-PRICED = [plan.layout.run("prune", run=run) for run in plan.pruning.priced()]
+PENALISED = [plan.layout.run("prune", run=run) for run in plan.pruning.penalised()]
 
 
 rule trees:
@@ -52,10 +52,10 @@ use rule roles as pruned_roles with:
     input:
         multiext("<bpe>/", *ROLES),
         trees=plan.trees,
-        models=[f"{folder}/model/{name}" for folder in PRICED for name in MODEL_FILES],
+        models=[f"{folder}/model/{name}" for folder in PENALISED for name in MODEL_FILES],
     output:
-        [f"{folder}/{name}" for folder in PRICED for name in ROLES_FILES],
+        [f"{folder}/{name}" for folder in PENALISED for name in ROLES_FILES],
     params:
-        models=["--runs", *PRICED],
+        models=["--runs", *PENALISED],
     message:
         "Measuring what the heads left in pruned models do on {wildcards.pair}, seed {wildcards.seed}"

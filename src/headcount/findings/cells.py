@@ -31,11 +31,6 @@ def interval(low: Sequence[float], high: Sequence[float]) -> str:
     return ", ".join(f"{a:+z.2f} to {b:+z.2f}" for a, b in pairs if a != "") or NONE
 
 
-def price(value: float) -> str:
-    """λ as names of runs have it."""
-    return f"{value:.9f}".rstrip("0").rstrip(".")
-
-
 def p_value(p: float | str) -> str:
     """A p-value: two significant digits, and no zeros without end; a dash where none is known."""
     if p == "":

@@ -1,4 +1,4 @@
-"""Settings of pruning by Hard Concrete gates: the gates, their price, the fine-tuning."""
+"""Settings of pruning by Hard Concrete gates: the gates, their penalty, the fine-tuning."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal

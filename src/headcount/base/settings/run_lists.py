@@ -76,5 +76,5 @@ def check_pruned(pruned: Sequence[PrunedSettings], runs: Sequence[RunSettings]) 
         if run.control not in pruned:
             raise ValueError(
                 f"{name} needs its control {label(run.control)!r}, fine-tuned for as many updates "
-                "without a price, which is not among `pruned`; add it there"
+                "with λ = 0, which is not among `pruned`; add it there"
             )

@@ -156,8 +156,8 @@ class PrunedSettings(Section):
     """Which heads may go: those of encoder self-attention (the decoder is frozen), or all."""
 
     lambda_: float = Field(alias="lambda", ge=0, lt=_MOST_LAMBDA)
-    """λ of the gates, the price of one head in nats per target token; 0: the control, fine-tuned
-    without a price."""
+    """λ of the gates, the price of one head in nats per target token; 0: the control, which
+    fine-tuning alone changes."""
 
     init_from: Annotated[RunSettings, _or_short(RunSettings)] = Field(BASELINE, alias="from")
     """The training run whose model is pruned, one of `runs`."""
@@ -189,7 +189,7 @@ class PrunedSettings(Section):
 
     @property
     def control(self) -> "PrunedSettings":
-        """The run without a price: what fine-tuning alone does to the same model, heads apart."""
+        """The run with λ = 0: what fine-tuning alone does to the same model, heads apart."""
         return self.model_copy(update={"method": "gates", "lambda_": 0.0})
 
     def counted(self, heads: int) -> "PrunedSettings":

@@ -79,8 +79,8 @@ def read_pruned_name(text: str) -> dict[str, Any]:
     methods = {word: method for method, word in PRUNED_WORDS.items()}
     if not found or found[1] not in (None, *list(methods)[1:]):
         raise ValueError(_pruned_forms(text))
-    word, scope, price, start = found.groups()
-    said = {"method": methods[word or "gates"], "scope": scope, "lambda": float(price)}
+    word, scope, lambda_, start = found.groups()
+    said = {"method": methods[word or "gates"], "scope": scope, "lambda": float(lambda_)}
     return said if start is None else {**said, "from": start}
 
 

@@ -75,10 +75,10 @@ def comparison_table(
     rows only where nothing else was run. Raises UserError for masks of another number of heads
     than the gates run kept.
     """
-    priced = [model for model in models if model.run.lambda_ > 0]
-    groups = _by_gates_run(priced)
+    penalised = [model for model in models if model.run.lambda_ > 0]
+    groups = _by_gates_run(penalised)
     several = [found for found in groups if len(found) > 1]
-    rows = [*_tuned(several, scores), *untuned(priced, masked), *_starts(priced, scores)]
+    rows = [*_tuned(several, scores), *untuned(penalised, masked), *_starts(penalised, scores)]
     if not rows:
         rows = _tuned(_by_gates_run(models), scores)
     table = pd.DataFrame(rows, columns=COLUMNS)

@@ -4,7 +4,8 @@ import pandas as pd
 
 from headcount.base.addresses import KINDS
 from headcount.base.settings.runs import label
-from headcount.findings.cells import NONE, p_value, price
+from headcount.base.settings.short_names import decimal
+from headcount.findings.cells import NONE, p_value
 from headcount.findings.results import Results
 from headcount.findings.scores import Scores
 from headcount.findings.setting import of_one_training
@@ -62,12 +63,12 @@ def _fall(sweep: list[PrunedModel], scores: Scores, test: str, limit: float) -> 
     """The first run below the limit, and the last before it."""
     control = sweep[0].control
     found = scores.compare(control, [model.key for model in sweep], test)
-    # The control stands first even where a run with a price kept as many heads, or more.
-    priced = [model for model in sweep if model.key != control]
+    # The control stands first even where a run with λ above 0 kept as many heads, or more.
+    penalised = [model for model in sweep if model.key != control]
     held = next(model for model in sweep if model.key == control)
     signature = found[control].signature
     facts = {"holds_at": held.scope_left, "holds_delta": 0.0, "signature": signature}
-    for model in priced:
+    for model in penalised:
         judged = found[model.key]
         if judged.delta < -limit:
             fell = {"falls_at": model.scope_left, "lambda": model.run.lambda_}
@@ -125,7 +126,7 @@ def _shown(row: dict) -> dict[str, str]:
         "limit": f"{row['limit']:.2f}",
         "holds to": f"{row['holds_at']} of {row['scope_heads']}",
         "falls at": str(row["falls_at"]) if fell else "no run of the sweep",
-        "λ": price(row["lambda"]) if fell else NONE,
+        "λ": decimal(row["lambda"]) if fell else NONE,
         "difference": f"{row['delta']:+z.2f}" if fell else NONE,
         "95 % interval": (
             f"{row['delta_low']:+z.2f} to {row['delta_high']:+z.2f}" if fell else NONE

@@ -18,7 +18,7 @@ _RULES = {
     "threshold": "a head is kept at test time where the noiseless gate is above 0.5",
     "louizos": "at test time a head has its noiseless gate, and is kept where that is above 0",
 }
-_PRICED = {
+_LAMBDA = {
     "sum": "price of one head in nats per target token",
     "mean_over_modules": "weight of the mean over gated layers of their expected open heads",
 }
@@ -49,7 +49,7 @@ def describe_pruning(results: Results) -> str:
     begin = "drawn evenly around 0" if gates.init == "glorot" else f"{gates.init:g}"
     starts = pd.DataFrame([model.start for model in pruned_models(results)], columns=KEYS)
     return (
-        f"λ: {_PRICED[gates.lambda_reduction]}. Fine-tuning: {gates.updates} updates; gates with "
+        f"λ: {_LAMBDA[gates.lambda_reduction]}. Fine-tuning: {gates.updates} updates; gates with "
         f"temperature {gates.temperature:g}, stretch {gates.stretch_low:g} to "
         f"{gates.stretch_high:g}, log α at the start {begin}, rate {gates.lr:g}; "
         f"{_RULES[gates.eval]}. {describe_setting(results, starts)}"

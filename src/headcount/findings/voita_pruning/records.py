@@ -7,7 +7,8 @@ import pandas as pd
 from headcount.base.addresses import KINDS
 from headcount.base.errors import UserError
 from headcount.base.settings.runs import label
-from headcount.findings.cells import NONE, interval, mean_count, mean_sd, p_value, price
+from headcount.base.settings.short_names import decimal
+from headcount.findings.cells import NONE, interval, mean_count, mean_sd, p_value
 from headcount.findings.results import Results
 from headcount.findings.run_tables import KEYS
 from headcount.findings.scores import Scores
@@ -37,7 +38,7 @@ CAPTION = (
     "Every pruned run. Heads left, in all and by kind; in brackets by layer, the first layer "
     f"first. Polarised: share of gates with a chance above {DECIDED} of being 0, or of being 1. "
     "Difference: to the run with λ = 0 of the same scope, start and seed, which was fine-tuned for "
-    "as many updates and has lost no head by price; its 95 % interval and p by paired bootstrap "
+    "as many updates and has lost no head to λ; its 95 % interval and p by paired bootstrap "
     "over test sentences, for each seed in turn. Start: BLEU of the model that was pruned. The "
     "difference of a run from scratch also holds that it was trained anew. "
     f"{of_one_training('test sentences')} {OVER_SEEDS}"
@@ -80,7 +81,7 @@ def _check_controls(of_control: dict[tuple, list[PrunedModel]], known: set[tuple
         if control not in known:
             raise UserError(
                 f"{label(compared[0].run)} ({control[0]}, seed {control[2]}): expected its control "
-                f"{control[1]!r}, fine-tuned for as many updates without a price, found no such "
+                f"{control[1]!r}, fine-tuned for as many updates with λ = 0, found no such "
                 "run; add it to `pruned`"
             )
 
@@ -115,7 +116,7 @@ def pruning_summary(table: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it: a row per run and test set, means over seeds."""
     rows = []
     for (pair, test, run), found in table.groupby(["pair", "test_set", "run"], sort=False):
-        row = {"pair": pair, "test set": test, "run": run, "λ": price(found["lambda"].iloc[0])}
+        row = {"pair": pair, "test set": test, "run": run, "λ": decimal(found["lambda"].iloc[0])}
         row["heads left"] = mean_count(found["heads_left"])
         row |= {_TITLES[kind]: _by_layer(found, kind) for kind in KINDS}
         row["polarised"] = mean_sd(found["polarised"])

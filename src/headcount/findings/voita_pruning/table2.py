@@ -4,7 +4,8 @@ import pandas as pd
 
 from headcount.base.addresses import KINDS
 from headcount.base.settings.runs import label
-from headcount.findings.cells import NONE, mean_count, mean_sd, price
+from headcount.base.settings.short_names import decimal
+from headcount.findings.cells import NONE, mean_count, mean_sd
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import beside_ours
 from headcount.findings.results import Results
@@ -28,7 +29,7 @@ CAPTION = (
     "BLEU of models with few heads: fine-tuned with gates from the trained model, and trained from "
     "scratch with exactly the heads that are then left. Heads: encoder self-attention / decoder "
     "self-attention / decoder-encoder attention. λ = 0 is the control, fine-tuned for as many "
-    "updates without a price; the model that was pruned comes first, without a λ. Shown "
+    "updates with λ = 0; the model that was pruned comes first, without a λ. Shown "
     "are the sweep over all kinds, and those runs on the encoder alone that have a twin from "
     f"scratch. Rows whose source is paper: {voita.source()}, Table 2, EN-RU, one run each; it "
     "prints neither λ nor the names of its test sets, and one number for its baseline. "
@@ -121,7 +122,7 @@ def _shown(found: pd.DataFrame, start: str, scope: str, lambda_: float | str) ->
     return {
         "start": start,
         "scope": scope or NONE,
-        "λ": NONE if lambda_ == "" else price(lambda_),
+        "λ": NONE if lambda_ == "" else decimal(lambda_),
         "heads": "/".join(mean_count(kept[kind]) for kind in KINDS),
         "from trained": mean_sd(bleu.get("trained") or bleu.get("none", [])),
         "from scratch": mean_sd(bleu.get("scratch", [])),

@@ -31,7 +31,7 @@ WITHIN, ALL = "within layers", "all heads"
 
 CAPTION = (
     "Rank correlation (Spearman) of measures over the heads of a model, with 95 % bootstrap "
-    "intervals over heads. Survival: in how many of the gates runs on this model that have a price "
+    "intervals over heads. Survival: in how many of the gates runs on this model with λ above 0 "
     "a head is left; BLEU lost: on the first test set, when that head alone is masked, so more is "
     "worse. These two say what happens when heads are removed, the others are cheap. Within "
     "layers: of what each head has above its layer's mean, as relevance is a share of its "

@@ -16,7 +16,7 @@ CAPTION = (
     "sentences. Confidence: mean largest weight. Position: where it points most often, and in what "
     "share of cases. Rarest, two rarest: share of largest weights there. Importance: nats per "
     "sentence unless the settings say otherwise. Survives: in how many of the gates runs on this "
-    f"model that have a price. {of_one_training('sentences')}"
+    f"model with λ above 0. {of_one_training('sentences')}"
 )
 
 

@@ -72,7 +72,7 @@ def describe_roles(results: Results) -> str:
 def gate_survival(kept: list[Path], runs: list[Path]) -> pd.DataFrame:
     """A head a row: pair, run, seed (of the model that was pruned), kind, layer, head, survival.
 
-    Survival is the share, 0 to 1, of the gates runs with a price that leave the head, among those
+    Survival is the share, 0 to 1, of the gates runs with λ above 0 that leave the head, among those
     whose scope has it. `kept` are the heads.csv of pruned runs, `runs` the run.json
     beside them; others than gates are passed over.
     """
