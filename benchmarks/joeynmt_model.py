@@ -66,7 +66,7 @@ def _sizes(settings: ModelSettings) -> dict:
 
 
 def _vocabulary(words: Vocabulary) -> object:
-    """The same pieces; JoeyNMT puts the unknown word first, then padding, start and end."""
+    """Our pieces in JoeyNMT's order: the unknown word first, then padding, start and end."""
     from joeynmt.vocabulary import Vocabulary as JoeyVocabulary
 
     names = dict(zip(("pad", "bos", "eos", "unk"), words.pieces(range(_SPECIALS)), strict=True))

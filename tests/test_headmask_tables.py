@@ -382,7 +382,8 @@ def test_tables_are_written_and_escaped(files, tmp_path):
 def test_files_that_lack_something(files):
     importance = files.of_runs("heads", "importance.csv")[0]
     importance.write_text("kind,layer,head,statistic,value\n")
-    with pytest.raises(UserError, match="in each of 6 files, found it in 5"):
+    told = "seed1/importance.csv: expected rows whose statistic is importance, found none"
+    with pytest.raises(UserError, match=told):
         read_importance(files.lists()["importance"])
     importance.write_text("kind,layer,head,value\n")
     with pytest.raises(UserError, match="importance.csv: expected the columns.*named statistic"):

@@ -62,9 +62,9 @@ class Ablation:
         ]
 
     def files(self, name: str) -> list[str]:
-        """The file of this name of every model that is ablated."""
+        """Paths of a file that the ablation of every model makes, such as ablation.csv."""
         return self.layout.files("masking", self.runs, name)
 
     def of_checkpoints(self, name: str) -> list[str]:
-        """The same of every model that is pruned during its training as well."""
+        """Paths of a file that pruning during training makes; none where no update is listed."""
         return self.files(name) if self.own.updates else []

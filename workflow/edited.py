@@ -34,7 +34,7 @@ def settle(experiment: str, files: list[str], vouched: bool) -> None:
 
 
 def lost(files: list[str]) -> list[str]:
-    """Those files that were made here and are gone.
+    """Files, of those given, that were made here and are gone.
 
     Snakemake does not miss a file in the middle while what follows it is there.
     """

@@ -211,7 +211,7 @@ class Plan:
         return as_flags(self.settings.masking.model_copy(update={"test_sets": tests}))
 
     def untuned_flags(self, w: Wildcards) -> list[str]:
-        """The same, and the gates runs that tell how many heads to mask."""
+        """The masking section, as flags, and the gates runs that say how many heads to mask."""
         return [*self.masking_flags(w), "--runs", *self.pruning.gates_from(w["run"])]
 
     def baseline_importance(self, w: Wildcards) -> list[str]:

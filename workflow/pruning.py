@@ -38,7 +38,7 @@ class Pruning:
         return self.layout.beside("train", w, self._start(w), *MODEL)
 
     def start_flags(self, w: Wildcards) -> list[str]:
-        """The folder of that model, as a flag."""
+        """The folder of the model that a pruned run starts from, as a flag."""
         return ["--init-from", *self.layout.beside("train", w, self._start(w), "model")]
 
     def gates_heads(self, w: Wildcards) -> list[str]:
@@ -93,7 +93,7 @@ class Pruning:
         return self.settings.train.updates * cost + max(waiting, default=0)
 
     def ranking_urgency(self, w: Wildcards) -> float:
-        """The same of measuring importance: the updates of the runs that wait for the ranking."""
+        """Updates of the longest run that waits for the importance of a model's heads."""
         waiting = (run for run in self.runs.values() if run.method == "importance")
         return max(
             (self._updates(run) for run in waiting if label(run.init_from) == w["run"]), default=0

@@ -13,7 +13,10 @@ from headcount.base.errors import UserError
 
 
 def single_effects(rows: Sequence[Sequence[Any]], grid: HeadGrid) -> np.ndarray:
-    """The same of rows that are not yet written: cells of `COLUMNS`."""
+    """BLEU change on dev without each head, [heads], from rows of an ablation still in memory.
+
+    A row has the cells of `COLUMNS`; a negative change is worse.
+    """
     cells = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
     found = [row["delta"] for row in cells if (row["test_set"], row["order"]) == (DEV, "single")]
     return np.array(found, dtype=float).reshape(grid.size)

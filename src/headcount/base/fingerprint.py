@@ -40,7 +40,7 @@ def code(script: str, *modules: str) -> dict[str, str]:
 
 
 def _files_named(module: str) -> tuple[Path, ...]:
-    """As `_files_of`, of a module that must be there."""
+    """Files of a module and of its packages. Raises ModuleNotFoundError where there is none."""
     path = _SOURCE.joinpath(*module.split(".")).with_suffix(".py")
     if not path.exists():
         raise ModuleNotFoundError(f"{module}: expected {path}, found no such file")

@@ -54,7 +54,7 @@ class FinishedSet:
                 os.utime(part)
 
     def _manifest(self) -> dict[str, Any]:
-        """What `written` wrote; empty if it is not there or damaged."""
+        """The folder's manifest.json; empty if it is not there or damaged."""
         try:
             found = read_json(self.folder / "manifest.json")
         except (FileNotFoundError, UnicodeDecodeError, json.JSONDecodeError):

@@ -66,7 +66,7 @@ def ranked_sets(ranking: Ranking, groups: int) -> list[MaskedSet]:
 
 
 def random_sets(heads: int, groups: int, draws: int, seed: int) -> list[MaskedSet]:
-    """The same numbers of heads at random: each draw is a ranking in random order.
+    """Sets of random heads, as large as those of `ranked_sets`: each draw is a random ranking.
 
     Its groups control single groups; their unions, from either end, control both cumulative
     curves and are listed by size, each size once. Draw k of a seed is the same for every model

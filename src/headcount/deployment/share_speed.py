@@ -28,7 +28,7 @@ def write_share_speed(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Time the model with all heads and without each share of `ablation.timed`, as `write_speed`.
+    """Write how fast the model is with all heads, and without each share of `ablation.timed`.
 
     A model is named by its percentage of heads removed, rounded up to whole heads; its bytes are
     those of its weights. Raises UserError if the importance is another model's.

@@ -75,7 +75,7 @@ class Chapter:
         return list(dict.fromkeys([declaration(self.name), *named]))
 
     def made_from(self, kinds: Collection[str]) -> "Chapter":
-        """The same with those exhibits alone that need no other kinds than these."""
+        """This chapter with only the exhibits that can be made from these kinds of files."""
         tables, figures = (
             tuple(each for each in group if set(each.needs) <= set(kinds))
             for group in (self.tables, self.figures)

@@ -108,7 +108,10 @@ def bootstrap_spearman(first: np.ndarray, second: np.ndarray) -> tuple[float, fl
 
 
 def bootstrap_pearson(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
-    """95 % bootstrap interval of Pearson's correlation, as `bootstrap_spearman`."""
+    """95 % bootstrap interval of Pearson's correlation; pairs of values are drawn.
+
+    NaN if in every draw one side has one value alone.
+    """
     draws = _draws(len(first))
     return _spanned(first[draws], second[draws])
 

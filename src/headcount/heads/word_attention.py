@@ -58,7 +58,7 @@ def _members(numbers: Tensor) -> Tensor:
 
 
 def _first(members: Tensor) -> Tensor:
-    """The same with the first subword of each token alone."""
+    """[b, k, w]: 1 where a subword is the first of a token; `members`: where it belongs to it."""
     return members * (members.cumsum(1) == 1)
 
 

@@ -33,11 +33,11 @@ class PairFolder:
         return src, tgt
 
     def vocabulary(self, side: str) -> Vocabulary:
-        """That of one side, `src` or `tgt`."""
+        """The vocabulary of one side, `src` or `tgt`."""
         return Vocabulary.load(self.path / VOCABULARIES[SIDES.index(side)])
 
     def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
-        """Those of source and target."""
+        """The vocabularies of source and target."""
         return self.vocabulary("src"), self.vocabulary("tgt")
 
     def segmenters(self) -> tuple[Segmenter, Segmenter]:

@@ -123,7 +123,7 @@ class HeadGates(HeadMask):
         return {**own, **{name: moments[name] for name in ("step", "exp_avg", "exp_avg_sq")}}
 
     def restore(self, state: Weights) -> None:
-        """Take over what `state` gave."""
+        """Go on from a state that was saved: `state` makes it."""
         with torch.no_grad():
             self.log_alpha.copy_(state["log_alpha"])
         self.history = list(state["history"])

@@ -51,7 +51,7 @@ class HeadMask(Protocol):
         return {}
 
     def restore(self, state: Weights) -> None:
-        """Take over what `state` gave."""
+        """Go on from a state that was saved: `state` makes it."""
 
 
 class MaskNone(HeadMask):

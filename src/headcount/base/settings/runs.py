@@ -193,7 +193,7 @@ class PrunedSettings(Section):
         return self.model_copy(update={"method": "gates", "lambda_": 0.0})
 
     def counted(self, heads: int) -> "PrunedSettings":
-        """The same run of a model with this many heads, with N in place of a share."""
+        """This run on a model with so many heads, a share of them resolved to the number N."""
         return self.model_copy(update={"init_from": self.init_from.counted(heads)})
 
 

@@ -11,7 +11,7 @@ from headcount.findings.cells import NONE
 from headcount.findings.headmask.inequality import spread
 from headcount.findings.published import headmask
 from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE, HEAD, KEYS, gather
+from headcount.findings.run_tables import BASE, HEAD, KEYS, gather, run_of
 from headcount.findings.setting import (
     OVER_SEEDS,
     describe_importance,
@@ -83,12 +83,13 @@ def read_importance(files: list[Path]) -> pd.DataFrame:
     Raises UserError for a file that has no importance of any head.
     """
     table = gather(files, [*HEAD, "statistic", "value"])
-    with_importance = table.loc[table["statistic"] == "importance", KEYS].drop_duplicates()
-    if len(with_importance) != len(files):
-        raise UserError(
-            f"importance: expected it in each of {len(files)} files, found it in "
-            f"{len(with_importance)}; make heads/ again"
-        )
+    runs = table.loc[table["statistic"] == "importance", KEYS].drop_duplicates()
+    named = set(runs.itertuples(index=False, name=None))
+    for path in files:
+        if run_of(path) not in named:
+            raise UserError(
+                f"{path}: expected rows whose statistic is importance, found none; make it again"
+            )
     return table
 
 

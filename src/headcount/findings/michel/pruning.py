@@ -77,9 +77,9 @@ PRINTED_AREAS = (
 
 
 def profile_points(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of pruning_profile.csv, their `READ`, as `POINTS`.
+    """Rows of pruning_profile.csv with the columns of `POINTS`.
 
-    `percent` of the scope's heads, 0 to 100.
+    `percent`: share of the scope's heads that are masked, 0 to 100.
     """
     in_scope = table.groupby([*KEYS, "scope"])["heads_masked"].transform("max")
     alone = table["order"] == "one_per_layer"

@@ -13,7 +13,7 @@ def scored(results: Results) -> str:
 
 
 def ranked(results: Results) -> str:
-    """The same sentences, and how heads were ranked."""
+    """Sentences on the tests, the search, the models and the data, and how heads were ranked."""
     words = describe_ranking(results.settings["ablation"], results.ranking)
     return f"{scored(results)} {words}"
 

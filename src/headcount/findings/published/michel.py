@@ -44,7 +44,7 @@ def classifier_all_but_one(number: int) -> pd.DataFrame:
 
 
 def classifier_transfer() -> float:
-    """The same as `transfer` of BERT, on matched and mismatched."""
+    """Pearson's r of the effects of removing each head of BERT, on matched and mismatched."""
     return float(_tidy("figure2_bert")["value"].iloc[0])
 
 
