@@ -10,7 +10,7 @@ from headcount.base.addresses import KINDS, Head
 from headcount.base.results import provenance
 from headcount.base.settings.flags import read_flags
 from headcount.base.settings.roles import RolesSettings
-from headcount.heads.attention_run import write_attention
+from headcount.heads.attention_map_run import write_attention
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder

@@ -5,12 +5,13 @@ Not part of the workflow; needs the extra `bert`. Data: MultiNLI's .tsv, .txt or
 
 from pathlib import Path
 
+from headcount.ablation.ablation import DEV
 from headcount.base import command
 from headcount.base.results import provenance
 from headcount.base.settings.classifier import ClassifierSettings
 from headcount.base.settings.flags import read_flags
 from headcount.classifiers.classifier import Classifier
-from headcount.classifiers.classifier_ablation import LabelledTests, write_classifier_ablation
+from headcount.classifiers.classifier_ablation import write_classifier_ablation
 from headcount.classifiers.classifier_files import classifier_inputs, fetch_classifier
 from headcount.model.machine import use_threads
 
@@ -29,11 +30,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="seed of the random orders")
     args, settings = read_flags(parser, ClassifierSettings)
     use_threads(settings.threads)
-    files = LabelledTests(args.dev, args.matched, args.mismatched)
+    files = {DEV: args.dev, "matched": args.matched, "mismatched": args.mismatched}
     folder = fetch_classifier(args.model, args.revision)
     shown = {"ablation": settings, "model": args.model, "labels": args.labels}
     shown["revision"] = args.revision
-    inputs = [args.dev, args.matched, args.mismatched, *classifier_inputs(folder)]
+    inputs = [*files.values(), *classifier_inputs(folder)]
     origin = provenance("scripts/classifier_ablation.py", shown, args.seed, inputs)
     classifier = Classifier.load(folder, args.labels, settings.device)
     write_classifier_ablation(classifier, files, settings, args.seed, args.out, origin)

@@ -1,7 +1,6 @@
 """Heads of a classifier removed one by one, all but one, and in steps: accuracy instead of BLEU."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,23 +25,9 @@ from headcount.data.entailment import Example, read_pairs
 from headcount.scoring.bootstrap import SEED, judge_scores, resample_accuracy
 
 
-@dataclass(frozen=True)
-class LabelledTests:
-    """Labelled pairs: dev chooses and ranks, the others score."""
-
-    dev: Path
-    matched: Path
-    mismatched: Path
-
-    def read(self, limit: int | None) -> dict[str, list[Example]]:
-        """The pairs by test set, dev first."""
-        paths = {DEV: self.dev, "matched": self.matched, "mismatched": self.mismatched}
-        return {test: read_pairs(path, limit) for test, path in paths.items()}
-
-
 def write_classifier_ablation(
     classifier: Classifier,
-    files: LabelledTests,
+    files: Mapping[str, Path],
     settings: ClassifierSettings,
     seed: int,
     out: Path,
@@ -51,10 +36,11 @@ def write_classifier_ablation(
     """Write classifier_ablation.csv, classifier_profile.csv and _areas.csv into a folder.
 
     They have the columns of ablation.csv, pruning_profile.csv and its areas, with `accuracy` in
-    percent in place of `bleu`. Importance is measured on dev, pruning scored on matched. Raises
+    percent in place of `bleu`. `files`: labelled pairs by test set, `DEV` before `matched` and
+    `mismatched`. Importance is measured on dev, pruning scored on matched. Raises
     UserError for pairs without a label that the model knows.
     """
-    tests = files.read(settings.pairs)
+    tests = {test: read_pairs(path, settings.pairs) for test, path in files.items()}
     for pairs in tests.values():
         classifier.gold(pairs)  # refuses labels before any work
     grid = classifier.encoder.grid
