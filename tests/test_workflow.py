@@ -1,5 +1,6 @@
 """The whole workflow, on real engines: every rule, nothing to do afterwards, killed and resumed."""
 
+import base64
 import csv
 import gzip
 import hashlib
@@ -28,6 +29,10 @@ DECODED |= {"ablation": 1, "pruning_profile": 1, "training_profile": 1, "share_s
 """Jobs that decode, for each pair: the baseline and four pruned runs."""
 
 RULE = r"(?m)^(?:use rule \w+ as|rule) (\w+)(?: with)?:"
+RECORDED = {"train", "gates", "scratch", "fine_tune", "translate", "importance", "relevance"}
+RECORDED |= {"roles", "masking", "untuned_masking", "ablation", "pruning_profile"}
+RECORDED |= {"training_profile", "share_speed", "speed"}
+"""Jobs that read a model or a segmented pair, and record their inputs."""
 SECRET = "hunter2-of-the-month"
 OURS = ("data", "results")
 """Folders that are shared; in .snakemake stand paths of this machine."""
@@ -109,6 +114,33 @@ def test_every_rule_runs_and_leaves_what_the_design_names(project):
     page = (results / "report.html").read_text()
     assert "published.art-en" in page and "<svg" in page
     assert not re.search(r"(src|href)=.https?:", page)  # opens offline
+
+
+def test_jobs_record_exactly_the_files_that_their_rules_list(project):
+    """Or a file that shapes a result would go unwatched; a folder's job records what is its own."""
+    records = _records(project.folder)
+    compared = set()
+    for path in (project.folder / "results").rglob("*.json"):
+        facts = json.loads(path.read_text())
+        job = records.get(path.relative_to(project.folder).as_posix())
+        if job and isinstance(facts, dict) and "provenance" in facts:
+            listed, recorded = set(job["input"]), set(facts["provenance"]["inputs"])
+            assert recorded <= listed, path
+            if job["rule"] in RECORDED:
+                assert recorded == listed, path
+                compared.add(job["rule"])
+    assert compared == RECORDED
+
+
+def _records(folder: Path) -> dict[str, dict]:
+    """What Snakemake notes of the job that made each output, by its path."""
+    kept = folder / ".snakemake" / "metadata"
+    found = {}
+    for path in kept.rglob("*"):
+        if path.is_file():  # long names are cut into folders that begin with @
+            name = "".join(part.removeprefix("@") for part in path.relative_to(kept).parts)
+            found[base64.urlsafe_b64decode(name).decode()] = json.loads(path.read_text())
+    return found
 
 
 def test_headmask_from_real_runs(project):
