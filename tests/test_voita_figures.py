@@ -37,7 +37,7 @@ def data(files):
     return {
         "fig7": encoder_points(records(results)),
         "fig9": kind_points(models),
-        "fig10": layer_points(models),
+        "fig10": layer_points(models, MODEL.grid),
         "methods": method_points(records(results), silenced),
         "gates": trajectories(files["gates"], models),
         "speed": speed_with_bleu(timed(results), all_scores(results)),

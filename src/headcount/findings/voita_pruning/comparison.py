@@ -6,19 +6,20 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.base.errors import UserError
-from headcount.base.settings.runs import label
-from headcount.findings.cells import NONE, interval, mean_count, mean_sd, p_value
+from headcount.findings.cells import NONE, mean_count, mean_sd
 from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE, KEYS, gather
-from headcount.findings.scores import Key, Scores
+from headcount.findings.run_tables import BASE, gather
+from headcount.findings.scores import Scores
 from headcount.findings.setting import OVER_SEEDS, of_one_training
 from headcount.findings.tables import Table
-from headcount.findings.voita_pruning.heads import PrunedModel
+from headcount.findings.voita_pruning.heads import key_of
 from headcount.findings.voita_pruning.measured import (
     all_scores,
+    compare,
     describe_scored,
     describe_spent,
     describe_untuned,
+    difference_cells,
     pruned_models,
 )
 
@@ -65,105 +66,81 @@ def read_untuned(files: list[Path], grid_size: int) -> pd.DataFrame:
     return table.assign(heads_left=grid_size - table["heads_masked"])
 
 
-def comparison_table(
-    models: list[PrunedModel], masked: pd.DataFrame, scores: Scores
-) -> pd.DataFrame:
+def comparison_table(models: pd.DataFrame, masked: pd.DataFrame, scores: Scores) -> pd.DataFrame:
     """One contender on one test set a row: columns of `COLUMNS`.
 
-    `comparison`: tuned, untuned, start. `delta` = BLEU − that of `against`; `control_delta` =
-    BLEU − that of the λ = 0 control (empty if untuned). Empty cells: what does not apply. λ = 0 has
-    rows only where nothing else was run. Raises UserError for masks of another number of heads
-    than the gates run kept.
+    `models` comes from `read_pruned`, `masked` from `read_untuned`. `comparison`: tuned, untuned,
+    start. `delta` = BLEU − that of `against`; `control_delta` = BLEU − that of the λ = 0 control
+    (empty if untuned). Empty cells: what does not apply. λ = 0 has rows only where nothing else was
+    run. Raises UserError for masks of another number of heads than the gates run kept.
     """
-    penalised = [model for model in models if model.run.lambda_ > 0]
-    groups = _by_gates_run(penalised)
-    several = [found for found in groups if len(found) > 1]
-    rows = [*_tuned(several, scores), *untuned(penalised, masked), *_starts(penalised, scores)]
+    penalised = models[models["lambda"] > 0]
+    tuned, starts = _by_gates_run(penalised), _by_start(penalised)
+    rows = _rows(TUNED, tuned, "how", scores) + untuned(penalised, masked)
+    rows += _rows(START, starts, "start", scores)
     if not rows:
-        rows = _tuned(_by_gates_run(models), scores)
+        rows = _rows(TUNED, _by_gates_run(models, 1), "how", scores)
     table = pd.DataFrame(rows, columns=COLUMNS)
     partly = [name for name in COLUMNS if table[name].isna().any()]
     return table.astype(dict.fromkeys(partly, object)).fillna("")
 
 
-def _by_gates_run(models: list[PrunedModel]) -> list[list[PrunedModel]]:
-    """Each gates run with those that have as many heads."""
-    groups: dict[Key, list[PrunedModel]] = {}
-    for model in models:
-        groups.setdefault(model.gates, []).append(model)
-    places = {how: place for place, how in enumerate(_CONTENDERS)}
-    return [sorted(found, key=lambda model: places[model.run.word]) for found in groups.values()]
+def _by_gates_run(models: pd.DataFrame, fewest: int = 2) -> list[list[dict]]:
+    """Each gates run, then those that have as many heads; only where there are so many."""
+    groups = models.groupby(["pair", "gates_run", "seed"], sort=False)
+    found = [of_run.to_dict("records") for _, of_run in groups]
+    by_place = [sorted(each, key=lambda model: _CONTENDERS.index(model["how"])) for each in found]
+    return [each for each in by_place if len(each) >= fewest]
 
 
-def _tuned(groups: list[list[PrunedModel]], scores: Scores) -> list[dict]:
-    """Models fine-tuned, or trained, with as many heads as a gates run, which is the first."""
+def _by_start(models: pd.DataFrame) -> list[list[dict]]:
+    """Gates runs of one λ from several models, the baseline among them."""
+    gates = models[models["how"] == "gates"]
+    groups = gates.groupby(["pair", "scope", "lambda", "seed"], sort=False)
+    found = [each.to_dict("records") for _, each in groups if BASE in set(each["start"])]
+    return [each for each in found if len(each) > 1]
+
+
+def _rows(comparison: str, groups: list[list[dict]], contender: str, scores: Scores) -> list[dict]:
+    """Models that were trained, each group beside its gates run from the baseline, or its first."""
     rows = []
-    for contenders in groups:
-        gates = contenders[0].key
-        for test, *_ in scores.of(gates):
-            scores.compare(gates, [model.key for model in contenders], test)
-            for model in contenders:
-                against = None if model.key == gates else gates
-                row = _row(model, test, model.run.word, against, scores)
-                rows.append(row | {"gates_run": gates[1], "comparison": TUNED})
+    for found in groups:
+        base = next((each for each in found if each["start"] == BASE), found[0])
+        key = key_of(base)
+        for test, *_ in scores.of(key):
+            scores.compare(key, map(key_of, found), test)
+            for model in found:
+                bleu = scores.bleu(key_of(model), test)
+                control = scores.bleu(key_of(model, "control"), test)
+                row = model | {"comparison": comparison, "contender": model[contender]}
+                row |= {"gates_run": base["run"], "test_set": test, "bleu": bleu}
+                if model is not base:
+                    row |= {"against": base["run"], **compare(scores, key_of(model), key, test)}
+                rows.append(row | {"control_delta": bleu - control})
     return rows
 
 
-def _row(model: PrunedModel, test: str, name: str, against: Key | None, scores: Scores) -> dict:
-    """One model that was trained; `against` is none for the one that others are compared with."""
-    bleu = scores.bleu(model.key, test)
-    row = dict(zip(KEYS, model.key, strict=True)) | {"test_set": test, "contender": name}
-    row |= {"scope": model.run.scope, "lambda": model.run.lambda_, "heads_left": model.heads_left}
-    row |= {"bleu": bleu, "control_delta": bleu - scores.bleu(model.control, test)}
-    if against:
-        found = scores.compare(against, [model.key], test)[model.key]
-        row |= {"against": against[1], "delta": found.delta, "p": found.p_value}
-        row |= {"delta_low": found.low, "delta_high": found.high, "signature": found.signature}
-    return row
-
-
-def untuned(models: list[PrunedModel], masked: pd.DataFrame) -> list[dict]:
+def untuned(models: pd.DataFrame, masked: pd.DataFrame) -> list[dict]:
     """Rows of the start model with heads silenced, at the numbers that these gates runs kept.
 
     Raises UserError for another number.
     """
-    gates = {model.key: model for model in models if model.run.method == "gates"}
+    gates = {key_of(model): model for model in models.to_dict("records") if model["how"] == "gates"}
     rows = []
     for found in masked.to_dict("records"):
         model = gates.get((found["pair"], found["as_run"], found["seed"]))
         if model is None:  # a control, which has kept its heads
             continue
-        if model.heads_left != found["heads_left"]:
+        if model["heads_left"] != found["heads_left"]:
             raise UserError(
                 f"untuned_masking.csv of {found['pair']}, {found['run']}, seed {found['seed']}: as "
-                f"{found['as_run']} expected {model.heads_left} heads left, found "
+                f"{found['as_run']} expected {model['heads_left']} heads left, found "
                 f"{found['heads_left']}; run untuned_masking again"
             )
         own = {name: found[name] for name in COLUMNS if name in found}
-        own |= {"gates_run": found["as_run"], "scope": model.run.scope, "lambda": model.run.lambda_}
+        own |= {"gates_run": found["as_run"], "scope": model["scope"], "lambda": model["lambda"]}
         own |= {"comparison": UNTUNED, "contender": found["order"], "against": found["run"]}
         rows.append(own)
-    return rows
-
-
-def _starts(models: list[PrunedModel], scores: Scores) -> list[dict]:
-    """Gates runs of one λ from several models, against that from the baseline."""
-    gates = {model.key: model for model in models if model.run.method == "gates"}
-    groups: dict[tuple, list[PrunedModel]] = {}
-    for model in gates.values():
-        same = (model.pair, model.run.scope, model.run.lambda_, model.seed)
-        groups.setdefault(same, []).append(model)
-    rows = []
-    for found in groups.values():
-        base = next((model for model in found if label(model.run.init_from) == BASE), None)
-        if base is None or len(found) < 2:
-            continue
-        for test, *_ in scores.of(base.key):
-            scores.compare(base.key, [model.key for model in found], test)
-            for model in found:
-                against = None if model is base else base.key
-                row = _row(model, test, label(model.run.init_from), against, scores)
-                rows.append(row | {"gates_run": base.key[1], "comparison": START})
     return rows
 
 
@@ -180,16 +157,6 @@ def comparison_summary(table: pd.DataFrame) -> pd.DataFrame:
         row = {"pair": pair, "test set": test, "comparison": comparison, "as": gates_run}
         row |= {"contender": contender, "heads left": mean_count(seeds["heads_left"].first())}
         row["BLEU"] = mean_sd(seeds["bleu"].mean()) + draws
-        row |= {"against": found["against"].iloc[0] or NONE} | _judged(found)
+        row |= {"against": found["against"].iloc[0] or NONE} | difference_cells(found)
         rows.append(row | {"to control": mean_sd(found["control_delta"], "+")})
     return pd.DataFrame(rows)
-
-
-def _judged(found: pd.DataFrame) -> dict[str, str]:
-    """Difference, with interval and p where these belong to one model of each seed."""
-    compared = found[found["against"] != ""]
-    by_seed = compared.groupby("seed", sort=False)["delta"].agg(lambda cells: cells.mean())
-    alone = not compared["seed"].duplicated().any()
-    bounds = interval(compared["delta_low"], compared["delta_high"]) if alone else NONE
-    p = ", ".join(map(p_value, compared["p"])) if alone else ""
-    return {"difference": mean_sd(by_seed, "+"), "95 % interval": bounds, "p": p or NONE}

@@ -81,7 +81,7 @@ def fig9(results: Results) -> Drawn:
 
 def fig10(results: Results) -> Drawn:
     """Heads left in the decoder's layers by heads pruned."""
-    points = layer_points(pruned_models(results))
+    points = layer_points(pruned_models(results), results.model.grid)
     return Drawn(
         drawings.draw_layers(points),
         points,

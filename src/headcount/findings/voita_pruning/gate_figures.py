@@ -13,12 +13,11 @@ from matplotlib.ticker import MaxNLocator
 from headcount.base.addresses import KINDS
 from headcount.base.hard_concrete import HardConcrete
 from headcount.base.settings.gates import GatesSettings
-from headcount.base.settings.runs import label
+from headcount.base.settings.runs import SCOPES
 from headcount.findings.figures import COLOURS
 from headcount.findings.panels import SHORT, colour_bar
 from headcount.findings.published import voita
 from headcount.findings.run_tables import HEAD, KEYS, gather
-from headcount.findings.voita_pruning.heads import PrunedModel
 
 PAPER = HardConcrete(0.5, -0.1, 1.1)  # gives the printed masses
 _LOCATIONS = (0.0, 2.0, -3.0)  # log α of the paper's three curves
@@ -109,20 +108,18 @@ def _masses(parts: dict[str, pd.DataFrame]) -> str:
     return words
 
 
-def trajectories(files: list[Path], models: list[PrunedModel]) -> pd.DataFrame:
+def trajectories(files: list[Path], models: pd.DataFrame) -> pd.DataFrame:
     """Every gate at every validation: pair, run, seed, step, kind, layer, head, p_open, gate.
 
     `p_open`: probability that the gate is not 0; `gate`: its test-time value. Runs stand by scope,
     start and λ; only kinds of the run's scope are there.
     """
-    known = {model.key: model.run for model in models}
-    table = gather(files, ["step", *HEAD, "p_zero", "gate"])
-    runs = [known[key] for key in table[KEYS].itertuples(index=False, name=None)]
+    told = models[[*KEYS, "scope", "start", "lambda"]]
+    table = gather(files, ["step", *HEAD, "p_zero", "gate"]).merge(told, "left", KEYS)
     table["p_open"] = 1 - table["p_zero"]
-    table["scope"] = [run.scope for run in runs]
-    table["start"] = [label(run.init_from) for run in runs]
-    table["lambda"] = [run.lambda_ for run in runs]
-    gated = [kind in run.kinds for kind, run in zip(table["kind"], runs, strict=True)]
+    gated = [
+        kind in SCOPES[scope] for kind, scope in zip(table["kind"], table["scope"], strict=True)
+    ]
     order = ["pair", "scope", "start", "lambda", "seed"]
     kept = table[gated].sort_values(order, kind="stable", ignore_index=True)
     return kept[[*KEYS, "lambda", "step", *HEAD, "p_open", "gate"]]

@@ -1,16 +1,18 @@
 """What the tables and figures of pruning share: models, scores, updates, and words on them."""
 
 from functools import cache
+from typing import Any
 
 import pandas as pd
 
 from headcount.base.settings.gates import GatesSettings
+from headcount.findings.cells import NONE, interval, mean_sd, p_value
 from headcount.findings.masking import describe_tests
 from headcount.findings.results import Results
 from headcount.findings.run_tables import KEYS
-from headcount.findings.scores import Scores, describe_search
+from headcount.findings.scores import Key, Scores, describe_search
 from headcount.findings.setting import describe_setting
-from headcount.findings.voita_pruning.heads import PrunedModel, read_pruned
+from headcount.findings.voita_pruning.heads import read_pruned
 from headcount.findings.voita_pruning.updates import Updates
 
 _RULES = {
@@ -25,7 +27,7 @@ _LAMBDA = {
 
 
 @cache
-def pruned_models(results: Results) -> list[PrunedModel]:
+def pruned_models(results: Results) -> pd.DataFrame:
     """Every pruned model; see `read_pruned`."""
     return read_pruned(results.files("kept"), results.files("pruned_runs"), results.model.grid)
 
@@ -47,7 +49,7 @@ def describe_pruning(results: Results) -> str:
     """What λ is, how models were fine-tuned, and `describe_setting` of the models at the start."""
     gates: GatesSettings = results.settings["gates"]
     begin = "drawn evenly around 0" if gates.init == "glorot" else f"{gates.init:g}"
-    starts = pd.DataFrame([model.start for model in pruned_models(results)], columns=KEYS)
+    starts = pruned_models(results)[["pair", "start", "seed"]].set_axis(KEYS, axis=1)
     return (
         f"λ: {_LAMBDA[gates.lambda_reduction]}. Fine-tuning: {gates.updates} updates; gates with "
         f"temperature {gates.temperature:g}, stretch {gates.stretch_low:g} to "
@@ -71,3 +73,25 @@ def describe_untuned(results: Results) -> str:
     """On which sentences models without fine-tuning were scored; empty if there are none."""
     facts = results.files("untuned_facts")
     return f"Untuned: {describe_tests(facts)}" if facts else ""
+
+
+def compare(scores: Scores, key: Key, against: Key, test: str) -> dict[str, Any]:
+    """Cells on BLEU of one run less that of another: delta, its interval, p, signature."""
+    found = scores.compare(against, [key], test)[key]
+    cells = {"delta": found.delta, "delta_low": found.low, "delta_high": found.high}
+    return cells | {"p": found.p_value, "signature": found.signature}
+
+
+def difference_cells(rows: pd.DataFrame) -> dict[str, str]:
+    """Rows of `compare` as people read them; interval and p if each seed has one row.
+
+    Rows with an empty delta are passed over.
+    """
+    rows = rows[rows["delta"] != ""]
+    by_seed = rows.groupby("seed", sort=False)["delta"].agg(lambda cells: cells.mean())
+    alone = rows if len(by_seed) == len(rows) else rows[:0]
+    return {
+        "difference": mean_sd(by_seed, "+"),
+        "95 % interval": interval(alone["delta_low"], alone["delta_high"]),
+        "p": ", ".join(map(p_value, alone["p"])) or NONE,
+    }

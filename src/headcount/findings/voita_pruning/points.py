@@ -2,14 +2,15 @@
 
 import pandas as pd
 
-from headcount.base.addresses import KINDS
-from headcount.base.settings.runs import BASELINE, label
+from headcount.base.addresses import KINDS, HeadGrid
 from headcount.findings.masking import SEEDS, TEST
 from headcount.findings.published import voita
-from headcount.findings.run_tables import BASE
-from headcount.findings.voita_pruning.heads import PrunedModel
+from headcount.findings.run_tables import BASE, KEYS
 
+_ENCODER = ["pair", "test_set", "run", "lambda", "heads_left", "bleu", "low", "high", "spread"]
+_ENCODER += ["seeds", "start_bleu", "control_bleu", "source"]
 PAPER_HEADS = 48  # of each kind
+_POINT = [*KEYS, "lambda", "point", "kind", "pruned", "heads_left", "source"]
 _PER_GROUP = 2  # layers, where a decoder has more than three, as in the paper
 
 
@@ -24,17 +25,14 @@ def encoder_points(records: pd.DataFrame) -> pd.DataFrame:
     gates = (records["how"] == "gates") & (records["scope"] == "enc_self")
     chosen = records[gates & (records["start"] == BASE)]
     rows = []
-    for (pair, test, run), found in chosen.groupby(["pair", "test_set", "run"], sort=False):
-        row = {"pair": pair, "test_set": test, "run": run, "lambda": found["lambda"].iloc[0]}
-        row |= {"heads_left": found["scope_left"].mean(), "bleu": found["bleu"].mean()}
-        row |= {"seeds": len(found), "start_bleu": found["start_bleu"].mean()}
-        rows.append(row | {"control_bleu": found["control_bleu"].mean()} | _spread(found))
-    columns = ["pair", "test_set", "run", "lambda", "heads_left", "bleu", "low", "high", "spread"]
-    columns += ["seeds", "start_bleu", "control_bleu", "source"]
-    ours = pd.DataFrame(rows, columns=columns).assign(source="ours")
-    ours = ours.sort_values("heads_left", ascending=False, kind="stable")
-    printed = voita.bleu_by_heads().rename(columns={"value": "bleu"}).assign(source="paper")
-    return _joined(ours, printed.reindex(columns=columns))
+    for key, found in chosen.groupby(["pair", "test_set", "run", "lambda"], sort=False):
+        names = ["heads_left", "bleu", "start_bleu", "control_bleu"]
+        means = found.assign(heads_left=found["scope_left"])[names].mean()
+        row = dict(zip(_ENCODER, key, strict=False)) | means.to_dict() | {"seeds": len(found)}
+        rows.append(row | _spread(found))
+    rows.sort(key=lambda row: -row["heads_left"])
+    printed = voita.bleu_by_heads().rename(columns={"value": "bleu"})
+    return _joined(rows, printed, _ENCODER)
 
 
 def _spread(found: pd.DataFrame) -> dict:
@@ -46,63 +44,51 @@ def _spread(found: pd.DataFrame) -> dict:
     return {"low": low, "high": high, "spread": TEST}
 
 
-def kind_points(models: list[PrunedModel]) -> pd.DataFrame:
+def kind_points(models: pd.DataFrame) -> pd.DataFrame:
     """Figure 9: heads left of each kind, a gates run on all kinds and kind a row.
 
-    Columns: pair, run, seed, lambda, point (what belongs together over seeds: the run, or a place
-    in the paper's drawing), kind, pruned (in the whole model), heads_left, source.
+    `models` comes from `read_pruned`. Columns: pair, run, seed, lambda, point (what belongs
+    together over seeds: the run, or a place in the paper's drawing), kind, pruned (in the whole
+    model), heads_left, source.
     """
     rows = [
-        (
-            *model.key,
-            model.run.lambda_,
-            label(model.run),
-            kind,
-            model.grid.size - model.heads_left,
-            left,
-            "ours",
-        )
+        model
+        | {"kind": kind, "pruned": model["heads"] - model["heads_left"]}
+        | {"heads_left": model[kind]}
         for model in _sweep_of_all(models)
-        for kind, left in model.by_kind.items()
+        for kind in KINDS
     ]
-    columns = ["pair", "run", "seed", "lambda", "point", "kind", "pruned", "heads_left", "source"]
     printed = voita.heads_by_kind().rename(columns={"value": "heads_left"})
-    printed = printed.assign(source="paper", point=printed["pruned"])
-    return _joined(pd.DataFrame(rows, columns=columns), printed.reindex(columns=columns))
+    return _joined(rows, printed.assign(point=printed["pruned"]), _POINT)
 
 
-def layer_points(models: list[PrunedModel]) -> pd.DataFrame:
+def layer_points(models: pd.DataFrame, grid: HeadGrid) -> pd.DataFrame:
     """Figure 10: heads left in the decoder's layers, a gates run, kind and group of layers a row.
 
-    Columns: as `kind_points`, with layers (from 1; two neighbours where a decoder has more than
-    three) after kind; here pruned counts heads of this kind.
+    `grid` has the heads of the models that were pruned. Columns: as `kind_points`, with layers
+    (from 1; two neighbours where a decoder has more than three) after kind; here pruned counts
+    heads of this kind.
     """
-    rows = []
-    for model in _sweep_of_all(models):
-        for kind in KINDS[1:]:
-            pruned = sum(model.grid.counts[kind]) - model.by_kind[kind]
-            for words, left in _by_layers(model.left[kind]):
-                point = (*model.key, model.run.lambda_, label(model.run), kind)
-                rows.append((*point, words, pruned, left, "ours"))
-    columns = ["pair", "run", "seed", "lambda", "point", "kind", "layers", "pruned", "heads_left"]
-    columns += ["source"]
+    rows = [
+        model
+        | {"kind": kind, "pruned": sum(grid.counts[kind]) - model[kind]}
+        | {"layers": words, "heads_left": left}
+        for model in _sweep_of_all(models)
+        for kind in KINDS[1:]
+        for words, left in _by_layers(model[f"{kind}_layers"])
+    ]
     printed = voita.decoder_heads_by_layers().rename(columns={"value": "heads_left"})
     # The paper's axis: heads of this kind, not of the whole model as in Figure 9.
     left = printed.groupby(["kind", "pruned"], sort=False)["heads_left"].transform("sum")
-    printed = printed.assign(point=printed["pruned"], pruned=PAPER_HEADS - left, source="paper")
-    return _joined(pd.DataFrame(rows, columns=columns), printed.reindex(columns=columns))
+    printed = printed.assign(point=printed["pruned"], pruned=PAPER_HEADS - left)
+    return _joined(rows, printed, [*_POINT[:6], "layers", *_POINT[6:]])
 
 
-def _sweep_of_all(models: list[PrunedModel]) -> list[PrunedModel]:
+def _sweep_of_all(models: pd.DataFrame) -> list[dict]:
     """Gates runs on all kinds from the baseline, fewest heads pruned first."""
-    chosen = [
-        model
-        for model in models
-        if model.run.method == "gates"
-        and model.run.scope == "all"
-        and model.run.init_from == BASELINE
-    ]
-    return sorted(chosen, key=lambda model: -model.heads_left)
+    gates = (models["how"] == "gates") & (models["scope"] == "all")
+    chosen = models[gates & (models["start"] == BASE)].assign(point=models["run"])
+    return sorted(chosen.to_dict("records"), key=lambda model: -model["heads_left"])
 
 
 def _by_layers(left: tuple[int, ...]) -> list[tuple[str, int]]:
@@ -116,5 +102,8 @@ def _by_layers(left: tuple[int, ...]) -> list[tuple[str, int]]:
     return groups
 
 
-def _joined(ours: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
-    return pd.concat([ours.astype(object), printed.astype(object)], ignore_index=True).fillna("")
+def _joined(ours: list[dict], printed: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """Our rows, then the paper's; cells are empty where the paper tells nothing."""
+    both = [pd.DataFrame(ours).assign(source="ours"), printed.assign(source="paper")]
+    cells = [rows.reindex(columns=columns).astype(object) for rows in both]
+    return pd.concat(cells, ignore_index=True).fillna("")

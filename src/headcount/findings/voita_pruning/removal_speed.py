@@ -7,16 +7,15 @@ import pandas as pd
 from headcount.base.errors import UserError
 from headcount.findings.cells import NONE, mean_count
 from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE, gather
+from headcount.findings.run_tables import BASE, KEYS, gather
 from headcount.findings.scores import Scores
 from headcount.findings.tables import Table
-from headcount.findings.voita_pruning.heads import PrunedModel
 from headcount.findings.voita_pruning.measured import describe_pruning, pruned_models
 
 _TIMED = ["model", "heads_left", "parameters", "file_bytes", "phase", "batch_size", "repeat"]
 _TIMED += ["sentences", "steps", "seconds"]
 _SETUP = ["pair", "seed", "phase", "batch_size"]
-COLUMNS = ["pair", "run", "seed", "how", "scope", "heads_left", "parameters", "file_bytes"]
+COLUMNS = [*KEYS, "how", "scope", "heads_left", "parameters", "file_bytes"]
 COLUMNS += ["phase", "batch_size", "repeats", "milliseconds", "low", "high", "steps", "speedup"]
 
 CAPTION = (
@@ -41,7 +40,7 @@ def timed(results: Results) -> pd.DataFrame:
     return speed_table(results.files("pruned_speed"), pruned_models(results))
 
 
-def speed_table(files: list[Path], models: list[PrunedModel]) -> pd.DataFrame:
+def speed_table(files: list[Path], models: pd.DataFrame) -> pd.DataFrame:
     """One model, phase and batch size a row: columns of `COLUMNS`.
 
     `milliseconds` per sentence, the median over `repeats`, which lie between `low` and `high`;
@@ -55,36 +54,25 @@ def speed_table(files: list[Path], models: list[PrunedModel]) -> pd.DataFrame:
     sizes = ["heads_left", "parameters", "file_bytes"]
     of_model = raw.groupby([*_SETUP, "run", *sizes, "steps"], sort=False)["milliseconds"]
     table = of_model.agg(repeats="size", milliseconds="median", low="min", high="max").reset_index()
-    of_step = table["milliseconds"] / table["steps"]
-    base = of_step[table["run"] == BASE].set_axis(_setups(table[table["run"] == BASE]))
-    setups = _setups(table)
-    lacking = [setup for setup in setups if setup not in base.index]
-    if lacking:
+    table["of_step"] = table["milliseconds"] / table["steps"]
+    whole = table.loc[table["run"] == BASE, [*_SETUP, "of_step"]]
+    table = table.merge(whole, "left", _SETUP, suffixes=("", "_whole"))
+    lacking = table[table["of_step_whole"].isna()]
+    if len(lacking):
+        pair, seed, phase, size = lacking[_SETUP].iloc[0]
         raise UserError(
-            f"speed.csv of {lacking[0][0]}, seed {lacking[0][1]}: expected the {BASE} timed beside "
-            f"the pruned models ({lacking[0][2]}, batch size {lacking[0][3]}), found none"
+            f"speed.csv of {pair}, seed {seed}: expected the {BASE} timed beside the pruned models "
+            f"({phase}, batch size {size}), found none"
         )
-    table["speedup"] = [base[setup] for setup in setups] / of_step
-    known = {model.key: model.run for model in models}
-    keys = list(table[["pair", "run", "seed"]].itertuples(index=False, name=None))
-    table["how"] = [known[key].word if key in known else "" for key in keys]
-    table["scope"] = [known[key].scope if key in known else "" for key in keys]
-    return table[COLUMNS]
-
-
-def _setups(table: pd.DataFrame) -> list[tuple]:
-    return list(table[_SETUP].itertuples(index=False, name=None))
+    table["speedup"] = table["of_step_whole"] / table["of_step"]
+    table = table.merge(models[[*KEYS, "how", "scope"]], "left", KEYS)
+    return table[COLUMNS].fillna({"how": "", "scope": ""})
 
 
 def speed_with_bleu(table: pd.DataFrame, scores: Scores) -> pd.DataFrame:
     """The table with `test_set` and `bleu`: each model's BLEU on its first test set."""
-    found = {key: scores.of(key)[0] for key in set(zip(*_keys(table), strict=True))}
-    rows = [found[key] for key in zip(*_keys(table), strict=True)]
-    return table.assign(test_set=[row.test for row in rows], bleu=[row.bleu for row in rows])
-
-
-def _keys(table: pd.DataFrame) -> list[pd.Series]:
-    return [table[name] for name in ("pair", "run", "seed")]
+    firsts = [scores.of(key)[0] for key in table[KEYS].itertuples(index=False, name=None)]
+    return table.assign(test_set=[row.test for row in firsts], bleu=[row.bleu for row in firsts])
 
 
 def speed_summary(table: pd.DataFrame) -> pd.DataFrame:

@@ -2,17 +2,16 @@
 
 import pandas as pd
 
-from headcount.base.addresses import KINDS
-from headcount.base.settings.runs import label
+from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.settings.short_names import decimal
 from headcount.findings.cells import NONE, mean_count, mean_sd
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import beside_ours
 from headcount.findings.results import Results
 from headcount.findings.run_tables import KEYS
-from headcount.findings.scores import Scores
+from headcount.findings.scores import Key, Scores
 from headcount.findings.tables import Table
-from headcount.findings.voita_pruning.heads import PrunedModel
+from headcount.findings.voita_pruning.heads import key_of
 from headcount.findings.voita_pruning.measured import (
     all_scores,
     all_updates,
@@ -39,50 +38,50 @@ CAPTION = (
 
 def table2(results: Results) -> Table:
     """BLEU with few heads, fine-tuned and from scratch."""
-    updates = all_updates(results)
-    chosen = chosen_models(pruned_models(results))
-    table = few_heads_table(chosen, all_scores(results), updates)
+    updates, chosen = all_updates(results), chosen_models(pruned_models(results))
+    table = few_heads_table(chosen, results.model.grid, all_scores(results), updates)
     caption = f"{CAPTION} {updates.describe(chosen)} {describe_scored(results)}"
     return Table(table, few_heads_summary(table), caption)
 
 
-def chosen_models(models: list[PrunedModel]) -> list[PrunedModel]:
-    """The sweep over all kinds, the runs on the encoder alone that have a twin, and the twins."""
-    twins = {model.gates for model in models if model.run.method == "scratch"}
-    return [
-        model
-        for model in models
-        if model.run.method in _TRAINING and (model.run.scope == "all" or model.gates in twins)
-    ]
+def chosen_models(models: pd.DataFrame) -> pd.DataFrame:
+    """The sweep over all kinds, the runs on the encoder alone that have a twin, and the twins.
+
+    `models` comes from `read_pruned`.
+    """
+    gates = pd.Series(list(zip(models["pair"], models["gates_run"], models["seed"], strict=True)))
+    twinned = gates.isin(set(gates[models["how"] == "scratch"]))
+    return models[models["how"].isin(_TRAINING) & ((models["scope"] == "all") | twinned)]
 
 
-def few_heads_table(chosen: list[PrunedModel], scores: Scores, updates: Updates) -> pd.DataFrame:
+def few_heads_table(
+    chosen: pd.DataFrame, grid: HeadGrid, scores: Scores, updates: Updates
+) -> pd.DataFrame:
     """A score a row: columns of `COLUMNS`; λ and scope are empty for models that lost no head.
 
+    `chosen` comes from `chosen_models`, `grid` has the heads of the models that were pruned.
     Training: `none` for the model that was pruned, `trained` after fine-tuning with gates,
     `scratch`; λ in nats per target token and head; `updates` of that training, and
     `updates_before` of the model that it began with. The paper's rows follow, without λ, run, seed,
     updates.
     """
     rows = []
-    for model in {model.start: model for model in chosen}.values():
-        full = {kind: sum(layers) for kind, layers in model.grid.counts.items()}
-        own = {"scope": "", "lambda": "", "start": label(model.run.init_from), "training": "none"}
-        own |= {"updates": updates.of(model.start), "updates_before": 0}
-        rows += _rows(model.start, own | full, scores)
-    for model in chosen:
-        run = model.run
-        own = {"scope": run.scope, "lambda": run.lambda_, "start": label(run.init_from)}
-        own |= {"training": _TRAINING[run.method], "updates": updates.of(model.key)}
-        own["updates_before"] = updates.before(model)
-        rows += _rows(model.key, own | model.by_kind, scores)
+    full = {kind: sum(grid.counts[kind]) for kind in KINDS}
+    for model in chosen.drop_duplicates(["pair", "start", "seed"]).to_dict("records"):
+        own = {"start": model["start"], "scope": "", "lambda": "", "training": "none"}
+        own |= {"updates_before": 0, "heads_left": grid.size} | full
+        rows += _rows(key_of(model, "start"), own, scores, updates)
+    for model in chosen.to_dict("records"):
+        training = _TRAINING[model["how"]]
+        before = 0 if training == "scratch" else updates.of(key_of(model, "start"))
+        own = model | {"training": training, "updates_before": before}
+        rows += _rows(key_of(model), own, scores, updates)
     return pd.DataFrame(rows + _printed(), columns=COLUMNS)
 
 
-def _rows(key: tuple[str, str, int], facts: dict, scores: Scores) -> list[dict]:
+def _rows(key: Key, facts: dict, scores: Scores, updates: Updates) -> list[dict]:
     """One model, a test set a row."""
-    head = dict(zip(KEYS, key, strict=True)) | facts
-    head["heads_left"] = sum(facts[kind] for kind in KINDS)
+    head = facts | dict(zip(KEYS, key, strict=True)) | {"updates": updates.of(key)}
     return [
         head | {"test_set": test, "bleu": bleu, "source": "ours", "signature": signature}
         for test, bleu, signature in scores.of(key)

@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+import pandas as pd
+
 from headcount.base.errors import UserError
 from headcount.findings.run_tables import KEYS, curve_table
 from headcount.findings.scores import Key
-from headcount.findings.voita_pruning.heads import PrunedModel
+from headcount.findings.voita_pruning.heads import key_of
 
 _UNEQUAL = (
     "The two differ, so BLEU from scratch beside BLEU after pruning shows the work of updates as "
@@ -34,23 +36,26 @@ class Updates:
             )
         return self._of[key]
 
-    def before(self, model: PrunedModel) -> int:
-        """Updates of the model that a run began with; 0 where the beginning was random."""
-        return 0 if model.run.method == "scratch" else self.of(model.start)
+    def describe(self, models: pd.DataFrame) -> str:
+        """Sentences: how long models were fine-tuned, after what, and how long from scratch.
 
-    def describe(self, models: list[PrunedModel]) -> str:
-        """Sentences: how long models were fine-tuned, after what, and how long from scratch."""
-        tuned = [model for model in models if model.run.method != "scratch"]
-        spent = {self.of(model.key) for model in tuned}
-        words = f"{_counts(map(self.before, tuned))} of the model that was pruned, "
-        words += f"then {_counts(spent)} of fine-tuning"
-        scratch = {self.of(model.key) for model in models if model.run.method == "scratch"}
+        `models` comes from `read_pruned`.
+        """
+        anew = models["how"] == "scratch"
+        before, tuned = (self._different(models[~anew], name) for name in ("start", "run"))
+        words = f"{_counts(before)} of the model that was pruned, "
+        words += f"then {_counts(tuned)} of fine-tuning"
+        scratch = self._different(models[anew], "run")
         if not scratch:
             return f"Updates, by the curves: {words}."
         words += f"; {_counts(scratch)} from scratch"
-        return f"Updates, by the curves: {words}.{'' if scratch == spent else f' {_UNEQUAL}'}"
+        return f"Updates, by the curves: {words}.{'' if scratch == tuned else f' {_UNEQUAL}'}"
+
+    def _different(self, models: pd.DataFrame, name: str) -> set[int]:
+        """Numbers of updates of these models, or of those that `key_of` tells by that name."""
+        return {self.of(key_of(model, name)) for model in models.to_dict("records")}
 
 
 def _counts(numbers: Iterable[int]) -> str:
     """Different numbers, as words."""
-    return " or ".join(f"{number:,}" for number in sorted(set(numbers)))
+    return " or ".join(f"{number:,}" for number in sorted(numbers))
