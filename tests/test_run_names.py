@@ -135,3 +135,12 @@ def test_every_key_of_importance_alone_is_printed_and_read():
             run = impt(heads=7, **{key: other})
             assert label(run) != "impt-7"
             assert read(label(run), 52) == run
+
+
+def test_a_flag_may_hold_a_mapping():
+    found = read('{"method": "importance", "share": "12.5%", "decay": 0.5}', 48)
+    assert found == impt(heads=6, decay=0.5)
+    with pytest.raises(UserError, match=r"--run: .*: hads: unknown key; nearest: heads"):
+        read('{"method": "importance", "hads": 6}', 48)
+    with pytest.raises(UserError, match=r"--run: '6': expected a mapping .*, found 6"):
+        read("6", 48)

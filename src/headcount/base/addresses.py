@@ -12,6 +12,9 @@ import numpy as np
 from headcount.base.errors import UserError
 
 KINDS = ("enc_self", "dec_self", "dec_enc")
+SCOPES = {"enc_self": ("enc_self",), "all": KINDS}
+"""Kinds of attention whose heads pruning may remove."""
+
 _NAMES = {
     "enc_self": "encoder self-attention",
     "dec_self": "decoder self-attention",

@@ -35,7 +35,7 @@ def gates_heads(path: Path, grid: HeadGrid) -> np.ndarray:
 def as_many_heads(
     run: PrunedSettings, path: Path, grid: HeadGrid, importance: Path | None, seed: int
 ) -> np.ndarray:
-    """As many heads of the run's scope as the gates in `path` keep, `ranked` or `drawn`.
+    """As many heads of the run's scope as the gates in `path` keep, by importance or at random.
 
     Ranked: the most important ones, equal ones in flat order. Drawn: the first ones of a random
     order that the seed alone decides, so that of two numbers the smaller keeps a part of the
@@ -46,7 +46,7 @@ def as_many_heads(
     if run.method == "random":
         order = Stream.KEPT_HEADS.generator(seed).permutation(grid.size).tolist()
     else:
-        order = ranked_order(grid, importance)
+        order = importance_order(grid, importance)
     return _keep_first(order, inside, count)
 
 
@@ -74,7 +74,7 @@ def pick_heads(
             f"--keep: expected 0 to {grid.size} heads, as many as the model has, found {count}"
         )
     every = np.ones(grid.size, dtype=bool)
-    return _keep_first(ranked_order(grid, importance), every, count)
+    return _keep_first(importance_order(grid, importance), every, count)
 
 
 def tell_heads_left(grid: HeadGrid, kept: np.ndarray) -> None:
@@ -99,10 +99,12 @@ def count_words(grid: HeadGrid, kept: np.ndarray) -> str:
     return f"{int((kept != 0).sum())} of {grid.size} ({', '.join(parts)})"
 
 
-def ranked_order(grid: HeadGrid, importance: Path | None) -> list[int]:
+def importance_order(grid: HeadGrid, importance: Path | None) -> list[int]:
     """All heads, most important first, by an importance.csv."""
     if importance is None:
-        raise UserError("a ranked run needs --importance, the importance.csv of the start model")
+        raise UserError(
+            "a run by importance needs --importance, the importance.csv of the model it starts from"
+        )
     return rank_heads(read_head_values(importance, "importance", grid))
 
 

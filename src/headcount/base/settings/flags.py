@@ -86,8 +86,11 @@ def read_run_flag(text: str, kind: type[AnyRun], heads: int, *methods: str) -> A
     try:
         run = kind.model_validate(given).counted(heads)
     except ValidationError as error:
-        faults = [message for _, message in list_faults(error, kind, given)]
-        raise UserError(joined([f"--run: {text[:100]!r}: {fault}" for fault in faults])) from None
+        faults = [
+            f"--run: {text[:100]!r}: {dotted(path) + ': ' if path else ''}{message}"
+            for path, message in list_faults(error, kind, given)
+        ]
+        raise UserError(joined(faults)) from None
     except ValueError as fault:
         raise UserError(f"--run: {fault}") from None
     if methods and run.method not in methods:

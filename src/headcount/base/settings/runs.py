@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from headcount.base.addresses import KINDS
+from headcount.base.addresses import SCOPES
 from headcount.base.settings.section import Section
 from headcount.base.settings.short_names import (
     PRUNED_WORDS,
@@ -22,9 +22,6 @@ from headcount.base.settings.short_names import (
     read_training_name,
     write_suffix,
 )
-
-SCOPES = {"enc_self": ("enc_self",), "all": KINDS}
-"""Kinds of attention whose heads a scope may remove."""
 
 _MOST_LAMBDA = 10**6
 _SUFFIXES = {

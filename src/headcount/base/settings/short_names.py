@@ -9,13 +9,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from headcount.base.addresses import SCOPES
 from headcount.base.settings.nearest import nearest
 
 TRAINING_WORDS = {"random": "random", "importance": "impt"}
 PRUNED_WORDS = {"gates": "gates", "scratch": "scratch", "importance": "ranked", "random": "drawn"}
 """What short names and tables call a method."""
-
-SCOPES = ("enc_self", "all")
 
 Suffixes = Mapping[str, tuple[str, Any]]
 """By the letters of a suffix: the key that it sets, and that key's default."""
