@@ -57,16 +57,16 @@ def planned(monkeypatch, settings, corpora):
 
 def test_files_of_ablated_runs(plan):
     """Pairs, then runs, then seeds."""
-    found = plan.files("ablation.csv")
+    found = plan.layout.folders("masking", plan.runs)
     folder = "results/mine/masking"
     assert found == [
-        f"{folder}/{pair}/random-6/seed{seed}/ablation.csv"
+        (pair, f"{folder}/{pair}/random-6/seed{seed}")
         for pair in ("multi30k.en-de", "synthetic.en-art")
         for seed in (2, 1)
     ]
     kept = "results/mine/train/{pair}/{run}/seed{seed}/updates"
     assert plan.checkpoints() == [f"{kept}/30.safetensors", f"{kept}/1000.safetensors"]
-    assert len(plan.of_checkpoints("training_profile.csv")) == 4
+    assert plan.profiled() == plan.runs == ["random-6"]
 
 
 def test_texts_are_two_test_sets_and_dev(plan):
@@ -91,8 +91,8 @@ def test_a_job_is_told_what_it_reads_and_no_more(plan):
 def test_without_ablated_runs_nothing_is_asked_for(monkeypatch, loaded, corpora):
     plain = loaded(TEXT[: TEXT.index("ablation")])
     found = planned(monkeypatch, plain, corpora)
-    assert found.tests == {} and found.files("ablation.csv") == []
-    assert found.of_checkpoints("training_profile.csv") == []
+    assert found.tests == {}
+    assert found.profiled() == []
 
 
 @pytest.mark.parametrize(

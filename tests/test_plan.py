@@ -12,6 +12,7 @@ import pytest
 from headcount.base.errors import UserError
 from headcount.base.settings.corpora import load_corpora
 from headcount.base.settings.runs import BASELINE, RunSettings
+from headcount.findings.exhibits import load_chapter
 
 IMPT = RunSettings(method="importance", heads=6)
 ROOT = Path(__file__).resolve().parents[1]
@@ -199,24 +200,24 @@ def test_f53_scoring_a_target_language_is_tried_before_any_job(own, capsys, monk
     own("mine.ko-en")  # nobody else waits for it
 
 
-def test_files_of_all_runs(plan):
+def test_files_of_all_runs(plan, monkeypatch):
     """Pairs, then training variants, then seeds: the order of tables and figures."""
-    found = replace(plan.layout, pairs=["multi30k.cs-en", "a.x-y"], seeds=[3, 1]).files(
-        "heads", ["baseline", "impt-6"], "importance.csv"
-    )
-    assert len(found) == 8
-    assert found[:3] == [
+    pairs, seeds = ["multi30k.cs-en", "multi30k.de-en"], [3, 1]
+    plan.layout = replace(plan.layout, pairs=pairs, seeds=seeds)
+    plan.settings = plan.settings.model_copy(update={"runs": [BASELINE, IMPT]})
+    found = load(monkeypatch, "exhibits").Exhibits(plan).inputs(load_chapter("headmask"))
+    assert len(found["importance"]) == 8
+    assert found["importance"][:3] == [
         f"results/quickstart/heads/multi30k.cs-en/{run}/importance.csv"
         for run in ("baseline/seed3", "baseline/seed1", "impt-6/seed3")
     ]
-    assert found[4] == "results/quickstart/heads/a.x-y/baseline/seed3/importance.csv"
-    changes = {"pairs": ["multi30k.cs-en"], "seeds": [3, 1]}
-    plan.settings = plan.settings.model_copy(update=changes)
+    assert found["importance"][4] == (
+        "results/quickstart/heads/multi30k.de-en/baseline/seed3/importance.csv"
+    )
     tests = ("test_2016_flickr", "test_2018_flickr")
     folder = "results/quickstart/train/multi30k.cs-en/baseline/seed3/translations"
-    found = plan.translations("train", ["baseline", "impt-6"])
-    assert found[:2] == [f"{folder}/{test}.txt" for test in tests]
-    assert len(found) == 8
+    assert found["translations"][:2] == [f"{folder}/{test}.txt" for test in tests]
+    assert len(found["translations"]) == 4 * 2 + 4 * 4  # de-en has four test sets
 
 
 @pytest.mark.parametrize(
@@ -281,18 +282,18 @@ def test_f49_experiments_whose_names_differ_in_case_alone_stay_apart(tmp_path, m
         pytest.skip("this disk does not tell upper from lower case")
     monkeypatch.chdir(tmp_path)
     files = [
-        plan({"experiment": name}, []).layout.files("train", ["baseline"], "x")
+        plan({"experiment": name}, []).layout.folders("train", ["baseline"])
         for name in ("tiny", "Tiny", long)
     ]
-    folder = "train/synthetic_tiny.en-art/baseline/seed1/x"
+    pair = "synthetic_tiny.en-art"
     names = ("tiny", "Tiny", long)
-    assert files == [[f"results/{name}/{folder}"] for name in names]
+    assert files == [[(pair, f"results/{name}/train/{pair}/baseline/seed1")] for name in names]
 
 
 def test_f49_names_that_make_too_long_a_name_together_are_refused(tmp_path, monkeypatch, capsys):
-    """Of a log: 64 + 1 + 32 + 1 + 32, .baseline.seed1., 109 and .log are 259 characters."""
+    """Of a log: train. and 64 + 1 + 32 + 1 + 32, .baseline.seed1., 103 and .log: 259 characters."""
     sides = "".join(f"{side * 32}: {{file: f, sha256: {'ab' * 32}}}, " for side in "ab")
-    corpus, test = "c" * 64, "t" * 109
+    corpus, test = "c" * 64, "t" * 103
     splits = "".join(f"    {split}: {{{sides}}}\n" for split in ("train", "dev", test))
     head = "  licence: none\n  citation: none\n  base_url: https://example.invalid\n  splits:\n"
     (tmp_path / "config").mkdir()

@@ -69,22 +69,19 @@ def test_runs_by_the_way_they_are_made(pruning):
     ]
 
 
-def test_files_of_all_pruned_runs(pruning):
+def test_folders_of_all_pruned_runs(pruning):
     """Pairs, then runs, then seeds: the order of tables and figures."""
-    files = pruning.layout.files
-    found = files("prune", list(pruning.runs), "heads.csv")
+    folders = pruning.layout.folders
+    found = [folder for _, folder in folders("prune", pruning.runs)]
     assert len(found) == 2 * 6 * 2
     assert found[:3] == [
-        f"{PRUNE}/{run}/heads.csv"
+        f"{PRUNE}/{run}"
         for run in ("gates-all-l0/seed2", "gates-all-l0/seed1", "gates-all-l0.1/seed2")
     ]
-    assert found[-1].endswith("multi30k.cs-en/drawn-gates-all-l0-from-random-6/seed1/heads.csv")
-    assert files("prune", ["speed"], "speed.csv", "speed.json")[1:3] == [
-        f"{PRUNE}/speed/seed2/speed.json",
-        f"{PRUNE}/speed/seed1/speed.csv",
-    ]
-    assert files("masking", pruning.starts(), "untuned_masking.csv")[2] == (
-        "results/mine/masking/a.x-y/baseline/seed2/untuned_masking.csv"
+    assert found[-1].endswith("multi30k.cs-en/drawn-gates-all-l0-from-random-6/seed1")
+    assert folders("masking", pruning.starts())[2] == (
+        "a.x-y",
+        "results/mine/masking/a.x-y/baseline/seed2",
     )
 
 

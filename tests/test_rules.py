@@ -58,7 +58,7 @@ def test_every_rule_has_a_script_of_its_name_its_code_a_log_and_a_benchmark(rule
         assert re.match(rf"python (scripts/{script}\.py|{{params\.script}}) ", rule["shell"])
         assert rule["shell"].endswith(" > {log:q} 2>&1")
         (log,) = rule["log"]
-        assert re.fullmatch(rf"results/tiny/logs/{name}(/.+)?\.log", log)
+        assert re.fullmatch(rf"results/tiny/logs/{name}/.+\.log", log)
         assert rule["benchmark"] == re.sub(r"/logs/(.*)\.log$", r"/benchmarks/\1.tsv", log)
 
 
@@ -66,8 +66,8 @@ def test_logs_are_named_by_the_job(rules):
     logs = "results/tiny/logs/"
     named = {name: rule["log"][0].removeprefix(logs) for name, rule in rules.items()}
     assert named["train"] == "train/{pair}.{run}.seed{seed}.log"
-    assert named["translate"] == "translate/{phase}/{pair}.{run}.seed{seed}.{test}.log"
-    assert named["text"] == "text/{pair}.{split}.log" and named["report"] == "report.log"
+    assert named["translate"] == "translate/{phase}.{pair}.{run}.seed{seed}.{test}.log"
+    assert named["text"] == "text/{pair}.{split}.log" and named["report"] == "report/report.log"
 
 
 def test_snakemakes_lint():

@@ -61,10 +61,6 @@ class Ablation:
             for update in self.own.updates
         ]
 
-    def files(self, name: str) -> list[str]:
-        """Paths of a file that the ablation of every model makes, such as ablation.csv."""
-        return self.layout.files("masking", self.runs, name)
-
-    def of_checkpoints(self, name: str) -> list[str]:
-        """Paths of a file that pruning during training makes; none where no update is listed."""
-        return self.files(name) if self.own.updates else []
+    def profiled(self) -> list[str]:
+        """Names of the runs that are pruned during their training as well."""
+        return self.runs if self.own.updates else []

@@ -1,6 +1,8 @@
 """What every rule has by its name and need not say: its script, a log and a benchmark."""
 
 from collections.abc import Callable, Iterable
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 from headcount.base.fingerprint import code
@@ -22,19 +24,33 @@ def add_defaults(rules: Iterable[Any]) -> None:
         own = {"script": script, "code": said.get("code") or code(script)}
         rule.set_params(**{name: value for name, value in own.items() if name not in said})
         rule.log_modifier = rule.benchmark_modifier = rule.output_modifier
-        rule.set_log(f"<logs>/{_job(rule)}.log")
-        rule.benchmark = f"<benchmarks>/{_job(rule)}.tsv"
+        rule.set_log(f"<logs>/{rule.name}/{_job(rule)}.log")
+        rule.benchmark = f"<benchmarks>/{rule.name}/{_job(rule)}.tsv"
         rule.update_wildcard_constraints()  # Snakemake forgets them where a pathvar has wildcards
 
 
 def _job(rule: Any) -> str:
-    """The rule's name and its wildcards in the order of its outputs, as train/{pair}.seed{seed}."""
+    """The wildcards in the order of the rule's outputs, as {pair}.seed{seed}, or its name."""
     path = rule.output[0]
     names = sorted(rule.wildcard_names, key=lambda name: path.index(f"{{{name}"))
     parts = [f"seed{{{name}}}" if name == "seed" else f"{{{name}}}" for name in names]
-    if parts[:1] == ["{phase}"]:
-        return f"{rule.name}/{{phase}}/{'.'.join(parts[1:])}"
-    return "/".join([rule.name, *([".".join(parts)] if parts else [])])
+    return ".".join(parts) or rule.name
+
+
+def forget_benchmarks(folder: Path, rules: Iterable[Any], jobs: Iterable[tuple[str, dict]]) -> None:
+    """Remove from <benchmarks> what was measured of jobs that the experiment has no more.
+
+    Table `cost` would count them. `jobs`: rules, and the values of their wildcards.
+    """
+    patterns = {rule.name: f"{rule.name}/{_job(rule)}.tsv" for rule in rules if rule.benchmark}
+    known: dict[str, set[Path]] = {}
+    for rule, values in jobs:
+        products = (dict(zip(values, job, strict=True)) for job in product(*values.values()))
+        files = (folder / patterns[rule].format(**job) for job in products)
+        known.setdefault(rule, set()).update(files)
+    for rule, files in known.items():
+        for path in set((folder / rule).glob("*.tsv")) - files:
+            path.unlink()
 
 
 def given(*names: str) -> Callable[..., list[str]]:

@@ -47,16 +47,11 @@ class Exhibits:
 
     def _folders(self, kind: Input) -> list[tuple[str, str]]:
         """(pair, folder) of each owner of such files: pairs, then runs, then seeds."""
-        plan, settings = self._plan, self._plan.settings
-        if kind.owner == "pairs":
-            folder = plan.layout.text if kind.folder == "text" else plan.layout.bpe
-            return [(pair, folder(pair)) for pair in settings.pairs]
-        return [
-            (pair, plan.layout.run(kind.folder, pair, run, seed))
-            for pair in settings.pairs
-            for run in self._runs(kind.owner)
-            for seed in settings.seeds
-        ]
+        layout = self._plan.layout
+        if kind.owner != "pairs":
+            return layout.folders(kind.folder, self._runs(kind.owner))
+        folder = layout.text if kind.folder == "text" else layout.bpe
+        return [(pair, folder(pair)) for pair in layout.pairs]
 
     def _runs(self, owner: str) -> list[str]:
         plan = self._plan
@@ -68,7 +63,7 @@ class Exhibits:
             "penalised": plan.pruning.penalised(),
             "timed": ["speed"] if plan.pruned else [],
             "ablated": plan.ablation.runs,
-            "profiled": plan.ablation.runs if plan.ablation.own.updates else [],
+            "profiled": plan.ablation.profiled(),
         }[owner]
 
     def _named(self, name: str, pair: str) -> list[str]:

@@ -1,7 +1,8 @@
 """Where the files of an experiment lie: the one place that puts a path together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from headcount.base.folders import DESCRIPTION, WEIGHTS
 
@@ -29,15 +30,10 @@ class Layout:
         """Files of another run of the pair and seed of `w`."""
         return [f"{self.run(phase, w['pair'], run, w['seed'])}/{name}" for name in names]
 
-    def files(self, phase: str, runs: Sequence[str], *names: str) -> list[str]:
-        """The files of these names of each run: pairs, then runs, then seeds, then names."""
-        folders = (
-            self.run(phase, pair, run, seed)
-            for pair in self.pairs
-            for run in runs
-            for seed in self.seeds
-        )
-        return [f"{folder}/{name}" for folder in folders for name in names]
+    def folders(self, phase: str, runs: Iterable[str]) -> list[tuple[str, str]]:
+        """(pair, folder) of what a phase has of each run: pairs, then runs, then seeds."""
+        each = product(self.pairs, runs, self.seeds)
+        return [(pair, self.run(phase, pair, run, seed)) for pair, run, seed in each]
 
     def text(self, pair: str = "{pair}") -> str:
         """Folder of a pair's cleaned text."""

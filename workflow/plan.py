@@ -6,7 +6,6 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +81,7 @@ class Plan:
         run = max([*self.runs, *self.pruned], key=len)
         for pair in self.settings.pairs:
             for test in self.tests(pair):
-                name = f"{pair}.{run}.seed{max(self.settings.seeds)}.{test}.log"
+                name = f"train.{pair}.{run}.seed{max(self.settings.seeds)}.{test}.log"
                 if len(name) > LONGEST_NAME:
                     raise UserError(
                         f"pairs: {pair}: expected a log's name of at most {LONGEST_NAME} "
@@ -96,7 +95,7 @@ class Plan:
             text = self.layout.texts(pair, self.splits(pair), *SIDES)
             _check_own(self._own_files(parse_pair(pair).corpus), self.manifest(pair), text)
             for name in self.treebanks.of_pair(pair):
-                made = self._trees(pair, "jsonl")
+                made = self.trees({"pair": pair})
                 _check_own(self.treebanks.own(name), self.tree_manifest(pair, name), made)
 
     def _try_scoring(self) -> None:
@@ -154,16 +153,6 @@ class Plan:
         splits = self.held_out(w["pair"]) if w["split"] == "train" else []
         return self.layout.texts(w["pair"], splits, "src")
 
-    def texts(self, *ends: str, train: bool = False) -> list[str]:
-        """Cleaned text of all pairs: test sets, or training and dev text as well."""
-        return [
-            file
-            for pair in self.settings.pairs
-            for file in self.layout.texts(
-                pair, self.splits(pair) if train else self.tests(pair), *ends
-            )
-        ]
-
     def splits(self, pair: str) -> list[str]:
         """Names of all splits of a pair."""
         return ["train", *self.held_out(pair)]
@@ -184,16 +173,6 @@ class Plan:
             return self.layout.beside(wildcards["phase"], wildcards, wildcards["run"], *names)
 
         return of_run
-
-    def translations(self, phase: str, runs: list[str]) -> list[str]:
-        """Translations of all test sets: pairs, then runs, then seeds, then test sets."""
-        keys = product([phase], self.settings.pairs, runs, self.settings.seeds)
-        names = ("phase", "pair", "run", "seed")
-        return [
-            file
-            for key in keys
-            for file in self.translated("txt")(dict(zip(names, key, strict=True)))
-        ]
 
     def masking_tests(self, pair: str) -> list[str]:
         """Names of the test sets that are translated under masks: those named, or the first."""
@@ -222,15 +201,8 @@ class Plan:
 
     def trees(self, w: Wildcards) -> list[str]:
         """A pair's treebanks as its models read them; none if it has no treebank."""
-        return self._trees(w["pair"], "jsonl")
-
-    def tree_tables(self) -> list[str]:
-        """What is in the treebanks of all pairs."""
-        return [file for pair in self.settings.pairs for file in self._trees(pair, "csv")]
-
-    def _trees(self, pair: str, end: str) -> list[str]:
-        folder = f"{self.layout.bpe(pair)}/trees"
-        return [f"{folder}/{name}.{end}" for name in self.treebanks.of_pair(pair)]
+        folder = f"{self.layout.bpe(w['pair'])}/trees"
+        return [f"{folder}/{name}.jsonl" for name in self.treebanks.of_pair(w["pair"])]
 
     def raw_trees(self, w: Wildcards) -> str:
         """The manifest of the raw trees of a treebank of a pair."""

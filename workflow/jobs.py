@@ -1,0 +1,37 @@
+"""Which jobs an experiment consists of: every rule that has wildcards, and what these stand for."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from plan import Plan
+
+Values = dict[str, list[Any]]
+
+
+def jobs(plan: Plan) -> Iterator[tuple[str, Values]]:
+    """Names of rules, each with a list of values for every wildcard; jobs are their product.
+
+    A rule may come several times. One without any job comes with an empty list.
+    """
+    settings, named = plan.settings, plan.pruning.named
+    of_seeds: Values = {"pair": settings.pairs, "seed": settings.seeds}
+    yield "bpe", {"pair": settings.pairs}
+    for rule, runs in (
+        *((rule, plan.runs) for rule in ("train", "relevance", "importance", "masking", "roles")),
+        *(("gates", named("gates")), ("scratch", named("scratch"))),
+        ("fine_tune", named("importance", "random")),
+        ("untuned_masking", plan.pruning.starts()),
+        *((rule, plan.ablation.runs) for rule in ("ablation", "pruning_profile", "share_speed")),
+        ("training_profile", plan.ablation.profiled()),
+    ):
+        yield rule, of_seeds | {"run": runs}
+    for rule, needed in (("pruned_roles", plan.pruning.priced()), ("speed", plan.pruned)):
+        yield rule, of_seeds | {"seed": settings.seeds if needed else []}
+    for phase, runs in (("train", plan.runs), ("prune", plan.pruned)):
+        of_phase = of_seeds | {"phase": [phase], "run": runs}
+        yield "bleu", of_phase
+        for pair in settings.pairs:
+            yield "translate", of_phase | {"pair": [pair], "test": plan.tests(pair)}
+    for pair in settings.pairs:
+        yield "text", {"pair": [pair], "split": plan.splits(pair)}
+        yield "trees", {"pair": [pair], "treebank": plan.treebanks.of_pair(pair)}
