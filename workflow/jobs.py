@@ -25,7 +25,7 @@ def jobs(plan: Plan) -> Iterator[tuple[str, Values]]:
         ("training_profile", plan.ablation.profiled()),
     ):
         yield rule, of_seeds | {"run": runs}
-    for rule, needed in (("pruned_roles", plan.pruning.priced()), ("speed", plan.pruned)):
+    for rule, needed in (("pruned_roles", plan.pruning.penalised()), ("speed", plan.pruned)):
         yield rule, of_seeds | {"seed": settings.seeds if needed else []}
     for phase, runs in (("train", plan.runs), ("prune", plan.pruned)):
         of_phase = of_seeds | {"phase": [phase], "run": runs}
