@@ -20,9 +20,9 @@ def list_run(lists: dict[str, list[Path]], folder: Path, run: tuple[str, str, in
     """Write the run.json of a training run (pair, name, seed) below a folder, and list it once."""
     pair, name, seed = run
     path = folder / "train" / pair / name / f"seed{seed}" / "run.json"
-    if path not in lists["runs"]:
+    if path not in lists["trained_runs"]:
         write_run(path.parent, RunSettings.model_validate(name))
-        lists["runs"].append(path)
+        lists["trained_runs"].append(path)
 
 
 def make_chapter(
@@ -51,7 +51,7 @@ def make_alone(name: str, lists: Lists, settings: Mapping[str, Section]) -> set[
     use_style()
     chapter, made = load_chapter(name), set()
     for each in chapter.exhibits:
-        kinds = ("runs", *each.needs, *each.uses)
+        kinds = ("trained_runs", *each.needs, *each.uses)
         results = Results({kind: lists.get(kind, []) for kind in kinds}, settings)
         chapter.function(each.maker)(results)
         made.add(each.name)

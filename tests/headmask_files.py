@@ -113,7 +113,7 @@ class HeadmaskFiles:
         found = {
             "counts": [text / pair / f"{split}.json" for pair, split in both + splits],
             "references": [text / pair / f"{test}.tgt" for pair, test in splits],
-            "runs": self.of_runs("train", "run.json"),
+            "trained_runs": self.of_runs("train", "run.json"),
             "scores": self.of_runs("train", "bleu.json"),
             "translations": translations,
             "curves": self.of_runs("train", "curves.csv"),

@@ -3,6 +3,7 @@
 import json
 import re
 import resource
+from argparse import ArgumentParser
 
 import pandas as pd
 import pytest
@@ -10,9 +11,11 @@ from matplotlib.figure import Figure
 
 from headcount.base.errors import UserError
 from headcount.base.files import NoRoom
+from headcount.findings.exhibits import CHAPTERS, load_chapter
 from headcount.findings.figures import use_style, write_figure
 from headcount.findings.general.curves import draw_curves
 from headcount.findings.general.scores import mean_scores, score_table, summary
+from headcount.findings.make import add_chapter_flags
 from headcount.findings.page import write_report
 from headcount.findings.run_tables import curve_table
 from headcount.findings.tables import write_table
@@ -139,3 +142,10 @@ def test_the_page_has_chapters_and_a_table_of_contents(tmp_path):
     assert re.findall('<h[23] id="(.*?)">', page) == places
     assert '<h3 id="headmask_table5">Table 5: variance of the importance of heads</h3>' in page
     assert '<h2 id="headmask">HeadMask: training with masked heads</h2>' in page
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_files_and_settings_of_a_chapter_share_no_flag(name):
+    parser = ArgumentParser()
+    add_chapter_flags(parser, load_chapter(name))  # argparse refuses a flag that is declared twice
+    assert "--trained-runs" in parser.format_help()

@@ -197,7 +197,7 @@ def test_figure_5_has_a_panel_for_each_n(files):
     table = cumulative_points(read_masking(files.lists()["masking"]))
     runs = ["baseline", "random-1", "impt-3", "impt-3-p0.5"]
     use_style()
-    drawing = draw_cumulative_by_n(table, read_runs(files.lists()["runs"]), runs)
+    drawing = draw_cumulative_by_n(table, read_runs(files.lists()["trained_runs"]), runs)
     titles = [axes.get_title(loc="left") for axes in drawing.axes]
     assert titles == [f"{PAIR}\ntest, N = 1", f"{PAIR}\ntest, N = 3"]
     one, three = drawing.axes

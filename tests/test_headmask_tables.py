@@ -90,7 +90,7 @@ def collapse(files):
     heads, masks = read_importance(listed["importance"]), read_masks(listed["masks"])
     curves = with_lengths(gather(listed["curves"], CURVES))
     table = collapse_table(
-        read_runs(listed["runs"]), heads, masks, curves, read_masking(listed["masking"])
+        read_runs(listed["trained_runs"]), heads, masks, curves, read_masking(listed["masking"])
     )
     return table.set_index(["run", "seed"])
 

@@ -214,9 +214,7 @@ def test_one_lambda_more_runs_its_own_jobs_and_none_without_pruned_runs(project)
     """Two pairs, one seed; what is gathered over all pruned runs is made again, no more."""
     path = project.folder / "config" / "every_rule.yaml"
     plain = path.read_text()
-    path.write_text(
-        plain.replace("  - gates-all-l0.3\n", "  - gates-all-l0.3\n  - gates-all-l0.2\n")
-    )
+    path.write_text(plain.replace("lambda: [0, 0.3]}", "lambda: [0, 0.3, 0.2]}"))
     code, output = project.run("-n", "--config", "experiment=every_rule")
     own = {
         "gates": 2,

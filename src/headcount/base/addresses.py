@@ -12,6 +12,7 @@ import numpy as np
 from headcount.base.errors import UserError
 
 KINDS = ("enc_self", "dec_self", "dec_enc")
+
 SCOPES = {"enc_self": ("enc_self",), "all": KINDS}
 """Kinds of attention whose heads pruning may remove."""
 

@@ -65,7 +65,7 @@ class Chapter:
     def kinds(self) -> list[str]:
         """The kinds of `INPUTS` from which its exhibits are made, each once; the runs always."""
         kinds = [kind for each in self.exhibits for kind in (*each.needs, *each.uses)]
-        return list(dict.fromkeys(["runs", *kinds]))
+        return list(dict.fromkeys(["trained_runs", *kinds]))
 
     @property
     def modules(self) -> list[str]:

@@ -40,7 +40,7 @@ INPUTS = {
     "references": Input("pairs", "text", ("<test>.tgt",)),
     "segmented": Input("pairs", "bpe", folders.TRAINING),
     "trees": Input("pairs", "bpe", ("trees/<treebank>.csv",)),
-    "runs": Input("runs", "train", ("run.json",)),
+    "trained_runs": Input("runs", "train", ("run.json",)),
     "scores": Input("runs", "train", ("bleu.json",)),
     "translations": Input("runs", "train", ("translations/<test>.txt",)),
     "curves": Input("runs", "train", ("curves.csv",)),

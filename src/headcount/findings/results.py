@@ -39,7 +39,7 @@ class Results:
     @property
     def runs(self) -> dict[str, RunSettings]:
         """Settings of the training runs, by their names."""
-        return self.read(read_runs, "runs")
+        return self.read(read_runs, "trained_runs")
 
     @property
     def model(self) -> ModelSettings:

@@ -37,7 +37,7 @@ def as_many_heads(
 ) -> np.ndarray:
     """As many heads of the run's scope as the gates in `path` keep, by importance or at random.
 
-    Ranked: the most important ones, equal ones in flat order. Drawn: the first ones of a random
+    By importance: the most important ones, equal ones in flat order. At random: the first of an
     order that the seed alone decides, so that of two numbers the smaller keeps a part of the
     larger's heads. Raises UserError if a ranking is wanted and `importance` is None.
     """

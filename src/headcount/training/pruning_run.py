@@ -82,7 +82,7 @@ class PruningRun:
         """Remove heads from the model in `init_from`, then fine-tune what is left, without gates.
 
         As many heads stay as in `heads`, the heads.csv of the gates run; `importance` is the
-        importance.csv of the model in `init_from`, which a ranked run needs.
+        importance.csv of the model in `init_from`, which a run by importance needs.
         """
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
