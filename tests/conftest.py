@@ -1,4 +1,8 @@
-"""Fixtures of the tests of two engines: results and a clone of them. Which files run first."""
+"""Fixtures of the tests of two engines: results and a clone of them. Which files run first.
+
+Tests lie in folders named after the package's, those of the workflow, of the benchmarks and of the
+project as a whole beside them. What they share is in `helpers`, which pytest finds by itself.
+"""
 
 import fcntl
 import json

@@ -13,7 +13,7 @@ from headcount.base.settings.handbook import write_page
 from headcount.base.settings.pair import Pair, parse_pair
 from headcount.base.settings.runs import BASELINE, labels
 
-CONFIG = Path(__file__).parents[1] / "config"
+CONFIG = Path(__file__).parents[2] / "config"
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from warm_python import clients
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PERSON = {f"GIT_{role}_{key}": f"a@b.{role.lower()}" for role in ("AUTHOR", "COMMITTER")
           for key in ("NAME", "EMAIL")}  # fmt: skip
 

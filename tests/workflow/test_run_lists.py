@@ -8,7 +8,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.runs import labels
 
-CONFIG = Path(__file__).resolve().parents[1] / "config"
+CONFIG = Path(__file__).resolve().parents[2] / "config"
 HEADS = "pairs: [synthetic.en-art]\nmodel: {preset: small}\n"  # 36 heads
 
 

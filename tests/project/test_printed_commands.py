@@ -107,12 +107,12 @@ PARSED = {
     "python -m benchmarks.depth": "test_benchmark_depth.py runs it",
     "python .ci/locks.py write": "uv, and the package index",
     "python .ci/locks.py age": "the package index",
-    "python tests/kills.py --kills 200": "minutes; test_kills.py has six of them",
+    "python tests/helpers/kills.py --kills 200": "minutes; test_kills.py has six of them",
 }
 """Read by their own parser of flags, and what the whole command would take.
 
-tests/test_benchmarks.py, test_locks.py and test_kills.py run what they call: small, and on an index
-of their own.
+test_benchmarks.py, test_locks.py and test_kills.py run what they call: small, and on an index of
+their own.
 """
 
 GATE = [
@@ -146,19 +146,20 @@ HERE = [
 ]
 """Run as printed in the project itself, which they do not change."""
 
+ENGINES = "tests/workflow/test_engines.py"
 ELSEWHERE = {
-    "snakemake --cores all": "tests/shared_results.py",
-    "git add -f dvc.lock results/*/metrics.json": "tests/shared_results.py",
-    "dvc exp run -n wider -S config/quickstart.yaml:+decode.beam=8": "tests/test_engines.py",
-    "dvc repro -f": "tests/test_engine_faults.py",
-    "dvc exp run": "tests/test_engines.py",
-    "dvc exp show": "tests/test_engines.py",
-    "dvc exp apply wider": "tests/test_engines.py",
-    "dvc exp run --queue": "tests/test_engines.py",
-    "dvc params diff": "tests/test_engines.py",
-    "dvc metrics diff": "tests/test_engines.py",
-    "dvc plots": "tests/test_engines.py",
-    "snakemake --report report.zip": "tests/test_engines.py",
+    "snakemake --cores all": "tests/helpers/shared_results.py",
+    "git add -f dvc.lock results/*/metrics.json": "tests/helpers/shared_results.py",
+    "dvc exp run -n wider -S config/quickstart.yaml:+decode.beam=8": ENGINES,
+    "dvc repro -f": "tests/workflow/test_engine_faults.py",
+    "dvc exp run": ENGINES,
+    "dvc exp show": ENGINES,
+    "dvc exp apply wider": ENGINES,
+    "dvc exp run --queue": ENGINES,
+    "dvc params diff": ENGINES,
+    "dvc metrics diff": ENGINES,
+    "dvc plots": ENGINES,
+    "snakemake --report report.zip": ENGINES,
 }
 """Run as printed by another test, which has more to say about them."""
 

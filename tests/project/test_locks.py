@@ -15,7 +15,7 @@ import pytest
 from packaging.markers import Marker
 from packaging.version import Version
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FILES = ("run", "test", "extras", "torch")
 
 

@@ -52,8 +52,8 @@ def build(folder: Path) -> dict[str, str]:
     """Make a repository with the results of a small `quickstart`, adopted, committed and pushed.
 
     Its trainings save a state whenever they may, and its figures are empty: to draw them took a
-    quarter of the time, and tests/test_workflow.py draws them all. Returns what the engines
-    printed, `built` and `adopted`, and what Git saw between them, `untidy`.
+    quarter of the time, and test_workflow.py draws them all. Returns what the engines printed,
+    `built` and `adopted`, and what Git saw between them, `untidy`.
     """
     copy = ProjectCopy(folder)
     shrink_quickstart(copy)

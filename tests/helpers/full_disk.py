@@ -1,8 +1,8 @@
 """Every step of the pipeline again, on a disk that has become full; prints what each one said.
 
-`python tests/full_disk.py FOLDER OPTION` copies what the pipeline made in this folder to a new file
-system in memory at FOLDER, mounted with OPTION, and fills that up. It wants a mount namespace of
-its own, as of `unshare -m`.
+`python tests/helpers/full_disk.py FOLDER OPTION` copies what the pipeline made in this folder to a
+new file system in memory at FOLDER, mounted with OPTION, and fills that up. It wants a mount
+namespace of its own, as of `unshare -m`.
 """
 
 import json

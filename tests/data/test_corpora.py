@@ -8,7 +8,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings import corpora
 from headcount.base.settings.experiment import experiment_names, load_experiment
 
-CONFIG = Path(__file__).parents[1] / "config"
+CONFIG = Path(__file__).parents[2] / "config"
 HASH = "0123456789abcdef" * 4
 OWN = """\
 mine:

@@ -20,7 +20,7 @@ from headcount.data.synthetic.corpus import (
     write_corpus,
 )
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RELATIONS = {
     *("root", "nsubj", "obj", "obl", "nmod", "amod", "advmod", "det", "case", "aux"),
     *("acl:relcl", "mark", "advcl", "punct"),

@@ -14,7 +14,7 @@ from headcount.findings.exhibits import CHAPTERS, load_chapter
 from headcount.findings.inputs import INPUTS
 from headcount.findings.listing import write_listing
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "headcount"
 OVERVIEW = ROOT / "docs" / "overview.md"
 

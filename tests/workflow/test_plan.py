@@ -1,13 +1,12 @@
 """What the rules are told of an experiment."""
 
-import importlib
 import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from workflow_modules import load
 
 from headcount.base.errors import UserError
 from headcount.base.settings.corpora import load_corpora
@@ -15,14 +14,7 @@ from headcount.base.settings.runs import BASELINE, RunSettings
 from headcount.findings.exhibits import load_chapter
 
 IMPT = RunSettings(method="importance", heads=6)
-ROOT = Path(__file__).resolve().parents[1]
-
-
-def load(monkeypatch, name: str) -> ModuleType:
-    """A module of the workflow, which is no package."""
-    monkeypatch.chdir(ROOT)
-    monkeypatch.syspath_prepend(str(ROOT / "workflow"))
-    return importlib.import_module(name)
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from test_plan import load
+from workflow_modules import load
 
 from headcount.base.errors import UserError
 from headcount.base.settings.corpora import check_treebanks, load_corpora

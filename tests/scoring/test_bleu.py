@@ -18,7 +18,7 @@ from headcount.base.settings.pair import SCORED_BY_EXTRA
 from headcount.data.lines import clean_lines
 from headcount.scoring.bleu import score_corpus, score_files
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 REFERENCES = [f"the {a} cat number {n} sat on the {b} mat ." for n, (a, b) in enumerate(
     (a, b) for a in ("big", "small", "red", "old") for b in ("new", "wet", "blue", "soft", "flat")
 )]  # fmt: skip

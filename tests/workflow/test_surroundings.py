@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-PIPELINE = Path(__file__).with_name("pipeline.py")
+PIPELINE = Path(__file__).parents[1] / "helpers" / "pipeline.py"
 SECRET = "hunter2-of-the-month"
 NOBODY = 61234  # a user who is in no list, so that neither a name nor a home is known
 CLOCK = """

@@ -45,7 +45,7 @@ def test_a_damaged_input_and_a_command_that_ends_otherwise_the_second_time_are_s
 
 
 def test_f28_real_commands_killed_at_random_instants(origin, tmp_path):
-    """One kill for each of six commands here; `python tests/kills.py --kills 200` has more."""
+    """One kill for each of six commands; `python tests/helpers/kills.py --kills 200` has more."""
     folder = tmp_path / "project"
     shutil.copytree(origin.folder, folder, symlinks=True)
     tallies = run(ProjectCopy.of(folder), kills=6, seed=1)

@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 CASES = {f"f{number:02}" for number in range(1, 57)} | {f"x{number:02}" for number in range(1, 29)}
 _NUMBERS = re.compile(r"test_((?:[fx]\d\d_)+)")
 
 
 def numbered() -> Iterator[tuple[str, ast.FunctionDef]]:
     """Case and test, for every test that bears a case's number."""
-    for path in sorted(TESTS.glob("test_*.py")):
+    for path in sorted(TESTS.rglob("test_*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and (found := _NUMBERS.match(node.name)):
                 yield from ((case, node) for case in found[1].strip("_").split("_"))

@@ -29,7 +29,7 @@ from headcount.model.transformer import Transformer
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CPU = torch.device("cpu")
 NOTHING = Work({"tokens": 30.0}, 6e9)
 PEERS = ("ctranslate2", "joeynmt", "transformers")

@@ -1,6 +1,6 @@
 """Kill real commands at random instants, again and again; in the end no file may differ.
 
-    python tests/kills.py --kills 200
+    python tests/helpers/kills.py --kills 200
 
 The project is copied and its experiment `quickstart`, made small, built once. Then each of six
 commands (training, gates, importance, translation, the report, `dvc push`) is started, killed with

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from test_plan import load
+from workflow_modules import load
 
 from headcount.base.settings.experiment import load_experiment
 
@@ -22,7 +22,7 @@ pruned:
   - ranked-gates-all-l0.1
   - drawn-gates-all-l0-from-random-6
 """
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 W = {"pair": "a.x-y", "seed": "2"}
 TRAIN, PRUNE = "results/mine/train/a.x-y", "results/mine/prune/a.x-y"
 

@@ -1,7 +1,7 @@
 """From generated text to a table and a figure, in this folder, by the real scripts.
 
-Each runs in a fork of this process, so that libraries are loaded once. `python tests/pipeline.py
-SECONDS` gives every file that time, after each step.
+Each runs in a fork of this process, so that libraries are loaded once. With the argument SECONDS,
+`python tests/helpers/pipeline.py` gives every file that time, after each step.
 """
 
 import os

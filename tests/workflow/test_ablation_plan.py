@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from test_plan import load
+from workflow_modules import load
 
 from headcount.base.errors import UserError
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
@@ -11,7 +11,7 @@ from headcount.base.settings.corpora import ablation_tests, load_corpora
 from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.flags import from_flags
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 TEXT = """
 pairs: [multi30k.en-de, synthetic.en-art]
 seeds: [2, 1]
