@@ -37,7 +37,7 @@ _MODEL = "--preset tiny --encoder-layers 1 --decoder-layers 1 --heads 2 --d-mode
 _TRAIN = "--bpe {folder}/bpe --run random-1 --seed 1 --out {folder}/run --state {folder}/state"
 _TRAIN += f" {_MODEL} --updates 2 --warmup-updates 1 --dev-interval 2 --device cpu"
 _IMPORTANCE = "--model {folder}/run/model --bpe {folder}/bpe --out {folder}/own.csv --device cpu"
-_MASKING = "--pair tiny.en-art --model {folder}/run/model --bpe {folder}/bpe --text {folder}"
+_MASKING = "--model {folder}/run/model --bpe {folder}/bpe --text {folder}"
 _MASKING += (
     ' --own {folder}/own.csv --seed 1 --test-sets ["dev"] --sentences 2 --groups 2 --draws 0'
 )

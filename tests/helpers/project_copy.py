@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from warm_python import clients
+from warm_python import PROGRAMS, clients
 
 ROOT = Path(__file__).resolve().parents[2]
 PERSON = {f"GIT_{role}_{key}": f"a@b.{role.lower()}" for role in ("AUTHOR", "COMMITTER")
@@ -66,7 +66,8 @@ class ProjectCopy:
         return output
 
     def _end(self, *command: str, **variables: str) -> tuple[int, str]:
-        warm = {} if variables else {"PATH": f"{clients()}{os.pathsep}{PATH}"}
+        saves = PROGRAMS & set(re.findall(r"[\w./-]+", " ".join(command))) and not variables
+        warm = {"PATH": f"{clients()}{os.pathsep}{PATH}"} if saves else {}
         process = self.start_command(*command, **variables, **warm)
         output, _ = process.communicate(timeout=600)
         return process.returncode, output

@@ -37,6 +37,7 @@ dvc.cli.parser dvc.commands.repro dvc.repo dvc.repo.push dvc.repo.reproduce dvc.
 dvc.stage.run dvc_data.hashfile.build scmrepo.git
 """
 ENTRIES = {"snakemake": "snakemake.cli", "dvc": "dvc.cli"}
+PROGRAMS = {"python", *ENTRIES}
 
 CLIENT = """#!{python} -IS
 import array, json, os, signal, socket, sys
@@ -61,7 +62,7 @@ def clients() -> Path:
     """A folder with `python`, `snakemake` and `dvc`, whose server ends with this process."""
     folder = Path(tempfile.mkdtemp())  # a short path: sockets allow about a hundred characters
     address = str(folder / "socket")
-    for name in ("python", *ENTRIES):
+    for name in PROGRAMS:
         (folder / name).write_text(CLIENT.format(python=sys.executable, address=address))
         (folder / name).chmod(0o755)
     bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
