@@ -14,7 +14,7 @@ from benchmarks.measuring import Bench, Contender
 from benchmarks.training import first_batches, our_trainer, work_of
 from headcount.base import command
 from headcount.base.settings.model import PRESETS, ModelSettings
-from headcount.base.settings.runs import RunSettings
+from headcount.base.settings.runs import RunSettings, label
 from headcount.base.settings.train import TrainSettings
 
 METHODS = ("baseline", "random", "impt")
@@ -32,7 +32,7 @@ def contenders(
         trainer = our_trainer(data, model, settings, Path(tempfile.gettempdir()), run)
         trainer.repeat(args.updates)
         go = partial(trainer.run, args.updates)
-        found.append(Contender(str(run), go, work, settings.precision))
+        found.append(Contender(label(run), go, work, settings.precision))
     return found
 
 
