@@ -19,10 +19,10 @@ class Ablation:
         """`layout`: of the experiment. Raises UserError for a pair without the test sets named."""
         self.layout = layout
         self.settings = settings
-        self.own: AblationSettings = settings.ablation
-        self.runs = labels(self.own.runs)
-        pairs = settings.pairs if self.own.runs else []
-        self.tests = {pair: ablation_tests(self.own.test_sets, pair, corpora) for pair in pairs}
+        self.section: AblationSettings = settings.ablation
+        self.runs = labels(self.section.runs)
+        pairs = settings.pairs if self.section.runs else []
+        self.tests = {pair: ablation_tests(self.section.test_sets, pair, corpora) for pair in pairs}
 
     def flags(self, *names: str) -> Callable[[Wildcards], list[str]]:
         """A function for these keys of the ablation section, and a pair's own test sets, as flags.
@@ -32,8 +32,8 @@ class Ablation:
 
         def of_pair(wildcards: Wildcards) -> list[str]:
             tests = list(self.tests[wildcards["pair"]])
-            own = self.own.model_copy(update={"test_sets": tests})
-            return as_flags(own, *names, "test_sets")
+            section = self.section.model_copy(update={"test_sets": tests})
+            return as_flags(section, *names, "test_sets")
 
         return of_pair
 
@@ -58,9 +58,9 @@ class Ablation:
         """Weights of any run at each of the updates at which it is pruned."""
         return [
             f"{self.layout.run('train')}/updates/{update}.safetensors"
-            for update in self.own.updates
+            for update in self.section.updates
         ]
 
     def profiled(self) -> list[str]:
         """Names of the runs that are pruned during their training as well."""
-        return self.runs if self.own.updates else []
+        return self.runs if self.section.updates else []

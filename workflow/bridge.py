@@ -28,16 +28,16 @@ def plan(experiment: str) -> None:
 
 def run(experiment: str, phase: str) -> None:
     """Build the files of a phase; leave in its folders those and nothing else; pack the records."""
-    own = sorted(output for job in _plan(experiment, phase) for output in job["output"])
-    freshen(read_records(own))
-    if own:  # without targets Snakemake would build everything
-        target = ["--cores", "all", *own, "--config", f"experiment={experiment}"]
+    outputs = sorted(output for job in _plan(experiment, phase) for output in job["output"])
+    freshen(read_records(outputs))
+    if outputs:  # without targets Snakemake would build everything
+        target = ["--cores", "all", *outputs, "--config", f"experiment={experiment}"]
         snakemake = [sys.executable, "-m", "snakemake", *target]
         done = subprocess.run(snakemake, preexec_fn=command.die_with_parent)
         if done.returncode:
             sys.exit(done.returncode)
-    _sweep(experiment, phase, set(own))
-    pack(experiment, phase, own)
+    _sweep(experiment, phase, set(outputs))
+    pack(experiment, phase, outputs)
 
 
 def _plan(experiment: str, phase: str) -> list[dict]:
@@ -47,14 +47,14 @@ def _plan(experiment: str, phase: str) -> list[dict]:
     return read_json(path)
 
 
-def _sweep(experiment: str, phase: str, own: set[str]) -> None:
+def _sweep(experiment: str, phase: str, outputs: set[str]) -> None:
     """Remove files of the phase's folders that no job makes, such as those of a dropped seed."""
     for root in map(Path, declared(experiment)[phase].writes):
         if root.suffix:
             continue
         root.mkdir(parents=True, exist_ok=True)  # DVC wants the folder of an empty phase too
         for path in sorted(root.rglob("*")):
-            if path.is_file() and str(path) not in own:
+            if path.is_file() and str(path) not in outputs:
                 print(f"removing {path}, which no job makes any more")
                 path.unlink()
 

@@ -21,8 +21,8 @@ def add_defaults(rules: Iterable[Any]) -> None:
             continue
         said = dict(rule.params.items())
         script = said.get("script", f"scripts/{rule.name}.py")
-        own = {"script": script, "code": said.get("code") or code(script)}
-        rule.set_params(**{name: value for name, value in own.items() if name not in said})
+        params = {"script": script, "code": said.get("code") or code(script)}
+        rule.set_params(**{name: value for name, value in params.items() if name not in said})
         rule.log_modifier = rule.benchmark_modifier = rule.output_modifier
         rule.set_log(f"<logs>/{rule.name}/{_job(rule)}.log")
         rule.benchmark = f"<benchmarks>/{rule.name}/{_job(rule)}.tsv"

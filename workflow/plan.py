@@ -244,7 +244,7 @@ class Plan:
         return {"gpu": int(device == "cuda" or here), "mem_mb": mem_mb}
 
 
-def _check_own(own: list[str], manifest: str, made: list[str]) -> None:
+def _check_own(files: list[str], manifest: str, made: list[str]) -> None:
     """Raise UserError for a missing file of one's own, unless its copy is here.
 
     If all that is made of it is here, say so and go on: who pulled that may have no right to the
@@ -253,7 +253,7 @@ def _check_own(own: list[str], manifest: str, made: list[str]) -> None:
     if os.path.exists(manifest):
         return
     try:
-        for path in own:
+        for path in files:
             check_own_file(path)
     except UserError as fault:
         if not all(map(os.path.exists, made)):

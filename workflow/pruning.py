@@ -85,8 +85,8 @@ class Pruning:
         name = w["run"]
         if name in self.runs:
             run = self.runs[name]
-            own = self._updates(run)
-            return own + (self._longest(run) if run.method == "gates" else 0)
+            updates = self._updates(run)
+            return updates + (self._longest(run) if run.method == "gates" else 0)
         run = self.trained[name]
         cost = 1 + FIRST_PASS * run.probability if run.method == "importance" else 1
         waiting = [self.urgency({"run": gates}) for gates in self.gates_from(name)]

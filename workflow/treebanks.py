@@ -19,8 +19,8 @@ class Treebanks:
     def of_pair(self, pair: str) -> list[str]:
         """Treebanks in the language of a pair's source, in the order of the settings."""
         corpus, src, _ = parse_pair(pair)
-        own = [f"{corpus}.test"] if self._corpora[corpus].generator else []
-        return [name for name in self._named or own if self._language(name) == src]
+        generated = [f"{corpus}.test"] if self._corpora[corpus].generator else []
+        return [name for name in self._named or generated if self._language(name) == src]
 
     def own_name(self, w: Mapping[str, str]) -> str:
         """Name of the treebank of `w` within its corpus."""

@@ -70,11 +70,11 @@ def _unlike_lock() -> dict[str, str]:
         if not kept.path.exists() or kept.path.is_dir():
             found[str(kept.path)] = f"{kept.path}: not here; fetched from {kept.objects()}"
         elif _md5(kept.path) != kept.md5:
-            told = f"{kept.path}: changed here; recorded as {kept.objects()}"
+            line = f"{kept.path}: changed here; recorded as {kept.objects()}"
             cached = kept.cached()
             if cached.exists() and _md5(cached) != kept.md5:
-                told += f"; {cached} is damaged: delete it and the file, then dvc pull"
-            found[str(kept.path)] = told
+                line += f"; {cached} is damaged: delete it and the file, then dvc pull"
+            found[str(kept.path)] = line
     return found
 
 

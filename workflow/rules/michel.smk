@@ -29,7 +29,7 @@ use rule ablation as pruning_profile with:
         multiext("<bpe>/", *SEGMENTERS),
         **model_in("<trained>"),
         texts=plan.ablation.first_text,
-        drawn=plan.ablation.drawn_text() if plan.ablation.own.reestimate else [],
+        drawn=plan.ablation.drawn_text() if plan.ablation.section.reestimate else [],
         importance="<heads>/importance.csv",
         ablation=rules.ablation.output.scores,
     output:

@@ -43,8 +43,8 @@ class Classifier:
         """
         place = pick_device(device)
         tokeniser, model = read_classifier(folder)
-        own = [label for _, label in sorted(model.config.id2label.items())]
-        numbers = number_labels(own, labels)
+        known = [label for _, label in sorted(model.config.id2label.items())]
+        numbers = number_labels(known, labels)
         encoder = HookedEncoder(model.to(place), model.config.num_attention_heads)
         return cls(encoder, tokeniser, numbers)
 
@@ -123,27 +123,27 @@ class Classifier:
             yield places, dict(inputs.to(self.encoder.device))
 
 
-def number_labels(own: Sequence[str], named: Sequence[str]) -> dict[str, int]:
-    """Number of each label by its name in lower case: `named`, or the model's `own` without any.
+def number_labels(known: Sequence[str], named: Sequence[str]) -> dict[str, int]:
+    """Number of each label by its name in lower case: `named`, or without any the model's `known`.
 
     Both stand in the order of their numbers. Raises UserError where neither names the labels, and
     for names that are not one for each label, or none of the model's where it has names.
     """
-    own, named = ([label.lower() for label in labels] for labels in (own, named))
-    nameless = all(_NUMBERED.fullmatch(label) for label in own)
+    known, named = ([label.lower() for label in labels] for labels in (known, named))
+    nameless = all(_NUMBERED.fullmatch(label) for label in known)
     if not named and nameless:
         raise UserError(
-            f"--labels: the model calls its labels {', '.join(own)}, which does not tell what they "
-            "mean; name them in this order, such as --labels contradiction neutral entailment"
+            f"--labels: the model calls its labels {', '.join(known)}, which does not tell what "
+            "they mean; name them in this order, such as --labels contradiction neutral entailment"
         )
-    if named and (len(named) != len(own) or len(set(named)) < len(named)):
+    if named and (len(named) != len(known) or len(set(named)) < len(named)):
         raise UserError(
-            f"--labels: expected {len(own)} different names with spaces between, one for each of "
-            f"{', '.join(own)}; found {', '.join(named)}"
+            f"--labels: expected {len(known)} different names with spaces between, one for each of "
+            f"{', '.join(known)}; found {', '.join(named)}"
         )
     for label in named:
-        if not nameless and label not in own:
+        if not nameless and label not in known:
             raise UserError(
-                f"--labels: {label!r} is none of the model's labels; {nearest(label, own)}"
+                f"--labels: {label!r} is none of the model's labels; {nearest(label, known)}"
             )
-    return {label: number for number, label in enumerate(named or own)}
+    return {label: number for number, label in enumerate(named or known)}

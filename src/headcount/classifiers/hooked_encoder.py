@@ -81,13 +81,15 @@ class HookedEncoder:
 
         Its output is that of all layers wherever these states are what the layers below give.
         """
-        own = self._layers[layer].register_forward_pre_hook(lambda _, inputs: (states, *inputs[1:]))
+        hook = self._layers[layer].register_forward_pre_hook(
+            lambda _, inputs: (states, *inputs[1:])
+        )
         self._stack.layer = self._layers[layer:]
         try:
             yield
         finally:
             self._stack.layer = self._layers
-            own.remove()
+            hook.remove()
 
     def first_masked(self, multiplier: Tensor) -> int:
         """The lowest layer of which a multiplier [h] is not 1; the last one where all are."""
@@ -104,13 +106,13 @@ class HookedEncoder:
         return next(self.model.parameters()).device
 
 
-def _hook(own: Tensor) -> Callable[[nn.Module, tuple[Tensor]], tuple[Tensor]]:
+def _hook(multiplier: Tensor) -> Callable[[nn.Module, tuple[Tensor]], tuple[Tensor]]:
     """What multiplies the heads of one layer, [h of the layer] or [b, h of the layer]."""
 
     def multiply(_: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
         context, *others = inputs  # [b, q, h · e]
-        by_head = context.unflatten(-1, (own.shape[-1], -1))
-        scaled = by_head * own.to(context.dtype)[..., None, :, None]
+        by_head = context.unflatten(-1, (multiplier.shape[-1], -1))
+        scaled = by_head * multiplier.to(context.dtype)[..., None, :, None]
         return (scaled.flatten(-2), *others)
 
     return multiply

@@ -84,9 +84,9 @@ def _source(
     where: str, given: Mapping[str, Any], entry: Mapping[str, Any], own_name: str
 ) -> _Source:
     if given.get("path"):
-        own = Path(given["path"])
-        packed = own.suffix if own.suffix.lower() in OPENERS else ""
-        return _Source(own_name + packed, given.get("sha256"), own=own)
+        own_file = Path(given["path"])
+        packed = own_file.suffix if own_file.suffix.lower() in OPENERS else ""
+        return _Source(own_name + packed, given.get("sha256"), own=own_file)
     name = given.get("file")
     if not name or not given.get("sha256"):
         raise UserError(f"{where}: expected a file and its sha256, or a path, found {dict(given)}")

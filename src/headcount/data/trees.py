@@ -159,8 +159,8 @@ def _sentences(
         try:
             rows = conllu.parse_token_and_metadata(block)
         except (ParseException, ValueError) as fault:  # the latter for a number of 5000 digits
-            told = " ".join(str(fault).split())
-            raise UserError(f"{shown}: sentence {number}: not CoNLL-U ({told[:_SHOWN]})") from None
+            words = " ".join(str(fault).split())
+            raise UserError(f"{shown}: sentence {number}: not CoNLL-U ({words[:_SHOWN]})") from None
         yield number, rows
 
 

@@ -86,8 +86,8 @@ def _fill_encoder(spec: Any, model: Transformer, heads: int, multiplier: Tensor 
     spec.position_encodings.encodings = sinusoids(POSITIONS, model.settings.d_model)
     _fill_final_norm(spec, model.encoder_norm)
     for number, (into, layer) in enumerate(zip(spec.layer, model.encoder, strict=True)):
-        own = model.part(multiplier, "enc_self", number)
-        _fill_attention(into.self_attention, layer.attention, layer.around_attention, heads, own)
+        part = model.part(multiplier, "enc_self", number)
+        _fill_attention(into.self_attention, layer.attention, layer.around_attention, heads, part)
         _fill_feed_forward(into.ffn, layer.feed_forward, layer.around_feed_forward)
 
 
@@ -97,8 +97,8 @@ def _fill_decoder(spec: Any, model: Transformer, heads: int, multiplier: Tensor 
     spec.position_encodings.encodings = sinusoids(POSITIONS, model.settings.d_model)
     _fill_final_norm(spec, model.decoder_norm)
     for number, (into, layer) in enumerate(zip(spec.layer, model.decoder, strict=True)):
-        own = model.part(multiplier, "dec_self", number)
-        _fill_attention(into.self_attention, layer.attention, layer.around_attention, heads, own)
+        part = model.part(multiplier, "dec_self", number)
+        _fill_attention(into.self_attention, layer.attention, layer.around_attention, heads, part)
         cross = model.part(multiplier, "dec_enc", number)
         _fill_attention(into.attention, layer.cross, layer.around_cross, heads, cross)
         _fill_feed_forward(into.ffn, layer.feed_forward, layer.around_feed_forward)

@@ -141,40 +141,40 @@ class _Walk:
     def _feed_forward(
         self, layer: EncoderLayer | DecoderLayer, start: Tensor, relevance: Tensor
     ) -> Tensor:
-        own: FeedForward = layer.feed_forward
+        module: FeedForward = layer.feed_forward
         rules = self._rules
 
         def run(states: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-            active = functional.relu(own.inner(states))
+            active = functional.relu(module.inner(states))
 
             def back(relevance: Tensor) -> Tensor:
-                relevance = rules.linear(active, own.outer.weight, own.outer.bias, relevance)
+                relevance = rules.linear(active, module.outer.weight, module.outer.bias, relevance)
                 # The ReLU is passed over.
-                return rules.linear(states, own.inner.weight, own.inner.bias, relevance)
+                return rules.linear(states, module.inner.weight, module.inner.bias, relevance)
 
-            return own.outer(active), back
+            return module.outer(active), back
 
         return self._sublayer(layer.around_feed_forward, start, run, relevance)
 
     def _self_attention(
-        self, own: MultiHeadAttention, place: tuple[str, int], causal: bool, states: Tensor
+        self, module: MultiHeadAttention, place: tuple[str, int], causal: bool, states: Tensor
     ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-        core = _Core(own, *(x[0] for x in own.project(states[None])), causal)
+        core = _Core(module, *(x[0] for x in module.project(states[None])), causal)
 
         def back(relevance: Tensor) -> Tensor:
             of_inputs = self._core_back(core, place, relevance)
             joined = torch.cat([_flat(part) for part in of_inputs], -1)
-            return self._rules.linear(states, own.inputs.weight, own.inputs.bias, joined)
+            return self._rules.linear(states, module.inputs.weight, module.inputs.bias, joined)
 
         return core.output(), back
 
     def _cross_attention(
-        self, own: MultiHeadAttention, number: int, memory: Tensor, states: Tensor
+        self, module: MultiHeadAttention, number: int, memory: Tensor, states: Tensor
     ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-        keys, values = (x[0] for x in own.project_memory(memory[None]))
-        core = _Core(own, own.project_queries(states[None])[0], keys, values, False)
-        width = own.heads * own.d_head
-        weight, bias = own.inputs.weight, own.inputs.bias
+        keys, values = (x[0] for x in module.project_memory(memory[None]))
+        core = _Core(module, module.project_queries(states[None])[0], keys, values, False)
+        width = module.heads * module.d_head
+        weight, bias = module.inputs.weight, module.inputs.bias
 
         def back(relevance: Tensor) -> Tensor:
             of_queries, *rest = self._core_back(core, ("dec_enc", number), relevance)
@@ -189,11 +189,11 @@ class _Walk:
         self, core: "_Core", place: tuple[str, int], relevance: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Relevance of queries, keys and values; notes what the heads' outputs have."""
-        own, context = core.module, core.context
+        module, context = core.module, core.context
         of_context = self._rules.linear(
-            _flat(context[None])[0], own.output.weight, own.output.bias, relevance
+            _flat(context[None])[0], module.output.weight, module.output.bias, relevance
         )
-        of_context = of_context.unflatten(2, (own.heads, own.d_head)).transpose(1, 2)
+        of_context = of_context.unflatten(2, (module.heads, module.d_head)).transpose(1, 2)
         counted = of_context
         if self._without_eos and place[0] == "enc_self":
             counted = of_context[:, :, :-1]

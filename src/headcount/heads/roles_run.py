@@ -86,10 +86,10 @@ def write_roles(
 def _rare_candidate(grid: HeadGrid, shares: np.ndarray) -> Head | None:
     """The head of the first encoder layer with the largest share, if that has one."""
     span = grid.span("enc_self", 0)
-    own = shares[span]
-    if not len(own) or np.isnan(own).all():
+    of_layer = shares[span]
+    if not len(of_layer) or np.isnan(of_layer).all():
         return None
-    return grid.heads()[span.start + int(own.argmax())]
+    return grid.heads()[span.start + int(of_layer.argmax())]
 
 
 def _maps(

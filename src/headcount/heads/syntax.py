@@ -129,10 +129,10 @@ class Syntax:
 
     def _pointed(self, weights: Tensor) -> Tensor:
         """The token that each token points at, [b, h, w]; EOS may be one after the last."""
-        own, settings = self._numbers, self._settings
-        words = word_attention(weights, own, own, settings.words_to, settings.words_from)
+        numbers, settings = self._numbers, self._settings
+        words = word_attention(weights, numbers, numbers, settings.words_to, settings.words_from)
         places = torch.arange(words.shape[-1], device=words.device)
-        return pointed(words, places <= own.amax(1, keepdim=True))
+        return pointed(words, places <= numbers.amax(1, keepdim=True))
 
 
 def _trials(

@@ -26,7 +26,7 @@ def remove_heads(model: Transformer, multiplier: Tensor) -> Transformer:
     names = {module: name for name, module in model.named_modules()}
     for kind, layer, attention in model.attentions():
         kept = _kept_weights(attention, model.part(multiplier, kind, layer))
-        weights |= {f"{names[attention]}.{own}": weight for own, weight in kept.items()}
+        weights |= {f"{names[attention]}.{parameter}": weight for parameter, weight in kept.items()}
     copy_weights(smaller, weights)
     return smaller.train(model.training)
 

@@ -118,10 +118,10 @@ class Transformer(nn.Module):
 
 def copy_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Copy weights, of all parameters or some, into a model of the same shapes."""
-    own = dict(model.named_parameters())
+    parameters = dict(model.named_parameters())
     with torch.no_grad():
         for name, weight in weights.items():
-            own[name].copy_(weight)
+            parameters[name].copy_(weight)
 
 
 def parameter_count(model: nn.Module) -> int:

@@ -51,9 +51,9 @@ def bleu_metric(language: str, references: list[Lines] | None = None) -> BLEU:
     except (RuntimeError, AssertionError) as fault:  # no package; another release's dictionary
         if language not in SCORED_BY_EXTRA:
             raise
-        told = str(fault).strip().splitlines()[0].rstrip(".")
+        reason = str(fault).strip().splitlines()[0].rstrip(".")
         raise EnvironmentFault(
-            f"target language {language!r}: BLEU cannot find its words ({told}); run: "
+            f"target language {language!r}: BLEU cannot find its words ({reason}); run: "
             f"pip install -e '.[{language}]'"
         ) from None
 

@@ -75,9 +75,9 @@ def resample_bleu(
         check_lengths(lines, references)
     metric = bleu_metric(language, [references])
     counts = _sentence_counts(systems, metric)
-    scores = [[[metric._compute_score_from_stats(own.sum(0)).score] for own in counts]]
+    scores = [[[metric._compute_score_from_stats(of_system.sum(0)).score] for of_system in counts]]
     for times in _resamples(len(references), samples):
-        scores.append([bleu_of_counts(times @ own) for own in counts])
+        scores.append([bleu_of_counts(times @ of_system) for of_system in counts])
     return np.concatenate(scores, axis=1)
 
 
@@ -99,7 +99,7 @@ def _sentence_counts(systems: list[Lines], metric: BLEU) -> list[np.ndarray]:
             for sentence, line in places
         ]
     )
-    return [counts[own] for own in rows]
+    return [counts[of_system] for of_system in rows]
 
 
 def resample_accuracy(correct: Sequence[np.ndarray], samples: int = 1000) -> np.ndarray:

@@ -257,7 +257,7 @@ class BeamSearch:
         steps = self.tokens.shape[2] - 1
         words = self.best_tokens[rows, 1 : 1 + steps].tolist()
         capped = self.best_length + 1 == self.limits
-        told = (self.sentence, self.best_length, self.best_score, capped)
-        for ids, *facts in zip(words, *(each[rows].tolist() for each in told), strict=True):
+        results = (self.sentence, self.best_length, self.best_score, capped)
+        for ids, *facts in zip(words, *(each[rows].tolist() for each in results), strict=True):
             sentence, length, score, cut = facts
             self.results[sentence] = Translation(ids[:length], score, cut, steps)

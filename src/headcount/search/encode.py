@@ -30,8 +30,8 @@ def encode_once(model: Transformer, sources: Sequence[Ids], multiplier: Tensor |
     distinct = [sources[row] for row in chosen]
     parts = []
     for part in _parts([len(ids) + 1 for ids in distinct], _POSITIONS[device.type]):
-        own = multiplier[chosen[part]] if by_row else multiplier
-        parts.append(model.encode(pad_sources(distinct[part]).to(device), own))
+        of_part = multiplier[chosen[part]] if by_row else multiplier
+        parts.append(model.encode(pad_sources(distinct[part]).to(device), of_part))
     memory = parts[0] if len(parts) == 1 else _joined(parts)
     if len(chosen) == len(sources):
         return memory

@@ -74,8 +74,8 @@ class History(Targets):
         new = parents.shape[1]
         if self.filled + new > self.size:
             self._tidy()
-        own = torch.arange(new, device=parents.device).expand_as(parents) + self.filled
-        self.paths = torch.cat((self.paths, own[..., None]), dim=2)
+        slots = torch.arange(new, device=parents.device).expand_as(parents) + self.filled
+        self.paths = torch.cat((self.paths, slots[..., None]), dim=2)
         self.filled += new
 
     def keep(self, staying: Compaction) -> None:

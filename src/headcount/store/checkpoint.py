@@ -51,17 +51,17 @@ def fill(model: Transformer, weights: dict[str, Tensor], source: Path) -> None:
 
 def check_shapes(model: Transformer, weights: dict[str, Tensor], source: Path) -> None:
     """Raise UserError naming the first weight that is missing or misshapen; see `fill`."""
-    own = dict(model.named_parameters())
-    for name in [*own, *weights]:
-        if name not in weights or name not in own:
-            where = "the model" if name in own else "the file"
+    parameters = dict(model.named_parameters())
+    for name in [*parameters, *weights]:
+        if name not in weights or name not in parameters:
+            where = "the model" if name in parameters else "the file"
             raise UserError(
                 f"{source}: only {where} has {name}; this file belongs to another model"
             )
-        if own[name].shape != weights[name].shape:
+        if parameters[name].shape != weights[name].shape:
             raise UserError(
                 f"{source}: {name} has shape {list(weights[name].shape)}, the model's has "
-                f"{list(own[name].shape)}; this file belongs to another model or vocabulary"
+                f"{list(parameters[name].shape)}; this file belongs to another model or vocabulary"
             )
 
 

@@ -94,8 +94,8 @@ def count_words(grid: HeadGrid, kept: np.ndarray) -> str:
     heads = grid.heads()
     parts = []
     for kind in KINDS:
-        own = [bool(gate) for head, gate in zip(heads, kept, strict=True) if head.kind == kind]
-        parts.append(f"{kind} {sum(own)} of {len(own)}")
+        of_kind = [bool(gate) for head, gate in zip(heads, kept, strict=True) if head.kind == kind]
+        parts.append(f"{kind} {sum(of_kind)} of {len(of_kind)}")
     return f"{int((kept != 0).sum())} of {grid.size} ({', '.join(parts)})"
 
 

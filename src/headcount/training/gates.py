@@ -119,8 +119,8 @@ class HeadGates(HeadMask):
     def state(self) -> Weights:
         """log α, its record, and Adam's moments."""
         moments = self.optimiser.state[self.log_alpha]
-        own = {"log_alpha": self.log_alpha.detach(), "history": torch.stack(self.history)}
-        return {**own, **{name: moments[name] for name in ("step", "exp_avg", "exp_avg_sq")}}
+        learnt = {"log_alpha": self.log_alpha.detach(), "history": torch.stack(self.history)}
+        return {**learnt, **{name: moments[name] for name in ("step", "exp_avg", "exp_avg_sq")}}
 
     def restore(self, state: Weights) -> None:
         """Go on from a state that was saved: `state` makes it."""

@@ -93,8 +93,8 @@ class StateStore:
             shutil.rmtree(unfinished)
         save_weights(part / "tensors.safetensors", state.tensors)
         checksum = sha256(part / "tensors.safetensors")
-        own = {"identity": self.identity, "sha256": checksum, "kept": self._kept}
-        write_json(part / "state.json", {**own, **state.facts})
+        about = {"identity": self.identity, "sha256": checksum, "kept": self._kept}
+        write_json(part / "state.json", {**about, **state.facts})
         if final.exists():
             shutil.rmtree(part)
         else:

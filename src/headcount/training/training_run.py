@@ -82,8 +82,8 @@ class Session:
                 yield None, None
             else:
                 if finished.folder.exists():
-                    told = f"{finished.folder}: damaged, so not taken for the outputs"
-                    print(told, file=sys.stderr)
+                    warning = f"{finished.folder}: damaged, so not taken for the outputs"
+                    print(warning, file=sys.stderr)
                 with finished.written(out) as folder:
                     yield states, folder
             states.drop()

@@ -153,8 +153,8 @@ class Corpus(Section):
     @property
     def tree_languages(self) -> dict[str, str]:
         """Language of each treebank, in file order; a generator makes trees of its source."""
-        own = GENERATED_TREES if self.generator is not None else ()
-        found = dict.fromkeys(own, GENERATED_LANGUAGES[0])
+        generated = GENERATED_TREES if self.generator is not None else ()
+        found = dict.fromkeys(generated, GENERATED_LANGUAGES[0])
         return found | {name: tree.language for name, tree in (self.trees or {}).items()}
 
 
@@ -239,20 +239,20 @@ def ablation_tests(
     pair that has fewer than two of those named. The pair must have passed `check_pairs`.
     """
     pair = parse_pair(text)
-    own = [*test_sets(corpora[pair.corpus], pair.src, pair.tgt), "dev"]
-    wanted = list(named) or own
-    found = [test for test in dict.fromkeys(wanted) if test in own]
+    known = [*test_sets(corpora[pair.corpus], pair.src, pair.tgt), "dev"]
+    wanted = list(named) or known
+    found = [test for test in dict.fromkeys(wanted) if test in known]
     if len(found) < 2:
-        strange = next((test for test in wanted if test not in own), None)
-        hint = f"; {nearest(strange, own)}" if strange else ""
+        strange = next((test for test in wanted if test not in known), None)
+        hint = f"; {nearest(strange, known)}" if strange else ""
         raise UserError(
-            f"ablation.test_sets: expected two that {pair} has, of {', '.join(own)}; found "
+            f"ablation.test_sets: expected two that {pair} has, of {', '.join(known)}; found "
             f"{', '.join(wanted)}{hint}"
         )
     if found[0] == "dev":
         raise UserError(
             f"ablation.test_sets: {pair} would be scored on dev, which chooses the heads to keep; "
-            f"name one of {', '.join(own[:-1])} first"
+            f"name one of {', '.join(known[:-1])} first"
         )
     return found[0], found[1]
 

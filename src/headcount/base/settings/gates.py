@@ -100,5 +100,5 @@ class GatesSettings(Section):
         The last weights become the model: when gates are still open the dev loss is lowest.
         """
         names = ("updates", "peak_lr", "warmup_updates", "dev_interval")
-        own = {name: getattr(self, name) for name in names}
-        return train.model_copy(update={**own, "select": "last", "keep_updates": []})
+        rates = {name: getattr(self, name) for name in names}
+        return train.model_copy(update={**rates, "select": "last", "keep_updates": []})

@@ -115,7 +115,7 @@ def panels_by_n(
     found = []
     for task, rows in points.groupby(_TASK, sort=False):
         for count in several:
-            chosen = [run for run, own in counts.items() if run == BASE or own == count]
+            chosen = [run for run, masked in counts.items() if run == BASE or masked == count]
             found.append(((*task, count), rows[rows["run"].isin(chosen)]))
     return found
 

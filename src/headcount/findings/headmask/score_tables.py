@@ -66,7 +66,7 @@ def score_table(number: int, ours: pd.DataFrame) -> pd.DataFrame:
     printed = paper_scores(number, chosen)
     order = keys(chosen)
     places = {
-        key: next((place for place, own in enumerate(order) if same_task(key, own)), len(order))
+        key: next((place for place, row in enumerate(order) if same_task(key, row)), len(order))
         for key in keys(printed)
     } | {key: place for place, key in enumerate(order)}
     both = pd.concat([chosen.astype(object), printed.astype(object)], ignore_index=True)

@@ -69,7 +69,7 @@ def paper_scores(number: int, ours: pd.DataFrame) -> pd.DataFrame:
     rows, metric = [], headmask.metric()
     groups = ["table", "pair", "test_set"]
     for (table, *task), of_test in pd.concat(tables).groupby(groups, sort=False):
-        if table != number and not any(same_task(task, own) for own in keys(ours)):
+        if table != number and not any(same_task(task, measured) for measured in keys(ours)):
             continue
         scores = of_test.set_index("run")["value"]
         for run, score in scores.items():

@@ -43,10 +43,10 @@ def all_but_one_table(ablation: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for found in alone[alone["test_set"] != "dev"].to_dict("records"):
         chosen = dev.loc[tuple(found[name] for name in [*KEYS, *_LAYER, "head"])]
-        own = {name: found[name] for name in COLUMNS if name in found}
-        own |= {"heads": found["heads_masked"] + 1, "source": "ours"}
-        own |= {"dev_delta": chosen["delta"], "dev_p": chosen["p"]}
-        rows.append(own | {"significant": int(found["p"] < LEVEL)})
+        row = {name: found[name] for name in COLUMNS if name in found}
+        row |= {"heads": found["heads_masked"] + 1, "source": "ours"}
+        row |= {"dev_delta": chosen["delta"], "dev_p": chosen["p"]}
+        rows.append(row | {"significant": int(found["p"] < LEVEL)})
     ours = pd.DataFrame(rows, columns=COLUMNS)
     places = ours["kind"].map(KINDS.index)
     order = [*KEYS, "test_set", "place", "layer"]

@@ -88,14 +88,14 @@ def _by_time(panel: Axes, rows: pd.DataFrame, unit: str) -> None:
     scale = matplotlib.colormaps["viridis"]
     panel.plot([0, 100], [100, 0], ":", color=_GREY, linewidth=1, zorder=0)
     for place, when in enumerate(times):
-        own = rows[rows["when"] == when]
+        curve = rows[rows["when"] == when]
         colour = scale(place / max(1, len(times) - 1) * 0.92)
         shown = len(times) <= 8 or place % 3 == 0 or place == len(times) - 1
         label = f"{unit} {when}" if shown else None
-        if "kept_low" in own:
-            bounds = (own[name].astype(float) for name in ("kept_low", "kept_high"))
-            panel.fill_between(own["percent"], *bounds, color=colour, alpha=0.15, linewidth=0)
-        panel.plot(own["percent"], own["kept"].astype(float), color=colour, label=label)
+        if "kept_low" in curve:
+            bounds = (curve[name].astype(float) for name in ("kept_low", "kept_high"))
+            panel.fill_between(curve["percent"], *bounds, color=colour, alpha=0.15, linewidth=0)
+        panel.plot(curve["percent"], curve["kept"].astype(float), color=colour, label=label)
     panel.legend(fontsize="x-small", frameon=False, loc="lower left")
 
 

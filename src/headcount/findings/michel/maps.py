@@ -77,9 +77,9 @@ def draw_transfer(points: pd.DataFrame, metric: Metric) -> Figure:
     figure, axes = panels(len(tasks), width=4.4, height=3.8)
     for panel, ((pair, run, seed, test, other), rows) in zip(axes, tasks, strict=True):
         for kind, colour in _KIND_COLOURS.items():
-            own = rows[rows["kind"] == kind]
+            of_kind = rows[rows["kind"] == kind]
             style = {"color": colour, "s": 22, "alpha": 0.8, "linewidths": 0}
-            panel.scatter(own["delta"], own["other_delta"], label=SHORT[kind], **style)
+            panel.scatter(of_kind["delta"], of_kind["other_delta"], label=SHORT[kind], **style)
         found = correlate(rows["delta"].to_numpy(), rows["other_delta"].to_numpy(), ranks=False)
         both = rows[["delta", "other_delta"]].to_numpy()
         ends = [both.min(), both.max()]

@@ -18,11 +18,11 @@ def draw_speed(table: pd.DataFrame) -> Figure:
     sizes = sorted(table["batch_size"].unique())
     for panel, ((pair, run, seed, phase), rows) in zip(axes, tasks, strict=True):
         for colour, size in zip(colours(len(sizes)), sizes, strict=True):
-            own = rows[rows["batch_size"] == size].sort_values("percent")
-            faster, mean = own["speedup"].astype(float), own["mean"].astype(float)
-            bars = faster * pd.to_numeric(own["sd"], errors="coerce") / mean
+            of_size = rows[rows["batch_size"] == size].sort_values("percent")
+            faster, mean = of_size["speedup"].astype(float), of_size["mean"].astype(float)
+            bars = faster * pd.to_numeric(of_size["sd"], errors="coerce") / mean
             style = {"color": colour, "marker": "o", "markersize": 4, "capsize": 2}
-            panel.errorbar(own["percent"], faster, bars, label=f"batch {size}", **style)
+            panel.errorbar(of_size["percent"], faster, bars, label=f"batch {size}", **style)
         panel.axhline(1, color="#6E6E6E", linewidth=0.8, linestyle=":")
         panel.set_title(f"{pair}, {run}, seed {seed}: {phase}", loc="left", fontsize="small")
         panel.set_xlabel("percent of heads removed")

@@ -72,8 +72,8 @@ def training_table(points: pd.DataFrame, heads: list[Path], normalise: str) -> p
         importance["value"] /= norms.where(norms > 0, 1)
     rows = []
     for key, of_run in points.groupby(KEYS, sort=False):
-        own = importance[(importance[KEYS] == list(key)).all(axis=1)]
-        by_update = {update: rows["value"].to_numpy() for update, rows in own.groupby("update")}
+        model = importance[(importance[KEYS] == list(key)).all(axis=1)]
+        by_update = {update: rows["value"].to_numpy() for update, rows in model.groupby("update")}
         last = max(of_run["update"])
         for update, found in of_run.groupby("update", sort=False):
             if update not in by_update:

@@ -137,10 +137,10 @@ def untuned(models: pd.DataFrame, masked: pd.DataFrame) -> list[dict]:
                 f"{found['as_run']} expected {model['heads_left']} heads left, found "
                 f"{found['heads_left']}; run untuned_masking again"
             )
-        own = {name: found[name] for name in COLUMNS if name in found}
-        own |= {"gates_run": found["as_run"], "scope": model["scope"], "lambda": model["lambda"]}
-        own |= {"comparison": UNTUNED, "contender": found["order"], "against": found["run"]}
-        rows.append(own)
+        row = {name: found[name] for name in COLUMNS if name in found}
+        row |= {"gates_run": found["as_run"], "scope": model["scope"], "lambda": model["lambda"]}
+        row |= {"comparison": UNTUNED, "contender": found["order"], "against": found["run"]}
+        rows.append(row)
     return rows
 
 

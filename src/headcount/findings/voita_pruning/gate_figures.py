@@ -34,9 +34,9 @@ def distributions(gates: GatesSettings) -> pd.DataFrame:
     Parts: `concrete` and `hard`, densities at a value of the gate; `mass`, the probability of
     exactly 0 and of exactly 1; `printed`, the masses that the paper prints, for its temperature.
     """
-    own = HardConcrete(gates.temperature, gates.stretch_low, gates.stretch_high)
+    ours = HardConcrete(gates.temperature, gates.stretch_low, gates.stretch_high)
     rows = []
-    for family in dict.fromkeys([PAPER, own]):
+    for family in dict.fromkeys([PAPER, ours]):
         for place in _LOCATIONS:
             head = (family.temperature, family.low, family.high, place)
             parts = {"hard": family.hard_density(_VALUES, place)}

@@ -68,14 +68,14 @@ def few_heads_table(
     rows = []
     full = {kind: sum(grid.counts[kind]) for kind in KINDS}
     for model in chosen.drop_duplicates(["pair", "start", "seed"]).to_dict("records"):
-        own = {"start": model["start"], "scope": "", "lambda": "", "training": "none"}
-        own |= {"updates_before": 0, "heads_left": grid.size} | full
-        rows += _rows(key_of(model, "start"), own, scores, updates)
+        cells = {"start": model["start"], "scope": "", "lambda": "", "training": "none"}
+        cells |= {"updates_before": 0, "heads_left": grid.size} | full
+        rows += _rows(key_of(model, "start"), cells, scores, updates)
     for model in chosen.to_dict("records"):
         training = _TRAINING[model["how"]]
         before = 0 if training == "scratch" else updates.of(key_of(model, "start"))
-        own = model | {"training": training, "updates_before": before}
-        rows += _rows(key_of(model), own, scores, updates)
+        cells = model | {"training": training, "updates_before": before}
+        rows += _rows(key_of(model), cells, scores, updates)
     return pd.DataFrame(rows + _printed(), columns=COLUMNS)
 
 

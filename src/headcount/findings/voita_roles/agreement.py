@@ -71,8 +71,8 @@ def bleu_lost(ablation: list[Path]) -> pd.DataFrame:
     rows = gather(ablation, [*HEAD, "test_set", "order", "delta"])
     single = rows[(rows["order"] == "single") & (rows["test_set"] != "dev")]
     first = single.groupby(KEYS, sort=False)["test_set"].transform("first")
-    own = single[single["test_set"] == first]
-    return own[[*KEYS, *HEAD]].assign(bleu_lost=-own["delta"].astype(float))
+    effects = single[single["test_set"] == first]
+    return effects[[*KEYS, *HEAD]].assign(bleu_lost=-effects["delta"].astype(float))
 
 
 def describe_sizes(ablation: list[Path], importance: list[Path]) -> str:
@@ -82,9 +82,9 @@ def describe_sizes(ablation: list[Path], importance: list[Path]) -> str:
     """
     lost = [list(read_json(path)["sentences"].items()) for path in ablation]
     tests = [next((each for each in sizes if each[0] != "dev"), None) for sizes in lost]
-    own = {f"{size} of {test}" for test, size in filter(None, tests)}
+    tested = {f"{size} of {test}" for test, size in filter(None, tests)}
     drawn = {f"{found['sentences']} of {found['data']}" for found in map(read_json, importance)}
-    named = (("BLEU lost", own), ("importance", drawn))
+    named = (("BLEU lost", tested), ("importance", drawn))
     parts = [f"{name}: {', '.join(sorted(sizes))}" for name, sizes in named if sizes]
     return f"Sentences: {'; '.join(parts)}." if parts else ""
 

@@ -56,11 +56,11 @@ def draw_positions(points: pd.DataFrame, relations: list[str]) -> Figure:
     figure, axes = panels(len(relations), columns=2, height=2.5)
     for panel, relation in zip(axes, relations, strict=True):
         for place, name in enumerate(seen.values()):
-            own = points[(points["relation"] == relation) & (points["treebank"] == name.treebank)]
-            own = own[(own["pair"] == name.pair) & (own["offset"].abs() <= _FARTHEST)]
+            arcs = points[(points["relation"] == relation) & (points["treebank"] == name.treebank)]
+            arcs = arcs[(arcs["pair"] == name.pair) & (arcs["offset"].abs() <= _FARTHEST)]
             width = 0.85 / len(seen)
             shift = (place - (len(seen) - 1) / 2) * width
-            panel.bar(own["offset"] + shift, own["share"], width, color=shades[name.treebank])
+            panel.bar(arcs["offset"] + shift, arcs["share"], width, color=shades[name.treebank])
         panel.set_title(SHOWN.get(relation, relation), loc="left")
         _mark_positions(panel)
     patches = [
@@ -110,17 +110,17 @@ def _bars(panel: Axes, points: pd.DataFrame, tests: list) -> None:
     places = {tuple(test): place for place, test in enumerate(tests)}
     models = list(points.groupby(["pair", "run", "seed"], sort=False))
     width = 0.8 / len(models)
-    for number, ((pair, run, seed), own) in enumerate(models):
-        keys = zip(own["relation"], own["direction"], strict=True)
+    for number, ((pair, run, seed), scores) in enumerate(models):
+        keys = zip(scores["relation"], scores["direction"], strict=True)
         at = [places[key] + (number - (len(models) - 1) / 2) * width for key in keys]
         label = ", ".join(filter(None, (pair, run, f"seed {seed}" if seed else "")))
         colour = COLOURS[number % len(COLOURS)]
-        panel.bar(at, own["accuracy"].astype(float), 0.9 * width, color=colour, label=label)
-        if (own["low"] != "").all():
-            middle = own["accuracy"].astype(float)
-            spread = [middle - own["low"].astype(float), own["high"].astype(float) - middle]
+        panel.bar(at, scores["accuracy"].astype(float), 0.9 * width, color=colour, label=label)
+        if (scores["low"] != "").all():
+            middle = scores["accuracy"].astype(float)
+            spread = [middle - scores["low"].astype(float), scores["high"].astype(float) - middle]
             panel.errorbar(at, middle, spread, fmt="none", ecolor="black", linewidth=0.8)
-        for place, value in zip(at, own["baseline"], strict=True):
+        for place, value in zip(at, scores["baseline"], strict=True):
             line = [place - width / 2, place + width / 2]
             panel.plot(line, [value] * 2, color="black", linewidth=2, label="_")
     panel.plot([], [], color="black", linewidth=2, label="positional baseline")

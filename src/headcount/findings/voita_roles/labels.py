@@ -63,8 +63,8 @@ def function(labels: Mapping[str, str]) -> str:
 
 def _positions(positions: pd.DataFrame, settings: RolesSettings) -> pd.DataFrame:
     """The position each encoder head points at most often, and the label if it always does."""
-    own = positions[positions["kind"] == "enc_self"]
-    most = own.loc[own.groupby(HEAD_KEYS, sort=False)["hits"].idxmax()] if len(own) else own
+    rows = positions[positions["kind"] == "enc_self"]
+    most = rows.loc[rows.groupby(HEAD_KEYS, sort=False)["hits"].idxmax()] if len(rows) else rows
     found = most[[*HEAD_KEYS, "offset", "value"]].rename(columns={"value": "share"})
     labelled = found["share"] >= settings.positional_share
     return found.assign(position=found["offset"].map("{:+d}".format).where(labelled, ""))
@@ -82,9 +82,9 @@ def exceeds(row: Mapping[str, float], settings: RolesSettings) -> bool:
 def _relations(syntax: pd.DataFrame, settings: RolesSettings) -> pd.DataFrame:
     """The relations for which each head exceeds the baseline, on its model's first treebank."""
     first = syntax.groupby(KEYS, sort=False)["treebank"].transform("first")
-    own = syntax[syntax["treebank"] == first]
-    above = [exceeds(row, settings) for row in own.to_dict("records")]
-    found = own[pd.Series(above, own.index, dtype=bool)]
+    rows = syntax[syntax["treebank"] == first]
+    above = [exceeds(row, settings) for row in rows.to_dict("records")]
+    found = rows[pd.Series(above, rows.index, dtype=bool)]
     names = [arrow(*row) for row in zip(found["relation"], found["direction"], strict=True)]
     found = found.assign(relations=names)
     return found.groupby(HEAD_KEYS, sort=False)["relations"].agg(", ".join).reset_index()

@@ -45,23 +45,23 @@ def map_points(roles: pd.DataFrame, paper: list[str]) -> pd.DataFrame:
 def draw_maps(points: pd.DataFrame, columns: list[str]) -> Figure:
     """A row of panels for each model: a heat map for each of `columns`, then the functions."""
     models = list(points.groupby([*KEYS, "source"], sort=False))
-    heights = [0.9 + 0.34 * len(own["layer"].unique()) for _, own in models]
+    heights = [0.9 + 0.34 * len(heads["layer"].unique()) for _, heads in models]
     width = max(2.6, 0.42 * points["rank"].max() + 0.9)
     size = ((len(columns) + 1) * width + 0.6, sum(heights) + 0.5)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(
         len(models), len(columns) + 1, squeeze=False, gridspec_kw={"height_ratios": heights}
     )
-    for ((pair, run, seed, source), own), line in zip(models, grid, strict=True):
+    for ((pair, run, seed, source), heads), line in zip(models, grid, strict=True):
         title = f"{pair}, {run}, seed {seed}" if source == "ours" else f"{pair} (paper)"
         for place, (panel, name) in enumerate(zip(line, columns, strict=False)):
-            if (own[name] == "").any():
+            if (heads[name] == "").any():
                 panel.remove()
                 continue
-            image = _heat(panel, own, name)
+            image = _heat(panel, heads, name)
             figure.colorbar(image, ax=panel, fraction=0.05, pad=0.02).ax.tick_params(labelsize=7)
             panel.set_title(f"{title}\n{name}" if place == 0 else f"\n{name}", **_TITLE)
-        _functions(line[-1], own)
+        _functions(line[-1], heads)
         line[-1].set_title("\nfunction", **_TITLE)
     patches = [Patch(color=colour, label=name) for name, colour in CLASSES.items()]
     figure.legend(
@@ -83,26 +83,26 @@ def _class_of(name: str) -> str:
     return "positional" if name.lstrip("+-").isdigit() else "syntactic"
 
 
-def _table(own: pd.DataFrame, name: str, missing: object) -> np.ndarray:
+def _table(heads: pd.DataFrame, name: str, missing: object) -> np.ndarray:
     """[layer, rank] of one column, the first layer at the bottom as in the paper."""
-    layers = sorted(own["layer"].unique(), reverse=True)
-    cells = np.full((len(layers), int(own["rank"].max())), missing, dtype=object)
-    for row in own.to_dict("records"):
+    layers = sorted(heads["layer"].unique(), reverse=True)
+    cells = np.full((len(layers), int(heads["rank"].max())), missing, dtype=object)
+    for row in heads.to_dict("records"):
         cells[layers.index(row["layer"]), row["rank"] - 1] = row[name]
     return cells
 
 
-def _axes(panel: Axes, own: pd.DataFrame) -> None:
-    layers = sorted(own["layer"].unique(), reverse=True)
-    count = int(own["rank"].max())
+def _axes(panel: Axes, heads: pd.DataFrame) -> None:
+    layers = sorted(heads["layer"].unique(), reverse=True)
+    count = int(heads["rank"].max())
     panel.set_xticks(range(count), range(1, count + 1), fontsize=7)
     panel.set_yticks(range(len(layers)), [f"layer {layer - 1}" for layer in layers], fontsize=7)
     panel.set_xlabel("rank by relevance", fontsize=7)
     panel.grid(visible=False)
 
 
-def _heat(panel: Axes, own: pd.DataFrame, name: str) -> AxesImage:
-    cells = _table(own, name, np.nan).astype(float)
+def _heat(panel: Axes, heads: pd.DataFrame, name: str) -> AxesImage:
+    cells = _table(heads, name, np.nan).astype(float)
     low, high = _LIMITS[name] or (np.nanmin(cells), np.nanmax(cells))
     image = panel.imshow(cells, cmap="viridis", aspect="auto", vmin=low, vmax=high)
     middle = (low + high) / 2
@@ -111,7 +111,7 @@ def _heat(panel: Axes, own: pd.DataFrame, name: str) -> AxesImage:
             colour = "black" if value > middle else "white"
             text = f"{value:.2f}".removeprefix("0")
             _write(panel, (rank, layer), text, 6, colour)
-    _axes(panel, own)
+    _axes(panel, heads)
     return image
 
 
@@ -123,8 +123,8 @@ def _write(
     found.set_in_layout(False)
 
 
-def _functions(panel: Axes, own: pd.DataFrame) -> None:
-    labels = _table(own, "function", "")
+def _functions(panel: Axes, heads: pd.DataFrame) -> None:
+    labels = _table(heads, "function", "")
     names = list(CLASSES)
     numbers = np.vectorize(lambda label: names.index(function_class(label)))(labels)
     panel.imshow(
@@ -139,4 +139,4 @@ def _functions(panel: Axes, own: pd.DataFrame) -> None:
         panel.axvline(edge - 0.5, color="white", linewidth=1)
     for edge in range(1, numbers.shape[0]):
         panel.axhline(edge - 0.5, color="white", linewidth=1)
-    _axes(panel, own)
+    _axes(panel, heads)

@@ -91,8 +91,8 @@ def gate_survival(kept: list[Path], runs: list[Path]) -> pd.DataFrame:
 
 def _kept(path: Path, run: PrunedSettings) -> pd.DataFrame:
     gates = gather([path], [*HEAD, "statistic", "value"])
-    own = gates[(gates["statistic"] == "gate") & gates["kind"].isin(run.kinds)]
-    return own[HEAD].assign(value=(own["value"] != 0).astype(float))
+    in_scope = gates[(gates["statistic"] == "gate") & gates["kind"].isin(run.kinds)]
+    return in_scope[HEAD].assign(value=(in_scope["value"] != 0).astype(float))
 
 
 def wide(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:

@@ -68,7 +68,7 @@ def retained_roles(
     model has stands with 0. Models of a sweep belong together by scope and start; the one that was
     pruned is in each of its sweeps.
     """
-    by_model = {key: own.to_dict("records") for key, own in heads.groupby(KEYS, sort=False)}
+    by_model = {key: rows.to_dict("records") for key, rows in heads.groupby(KEYS, sort=False)}
     rows = [row for key in models for row in _model_rows(key, by_model.get(key, []), pruned)]
     paper = voita.functions_by_heads().rename(columns={"value": "heads"})
     paper = paper.assign(pair="opensubtitles.en-ru", run="", seed="", scope="enc_self", start="")
@@ -83,8 +83,8 @@ def draw_retained(table: pd.DataFrame) -> Figure:
     """
     sweeps = list(_sweeps(table))
     figure, axes = panels(len(sweeps), columns=2, width=4.4, height=3.0)
-    for panel, (title, own) in zip(axes, sweeps, strict=True):
-        left = _stack(panel, own.sort_values("heads_left", ascending=False, kind="stable"))
+    for panel, (title, sweep) in zip(axes, sweeps, strict=True):
+        left = _stack(panel, sweep.sort_values("heads_left", ascending=False, kind="stable"))
         panel.set_xticks(range(len(left)), left, fontsize="small")
         panel.set_xlabel("encoder heads left")
         panel.set_ylabel("heads")
@@ -116,10 +116,10 @@ def _model_rows(
     return rows
 
 
-def _stack(panel: Axes, own: pd.DataFrame) -> list[str]:
+def _stack(panel: Axes, sweep: pd.DataFrame) -> list[str]:
     """Draw the bars of a sweep, and tell how many heads each model has left."""
     keys = ["heads_left", "run", "seed"]
-    counts = own.replace({"several": {"": 0}}).astype({"heads": int, "several": int})
+    counts = sweep.replace({"several": {"": 0}}).astype({"heads": int, "several": int})
     bars, several = (
         counts.pivot_table(name, keys, "function", "sum", fill_value=0, sort=False)
         for name in ("heads", "several")
@@ -137,10 +137,10 @@ def _sweeps(table: pd.DataFrame):
     """(title, rows) of every sweep, the model that was pruned in front, then the paper."""
     ours = table[table["source"] == "ours"]
     pruned = ours[ours["scope"] != ""]
-    for (pair, start, scope), own in pruned.groupby(["pair", "start", "scope"], sort=False):
+    for (pair, start, scope), sweep in pruned.groupby(["pair", "start", "scope"], sort=False):
         whole = ours[(ours["pair"] == pair) & (ours["run"] == start) & (ours["scope"] == "")]
         title = f"{pair}, from {start}, gates on {scope}"
-        yield title, pd.concat([whole, own], ignore_index=True)
+        yield title, pd.concat([whole, sweep], ignore_index=True)
     if pruned.empty and ours.empty:
         raise UserError("roles: expected at least one model whose heads were measured, found none")
     yield "EN-RU OpenSubtitles, gates on enc_self (paper)", table[table["source"] == "paper"]

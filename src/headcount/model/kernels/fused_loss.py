@@ -37,12 +37,12 @@ class FusedLoss(torch.autograd.Function):
         rows = rows_at_once(len(weight), states.device)
         for start in range(0, len(states), rows):
             part = slice(start, start + rows)
-            own, wanted = states[part].to(kind), targets[part, None]
-            logs = matmul_transposed(own, words).to(parts.exact).log_softmax(-1)
+            hidden, wanted = states[part].to(kind), targets[part, None]
+            logs = matmul_transposed(hidden, words).to(parts.exact).log_softmax(-1)
             loss -= (1 - smoothing) * logs.gather(1, wanted).sum() + smoothing * logs.mean(-1).sum()
             if any(ctx.needs):
                 scores = _score_gradient(logs, wanted, smoothing).to(kind)
-                parts.add(part, scores, own, words)
+                parts.add(part, scores, hidden, words)
         ctx.save_for_backward(*(g for g in (parts.states, parts.weight) if g is not None))
         return loss
 
