@@ -53,7 +53,8 @@ def write_masking(
     ranked = read_rankings(rankings, inputs.model, masked.model.grid)
     points = list_points(masked.model.grid, settings, ranked, seed)
     tests = inputs.read_tests(settings.test_sets, settings.sentences)
-    write_points(masked, tests, points, COLUMNS, out, origin)
+    found = dict(masked.compare(tests, [point.heads for point in points]))
+    write_points(masked, tests, points, found, COLUMNS, out, origin)
 
 
 def read_rankings(

@@ -53,7 +53,8 @@ def write_untuned(
     masked = inputs.load()
     cuts = list_cuts(masked.model.grid, importance, gates, settings.draws, seed)
     tests = inputs.read_tests(settings.test_sets, settings.sentences)
-    write_points(masked, tests, cuts, COLUMNS, out, origin)
+    found = dict(masked.compare(tests, [cut.heads for cut in cuts]))
+    write_points(masked, tests, cuts, found, COLUMNS, out, origin)
 
 
 def list_cuts(
