@@ -29,8 +29,16 @@ def main() -> None:
     if ablation.reestimate:
         files += pair.texts(importance.data)
     origin = provenance("scripts/pruning_profile.py", shown, args.seed, files)
-    ranks = (args.importance, args.ablation)
-    write_profile(inputs, *ranks, ablation, importance, args.seed, args.out, origin)
+    write_profile(
+        inputs,
+        args.importance,
+        args.ablation,
+        ablation,
+        importance,
+        args.seed,
+        args.out,
+        origin,
+    )
 
 
 if __name__ == "__main__":
