@@ -1,22 +1,22 @@
 """Make the tables and figures of one chapter of an experiment's results.
 
 `findings.py CHAPTER --help` lists what a chapter is made from. What is left out for want of files
-is said in docs/findings.md. Files of runs are found by their folders, `<pair>/<run>/seed<k>/`.
+is said in docs/exhibits.md. Files of runs are found by their folders, `<pair>/<run>/seed<k>/`.
 """
 
 from headcount.base import command
-from headcount.findings.exhibits import CHAPTERS, load_chapter
+from headcount.findings.chapters import chapters
 from headcount.findings.make import add_chapter_flags, write_chapter
 
 
 def main() -> None:
     """Read the flags and write."""
     parser = command.parser(__doc__)
-    chapters = parser.add_subparsers(dest="chapter", required=True, metavar="CHAPTER")
-    known = {name: load_chapter(name) for name in CHAPTERS}
+    commands = parser.add_subparsers(dest="chapter", required=True, metavar="CHAPTER")
+    known = {chapter.name: chapter for chapter in chapters()}
     for name, chapter in known.items():
         words = {"help": chapter.title, "description": chapter.title}
-        add_chapter_flags(chapters.add_parser(name, allow_abbrev=False, **words), chapter)
+        add_chapter_flags(commands.add_parser(name, allow_abbrev=False, **words), chapter)
     args = parser.parse_args()
     write_chapter(known[args.chapter], args)
 

@@ -6,7 +6,8 @@ from plan import Plan
 from snakemake.io import report
 
 from headcount.base.settings.flags import as_flags
-from headcount.findings.exhibits import CHAPTERS, Chapter, Exhibit, load_chapter
+from headcount.findings.chapters import Chapter, chapters
+from headcount.findings.exhibits import Exhibit
 from headcount.findings.inputs import INPUTS, Input
 
 
@@ -16,17 +17,32 @@ class Exhibits:
     def __init__(self, plan: Plan):
         self._plan = plan
         kinds = [kind for kind, found in INPUTS.items() if self._files(found)]
-        chapters = [load_chapter(name).made_from(kinds) for name in CHAPTERS]
-        self.chapters = [chapter for chapter in chapters if chapter.exhibits]
+        made = (chapter.made_from(kinds) for chapter in chapters())
+        self.chapters = [chapter for chapter in made if chapter.exhibits]
 
     def inputs(self, chapter: Chapter) -> dict[str, list[str]]:
         """Files of each kind that a chapter is made from."""
         return {kind: self._files(INPUTS[kind]) for kind in chapter.kinds}
 
-    def reported(self, chapter: Chapter, exhibit: Exhibit, file: str) -> Any:
-        """A file of an exhibit, as Snakemake's report lists it."""
-        shown = {"name": exhibit.name, "title": exhibit.title}
-        return report(file, category=chapter.title, labels=shown)
+    @property
+    def modules(self) -> list[str]:
+        """Where all exhibits are declared."""
+        return [module for chapter in chapters() for module in chapter.modules]
+
+    def pages(self) -> list[str]:
+        """What the report is made from: a JSON of each table and figure."""
+        exhibits = (each for chapter in self.chapters for each in chapter.exhibits)
+        return [
+            f"results/{self._plan.name}/{each.files[-1]}"
+            for each in exhibits
+            if each.form != "numbers"
+        ]
+
+    def listed(self, chapter: Chapter, exhibit: Exhibit) -> Any:
+        """The first file of an exhibit, as Snakemake's report has it."""
+        labels = {"form": exhibit.form, "name": exhibit.name, "title": exhibit.title}
+        file = f"{self._plan.layout.results}/{exhibit.files[0]}"
+        return report(file, category=chapter.title, labels=labels)
 
     def flags(self, chapter: Chapter) -> list[str]:
         """Sections of the settings that a chapter takes, as flags."""

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from headcount.base.errors import UserError
 from headcount.base.files import NoRoom
-from headcount.findings.exhibits import CHAPTERS, load_chapter
+from headcount.findings.chapters import chapters
 from headcount.findings.figures import use_style, write_figure
 from headcount.findings.general.curves import draw_curves
 from headcount.findings.general.scores import mean_scores, score_table, summary
@@ -115,12 +115,12 @@ def test_f32_a_figure_that_does_not_fit_is_told_as_any_other_file(tmp_path):
 
 def test_f54_the_page_escapes_what_it_is_given(tmp_path):
     use_style()
+    tables, figures = tmp_path / "tables", tmp_path / "figures"
     table = pd.DataFrame({"x": [1]})
-    write_figure(Figure(figsize=(1, 1)), table, tmp_path / "curves", "A <b> caption", ORIGIN)
+    write_figure(Figure(figsize=(1, 1)), table, figures / "curves", "A <b> caption", ORIGIN)
     cells = pd.DataFrame({"run": ["<script>alert(1)</script>"], "score": [1.5]})
-    write_table(cells, tmp_path / "bleu", "Scores & <i>more</i>", ORIGIN)
-    made = [tmp_path / "bleu.json", tmp_path / "curves.svg"]
-    write_report("<title>", made, tmp_path / "r.html")
+    write_table(cells, tables / "bleu", "Scores & <i>more</i>", ORIGIN)
+    write_report("<title>", [tables / "bleu.json", figures / "curves.json"], tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     assert "<script>" not in page and "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "Scores &amp; &lt;i&gt;more" in page and "A &lt;b&gt; caption" in page
@@ -128,24 +128,35 @@ def test_f54_the_page_escapes_what_it_is_given(tmp_path):
 
 
 def test_the_page_has_chapters_and_a_table_of_contents(tmp_path):
-    """In the order of the declarations, whatever that of the files."""
+    """In the order of the chapters, whatever that of the files; a table may share a name."""
     use_style()
-    table = pd.DataFrame({"x": [1]})
-    for name in ("headmask_table5", "bleu"):
-        write_table(table, tmp_path / name, f"What {name} shows.", ORIGIN)
-    write_figure(Figure(figsize=(1, 1)), table, tmp_path / "curves", "Lines.", ORIGIN)
-    made = [tmp_path / "headmask_table5.json", tmp_path / "curves.svg", tmp_path / "bleu.json"]
+    table, made = pd.DataFrame({"x": [1]}), []
+    for name in ("michel_ablation", "headmask_table5", "bleu"):
+        write_table(table, tmp_path / "tables" / name, f"What {name} shows.", ORIGIN)
+        made.append(tmp_path / "tables" / f"{name}.json")
+    write_figure(
+        Figure(figsize=(1, 1)), table, tmp_path / "figures" / "michel_ablation", "A map.", ORIGIN
+    )
+    made.append(tmp_path / "figures" / "michel_ablation.json")
     write_report("Title", made, tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
-    places = ["general", "bleu", "curves", "headmask", "headmask_table5"]
+    places = ["general", "table-bleu", "headmask", "table-headmask_table5"]
+    places += ["michel", "table-michel_ablation", "figure-michel_ablation"]
     assert re.findall('<a href="#(.*?)">', page) == places
     assert re.findall('<h[23] id="(.*?)">', page) == places
-    assert '<h3 id="headmask_table5">Table 5: variance of the importance of heads</h3>' in page
+    assert ">Table 5: variance of the importance of heads</h3>" in page
     assert '<h2 id="headmask">HeadMask: training with masked heads</h2>' in page
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_files_and_settings_of_a_chapter_share_no_flag(name):
+def test_a_file_of_no_exhibit_is_not_put_on_the_page(tmp_path):
+    write_table(pd.DataFrame({"x": [1]}), tmp_path / "tables" / "blue", "A table.", ORIGIN)
+    with pytest.raises(UserError, match="blue.json: expected a file of a declared table or figure"):
+        write_report("Title", [tmp_path / "tables" / "blue.json"], tmp_path / "r.html")
+    assert not (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
+def test_files_and_settings_of_a_chapter_share_no_flag(chapter):
     parser = ArgumentParser()
-    add_chapter_flags(parser, load_chapter(name))  # argparse refuses a flag that is declared twice
+    add_chapter_flags(parser, chapter)  # argparse refuses a flag that is declared twice
     assert "--trained-runs" in parser.format_help()

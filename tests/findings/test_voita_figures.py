@@ -20,7 +20,7 @@ from headcount.findings.voita_pruning.records import records
 from headcount.findings.voita_pruning.removal_speed import speed_with_bleu, timed
 
 SETTINGS = {"model": MODEL, "gates": GatesSettings()}
-NAMES = ["fig6", "fig7", "fig9", "fig10", "methods", "gates", "speed"]
+NAMES = ["fig6", "fig7", "fig9", "fig10", "gates", "methods", "speed"]
 
 
 @pytest.fixture(scope="module")

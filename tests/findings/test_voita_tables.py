@@ -12,7 +12,7 @@ from headcount.base.files import read_json
 from headcount.base.settings.gates import GatesSettings
 from headcount.findings.tables import write_tables
 
-NAMES = ["table2", "pruning", "falls", "comparison", "speedup"]
+NAMES = ["table2", "comparison", "falls", "pruning", "speedup"]
 FIGURES = ["fig6", "fig7", "fig9", "fig10", "methods", "gates", "speed"]
 FEW = ("gates-all-l0", "gates-all-l0.1")  # enough for what is refused
 

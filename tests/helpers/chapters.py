@@ -8,7 +8,7 @@ from typing import Any
 from headcount.base.run_file import write_run
 from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.section import Section
-from headcount.findings.exhibits import load_chapter
+from headcount.findings.chapters import Chapter, chapters
 from headcount.findings.figures import use_style
 from headcount.findings.make import make_exhibits
 from headcount.findings.results import Results
@@ -29,30 +29,39 @@ def make_chapter(
     name: str, lists: Lists, settings: Mapping[str, Section]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Tables and figures by name: of the exhibits that these files are enough for."""
-    use_style()
-    given = load_chapter(name).made_from([kind for kind, found in lists.items() if found])
-    return make_exhibits(given, gather_results(name, lists, settings))
+    made = make_exhibits(_given(name, lists), gather_results(name, lists, settings))
+    return made["table"], made["figure"]
 
 
 def make_tables(name: str, lists: Lists, settings: Mapping[str, Section]) -> dict[str, Any]:
     """The tables alone: figures take seconds to draw."""
-    given = load_chapter(name).made_from([kind for kind, found in lists.items() if found])
+    given = _given(name, lists)
+    tables = tuple(each for each in given.exhibits if each.form == "table")
     results = gather_results(name, lists, settings)
-    return make_exhibits(replace(given, figures=()), results)[0]
+    return make_exhibits(replace(given, exhibits=tables), results)["table"]
+
+
+def _given(name: str, lists: Lists) -> Chapter:
+    return chapter_of(name).made_from([kind for kind, found in lists.items() if found])
 
 
 def gather_results(name: str, lists: Lists, settings: Mapping[str, Section]) -> Results:
     """What the exhibits of a chapter are made from."""
-    return Results({kind: lists.get(kind, []) for kind in load_chapter(name).kinds}, settings)
+    return Results({kind: lists.get(kind, []) for kind in chapter_of(name).kinds}, settings)
 
 
 def make_alone(name: str, lists: Lists, settings: Mapping[str, Section]) -> set[str]:
     """Names of the exhibits made, each from files of no other kinds than those it declares."""
     use_style()
-    chapter, made = load_chapter(name), set()
-    for each in chapter.exhibits:
+    made = set()
+    for each in chapter_of(name).exhibits:
         kinds = ("trained_runs", *each.needs, *each.uses)
-        results = Results({kind: lists.get(kind, []) for kind in kinds}, settings)
-        chapter.function(each.maker)(results)
+        each.make(Results({kind: lists.get(kind, []) for kind in kinds}, settings))
         made.add(each.name)
     return made
+
+
+def chapter_of(name: str) -> Chapter:
+    """The chapter of this name."""
+    (chapter,) = (each for each in chapters() if each.name == name)
+    return chapter

@@ -4,7 +4,7 @@ import csv
 import json
 from pathlib import Path
 
-from chapters import list_run
+from chapters import chapter_of, list_run
 
 from headcount.ablation.ablation import COLUMNS as ABLATION
 from headcount.ablation.profile_areas import AREA_COLUMNS
@@ -13,7 +13,6 @@ from headcount.ablation.training_profile import COLUMNS as TRAINING
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.model import ModelSettings
 from headcount.deployment.speed import COLUMNS as SPEED
-from headcount.findings.exhibits import load_chapter
 from headcount.findings.inputs import file_flag
 
 # Six heads, other numbers of them in every layer and kind.
@@ -31,7 +30,7 @@ class MichelFiles:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        kinds = load_chapter("michel").kinds
+        kinds = chapter_of("michel").kinds
         self.listed: dict[str, list[Path]] = {kind: [] for kind in kinds}
 
     def ablation(self, run: Run, single: dict[str, list], all_but_one: dict[str, dict]) -> None:

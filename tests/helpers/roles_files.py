@@ -4,7 +4,7 @@ import json
 import math
 from pathlib import Path
 
-from chapters import list_run
+from chapters import chapter_of, list_run
 
 from headcount.base.head_values import write_head_values
 from headcount.base.run_file import write_run
@@ -13,7 +13,6 @@ from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.runs import PrunedSettings
-from headcount.findings.exhibits import load_chapter
 from headcount.findings.inputs import file_flag
 
 Run = tuple[str, str, int]  # pair, run, seed
@@ -43,9 +42,7 @@ class RolesCollection:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.listed: dict[str, list[Path]] = {
-            kind: [] for kind in load_chapter("voita_roles").kinds
-        }
+        self.listed: dict[str, list[Path]] = {kind: [] for kind in chapter_of("voita_roles").kinds}
 
     def flags(self, *sections) -> list[str]:
         """They and the sections as a command line has them."""

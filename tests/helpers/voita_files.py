@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from chapters import list_run
+from chapters import chapter_of, list_run
 
 from headcount.base.head_values import write_head_values
 from headcount.base.run_file import write_run
@@ -12,7 +12,6 @@ from headcount.base.settings.flags import as_flags
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings, label
-from headcount.findings.exhibits import load_chapter
 from headcount.findings.inputs import file_flag
 
 Run = tuple[str, str, int]  # pair, run, seed
@@ -32,7 +31,7 @@ class VoitaFiles:
 
     def __init__(self, folder: Path, model: ModelSettings):
         self.folder, self.grid = folder, model.grid
-        kinds = load_chapter("voita_pruning").kinds
+        kinds = chapter_of("voita_pruning").kinds
         self.listed: dict[str, list[Path]] = {kind: [] for kind in kinds}
 
     def reference(self, pair: str, test: str, lines: list[str]) -> None:

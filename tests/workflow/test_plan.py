@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from chapters import chapter_of
 from workflow_modules import load
 
 from headcount.base.errors import UserError
 from headcount.base.settings.corpora import load_corpora
 from headcount.base.settings.runs import BASELINE, RunSettings
-from headcount.findings.exhibits import load_chapter
 
 IMPT = RunSettings(method="importance", heads=6)
 ROOT = Path(__file__).resolve().parents[2]
@@ -197,7 +197,7 @@ def test_files_of_all_runs(plan, monkeypatch):
     pairs, seeds = ["multi30k.cs-en", "multi30k.de-en"], [3, 1]
     plan.layout = replace(plan.layout, pairs=pairs, seeds=seeds)
     plan.settings = plan.settings.model_copy(update={"runs": [BASELINE, IMPT]})
-    found = load(monkeypatch, "exhibits").Exhibits(plan).inputs(load_chapter("headmask"))
+    found = load(monkeypatch, "exhibits").Exhibits(plan).inputs(chapter_of("headmask"))
     assert len(found["importance"]) == 8
     assert found["importance"][:3] == [
         f"results/quickstart/heads/multi30k.cs-en/{run}/importance.csv"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from project_copy import ROOT, ProjectCopy
 
-from headcount.findings.exhibits import CHAPTERS, load_chapter
+from headcount.findings.chapters import chapters
 
 LOADED = """
 import json, sys
@@ -48,8 +48,7 @@ def rules(tmp_path_factory) -> dict[str, dict]:
 
 def test_every_rule_has_a_script_of_its_name_its_code_a_log_and_a_benchmark(rules):
     assert len(rules) > 20
-    chapters = [load_chapter(name) for name in CHAPTERS]
-    made_by = {chapter.name: ("findings", chapter.modules) for chapter in chapters}
+    made_by = {chapter.name: ("findings", chapter.modules) for chapter in chapters()}
     for name, rule in rules.items():
         script, modules = made_by.get(name, (name, ()))
         assert rule["script"] == f"scripts/{script}.py"

@@ -160,9 +160,9 @@ def test_headmask_from_real_runs(project):
     assert bleu["value"] in {row["score"] for row in gathered if row["metric"] == "bleu"}
     page = (results / "report.html").read_text()
     for name in (*(f"headmask_table{n}" for n in rows), *(f"headmask_fig{n}" for n in range(1, 6))):
-        assert f'<h3 id="{name}">' in page
+        assert f'-{name}">' in page
     for name in ("headmask_stability", "headmask_collapse", "headmask_heads", "headmask_frequency"):
-        assert f'<h3 id="{name}">' in page
+        assert f'-{name}">' in page
 
 
 def test_scores_in_the_table_are_those_of_the_translations(project):
@@ -265,7 +265,7 @@ def test_pruned_models_from_real_runs(project):
     assert scored == {"baseline", "gates-all-l0", *kept}
     page = (results / "report.html").read_text()
     for name in ("voita_table2", "voita_pruning", "voita_fig7", "voita_gates", "voita_speed"):
-        assert f'<h3 id="{name}">' in page
+        assert f'-{name}">' in page
 
 
 def test_ablation_from_real_runs(project):
@@ -285,7 +285,7 @@ def test_ablation_from_real_runs(project):
     assert {(row["model"], row["heads_left"]) for row in timed} == {("0", "12"), ("50", "6")}
     page = (results / "report.html").read_text()
     for name in ("ablation", "transfer", "pruning", "speed", "training"):
-        assert f'<h3 id="michel_{name}">' in page
+        assert f'-michel_{name}">' in page
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,6 @@ everything = [
         for rule, values in jobs(plan)
         for file in expand(getattr(rules, rule).output, **values)
     ),
-    *(file for each in made for file in each),
+    *made,
     *rules.report.output,
 ]

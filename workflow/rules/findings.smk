@@ -1,6 +1,6 @@
 # Needs: the text of all pairs, and what the jobs of all runs leave; see headcount/findings/inputs.py.
-# Makes: <results>/tables and <results>/figures, a rule for each chapter of headcount/findings, and
-#        <results>/metrics.json.
+# Makes: <results>/tables, <results>/figures and <results>/metrics.json, by a rule for each chapter
+#        of headcount/findings; <results>/report.html.
 
 exhibits = Exhibits(plan)
 
@@ -12,27 +12,8 @@ for chapter in exhibits.chapters:
         input:
             **exhibits.inputs(chapter),
         output:
-            expand(
-                "<results>/tables/{name}.{end}",
-                name=[each.name for each in chapter.tables],
-                end=["md", "tex"],
-            ),
-            expand(
-                "<results>/figures/{name}.{end}",
-                name=[each.name for each in chapter.figures],
-                end=["csv", "pdf", "png"],
-            ),
-            ["<results>/metrics.json"] if chapter.metrics else [],
-            shown=[f"<results>/tables/{each.name}.json" for each in chapter.tables],
-            csv=[
-                exhibits.reported(chapter, each, f"<results>/tables/{each.name}.csv")
-                for each in chapter.tables
-            ],
-            about=[f"<results>/figures/{each.name}.json" for each in chapter.figures],
-            svg=[
-                exhibits.reported(chapter, each, f"<results>/figures/{each.name}.svg")
-                for each in chapter.figures
-            ],
+            [exhibits.listed(chapter, each) for each in chapter.exhibits],
+            [f"<results>/{file}" for each in chapter.exhibits for file in each.files[1:]],
         params:
             script="scripts/findings.py",
             code=code("scripts/findings.py", *chapter.modules),
@@ -47,4 +28,21 @@ for chapter in exhibits.chapters:
             " {params.settings:q} > {log:q} 2>&1"
 
 
-made = [getattr(rules, chapter.name).output for chapter in exhibits.chapters]
+made = [file for chapter in exhibits.chapters for file in getattr(rules, chapter.name).output]
+
+
+rule report:
+    """Put the chapters on one page that opens offline."""
+    input:
+        made,
+    output:
+        report("<results>/report.html", category="Page"),
+    params:
+        code=code("scripts/report.py", *exhibits.modules),
+        exhibits=exhibits.pages(),
+        title=lambda w: plan.settings.title or plan.name,  # as it is, braces and all
+    message:
+        "Writing the report"
+    shell:
+        "python scripts/report.py --title={params.title:q} --exhibits {params.exhibits:q}"
+        " --out {output:q} > {log:q} 2>&1"

@@ -1,100 +1,112 @@
-"""What an exhibit is, a table or a figure, and a chapter of them; every one is declared once.
+"""Tables and figures; each is declared once, above the function that makes it:
 
-A chapter is declared in `<chapter>/exhibits.py`, which names the functions that make its exhibits
-and imports none of them: so the rules read the list in no time.
+    @exhibits.table("headmask_table1", "Table 1: data sets", needs=("counts",))
+    def table1(results: Results) -> Table:
+
+The rules read declarations off the source and import none of these functions, so that a plan need
+not wait for pandas and matplotlib.
 """
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from typing import Any
+from math import inf
+from pathlib import Path
+from typing import Any, TypeVar
 
-from headcount.base.settings.section import Section
+from headcount.findings.inputs import without_groups
 
-CHAPTERS = ("general", "headmask", "voita_roles", "voita_pruning", "michel")
-"""In the order of the report."""
+FORMS = {
+    "table": ("tables/", ("csv", "md", "tex", "json")),
+    "figure": ("figures/", ("svg", "pdf", "png", "csv", "json")),
+    "numbers": ("", ("json",)),
+}
+"""What functions return, a `Table`, a `Drawn` or what is JSON; the folder and the ends of files."""
 
 _PACKAGE = "headcount.findings"
+_DECLARED = re.compile(rf"^@exhibits\.({'|'.join(FORMS)})(\(.*?\))\ndef (\w+)", re.M | re.S)
+
+Maker = TypeVar("Maker", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One table or figure."""
+    """One table, one figure, or a file of numbers for `dvc metrics`."""
+
+    form: str
+    """One of `FORMS`."""
+
+    maker: str
+    """`module:function`; the function takes `Results`."""
 
     name: str
-    """Of its files; no two tables share one, and no two figures."""
+    """Of its files; no two exhibits share one."""
 
     title: str
     """What it is, in a few words; its caption says the rest."""
 
-    maker: str
-    """`module:function` in the chapter's package, from `Results` to a `Table` or `Drawn`."""
-
     needs: tuple[str, ...]
-    """Kinds of `INPUTS`; an experiment without any file of one of them has no such exhibit."""
+    """Kinds of `INPUTS`; an experiment without any file of one of them has no such exhibit.
+
+    A name of `GROUPS` stands for its kinds.
+    """
 
     uses: tuple[str, ...] = ()
     """Kinds of which there may be no file."""
 
-
-@dataclass(frozen=True)
-class Chapter:
-    """The exhibits that one rule makes, tables first."""
-
-    name: str
-    """Of its package and its rule."""
-
-    title: str
-    """Heading in reports."""
-
-    sections: dict[str, type[Section]]
-    """Sections of the settings that its exhibits take; no two share a flag."""
-
-    tables: tuple[Exhibit, ...]
-    figures: tuple[Exhibit, ...]
-
-    metrics: str | None = None
-    """`module:function` of what `dvc metrics` shows: it takes `Results`, returns what is JSON."""
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "needs", without_groups(self.needs))
 
     @property
-    def exhibits(self) -> tuple[Exhibit, ...]:
-        """All tables, then all figures."""
-        return (*self.tables, *self.figures)
+    def files(self) -> list[str]:
+        """Its files below the folder of an experiment's results; a `.json` is the last."""
+        folder, ends = FORMS[self.form]
+        return [f"{folder}{self.name}.{end}" for end in ends]
 
     @property
-    def kinds(self) -> list[str]:
-        """The kinds of `INPUTS` from which its exhibits are made, each once; the runs always."""
-        kinds = [kind for each in self.exhibits for kind in (*each.needs, *each.uses)]
-        return list(dict.fromkeys(["trained_runs", *kinds]))
+    def module(self) -> str:
+        """Where it is made."""
+        return self.maker.partition(":")[0]
 
-    @property
-    def modules(self) -> list[str]:
-        """Where it is declared and made; `fingerprint.code` follows what these import."""
-        makers = [each.maker for each in self.exhibits]
-        named = [self._module(maker) for maker in (*makers, *filter(None, [self.metrics]))]
-        return list(dict.fromkeys([declaration(self.name), *named]))
-
-    def made_from(self, kinds: Collection[str]) -> "Chapter":
-        """This chapter with only the exhibits that can be made from these kinds of files."""
-        tables, figures = (
-            tuple(each for each in group if set(each.needs) <= set(kinds))
-            for group in (self.tables, self.figures)
-        )
-        return replace(self, tables=tables, figures=figures)
-
-    def function(self, maker: str) -> Callable[[Any], Any]:
-        """The function that a `module:function` of this chapter names."""
-        return getattr(import_module(self._module(maker)), maker.partition(":")[2])
-
-    def _module(self, maker: str) -> str:
-        return f"{_PACKAGE}.{self.name}.{maker.partition(':')[0]}"
+    def make(self, results: Any) -> Any:
+        """What its function returns for these `Results`; its module is imported now."""
+        return getattr(import_module(self.module), self.maker.partition(":")[2])(results)
 
 
-def declaration(chapter: str) -> str:
-    """The module that declares the chapter of this name."""
-    return f"{_PACKAGE}.{chapter}.exhibits"
+def _declare(form: str, *words: Any, **more: Any) -> Callable[[Maker], Maker]:
+    def mark(function: Maker) -> Maker:
+        maker = f"{function.__module__}:{function.__name__}"
+        function.exhibit = Exhibit(form, maker, *words, **more)
+        return function
+
+    return mark
 
 
-def load_chapter(name: str) -> Chapter:
-    """The chapter of this name, one of `CHAPTERS`."""
-    return import_module(declaration(name)).CHAPTER
+table = partial(_declare, "table")
+figure = partial(_declare, "figure")
+numbers = partial(_declare, "numbers")
+
+
+def declared(chapter: str) -> list[Exhibit]:
+    """The exhibits that modules of a chapter declare: tables first, those of a paper before others.
+
+    Raises ValueError for a declaration that is not made of words alone.
+    """
+    found = []
+    for path in sorted(Path(__file__).parent.joinpath(chapter).glob("*.py")):
+        for form, arguments, function in _DECLARED.findall(path.read_text(encoding="utf-8")):
+            call = ast.parse(f"exhibit{arguments}", path.name, "eval").body
+            words = [ast.literal_eval(each) for each in call.args]
+            more = {each.arg: ast.literal_eval(each.value) for each in call.keywords}
+            maker = f"{_PACKAGE}.{chapter}.{path.stem}:{function}"
+            found.append(Exhibit(form, maker, *words, **more))
+    return sorted(found, key=_place)
+
+
+def _place(exhibit: Exhibit) -> tuple:
+    """Where an exhibit stands in its chapter: by its number in the paper, then by its name."""
+    number = re.search(r"_(?:table|fig)(\d+)$", exhibit.name)
+    return list(FORMS).index(exhibit.form), int(number[1]) if number else inf, exhibit.name

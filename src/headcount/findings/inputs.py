@@ -1,5 +1,6 @@
 """The kinds of files that tables and figures are made from: whose they are, and their names."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from headcount.base import folders
@@ -76,6 +77,27 @@ INPUTS = {
     "training": Input("profiled", "masking", ("training_profile.csv",)),
     "training_heads": Input("profiled", "masking", ("training_profile_heads.csv",)),
 }
+
+GROUPS = {
+    "scored": ("scores", "translations", "references"),
+    "masked": ("masking", "masking_facts", "importance"),
+    "roles": ("attention", "positions", "syntax", "relevance", "importance"),
+    "pruned_bleu": ("pruned_runs", "kept", "start_scores", "pruned_scores")
+    + ("pruned_translations", "references"),
+}
+"""Kinds that are read together, by one name in declarations."""
+
+
+def without_groups(kinds: Iterable[str]) -> tuple[str, ...]:
+    """These kinds, with those of a group in place of its name.
+
+    Raises ValueError for one that is not in `INPUTS`.
+    """
+    found = tuple(kind for name in kinds for kind in GROUPS.get(name, (name,)))
+    unknown = set(found).difference(INPUTS)
+    if unknown:
+        raise ValueError(f"expected kinds of INPUTS or names of GROUPS, found {sorted(unknown)}")
+    return found
 
 
 def file_flag(kind: str) -> str:

@@ -1,13 +1,14 @@
 """The page `docs/exhibits.md`: every table and figure, and the files that they are made from."""
 
-from headcount.findings.exhibits import CHAPTERS, Chapter, Exhibit, load_chapter
+from headcount.findings.chapters import Chapter, chapters
+from headcount.findings.exhibits import Exhibit
 from headcount.findings.inputs import INPUTS, OWNERS, Input
 
 _INTRODUCTION = """\
 # Tables and figures
 
-*Made from the chapters' `exhibits.py` in `src/headcount/findings`; after changing one, run
-`python scripts/exhibits_page.py`.*
+*Made from the declarations above the functions in `src/headcount/findings`; after changing one,
+run `python scripts/exhibits_page.py`.*
 
 A chapter is one rule: `snakemake --cores all headmask` makes the tables and figures of HeadMask.
 Tables are `results/<experiment>/tables/<name>.{csv,md,tex,json}`, figures are
@@ -26,15 +27,15 @@ Files of runs lie below `results/<experiment>/<phase>/<pair>/<run>/seed<k>/`, th
 
 def write_listing() -> str:
     """The whole page, Markdown."""
-    parts = [_INTRODUCTION, *map(_chapter, map(load_chapter, CHAPTERS)), _KINDS]
+    parts = [_INTRODUCTION, *map(_chapter, chapters()), _KINDS]
     rows = [_row(f"`{kind}`", *_described(found)) for kind, found in INPUTS.items()]
     head = [_row("kind", "files", "phase", "of"), _row("---", "---", "---", "---")]
     return "\n".join([*parts, "".join([*head, *rows])])
 
 
 def _chapter(chapter: Chapter) -> str:
-    rows = [_row(f"`{each.name}`", each.title, _kinds(each)) for each in chapter.exhibits]
-    head = [_row("name", "what it is", "made from"), _row("---", "---", "---")]
+    rows = [_row(f"`{e.name}`", e.form, e.title, _kinds(e)) for e in chapter.exhibits]
+    head = [_row("name", "form", "what it is", "made from"), _row("---", "---", "---", "---")]
     return f"## {chapter.title}: `{chapter.name}`\n\n{''.join([*head, *rows])}"
 
 

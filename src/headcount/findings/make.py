@@ -2,15 +2,17 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import Any
 
 from headcount.base.files import write_json
 from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
-from headcount.findings.exhibits import Chapter
-from headcount.findings.figures import Drawn, use_style, write_figures
+from headcount.findings.chapters import Chapter
+from headcount.findings.exhibits import FORMS
+from headcount.findings.figures import use_style, write_figures
 from headcount.findings.inputs import INPUTS, file_flag
 from headcount.findings.results import Results
-from headcount.findings.tables import Table, write_tables
+from headcount.findings.tables import write_tables
 
 _SCRIPT = "scripts/findings.py"
 
@@ -31,26 +33,23 @@ def write_chapter(chapter: Chapter, args: Namespace) -> None:
 
     What a function raises that makes one leaves nothing written.
     """
-    use_style()
     files = {kind: getattr(args, kind) for kind in chapter.kinds}
     settings = {name: from_flags(args, section) for name, section in chapter.sections.items()}
-    results = Results(files, settings)
     given = chapter.made_from([kind for kind, found in files.items() if found])
-    tables, figures = make_exhibits(given, results)
-    metrics = given.metrics and given.function(given.metrics)(results)
+    made = make_exhibits(given, Results(files, settings))
     shown = {name: section.model_dump() for name, section in settings.items()}
     inputs = [path for found in files.values() for path in found]
     origin = provenance(_SCRIPT, shown, None, inputs, given.modules)
-    write_tables(tables, args.out / "tables", origin)
-    write_figures(figures, args.out / "figures", origin)
-    if metrics:
-        write_json(args.out / "metrics.json", metrics)
+    write_tables(made["table"], args.out / "tables", origin)
+    write_figures(made["figure"], args.out / "figures", origin)
+    for name, found in made["numbers"].items():
+        write_json(args.out / f"{name}.json", found)
 
 
-def make_exhibits(chapter: Chapter, results: Results) -> tuple[dict[str, Table], dict[str, Drawn]]:
-    """All tables and all figures of a chapter, by name, in its order."""
-    tables, figures = (
-        {each.name: chapter.function(each.maker)(results) for each in group}
-        for group in (chapter.tables, chapter.figures)
-    )
-    return tables, figures
+def make_exhibits(chapter: Chapter, results: Results) -> dict[str, dict[str, Any]]:
+    """What the function of every exhibit returns, by form and name, in the chapter's order."""
+    use_style()
+    made: dict[str, dict[str, Any]] = {form: {} for form in FORMS}
+    for each in chapter.exhibits:
+        made[each.form][each.name] = each.make(results)
+    return made

@@ -2,26 +2,16 @@
 
 from pydantic.fields import FieldInfo
 
-from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.bpe import BpeSettings
 from headcount.base.settings.corpora import Corpus, Source, Treebank
-from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import shown_default
 from headcount.base.settings.gates import PRESETS as GATE_PRESETS
 from headcount.base.settings.gates import GatesSettings
-from headcount.base.settings.importance import ImportanceSettings
-from headcount.base.settings.lrp import LrpSettings
-from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import PRESETS, ModelSettings
-from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.runs import PrunedSettings, RunSettings, label
 from headcount.base.settings.schema import Schema
 from headcount.base.settings.section import Section
-from headcount.base.settings.speed import SpeedSettings
 from headcount.base.settings.synthetic import SyntheticSettings
-from headcount.base.settings.text import TextSettings
-from headcount.base.settings.train import TrainSettings
 
 _INTRODUCTION = """\
 # Settings
@@ -74,22 +64,19 @@ Corpus and experiment names have letters, digits, `_` and `-`; languages letters
 splits and files may also have `.`.
 """
 
+
+def _is_section(field: FieldInfo) -> bool:
+    return isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+
+
 _SECTIONS: dict[str, tuple[str, type[Section]]] = {
     "": ("The experiment file", Experiment),
     "runs.": ("A run in `runs`", RunSettings),
     "pruned.": ("A run in `pruned`", PrunedSettings),
-    "text.": ("`text`", TextSettings),
-    "bpe.": ("`bpe`", BpeSettings),
-    "model.": ("`model`", ModelSettings),
-    "train.": ("`train`", TrainSettings),
-    "decode.": ("`decode`", DecodeSettings),
-    "importance.": ("`importance`", ImportanceSettings),
-    "masking.": ("`masking`", MaskingSettings),
-    "ablation.": ("`ablation`", AblationSettings),
-    "gates.": ("`gates`", GatesSettings),
-    "speed.": ("`speed`", SpeedSettings),
-    "roles.": ("`roles`", RolesSettings),
-    "lrp.": ("`lrp`", LrpSettings),
+} | {
+    f"{name}.": (f"`{name}`", field.annotation)
+    for name, field in Experiment.model_fields.items()
+    if _is_section(field)
 }
 
 _CORPORA: dict[str, tuple[str, type[Section]]] = {
@@ -136,10 +123,6 @@ def _row(section: type[Section], field: FieldInfo, prefix: str, name: str) -> tu
     if field.is_required():
         default = "from the preset" if section is ModelSettings else "must be given"
     return f"`{key}`", schema.words(schema.at((name,))), default, field.description
-
-
-def _is_section(field: FieldInfo) -> bool:
-    return isinstance(field.annotation, type) and issubclass(field.annotation, Section)
 
 
 def _presets() -> str:

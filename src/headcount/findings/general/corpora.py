@@ -13,6 +13,7 @@ from headcount.data.bpe import Segmenter, load_segmenters
 from headcount.data.lines import clean_lines
 from headcount.data.vocabulary import UNK
 from headcount.data.words import SEPARATOR
+from headcount.findings import exhibits
 from headcount.findings.results import Results
 from headcount.findings.tables import Table
 
@@ -37,6 +38,7 @@ _CAPTION = (
 )
 
 
+@exhibits.table("corpus", "Sizes of the corpora", needs=("counts", "text", "segmented"))
 def corpus(results: Results) -> Table:
     """Statistics of every split of every pair."""
     table = corpus_table(pair_folders(results.files("counts"), results.files("segmented")))

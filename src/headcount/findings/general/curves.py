@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from headcount.findings import exhibits
 from headcount.findings.figures import Drawn, colours
 from headcount.findings.results import Results
 from headcount.findings.run_tables import curve_table
@@ -20,6 +21,7 @@ _CAPTION = (
 )
 
 
+@exhibits.figure("curves", "Loss by updates and by time", needs=("curves",))
 def curves(results: Results) -> Drawn:
     """Loss of every training run."""
     table = results.read(curve_table, "curves")

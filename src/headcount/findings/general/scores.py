@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from headcount.base.files import read_json
+from headcount.findings import exhibits
 from headcount.findings.results import Results
 from headcount.findings.tables import Table
 
@@ -14,6 +15,7 @@ COLUMNS += ["beam", "length_penalty", "sentences", "truncated", "capped"]
 _TITLES = {"bleu": "BLEU", "chrf": "chrF"}
 
 
+@exhibits.table("bleu", "BLEU and chrF of every run", needs=("scores",), uses=("pruned_scores",))
 def bleu(results: Results) -> Table:
     """Scores of every run on every test set."""
     table = _scores(results)
@@ -24,6 +26,7 @@ def bleu(results: Results) -> Table:
     return Table(table, summary(table), caption)
 
 
+@exhibits.numbers("metrics", "Mean scores of every run", needs=("scores",), uses=("pruned_scores",))
 def metrics(results: Results) -> dict[str, Any]:
     """Mean scores; see `mean_scores`."""
     return mean_scores(_scores(results))

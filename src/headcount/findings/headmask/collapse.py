@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from headcount.base.settings.runs import RunSettings
+from headcount.findings import exhibits
 from headcount.findings.cells import NONE
 from headcount.findings.headmask.importance import (
     describe_measured,
@@ -78,6 +79,9 @@ CURVES = ["step", "train_loss", "first_pass_loss"]
 COLUMNS = [*KEYS, *Evidence._fields, "collapsed"]
 
 
+@exhibits.table(
+    "headmask_collapse", "Collapse of masked training", needs=("masked", "masks", "curves")
+)
 def collapse(results: Results) -> Table:
     """Evidence of collapse, run by run."""
     tidy = collapse_table(

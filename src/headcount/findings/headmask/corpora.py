@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.base.files import read_json
+from headcount.findings import exhibits
 from headcount.findings.published import headmask
 from headcount.findings.results import Results
 from headcount.findings.tables import Table
@@ -18,6 +19,7 @@ CAPTION = (
 )
 
 
+@exhibits.table("headmask_table1", "Table 1: data sets", needs=("counts",))
 def table1(results: Results) -> Table:
     """Sizes of our data sets and of the paper's."""
     sizes = corpora_table(results.files("counts"))

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from headcount.findings import masking
+from headcount.findings import exhibits, masking
 from headcount.findings.figures import Drawn
 from headcount.findings.headmask import importance_figures, masking_figures
 from headcount.findings.headmask.frequency_figure import draw_frequency
@@ -20,6 +20,9 @@ from headcount.findings.setting import (
 _OF_ONE_MODEL = "None of these is an interval of the difference between two models."
 
 
+@exhibits.figure(
+    "headmask_fig1", "Figure 1: the baseline without one group of heads", needs=("masked",)
+)
 def fig1(results: Results) -> Drawn:
     """BLEU of the baseline with one group of heads masked."""
     base = _base(results)
@@ -32,6 +35,9 @@ def fig1(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure(
+    "headmask_fig2", "Figure 2: the baseline with more and more heads masked", needs=("masked",)
+)
 def fig2(results: Results) -> Drawn:
     """BLEU of the baseline with more and more heads masked."""
     base = _base(results)
@@ -44,6 +50,9 @@ def fig2(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure(
+    "headmask_fig3", "Figure 3: distribution of the importance of heads", needs=("importance",)
+)
 def fig3(results: Results) -> Drawn:
     """Importance of all heads, by run."""
     heads = _heads(results)
@@ -62,6 +71,9 @@ def fig3(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure(
+    "headmask_fig4", "Figure 4: every training method without one group of heads", needs=("masked",)
+)
 def fig4(results: Results) -> Drawn:
     """BLEU of every run with one group of heads masked."""
     rows = _rows(results)
@@ -75,6 +87,11 @@ def fig4(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure(
+    "headmask_fig5",
+    "Figure 5: every training method with more and more heads masked",
+    needs=("masked",),
+)
 def fig5(results: Results) -> Drawn:
     """BLEU of every run with more and more heads masked."""
     rows = _rows(results)
@@ -89,6 +106,7 @@ def fig5(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure("headmask_heads", "Importance of every head", needs=("importance",))
 def heads(results: Results) -> Drawn:
     """A map of the heads of each model."""
     table = _heads(results)
@@ -101,6 +119,9 @@ def heads(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure(
+    "headmask_frequency", "How often training masked each head", needs=("masks", "importance")
+)
 def frequency(results: Results) -> Drawn:
     """Masks of every head over training."""
     masks = results.read(read_masks, "masks")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.base.errors import UserError
+from headcount.findings import exhibits
 from headcount.findings.cells import NONE
 from headcount.findings.headmask.inequality import spread
 from headcount.findings.published import headmask
@@ -35,11 +36,15 @@ STABILITY_CAPTION = (
 )
 
 
+@exhibits.table(
+    "headmask_table5", "Table 5: variance of the importance of heads", needs=("importance",)
+)
 def table5(results: Results) -> Table:
     """Variance of importance by run."""
     return _inequality(results, 5)
 
 
+@exhibits.table("headmask_table6", "Table 6: mean importance of heads", needs=("importance",))
 def table6(results: Results) -> Table:
     """Mean importance by run."""
     return _inequality(results, 6)
@@ -51,6 +56,7 @@ def _inequality(results: Results, number: int) -> Table:
     return Table(tidy, inequality_summary(tidy), f"{caption} {describe_measured(results)}")
 
 
+@exhibits.table("headmask_stability", "Stability of the ranking of heads", needs=("importance",))
 def stability(results: Results) -> Table:
     """Rank correlations of importance between halves of the data, and between seeds."""
     tidy = stability_table(results.read(read_importance, "importance"))

@@ -5,6 +5,7 @@ from functools import cache
 import pandas as pd
 
 from headcount.base.settings.pair import parse_pair
+from headcount.findings import exhibits
 from headcount.findings.cells import NONE, p_value
 from headcount.findings.headmask.scores import (
     compare_scores,
@@ -29,16 +30,19 @@ _MISPRINT = {2: " It prints +0.28 for impt-18 on MT04; its two scores differ by 
 _ROW = ["pair", "test_set", "run", "source"]
 
 
+@exhibits.table("headmask_table2", "Table 2: BLEU, the first pair", needs=("scored",))
 def table2(results: Results) -> Table:
     """BLEU of the first pair by run."""
     return _scores(results, 2)
 
 
+@exhibits.table("headmask_table3", "Table 3: BLEU into English", needs=("scored",))
 def table3(results: Results) -> Table:
     """BLEU of pairs into English by run."""
     return _scores(results, 3)
 
 
+@exhibits.table("headmask_table4", "Table 4: BLEU into other languages", needs=("scored",))
 def table4(results: Results) -> Table:
     """BLEU of pairs into other languages by run."""
     return _scores(results, 4)

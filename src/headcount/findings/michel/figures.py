@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from headcount.findings import exhibits
 from headcount.findings.figures import Drawn
 from headcount.findings.michel import curves, maps, setting, single
 from headcount.findings.michel.metric import BLEU, Metric
@@ -27,24 +28,42 @@ _KINDS = {
 }
 
 
+@exhibits.figure(
+    "michel_ablation", "Maps of BLEU without each head", needs=("ablation", "ablation_facts")
+)
 def ablation(results: Results) -> Drawn:
     """Maps of what each head is worth alone."""
     table = results.read(single.read_ablation, "ablation")
     return single_figure(table, BLEU, setting.scored(results))
 
 
+@exhibits.figure(
+    "michel_transfer",
+    "Figure 2: effects of heads on two test sets",
+    needs=("ablation", "ablation_facts"),
+)
 def transfer(results: Results) -> Drawn:
     """Effects of heads on two test sets."""
     table = results.read(single.read_ablation, "ablation")
     return transfer_figure(table, BLEU, setting.scored(results))
 
 
+@exhibits.figure(
+    "michel_pruning",
+    "Figure 3: BLEU by order of pruning",
+    needs=("profiles", "ablation", "ablation_facts"),
+)
 def pruning(results: Results) -> Drawn:
     """BLEU by order of pruning."""
     tables = [results.read(read_profiles, "profiles"), curves.printed_curves()]
     return orders_figure(tables, BLEU, f"{_PAPER} 3 and 6d. {setting.ranked(results)}")
 
 
+@exhibits.figure(
+    "michel_kinds",
+    "Figure 4: BLEU by kind of attention",
+    needs=("profiles", "ablation", "ablation_facts"),
+)
 def kinds(results: Results) -> Drawn:
     """BLEU as heads of one kind are pruned."""
     points = results.read(read_profiles, "profiles")
@@ -57,6 +76,9 @@ def kinds(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure(
+    "michel_speed", "Speed by share of heads removed", needs=("share_speed", "ablation")
+)
 def speed(results: Results) -> Drawn:
     """Speed by share of heads removed."""
     table = results.read(speed_table, "share_speed")
@@ -72,6 +94,11 @@ def speed(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure(
+    "michel_training",
+    "Figure 5: heads pruned at points of the training",
+    needs=("training", "ablation", "ablation_facts"),
+)
 def training(results: Results) -> Drawn:
     """What is kept as heads are pruned, at points of the training."""
     points = results.read(training_points, "training")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from headcount.findings import exhibits
 from headcount.findings.michel import all_but_one as kept
 from headcount.findings.michel import pruning as steps
 from headcount.findings.michel import setting, single
@@ -20,6 +21,9 @@ def read_profiles(files: list[Path]) -> pd.DataFrame:
     return steps.profile_points(gather(files, steps.READ))
 
 
+@exhibits.table(
+    "michel_ablation", "Table 1: BLEU without each head", needs=("ablation", "ablation_facts")
+)
 def ablation(results: Results) -> Table:
     """BLEU without each head."""
     table = single.single_table(results.read(single.read_ablation, "ablation"))
@@ -28,6 +32,11 @@ def ablation(results: Results) -> Table:
     return Table(tidy, single.single_summary(tidy), words)
 
 
+@exhibits.table(
+    "michel_all_but_one",
+    "Tables 2 and 5: one head left in a layer",
+    needs=("ablation", "ablation_facts"),
+)
 def all_but_one(results: Results) -> Table:
     """BLEU with one head left in a layer."""
     table = kept.all_but_one_table(results.read(single.read_ablation, "ablation"))
@@ -36,6 +45,11 @@ def all_but_one(results: Results) -> Table:
     return Table(tidy, kept.all_but_one_summary(tidy), words)
 
 
+@exhibits.table(
+    "michel_transfer",
+    "Figure 2 as a table: effects of heads on two test sets",
+    needs=("ablation", "ablation_facts"),
+)
 def transfer(results: Results) -> Table:
     """Whether heads matter alike on two test sets."""
     points = single.transfer_points(results.read(single.read_ablation, "ablation"))
@@ -45,6 +59,11 @@ def transfer(results: Results) -> Table:
     return Table(tidy, single.transfer_summary(tidy), words)
 
 
+@exhibits.table(
+    "michel_pruning",
+    "How many heads can be pruned",
+    needs=("profiles", "ablation", "ablation_facts"),
+)
 def pruning(results: Results) -> Table:
     """How many heads can be pruned, by order and by kind."""
     table = steps.pruning_table(results.read(read_profiles, "profiles"))
@@ -54,6 +73,11 @@ def pruning(results: Results) -> Table:
     return Table(tidy, steps.pruning_summary(tidy), words)
 
 
+@exhibits.table(
+    "michel_areas",
+    "Mean BLEU over shares of heads pruned",
+    needs=("areas", "ablation", "ablation_facts"),
+)
 def areas(results: Results) -> Table:
     """Mean BLEU over shares of heads pruned."""
     table = steps.areas_table(gather(results.files("areas"), steps.AREAS))
@@ -63,6 +87,7 @@ def areas(results: Results) -> Table:
     return Table(tidy, steps.areas_summary(tidy, BLEU), words)
 
 
+@exhibits.table("michel_speed", "Table 4: speed without heads", needs=("share_speed", "ablation"))
 def speed(results: Results) -> Table:
     """Sentences per second by share of heads removed."""
     tidy = results.read(timing.speed_table, "share_speed")
@@ -70,6 +95,11 @@ def speed(results: Results) -> Table:
     return Table(tidy, timing.speed_summary(tidy), words)
 
 
+@exhibits.table(
+    "michel_training",
+    "Heads pruned at points of the training",
+    needs=("training", "training_heads", "ablation", "ablation_facts"),
+)
 def training(results: Results) -> Table:
     """Statistics of the pruning profile at points of the training."""
     points = results.read(checkpoints.training_points, "training")

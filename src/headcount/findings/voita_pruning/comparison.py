@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.base.errors import UserError
+from headcount.findings import exhibits
 from headcount.findings.cells import NONE, mean_count, mean_sd
 from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE, gather
@@ -47,6 +48,12 @@ CAPTION = (
 )
 
 
+@exhibits.table(
+    "voita_comparison",
+    "Gates beside other ways to choose heads",
+    needs=("pruned_bleu", "start_curves", "pruned_curves"),
+    uses=("untuned", "untuned_facts"),
+)
 def comparison(results: Results) -> Table:
     """Gates beside other ways to choose heads."""
     table = comparison_table(pruned_models(results), masked(results), all_scores(results))

@@ -4,6 +4,7 @@ import pandas as pd
 
 from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.settings.short_names import decimal
+from headcount.findings import exhibits
 from headcount.findings.cells import NONE, interval, mean_sd, p_value
 from headcount.findings.results import Results
 from headcount.findings.setting import of_one_training
@@ -30,6 +31,7 @@ CAPTION = (
 )
 
 
+@exhibits.table("voita_falls", "Where BLEU begins to fall", needs=("pruned_bleu",))
 def falls(results: Results) -> Table:
     """Where BLEU begins to fall in every sweep over λ."""
     table = falls_table(records(results), results.model.grid)

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from headcount.base.settings.gates import GatesSettings
+from headcount.findings import exhibits
 from headcount.findings.figures import Drawn
 from headcount.findings.masking import describe_cover
 from headcount.findings.published import voita
@@ -28,6 +29,7 @@ from headcount.findings.voita_pruning.speed_figure import draw_speed
 _POINTS = "The paper's points are read off its drawing; it prints neither λ nor spread."
 
 
+@exhibits.figure("voita_fig6", "Figure 6: distribution of a gate", needs=("pruned_runs",))
 def fig6(results: Results) -> Drawn:
     """Distribution of one gate."""
     gates: GatesSettings = results.settings["gates"]
@@ -45,6 +47,7 @@ def fig6(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure("voita_fig7", "Figure 7: BLEU by encoder heads left", needs=("pruned_bleu",))
 def fig7(results: Results) -> Drawn:
     """BLEU by encoder heads left."""
     points = encoder_points(records(results))
@@ -66,6 +69,7 @@ def fig7(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure("voita_fig9", "Figure 9: heads left of each kind", needs=("pruned_runs", "kept"))
 def fig9(results: Results) -> Drawn:
     """Heads left of each kind by heads pruned."""
     points = kind_points(pruned_models(results))
@@ -79,6 +83,9 @@ def fig9(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure(
+    "voita_fig10", "Figure 10: heads left in the decoder's layers", needs=("pruned_runs", "kept")
+)
 def fig10(results: Results) -> Drawn:
     """Heads left in the decoder's layers by heads pruned."""
     points = layer_points(pruned_models(results), results.model.grid)
@@ -100,6 +107,12 @@ def _ours(points: pd.DataFrame) -> str:
     return none + (f"Bars: standard deviation over seeds. {OVER_SEEDS} " if several else "")
 
 
+@exhibits.figure(
+    "voita_methods",
+    "BLEU by heads left, for every way to choose them",
+    needs=("pruned_bleu", "start_curves", "pruned_curves"),
+    uses=("untuned", "untuned_facts"),
+)
 def methods(results: Results) -> Drawn:
     """BLEU by heads left, for every way to choose them."""
     silenced = pd.DataFrame(untuned(pruned_models(results), masked(results)))
@@ -123,6 +136,7 @@ def methods(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure("voita_gates", "Gates over fine-tuning", needs=("pruned_runs", "kept", "gates"))
 def gates(results: Results) -> Drawn:
     """Gates over fine-tuning."""
     table = gate_figures.trajectories(results.files("gates"), pruned_models(results))
@@ -136,6 +150,7 @@ def gates(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure("voita_speed", "BLEU by time and by size", needs=("pruned_bleu", "pruned_speed"))
 def speed(results: Results) -> Drawn:
     """BLEU by time and by size."""
     table = speed_with_bleu(timed(results), all_scores(results))

@@ -6,6 +6,7 @@ import pandas as pd
 
 from headcount.base.addresses import KINDS
 from headcount.base.settings.short_names import decimal
+from headcount.findings import exhibits
 from headcount.findings.cells import mean_count, mean_sd
 from headcount.findings.results import Results
 from headcount.findings.run_tables import KEYS
@@ -37,6 +38,9 @@ CAPTION = (
 )
 
 
+@exhibits.table(
+    "voita_pruning", "Every pruned run", needs=("pruned_bleu", "start_curves", "pruned_curves")
+)
 def pruning(results: Results) -> Table:
     """Every pruned run."""
     table = records(results)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.base.errors import UserError
+from headcount.findings import exhibits
 from headcount.findings.cells import NONE, mean_count
 from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE, KEYS, gather
@@ -29,6 +30,11 @@ CAPTION = (
 )
 
 
+@exhibits.table(
+    "voita_speedup",
+    "Speed and size without the heads",
+    needs=("pruned_runs", "kept", "pruned_speed"),
+)
 def speedup(results: Results) -> Table:
     """Speed and size of pruned models."""
     table = timed(results)

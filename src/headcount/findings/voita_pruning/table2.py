@@ -4,6 +4,7 @@ import pandas as pd
 
 from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.settings.short_names import decimal
+from headcount.findings import exhibits
 from headcount.findings.cells import NONE, mean_count, mean_sd
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import beside_ours
@@ -36,6 +37,11 @@ CAPTION = (
 )
 
 
+@exhibits.table(
+    "voita_table2",
+    "Table 2: BLEU with few heads",
+    needs=("pruned_bleu", "start_curves", "pruned_curves"),
+)
 def table2(results: Results) -> Table:
     """BLEU with few heads, fine-tuned and from scratch."""
     updates, chosen = all_updates(results), chosen_models(pruned_models(results))

@@ -8,6 +8,7 @@ import pandas as pd
 
 from headcount.base.addresses import KINDS
 from headcount.base.files import read_json
+from headcount.findings import exhibits
 from headcount.findings.cells import NONE
 from headcount.findings.results import Results
 from headcount.findings.run_tables import HEAD, KEYS, gather
@@ -40,6 +41,12 @@ CAPTION = (
 )
 
 
+@exhibits.table(
+    "voita_agreement",
+    "How far measures of a head agree",
+    needs=("roles", "importance_facts"),
+    uses=("pruned_runs", "kept", "ablation", "ablation_facts"),
+)
 def agreement(results: Results) -> Table:
     """How far measures of the same heads agree."""
     table = agreement_table(measures(results))

@@ -5,6 +5,7 @@ from functools import cache
 import pandas as pd
 
 from headcount.base.settings.roles import RolesSettings
+from headcount.findings import exhibits
 from headcount.findings.cells import NONE, p_value
 from headcount.findings.published import voita
 from headcount.findings.results import Results
@@ -33,6 +34,12 @@ CAPTION = (
 )
 
 
+@exhibits.table(
+    "voita_table1",
+    "Table 1: the best head for each relation",
+    needs=("roles",),
+    uses=("pruned_runs", "kept"),
+)
 def table1(results: Results) -> Table:
     """The best head for each relation."""
     table, models = best_heads(results), all_roles(results)[KEYS].drop_duplicates()

@@ -1,5 +1,6 @@
 """All figures of roles: Voita's 1 to 5 and 8."""
 
+from headcount.findings import exhibits
 from headcount.findings.figures import Drawn
 from headcount.findings.published import voita
 from headcount.findings.results import Results
@@ -20,6 +21,9 @@ _MAPS = (
 )
 
 
+@exhibits.figure(
+    "voita_fig1", "Figure 1: heads of the baseline", needs=("roles",), uses=("pruned_runs", "kept")
+)
 def fig1(results: Results) -> Drawn:
     """Relevance, confidence and function of the baselines' heads."""
     roles = all_roles(results)
@@ -32,6 +36,12 @@ def fig1(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure(
+    "voita_fig2",
+    "Figure 2: heads of models trained otherwise",
+    needs=("roles",),
+    uses=("pruned_runs", "kept"),
+)
 def fig2(results: Results) -> Drawn:
     """Relevance and function of heads in models trained otherwise."""
     roles = all_roles(results)
@@ -45,6 +55,12 @@ def fig2(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure(
+    "voita_fig3",
+    "Figure 3: where dependents stand",
+    needs=("roles",),
+    uses=("pruned_runs", "kept", "trees"),
+)
 def fig3(results: Results) -> Drawn:
     """Where dependents stand."""
     relations = results.settings["roles"].relations
@@ -62,6 +78,12 @@ def fig3(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure(
+    "voita_fig4",
+    "Figure 4: accuracy of the best heads",
+    needs=("roles",),
+    uses=("pruned_runs", "kept"),
+)
 def fig4(results: Results) -> Drawn:
     """Accuracy of the best head for each relation."""
     points = dependency_figures.score_points(best_heads(results))
@@ -77,6 +99,12 @@ def fig4(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure(
+    "voita_fig5",
+    "Figure 5: attention to rare words",
+    needs=("roles", "maps"),
+    uses=("pruned_runs", "kept"),
+)
 def fig5(results: Results) -> Drawn:
     """Attention to rare words."""
     chosen = rare_maps.choose_maps(results.files("maps"))
@@ -91,6 +119,12 @@ def fig5(results: Results) -> Drawn:
     )
 
 
+@exhibits.figure(
+    "voita_fig8",
+    "Figure 8: what the heads do that are left",
+    needs=("roles",),
+    uses=("pruned_runs", "kept", "pruned_attention", "pruned_positions", "pruned_syntax"),
+)
 def fig8(results: Results) -> Drawn:
     """What the heads do that are left."""
     table = retained.retained_of(results)

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from headcount.findings import exhibits
 from headcount.findings.cells import NONE
 from headcount.findings.results import Results
 from headcount.findings.setting import of_one_training
@@ -20,6 +21,7 @@ CAPTION = (
 )
 
 
+@exhibits.table("voita_roles", "Every encoder head", needs=("roles",), uses=("pruned_runs", "kept"))
 def roles(results: Results) -> Table:
     """Every encoder head of every trained model."""
     table = all_roles(results)
