@@ -88,6 +88,16 @@ GROUPS = {
 """Kinds that are read together, by one name in declarations."""
 
 
+def with_groups(kinds: tuple[str, ...]) -> list[str]:
+    """These kinds, with the name of a group in place of its kinds where all of them are there."""
+    names = list(kinds)
+    for group, members in GROUPS.items():
+        if set(members) <= set(names):
+            names[names.index(members[0])] = group
+            names = [name for name in names if name not in members[1:]]
+    return names
+
+
 def without_groups(kinds: Iterable[str]) -> tuple[str, ...]:
     """These kinds, with those of a group in place of its name.
 

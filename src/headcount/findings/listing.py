@@ -2,7 +2,7 @@
 
 from headcount.findings.chapters import Chapter, chapters
 from headcount.findings.exhibits import Exhibit
-from headcount.findings.inputs import INPUTS, OWNERS, Input
+from headcount.findings.inputs import with_groups
 
 _INTRODUCTION = """\
 # Tables and figures
@@ -14,23 +14,14 @@ A chapter is one rule: `snakemake --cores all headmask` makes the tables and fig
 Tables are `results/<experiment>/tables/<name>.{csv,md,tex,json}`, figures are
 `results/<experiment>/figures/<name>.{pdf,svg,png,csv,json}`; the `.json` says how each was made.
 An experiment without any file of a kind that an exhibit needs does not have that exhibit. Kinds
-in brackets may have no file.
-"""
-
-_KINDS = """\
-## Kinds of files
-
-Files of runs lie below `results/<experiment>/<phase>/<pair>/<run>/seed<k>/`, those of pairs below
-`data/text/<experiment>/<pair>/` and `data/bpe/<experiment>/<pair>/`.
+in brackets may have no file; `findings/inputs.py` says what files each kind has, and which kinds go
+by one name.
 """
 
 
 def write_listing() -> str:
     """The whole page, Markdown."""
-    parts = [_INTRODUCTION, *map(_chapter, chapters()), _KINDS]
-    rows = [_row(f"`{kind}`", *_described(found)) for kind, found in INPUTS.items()]
-    head = [_row("kind", "files", "phase", "of"), _row("---", "---", "---", "---")]
-    return "\n".join([*parts, "".join([*head, *rows])])
+    return "\n".join([_INTRODUCTION, *map(_chapter, chapters())])
 
 
 def _chapter(chapter: Chapter) -> str:
@@ -40,12 +31,8 @@ def _chapter(chapter: Chapter) -> str:
 
 
 def _kinds(exhibit: Exhibit) -> str:
-    return ", ".join([*exhibit.needs, *(f"({kind})" for kind in exhibit.uses)])
-
-
-def _described(found: Input) -> tuple[str, str, str]:
-    """Names, folder and owners of one kind."""
-    return ", ".join(f"`{name}`" for name in found.names), found.folder, OWNERS[found.owner]
+    """What it needs; in brackets what it takes if there is any."""
+    return ", ".join([*with_groups(exhibit.needs), *(f"({kind})" for kind in exhibit.uses)])
 
 
 def _row(*cells: str) -> str:
