@@ -88,7 +88,10 @@ def test_layers_get_as_many_heads_as_the_widest_of_their_side(heads, padded):
     assert padded_heads(make_model(heads=heads)) == padded
 
 
-@pytest.mark.parametrize("heads", [3, UNEVEN, BARE, NONE])
+SLOW = [pytest.param(heads, marks=pytest.mark.slow) for heads in (UNEVEN, NONE)]
+
+
+@pytest.mark.parametrize("heads", [3, BARE, *SLOW])
 def test_an_exported_model_translates_alike(bpe, tmp_path, heads, capsys):
     pytest.importorskip("ctranslate2")
     model = learnt(bpe, tmp_path, heads)

@@ -43,6 +43,12 @@ def shrink_quickstart(copy: ProjectCopy) -> None:
     copy.change("config/corpora.yaml", pairs.format(30000, 1000, 1000), pairs.format(600, 40, 40))
 
 
+def leave_figures_empty(copy: ProjectCopy) -> None:
+    """To draw them took a quarter of a build's time; test_workflow.py draws them all."""
+    drawn = "    figure.draw_without_rendering()"
+    copy.change("src/headcount/findings/figures.py", drawn, f"    figure.clear()\n{drawn}")
+
+
 def times(number: int, *jobs: dict[str, int]) -> dict[str, int]:
     """So many times each of these jobs."""
     return {rule: number * count for each in jobs for rule, count in each.items()}
@@ -51,16 +57,14 @@ def times(number: int, *jobs: dict[str, int]) -> dict[str, int]:
 def build(folder: Path) -> dict[str, str]:
     """Make a repository with the results of a small `quickstart`, adopted, committed and pushed.
 
-    Its trainings save a state whenever they may, and its figures are empty: to draw them took a
-    quarter of the time, and test_workflow.py draws them all. Returns what the engines printed,
-    `built` and `adopted`, and what Git saw between them, `untidy`.
+    Its trainings save a state whenever they may, and its figures are empty. Returns what the
+    engines printed, `built` and `adopted`, and what Git saw between them, `untidy`.
     """
     copy = ProjectCopy(folder)
     shrink_quickstart(copy)
     for rules in ("train", "prune"):
         copy.change(f"workflow/rules/{rules}.smk", "--state ", "--save-seconds 0 --state ")
-    drawn = "    figure.draw_without_rendering()"
-    copy.change("src/headcount/findings/figures.py", drawn, f"    figure.clear()\n{drawn}")
+    leave_figures_empty(copy)
     copy.call("git", "init", "-q", "-b", "main")
     copy.commit()
     built = copy.shell("snakemake --cores all")
