@@ -17,7 +17,7 @@ def add_defaults(rules: Iterable[Any]) -> None:
     output, so no phase of DVC has it.
     """
     for rule in rules:
-        if rule.norun:
+        if rule.norun or not rule.output:  # of a chapter whose exhibits need other runs
             continue
         said = dict(rule.params.items())
         script = said.get("script", f"scripts/{rule.name}.py")
