@@ -62,8 +62,7 @@ def build(folder: Path) -> dict[str, str]:
     """
     copy = ProjectCopy(folder)
     shrink_quickstart(copy)
-    for rules in ("train", "prune"):
-        copy.change(f"workflow/rules/{rules}.smk", "--state ", "--save-seconds 0 --state ")
+    copy.change("workflow/rules/train.smk", "--state ", "--save-seconds 0 --state ")
     leave_figures_empty(copy)
     copy.call("git", "init", "-q", "-b", "main")
     copy.commit()
