@@ -19,6 +19,7 @@ class Exhibits:
         kinds = [kind for kind, found in INPUTS.items() if self._files(found)]
         made = (chapter.made_from(kinds) for chapter in chapters())
         self.chapters = [chapter for chapter in made if chapter.exhibits]
+        (self.cost,) = (chapter for chapter in chapters() if chapter.name == "cost")
 
     def inputs(self, chapter: Chapter) -> dict[str, list[str]]:
         """Files of each kind that a chapter is made from."""
@@ -31,7 +32,7 @@ class Exhibits:
 
     def pages(self) -> list[str]:
         """What the report is made from: a JSON of each table and figure."""
-        exhibits = (each for chapter in self.chapters for each in chapter.exhibits)
+        exhibits = (each for chapter in (*self.chapters, self.cost) for each in chapter.exhibits)
         return [
             f"results/{self._plan.name}/{each.files[-1]}"
             for each in exhibits
@@ -72,6 +73,7 @@ class Exhibits:
     def _runs(self, owner: str) -> list[str]:
         plan = self._plan
         return {
+            "jobs": [],  # rule cost finds their benchmarks
             "runs": plan.runs,
             "starts": plan.pruning.starts(),
             "pruned": plan.pruned,

@@ -23,7 +23,7 @@ NAMES = (
 )
 """What gives such a `tiny` the names in `quickstart` that documents use: pair, run, head, key."""
 
-GATHERED = {"general": 1, "headmask": 1, "voita_pruning": 1, "report": 1}
+GATHERED = {"general": 1, "headmask": 1, "voita_pruning": 1, "cost": 1, "report": 1}
 """What shows all runs in the end."""
 ROLES = {"voita_roles": 1}
 """The same, of what heads do: translations have no part in it."""

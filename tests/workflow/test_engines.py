@@ -85,7 +85,7 @@ def test_code_committed_but_not_run_is_noticed_in_a_clone(origin, clone):
     clone.commit()
     again = fresh_clone(clone, f"{clone.folder.name}-again")
     again.call("git", "remote", "set-url", "origin", str(origin.folder))
-    expected = {"general": 1, "report": 1}
+    expected = {"general": 1, "cost": 1, "report": 1}
     assert planned(again.run("-n")[1]) == expected
     assert ran(again.call("dvc", "repro")) == expected
     both_quiet(again)

@@ -223,13 +223,13 @@ def test_one_lambda_more_runs_its_own_jobs_and_none_without_pruned_runs(project)
         "pruned_roles": 2,
     }
     assert code == 0
-    shown = {"general": 1, "voita_pruning": 1, "report": 1}
+    shown = {"general": 1, "voita_pruning": 1, "cost": 1, "report": 1}
     assert planned(output) == own | shown | ROLES
     path.write_text(re.sub(r"pruned:\n(  - .*\n)+", "", plain))
     code, output = project.run("-n", "--config", "experiment=every_rule")
     path.write_text(plain)
     assert code == 0
-    assert planned(output) == {"general": 1, "report": 1} | ROLES
+    assert planned(output) == {"general": 1, "cost": 1, "report": 1} | ROLES
 
 
 def test_pruned_models_from_real_runs(project):
@@ -311,7 +311,7 @@ def test_a_changed_module_reruns_its_readers_and_a_comment_none(project):
     path.write_text(plain.replace('"minutes of training"', '"minutes"'))
     _, output = project.run("-n", "--config", "experiment=every_rule")
     path.write_text(plain)
-    assert planned(output) == {"general": 1, "report": 1}
+    assert planned(output) == {"general": 1, "cost": 1, "report": 1}
 
 
 def test_wrong_settings_end_with_exit_code_2_and_no_traceback(project):

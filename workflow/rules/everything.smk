@@ -10,5 +10,6 @@ everything = [
         for file in expand(getattr(rules, rule).output, **values)
     ),
     *made,
+    *rules.cost.output,
     *rules.report.output,
 ]

@@ -31,10 +31,30 @@ for chapter in exhibits.chapters:
 made = [file for chapter in exhibits.chapters for file in getattr(rules, chapter.name).output]
 
 
+# Benchmarks are no input of this one: they change at every run, and then all that shows them would.
+rule cost:
+    """Tabulate what jobs took: after all other exhibits, and again when one of them changes."""
+    input:
+        made,
+    output:
+        [exhibits.listed(exhibits.cost, each) for each in exhibits.cost.exhibits],
+        [f"<results>/{file}" for each in exhibits.cost.exhibits for file in each.files[1:]],
+    params:
+        code=code("scripts/cost.py", *exhibits.cost.modules),
+        benchmarks=f"{plan.layout.results}/benchmarks",
+        folder=subpath(output[0], parent=True),
+    message:
+        "Tabulating what jobs took"
+    shell:
+        "python scripts/cost.py --benchmarks {params.benchmarks:q} --out {params.folder:q}"
+        " > {log:q} 2>&1"
+
+
 rule report:
     """Put the chapters on one page that opens offline."""
     input:
         made,
+        rules.cost.output,
     output:
         report("<results>/report.html", category="Page"),
     params:

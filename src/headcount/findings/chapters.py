@@ -69,6 +69,7 @@ _CHAPTERS = (
         "Sixteen heads: heads removed from trained models",
         {"model": ModelSettings, "ablation": AblationSettings, "importance": RerankSettings},
     ),
+    Chapter("cost", "What it took"),
 )
 
 

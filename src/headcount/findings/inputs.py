@@ -24,6 +24,7 @@ class Input(NamedTuple):
 
 
 OWNERS = {
+    "jobs": "every job; no input of a rule, since they change at every run",
     "pairs": "every pair",
     "runs": "training runs",
     "starts": "training runs that pruned runs start from",
@@ -36,6 +37,7 @@ OWNERS = {
 }
 
 INPUTS = {
+    "benchmarks": Input("jobs", "benchmarks", ("<rule>/<job>.tsv",)),
     "counts": Input("pairs", "text", ("<split>.json",)),
     "text": Input("pairs", "text", ("<split>.src", "<split>.tgt")),
     "references": Input("pairs", "text", ("<test>.tgt",)),

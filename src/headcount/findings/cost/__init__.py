@@ -1,0 +1,1 @@
+"""What the jobs of an experiment took: seconds and memory, by rule."""
