@@ -1,13 +1,12 @@
 """The table of what jobs took, from Snakemake's benchmarks."""
 
-import importlib
 import json
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_plan import load
+from script_runner import run_script
+from workflow_modules import load
 
 from headcount.base.errors import UserError
 from headcount.findings.cost.rules import cost_table
@@ -51,25 +50,22 @@ def test_what_is_no_benchmark_is_named(tmp_path):
         cost_table([path])
 
 
-def made(monkeypatch, folder: Path) -> pd.DataFrame:
+def made(folder: Path) -> pd.DataFrame:
     """What the command writes from the benchmarks in a folder."""
-    flags = ["cost.py", "--benchmarks", str(folder), "--out", str(folder / "out")]
-    monkeypatch.setattr(sys, "argv", flags)
-    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[1] / "scripts"))
-    importlib.import_module("cost").main()
+    assert run_script("cost", ["--benchmarks", folder, "--out", folder / "out"]) == 0
     assert json.loads((folder / "out" / "cost.json").read_text())["rows"]
     return pd.read_csv(folder / "out" / "cost.csv")
 
 
-def test_what_comes_later_does_not_count(monkeypatch, tmp_path, measured):
+def test_what_comes_later_does_not_count(tmp_path, measured):
     benchmark(tmp_path, "report/report", 3, 80, 3)
     benchmark(tmp_path, "cost/cost", 3, 80, 3)
-    assert list(made(monkeypatch, tmp_path)["rule"]) == ["train", "bleu", "text", "all"]
+    assert list(made(tmp_path)["rule"]) == ["train", "bleu", "text", "all"]
 
 
-def test_where_nothing_ran_the_table_says_so(monkeypatch, tmp_path):
+def test_where_nothing_ran_the_table_says_so(tmp_path):
     """As in a fresh clone whose results came with `dvc pull`."""
-    table = made(monkeypatch, tmp_path)
+    table = made(tmp_path)
     assert table.to_numpy().tolist() == [["all", 0, 0, 0, 0, 0]]
 
 
