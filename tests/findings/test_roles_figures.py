@@ -17,7 +17,7 @@ from headcount.findings.voita_roles import (
     maps,
     retained,
 )
-from headcount.findings.voita_roles.labels import read_roles
+from headcount.findings.voita_roles.labels import label_count, read_roles
 from headcount.findings.voita_roles.measured import all_roles
 from headcount.findings.voita_roles.rare_maps import choose_maps, draw_maps, map_weights
 
@@ -146,8 +146,7 @@ def test_figure_8_counts_functions_anew_in_pruned_models(data):
     ]  # fmt: skip
     # There it points at +1, and 50 is 5 points above the baseline.
     assert found["gates-enc_self-l0.2"] == [[1, "positional", 1]]
-    both = {"position": "", "relations": "v→s", "rare": "rare"}
-    assert retained.function_of(both) == "rare and other"
+    assert retained.function_of("v→s, rare") == "rare and other"
 
 
 def test_figure_8_has_models_without_an_encoder_head(data):
@@ -178,11 +177,10 @@ def test_figure_8_is_drawn_if_no_pruned_model_has_an_encoder_head(tmp_path):
 
 
 def test_figure_8_tells_how_many_heads_have_several_functions(data):
-    head = {"function": "v→s, v→o", "position": "", "relations": "v→s, v→o", "rare": ""}
-    assert retained.label_count(head) == 2
-    assert retained.label_count({"function": ""}) == 0
+    assert label_count("v→s, v→o") == 2
+    assert label_count("") == 0
     names = dict(zip(("pair", "run", "seed"), BASE, strict=True))
-    heads = pd.DataFrame([names | head, names | head | {"function": "v→s", "relations": "v→s"}])
+    heads = pd.DataFrame([names | {"function": "v→s, v→o"}, names | {"function": "v→s"}])
     table = retained.retained_roles(heads, [BASE], {})
     (row,) = table[(table["function"] == "syntactic") & (table["run"] == "baseline")].to_dict(
         "records"

@@ -5,25 +5,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from headcount.base.addresses import KINDS
 from headcount.findings.figures import COLOURS, colours
 from headcount.findings.panels import SHORT, panels, run_styles
 from headcount.findings.voita_pruning.comparison import START, TUNED, UNTUNED
 
-_KINDS = {
-    "enc_self": {"color": COLOURS[0], "marker": "o", "linestyle": "-"},
-    "dec_self": {"color": COLOURS[1], "marker": "s", "linestyle": "--"},
-    "dec_enc": {"color": COLOURS[2], "marker": "^", "linestyle": "-."},
-}
-_LAYERS = [
-    {"marker": marker, "linestyle": line}
-    for marker, line in (("o", "-"), ("s", "--"), ("^", "-."), ("D", ":"))
+_STYLES = [
+    {"color": colour, "marker": marker, "linestyle": line}
+    for colour, marker, line in zip(COLOURS, "os^D", ("-", "--", "-.", ":"), strict=False)
 ]
-_METHODS = {
-    "gates": {"color": COLOURS[0], "marker": "o", "linestyle": "-"},
-    "ranked": {"color": COLOURS[1], "marker": "s", "linestyle": "--"},
-    "drawn": {"color": COLOURS[2], "marker": "^", "linestyle": "-."},
-    "scratch": {"color": COLOURS[3], "marker": "D", "linestyle": ":"},
-}
+_KINDS = dict(zip(KINDS, _STYLES, strict=False))
+_METHODS = dict(zip(("gates", "ranked", "drawn", "scratch"), _STYLES, strict=True))
 _PAPER = "paper, EN-RU"
 
 
@@ -40,14 +32,14 @@ def draw_encoder(points: pd.DataFrame) -> Figure:
         style |= {"markersize": 4.5, "linewidth": 1.3}
         heads, bleu = rows["heads_left"].astype(float), rows["bleu"].astype(float)
         if ours:
-            ends = (bleu - rows["low"].astype(float), rows["high"].astype(float) - bleu)
-            errors = [end.clip(lower=0) for end in ends]
             panel.plot(heads, bleu, label="gates", zorder=3, **style)
-            panel.errorbar(heads, bleu, errors, fmt="none", ecolor=COLOURS[0], capsize=2)
+            panel.errorbar(
+                heads, bleu, _reach(rows, "bleu"), fmt="none", ecolor=COLOURS[0], capsize=2
+            )
             _levels(panel, rows)
         else:
             panel.plot(heads, bleu, label="paper", **style)
-        panel.set_title("\n".join([pair, test if ours else _PAPER]), loc="left", fontsize="medium")
+        _title(panel, f"{pair}\n{test}" if ours else pair, source)
         _counts(panel, "encoder heads left", heads.max())
         panel.set_ylabel("BLEU")
     _shared_legend(figure, axes, 6)
@@ -75,7 +67,7 @@ def draw_kinds(points: pd.DataFrame) -> Figure:
             _mean_line(panel, rows[rows["kind"] == kind], {"label": SHORT[kind], **style})
         _title(panel, pair, source)
         _counts(panel, "heads pruned, of all kinds", rows["pruned"].max())
-        _counts_left(panel, rows)
+        _counts(panel, "heads left", rows["heads_left"].max(), "y")
     _shared_legend(figure, axes, len(_KINDS))
     return figure
 
@@ -91,13 +83,13 @@ def draw_layers(points: pd.DataFrame) -> Figure:
             for number, (words, colour) in enumerate(
                 zip(groups, colours(len(groups)), strict=True)
             ):
-                style = {"color": colour, **_LAYERS[number % len(_LAYERS)]}
+                style = _STYLES[number % len(_STYLES)] | {"color": colour}
                 numbers = "–".join(str(int(layer) - 1) for layer in words.split("–"))  # from 0
                 name = f"{'layers' if '–' in words else 'layer'} {numbers}"
                 _mean_line(panel, found[found["layers"] == words], {"label": name, **style})
             _title(panel, f"{pair}: {_NAMES[kind]}", source)
             _counts(panel, f"{SHORT[kind]} heads pruned", found["pruned"].max())
-            _counts_left(panel, of_pair)
+            _counts(panel, "heads left", of_pair["heads_left"].max(), "y")
             panel.legend(fontsize="small", frameon=True)
     return figure
 
@@ -112,10 +104,22 @@ def _mean_line(panel: Axes, rows: pd.DataFrame, style: dict) -> None:
     found = of_run.agg(["mean", "std"]).fillna(0)
     found = found.sort_values(("pruned", "mean"), kind="stable")
     across, up = found["pruned"], found["heads_left"]
-    panel.plot(across["mean"], up["mean"], markersize=4.5, linewidth=1.3, **style)
-    ends = {"fmt": "none", "ecolor": style["color"], "elinewidth": 1, "capsize": 2}
-    if rows["seed"].nunique() > 1:
-        panel.errorbar(across["mean"], up["mean"], up["std"], across["std"], **ends)
+    several = rows["seed"].nunique() > 1
+    _line(panel, across["mean"], up["mean"], (up["std"], across["std"]) if several else (), style)
+
+
+def _line(panel: Axes, across: pd.Series, up: pd.Series, ends: tuple, style: dict) -> None:
+    """Points with a line through them; `ends` say how far bars reach, if there are any."""
+    panel.plot(across, up, markersize=4.5, linewidth=1.3, **style)
+    bars = {"fmt": "none", "ecolor": style["color"], "elinewidth": 1, "capsize": 2}
+    if ends:
+        panel.errorbar(across, up, *ends, **bars)
+
+
+def _reach(rows: pd.DataFrame, name: str) -> list[pd.Series]:
+    """How far `low` and `high` lie from a column, below it and above."""
+    middle, low, high = (rows[each].astype(float) for each in (name, "low", "high"))
+    return [(middle - low).clip(lower=0), (high - middle).clip(lower=0)]
 
 
 def _title(panel: Axes, pair: str, source: str) -> None:
@@ -153,7 +157,10 @@ def _contenders(panel: Axes, rows: pd.DataFrame, styles: dict[str, dict]) -> Non
         found = rows[rows["contender"] == name]
         shifted = found.assign(heads_left=found["heads_left"] + step * place)
         words = f"from {name}" if styles is not _METHODS else name
-        _changes(panel, shifted, {"label": words, **style})
+        if len(found):
+            of_way = shifted.sort_values("heads_left")
+            ends = (_reach(of_way, "delta"),)
+            _line(panel, of_way["heads_left"], of_way["delta"], ends, {"label": words, **style})
     panel.axhline(0, color="black", linewidth=0.8)
     _counts(panel, "heads left", rows["heads"].max())
     panel.set_ylabel("BLEU − that with all heads")
@@ -164,34 +171,17 @@ _SCOPES = {"all": "all kinds", "enc_self": "encoder heads"}
 _COMPARED = {TUNED: "fine-tuned", UNTUNED: "not fine-tuned", START: "gates, by start"}
 
 
-def _changes(panel: Axes, rows: pd.DataFrame, style: dict) -> None:
-    if rows.empty:
-        return
-    rows = rows.sort_values("heads_left")
-    ends = (rows["delta"] - rows["low"], rows["high"] - rows["delta"])
-    errors = [end.clip(lower=0) for end in ends]
-    panel.plot(rows["heads_left"], rows["delta"], markersize=4.5, linewidth=1.3, **style)
-    bars = {"fmt": "none", "ecolor": style["color"], "elinewidth": 1, "capsize": 2}
-    panel.errorbar(rows["heads_left"], rows["delta"], errors, **bars)
-
-
 _STEPS = [1, 2, 4, 8, 10]  # counts of heads are mostly powers of two
 _APART = 0.012  # of an axis, between markers that would hide one another
 _EDGE = 0.03  # of an axis, so that points at its ends are seen whole
 
 
-def _counts(panel: Axes, words: str, largest: float) -> None:
+def _counts(panel: Axes, words: str, largest: float, side: str = "x") -> None:
+    """An axis of counts from 0 on; `side`: x or y."""
     end = max(float(largest), 1)
-    panel.set_xlim(-_EDGE * end, end * (1 + _EDGE))
-    panel.xaxis.set_major_locator(MaxNLocator(7, integer=True, steps=_STEPS))
-    panel.set_xlabel(words)
-
-
-def _counts_left(panel: Axes, rows: pd.DataFrame) -> None:
-    end = max(float(rows["heads_left"].max()), 1)
-    panel.set_ylim(-_EDGE * end, end * (1 + _EDGE))
-    panel.yaxis.set_major_locator(MaxNLocator(7, integer=True, steps=_STEPS))
-    panel.set_ylabel("heads left")
+    panel.set(**{f"{side}lim": (-_EDGE * end, end * (1 + _EDGE)), f"{side}label": words})
+    axis = {"x": panel.xaxis, "y": panel.yaxis}[side]
+    axis.set_major_locator(MaxNLocator(7, integer=True, steps=_STEPS))
 
 
 def _shared_legend(figure: Figure, axes: list[Axes], columns: int) -> None:

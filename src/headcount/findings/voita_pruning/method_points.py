@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from headcount.findings.masking import DRAWS, SEEDS, TEST
 from headcount.findings.run_tables import BASE
 from headcount.findings.voita_pruning.comparison import START, TUNED, UNTUNED
+from headcount.findings.voita_pruning.points import spread
 
 COLUMNS = ["pair", "test_set", "scope", "panel", "contender", "lambda", "heads", "heads_left"]
 COLUMNS += ["delta", "low", "high", "spread", "seeds"]
@@ -42,15 +42,7 @@ def method_points(records: pd.DataFrame, untuned: pd.DataFrame) -> pd.DataFrame:
 
 
 def _point(key: tuple, found: pd.DataFrame) -> dict:
-    deltas = found["delta"].astype(float)
-    by_seed = deltas.groupby(found["seed"]).mean()
+    by_seed = found["delta"].astype(float).groupby(found["seed"]).mean()
     row = dict(zip(_GROUP, key, strict=True)) | {"heads": int(found["scope_heads"].iloc[0])}
     row |= {"heads_left": found["scope_left"].mean(), "delta": by_seed.mean()}
-    row["seeds"] = len(by_seed)
-    if len(found) > len(by_seed):  # several draws
-        return row | {"low": deltas.min(), "high": deltas.max(), "spread": DRAWS}
-    if len(by_seed) > 1:
-        sd = by_seed.std()
-        return row | {"low": row["delta"] - sd, "high": row["delta"] + sd, "spread": SEEDS}
-    low, high = (found[side].iloc[0] for side in ("delta_low", "delta_high"))
-    return row | {"low": float(low), "high": float(high), "spread": TEST}
+    return row | {"seeds": len(by_seed)} | spread(found, "delta")

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from headcount.base.addresses import KINDS, HeadGrid
-from headcount.findings.masking import SEEDS, TEST
+from headcount.findings.masking import DRAWS, SEEDS, TEST
 from headcount.findings.published import voita
 from headcount.findings.run_tables import BASE, KEYS
 
@@ -29,18 +29,25 @@ def encoder_points(records: pd.DataFrame) -> pd.DataFrame:
         names = ["heads_left", "bleu", "start_bleu", "control_bleu"]
         means = found.assign(heads_left=found["scope_left"])[names].mean()
         row = dict(zip(_ENCODER, key, strict=False)) | means.to_dict() | {"seeds": len(found)}
-        rows.append(row | _spread(found))
+        rows.append(row | spread(found, "bleu", found["control_bleu"].iloc[0]))
     rows.sort(key=lambda row: -row["heads_left"])
     printed = voita.bleu_by_heads().rename(columns={"value": "bleu"})
     return _joined(rows, printed, _ENCODER)
 
 
-def _spread(found: pd.DataFrame) -> dict:
+def spread(found: pd.DataFrame, name: str, around: float = 0.0) -> dict[str, float | str]:
+    """`low`, `high` and `spread`, which says what they bound, of a column of rows of one point.
+
+    The range of draws where a seed has several rows; the standard deviation over seeds; with one
+    seed the bootstrap interval of the delta, laid around a value.
+    """
+    values = found[name].astype(float)
+    if found["seed"].duplicated().any():
+        return {"low": values.min(), "high": values.max(), "spread": DRAWS}
     if len(found) > 1:
-        mean, sd = found["bleu"].mean(), found["bleu"].std()
+        mean, sd = values.mean(), values.std()
         return {"low": mean - sd, "high": mean + sd, "spread": SEEDS}
-    row = found.iloc[0]
-    low, high = (row["control_bleu"] + row[side] for side in ("delta_low", "delta_high"))
+    low, high = (around + float(found[side].iloc[0]) for side in ("delta_low", "delta_high"))
     return {"low": low, "high": high, "spread": TEST}
 
 

@@ -15,7 +15,8 @@ from headcount.findings.run_tables import HEAD, KEYS, gather
 from headcount.findings.setting import of_one_training
 from headcount.findings.significance import bootstrap_spearman, spearman
 from headcount.findings.tables import Table
-from headcount.findings.voita_roles.measured import describe_roles, head_values, survival, wide
+from headcount.findings.voita_roles.labels import wide
+from headcount.findings.voita_roles.measured import describe_roles, head_values, survival
 
 MEASURES = {
     "importance": "importance",

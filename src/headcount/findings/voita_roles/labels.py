@@ -1,6 +1,5 @@
 """What each encoder head does, from the measurements of its model: numbers, labels, functions."""
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +13,8 @@ POSITIONS = [*VALUES, "offset", "hits", "trials"]
 SYNTAX = [*VALUES, "treebank", "relation", "direction", "offset", "trials", "hits"]
 SYNTAX += ["baseline_hits", "head_only", "baseline_only", "half_trials", "half_hits"]
 HEAD_KEYS = [*KEYS, *HEAD]
+ATTENTION = ["confidence", "entropy", "rare_rarest", "rare_rarest_chance", "rare_two_rarest"]
+ATTENTION += ["rare_two_rarest_chance"]
 
 _ENDS = {"nsubj": ("v", "s"), "obj": ("v", "o"), "amod": ("n", "a"), "advmod": ("v", "adv")}
 SHOWN = {"obj": "dobj (obj)"}
@@ -27,6 +28,16 @@ def arrow(relation: str, direction: str) -> str:
     return "→".join(ends)
 
 
+def wide(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Statistics by name, a head a row: pair, run, seed, kind, layer, head, then the names.
+
+    NaN where a head lacks one.
+    """
+    chosen = rows[rows["statistic"].isin(names)]
+    table = chosen.pivot_table("value", HEAD_KEYS, "statistic", sort=False)
+    return table.reset_index().rename_axis(columns=None).reindex(columns=[*HEAD_KEYS, *names])
+
+
 def read_roles(
     attention: list[Path], positions: list[Path], syntax: list[Path], settings: RolesSettings
 ) -> pd.DataFrame:
@@ -35,15 +46,11 @@ def read_roles(
     Columns: pair, run, seed, kind, layer, head; confidence, entropy, rare_rarest, rare_two_rarest
     and their chances; offset and share (of the position it points at most often; empty if it points
     at none); position, relations and rare, the labels, empty where it has none; function, all
-    labels together. Syntactic labels go by the first treebank of each model.
+    labels as people read them: `-1`, `v→s, v→o`, `rare`; empty without any. Syntactic labels go by
+    the first treebank of each model.
     """
     values = gather(attention, VALUES)
-    heads = values[values["kind"] == "enc_self"].pivot_table(
-        index=HEAD_KEYS, columns="statistic", values="value", sort=False
-    )
-    for name in ("rare_rarest", "rare_two_rarest", "rare_rarest_chance", "rare_two_rarest_chance"):
-        heads[name] = heads.get(name, math.nan)  # no sentence was tested
-    heads = heads.reset_index().rename_axis(columns=None)
+    heads = wide(values[values["kind"] == "enc_self"], ATTENTION)
     heads = heads.merge(_positions(gather(positions, POSITIONS), settings), "left", HEAD_KEYS)
     relations = _relations(gather(syntax, SYNTAX), settings)
     heads = heads.merge(relations, "left", HEAD_KEYS)
@@ -51,14 +58,25 @@ def read_roles(
         heads[name] = heads[name].astype(object).where(heads[name].notna(), "")
     heads["offset"] = ["" if pd.isna(offset) else int(offset) for offset in heads["offset"]]
     heads["rare"] = ["rare" if v >= settings.rare_share else "" for v in heads["rare_two_rarest"]]
-    heads["function"] = [function(row) for row in heads.to_dict("records")]
+    labels = heads[["position", "relations", "rare"]].to_numpy()
+    heads["function"] = [", ".join(filter(None, row)) for row in labels]
     return heads
 
 
-def function(labels: Mapping[str, str]) -> str:
-    """All labels of a head, as people read them: `-1`, `v→s, v→o`, `rare`; empty without any."""
-    names = (labels["position"], labels["relations"], labels["rare"])
-    return ", ".join(name for name in names if name)
+def label_classes(function: str) -> set[str]:
+    """Kinds of a head's labels, of which `function` has all: positional, syntactic, rare."""
+    return {_class_of(name) for name in function.split(", ") if name}
+
+
+def _class_of(name: str) -> str:
+    if name == "rare":
+        return "rare"
+    return "positional" if name.lstrip("+-").isdigit() else "syntactic"
+
+
+def label_count(function: str) -> int:
+    """How many labels a head has: `s→v, v→o` are two."""
+    return len(function.split(", ")) if function else 0
 
 
 def _positions(positions: pd.DataFrame, settings: RolesSettings) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from matplotlib.patches import Patch
 
 from headcount.findings.published import voita
 from headcount.findings.run_tables import KEYS
+from headcount.findings.voita_roles.labels import label_classes
 
 MAP_COLUMNS = [*KEYS, "layer", "rank", "head", "relevance", "confidence", "function", "source"]
 CLASSES = {
@@ -24,8 +25,7 @@ _LIMITS = {"relevance": None, "confidence": (0, 1)}
 
 def function_class(function: str) -> str:
     """Which of `CLASSES` the labels of a head make it."""
-    names = function.split(", ") if function else []
-    found = {_class_of(name) for name in names}
+    found = label_classes(function)
     return found.pop() if len(found) == 1 else "several" if found else "none"
 
 
@@ -77,32 +77,22 @@ def draw_maps(points: pd.DataFrame, columns: list[str]) -> Figure:
 _TITLE = {"loc": "left", "fontsize": "small"}
 
 
-def _class_of(name: str) -> str:
-    if name == "rare":
-        return "rare"
-    return "positional" if name.lstrip("+-").isdigit() else "syntactic"
+def _cells(heads: pd.DataFrame, name: str) -> pd.DataFrame:
+    """One column of a model by layer, the first at the bottom as in the paper, and rank."""
+    return heads.pivot(index="layer", columns="rank", values=name).sort_index(ascending=False)
 
 
-def _table(heads: pd.DataFrame, name: str, missing: object) -> np.ndarray:
-    """[layer, rank] of one column, the first layer at the bottom as in the paper."""
-    layers = sorted(heads["layer"].unique(), reverse=True)
-    cells = np.full((len(layers), int(heads["rank"].max())), missing, dtype=object)
-    for row in heads.to_dict("records"):
-        cells[layers.index(row["layer"]), row["rank"] - 1] = row[name]
-    return cells
-
-
-def _axes(panel: Axes, heads: pd.DataFrame) -> None:
-    layers = sorted(heads["layer"].unique(), reverse=True)
-    count = int(heads["rank"].max())
-    panel.set_xticks(range(count), range(1, count + 1), fontsize=7)
-    panel.set_yticks(range(len(layers)), [f"layer {layer - 1}" for layer in layers], fontsize=7)
+def _axes(panel: Axes, cells: pd.DataFrame) -> None:
+    panel.set_xticks(range(cells.shape[1]), range(1, cells.shape[1] + 1), fontsize=7)
+    layers = [f"layer {layer - 1}" for layer in cells.index]
+    panel.set_yticks(range(len(layers)), layers, fontsize=7)
     panel.set_xlabel("rank by relevance", fontsize=7)
     panel.grid(visible=False)
 
 
 def _heat(panel: Axes, heads: pd.DataFrame, name: str) -> AxesImage:
-    cells = _table(heads, name, np.nan).astype(float)
+    table = _cells(heads, name)
+    cells = table.to_numpy(float)
     low, high = _LIMITS[name] or (np.nanmin(cells), np.nanmax(cells))
     image = panel.imshow(cells, cmap="viridis", aspect="auto", vmin=low, vmax=high)
     middle = (low + high) / 2
@@ -111,7 +101,7 @@ def _heat(panel: Axes, heads: pd.DataFrame, name: str) -> AxesImage:
             colour = "black" if value > middle else "white"
             text = f"{value:.2f}".removeprefix("0")
             _write(panel, (rank, layer), text, 6, colour)
-    _axes(panel, heads)
+    _axes(panel, table)
     return image
 
 
@@ -124,7 +114,8 @@ def _write(
 
 
 def _functions(panel: Axes, heads: pd.DataFrame) -> None:
-    labels = _table(heads, "function", "")
+    table = _cells(heads, "function").fillna("")
+    labels = table.to_numpy()
     names = list(CLASSES)
     numbers = np.vectorize(lambda label: names.index(function_class(label)))(labels)
     panel.imshow(
@@ -139,4 +130,4 @@ def _functions(panel: Axes, heads: pd.DataFrame) -> None:
         panel.axvline(edge - 0.5, color="white", linewidth=1)
     for edge in range(1, numbers.shape[0]):
         panel.axhline(edge - 0.5, color="white", linewidth=1)
-    _axes(panel, heads)
+    _axes(panel, table)

@@ -7,11 +7,11 @@ import pandas as pd
 
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.base.settings.runs import PrunedSettings, label
+from headcount.base.settings.runs import label
 from headcount.findings.results import Results
-from headcount.findings.run_tables import HEAD, KEYS, gather, read_runs, run_of
+from headcount.findings.run_tables import HEAD, KEYS, gather, read_runs
 from headcount.findings.setting import describe_setting
-from headcount.findings.voita_roles.labels import SYNTAX, VALUES, read_roles
+from headcount.findings.voita_roles.labels import HEAD_KEYS, SYNTAX, VALUES, read_roles, wide
 
 RELEVANCE = ["relevance", "relevance_low", "relevance_high"]
 NUMBERS = [*RELEVANCE, "confidence", "entropy"]
@@ -73,35 +73,19 @@ def gate_survival(kept: list[Path], runs: list[Path]) -> pd.DataFrame:
     """A head a row: pair, run, seed (of the model that was pruned), kind, layer, head, survival.
 
     Survival is the share, 0 to 1, of the gates runs with λ above 0 that leave the head, among those
-    whose scope has it. `kept` are the heads.csv of pruned runs, `runs` the run.json
-    beside them; others than gates are passed over.
+    whose scope has it. `kept` are the heads.csv of pruned runs, `runs` the run.json beside them;
+    others than gates are passed over.
     """
-    rows, known = [], read_runs(runs)
-    for path in kept:
-        pair, name, seed = run_of(path)
-        run = known[name]
-        if run.method == "gates" and run.lambda_ > 0:
-            rows.append(_kept(path, run).assign(pair=pair, run=label(run.init_from), seed=seed))
-    if not rows:
-        return pd.DataFrame(columns=[*KEYS, *HEAD, "survival"]).astype({"survival": float})
-    every = pd.concat(rows, ignore_index=True)
-    found = every.groupby([*KEYS, *HEAD], sort=False)["value"].mean()
-    return found.rename("survival").reset_index()
-
-
-def _kept(path: Path, run: PrunedSettings) -> pd.DataFrame:
-    gates = gather([path], [*HEAD, "statistic", "value"])
-    in_scope = gates[(gates["statistic"] == "gate") & gates["kind"].isin(run.kinds)]
-    return in_scope[HEAD].assign(value=(in_scope["value"] != 0).astype(float))
-
-
-def wide(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """Statistics by name, a head a row: pair, run, seed, kind, layer, head, then the names."""
-    chosen = rows[rows["statistic"].isin(names)]
-    table = chosen.pivot_table(
-        index=[*KEYS, *HEAD], columns="statistic", values="value", sort=False
-    )
-    return table.reset_index().rename_axis(columns=None).reindex(columns=[*KEYS, *HEAD, *names])
+    rows = gather(kept, VALUES)
+    found = rows["run"].map(read_runs(runs))
+    counted = [
+        name == "gate" and run.method == "gates" and run.lambda_ > 0 and kind in run.kinds
+        for name, run, kind in zip(rows["statistic"], found, rows["kind"], strict=True)
+    ]
+    rows["run"] = [label(run.init_from) for run in found]
+    rows["survival"] = (rows["value"] != 0).astype(float)
+    in_scope = rows[pd.Series(counted, dtype=bool)]
+    return in_scope.groupby(HEAD_KEYS, sort=False)["survival"].mean().reset_index()
 
 
 def roles_table(
@@ -112,18 +96,11 @@ def roles_table(
     `heads` comes from `read_roles`, `relevance` and `importance` from `wide`, `survival` from
     `gate_survival`; cells are empty where a number was not measured.
     """
-    keys = [*KEYS, *HEAD]
-    found = heads.merge(relevance, "left", keys).merge(importance, "left", keys)
-    found = found.merge(survival, "left", keys)
+    found = heads.merge(relevance, "left", HEAD_KEYS).merge(importance, "left", HEAD_KEYS)
+    found = found.merge(survival, "left", HEAD_KEYS)
     sizes = found["relevance"].abs()  # the ratio rule has signs
     by_layer = sizes.groupby([found[name] for name in (*KEYS, "kind", "layer")], sort=False)
     found["rank"] = by_layer.rank(ascending=False, method="first").astype(int)
-    found = found.sort_values([*KEYS, "layer", "rank"], key=_order(found), kind="stable")
-    found = found.reindex(columns=COLUMNS).reset_index(drop=True)
+    found["model"] = found.groupby(KEYS, sort=False).ngroup()
+    found = found.sort_values(["model", "layer", "rank"], ignore_index=True)[COLUMNS]
     return found.astype(object).where(found.notna(), "")
-
-
-def _order(table: pd.DataFrame):
-    """Sorting key that keeps pairs and runs in the order in which they come."""
-    places = {name: {v: n for n, v in enumerate(table[name].unique())} for name in ("pair", "run")}
-    return lambda column: column.map(places[column.name]) if column.name in places else column

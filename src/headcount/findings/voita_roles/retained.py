@@ -12,7 +12,7 @@ from headcount.findings.panels import panels
 from headcount.findings.published import voita
 from headcount.findings.results import Results
 from headcount.findings.run_tables import KEYS, read_runs, run_of
-from headcount.findings.voita_roles.labels import read_roles
+from headcount.findings.voita_roles.labels import label_classes, label_count, read_roles
 from headcount.findings.voita_roles.maps import CLASSES
 from headcount.findings.voita_roles.measured import trained_heads
 
@@ -30,19 +30,12 @@ FUNCTIONS = {
 _SEVERAL = {"facecolor": "none", "edgecolor": "black", "hatch": "////", "linewidth": 0}
 
 
-def function_of(head: dict[str, str]) -> str:
-    """Which of `FUNCTIONS` a head of `read_roles` has; it may have several at once."""
-    found = {name for name in ("position", "relations", "rare") if head[name]}
+def function_of(function: str) -> str:
+    """Which of `FUNCTIONS` a head with these labels has; it may have several at once."""
+    found = label_classes(function)
     if "rare" in found:
         return "rare" if len(found) == 1 else "rare and other"
-    if found == {"position", "relations"}:
-        return "positional and syntactic"
-    return {"position": "positional", "relations": "syntactic"}.get("".join(found), "unknown")
-
-
-def label_count(head: dict[str, str]) -> int:
-    """How many functions a head of `read_roles` has: `s→v, v→o` are two."""
-    return len(head["function"].split(", ")) if head["function"] else 0
+    return " and ".join(sorted(found)) or "unknown"
 
 
 def retained_of(results: Results) -> pd.DataFrame:
@@ -68,7 +61,7 @@ def retained_roles(
     model has stands with 0. Models of a sweep belong together by scope and start; the one that was
     pruned is in each of its sweeps.
     """
-    by_model = {key: rows.to_dict("records") for key, rows in heads.groupby(KEYS, sort=False)}
+    by_model = heads.groupby(KEYS, sort=False)["function"].agg(list).to_dict()
     rows = [row for key in models for row in _model_rows(key, by_model.get(key, []), pruned)]
     paper = voita.functions_by_heads().rename(columns={"value": "heads"})
     paper = paper.assign(pair="opensubtitles.en-ru", run="", seed="", scope="enc_self", start="")
@@ -100,17 +93,15 @@ def draw_retained(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def _model_rows(
-    key: tuple, heads: list[dict[str, str]], pruned: dict[str, PrunedSettings]
-) -> list[dict]:
-    """The rows of one model, a function a row."""
+def _model_rows(key: tuple, heads: list[str], pruned: dict[str, PrunedSettings]) -> list[dict]:
+    """The rows of one model, a function a row; `heads` has the labels of each head."""
     pair, name, seed = key
     run = pruned.get(name)
     model = {"pair": pair, "run": name, "seed": seed, "heads_left": len(heads), "source": "ours"}
     model |= {"scope": run.scope if run else "", "start": label(run.init_from) if run else name}
     rows = []
     for function in FUNCTIONS:
-        labels = [label_count(head) for head in heads if function_of(head) == function]
+        labels = [label_count(found) for found in heads if function_of(found) == function]
         counts = {"several": sum(count > 1 for count in labels), "labels": sum(labels)}
         rows.append(model | {"function": function, "heads": len(labels)} | counts)
     return rows
