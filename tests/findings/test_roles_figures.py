@@ -65,7 +65,7 @@ def test_figures_1_and_2_part_the_baseline_from_the_others(data):
     first, second = data["fig1"], data["fig2"]
     assert set(first["run"]) == {"baseline", ""} and set(second["run"]) == {"random-1", ""}
     assert set(first.query("source == 'paper'")["pair"]) == {"opensubtitles.en-ru"}
-    head = first.query("layer == 1 and rank == 1 and source == 'ours'").iloc[0]
+    head = first.query("layer == 0 and rank == 1 and source == 'ours'").iloc[0]
     assert (head["relevance"], head["function"], head["head"]) == (0.7, "rare", 1)
     # The paper's shares of a layer sum to 1, within what can be read off.
     paper = second.query("source == 'paper'").groupby(["pair", "layer"])["relevance"].sum()

@@ -173,8 +173,8 @@ def test_figure_10_has_layers_by_themselves_in_a_shallow_decoder(data):
     found = ours(data["fig10"])
     of_run = found[(found["run"] == "gates-all-l0.5") & (found["seed"] == 1)]
     assert of_run[["kind", "layers", "pruned", "heads_left"]].values.tolist() == [
-        ["dec_self", "1", 1, 0],
-        ["dec_enc", "1", 2, 0],
+        ["dec_self", "0", 1, 0],
+        ["dec_enc", "0", 2, 0],
     ]
     drawn = drawings.draw_layers(data["fig10"]).axes
     words = {text.get_text() for axes in drawn for text in axes.get_legend().get_texts()}

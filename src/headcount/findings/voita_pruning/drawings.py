@@ -84,8 +84,7 @@ def draw_layers(points: pd.DataFrame) -> Figure:
                 zip(groups, colours(len(groups)), strict=True)
             ):
                 style = _STYLES[number % len(_STYLES)] | {"color": colour}
-                numbers = "–".join(str(int(layer) - 1) for layer in words.split("–"))  # from 0
-                name = f"{'layers' if '–' in words else 'layer'} {numbers}"
+                name = f"{'layers' if '–' in words else 'layer'} {words}"
                 _mean_line(panel, found[found["layers"] == words], {"label": name, **style})
             _title(panel, f"{pair}: {_NAMES[kind]}", source)
             _counts(panel, f"{SHORT[kind]} heads pruned", found["pruned"].max())

@@ -73,7 +73,7 @@ def layer_points(models: pd.DataFrame, grid: HeadGrid) -> pd.DataFrame:
     """Figure 10: heads left in the decoder's layers, a gates run, kind and group of layers a row.
 
     `grid` has the heads of the models that were pruned. Columns: as `kind_points`, with layers
-    (from 1; two neighbours where a decoder has more than three) after kind; here pruned counts
+    (two neighbours where a decoder has more than three) after kind; here pruned counts
     heads of this kind.
     """
     rows = [
@@ -87,7 +87,8 @@ def layer_points(models: pd.DataFrame, grid: HeadGrid) -> pd.DataFrame:
     printed = voita.decoder_heads_by_layers().rename(columns={"value": "heads_left"})
     # The paper's axis: heads of this kind, not of the whole model as in Figure 9.
     left = printed.groupby(["kind", "pruned"], sort=False)["heads_left"].transform("sum")
-    printed = printed.assign(point=printed["pruned"], pruned=PAPER_HEADS - left)
+    layers = printed["layers"].map({"1–2": "0–1", "3–4": "2–3", "5–6": "4–5"})
+    printed = printed.assign(point=printed["pruned"], pruned=PAPER_HEADS - left, layers=layers)
     return _joined(rows, printed, [*_POINT[:6], "layers", *_POINT[6:]])
 
 
@@ -99,12 +100,12 @@ def _sweep_of_all(models: pd.DataFrame) -> list[dict]:
 
 
 def _by_layers(left: tuple[int, ...]) -> list[tuple[str, int]]:
-    """Names of groups of layers, from 1, and the heads left in each."""
+    """Names of groups of layers, and the heads left in each."""
     size = _PER_GROUP if len(left) > _PER_GROUP + 1 else 1
     groups = []
     for first in range(0, len(left), size):
         last = min(first + size, len(left))
-        words = f"{first + 1}–{last}" if last > first + 1 else str(last)
+        words = f"{first}–{last - 1}" if last > first + 1 else str(first)
         groups.append((words, sum(left[first:last])))
     return groups
 

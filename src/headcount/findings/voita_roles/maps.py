@@ -32,12 +32,13 @@ def function_class(function: str) -> str:
 def map_points(roles: pd.DataFrame, paper: list[str]) -> pd.DataFrame:
     """A head a row, ours and the paper's: columns of `MAP_COLUMNS`.
 
-    `roles` comes from `roles_table`; `paper` names its pairs. Layers and ranks count from 1, heads
-    from 0; the paper tells no heads, and no confidence outside Figure 1.
+    `roles` comes from `roles_table`; `paper` names its pairs. Ranks count from 1; the paper tells
+    no heads, and no confidence outside Figure 1.
     """
-    ours = roles.assign(layer=roles["layer"] + 1, source="ours")
+    ours = roles.assign(source="ours")
     theirs = voita.ranked_heads()
     theirs = theirs[theirs["pair"].isin(paper)].assign(run="", seed="", head="", source="paper")
+    theirs = theirs.assign(layer=theirs["layer"] - 1)
     both = pd.concat([ours.reindex(columns=MAP_COLUMNS), theirs[MAP_COLUMNS]], ignore_index=True)
     return both.astype(object).where(both.notna(), "")
 
@@ -84,7 +85,7 @@ def _cells(heads: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def _axes(panel: Axes, cells: pd.DataFrame) -> None:
     panel.set_xticks(range(cells.shape[1]), range(1, cells.shape[1] + 1), fontsize=7)
-    layers = [f"layer {layer - 1}" for layer in cells.index]
+    layers = [f"layer {layer}" for layer in cells.index]
     panel.set_yticks(range(len(layers)), layers, fontsize=7)
     panel.set_xlabel("rank by relevance", fontsize=7)
     panel.grid(visible=False)
