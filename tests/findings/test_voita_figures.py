@@ -154,6 +154,12 @@ def test_methods_are_drawn_on_the_first_test_set(one_seed, tmp_path):
         assert ("Other test sets are in the numbers" in found.caption) == (len(tests) > 1)
 
 
+def test_figures_9_and_10_are_the_papers_without_a_run_on_all_kinds(one_seed):
+    models = pruned_models(gather_results("voita_pruning", one_seed.listed, SETTINGS))
+    for points in (kind_points(models), layer_points(models, MODEL.grid)):
+        assert set(points["source"]) == {"paper"} and (points["heads_left"] != "").all()
+
+
 def test_figure_9_counts_heads_of_each_kind(data):
     found = ours(data["fig9"])
     of_run = found[(found["run"] == "gates-all-l0.1") & (found["seed"] == 2)]

@@ -95,7 +95,7 @@ def layer_points(models: pd.DataFrame, grid: HeadGrid) -> pd.DataFrame:
 def _sweep_of_all(models: pd.DataFrame) -> list[dict]:
     """Gates runs on all kinds from the baseline, fewest heads pruned first."""
     gates = (models["how"] == "gates") & (models["scope"] == "all")
-    chosen = models[gates & (models["start"] == BASE)].assign(point=models["run"])
+    chosen = models.assign(point=models["run"])[gates & (models["start"] == BASE)]
     return sorted(chosen.to_dict("records"), key=lambda model: -model["heads_left"])
 
 
