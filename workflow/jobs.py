@@ -1,6 +1,6 @@
 """Which jobs an experiment consists of: every rule that has wildcards, and what these stand for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from plan import Plan
@@ -8,16 +8,19 @@ from plan import Plan
 Values = dict[str, list[Any]]
 
 
-def jobs(plan: Plan) -> Iterator[tuple[str, Values]]:
+def jobs(plan: Plan, rules: Iterable[Any]) -> Iterator[tuple[str, Values]]:
     """Names of rules, each with a list of values for every wildcard; jobs are their product.
 
-    A rule may come several times. One without any job comes with an empty list.
+    A rule may come several times. One without any job comes with an empty list. Of Snakemake's
+    `rules`, those whose first file lies in <heads> measure every trained model.
     """
     settings, named = plan.settings, plan.pruning.named
+    heads = plan.layout.run("heads")
+    measuring = [each.name for each in rules if each.output and each.output[0].startswith(heads)]
     of_seeds: Values = {"pair": settings.pairs, "seed": settings.seeds}
     yield "bpe", {"pair": settings.pairs}
     for rule, runs in (
-        *((rule, plan.runs) for rule in ("train", "relevance", "importance", "masking", "roles")),
+        *((rule, plan.runs) for rule in ("train", *measuring, "masking")),
         *(("gates", named("gates")), ("scratch", named("scratch"))),
         ("fine_tune", named("importance", "random")),
         ("untuned_masking", plan.pruning.starts()),

@@ -6,7 +6,7 @@
 everything = [
     *(
         file
-        for rule, values in jobs(plan)
+        for rule, values in jobs(plan, workflow.rules)
         for file in expand(getattr(rules, rule).output, **values)
     ),
     *made,
