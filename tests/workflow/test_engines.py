@@ -127,7 +127,7 @@ def test_a_seed_more_and_less_and_another_experiment_untouched(clone):
 
 
 def test_a_rule_that_no_stage_covers_is_refused(clone):
-    rules = clone.folder / "workflow" / "rules" / "report.smk"
+    rules = clone.folder / "workflow" / "rules" / "findings.smk"
     rules.write_text(rules.read_text().replace('"<results>/report.html"', '"<results>/page.html"'))
     output = clone.call("python", "workflow/bridge.py", "plan", "quickstart", fails=True)
     assert "rule report: no stage's outs cover results/quickstart/page.html" in output
