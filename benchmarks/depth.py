@@ -26,6 +26,8 @@ from headcount.model.attention import MultiHeadAttention
 ROOT = Path(__file__).resolve().parents[1]
 Chain = tuple[str, ...]  # functions, `main` first, each with the file that it stands in
 
+# Functions by these names are loops within their own function, and no call.
+_COMPREHENSIONS = {f"<{name}>" for name in ("listcomp", "setcomp", "dictcomp", "genexpr")}
 _CORPUS = "--corpus tiny --seed 1 --train-pairs 40 --dev-pairs 8 --test-pairs 8"
 _TEXT = "--raw {folder}/manifest.json --src-lang en --tgt-lang art --split {split}"
 _TEXT += " --out-src {folder}/{split}.src --out-tgt {folder}/{split}.tgt"
@@ -112,7 +114,7 @@ def _own(frame: FrameType | None) -> Iterator[str]:
         code = frame.f_code
         path = Path(code.co_filename)
         inside = path.is_relative_to(ROOT / "src") or path.is_relative_to(ROOT / "scripts")
-        if inside and not code.co_name.startswith("<"):  # a comprehension is no call
+        if inside and code.co_name not in _COMPREHENSIONS:
             yield _name(code)
             if code.co_name == "main":
                 return

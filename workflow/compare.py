@@ -43,8 +43,11 @@ def _without_clock(path: Path) -> pd.DataFrame:
     )
 
 
-def differences(old: Path, new: Path) -> Iterator[str]:
-    """A line for each file that is not in both folders, or not the same in both."""
+def report(old: Path, new: Path) -> Iterator[str]:
+    """A line for each file that is not in both folders or not the same; then how many are in both.
+
+    A folder without any such file ends the command.
+    """
     before, after = compared(old), compared(new)
     for path in sorted(before | after):
         if path not in after:
@@ -53,6 +56,7 @@ def differences(old: Path, new: Path) -> Iterator[str]:
             yield f"{path}: not in {old}"
         elif not same(old / path, new / path):
             yield f"{path}: differs"
+    yield f"{len(before & after)} files in both"
 
 
 def main() -> None:
@@ -63,9 +67,9 @@ def main() -> None:
     parser.add_argument("old", type=Path, help="results of an experiment, such as results/tiny")
     parser.add_argument("new", type=Path, help="the same, made another time or elsewhere")
     args = parser.parse_args()
-    found = list(differences(args.old, args.new))
-    print("\n".join(found + [f"{len(compared(args.old) & compared(args.new))} files in both"]))
-    sys.exit(bool(found))
+    *differences, count = report(args.old, args.new)
+    print("\n".join([*differences, count]))
+    sys.exit(bool(differences))
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ class Exhibits:
         """What the report is made from: a JSON of each table and figure."""
         exhibits = (each for chapter in (*self.chapters, self.cost) for each in chapter.exhibits)
         return [
-            f"results/{self._plan.name}/{each.files[-1]}"
+            f"{self._plan.layout.results}/{each.files[-1]}"
             for each in exhibits
             if each.form != "numbers"
         ]

@@ -273,6 +273,14 @@ def test_a_missing_control_is_named(tmp_path):
         make(made)
 
 
+def test_a_run_without_its_run_json_is_named(tmp_path):
+    made = pruned_runs(tmp_path, FEW, [1])
+    made.listed["pruned_runs"].pop()
+    named = rf"{FEW[-1]}/seed1/heads\.csv: expected the run\.json of its run too, found that of"
+    with pytest.raises(UserError, match=named):
+        make(made)
+
+
 def test_missing_gates_runs_translations_and_baselines_are_named(tmp_path):
     made = pruned_runs(tmp_path / "gates", ["gates-all-l0", "ranked-gates-all-l0.1"], [1])
     with pytest.raises(UserError, match="as many as gates-all-l0.1, found no such run"):

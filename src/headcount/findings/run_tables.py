@@ -31,6 +31,18 @@ def read_runs(files: list[Path]) -> dict[str, Run]:
     return {run_of(path)[1]: read_run(path) for path in files}
 
 
+def read_runs_of(files: list[Path], runs: list[Path]) -> dict[str, Run]:
+    """As `read_runs`. Raises UserError if one of `files` is of a run without a run.json."""
+    known = read_runs(runs)
+    for path in files:
+        if run_of(path)[1] not in known:
+            raise UserError(
+                f"{path}: expected the run.json of its run too, found that of "
+                f"{', '.join(known) or 'none'}; give both files"
+            )
+    return known
+
+
 def gather(files: list[Path], columns: list[str]) -> pd.DataFrame:
     """Rows of all files, with pair, run and seed before their own columns, in the files' order.
 

@@ -16,6 +16,7 @@ from headcount.findings.michel.classifier_files import ClassifierResults
 from headcount.findings.michel.figures import orders_figure, single_figure, transfer_figure
 from headcount.findings.michel.metric import ACCURACY
 from headcount.findings.published import michel
+from headcount.findings.published.numbers import with_printed
 from headcount.findings.tables import Table, write_tables
 
 _IMPORTANCE = (
@@ -39,9 +40,9 @@ def classifier_tables(results: ClassifierResults) -> dict[str, Table]:
     Rows whose `source` is paper are of the paper's BERT; ours have ours.
     """
     alone = single.single_table(results.ablation)
-    kept = _both(all_but_one.all_but_one_table(results.ablation), printed_all_but_one())
+    kept = with_printed(all_but_one.all_but_one_table(results.ablation), printed_all_but_one())
     points = single.transfer_points(results.ablation)
-    moved = _both(single.transfer_table(points), printed_transfer())
+    moved = with_printed(single.transfer_table(points), printed_transfer())
     tables = [
         ("ablation", alone, single.single_summary(alone), single.caption(ACCURACY)),
         ("all_but_one", kept, all_but_one.all_but_one_summary(kept), _all_but_one_words()),
@@ -59,7 +60,7 @@ def _pruning_tables(results: ClassifierResults) -> list[tuple]:
     """Name, tidy, shown and caption of steps and of areas."""
     ours = pruning.pruning_table(results.points)
     words = pruning.caption(ACCURACY, set(ours["order"]), kinds=False)
-    shares = _both(ours, printed_pruning())
+    shares = with_printed(ours, printed_pruning())
     areas = pruning.areas_table(results.areas)
     areas_shown = pruning.areas_summary(areas, ACCURACY)
     areas_words = f"{pruning.areas_caption(ACCURACY, kinds=False)} {_IMPORTANCE}"
@@ -119,10 +120,6 @@ def _pruning_words(ours: str) -> str:
         f"CoLA {shares['cola']} %, on MRPC {shares['mrpc']} %); no p is printed."
     )
     return f"{ours} {_IMPORTANCE} {printed}"
-
-
-def _both(ours: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
-    return pd.concat([ours, printed], ignore_index=True)
 
 
 def _one_row(row: dict[str, Any], columns: list[str]) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from headcount.findings.michel import setting, single
 from headcount.findings.michel import speed as timing
 from headcount.findings.michel import training as checkpoints
 from headcount.findings.michel.metric import BLEU
+from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import Results
 from headcount.findings.run_tables import gather
 from headcount.findings.tables import Table
@@ -27,7 +28,7 @@ def read_profiles(files: list[Path]) -> pd.DataFrame:
 def ablation(results: Results) -> Table:
     """BLEU without each head."""
     table = single.single_table(results.read(single.read_ablation, "ablation"))
-    tidy = pd.concat([table, single.printed_single()], ignore_index=True)
+    tidy = with_printed(table, single.printed_single())
     words = f"{single.caption(BLEU)} {single.PRINTED} {setting.scored(results)}"
     return Table(tidy, single.single_summary(tidy), words)
 
@@ -40,7 +41,7 @@ def ablation(results: Results) -> Table:
 def all_but_one(results: Results) -> Table:
     """BLEU with one head left in a layer."""
     table = kept.all_but_one_table(results.read(single.read_ablation, "ablation"))
-    tidy = pd.concat([table, kept.printed_all_but_one()], ignore_index=True)
+    tidy = with_printed(table, kept.printed_all_but_one())
     words = f"{kept.caption(BLEU)} {kept.PRINTED} {setting.scored(results)}"
     return Table(tidy, kept.all_but_one_summary(tidy), words)
 
@@ -54,7 +55,7 @@ def transfer(results: Results) -> Table:
     """Whether heads matter alike on two test sets."""
     points = single.transfer_points(results.read(single.read_ablation, "ablation"))
     table = single.transfer_table(points)
-    tidy = pd.concat([table, single.printed_transfer()], ignore_index=True)
+    tidy = with_printed(table, single.printed_transfer())
     words = f"{single.transfer_caption(BLEU)} {single.PRINTED_TRANSFER} {setting.scored(results)}"
     return Table(tidy, single.transfer_summary(tidy), words)
 
@@ -67,7 +68,7 @@ def transfer(results: Results) -> Table:
 def pruning(results: Results) -> Table:
     """How many heads can be pruned, by order and by kind."""
     table = steps.pruning_table(results.read(read_profiles, "profiles"))
-    tidy = pd.concat([table, steps.printed_pruning()], ignore_index=True)
+    tidy = with_printed(table, steps.printed_pruning())
     words = steps.caption(BLEU, steps.ORDERS, kinds=True)
     words = f"{words} {steps.PRINTED} {setting.ranked(results)}"
     return Table(tidy, steps.pruning_summary(tidy), words)
@@ -81,7 +82,7 @@ def pruning(results: Results) -> Table:
 def areas(results: Results) -> Table:
     """Mean BLEU over shares of heads pruned."""
     table = steps.areas_table(gather(results.files("areas"), steps.AREAS))
-    tidy = pd.concat([table, steps.printed_areas()], ignore_index=True)
+    tidy = with_printed(table, steps.printed_areas())
     words = steps.areas_caption(BLEU, kinds=True)
     words = f"{words} {steps.PRINTED_AREAS} {setting.ranked(results)}"
     return Table(tidy, steps.areas_summary(tidy, BLEU), words)

@@ -65,6 +65,11 @@ class Published(Section):
     """What heads do, in words: by pair, layer and rank, the last two from 1."""
 
 
+def with_printed(ours: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
+    """Our rows of a table, then a paper's."""
+    return pd.concat([ours, printed], ignore_index=True)
+
+
 def beside_ours(metric: str) -> str:
     """A sentence for captions in which printed BLEU, of that `metric`, stands beside ours."""
     return f"Our BLEU is sacreBLEU's, the paper's: {metric}. So compare differences, not values."

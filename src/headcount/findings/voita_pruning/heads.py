@@ -10,7 +10,7 @@ from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.runs import PrunedSettings, label
-from headcount.findings.run_tables import HEAD, KEYS, read_runs, run_of
+from headcount.findings.run_tables import HEAD, KEYS, read_runs_of, run_of
 from headcount.findings.scores import Key
 
 DECIDED = 0.9  # a gate with more than this chance of being 0, or of being 1, has polarised
@@ -28,10 +28,10 @@ def read_pruned(kept: list[Path], runs: list[Path], grid: HeadGrid) -> pd.DataFr
     one is compared with, or is. `heads` of the original model, `heads_left`, and `scope_…` of the
     kinds that could lose any; `<kind>` and `<kind>_layers` (a tuple): heads left. `polarised`:
     share of gates, 0 to 1; empty where nothing was gated. Raises UserError for a file that does not
-    say of each head whether it is left, for a run that has not as many heads as its gates run, and
-    for one without a control.
+    say of each head whether it is left, for a run without its run.json, for one that has not as
+    many heads as its gates run, and for one without a control.
     """
-    known = read_runs(runs)
+    known = read_runs_of(kept, runs)
     rows = [_model(path, known[run_of(path)[1]], grid) for path in kept]
     left = {key_of(row): row["heads_left"] for row in rows}
     for row in rows:

@@ -87,9 +87,14 @@ def layer_points(models: pd.DataFrame, grid: HeadGrid) -> pd.DataFrame:
     printed = voita.decoder_heads_by_layers().rename(columns={"value": "heads_left"})
     # The paper's axis: heads of this kind, not of the whole model as in Figure 9.
     left = printed.groupby(["kind", "pruned"], sort=False)["heads_left"].transform("sum")
-    layers = printed["layers"].map({"1–2": "0–1", "3–4": "2–3", "5–6": "4–5"})
+    layers = printed["layers"].map(_from_zero)
     printed = printed.assign(point=printed["pruned"], pruned=PAPER_HEADS - left, layers=layers)
     return _joined(rows, printed, [*_POINT[:6], "layers", *_POINT[6:]])
+
+
+def _from_zero(layers: str) -> str:
+    """The paper's name of a group of layers, as in 3–4, which counts from 1."""
+    return "–".join(str(int(number) - 1) for number in layers.split("–"))
 
 
 def _sweep_of_all(models: pd.DataFrame) -> list[dict]:

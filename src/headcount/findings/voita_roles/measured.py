@@ -9,7 +9,7 @@ from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.runs import label
 from headcount.findings.results import Results
-from headcount.findings.run_tables import HEAD, KEYS, gather, read_runs
+from headcount.findings.run_tables import HEAD, KEYS, gather, read_runs_of
 from headcount.findings.setting import describe_setting
 from headcount.findings.voita_roles.labels import HEAD_KEYS, SYNTAX, VALUES, read_roles, wide
 
@@ -74,10 +74,10 @@ def gate_survival(kept: list[Path], runs: list[Path]) -> pd.DataFrame:
 
     Survival is the share, 0 to 1, of the gates runs with λ above 0 that leave the head, among those
     whose scope has it. `kept` are the heads.csv of pruned runs, `runs` the run.json beside them;
-    others than gates are passed over.
+    others than gates are passed over. Raises UserError for a heads.csv of a run without its own.
     """
     rows = gather(kept, VALUES)
-    found = rows["run"].map(read_runs(runs))
+    found = rows["run"].map(read_runs_of(kept, runs))
     counted = [
         name == "gate" and run.method == "gates" and run.lambda_ > 0 and kind in run.kinds
         for name, run, kind in zip(rows["statistic"], found, rows["kind"], strict=True)
