@@ -3,23 +3,20 @@
 from headcount.ablation.ablation import with_dev, write_ablation
 from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.base import command
-from headcount.base.results import provenance
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
-from headcount.model.machine import use_threads
-from headcount.store.model_folder import ModelFolder
-from headcount.store.pair_folder import PairFolder
+from headcount.store.model_folder import open_model
 
 
 def main() -> None:
     """Read the flags and write BLEU under every mask as CSV, and a JSON beside it."""
     parser = command.parser(__doc__, *command.MASKING, out="CSV to write")
     args, ablation, decode = read_flags(parser, AblationSettings, DecodeSettings)
-    use_threads(decode.threads)
-    inputs = MaskedInputs(ModelFolder(args.model), PairFolder(args.bpe), args.text, decode)
+    inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode)
     shown = {"ablation": ablation, "decode": decode}
-    origin = provenance("scripts/ablation.py", shown, None, inputs.files(with_dev(ablation)))
+    files = inputs.files(with_dev(ablation))
+    origin = command.provenance("scripts/ablation.py", shown, None, files)
     write_ablation(inputs, ablation, args.out, origin)
 
 

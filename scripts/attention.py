@@ -7,13 +7,10 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.addresses import KINDS, Head
-from headcount.base.results import provenance
 from headcount.base.settings.flags import read_flags
 from headcount.base.settings.roles import RolesSettings
 from headcount.heads.attention_map_run import write_attention
-from headcount.model.machine import use_threads
-from headcount.store.model_folder import ModelFolder
-from headcount.store.pair_folder import PairFolder
+from headcount.store.model_folder import open_model
 
 
 def main() -> None:
@@ -26,11 +23,10 @@ def main() -> None:
     parser.add_argument("--target", type=Path, help="their translations; without: the model's own")
     parser.add_argument("--level", choices=("subword", "word"), default="word", help="what to join")
     args, settings = read_flags(parser, RolesSettings)
-    use_threads(settings.threads)
     head, texts = Head(args.kind, args.layer, args.head), (args.source, args.target)
-    model, pair = ModelFolder(args.model), PairFolder(args.bpe)
+    model, pair = open_model(args, settings.threads)
     files = [*model.files, *pair.files(), *filter(None, texts)]
-    origin = provenance("scripts/attention.py", {"roles": settings}, None, files)
+    origin = command.provenance("scripts/attention.py", {"roles": settings}, None, files)
     write_attention(model, pair, head, texts, args.level, settings, args.out, origin)
 
 

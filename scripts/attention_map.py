@@ -11,10 +11,9 @@ from headcount.findings.voita_roles.attention_maps import write_maps
 
 def main() -> None:
     """Read the flags and draw."""
-    parser = command.parser(__doc__)
+    parser = command.parser(__doc__, out="figure to write")
     parser.add_argument("--weights", required=True, type=Path, help="JSON of scripts/attention.py")
     parser.add_argument("--title", default="", help="above the first map; the head by default")
-    parser.add_argument("--out", required=True, type=Path, help="figure to write")
     args = parser.parse_args()
     write_maps(args.weights, args.title, args.out)
 

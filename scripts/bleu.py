@@ -4,34 +4,25 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.files import write_json
-from headcount.base.results import provenance
 from headcount.base.settings.pair import parse_pair
 from headcount.scoring.bleu import score_files
 
 
 def main() -> None:
     """Read the flags and write the scores as JSON."""
-    parser = command.parser(__doc__)
+    parser = command.parser(__doc__, "--seed", out="scores to write")
     parser.add_argument("--pair", required=True, help="pair, such as multi30k.en-de")
     parser.add_argument("--run", required=True, help="training variant, such as baseline")
-    parser.add_argument("--seed", required=True, type=int, help="seed of the run")
     parser.add_argument("--tests", required=True, nargs="+", help="names of the test sets")
-    parser.add_argument(
-        "--translations", required=True, nargs="+", type=Path, help="one file per test set"
-    )
-    parser.add_argument(
-        "--references", required=True, nargs="+", type=Path, help="one file per test set"
-    )
-    parser.add_argument(
-        "--facts", required=True, nargs="+", type=Path, help="facts of the translations, likewise"
-    )
-    parser.add_argument("--out", required=True, type=Path, help="scores to write")
+    for kind in ("translations", "references", "facts"):  # facts: those of the translations
+        words = f"{kind}, one file per test set"
+        parser.add_argument(f"--{kind}", required=True, nargs="+", type=Path, help=words)
     args = parser.parse_args()
     language = parse_pair(args.pair).tgt
     scores = score_files(args.tests, args.translations, args.references, args.facts, language)
     inputs = [*args.translations, *args.references, *args.facts]
     head = {"pair": args.pair, "run": args.run, "seed": args.seed}
-    origin = provenance("scripts/bleu.py", {}, args.seed, inputs)
+    origin = command.provenance("scripts/bleu.py", {}, args.seed, inputs)
     write_json(args.out, {**head, "scores": scores, "provenance": origin})
 
 

@@ -3,9 +3,11 @@
 The words come from Moses's tokeniser, unless the text is tokenised already.
 """
 
+from itertools import product
 from pathlib import Path
 
 from headcount.base import command
+from headcount.base.folders import SIDES
 from headcount.base.settings.bpe import BpeSettings
 from headcount.base.settings.flags import read_flags
 from headcount.data.bpe import Paths, segment_corpus
@@ -14,11 +16,9 @@ from headcount.data.bpe import Paths, segment_corpus
 def main() -> None:
     """Read the flags, segment the corpus and say how many merges were learnt."""
     parser = command.parser(__doc__, "--src-lang", "--tgt-lang")
-    for split in ("train", "dev"):
-        for side in ("src", "tgt"):
-            parser.add_argument(
-                f"--{split}-{side}", required=True, type=Path, help=f"cleaned {split} text, {side}"
-            )
+    for split, side in product(("train", "dev"), SIDES):
+        words = f"cleaned {split} text, {side}"
+        parser.add_argument(f"--{split}-{side}", required=True, type=Path, help=words)
     parser.add_argument("--pretokenised", action="store_true", help="the text is tokenised already")
     parser.add_argument("--out-folder", required=True, type=Path, help="folder to write into")
     args, settings = read_flags(parser, BpeSettings)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from headcount.ablation.ablation import DEV
 from headcount.base import command
-from headcount.base.results import provenance
 from headcount.base.settings.classifier import ClassifierSettings
 from headcount.base.settings.flags import read_flags
 from headcount.classifiers.classifier import Classifier
@@ -35,7 +34,7 @@ def main() -> None:
     shown = {"ablation": settings, "model": args.model, "labels": args.labels}
     shown["revision"] = args.revision
     inputs = [*files.values(), *classifier_inputs(folder)]
-    origin = provenance("scripts/classifier_ablation.py", shown, args.seed, inputs)
+    origin = command.provenance("scripts/classifier_ablation.py", shown, args.seed, inputs)
     classifier = Classifier.load(folder, args.labels, settings.device)
     write_classifier_ablation(classifier, files, settings, args.seed, args.out, origin)
 

@@ -6,21 +6,19 @@ Not part of the workflow. A model is shown by the name of its folder.
 from pathlib import Path
 
 from headcount.base import command
-from headcount.base.results import provenance
 from headcount.findings.michel.classifier_files import ClassifierResults
 from headcount.findings.michel.classifiers import write_classifier_findings
 
 
 def main() -> None:
     """Read the flags and write."""
-    parser = command.parser(__doc__)
+    words = "folder to write to; tables and figures have a folder each in it"
+    parser = command.parser(__doc__, out=words)
     words = "folders that scripts/classifier_ablation.py wrote, one a model"
     parser.add_argument("--results", required=True, nargs="+", type=Path, help=words)
-    words = "folder to write to; tables and figures have a folder each in it"
-    parser.add_argument("--out", required=True, type=Path, help=words)
     args = parser.parse_args()
     results = ClassifierResults.read(args.results)
-    origin = provenance("scripts/classifier_findings.py", {}, None, results.files)
+    origin = command.provenance("scripts/classifier_findings.py", {}, None, results.files)
     write_classifier_findings(results, args.out, origin)
 
 

@@ -7,7 +7,6 @@ and are no input of the rule.
 from pathlib import Path
 
 from headcount.base import command
-from headcount.base.results import provenance
 from headcount.findings.chapters import chapters
 from headcount.findings.make import make_exhibits
 from headcount.findings.results import Results
@@ -19,18 +18,16 @@ LATER = ("cost", "report")
 
 def main() -> None:
     """Read the flags and write the table."""
-    parser = command.parser(__doc__)
+    parser = command.parser(__doc__, out="folder of the tables")
     words = "folder of <rule>/<job>.tsv; it may be empty"
     parser.add_argument("--benchmarks", required=True, type=Path, help=words)
-    parser.add_argument("--out", required=True, type=Path, help="folder of the tables")
     args = parser.parse_args()
     found = sorted(args.benchmarks.glob("*/*.tsv"))
     files = [path for path in found if path.parent.name not in LATER]
     (chapter,) = (each for each in chapters() if each.name == "cost")
     made = make_exhibits(chapter, Results({"benchmarks": files}, {}))
-    write_tables(
-        made["table"], args.out, provenance("scripts/cost.py", {}, None, [], chapter.modules)
-    )
+    origin = command.provenance("scripts/cost.py", {}, None, [], chapter.modules)
+    write_tables(made["table"], args.out, origin)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ corpus's URL. A file of your own is copied from its path.
 """
 
 import json
-from pathlib import Path
 
 from headcount.base import command
 from headcount.base.errors import UserError
@@ -15,10 +14,9 @@ from headcount.data.download import fetch_corpus
 
 def main() -> None:
     """Read the flags and fetch the corpus."""
-    parser = command.parser(__doc__)
+    parser = command.parser(__doc__, out="<folder>/manifest.json to write")
     parser.add_argument("--corpus", required=True, help="name of the corpus, such as multi30k")
     parser.add_argument("--entry", required=True, help="its entry in config/corpora.yaml, as JSON")
-    parser.add_argument("--out", required=True, type=Path, help="<folder>/manifest.json to write")
     args = parser.parse_args()
     if args.out.name != manifest.NAME:
         raise UserError(f"--out: expected a file named {manifest.NAME}, found {args.out}")

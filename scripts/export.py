@@ -8,27 +8,22 @@ of a side make its model smaller.
 from pathlib import Path
 
 from headcount.base import command
-from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
 from headcount.deployment.export import check_export, export_model, load_masked
-from headcount.model.machine import use_threads
-from headcount.store.model_folder import ModelFolder
-from headcount.store.pair_folder import PairFolder
+from headcount.store.model_folder import open_model
 
 
 def main() -> None:
     """Read the flags, write the folder, and print how many translations are the same."""
     parser = command.parser(__doc__, "--model", "--bpe", out="folder to write")
-    parser.add_argument(
-        "--mask", type=Path, help="gates in a heads.csv, or a text that lists silent heads"
-    )
+    words = "gates in a heads.csv, or a text that lists silent heads"
+    parser.add_argument("--mask", type=Path, help=words)
     parser.add_argument("--check", type=Path, help="text to translate in both ways, a line each")
     args, decode = read_flags(parser, DecodeSettings)
-    use_threads(decode.threads)
-    folder, pair = ModelFolder(args.model), PairFolder(args.bpe)
+    folder, pair = open_model(args, decode.threads)
     files = [*folder.files, *pair.files(), *([args.mask] if args.mask else [])]
-    origin = provenance("scripts/export.py", {}, None, files)
+    origin = command.provenance("scripts/export.py", {}, None, files)
     model = load_masked(folder, args.mask)
     export_model(model, folder, pair, args.out, origin)
     if args.check:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.folders import TRAINING
-from headcount.base.results import provenance
 from headcount.base.settings.flags import read_flags, read_run_flag
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.runs import PrunedSettings, label
@@ -34,7 +33,7 @@ def main() -> None:
     settings = {"run": label(run), "train": train, "gates": gates}
     files = [*pair.files(TRAINING), *model.files, args.kept]
     files += [args.importance] if args.importance else []
-    origin = provenance("scripts/fine_tune.py", settings, args.seed, files)
+    origin = command.provenance("scripts/fine_tune.py", settings, args.seed, files)
     session = Session(args.seed, origin, args.state, args.save_seconds)
     pruning = PruningRun(run, pair, train, session)
     pruning.finish_fine_tuned(model, args.kept, args.importance, gates, args.out)

@@ -5,7 +5,6 @@ Killed or stopped, the same command goes on from the last saved state, to the sa
 
 from headcount.base import command
 from headcount.base.folders import TRAINING
-from headcount.base.results import provenance
 from headcount.base.settings.flags import read_flags, read_run_flag
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.runs import PrunedSettings, label
@@ -27,7 +26,7 @@ def main() -> None:
     use_threads(train.threads)
     settings = {"run": label(run), "train": train, "gates": gates}
     files = [*pair.files(TRAINING), *model.files]
-    origin = provenance("scripts/gates.py", settings, args.seed, files)
+    origin = command.provenance("scripts/gates.py", settings, args.seed, files)
     session = Session(args.seed, origin, args.state, args.save_seconds)
     PruningRun(run, pair, train, session).finish_gates(model, gates, args.out)
 

@@ -2,24 +2,20 @@
 
 from headcount.base import command
 from headcount.base.folders import with_text
-from headcount.base.results import provenance
 from headcount.base.settings.flags import read_flags
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.heads.importance_run import write_importance
-from headcount.model.machine import use_threads
-from headcount.store.model_folder import ModelFolder
-from headcount.store.pair_folder import PairFolder
+from headcount.store.model_folder import open_model
 
 
 def main() -> None:
     """Read the flags and write the importance as CSV, and a JSON beside it."""
     parser = command.parser(__doc__, "--model", "--bpe", out="CSV to write")
     args, settings = read_flags(parser, ImportanceSettings)
-    use_threads(settings.threads)
     shown = {"importance": settings}
-    model, pair = ModelFolder(args.model), PairFolder(args.bpe)
+    model, pair = open_model(args, settings.threads)
     files = [*model.files, *pair.files(with_text(settings.data))]
-    origin = provenance("scripts/importance.py", shown, settings.subset_seed, files)
+    origin = command.provenance("scripts/importance.py", shown, settings.subset_seed, files)
     write_importance(model, pair, settings, args.out, origin)
 
 

@@ -6,21 +6,19 @@ Needs the extra: pip install -e '.[parse]'. Name the result in config/corpora.ya
 from pathlib import Path
 
 from headcount.base import command
-from headcount.base.results import provenance
 from headcount.data.parsing import parse_text
 
 
 def main() -> None:
     """Read the flags and write the trees as CoNLL-U, and a JSON beside them."""
-    parser = command.parser(__doc__)
+    parser = command.parser(__doc__, out="<name>.conllu to write")
     parser.add_argument("--source", required=True, type=Path, help="sentences, one a line")
     parser.add_argument("--language", required=True, help="such as en")
     parser.add_argument("--pretokenised", action="store_true", help="the text is tokenised already")
     parser.add_argument("--models", default=Path("data/stanza"), type=Path, help="models' folder")
-    parser.add_argument("--out", required=True, type=Path, help="<name>.conllu to write")
     args = parser.parse_args()
     shown = {"language": args.language, "pretokenised": args.pretokenised}
-    origin = provenance("scripts/parse.py", shown, None, [args.source])
+    origin = command.provenance("scripts/parse.py", shown, None, [args.source])
     parse_text(args.source, args.language, args.pretokenised, args.models, args.out, origin)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.folders import ROLES
-from headcount.base.results import provenance
 from headcount.base.settings.flags import read_flags
 from headcount.base.settings.roles import RolesSettings
 from headcount.heads.roles_run import write_roles
@@ -26,7 +25,7 @@ def main() -> None:
     for run in args.runs:
         model = ModelFolder(run / "model")
         files = [*model.files, *pair.files(ROLES), *args.treebanks]
-        origin = provenance("scripts/pruned_roles.py", {"roles": settings}, None, files)
+        origin = command.provenance("scripts/pruned_roles.py", {"roles": settings}, None, files)
         write_roles(model, pair, args.treebanks, settings, run, origin)
 
 

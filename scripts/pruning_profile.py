@@ -6,13 +6,10 @@ from headcount.ablation.ablation import first_test
 from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.ablation.pruning_profile import write_profile
 from headcount.base import command
-from headcount.base.results import provenance
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
-from headcount.model.machine import use_threads
-from headcount.store.model_folder import ModelFolder
-from headcount.store.pair_folder import PairFolder
+from headcount.store.model_folder import open_model
 
 
 def main() -> None:
@@ -21,24 +18,14 @@ def main() -> None:
     parser.add_argument("--ablation", required=True, type=Path, help="ablation.csv of the model")
     asked = (AblationSettings, RerankSettings, DecodeSettings)
     args, ablation, importance, decode = read_flags(parser, *asked)
-    use_threads(decode.threads)
-    model, pair = ModelFolder(args.model), PairFolder(args.bpe)
-    inputs = MaskedInputs(model, pair, args.text, decode)
+    inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode)
     shown = {"ablation": ablation, "importance": importance, "decode": decode}
     files = [*inputs.files(first_test(ablation)), args.importance, args.ablation]
     if ablation.reestimate:
-        files += pair.texts(importance.data)
-    origin = provenance("scripts/pruning_profile.py", shown, args.seed, files)
-    write_profile(
-        inputs,
-        args.importance,
-        args.ablation,
-        ablation,
-        importance,
-        args.seed,
-        args.out,
-        origin,
-    )
+        files += inputs.pair.texts(importance.data)
+    origin = command.provenance("scripts/pruning_profile.py", shown, args.seed, files)
+    measured = (args.importance, args.ablation)
+    write_profile(inputs, *measured, ablation, importance, args.seed, args.out, origin)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Which heads: those whose gate is 0 in a heads.csv, all but the most important on
 from pathlib import Path
 
 from headcount.base import command
-from headcount.base.results import provenance
 from headcount.store.kept_heads import pick_heads
 from headcount.store.model_folder import ModelFolder
 from headcount.training.pruning_run import write_removed
@@ -25,7 +24,7 @@ def main() -> None:
     kept = pick_heads(model.grid, args.kept, args.list, args.importance, args.keep)
     named = args.kept or args.list or args.importance
     settings = {"keep": args.keep}
-    origin = provenance("scripts/remove.py", settings, None, [*model.files, named])
+    origin = command.provenance("scripts/remove.py", settings, None, [*model.files, named])
     write_removed(model, kept, args.out, origin)
 
 

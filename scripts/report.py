@@ -8,11 +8,10 @@ from headcount.findings.page import write_report
 
 def main() -> None:
     """Read the flags and write the page."""
-    parser = command.parser(__doc__)
+    parser = command.parser(__doc__, out="page to write")
     parser.add_argument("--title", required=True, help="heading of the page")
     words = ".json of tables and of figures; a figure has its .svg beside it"
     parser.add_argument("--exhibits", required=True, nargs="+", type=Path, help=words)
-    parser.add_argument("--out", required=True, type=Path, help="page to write")
     args = parser.parse_args()
     write_report(args.title, args.exhibits, args.out)
 

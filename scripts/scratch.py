@@ -5,7 +5,6 @@ Killed or stopped, the same command goes on from the last saved state, to the sa
 
 from headcount.base import command
 from headcount.base.folders import TRAINING
-from headcount.base.results import provenance
 from headcount.base.settings.flags import read_flags, read_run_flag
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings, label
@@ -26,7 +25,7 @@ def main() -> None:
     settings = {"run": label(run), "model": model, "train": train}
     pair = PairFolder(args.bpe)
     files = [*pair.files(TRAINING), args.kept]
-    origin = provenance("scripts/scratch.py", settings, args.seed, files)
+    origin = command.provenance("scripts/scratch.py", settings, args.seed, files)
     session = Session(args.seed, origin, args.state, args.save_seconds)
     PruningRun(run, pair, train, session).finish_scratch(model, args.kept, args.out)
 

@@ -2,15 +2,12 @@
 
 from headcount.base import command
 from headcount.base.folders import TIMING
-from headcount.base.results import provenance
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
 from headcount.base.settings.speed import SpeedSettings
 from headcount.deployment.share_speed import write_share_speed
-from headcount.model.machine import use_threads
-from headcount.store.model_folder import ModelFolder
-from headcount.store.pair_folder import PairFolder
+from headcount.store.model_folder import open_model
 
 
 def main() -> None:
@@ -18,11 +15,10 @@ def main() -> None:
     parser = command.parser(__doc__, "--model", "--importance", "--bpe", out="CSV to write")
     asked = (AblationSettings, SpeedSettings, DecodeSettings)
     args, ablation, speed, decode = read_flags(parser, *asked)
-    use_threads(speed.threads)
     shown = {"ablation": ablation, "speed": speed, "decode": decode}
-    model, pair = ModelFolder(args.model), PairFolder(args.bpe)
+    model, pair = open_model(args, speed.threads)
     files = [*model.files, *pair.files(TIMING), args.importance]
-    origin = provenance("scripts/share_speed.py", shown, None, files)
+    origin = command.provenance("scripts/share_speed.py", shown, None, files)
     write_share_speed(model, args.importance, pair, ablation, speed, decode, args.out, origin)
 
 

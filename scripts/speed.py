@@ -5,7 +5,6 @@ from pathlib import Path
 from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.folders import TIMING
-from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
 from headcount.base.settings.speed import SpeedSettings
@@ -19,9 +18,8 @@ def main() -> None:
     """Read the flags, measure, and write the times as CSV, and a JSON beside it."""
     parser = command.parser(__doc__, "--bpe", out="CSV to write")
     parser.add_argument("--runs", required=True, nargs="+", help="names of the runs")
-    parser.add_argument(
-        "--models", required=True, nargs="+", type=Path, help="a model's folder for each run"
-    )
+    words = "a model's folder for each run"
+    parser.add_argument("--models", required=True, nargs="+", type=Path, help=words)
     args, speed, decode = read_flags(parser, SpeedSettings, DecodeSettings)
     if len(args.runs) != len(args.models):
         raise UserError(f"--models: expected {len(args.runs)} folders, found {len(args.models)}")
@@ -30,7 +28,7 @@ def main() -> None:
     pair = PairFolder(args.bpe)
     files = [file for model in models.values() for file in model.files] + pair.files(TIMING)
     shown = {"speed": speed, "decode": decode}
-    origin = provenance("scripts/speed.py", shown, None, files)
+    origin = command.provenance("scripts/speed.py", shown, None, files)
     write_speed(models, pair, speed, decode, args.out, origin)
 
 

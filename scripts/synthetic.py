@@ -1,7 +1,5 @@
 """Write the embedded corpus: text of all splits, trees of dev and test, and a manifest."""
 
-from pathlib import Path
-
 from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.files import write_json
@@ -12,9 +10,8 @@ from headcount.data.synthetic.corpus import manifest, write_corpus
 
 def main() -> None:
     """Read the flags and write the corpus into the folder of the manifest."""
-    parser = command.parser(__doc__)
+    parser = command.parser(__doc__, out="<folder>/manifest.json")
     parser.add_argument("--corpus", required=True, help="the corpus's name in the manifest")
-    parser.add_argument("--out", type=Path, required=True, help="<folder>/manifest.json")
     args, size = read_flags(parser, SyntheticSettings)
     if args.out.name != "manifest.json":
         raise UserError(f"--out must name a manifest.json, found {args.out}")

@@ -19,13 +19,8 @@ def main() -> None:
     parser.add_argument("--out-src", required=True, type=Path, help="source text to write")
     parser.add_argument("--out-tgt", required=True, type=Path, help="target text to write")
     parser.add_argument("--counts", required=True, type=Path, help="counts to write, as JSON")
-    parser.add_argument(
-        "--held-out",
-        nargs="*",
-        default=[],
-        type=Path,
-        help="cleaned source files of dev and test sets, to find their lines in training",
-    )
+    words = "cleaned source files of dev and test sets, to find their lines in training"
+    parser.add_argument("--held-out", nargs="*", default=[], type=Path, help=words)
     args, settings = read_flags(parser, TextSettings)
     languages = (args.src_lang, args.tgt_lang)
     out = TextFiles(args.out_src, args.out_tgt, args.counts)

@@ -5,7 +5,6 @@ Killed or stopped, the same command goes on from the last saved state, to the sa
 
 from headcount.base import command
 from headcount.base.folders import TRAINING
-from headcount.base.results import provenance
 from headcount.base.settings.flags import read_flags, read_run_flag
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import RunSettings, label
@@ -24,7 +23,7 @@ def main() -> None:
     use_threads(train.threads)
     settings = {"run": label(run), "model": model, "train": train}
     pair = PairFolder(args.bpe)
-    origin = provenance("scripts/train.py", settings, args.seed, pair.files(TRAINING))
+    origin = command.provenance("scripts/train.py", settings, args.seed, pair.files(TRAINING))
     session = Session(args.seed, origin, args.state, args.save_seconds)
     TrainingRun(pair, model, train, session, run).finish(args.out)
 

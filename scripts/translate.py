@@ -3,13 +3,10 @@
 from pathlib import Path
 
 from headcount.base import command
-from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
-from headcount.model.machine import use_threads
 from headcount.search.translation import translate_file
-from headcount.store.model_folder import ModelFolder
-from headcount.store.pair_folder import PairFolder
+from headcount.store.model_folder import open_model
 
 
 def main() -> None:
@@ -18,10 +15,9 @@ def main() -> None:
     parser.add_argument("--source", required=True, type=Path, help="text to translate, a line each")
     parser.add_argument("--facts", required=True, type=Path, help="counts to write, as JSON")
     args, settings = read_flags(parser, DecodeSettings)
-    use_threads(settings.threads)
-    model, pair = ModelFolder(args.model), PairFolder(args.bpe)
+    model, pair = open_model(args, settings.threads)
     inputs = [*model.files, *pair.files(), args.source]
-    origin = provenance("scripts/translate.py", {"decode": settings}, None, inputs)
+    origin = command.provenance("scripts/translate.py", {"decode": settings}, None, inputs)
     translate_file(model, pair, args.source, settings, args.out, args.facts, origin)
 
 

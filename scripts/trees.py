@@ -4,7 +4,6 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.folders import SEGMENTERS
-from headcount.base.results import provenance
 from headcount.base.settings.flags import read_flags
 from headcount.base.settings.text import TextSettings
 from headcount.data.bpe import load_segmenters
@@ -23,7 +22,7 @@ def main() -> None:
     trees, counts = align_trees(read_trees(*found), segmenter, settings.normal_form)
     shown = {"normal_form": settings.normal_form}
     files = [found.path, *(args.bpe / name for name in SEGMENTERS)]
-    origin = provenance("scripts/trees.py", shown, None, files)
+    origin = command.provenance("scripts/trees.py", shown, None, files)
     write_aligned(args.out, trees, counts, {"provenance": origin})
 
 

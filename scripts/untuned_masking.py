@@ -6,14 +6,11 @@ from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.ablation.untuned_masking import write_untuned
 from headcount.base import command
 from headcount.base.errors import UserError
-from headcount.base.results import provenance
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags, read_run_flag
 from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.runs import PrunedSettings
-from headcount.model.machine import use_threads
-from headcount.store.model_folder import ModelFolder
-from headcount.store.pair_folder import PairFolder
+from headcount.store.model_folder import open_model
 
 
 def main() -> None:
@@ -24,15 +21,13 @@ def main() -> None:
     args, masking, decode = read_flags(parser, MaskingSettings, DecodeSettings)
     if len(args.runs) != len(args.gates):
         raise UserError(f"--gates: expected {len(args.runs)} files, found {len(args.gates)}")
-    use_threads(decode.threads)
-    folder = ModelFolder(args.model)
-    heads = folder.grid.size
+    inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode)
+    heads = inputs.model.grid.size
     runs = [read_run_flag(name, PrunedSettings, heads, "gates") for name in args.runs]
     gates = dict(zip(runs, args.gates, strict=True))
-    inputs = MaskedInputs(folder, PairFolder(args.bpe), args.text, decode)
     files = [*inputs.files(masking.test_sets), args.importance, *args.gates]
     shown = {"masking": masking, "decode": decode}
-    origin = provenance("scripts/untuned_masking.py", shown, args.seed, files)
+    origin = command.provenance("scripts/untuned_masking.py", shown, args.seed, files)
     write_untuned(inputs, args.importance, gates, masking, args.seed, args.out, origin)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from headcount.base.command import provenance
 from headcount.base.errors import UserError
-from headcount.base.results import provenance
 from headcount.findings.tables import write_table
 
 

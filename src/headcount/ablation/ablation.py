@@ -13,8 +13,8 @@ from headcount.ablation.masked_bleu import (
 )
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.errors import UserError
+from headcount.base.files import write_result
 from headcount.base.ranking import Heads
-from headcount.base.results import write_result
 from headcount.base.settings.ablation import AblationSettings
 
 COLUMNS = ("test_set", "order", "index", "kind", "layer", "head", *SCORE_COLUMNS)

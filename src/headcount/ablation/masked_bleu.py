@@ -18,10 +18,9 @@ from tqdm import tqdm
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.files import read_json
+from headcount.base.files import read_json, write_result
 from headcount.base.folders import SIDES
 from headcount.base.ranking import Heads
-from headcount.base.results import write_result
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.bpe import Segmenter
 from headcount.data.lines import clean_lines

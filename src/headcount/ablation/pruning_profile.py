@@ -19,8 +19,8 @@ from headcount.ablation.pruning_orders import Curve, Rank, list_curves
 from headcount.ablation.reranking import Measure, for_ranking
 from headcount.ablation.single_effects import read_single_effects
 from headcount.base.addresses import HeadGrid
+from headcount.base.files import write_result
 from headcount.base.ranking import Heads
-from headcount.base.results import write_result
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.heads.importance_run import read_importance

@@ -15,9 +15,9 @@ from headcount.ablation.masked_bleu import (
 from headcount.ablation.pruning_orders import importance_sets
 from headcount.ablation.reranking import Measure, for_ranking
 from headcount.base.errors import UserError
+from headcount.base.files import write_result
 from headcount.base.head_values import COLUMNS as HEAD_COLUMNS
 from headcount.base.ranking import Heads
-from headcount.base.results import write_result
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.model.transformer import Transformer

@@ -1,17 +1,24 @@
-"""What every script shares: a parser, exit codes, and an end when the workflow ends."""
+"""What every script shares: a parser, provenance, exit codes, an end when the workflow ends."""
 
 import argparse
 import ctypes
 import errno
 import gc
 import os
+import platform
+import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
 
+from headcount.base import fingerprint
 from headcount.base.errors import EnvironmentFault, HeadcountError, UserError, lacks_memory
+from headcount.base.files import sha256
+from headcount.base.settings.section import Section
 
 # What the machine refuses, and what the caller named wrongly; what to do about each.
 _REFUSED = {
@@ -34,6 +41,7 @@ _MISNAMED = {
 
 _LESS = "lower the sizes of the model or of the batches, or take a machine with more memory"
 
+_PACKAGES = ("torch", "numpy", "sacrebleu", "subword-nmt", "sacremoses", "pandas", "snakemake")
 
 # Flags of several scripts: what argparse is told of each. One without a default must be given.
 _SHARED: dict[str, dict[str, Any]] = {
@@ -76,6 +84,53 @@ def parser(description: str, *flags: str, out: str = "") -> argparse.ArgumentPar
     if out:
         made.add_argument("--out", required=True, type=Path, help=out)
     return made
+
+
+def provenance(
+    script: str,
+    settings: dict[str, Any],
+    seed: int | None,
+    inputs: list[Path],
+    modules: Sequence[str] = (),
+) -> dict[str, Any]:
+    """What made a result, as JSON that says nothing about the machine, the person or the time.
+
+    `script` is relative to the project's root, such as `scripts/text.py`; `modules` are those that
+    it imports by their names. `settings` are what it was told, sections by their names. `inputs`
+    are hashed (SHA-256) and listed by path, sorted.
+    """
+    files = fingerprint.code(script, *modules)
+    told = {
+        name: value.model_dump() if isinstance(value, Section) else value
+        for name, value in settings.items()
+    }
+    return {
+        "command": [_without_home(argument) for argument in sys.argv],
+        "settings": told,
+        "seed": seed,
+        "code": {"digest": fingerprint.digest(files), "files": files},
+        "inputs": {_without_home(path.as_posix()): sha256(path) for path in sorted(inputs)},
+        "versions": _versions(),
+    }
+
+
+def _without_home(argument: str) -> str:
+    """The argument with paths below the working folder made relative, and the home folder `~`."""
+    # Where a user has no home, as in a container, "~" stays what it is.
+    for folder, short in ((Path.cwd(), ""), (Path(os.path.expanduser("~")), "~/")):
+        if folder != Path(folder.anchor):
+            # Not in the middle of a longer path that ends the same way.
+            argument = re.sub(rf"(?<![\w.~-]){re.escape(folder.as_posix())}/", short, argument)
+    return argument
+
+
+def _versions() -> dict[str, str]:
+    """Versions of Python and of those packages that can change a number, where installed."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found
 
 
 def run(main: Callable[[], None]) -> None:

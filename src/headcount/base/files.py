@@ -115,6 +115,14 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]])
     write_text(path, text.getvalue())
 
 
+def write_result(
+    out: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], facts: dict[str, Any]
+) -> None:
+    """Write rows as CSV, and beside it a JSON of the same name with `facts`."""
+    write_csv(out, columns, rows)
+    write_json(out.with_suffix(".json"), facts)
+
+
 def read_json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 

@@ -16,8 +16,8 @@ from headcount.ablation.pruning_profile import COLUMNS as PROFILE_COLUMNS
 from headcount.ablation.pruning_profile import profile_rows
 from headcount.ablation.reranking import for_ranking
 from headcount.ablation.single_effects import single_effects
+from headcount.base.files import write_result
 from headcount.base.ranking import Heads
-from headcount.base.results import write_result
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.classifier import ClassifierSettings
 from headcount.classifiers.classifier import Classifier

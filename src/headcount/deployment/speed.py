@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 
 from headcount.base.errors import UserError
-from headcount.base.results import write_result
+from headcount.base.files import write_result
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.speed import SpeedSettings
 from headcount.data.batches import Ids, pad_sources

@@ -4,8 +4,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
+from headcount.base import command
 from headcount.base.files import write_json
-from headcount.base.results import provenance
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.findings.chapters import Chapter
 from headcount.findings.exhibits import FORMS
@@ -37,9 +37,8 @@ def write_chapter(chapter: Chapter, args: Namespace) -> None:
     settings = {name: from_flags(args, section) for name, section in chapter.sections.items()}
     given = chapter.made_from([kind for kind, found in files.items() if found])
     made = make_exhibits(given, Results(files, settings))
-    shown = {name: section.model_dump() for name, section in settings.items()}
     inputs = [path for found in files.values() for path in found]
-    origin = provenance(_SCRIPT, shown, None, inputs, given.modules)
+    origin = command.provenance(_SCRIPT, settings, None, inputs, given.modules)
     write_tables(made["table"], args.out / "tables", origin)
     write_figures(made["figure"], args.out / "figures", origin)
     for name, found in made["numbers"].items():

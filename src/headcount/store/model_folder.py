@@ -1,5 +1,6 @@
 """The folder of a trained model: its weights, and a description with which they load alone."""
 
+from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import sha256, write_json
 from headcount.base.folders import DESCRIPTION, MODEL_FILES, SIDES, WEIGHTS
 from headcount.base.settings.model import ModelSettings
-from headcount.model.machine import pick_device
+from headcount.model.machine import pick_device, use_threads
 from headcount.model.transformer import Transformer
 from headcount.store.checkpoint import (
     FORMAT,
@@ -174,3 +175,9 @@ class ModelFolder:
                 f"({', '.join(KINDS)}, layer by layer); make the model again"
             )
         return found
+
+
+def open_model(args: Namespace, threads: int) -> tuple[ModelFolder, PairFolder]:
+    """The folders that --model and --bpe name; from here on torch computes with these threads."""
+    use_threads(threads)
+    return ModelFolder(args.model), PairFolder(args.bpe)
