@@ -10,7 +10,7 @@ from headcount.base import command
 from headcount.base.folders import SIDES
 from headcount.base.settings.bpe import BpeSettings
 from headcount.base.settings.flags import read_flags
-from headcount.data.bpe import Paths, segment_corpus
+from headcount.data.bpe import segment_corpus
 
 
 def main() -> None:
@@ -23,8 +23,8 @@ def main() -> None:
     parser.add_argument("--out-folder", required=True, type=Path, help="folder to write into")
     args, settings = read_flags(parser, BpeSettings)
     learnt = segment_corpus(
-        Paths(args.train_src, args.train_tgt),
-        Paths(args.dev_src, args.dev_tgt),
+        (args.train_src, args.train_tgt),
+        (args.dev_src, args.dev_tgt),
         (args.src_lang, args.tgt_lang),
         args.pretokenised,
         settings,

@@ -2,10 +2,9 @@
 
 from headcount.base import command
 from headcount.base.errors import UserError
-from headcount.base.files import write_json
 from headcount.base.settings.flags import read_flags
 from headcount.base.settings.synthetic import SyntheticSettings
-from headcount.data.synthetic.corpus import manifest, write_corpus
+from headcount.data.synthetic.corpus import write_corpus
 
 
 def main() -> None:
@@ -15,10 +14,7 @@ def main() -> None:
     args, size = read_flags(parser, SyntheticSettings)
     if args.out.name != "manifest.json":
         raise UserError(f"--out must name a manifest.json, found {args.out}")
-    folder = args.out.parent
-    write_corpus(folder, size.seed, size.train_pairs, size.dev_pairs, size.test_pairs)
-    # Last: until it is written, the checksums of an older manifest do not fit the new files.
-    write_json(args.out, manifest(folder, args.corpus))
+    write_corpus(args.out.parent, args.corpus, size)
 
 
 if __name__ == "__main__":

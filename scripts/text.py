@@ -8,7 +8,7 @@ from pathlib import Path
 from headcount.base import command
 from headcount.base.settings.flags import read_flags
 from headcount.base.settings.text import TextSettings
-from headcount.data.text import TextFiles, write_split
+from headcount.data.text import write_split
 
 
 def main() -> None:
@@ -23,8 +23,8 @@ def main() -> None:
     parser.add_argument("--held-out", nargs="*", default=[], type=Path, help=words)
     args, settings = read_flags(parser, TextSettings)
     languages = (args.src_lang, args.tgt_lang)
-    out = TextFiles(args.out_src, args.out_tgt, args.counts)
-    write_split(args.raw, languages, args.split, settings, args.held_out, out)
+    out = (args.out_src, args.out_tgt)
+    write_split(args.raw, languages, args.split, settings, args.held_out, out, args.counts)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from headcount.base.folders import SEGMENTERS
 from headcount.base.settings.flags import read_flags
 from headcount.base.settings.text import TextSettings
 from headcount.data.bpe import load_segmenters
-from headcount.data.treebank import find_trees
+from headcount.data.manifest import find_text
 from headcount.data.trees import align_trees, read_trees, write_aligned
 
 
@@ -18,7 +18,7 @@ def main() -> None:
     parser.add_argument("--treebank", required=True, help="its name there, such as ewt_dev")
     args, settings = read_flags(parser, TextSettings)
     segmenter, _ = load_segmenters(args.bpe)
-    found = find_trees(args.raw, args.treebank, segmenter.language)
+    found = find_text(args.raw, args.treebank, segmenter.language, trees=True)
     trees, counts = align_trees(read_trees(*found), segmenter, settings.normal_form)
     shown = {"normal_form": settings.normal_form}
     files = [found.path, *(args.bpe / name for name in SEGMENTERS)]

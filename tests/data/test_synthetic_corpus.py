@@ -9,8 +9,9 @@ from pathlib import Path
 
 import conllu
 import pytest
+from script_runner import run_script
 
-from headcount.base.errors import UserError
+from headcount.base.settings.synthetic import SyntheticSettings
 from headcount.data.synthetic.corpus import (
     Sentence,
     generate,
@@ -174,7 +175,8 @@ def test_no_source_sentence_is_in_two_splits():
 
 
 def test_files_hold_the_sentences_and_valid_trees(tmp_path):
-    write_corpus(tmp_path, seed=6, train_pairs=50, dev_pairs=300, test_pairs=20)
+    size = SyntheticSettings(seed=6, train_pairs=50, dev_pairs=300, test_pairs=20)
+    write_corpus(tmp_path, "synthetic", size)
     dev = generate_splits(6, 50, 300, 20)["dev"]
     source = (tmp_path / "dev.en").read_text().splitlines()
     assert source == [" ".join(sentence.source) for sentence in dev]
@@ -232,6 +234,7 @@ def test_nouns_have_a_zipf_tail():
     assert len(words) > 500  # so that the rarest word of a sentence can lie past rank 500
 
 
-def test_empty_splits_are_refused():
-    with pytest.raises(UserError, match="--dev-pairs must be at least 1, found 0"):
-        generate_splits(1, 10, 0, 10)
+def test_empty_splits_are_refused(tmp_path, capsys):
+    flags = ["--corpus", "synthetic", "--out", tmp_path / "manifest.json", "--dev-pairs", "0"]
+    assert run_script("synthetic", flags) == 2
+    assert "--dev-pairs: expected a whole number from 1 to" in capsys.readouterr().err

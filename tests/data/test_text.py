@@ -12,10 +12,9 @@ from text_step import Step
 
 from headcount.base.errors import UserError
 from headcount.data import lines as lines_module
-from headcount.data.alignment import parting_line
 from headcount.data.download import fetch_corpus
 from headcount.data.lines import LineTally, read_lines
-from headcount.data.text import clean
+from headcount.data.text import clean, parting_line
 
 ANY_LOSS = ("--max-dropped", "1")
 FOUR = b"one 1\ntwo 2\nthree 3\nfour 4\n"

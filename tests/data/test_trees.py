@@ -10,8 +10,8 @@ from headcount.base.errors import UserError
 from headcount.data import trees as trees_module
 from headcount.data.bpe import Segmenter
 from headcount.data.download import fetch_corpus
+from headcount.data.manifest import find_text
 from headcount.data.synthetic.corpus import conllu, generate
-from headcount.data.treebank import find_trees
 from headcount.data.trees import Arc, align_trees, read_aligned, read_trees, write_aligned
 from headcount.data.vocabulary import Vocabulary
 
@@ -174,7 +174,7 @@ def test_f17_faults_in_ones_own_trees_name_ones_own_file(tmp_path):
     own.write_text(tree_text(0, 5))
     fetch_corpus("c", {"splits": {"t": {"en": {"path": str(own)}}}}, tmp_path / "raw")
     with pytest.raises(UserError) as caught:
-        list(read_trees(*find_trees(tmp_path / "raw" / "manifest.json", "t", "en")))
+        list(read_trees(*find_text(tmp_path / "raw" / "manifest.json", "t", "en", trees=True)))
     assert str(caught.value).startswith(f"{own}: sentence s-7: word 2 has the head 5")
 
 
@@ -247,14 +247,14 @@ def test_treebanks_are_found_by_either_kind_of_manifest(tmp_path):
     generated = {"splits": {}, "trees": {"test": {"en": entry | {"sha256": empty}}}}
     manifest.write_text(json.dumps(generated))
     place = (tmp_path / "a.conllu", None, str(tmp_path / "a.conllu"))
-    assert find_trees(manifest, "test", "en") == place
+    assert find_text(manifest, "test", "en", trees=True) == place
     fetched = {"splits": {"ewt": {"en": entry | {"sha256": empty}}}}
     manifest.write_text(json.dumps(fetched))
-    assert find_trees(manifest, "ewt", "en") == place
+    assert find_text(manifest, "ewt", "en", trees=True) == place
     for kind in ("trees", "splits"):
         changed = {"splits": {}} | {kind: {"ewt": {"en": entry}}}
         manifest.write_text(json.dumps(changed))
         with pytest.raises(UserError, match="changed"):
-            find_trees(manifest, "ewt", "en")
+            find_text(manifest, "ewt", "en", trees=True)
     with pytest.raises(UserError, match="'de'"):
-        find_trees(manifest, "ewt", "de")
+        find_text(manifest, "ewt", "de", trees=True)

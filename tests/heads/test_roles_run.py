@@ -18,7 +18,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.bpe import BpeSettings
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.data.bpe import Paths, segment_corpus
+from headcount.data.bpe import segment_corpus
 from headcount.data.trees import AlignedTree, Arc, write_aligned
 from headcount.data.vocabulary import UNK, Vocabulary
 from headcount.heads.attention_map import head_weights, word_numbers
@@ -41,7 +41,7 @@ class Files:
         self.folder, self.bpe = folder, folder / "bpe"
         for side, lines in (("src", SRC), ("tgt", TGT)):
             (folder / f"t.{side}").write_text("".join(f"{line}\n" for line in lines))
-        paths = Paths(folder / "t.src", folder / "t.tgt")
+        paths = (folder / "t.src", folder / "t.tgt")
         settings = BpeSettings(joint=False, merges=50)
         segment_corpus(paths, paths, ("en", "xx"), True, settings, self.bpe)
         src, tgt = (Vocabulary.load(self.bpe / f"{side}.vocab") for side in ("src", "tgt"))

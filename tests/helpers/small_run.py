@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from headcount.base.files import write_json
 from headcount.base.settings.bpe import BpeSettings
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import BASELINE, PrunedSettings, RunSettings, label
+from headcount.base.settings.synthetic import SyntheticSettings
 from headcount.base.settings.text import TextSettings
 from headcount.base.settings.train import TrainSettings
-from headcount.data.bpe import Paths, segment_corpus
-from headcount.data.synthetic.corpus import manifest, write_corpus
-from headcount.data.text import TextFiles, write_split
+from headcount.data.bpe import segment_corpus
+from headcount.data.synthetic.corpus import write_corpus
+from headcount.data.text import write_split
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount.training.pruning_run import PruningRun
@@ -86,14 +86,14 @@ def small_origin(settings: dict) -> dict:
 
 def segment(folder: Path, pairs: int = 60) -> Path:
     """Generate a corpus, clean and segment it; returns the folder that training reads."""
-    write_corpus(folder / "raw", 7, pairs, 12, 12)
-    write_json(folder / "raw" / "manifest.json", manifest(folder / "raw", "small"))
+    size = SyntheticSettings(seed=7, train_pairs=pairs, dev_pairs=12, test_pairs=12)
+    write_corpus(folder / "raw", "small", size)
     texts = {}
     for split in ("dev", "train"):
-        files = TextFiles(*(folder / f"{split}.{end}" for end in ("src", "tgt", "json")))
+        src, tgt, counts = (folder / f"{split}.{end}" for end in ("src", "tgt", "json"))
+        texts[split] = src, tgt
         source = folder / "raw" / "manifest.json"
-        write_split(source, ("en", "art"), split, TextSettings(), [], files)
-        texts[split] = Paths(files.src, files.tgt)
+        write_split(source, ("en", "art"), split, TextSettings(), [], texts[split], counts)
     bpe = BpeSettings(merges=60)
     segment_corpus(texts["train"], texts["dev"], ("en", "art"), True, bpe, folder / "bpe")
     return folder / "bpe"

@@ -4,7 +4,7 @@ import json
 
 from script_runner import run_script
 
-from headcount.data.manifest import RawText, write_manifest
+from headcount.data.manifest import write_manifest
 
 
 class Step:
@@ -15,9 +15,12 @@ class Step:
         self.out = folder / "out"
 
     def __call__(self, src, tgt, split="train", *flags, suffix="", member=None):
-        sides = {"en": RawText(f"a{suffix}", member), "de": RawText(f"b{suffix}", member)}
+        sides = {
+            "en": {"file": f"a{suffix}", "member": member},
+            "de": {"file": f"b{suffix}", "member": member},
+        }
         for side, content in zip(sides.values(), (src, tgt), strict=True):
-            (self.folder / side.file).write_bytes(content)
+            (self.folder / side["file"]).write_bytes(content)
         write_manifest(self.folder, {"corpus": "c"}, {split: sides})
         return self.again(split, *flags)
 

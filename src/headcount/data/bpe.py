@@ -5,7 +5,7 @@ import io
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
@@ -23,13 +23,6 @@ LONGEST_CUT = 100
 that merging takes grows with the square of the length."""
 
 _MIN_COUNT = 2  # a pair of symbols seen once is not worth a merge
-
-
-class Paths(NamedTuple):
-    """The two files of one split."""
-
-    src: Path
-    tgt: Path
 
 
 class PieceCutter:
@@ -116,8 +109,8 @@ class Segmenter:
 
 
 def segment_corpus(
-    train: Paths,
-    dev: Paths,
+    train: tuple[Path, Path],
+    dev: tuple[Path, Path],
     languages: tuple[str, str],
     pretokenised: bool,
     settings: BpeSettings,

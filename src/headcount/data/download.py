@@ -4,9 +4,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,12 +13,12 @@ from urllib.parse import urlsplit
 import pooch
 import requests
 
-from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.errors import EnvironmentFault, HeadcountError, UserError
 from headcount.base.files import sha256, whole_file
 from headcount.base.settings.names import check_file_name
 from headcount.base.settings.own_file import check_own_file
 from headcount.data.lines import OPENERS
-from headcount.data.manifest import RawText, write_manifest
+from headcount.data.manifest import Texts, write_manifest
 
 MIRROR = "HEADCOUNT_MIRROR"
 WAITS = (1, 4, 15)
@@ -27,7 +26,7 @@ WAITS = (1, 4, 15)
 TIMEOUT = 60
 """Seconds without a byte after which an attempt is given up."""
 
-_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+_LOCAL = {("http", host) for host in ("127.0.0.1", "localhost", "::1")}
 
 
 @dataclass(frozen=True)
@@ -57,27 +56,23 @@ def fetch_corpus(corpus: str, entry: Mapping[str, Any], folder: Path) -> None:
     had. What was in the folder before then stays.
     """
     sources: dict[str, _Source] = {}
-    splits: dict[str, dict[str, RawText]] = {}
-    for split, language, given in _listed(corpus, entry):
-        source = _source(f"{corpus}, {split}, {language}", given, entry, f"{split}.{language}")
-        # Names that differ only by case are one file on some disks.
-        if sources.setdefault(source.name.casefold(), source) != source:
-            raise UserError(f"{corpus}: two different files would be named {source.name}")
-        text = RawText(source.name, given.get("member"), given.get("path"))
-        splits.setdefault(split, {})[language] = text
+    rows: Texts = {}
+    if not entry.get("splits") or not isinstance(entry["splits"], Mapping):
+        found = entry.get("splits")
+        raise UserError(f"{corpus}: expected splits with files in its entry, found {found!r}")
+    for split, sides in entry["splits"].items():
+        rows[split] = {}
+        for language, given in sides.items():
+            source = _source(f"{corpus}, {split}, {language}", given, entry, f"{split}.{language}")
+            # Names that differ only by case are one file on some disks.
+            if sources.setdefault(source.name.casefold(), source) != source:
+                raise UserError(f"{corpus}: two different files would be named {source.name}")
+            own, member = given.get("path") or None, given.get("member") or None
+            rows[split][language] = {"file": source.name, "member": member, "own": own}
     for source in sources.values():
         _fetch(corpus, source, folder / source.name)
     about = {"corpus": corpus, "pretokenised": bool(entry.get("pretokenised"))}
-    write_manifest(folder, about | {"base_url": entry.get("base_url")}, splits)
-
-
-def _listed(corpus: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    splits = entry.get("splits")
-    if not isinstance(splits, Mapping) or not splits:
-        raise UserError(f"{corpus}: expected splits with files in its entry, found {splits!r}")
-    for split, sides in splits.items():
-        for language, given in sides.items():
-            yield split, language, given
+    write_manifest(folder, about | {"base_url": entry.get("base_url")}, rows)
 
 
 def _source(
@@ -87,23 +82,17 @@ def _source(
         own_file = Path(given["path"])
         packed = own_file.suffix if own_file.suffix.lower() in OPENERS else ""
         return _Source(own_name + packed, given.get("sha256"), own=own_file)
-    name = given.get("file")
+    name, base = given.get("file"), entry.get("base_url")
     if not name or not given.get("sha256"):
         raise UserError(f"{where}: expected a file and its sha256, or a path, found {dict(given)}")
     try:
         check_file_name(name)
     except ValueError as fault:
         raise UserError(f"{where}: {fault}") from None
-    base = entry.get("base_url")
-    url = f"{_checked_url(where, base)}/{name}" if base else None
-    return _Source(name, given["sha256"], url=url)
-
-
-def _checked_url(where: str, base: str) -> str:
-    parts = urlsplit(base)
-    if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK):
-        return base.rstrip("/")
-    raise UserError(f"{where}: expected a base_url that begins with https://, found {base!r}")
+    parts = urlsplit(base or "")
+    if base and parts.scheme != "https" and (parts.scheme, parts.hostname) not in _LOCAL:
+        raise UserError(f"{where}: expected a base_url that begins with https://, found {base!r}")
+    return _Source(name, given["sha256"], url=f"{base.rstrip('/')}/{name}" if base else None)
 
 
 def _fetch(corpus: str, source: _Source, target: Path) -> None:
@@ -112,9 +101,17 @@ def _fetch(corpus: str, source: _Source, target: Path) -> None:
         return
     mirror = os.environ.get(MIRROR)
     if source.own:
-        _copy_own(source, target)
+        check_own_file(str(source.own))
+        _copy(source.own, source.sha256, target, UserError)
     elif mirror:
-        _copy_mirrored(source, Path(mirror) / corpus / source.name, target)
+        mirrored = Path(mirror) / corpus / source.name
+        if not mirrored.is_file():
+            raise EnvironmentFault(
+                f"{mirrored}: not in the mirror that {MIRROR} names. Put the file there ("
+                f"{source.url or 'it has no public address'}), or unset {MIRROR} to use the "
+                "network."
+            )
+        _copy(mirrored, source.sha256, target, EnvironmentFault)
     elif source.url:
         _download(source, target)
     else:
@@ -124,23 +121,11 @@ def _fetch(corpus: str, source: _Source, target: Path) -> None:
         )
 
 
-def _copy_own(source: _Source, target: Path) -> None:
-    check_own_file(str(source.own))
+def _copy(origin: Path, expected: str | None, target: Path, kind: type[HeadcountError]) -> None:
     with whole_file(target) as part:
-        shutil.copyfile(source.own, part)
-        if source.sha256:
-            _check(part, source.sha256, str(source.own), UserError)
-
-
-def _copy_mirrored(source: _Source, mirrored: Path, target: Path) -> None:
-    if not mirrored.is_file():
-        raise EnvironmentFault(
-            f"{mirrored}: not in the mirror that {MIRROR} names. Put the file there "
-            f"({source.url or 'it has no public address'}), or unset {MIRROR} to use the network."
-        )
-    with whole_file(target) as part:
-        shutil.copyfile(mirrored, part)
-        _check(part, source.sha256, str(mirrored), EnvironmentFault)
+        shutil.copyfile(origin, part)
+        if expected:
+            _check(part, expected, str(origin), kind)
 
 
 def _download(source: _Source, target: Path) -> None:
@@ -153,37 +138,27 @@ def _download(source: _Source, target: Path) -> None:
         headers={"Accept-Encoding": "identity"},
     )
     # Not pooch's own retries: they wait too briefly, say nothing, and would drop the page received.
-    attempt = partial(_attempt, get, source, target)
-    for wait in WAITS:
-        fault = attempt()
-        if fault is None:
+    for wait in (*WAITS, None):
+        try:
+            with whole_file(target) as part:
+                get(source.url, str(part), None)
+                _check(part, source.sha256, source.url, EnvironmentFault)
             return
+        except requests.RequestException as reason:
+            fault = EnvironmentFault(
+                f"{source.url}: expected a file with SHA-256 {source.sha256}, found none: "
+                f"{reason}. Check the network, or put the file into a mirror and name it in "
+                f"{MIRROR}."
+            )
+        except EnvironmentFault as wrong:
+            fault = wrong
+        if wait is None:
+            raise fault
         print(f"{fault}\nTrying again in {wait} s.", file=sys.stderr)
         time.sleep(wait)
-    fault = attempt()
-    if fault is not None:
-        raise fault
 
 
-def _attempt(
-    get: Callable[[str, str, None], None], source: _Source, target: Path
-) -> EnvironmentFault | None:
-    """One attempt: None if the target is now in place, else what went wrong."""
-    try:
-        with whole_file(target) as part:
-            get(source.url, str(part), None)
-            _check(part, source.sha256, source.url, EnvironmentFault)
-    except requests.RequestException as fault:
-        return EnvironmentFault(
-            f"{source.url}: expected a file with SHA-256 {source.sha256}, found none: {fault}. "
-            f"Check the network, or put the file into a mirror and name it in {MIRROR}."
-        )
-    except EnvironmentFault as fault:
-        return fault
-    return None
-
-
-def _check(part: Path, expected: str, origin: str, kind: type[Exception]) -> None:
+def _check(part: Path, expected: str, origin: str, kind: type[HeadcountError]) -> None:
     """Raise `kind` unless the file has the expected SHA-256."""
     found = sha256(part)
     if found == expected:

@@ -59,13 +59,14 @@ def read_lines(path: Path, member: str | None, tally: LineTally, shown: str = ""
     try:
         with _opened(path, member, shown) as stream:
             yield from _lines(stream, name, tally)
-    except (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError) as fault:
-        raise _damaged(name, tally, fault) from None
-    except OSError as fault:
+    except (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, OSError) as fault:
         # Readers of packed files report damage without an error number; disks have one.
-        if fault.errno is not None:
+        if getattr(fault, "errno", None) is not None:
             raise
-        raise _damaged(name, tally, fault) from None
+        raise UserError(
+            f"{name}: damaged, cut short, or not what its name says, after {tally.lines} good "
+            f"lines ({fault or type(fault).__name__}); get the file again"
+        ) from None
 
 
 def clean_lines(path: Path) -> Iterator[str]:
@@ -188,10 +189,3 @@ class _Bounded(io.RawIOBase):
                 f"{self._packed_bytes}; refused as a decompression bomb"
             )
         return found
-
-
-def _damaged(name: str, tally: LineTally, fault: Exception) -> UserError:
-    return UserError(
-        f"{name}: damaged, cut short, or not what its name says, after {tally.lines} good lines "
-        f"({fault or type(fault).__name__}); get the file again"
-    )

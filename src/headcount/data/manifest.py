@@ -3,27 +3,20 @@
 It stands beside the raw files and depends on nothing but them, so that it may be compared.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, sha256, write_json
+from headcount.data.lines import LineTally, read_lines
 
 NAME = "manifest.json"
 
-
-@dataclass(frozen=True)
-class RawText:
-    """One side of one split: a file in the manifest's folder, or a member of an archive there.
-
-    `own` is the person's own file that it is a copy of, if it is one.
-    """
-
-    file: str
-    member: str | None = None
-    own: str | None = None
+Texts = dict[str, dict[str, dict[str, str | None]]]
+"""{split: {language: text}}. A text has `file`, its name in the manifest's folder. It may have
+`member`, its name in that file, an archive; and `own`, the person's own file it is a copy of."""
 
 
 class FoundText(NamedTuple):
@@ -33,33 +26,55 @@ class FoundText(NamedTuple):
     member: str | None
     shown: str
 
+    def lines(self, tally: LineTally) -> Iterator[str]:
+        """Raw lines, counted in a tally; see `read_lines`."""
+        return read_lines(self.path, self.member, tally, self.shown)
+
 
 def write_manifest(
-    folder: Path, about: Mapping[str, Any], splits: Mapping[str, Mapping[str, RawText]]
+    folder: Path, about: Mapping[str, Any], splits: Texts, trees: Texts | None = None
 ) -> None:
-    """Write the manifest of the files in `folder`; `splits` is {split: {language: text}}.
+    """Write the manifest of the files in `folder`, with the SHA-256 and size of each.
 
-    `about` goes in first: what else there is to say about the corpus, such as its name.
+    `about` goes in first: what else there is to say about the corpus, such as its name. `trees`:
+    treebanks that were made together with the text of the splits.
     """
-    files = sorted({text.file for sides in splits.values() for text in sides.values()})
-    facts = {
-        name: {"sha256": sha256(folder / name), "bytes": (folder / name).stat().st_size}
-        for name in files
-    }
+
+    @cache
+    def facts(name: str) -> dict[str, Any]:
+        path = folder / name
+        return {"file": name, "sha256": sha256(path), "bytes": path.stat().st_size}
+
     listed = {
-        split: {language: _row(text, facts[text.file]) for language, text in sides.items()}
-        for split, sides in splits.items()
+        kind: {
+            split: {
+                language: facts(text["file"]) | {k: v for k, v in text.items() if v is not None}
+                for language, text in sides.items()
+            }
+            for split, sides in texts.items()
+        }
+        for kind, texts in (("splits", splits), ("trees", trees))
+        if texts is not None
     }
-    write_json(folder / NAME, {**about, "splits": listed})
+    write_json(folder / NAME, {**about, **listed})
 
 
-def find_text(manifest: Path, split: str, language: str) -> FoundText:
+def find_text(manifest: Path, split: str, language: str, trees: bool = False) -> FoundText:
     """Raw file and archive member (None: the whole file) of one side, its checksum verified.
 
-    Raises UserError if the corpus has no such split or language, or if the file is missing or
-    is not the one the manifest was written for.
+    `trees`: the split is a treebank. A generator lists its trees beside the splits of its text; a
+    fetched treebank is a split of its own. Raises UserError if the corpus has no such split or
+    language, or if the file is missing or is not the one the manifest was written for.
     """
-    listed = _splits(manifest)
+    try:
+        about = read_json(manifest)
+        listed = about["splits"] | (about.get("trees", {}) if trees else {})
+    except FileNotFoundError:
+        raise UserError(f"{manifest}: no such manifest; download its corpus first") from None
+    except (ValueError, KeyError, TypeError) as fault:
+        raise UserError(
+            f"{manifest}: not a manifest ({fault}); delete it and run the download again"
+        ) from None
     if language not in listed.get(split, {}):
         known = "; ".join(f"{name}: {', '.join(sides)}" for name, sides in listed.items())
         raise UserError(
@@ -80,19 +95,3 @@ def find_text(manifest: Path, split: str, language: str) -> FoundText:
             f"Delete {manifest} and run the download again."
         )
     return FoundText(path, row.get("member"), row.get("own", str(path)))
-
-
-def _row(text: RawText, facts: Mapping[str, Any]) -> dict[str, Any]:
-    optional = {"member": text.member, "own": text.own}
-    return {"file": text.file, **facts} | {key: value for key, value in optional.items() if value}
-
-
-def _splits(manifest: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    try:
-        return read_json(manifest)["splits"]
-    except FileNotFoundError:
-        raise UserError(f"{manifest}: no such manifest; download its corpus first") from None
-    except (ValueError, KeyError, TypeError) as fault:
-        raise UserError(
-            f"{manifest}: not a manifest ({fault}); delete it and run the download again"
-        ) from None

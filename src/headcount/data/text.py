@@ -1,46 +1,27 @@
 """Aligned sentence pairs: cleaned, filtered for training, counted, written line by line."""
 
+import math
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
-from itertools import chain, zip_longest
+from itertools import chain, islice, repeat, zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from headcount.base.errors import UserError
 from headcount.base.files import whole_file, write_json
 from headcount.base.settings.text import TextSettings
-from headcount.data.alignment import parting_line
 from headcount.data.filters import PairFilter
-from headcount.data.lines import LineTally, read_lines
-from headcount.data.manifest import find_text
+from headcount.data.lines import LineTally
+from headcount.data.manifest import FoundText, find_text
 
 _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _CONTROLS = re.compile(f"[\x01-\x08\x0e-\x1f\x7f-\x9f{_BREAKS}]")
+_NUMBER = re.compile(r"\d+")
 
-
-class Side(NamedTuple):
-    """One side of a split: its raw text, what messages call it, and what reading it met."""
-
-    path: Path
-    member: str | None
-    shown: str
-    tally: LineTally
-
-    def lines(self, tally: LineTally) -> Iterator[str]:
-        """Raw lines, counted in a tally."""
-        return read_lines(self.path, self.member, tally, self.shown)
-
-
-class TextFiles(NamedTuple):
-    """The three files the text step writes."""
-
-    src: Path
-    tgt: Path
-    counts: Path
+_Traits = tuple[int, tuple[str, ...]]  # what shows in a line that it translates another
 
 
 def write_split(
@@ -49,7 +30,8 @@ def write_split(
     split: str,
     settings: TextSettings,
     held_out: Sequence[Path],
-    out: TextFiles,
+    out: tuple[Path, Path],
+    counts: Path,
 ) -> None:
     """Write one split of a pair: two text files, line i of one translating line i of the other.
 
@@ -59,21 +41,38 @@ def write_split(
     nothing, if a raw file is faulty, the sides differ in length, nothing remains, or a filter drops
     more than the settings allow.
     """
-    sides = tuple(Side(*find_text(manifest, split, each), LineTally()) for each in languages)
+    sides = [find_text(manifest, split, language) for language in languages]
+    tallies = [LineTally(), LineTally()]
     files = ", ".join(side.shown for side in sides)
     judge = PairFilter(settings, held_out, active=split == "train")
-    pairs = ((a, b) for a, b in _clean_pairs(split, sides, settings) if judge.keeps(a, b))
     with ExitStack() as stack:
-        parts = [stack.enter_context(whole_file(path)) for path in (out.src, out.tgt)]
-        kept = _write_pairs(pairs, parts)
+        parts = [stack.enter_context(whole_file(path)) for path in out]
+        src, tgt = (
+            stack.enter_context(part.open("w", encoding="utf-8", newline="\n")) for part in parts
+        )
+        for one, other in _clean_pairs(split, sides, tallies, settings.normal_form):
+            if judge.keeps(one, other):
+                src.write(f"{one}\n")
+                tgt.write(f"{other}\n")
         if judge.with_words == 0:
             raise UserError(
                 f"{files}: no {split} pair with words on both sides "
-                f"remains of {sides[0].tally.lines}; dropped: {judge.dropped}. "
+                f"remains of {tallies[0].lines}; dropped: {judge.dropped}. "
                 "Check the files and the text settings."
             )
         judge.check_losses(files)
-    write_json(out.counts, _counts(split, languages, sides, judge, kept))
+    found = {
+        "split": split,
+        "src_lang": languages[0],
+        "tgt_lang": languages[1],
+        "pairs_read": tallies[0].lines,
+        "pairs_kept": tallies[0].lines - sum(judge.dropped.values()),
+        "found": judge.found,
+        "dropped": judge.dropped,
+        "src": asdict(tallies[0]),
+        "tgt": asdict(tallies[1]),
+    }
+    write_json(counts, found)
 
 
 def clean(line: str, normal_form: str, tally: LineTally) -> str:
@@ -93,58 +92,53 @@ def clean(line: str, normal_form: str, tally: LineTally) -> str:
     return " ".join(line.split())
 
 
+def parting_line(shorter: Iterable[str], longer: Iterable[str], surplus: int) -> int:
+    """Most suspicious line, counted from 1, when `longer` has `surplus` lines too many.
+
+    Up to the parting, line i translates line i; after it, line i + surplus. How badly two lines
+    match is the difference of their lengths (absolute logarithm of the ratio) plus 1 if their
+    numbers differ. The parting is where the sum of all mismatches is smallest; it is a guess.
+    """
+    later = map(_traits, longer)
+    window = deque(islice(later, surplus))
+    best, best_cost, cost = 1, 0.0, 0.0
+    # The surplus makes the second iterable as long as the first.
+    for line, (side, ahead) in enumerate(zip(map(_traits, shorter), later, strict=True), start=2):
+        window.append(ahead)
+        # What it costs to part after this line rather than before it.
+        cost += _mismatch(side, window.popleft()) - _mismatch(side, ahead)
+        if cost < best_cost:
+            best, best_cost = line, cost
+    return best
+
+
+def _traits(line: str) -> _Traits:
+    return len(line.strip()), tuple(sorted(_NUMBER.findall(line)))
+
+
+def _mismatch(one: _Traits, other: _Traits) -> float:
+    return abs(math.log((one[0] + 1) / (other[0] + 1))) + (one[1] != other[1])
+
+
 def _clean_pairs(
-    split: str, sides: tuple[Side, Side], settings: TextSettings
+    split: str, sides: list[FoundText], tallies: list[LineTally], normal_form: str
 ) -> Iterator[tuple[str, str]]:
     """Cleaned pairs. Raises UserError, after the last common line, if one side is longer."""
-    src, tgt = (side.lines(side.tally) for side in sides)
+    src, tgt = (side.lines(tally) for side, tally in zip(sides, tallies, strict=True))
     for pair in zip_longest(src, tgt):
         if None in pair:
             deque(chain(src, tgt), maxlen=0)  # counts the rest
-            raise _misaligned(split, sides)
-        yield tuple(
-            clean(line, settings.normal_form, side.tally)
-            for line, side in zip(pair, sides, strict=True)
-        )
+            raise _misaligned(split, sides, [tally.lines for tally in tallies])
+        yield tuple(map(clean, pair, repeat(normal_form), tallies))
 
 
-def _misaligned(split: str, sides: tuple[Side, Side]) -> UserError:
-    shorter, longer = sorted(sides, key=lambda side: side.tally.lines)
-    surplus = longer.tally.lines - shorter.tally.lines
+def _misaligned(split: str, sides: list[FoundText], lengths: list[int]) -> UserError:
+    known = list(zip(sides, lengths, strict=True))
+    (shorter, fewer), (longer, more) = sorted(known, key=lambda side: side[1])
     again = (side.lines(LineTally()) for side in (shorter, longer))
-    listed = "; ".join(f"{side.shown} has {side.tally.lines} lines" for side in sides)
+    listed = "; ".join(f"{side.shown} has {lines} lines" for side, lines in known)
     return UserError(
         f"{split}: the two sides are not aligned: {listed}. The first suspicious line is "
-        f"{parting_line(*again, surplus)} (by length and numbers, a guess). Line i of one file "
-        "must translate line i of the other; mend or replace the files."
+        f"{parting_line(*again, more - fewer)} (by length and numbers, a guess). Line i of one "
+        "file must translate line i of the other; mend or replace the files."
     )
-
-
-def _write_pairs(pairs: Iterator[tuple[str, str]], parts: Sequence[Path]) -> int:
-    """Write each side to its file; returns the number of pairs."""
-    kept = 0
-    with ExitStack() as stack:
-        src, tgt = (
-            stack.enter_context(part.open("w", encoding="utf-8", newline="\n")) for part in parts
-        )
-        for pair in pairs:
-            src.write(f"{pair[0]}\n")
-            tgt.write(f"{pair[1]}\n")
-            kept += 1
-    return kept
-
-
-def _counts(
-    split: str, languages: tuple[str, str], sides: tuple[Side, Side], judge: PairFilter, kept: int
-) -> dict[str, Any]:
-    return {
-        "split": split,
-        "src_lang": languages[0],
-        "tgt_lang": languages[1],
-        "pairs_read": sides[0].tally.lines,
-        "pairs_kept": kept,
-        "found": judge.found,
-        "dropped": judge.dropped,
-        "src": asdict(sides[0].tally),
-        "tgt": asdict(sides[1].tally),
-    }

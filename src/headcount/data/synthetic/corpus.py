@@ -12,15 +12,16 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from headcount.base.errors import UserError
-from headcount.base.files import sha256, write_text
+from headcount.base.files import write_text
+from headcount.base.settings.synthetic import SyntheticSettings
+from headcount.data.lines import write_lines
+from headcount.data.manifest import write_manifest
 from headcount.data.synthetic.grammar import Grammar
 from headcount.data.synthetic.lexicon import Lexicon
 from headcount.data.synthetic.source import SourceSide, Token
 from headcount.data.synthetic.target import TargetSide
 
 SOURCE, TARGET = "en", "art"
-SPLITS = ("train", "dev", "test")
 TREEBANKS = ("dev", "test")
 
 
@@ -52,9 +53,6 @@ def generate_splits(
     Test is drawn first, dev passes over its sentences, train over those of both: so neither
     depends on the size of train. Within a split a short sentence may come twice.
     """
-    for name, count in (("train", train_pairs), ("dev", dev_pairs), ("test", test_pairs)):
-        if count < 1:
-            raise UserError(f"--{name}-pairs must be at least 1, found {count}")
     test = generate(seed, test_pairs, "test")
     held_out = {sentence.source for sentence in test}
     dev = generate(seed, dev_pairs, "dev", held_out)
@@ -62,19 +60,22 @@ def generate_splits(
     return {"train": generate(seed, train_pairs, "train", held_out), "dev": dev, "test": test}
 
 
-def write_corpus(
-    folder: Path, seed: int, train_pairs: int, dev_pairs: int, test_pairs: int
-) -> None:
+def write_corpus(folder: Path, corpus: str, size: SyntheticSettings) -> None:
     """Write `<split>.en` and `<split>.art` for every split, `<split>.conllu` for dev and test.
 
-    One sentence a line, words separated by a space; line n of both files belong together.
+    One sentence a line, words separated by a space; line n of both files belong together. Last
+    comes the manifest: until then the checksums of an older one do not fit the new files.
     """
-    splits = generate_splits(seed, train_pairs, dev_pairs, test_pairs)
+    splits = generate_splits(size.seed, size.train_pairs, size.dev_pairs, size.test_pairs)
+    texts, trees = {}, {}
     for name, sentences in splits.items():
-        write_text(folder / f"{name}.{SOURCE}", _lines(s.source for s in sentences))
-        write_text(folder / f"{name}.{TARGET}", _lines(s.target for s in sentences))
+        texts[name] = {side: {"file": f"{name}.{side}"} for side in (SOURCE, TARGET)}
+        write_lines(folder / f"{name}.{SOURCE}", (" ".join(s.source) for s in sentences))
+        write_lines(folder / f"{name}.{TARGET}", (" ".join(s.target) for s in sentences))
     for name in TREEBANKS:
+        trees[name] = {SOURCE: {"file": f"{name}.conllu"}}
         write_text(folder / f"{name}.conllu", conllu(splits[name], name))
+    write_manifest(folder, {"corpus": corpus, "pretokenised": True}, texts, trees)
 
 
 def conllu(sentences: Sequence[Sentence], prefix: str) -> str:
@@ -87,22 +88,6 @@ def conllu(sentences: Sequence[Sentence], prefix: str) -> str:
             lines.append(f"{position}\t{form}\t_\t{upos}\t_\t_\t{head}\t{deprel}\t_\t_")
         blocks.append("\n".join(lines) + "\n\n")
     return "".join(blocks)
-
-
-def manifest(folder: Path, corpus: str) -> dict[str, Any]:
-    """What `write_corpus` left in a folder: each file with its checksum and size in bytes."""
-
-    def entry(name: str) -> dict[str, Any]:
-        path = folder / name
-        return {"file": name, "sha256": sha256(path), "bytes": path.stat().st_size}
-
-    sides = (SOURCE, TARGET)
-    return {
-        "corpus": corpus,
-        "pretokenised": True,
-        "splits": {split: {side: entry(f"{split}.{side}") for side in sides} for split in SPLITS},
-        "trees": {split: {SOURCE: entry(f"{split}.conllu")} for split in TREEBANKS},
-    }
 
 
 @cache
@@ -131,7 +116,3 @@ def _stream(seed: int, split: str) -> Iterator[Sentence]:
         if shortest <= len(tree) <= longest:
             source = tuple(token.form for token in tree)
             yield Sentence(source, target_side.words(derivation), tree)
-
-
-def _lines(sentences: Iterator[tuple[str, ...]]) -> str:
-    return "".join(" ".join(words) + "\n" for words in sentences)
