@@ -1,10 +1,18 @@
 """Cells of tables as people read them, over seeds."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import pandas as pd
 
 NONE = "–"
+
+_Cells = TypeVar("_Cells", pd.DataFrame, pd.Series)
+
+
+def fill_empty(cells: _Cells) -> _Cells:
+    """The same cells, of any kind; those in which nothing is known are empty text."""
+    return cells.astype(object).where(cells.notna(), "")
 
 
 def mean_sd(values: Sequence[float | str], sign: str = "", digits: int = 2) -> str:
@@ -36,3 +44,18 @@ def p_value(p: float | str) -> str:
     if p == "":
         return NONE
     return "< 0.001" if p < 0.001 else f"{p:#.2g}"
+
+
+def with_bounds(
+    value: float | str, low: float | str, high: float | str, digits: int = 2, unit: str = ""
+) -> str:
+    """A value, and in brackets the ends of its interval where they are known."""
+    if value == "":
+        return NONE
+    bounds = "" if low == "" else f" ({low:.{digits}f} to {high:.{digits}f})"
+    return f"{value:.{digits}f}{unit}{bounds}"
+
+
+def run_cells(pair: str, run: str, seed: int | str) -> dict[str, str]:
+    """Which run a row is of."""
+    return {"pair": pair, "run": run, "seed": str(seed) or NONE}

@@ -84,8 +84,11 @@ GROUPS = {
     "scored": ("scores", "translations", "references"),
     "masked": ("masking", "masking_facts", "importance"),
     "roles": ("attention", "positions", "syntax", "relevance", "importance"),
+    "ablated": ("ablation", "ablation_facts"),
     "pruned_bleu": ("pruned_runs", "kept", "start_scores", "pruned_scores")
     + ("pruned_translations", "references"),
+    "pruned_heads": ("pruned_runs", "kept"),
+    "updates": ("start_curves", "pruned_curves"),
 }
 """Kinds that are read together, by one name in declarations."""
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colorbar import Colorbar
@@ -18,13 +19,20 @@ _BAR_LENGTH = 3.0  # of a colour bar, in inches at most
 
 
 def panels(
-    count: int, columns: int = _ABREAST, width: float = 4.2, height: float = 3.2
+    count: int,
+    columns: int = _ABREAST,
+    width: float = 4.2,
+    height: float = 3.2,
+    margins: tuple[float, float] = (0, 0.6),
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with this many panels, at most `columns` abreast; sizes of a panel in inches."""
+    """A figure with this many panels, at most `columns` abreast; sizes of a panel in inches.
+
+    `margins`: what a colour bar or a legend needs beside and above them.
+    """
     columns = min(count, columns)
     rows = -(-count // columns)
     # A single panel is widened, so that a legend above it has room.
-    size = (max(width * columns, 5.5), height * rows + 0.6)
+    size = (max(width * columns + margins[0], 5.5), height * rows + margins[1])
     figure = Figure(figsize=size, layout="constrained")
     axes = list(figure.subplots(rows, columns, squeeze=False).flat)
     for spare in axes[count:]:
@@ -88,7 +96,11 @@ def title_words(*names: str, seed: int | str) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def legend_above(figure: Figure, axes: Axes, columns: int) -> None:
-    """One legend for all panels, above them, from the entries of one panel."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False)
+def legend_above(figure: Figure, axes: Sequence[Axes], columns: int) -> None:
+    """One legend above all panels, with every label of any of these once."""
+    found: dict[str, Artist] = {}
+    for panel in axes:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    keys = {"handles": list(found.values()), "labels": list(found)}
+    figure.legend(**keys, loc="outside upper center", ncols=columns, frameon=False)

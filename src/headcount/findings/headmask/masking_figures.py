@@ -46,7 +46,7 @@ def draw_groups(points: pd.DataFrame) -> Figure:
         panel.grid(axis="x", visible=False)
         panel.set_axisbelow(True)
         _finish(panel, task)
-    legend_above(figure, axes[0], 3)
+    legend_above(figure, axes, 3)
     return figure
 
 
@@ -65,7 +65,7 @@ def draw_cumulative(points: pd.DataFrame) -> Figure:
         _level(panel, rows[rows["heads_masked"] == 0], "no head masked")
         _heads_axis(panel, rows)
         _finish(panel, task)
-    legend_above(figure, axes[0], 3)
+    legend_above(figure, axes, 3)
     return figure
 
 
@@ -87,7 +87,7 @@ def draw_groups_by_method(points: pd.DataFrame, runs: list[str]) -> Figure:
         panel.grid(axis="x", visible=False)
         panel.set_xlabel("masked group (1: most important to the model)")
         _finish(panel, task)
-    legend_above(figure, axes[0], len(runs))
+    legend_above(figure, axes, len(runs))
     return figure
 
 

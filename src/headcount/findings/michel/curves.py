@@ -46,7 +46,7 @@ def draw_orders(tables: Sequence[pd.DataFrame], metric: Metric) -> Figure:
             mark |= {"label": "one head per layer", "clip_on": False}
             panel.plot(one["percent"], one["bleu"], **mark)
         _finish(panel, task, metric)
-    legend_above(figure, axes[0], 3)
+    legend_above(figure, axes, 3)
     return figure
 
 
@@ -60,7 +60,7 @@ def draw_kinds(tables: Sequence[pd.DataFrame]) -> Figure:
             _curve(panel, rows[rows["scope"] == kind], style)
         _finish(panel, task, BLEU)
         panel.set_xlabel("percent of the kind's heads pruned")
-    legend_above(figure, axes[0], len(KINDS))
+    legend_above(figure, axes, len(KINDS))
     return figure
 
 

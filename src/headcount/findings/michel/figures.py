@@ -28,9 +28,7 @@ _KINDS = {
 }
 
 
-@exhibits.figure(
-    "michel_ablation", "Maps of BLEU without each head", needs=("ablation", "ablation_facts")
-)
+@exhibits.figure("michel_ablation", "Maps of BLEU without each head", needs=("ablated",))
 def ablation(results: Results) -> Drawn:
     """Maps of what each head is worth alone."""
     table = results.read(single.read_ablation, "ablation")
@@ -38,9 +36,7 @@ def ablation(results: Results) -> Drawn:
 
 
 @exhibits.figure(
-    "michel_transfer",
-    "Figure 2: effects of heads on two test sets",
-    needs=("ablation", "ablation_facts"),
+    "michel_transfer", "Figure 2: effects of heads on two test sets", needs=("ablated",)
 )
 def transfer(results: Results) -> Drawn:
     """Effects of heads on two test sets."""
@@ -49,9 +45,7 @@ def transfer(results: Results) -> Drawn:
 
 
 @exhibits.figure(
-    "michel_pruning",
-    "Figure 3: BLEU by order of pruning",
-    needs=("profiles", "ablation", "ablation_facts"),
+    "michel_pruning", "Figure 3: BLEU by order of pruning", needs=("profiles", "ablated")
 )
 def pruning(results: Results) -> Drawn:
     """BLEU by order of pruning."""
@@ -60,9 +54,7 @@ def pruning(results: Results) -> Drawn:
 
 
 @exhibits.figure(
-    "michel_kinds",
-    "Figure 4: BLEU by kind of attention",
-    needs=("profiles", "ablation", "ablation_facts"),
+    "michel_kinds", "Figure 4: BLEU by kind of attention", needs=("profiles", "ablated")
 )
 def kinds(results: Results) -> Drawn:
     """BLEU as heads of one kind are pruned."""
@@ -97,7 +89,7 @@ def speed(results: Results) -> Drawn:
 @exhibits.figure(
     "michel_training",
     "Figure 5: heads pruned at points of the training",
-    needs=("training", "ablation", "ablation_facts"),
+    needs=("training", "ablated"),
 )
 def training(results: Results) -> Drawn:
     """What is kept as heads are pruned, at points of the training."""

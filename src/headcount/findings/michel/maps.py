@@ -96,5 +96,5 @@ def draw_transfer(points: pd.DataFrame, metric: Metric) -> Figure:
         for axis in (panel.xaxis, panel.yaxis):
             axis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
     if points["kind"].nunique() > 1:
-        legend_above(figure, axes[0], len(KINDS))
+        legend_above(figure, axes, len(KINDS))
     return figure

@@ -28,5 +28,5 @@ def draw_speed(table: pd.DataFrame) -> Figure:
         panel.set_xlabel("percent of heads removed")
         panel.set_ylabel("speed ÷ that with all heads")
         panel.set_ylim(bottom=0)
-    legend_above(figure, axes[0], len(sizes))
+    legend_above(figure, axes, len(sizes))
     return figure

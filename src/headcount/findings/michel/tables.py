@@ -22,9 +22,7 @@ def read_profiles(files: list[Path]) -> pd.DataFrame:
     return steps.profile_points(gather(files, steps.READ))
 
 
-@exhibits.table(
-    "michel_ablation", "Table 1: BLEU without each head", needs=("ablation", "ablation_facts")
-)
+@exhibits.table("michel_ablation", "Table 1: BLEU without each head", needs=("ablated",))
 def ablation(results: Results) -> Table:
     """BLEU without each head."""
     table = single.single_table(results.read(single.read_ablation, "ablation"))
@@ -34,9 +32,7 @@ def ablation(results: Results) -> Table:
 
 
 @exhibits.table(
-    "michel_all_but_one",
-    "Tables 2 and 5: one head left in a layer",
-    needs=("ablation", "ablation_facts"),
+    "michel_all_but_one", "Tables 2 and 5: one head left in a layer", needs=("ablated",)
 )
 def all_but_one(results: Results) -> Table:
     """BLEU with one head left in a layer."""
@@ -47,9 +43,7 @@ def all_but_one(results: Results) -> Table:
 
 
 @exhibits.table(
-    "michel_transfer",
-    "Figure 2 as a table: effects of heads on two test sets",
-    needs=("ablation", "ablation_facts"),
+    "michel_transfer", "Figure 2 as a table: effects of heads on two test sets", needs=("ablated",)
 )
 def transfer(results: Results) -> Table:
     """Whether heads matter alike on two test sets."""
@@ -60,11 +54,7 @@ def transfer(results: Results) -> Table:
     return Table(tidy, single.transfer_summary(tidy), words)
 
 
-@exhibits.table(
-    "michel_pruning",
-    "How many heads can be pruned",
-    needs=("profiles", "ablation", "ablation_facts"),
-)
+@exhibits.table("michel_pruning", "How many heads can be pruned", needs=("profiles", "ablated"))
 def pruning(results: Results) -> Table:
     """How many heads can be pruned, by order and by kind."""
     table = steps.pruning_table(results.read(read_profiles, "profiles"))
@@ -74,11 +64,7 @@ def pruning(results: Results) -> Table:
     return Table(tidy, steps.pruning_summary(tidy), words)
 
 
-@exhibits.table(
-    "michel_areas",
-    "Mean BLEU over shares of heads pruned",
-    needs=("areas", "ablation", "ablation_facts"),
-)
+@exhibits.table("michel_areas", "Mean BLEU over shares of heads pruned", needs=("areas", "ablated"))
 def areas(results: Results) -> Table:
     """Mean BLEU over shares of heads pruned."""
     table = steps.areas_table(gather(results.files("areas"), steps.AREAS))
@@ -99,7 +85,7 @@ def speed(results: Results) -> Table:
 @exhibits.table(
     "michel_training",
     "Heads pruned at points of the training",
-    needs=("training", "training_heads", "ablation", "ablation_facts"),
+    needs=("training", "training_heads", "ablated"),
 )
 def training(results: Results) -> Table:
     """Statistics of the pruning profile at points of the training."""

@@ -8,6 +8,7 @@ from pydantic import model_validator
 
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.section import Section
+from headcount.findings.cells import fill_empty
 
 
 class PublishedTable(Section):
@@ -66,8 +67,14 @@ class Published(Section):
 
 
 def with_printed(ours: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
-    """Our rows of a table, then a paper's."""
-    return pd.concat([ours, printed], ignore_index=True)
+    """Our rows of a table, then a paper's in the same columns, with empty cells for the others.
+
+    `source` tells ours from those of the paper.
+    """
+    both = (ours.assign(source="ours"), printed.assign(source="paper"))
+    columns = list(both[0])
+    rows = [table.reindex(columns=columns).astype(object) for table in both]
+    return fill_empty(pd.concat(rows, ignore_index=True))
 
 
 def beside_ours(metric: str) -> str:

@@ -51,7 +51,7 @@ CAPTION = (
 @exhibits.table(
     "voita_comparison",
     "Gates beside other ways to choose heads",
-    needs=("pruned_bleu", "start_curves", "pruned_curves"),
+    needs=("pruned_bleu", "updates"),
     uses=("untuned", "untuned_facts"),
 )
 def comparison(results: Results) -> Table:

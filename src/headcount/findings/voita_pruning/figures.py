@@ -69,7 +69,7 @@ def fig7(results: Results) -> Drawn:
     )
 
 
-@exhibits.figure("voita_fig9", "Figure 9: heads left of each kind", needs=("pruned_runs", "kept"))
+@exhibits.figure("voita_fig9", "Figure 9: heads left of each kind", needs=("pruned_heads",))
 def fig9(results: Results) -> Drawn:
     """Heads left of each kind by heads pruned."""
     points = kind_points(pruned_models(results))
@@ -84,7 +84,7 @@ def fig9(results: Results) -> Drawn:
 
 
 @exhibits.figure(
-    "voita_fig10", "Figure 10: heads left in the decoder's layers", needs=("pruned_runs", "kept")
+    "voita_fig10", "Figure 10: heads left in the decoder's layers", needs=("pruned_heads",)
 )
 def fig10(results: Results) -> Drawn:
     """Heads left in the decoder's layers by heads pruned."""
@@ -110,7 +110,7 @@ def _ours(points: pd.DataFrame) -> str:
 @exhibits.figure(
     "voita_methods",
     "BLEU by heads left, for every way to choose them",
-    needs=("pruned_bleu", "start_curves", "pruned_curves"),
+    needs=("pruned_bleu", "updates"),
     uses=("untuned", "untuned_facts"),
 )
 def methods(results: Results) -> Drawn:
@@ -136,7 +136,7 @@ def methods(results: Results) -> Drawn:
     )
 
 
-@exhibits.figure("voita_gates", "Gates over fine-tuning", needs=("pruned_runs", "kept", "gates"))
+@exhibits.figure("voita_gates", "Gates over fine-tuning", needs=("pruned_heads", "gates"))
 def gates(results: Results) -> Drawn:
     """Gates over fine-tuning."""
     table = gate_figures.trajectories(results.files("gates"), pruned_models(results))

@@ -38,9 +38,7 @@ CAPTION = (
 )
 
 
-@exhibits.table(
-    "voita_pruning", "Every pruned run", needs=("pruned_bleu", "start_curves", "pruned_curves")
-)
+@exhibits.table("voita_pruning", "Every pruned run", needs=("pruned_bleu", "updates"))
 def pruning(results: Results) -> Table:
     """Every pruned run."""
     table = records(results)

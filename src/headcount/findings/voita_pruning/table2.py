@@ -37,11 +37,7 @@ CAPTION = (
 )
 
 
-@exhibits.table(
-    "voita_table2",
-    "Table 2: BLEU with few heads",
-    needs=("pruned_bleu", "start_curves", "pruned_curves"),
-)
+@exhibits.table("voita_table2", "Table 2: BLEU with few heads", needs=("pruned_bleu", "updates"))
 def table2(results: Results) -> Table:
     """BLEU with few heads, fine-tuned and from scratch."""
     updates, chosen = all_updates(results), chosen_models(pruned_models(results))
