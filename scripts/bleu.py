@@ -4,7 +4,7 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.files import write_json
-from headcount.base.settings.pair import parse_pair
+from headcount.base.settings.names import parse_pair
 from headcount.scoring.bleu import score_files
 
 

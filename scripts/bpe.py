@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.folders import SIDES
-from headcount.base.settings.bpe import BpeSettings
+from headcount.base.settings.data import BpeSettings
 from headcount.base.settings.flags import read_flags
 from headcount.data.bpe import segment_corpus
 

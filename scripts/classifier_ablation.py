@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headcount.ablation.ablation import DEV
 from headcount.base import command
-from headcount.base.settings.classifier import ClassifierSettings
+from headcount.base.settings.ablation import ClassifierSettings
 from headcount.base.settings.flags import read_flags
 from headcount.classifiers.classifier import Classifier
 from headcount.classifiers.classifier_ablation import write_classifier_ablation

@@ -5,9 +5,9 @@ from pathlib import Path
 from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.ablation.masking import write_masking
 from headcount.base import command
+from headcount.base.settings.ablation import MaskingSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
-from headcount.base.settings.masking import MaskingSettings
 from headcount.store.model_folder import open_model
 
 

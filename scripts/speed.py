@@ -5,9 +5,8 @@ from pathlib import Path
 from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.folders import TIMING
-from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.decode import DecodeSettings, SpeedSettings
 from headcount.base.settings.flags import read_flags
-from headcount.base.settings.speed import SpeedSettings
 from headcount.deployment.speed import write_speed
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder

@@ -2,8 +2,8 @@
 
 from headcount.base import command
 from headcount.base.errors import UserError
+from headcount.base.settings.data import SyntheticSettings
 from headcount.base.settings.flags import read_flags
-from headcount.base.settings.synthetic import SyntheticSettings
 from headcount.data.synthetic.corpus import write_corpus
 
 

@@ -6,8 +6,8 @@ Only the split `train` is filtered. Raw files are read where their manifest stan
 from pathlib import Path
 
 from headcount.base import command
+from headcount.base.settings.data import TextSettings
 from headcount.base.settings.flags import read_flags
-from headcount.base.settings.text import TextSettings
 from headcount.data.text import write_split
 
 

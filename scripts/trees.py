@@ -4,8 +4,8 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.folders import SEGMENTERS
+from headcount.base.settings.data import TextSettings
 from headcount.base.settings.flags import read_flags
-from headcount.base.settings.text import TextSettings
 from headcount.data.bpe import load_segmenters
 from headcount.data.manifest import find_text
 from headcount.data.trees import align_trees, read_trees, write_aligned

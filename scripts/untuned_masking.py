@@ -6,9 +6,9 @@ from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.ablation.untuned_masking import write_untuned
 from headcount.base import command
 from headcount.base.errors import UserError
+from headcount.base.settings.ablation import MaskingSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags, read_run_flag
-from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.runs import PrunedSettings
 from headcount.store.model_folder import open_model
 

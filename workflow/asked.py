@@ -6,7 +6,7 @@ from typing import Any
 
 from headcount.base.errors import UserError
 from headcount.base.settings.experiment import Experiment, experiment_names
-from headcount.base.settings.nearest import closest
+from headcount.base.settings.names import closest
 from headcount.base.settings.schema import Schema
 
 DEFAULT = "quickstart"

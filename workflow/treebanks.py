@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from headcount.base.fingerprint import code, digest
 from headcount.base.settings.corpora import Corpus
-from headcount.base.settings.pair import parse_pair
+from headcount.base.settings.names import parse_pair
 
 
 class Treebanks:

@@ -15,8 +15,8 @@ from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.ablation.untuned_masking import COLUMNS, list_cuts, write_untuned
 from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
+from headcount.base.settings.ablation import MaskingSettings
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.data.bpe import Segmenter

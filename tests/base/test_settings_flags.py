@@ -9,16 +9,14 @@ from hypothesis import strategies as st
 
 from headcount.base import command
 from headcount.base.errors import UserError
-from headcount.base.settings.bpe import BpeSettings
+from headcount.base.settings.ablation import MaskingSettings
+from headcount.base.settings.data import BpeSettings, SyntheticSettings, TextSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, as_flags, from_flags
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.section import Section
-from headcount.base.settings.synthetic import SyntheticSettings
-from headcount.base.settings.text import TextSettings
 from headcount.base.settings.train import TrainSettings
 
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from headcount.base.errors import UserError
 from headcount.base.settings.experiment import Experiment, experiment_names, load_experiment
 from headcount.base.settings.handbook import write_page
-from headcount.base.settings.pair import Pair, parse_pair
+from headcount.base.settings.names import Pair, parse_pair
 from headcount.base.settings.runs import BASELINE, labels
 
 CONFIG = Path(__file__).parents[2] / "config"

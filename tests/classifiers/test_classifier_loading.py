@@ -8,8 +8,7 @@ from script_runner import run_script
 from small_bert import pairs, save_bert
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.classifier import ClassifierSettings
+from headcount.base.settings.ablation import AblationSettings, ClassifierSettings
 from headcount.classifiers.classifier import Classifier, number_labels
 from headcount.data.entailment import Example
 

@@ -6,7 +6,7 @@ import pytest
 from text_step import Step
 
 from headcount.base.errors import UserError
-from headcount.base.settings.text import TextSettings
+from headcount.base.settings.data import TextSettings
 from headcount.data.filters import PairFilter, measure
 
 # One's own sentences, with their translations.

@@ -11,7 +11,7 @@ import conllu
 import pytest
 from script_runner import run_script
 
-from headcount.base.settings.synthetic import SyntheticSettings
+from headcount.base.settings.data import SyntheticSettings
 from headcount.data.synthetic.corpus import (
     Sentence,
     generate,

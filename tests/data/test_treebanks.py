@@ -93,7 +93,7 @@ def test_treebanks_that_do_not_exist_are_named(corpora, name, words):
         ("relations: [dobj]", "'dobj'; Universal Dependencies call it obj"),
         ("relations: [nsbuj]", "'nsbuj'; nearest: nsubj"),
         ("relations: [root]", "'root'"),
-        ("relations: [nsubj, nsubj]", "expected each name once"),
+        ("relations: [nsubj, nsubj]", "'nsubj' is listed twice; name each entry once"),
         ("relations: []", "a list of at least 1"),
         ("trees: [ewt]", "expected <corpus>.<treebank> as in ud.ewt_dev, found 'ewt'"),
         ("eos: drop", "drop_both, drop_key, drop_query or keep"),

@@ -10,7 +10,7 @@ from script_runner import run_script
 from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.speed import SpeedSettings
+from headcount.base.settings.decode import SpeedSettings
 from headcount.deployment import share_speed
 from headcount.deployment.share_speed import write_share_speed
 from headcount.model import machine

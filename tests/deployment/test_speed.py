@@ -10,8 +10,7 @@ from small_models import UNEVEN, make_model
 from small_run import segment
 
 from headcount.base.errors import UserError
-from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.speed import SpeedSettings
+from headcount.base.settings.decode import DecodeSettings, SpeedSettings
 from headcount.data.vocabulary import Vocabulary
 from headcount.deployment import speed
 from headcount.deployment.speed import (
@@ -181,5 +180,5 @@ def test_sources_are_the_first_lines_with_words(bpe, tmp_path):
 
 
 def test_a_batch_size_twice_is_a_fault():
-    with pytest.raises(ValueError, match=r"expected each batch size once, found \[1, 1\]"):
+    with pytest.raises(ValueError, match="1 is listed twice; name each entry once"):
         SpeedSettings(batch_sizes=[1, 1])

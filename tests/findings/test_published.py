@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headcount.base.errors import UserError
-from headcount.base.settings.pair import parse_pair
+from headcount.base.settings.names import parse_pair
 from headcount.findings.published import headmask, michel, voita
 from headcount.findings.published.numbers import read_published
 

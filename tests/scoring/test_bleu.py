@@ -14,7 +14,7 @@ from script_runner import run_script
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import sha256
-from headcount.base.settings.pair import SCORED_BY_EXTRA
+from headcount.base.settings.names import SCORED_BY_EXTRA
 from headcount.data.lines import clean_lines
 from headcount.scoring.bleu import score_corpus, score_files
 

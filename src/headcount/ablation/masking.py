@@ -9,7 +9,7 @@ from headcount.ablation.masked_bleu import SCORE_COLUMNS, MaskedInputs, write_po
 from headcount.base.addresses import HeadGrid
 from headcount.base.head_values import read_head_values
 from headcount.base.ranking import Heads, MaskedSet, Ranking, random_sets, rank_heads, ranked_sets
-from headcount.base.settings.masking import MaskingSettings
+from headcount.base.settings.ablation import MaskingSettings
 from headcount.heads.importance_run import read_importance
 from headcount.store.model_folder import ModelFolder
 

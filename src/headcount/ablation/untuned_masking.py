@@ -13,7 +13,7 @@ import numpy as np
 from headcount.ablation.masked_bleu import SCORE_COLUMNS, MaskedInputs, write_points
 from headcount.base.addresses import HeadGrid
 from headcount.base.ranking import Heads, drawn_heads
-from headcount.base.settings.masking import MaskingSettings
+from headcount.base.settings.ablation import MaskingSettings
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.store.kept_heads import as_many_heads, read_gates
 

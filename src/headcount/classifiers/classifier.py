@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from headcount.base.errors import UserError
 from headcount.base.ranking import Heads
-from headcount.base.settings.nearest import nearest
+from headcount.base.settings.names import nearest
 from headcount.classifiers.classifier_files import read_classifier
 from headcount.classifiers.hooked_encoder import HookedEncoder
 from headcount.data.entailment import Example

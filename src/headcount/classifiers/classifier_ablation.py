@@ -18,8 +18,7 @@ from headcount.ablation.reranking import for_ranking
 from headcount.ablation.single_effects import single_effects
 from headcount.base.files import write_result
 from headcount.base.ranking import Heads
-from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.classifier import ClassifierSettings
+from headcount.base.settings.ablation import AblationSettings, ClassifierSettings
 from headcount.classifiers.classifier import Classifier
 from headcount.data.entailment import Example, read_pairs
 from headcount.scoring.bootstrap import SEED, judge_scores, resample_accuracy

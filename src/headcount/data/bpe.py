@@ -13,7 +13,7 @@ from subword_nmt.learn_bpe import learn_bpe
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_json, write_text
 from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
-from headcount.base.settings.bpe import BpeSettings
+from headcount.base.settings.data import BpeSettings
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import SEPARATOR, Tokeniser, protect, restore

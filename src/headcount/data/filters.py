@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headcount.base.errors import UserError
-from headcount.base.settings.text import TextSettings
+from headcount.base.settings.data import TextSettings
 from headcount.data.lines import clean_lines
 
 LONGEST_WORD = 1000

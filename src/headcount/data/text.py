@@ -12,7 +12,7 @@ from pathlib import Path
 
 from headcount.base.errors import UserError
 from headcount.base.files import whole_file, write_json
-from headcount.base.settings.text import TextSettings
+from headcount.base.settings.data import TextSettings
 from headcount.data.filters import PairFilter
 from headcount.data.lines import LineTally
 from headcount.data.manifest import FoundText, find_text

@@ -8,8 +8,7 @@ import torch
 from headcount.ablation.pruning_orders import least_important
 from headcount.ablation.reranking import for_ranking
 from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.speed import SpeedSettings
+from headcount.base.settings.decode import DecodeSettings, SpeedSettings
 from headcount.deployment.speed import TimedModel, write_times
 from headcount.heads.importance_run import read_importance
 from headcount.model.removal import remove_heads

@@ -10,8 +10,7 @@ import torch
 
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
-from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.speed import SpeedSettings
+from headcount.base.settings.decode import DecodeSettings, SpeedSettings
 from headcount.data.batches import Ids, pad_sources
 from headcount.data.lines import clean_lines
 from headcount.model.kernels.matmul import frozen_weights

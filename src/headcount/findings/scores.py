@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
-from headcount.base.settings.pair import parse_pair
+from headcount.base.settings.names import parse_pair
 from headcount.data.lines import clean_lines
 from headcount.findings.run_tables import run_of
 from headcount.scoring.bootstrap import Difference, compare_systems

@@ -7,7 +7,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import read_json, sha256
-from headcount.base.settings.pair import SCORED_BY_EXTRA
+from headcount.base.settings.names import SCORED_BY_EXTRA
 from headcount.data.lines import clean_lines
 
 Lines = list[str]

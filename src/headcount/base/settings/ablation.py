@@ -1,4 +1,4 @@
-"""Settings of ablation: heads removed one by one, all but one, and more and more of them."""
+"""Settings of masking and ablation: which heads of trained models go, and in which order."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.run_lists import Runs
-from headcount.base.settings.section import MOST_DRAWS, Section
+from headcount.base.settings.section import LARGEST, MOST_DRAWS, MOST_THREADS, Section
 
 
 def _ascending(numbers: list[int]) -> list[int]:
@@ -17,6 +17,22 @@ def _ascending(numbers: list[int]) -> list[int]:
 
 Percent = Annotated[int, Field(ge=1, le=100)]
 Update = Annotated[int, Field(ge=1)]
+
+
+class MaskingSettings(Section):
+    """Translating with heads masked: in groups by importance, cumulatively, and at random."""
+
+    groups: int = Field(8, ge=1, le=LARGEST)
+    """Near-equal groups into which the ranked heads are cut."""
+
+    draws: int = Field(3, ge=0, le=MOST_DRAWS)
+    """Random rankings that are masked in the same way, as a control; 0 leaves it out."""
+
+    test_sets: list[str] = []
+    """Names of the test sets to translate, where a pair has them; empty: its first one."""
+
+    sentences: int | None = Field(None, ge=1)
+    """Translate only this many sentences of a test set, its first ones; without it all."""
 
 
 class AblationSettings(Section):
@@ -59,3 +75,35 @@ class RerankSettings(ImportanceSettings):
     """Head importance, where it is measured anew."""
 
     flag_prefix: ClassVar[str] = "importance-"
+
+
+class ClassifierSettings(Section):
+    """Heads of a classifier removed without further training (Michel et al.)."""
+
+    pairs: int | None = Field(None, ge=1)
+    """Use only this many labelled pairs of each file, the first ones; without it all."""
+
+    steps: int = Field(10, ge=1, le=100)
+    """Equal steps in which heads are pruned, from none to all of them."""
+
+    draws: int = Field(3, ge=0, le=MOST_DRAWS)
+    """Random orders of pruning, as a control; 0 leaves it out."""
+
+    normalise: Literal["none", "layer_l2"] = "layer_l2"
+    """Rank heads by their importance as it is, or after dividing that of each layer by its L2
+    norm."""
+
+    reestimate: bool = False
+    """Measure importance anew after each step of pruning, with the heads silent that are pruned
+    already."""
+
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where to compute; auto takes a GPU where there is one."""
+
+    threads: int = Field(1, ge=1, le=MOST_THREADS)
+    """CPU threads."""
+
+    def pruning(self) -> AblationSettings:
+        """How heads are ranked and pruned, as it is said of translation models."""
+        shared = {"steps", "draws", "normalise", "reestimate"}
+        return AblationSettings(**self.model_dump(include=shared))

@@ -1,6 +1,5 @@
 """The corpora there are: where each comes from, its licence, its splits and languages."""
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
@@ -8,30 +7,26 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, ConfigDict, Field, RootModel, model_validator
 
 from headcount.base.errors import UserError
-from headcount.base.settings.names import check_corpus_name, check_file_name, check_language
-from headcount.base.settings.nearest import nearest
-from headcount.base.settings.pair import Pair, parse_pair
+from headcount.base.settings.data import SyntheticSettings
+from headcount.base.settings.names import (
+    CorpusName,
+    FileName,
+    Language,
+    Pair,
+    check_file_name,
+    fitting,
+    nearest,
+    parse_pair,
+    require,
+)
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.section import Section
-from headcount.base.settings.synthetic import SyntheticSettings
 
 GENERATED_LANGUAGES = ("en", "art")
 GENERATED_SPLITS = ("train", "dev", "test")
 GENERATED_TREES = ("dev", "test")
 
 _ARCHIVES = (".tgz", ".tar.gz")
-
-
-def _check_hash(text: str) -> str:
-    if not re.fullmatch(r"[0-9a-f]{64}", text):
-        raise ValueError(f"expected 64 hexadecimal digits in lower case, found {text[:100]!r}")
-    return text
-
-
-def _check_url(text: str) -> str:
-    if not re.fullmatch(r"https://[A-Za-z0-9][A-Za-z0-9./_~%:+-]*", text):
-        raise ValueError(f"expected an address that starts with https://, found {text[:100]!r}")
-    return text.rstrip("/")
 
 
 def _check_member(text: str) -> str:
@@ -47,11 +42,16 @@ def _check_path(text: str) -> str:
     return text
 
 
-CorpusName = Annotated[str, AfterValidator(check_corpus_name)]
-Language = Annotated[str, AfterValidator(check_language)]
-FileName = Annotated[str, AfterValidator(check_file_name)]
-Member = Annotated[str, AfterValidator(_check_member)]
-Hash = Annotated[str, AfterValidator(_check_hash)]
+Hash = Annotated[
+    str, AfterValidator(fitting(r"[0-9a-f]{64}", "64 hexadecimal digits in lower case"))
+]
+Url = Annotated[
+    str,
+    AfterValidator(
+        fitting(r"https://[A-Za-z0-9][A-Za-z0-9./_~%:+-]*", "an address that starts with https://")
+    ),
+    AfterValidator(lambda text: text.rstrip("/")),
+]
 
 
 class Source(Section):
@@ -63,7 +63,7 @@ class Source(Section):
     sha256: Hash | None = None
     """Checksum of the file; needed for published ones."""
 
-    member: Member | None = None
+    member: Annotated[str, AfterValidator(_check_member)] | None = None
     """The text's name inside the file, when that is a .tgz or .tar.gz."""
 
     path: Annotated[str, AfterValidator(_check_path)] | None = None
@@ -86,7 +86,7 @@ class Treebank(Source):
     language: Language
     """What its sentences are written in."""
 
-    base_url: Annotated[str, AfterValidator(_check_url)] | None = None
+    base_url: Url | None = None
     """Address of the folder that holds the published file."""
 
     @model_validator(mode="after")
@@ -105,7 +105,7 @@ class Corpus(Section):
     citation: str = Field(min_length=1)
     """Whom to cite."""
 
-    base_url: Annotated[str, AfterValidator(_check_url)] | None = None
+    base_url: Url | None = None
     """Address of the folder that holds the published files."""
 
     pretokenised: bool = False
@@ -178,14 +178,26 @@ def test_sets(corpus: Corpus, src: str, tgt: str) -> list[str]:
 
 def check_pairs(pairs: Iterable[str], corpora: Mapping[str, Corpus]) -> None:
     """Raise UserError for a pair whose corpus, language or splits do not exist."""
-    for text in pairs:
-        pair = parse_pair(text)
-        if pair.corpus not in corpora:
-            raise UserError(
-                f"pairs: {pair}: no corpus {pair.corpus!r} in corpora.yaml; "
-                f"{nearest(pair.corpus, corpora)}"
-            )
+    for pair in map(parse_pair, pairs):
+        lack = f"pairs: {pair}: no corpus {pair.corpus!r} in corpora.yaml"
+        require(pair.corpus, corpora, lack)
         _check_languages(pair, corpora[pair.corpus])
+
+
+def _check_languages(pair: Pair, corpus: Corpus) -> None:
+    place = f"pairs: {pair}: corpus {pair.corpus} has"
+    known = dict.fromkeys(each for sides in corpus.languages.values() for each in sides)
+    for language in (pair.src, pair.tgt):
+        require(language, known, f"{place} no language {language!r}")
+        for split in ("train", "dev"):
+            if language not in corpus.languages.get(split, []):
+                raise UserError(
+                    f"{place} no {split} text in {language!r}; add it under splits.{split} in "
+                    "corpora.yaml"
+                )
+    if not test_sets(corpus, pair.src, pair.tgt):
+        found = _list(corpus.splits or {})
+        raise UserError(f"{place} no test set in both languages; it has {found}")
 
 
 def check_masking_tests(
@@ -201,10 +213,7 @@ def check_masking_tests(
     known = dict.fromkeys(test for tests in by_pair.values() for test in tests)
     wanted = list(named)
     for test in wanted:
-        if test not in known:
-            raise UserError(
-                f"masking.test_sets: no pair has a test set {test!r}; {nearest(test, known)}"
-            )
+        require(test, known, f"masking.test_sets: no pair has a test set {test!r}")
     for pair, tests in by_pair.items():
         if wanted and not set(wanted) & set(tests):
             raise UserError(
@@ -217,17 +226,9 @@ def check_treebanks(named: Iterable[str], corpora: Mapping[str, Corpus]) -> None
     """Raise UserError for a treebank, `<corpus>.<treebank>`, that does not exist."""
     for each in named:
         corpus, _, treebank = each.partition(".")
-        if corpus not in corpora:
-            raise UserError(
-                f"roles.trees: {each}: no corpus {corpus!r} in corpora.yaml; "
-                f"{nearest(corpus, corpora)}"
-            )
-        known = corpora[corpus].tree_languages
-        if treebank not in known:
-            raise UserError(
-                f"roles.trees: {each}: corpus {corpus} has no trees {treebank!r}; "
-                f"{nearest(treebank, known)}"
-            )
+        require(corpus, corpora, f"roles.trees: {each}: no corpus {corpus!r} in corpora.yaml")
+        lack = f"roles.trees: {each}: corpus {corpus} has no trees {treebank!r}"
+        require(treebank, corpora[corpus].tree_languages, lack)
 
 
 def ablation_tests(
@@ -255,27 +256,6 @@ def ablation_tests(
             f"name one of {', '.join(known[:-1])} first"
         )
     return found[0], found[1]
-
-
-def _check_languages(pair: Pair, corpus: Corpus) -> None:
-    known = dict.fromkeys(each for sides in corpus.languages.values() for each in sides)
-    for language in (pair.src, pair.tgt):
-        if language not in known:
-            raise UserError(
-                f"pairs: {pair}: corpus {pair.corpus} has no language {language!r}; "
-                f"{nearest(language, known)}"
-            )
-        for split in ("train", "dev"):
-            if language not in corpus.languages.get(split, []):
-                raise UserError(
-                    f"pairs: {pair}: corpus {pair.corpus} has no {split} text in {language!r}; "
-                    f"add it under splits.{split} in corpora.yaml"
-                )
-    if not test_sets(corpus, pair.src, pair.tgt):
-        raise UserError(
-            f"pairs: {pair}: corpus {pair.corpus} has no test set in both languages; "
-            f"it has {_list(corpus.splits or {})}"
-        )
 
 
 def _list(names: Iterable[str]) -> str:

@@ -7,17 +7,14 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from headcount.base.errors import UserError
 from headcount.base.ranking import check_groups
-from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.bpe import BpeSettings
-from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.ablation import AblationSettings, MaskingSettings
+from headcount.base.settings.data import BpeSettings, TextSettings
+from headcount.base.settings.decode import DecodeSettings, SpeedSettings
 from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.lrp import LrpSettings
-from headcount.base.settings.masking import MaskingSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.names import check_corpus_name
-from headcount.base.settings.nearest import nearest
-from headcount.base.settings.pair import parse_pair
+from headcount.base.settings.names import check_corpus_name, nearest, parse_pair, require
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.run_lists import (
@@ -25,12 +22,9 @@ from headcount.base.settings.run_lists import (
     Runs,
     check_pruned,
     counted,
-    each_once,
 )
 from headcount.base.settings.runs import PrunedSettings, label, labels
-from headcount.base.settings.section import Section
-from headcount.base.settings.speed import SpeedSettings
-from headcount.base.settings.text import TextSettings
+from headcount.base.settings.section import Section, each_once
 from headcount.base.settings.train import TrainSettings
 
 NOT_EXPERIMENTS = {"corpora"}
@@ -169,10 +163,7 @@ def load_experiment(name: str, folder: Path) -> Experiment:
         check_corpus_name(name)
     except ValueError as fault:
         raise UserError(f"experiment: {fault}; {nearest(Path(name).stem, known)}") from None
-    if name not in known:
-        raise UserError(
-            f"experiment {name!r}: there is no {folder / name}.yaml; {nearest(name, known)}"
-        )
+    require(name, known, f"experiment {name!r}: there is no {folder / name}.yaml")
     return read_settings(folder / f"{name}.yaml", Experiment)
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from headcount.base.settings.nearest import nearest
+from headcount.base.settings.names import nearest
 from headcount.base.settings.schema import KeyPath, Schema
 
 _MOST_LINES = 9

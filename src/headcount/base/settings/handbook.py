@@ -3,6 +3,7 @@
 from pydantic.fields import FieldInfo
 
 from headcount.base.settings.corpora import Corpus, Source, Treebank
+from headcount.base.settings.data import SyntheticSettings
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import shown_default
 from headcount.base.settings.gates import PRESETS as GATE_PRESETS
@@ -11,7 +12,6 @@ from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.runs import PrunedSettings, RunSettings, label
 from headcount.base.settings.schema import Schema
 from headcount.base.settings.section import Section
-from headcount.base.settings.synthetic import SyntheticSettings
 
 _INTRODUCTION = """\
 # Settings

@@ -1,34 +1,96 @@
-"""Names that may become part of a path, a flag or a figure: letters, digits and little else."""
+"""Names that may become part of a path, a flag or a figure; pairs; the name nearest to another."""
 
+import difflib
 import re
+from collections.abc import Callable, Iterable
+from typing import Annotated, NamedTuple
 
-_CORPUS = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_LANGUAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]{0,31}")
-_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+from pydantic import AfterValidator
 
-
-def check_corpus_name(name: str) -> str:
-    """The name of a corpus or an experiment, unchanged. Raises ValueError."""
-    return _checked(_CORPUS, name, "letters, digits, _ and -, the first a letter or digit")
+from headcount.base.errors import UserError
 
 
-def check_language(name: str) -> str:
-    """The name of a language, unchanged. Raises ValueError.
+def fitting(pattern: str, words: str) -> Callable[[str], str]:
+    """A check that returns a text unchanged if all of it fits a pattern, else raises ValueError.
 
-    It has no hyphen, so that `<source>-<target>` reads one way only.
+    `words`: what the check expects.
     """
-    return _checked(_LANGUAGE, name, "letters, digits and _, the first a letter or digit")
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"expected {words}, found {text[:100]!r}")
+        return text
+
+    return check
 
 
-def check_file_name(name: str) -> str:
-    """The name of a file or a split, unchanged. Raises ValueError."""
-    return _checked(_FILE, name, "letters, digits, . _ and -, the first neither . nor -")
+check_corpus_name = fitting(
+    r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}",
+    "a name of letters, digits, _ and -, the first a letter or digit (at most 64)",
+)
+"""The name of a corpus or an experiment."""
+check_language = fitting(
+    r"[A-Za-z0-9][A-Za-z0-9_]{0,31}",
+    "a name of letters, digits and _, the first a letter or digit (at most 32)",
+)
+"""The name of a language; it has no hyphen, so that `<source>-<target>` reads one way only."""
+check_file_name = fitting(
+    r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}",
+    "a name of letters, digits, . _ and -, the first neither . nor - (at most 128)",
+)
+"""The name of a file or a split."""
+
+CorpusName = Annotated[str, AfterValidator(check_corpus_name)]
+Language = Annotated[str, AfterValidator(check_language)]
+FileName = Annotated[str, AfterValidator(check_file_name)]
+
+SCORED_BY_EXTRA = ("ja", "ko")
+"""Target languages whose words sacreBLEU finds by a package that the project's extra of that name
+installs."""
 
 
-def _checked(allowed: re.Pattern[str], name: str, words: str) -> str:
-    if not allowed.fullmatch(name):
-        longest = allowed.pattern.rsplit(",", 1)[1].rstrip("}")
-        raise ValueError(
-            f"expected a name of {words} (at most {int(longest) + 1}), found {name[:100]!r}"
-        )
-    return name
+class Pair(NamedTuple):
+    """Corpus, source language, target language; as text `<corpus>.<src>-<tgt>`."""
+
+    corpus: str
+    src: str
+    tgt: str
+
+    def __str__(self) -> str:
+        return f"{self.corpus}.{self.src}-{self.tgt}"
+
+
+def parse_pair(text: str) -> Pair:
+    """The pair named by `<corpus>.<src>-<tgt>`, as in multi30k.en-de. Raises UserError."""
+    corpus, dot, languages = text.rpartition(".")
+    src, hyphen, tgt = languages.partition("-")
+    if not dot or not hyphen:
+        raise UserError(f"expected <corpus>.<source>-<target> as in multi30k.en-de, found {text!r}")
+    try:
+        pair = Pair(check_corpus_name(corpus), check_language(src), check_language(tgt))
+    except ValueError as fault:
+        raise UserError(f"pair {text[:100]!r}: {fault}") from None
+    if src == tgt:
+        raise UserError(f"pair {text!r}: expected two languages, found {src!r} twice")
+    return pair
+
+
+def require(name: str, known: Iterable[str], lack: str) -> None:
+    """Raise UserError with what lacks, and the nearest known name, unless a name is known."""
+    known = list(known)
+    if name not in known:
+        raise UserError(f"{lack}; {nearest(name, known)}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """'nearest: peak_lr' where a known name is close (case aside), else 'known: all of them'."""
+    known = list(known)
+    close = closest(name, known)
+    return f"nearest: {close}" if close else f"known: {', '.join(known) or 'none'}"
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """The known name nearest to one, case aside; empty where none is close."""
+    names = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), names, n=1)
+    return names[close[0]] if close else ""

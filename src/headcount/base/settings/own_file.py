@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from headcount.base.errors import UserError
-from headcount.base.settings.nearest import closest
+from headcount.base.settings.names import closest
 
 
 def check_own_file(path: str) -> None:

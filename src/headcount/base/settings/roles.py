@@ -4,9 +4,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from headcount.base.settings.names import check_corpus_name, check_file_name
-from headcount.base.settings.nearest import nearest
-from headcount.base.settings.section import LARGEST, MOST_THREADS, Section
+from headcount.base.settings.names import check_corpus_name, check_file_name, nearest
+from headcount.base.settings.section import LARGEST, MOST_THREADS, Section, each_once
 
 # The universal relations of Universal Dependencies, version 2.
 UNIVERSAL = (
@@ -47,12 +46,6 @@ def _check_treebank(name: str) -> str:
     return name
 
 
-def _each_once(names: list[str]) -> list[str]:
-    if len(set(names)) < len(names):
-        raise ValueError(f"expected each name once, found {', '.join(names)}")
-    return names
-
-
 Relation = Annotated[str, AfterValidator(_check_relation)]
 TreebankName = Annotated[str, AfterValidator(_check_treebank)]
 
@@ -76,12 +69,12 @@ class RolesSettings(Section):
     """Queries whose neighbour at that position does not exist: not counted; counted as misses;
     or EOS counts as a word."""
 
-    trees: Annotated[list[TreebankName], AfterValidator(_each_once)] = []
+    trees: Annotated[list[TreebankName], AfterValidator(each_once)] = []
     """Treebanks, `<corpus>.<treebank>`, for pairs whose source has their language; labels go by the
     first. Empty: the test set's trees of a generated corpus, and none for others."""
 
     relations: Annotated[
-        list[Relation], AfterValidator(_each_once), Field(min_length=1)
+        list[Relation], AfterValidator(each_once), Field(min_length=1)
     ] = ["nsubj", "obj", "amod", "advmod"]  # fmt: skip
     """Relations of Universal Dependencies, without their subtypes unless these are named."""
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer, ValidationInfo
 
 from headcount.base.settings.runs import PrunedSettings, Run, RunSettings, label, labels
-from headcount.base.settings.section import Section
+from headcount.base.settings.section import Section, each_once
 
 
 def swept(entry: Any) -> list[Any]:
@@ -22,14 +22,6 @@ def swept(entry: Any) -> list[Any]:
         if not values:
             raise ValueError(f"{key}: expected a value, or a list of at least one, found []")
     return [dict(zip(entry, chosen, strict=True)) for chosen in product(*choices)]
-
-
-def each_once(entries: list) -> list:
-    """The list unchanged. Raises ValueError for what it has twice."""
-    for position, entry in enumerate(entries):
-        if entry in entries[:position]:
-            raise ValueError(f"{entry!r} is listed twice; name each entry once")
-    return entries
 
 
 def counted(runs: Sequence[Run], info: ValidationInfo) -> list[Run]:

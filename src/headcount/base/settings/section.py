@@ -10,6 +10,14 @@ LARGEST = 10**6  # widths, budgets and other sizes that memory grows with
 MOST_DRAWS = 10**4
 
 
+def each_once(entries: list) -> list:
+    """The list unchanged. Raises ValueError for what it has twice."""
+    for position, entry in enumerate(entries):
+        if entry in entries[:position]:
+            raise ValueError(f"{entry!r} is listed twice; name each entry once")
+    return entries
+
+
 class Section(BaseModel):
     """Settings that cannot change once read. `True` is no number, `'1'` is no number either."""
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headcount.base.addresses import SCOPES
-from headcount.base.settings.nearest import nearest
+from headcount.base.settings.names import nearest
 
 TRAINING_WORDS = {"random": "random", "importance": "impt"}
 PRUNED_WORDS = {"gates": "gates", "scratch": "scratch", "importance": "ranked", "random": "drawn"}

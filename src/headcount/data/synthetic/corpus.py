@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from headcount.base.files import write_text
-from headcount.base.settings.synthetic import SyntheticSettings
+from headcount.base.settings.data import SyntheticSettings
 from headcount.data.lines import write_lines
 from headcount.data.manifest import write_manifest
 from headcount.data.synthetic.grammar import Grammar

@@ -4,7 +4,7 @@ from functools import cache
 
 import pandas as pd
 
-from headcount.base.settings.pair import parse_pair
+from headcount.base.settings.names import parse_pair
 from headcount.findings import exhibits
 from headcount.findings.cells import NONE, p_value
 from headcount.findings.headmask.scores import (

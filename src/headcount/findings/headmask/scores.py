@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from headcount.base.settings.pair import parse_pair
+from headcount.base.settings.names import parse_pair
 from headcount.findings.published import headmask
 from headcount.findings.run_tables import BASE
 from headcount.findings.scores import Scores

@@ -1,10 +1,26 @@
-"""Settings of the text step: which training pairs are kept."""
+"""Settings of the steps from raw corpora to subwords, and of the generated corpus."""
 
 from typing import Literal
 
 from pydantic import Field
 
 from headcount.base.settings.section import LARGEST, Section
+
+
+class SyntheticSettings(Section):
+    """How much of the artificial language to generate. Same settings, same text."""
+
+    seed: int = Field(1, ge=1, le=10**9)
+    """Seed of the generator."""
+
+    train_pairs: int = Field(30000, ge=1, le=10**8)
+    """Sentence pairs for training."""
+
+    dev_pairs: int = Field(1000, ge=1, le=10**8)
+    """Sentence pairs for validation."""
+
+    test_pairs: int = Field(1000, ge=1, le=10**8)
+    """Sentence pairs of the test set."""
 
 
 class TextSettings(Section):
@@ -31,3 +47,13 @@ class TextSettings(Section):
 
     drop_overlap: bool = False
     """Leave out training pairs whose source line is in dev or a test set. Counted in any case."""
+
+
+class BpeSettings(Section):
+    """How words are cut into subwords."""
+
+    merges: int = Field(8000, ge=0, le=LARGEST)
+    """Number of merge operations learnt, per code file."""
+
+    joint: bool = True
+    """One code file and vocabulary for both languages. The model then ties all embeddings."""
