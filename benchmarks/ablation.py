@@ -87,8 +87,8 @@ def main() -> None:
     masked = inputs.load()
     bench = Bench(args)
     lines = list(clean_lines(args.source))[: args.sentences]
-    points = list(single_heads(masked.model.grid))
-    sets = [point.silent for point in points[:: max(1, len(points) // args.heads)]]
+    points = single_heads(masked.grid)
+    sets = [point.heads for point in points[:: max(1, len(points) // args.heads)]]
     at_once = partial(all_at_once, masked, lines, sets)
     one_by_one = partial(head_by_head, masked, lines, sets)
     check_agreement(at_once, one_by_one)

@@ -4,7 +4,7 @@ from headcount.base import command
 from headcount.base.folders import with_text
 from headcount.base.settings.flags import read_flags
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.heads.importance_run import write_importance
+from headcount.heads.importance import write_importance
 from headcount.store.model_folder import open_model
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from headcount.ablation.masked_bleu import MaskedInputs
-from headcount.ablation.untuned_masking import write_untuned
+from headcount.ablation.masking import write_untuned
 from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.settings.ablation import MaskingSettings

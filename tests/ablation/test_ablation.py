@@ -18,6 +18,7 @@ from script_runner import run_script
 
 from headcount.ablation.ablation import COLUMNS, all_but_one, single_heads, with_dev
 from headcount.ablation.masked_bleu import MaskedInputs
+from headcount.base.addresses import Head
 from headcount.base.settings.ablation import AblationSettings
 from headcount.model import machine
 from headcount.scoring.bleu import bleu_metric
@@ -46,8 +47,9 @@ def of(rows, test: str, order: str) -> list[dict[str, str]]:
 
 
 def test_which_heads_are_silent_by_hand():
-    assert [point.silent for point in single_heads(MODEL.grid)] == [(n,) for n in range(8)]
-    assert [(point.head.name(), point.silent) for point in all_but_one(MODEL.grid)] == [
+    assert [point.heads for point in single_heads(MODEL.grid)] == [(n,) for n in range(8)]
+    points = [point for layer in all_but_one(MODEL.grid) for point in layer]
+    assert [(Head(*point.cells[2:]).name(), point.heads) for point in points] == [
         ("enc_self.0.0", (1,)),
         ("enc_self.0.1", (0,)),  # enc_self.1 has one head: nothing to take away
         ("dec_self.0.0", (4, 5)),

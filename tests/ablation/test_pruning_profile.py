@@ -17,17 +17,16 @@ from masked_run import (
 from script_runner import run_script
 
 from headcount.ablation.ablation import COLUMNS as ABLATION_COLUMNS
-from headcount.ablation.ablation import first_test
+from headcount.ablation.ablation import first_test, read_single_effects
 from headcount.ablation.masked_bleu import MaskedInputs
-from headcount.ablation.pruning_profile import COLUMNS, rank_by
-from headcount.ablation.reranking import Measure
-from headcount.ablation.single_effects import read_single_effects
+from headcount.ablation.pruning_orders import for_ranking
+from headcount.ablation.pruning_profile import COLUMNS, read_ranking
 from headcount.ablation.training_profile import by_update
 from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.heads.importance import measure_importance, normalise_layers
+from headcount.heads.importance import measure_importance, normalise_layers, read_drawn
 from headcount.model import machine
 from headcount.store.checkpoint import save_weights
 
@@ -107,22 +106,20 @@ def test_rows_are_the_steps_of_every_curve(rows):
     assert json.loads(out.with_suffix(".json").read_text())["sentences"] == {"test": 6}
 
 
-def test_importance_is_divided_by_its_layers_norm_where_asked(inputs):
-    masked = inputs.load()
-    by_layer = rank_by(np.array(IMPORTANCE), inputs, AblationSettings(), FEW, masked)(())
+def test_importance_is_divided_by_its_layers_norm_where_asked():
+    values = np.array(IMPORTANCE)
+    by_layer = for_ranking(values, MODEL.grid, AblationSettings())
     assert by_layer[3:6] == pytest.approx(np.array([0.2, 4, 0.1]) / np.sqrt(0.04 + 16 + 0.01))
-    plain = rank_by(np.array(IMPORTANCE), inputs, AblationSettings(normalise="none"), FEW, masked)(
-        ()
-    )
+    plain = for_ranking(values, MODEL.grid, AblationSettings(normalise="none"))
     assert plain.tolist() == IMPORTANCE
 
 
 def test_importance_measured_anew_is_that_of_the_model_with_those_heads_masked(inputs):
-    masked = inputs.load()
-    anew = AblationSettings(normalise="none", reestimate=True)
-    rank = rank_by(np.array(IMPORTANCE), inputs, anew, FEW, masked)
+    path, masked = inputs.text / "importance.csv", inputs.load()
+    rank = read_ranking(path, inputs, masked, AblationSettings(reestimate=True), FEW)
     assert rank(()).tolist() == IMPORTANCE  # nothing is silent yet: as the file says
-    text = Measure.read(inputs.model, inputs.pair, FEW).text
+    assert read_ranking(path, inputs, masked, AblationSettings(), None)(()).tolist() == IMPORTANCE
+    text = read_drawn(inputs.pair, FEW)
     assert len(text) == 8
     model = inputs.model.load()
     for name in ("decoder.0.attention", "encoder.0.attention"):
@@ -175,7 +172,7 @@ def test_each_checkpoint_is_pruned_by_its_own_importance(inputs, checkpoints, tm
     assert [(row["update"], row["index"]) for row in found] == [
         (update, str(index)) for update in ("2", "7") for index in range(5)
     ]
-    text = Measure.read(inputs.model, inputs.pair, FEW).text
+    text = read_drawn(inputs.pair, FEW)
     values = measure_importance(inputs.model.load(), text, FEW, 0.0)
     heads = list(csv.DictReader(out.with_name("training_profile_heads.csv").open()))
     late = [float(row["value"]) for row in heads if row["update"] == "7"]

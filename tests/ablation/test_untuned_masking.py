@@ -12,13 +12,13 @@ from small_run import segment
 
 from headcount.ablation import masked_bleu
 from headcount.ablation.masked_bleu import MaskedInputs
-from headcount.ablation.untuned_masking import COLUMNS, list_cuts, write_untuned
+from headcount.ablation.masking import UNTUNED_COLUMNS, list_untuned, write_untuned
 from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.ablation import MaskingSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import PrunedSettings, label
+from headcount.base.settings.runs import PrunedSettings
 from headcount.data.bpe import Segmenter
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import EOS, Vocabulary
@@ -93,8 +93,8 @@ def translated(inputs: MaskedInputs, mask: np.ndarray) -> list[str]:
 
 
 def cuts_of(inputs: MaskedInputs, run: str, order: str) -> list[tuple[int, ...]]:
-    cuts = list_cuts(MODEL.grid, **ranks(inputs), draws=2, seed=5)
-    return [cut.heads for cut in cuts if (label(cut.as_run), cut.order) == (run, order)]
+    points = list_untuned(MODEL.grid, **ranks(inputs), draws=2, seed=5)
+    return [point.heads for point in points if point.cells[:2] == (order, run)]
 
 
 def test_which_heads_are_masked_by_hand(inputs):
@@ -116,8 +116,8 @@ def test_random_heads_are_as_many_of_the_scope_and_follow_the_seed(inputs):
         assert drawn == cuts_of(inputs, run, "drawn")
     few, many = (cuts_of(inputs, f"gates-all-l{lambda_}", "drawn") for lambda_ in ("0.01", "0.1"))
     assert all(set(a) < set(b) for a, b in zip(few, many, strict=True))
-    other = list_cuts(MODEL.grid, **ranks(inputs), draws=20, seed=6)
-    of_run = {cut.heads for cut in other if cut.order == "drawn" and len(cut.heads) == 3}
+    other = list_untuned(MODEL.grid, **ranks(inputs), draws=20, seed=6)
+    of_run = {p.heads for p in other if p.cells[0] == "drawn" and len(p.heads) == 3}
     assert len(of_run) > 10  # of 35
 
 
@@ -137,7 +137,7 @@ def test_every_row_is_a_translation_under_that_mask_alone(inputs, tmp_path):
     out = tmp_path / "untuned_masking.csv"
     assert run_script("untuned_masking", flags(inputs, out)) == 0
     rows = list(csv.DictReader(out.open()))
-    assert tuple(rows[0]) == COLUMNS and len(rows) == len(GATES) * (1 + 1 + 2)
+    assert tuple(rows[0]) == UNTUNED_COLUMNS and len(rows) == len(GATES) * (1 + 1 + 2)
     references = list(clean_lines(inputs.text / "test.tgt"))
     by_name = {head.name(): head for head in MODEL.grid.heads()}
     scores = set()

@@ -14,7 +14,7 @@ def task(tmp_path_factory):
     """A model, sentences and masks."""
     inputs = masked_inputs(tmp_path_factory.mktemp("benchmark"))
     lines = list(clean_lines(inputs.text / "dev.src"))[:2]
-    return inputs.load(), lines, [point.silent for point in single_heads(MODEL.grid)][1::3]
+    return inputs.load(), lines, [point.heads for point in single_heads(MODEL.grid)][1::3]
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.settings.ablation import AblationSettings
 from headcount.classifiers.classifier import Classifier
-from headcount.classifiers.classifier_ablation import rank_by
 from headcount.classifiers.hooked_encoder import HookedEncoder
 from headcount.data.entailment import Example
 from headcount.model import machine
@@ -182,9 +180,8 @@ class Scripted:
     """A layer of four heads in which 1 does the work of 0 once that is gone."""
 
     grid = HeadGrid({"enc_self": (4,), "dec_self": (), "dec_enc": ()})
-    encoder = SimpleNamespace(grid=grid)
 
-    def importance(self, pairs: list[Example], silent: tuple[int, ...]) -> np.ndarray:
+    def importance(self, silent: tuple[int, ...]) -> np.ndarray:
         values = np.array([1.0, 9.0 if 0 in silent else 2.0, 3.0, 4.0])
         values[list(silent)] = 0
         return values
@@ -199,8 +196,7 @@ class Scripted:
 )
 def test_importance_is_measured_anew_if_asked(reestimate, expected):
     asked = AblationSettings(steps=4, draws=0, reestimate=reestimate)
-    ranks = rank_by(Scripted(), [], asked)
-    found = list_curves(Scripted.grid, *ranks, np.zeros(4), asked, seed=1)
+    found = list_curves(Scripted.grid, Scripted().importance, np.zeros(4), asked, seed=1)
     orders = {(curve.scope, curve.order): curve.sets for curve in found}
     assert orders["all", "importance"] == orders["all", "importance_raw"] == expected
 

@@ -9,7 +9,7 @@ from captions import tell_what_is_covered
 from script_runner import run_script
 
 from headcount.ablation.ablation import COLUMNS as OF_ABLATION
-from headcount.ablation.profile_areas import AREA_COLUMNS
+from headcount.ablation.pruning_profile import AREA_COLUMNS
 from headcount.ablation.pruning_profile import COLUMNS as OF_PROFILE
 from headcount.base.errors import UserError
 from headcount.findings.figures import use_style

@@ -1,6 +1,8 @@
 """From a model and a text to a file of head importance."""
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,8 +16,7 @@ from headcount.base.head_values import read_head_values
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import ParallelText, read_parallel_text
 from headcount.data.vocabulary import Vocabulary
-from headcount.heads.importance import measure_importance
-from headcount.heads.importance_run import draw_halves, write_importance
+from headcount.heads.importance import measure_importance, read_drawn, write_importance
 from headcount.model.transformer import Transformer
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -95,24 +96,27 @@ def test_the_models_own_label_smoothing_and_layer_norms(folders, tmp_path):
         assert np.linalg.norm(part) == pytest.approx(1)
 
 
-def test_halves_share_no_pair_and_follow_the_seed():
+def drawn(text: ParallelText, **settings) -> ParallelText:
+    """What is drawn of a text, which lies in bpe/dev.src."""
+    pair = SimpleNamespace(read=lambda split: text, texts=lambda split: (Path("bpe/dev.src"),))
+    return read_drawn(pair, ImportanceSettings(data="dev", **settings))
+
+
+def test_no_pair_is_drawn_twice_and_all_follow_the_seed():
     text = ParallelText([[n] for n in range(4, 34)], [[n, n] for n in range(4, 34)])
-    first, second = draw_halves(text, ImportanceSettings(sentences=13, subset_seed=2), "train.src")
-    assert (len(first), len(second)) == (6, 7)
-    drawn = [ids[0] for half in (first, second) for ids in half.src]
-    assert len(set(drawn)) == 13 and drawn != sorted(drawn)
-    assert [[n, n] for n in drawn] == [*first.tgt, *second.tgt]
-    again = draw_halves(text, ImportanceSettings(sentences=13, subset_seed=2), "train.src")
-    assert again == (first, second)
-    other = draw_halves(text, ImportanceSettings(sentences=13, subset_seed=3), "train.src")
-    assert other[0].src != first.src
+    found = drawn(text, sentences=13, subset_seed=2)
+    numbers = [ids[0] for ids in found.src]
+    assert len(set(numbers)) == 13 and numbers != sorted(numbers)
+    assert [[n, n] for n in numbers] == found.tgt
+    assert drawn(text, sentences=13, subset_seed=2) == found
+    assert drawn(text, sentences=13, subset_seed=3).src != found.src
 
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_too_small_a_text_is_refused(count):
     text = ParallelText([[4]] * count, [[5]] * count)
     with pytest.raises(UserError, match=rf"dev\.src: expected at least 2 .* found {count}; choose"):
-        draw_halves(text, ImportanceSettings(data="dev"), "bpe/dev.src")
+        drawn(text)
 
 
 def test_f33_another_vocabulary_is_refused(folders, tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 from chapters import chapter_of, list_run
 
 from headcount.ablation.ablation import COLUMNS as ABLATION
-from headcount.ablation.profile_areas import AREA_COLUMNS
+from headcount.ablation.pruning_profile import AREA_COLUMNS
 from headcount.ablation.pruning_profile import COLUMNS as PROFILE
 from headcount.ablation.training_profile import COLUMNS as TRAINING
 from headcount.base.settings.flags import as_flags

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from headcount.ablation.profile_areas import AREA_COLUMNS, area_rows
 from headcount.ablation.pruning_orders import Curve, all_but_best, importance_sets, list_curves
+from headcount.ablation.pruning_profile import AREA_COLUMNS, area_rows
 from headcount.base.addresses import HeadGrid
 from headcount.base.ranking import step_sets
 from headcount.base.settings.ablation import AblationSettings
@@ -18,9 +18,8 @@ EFFECTS = np.array([0.0, -4.0, 0.5, -0.1, -2.0, -0.2, -9.0, -0.3])
 
 def curves(**settings) -> dict[tuple, list[tuple[int, ...]]]:
     """Sets by scope, order and draw."""
-    asked = AblationSettings(**{"steps": 4, "draws": 2, **settings})
-    ranks = (lambda silent: VALUES), (lambda silent: -VALUES)
-    found = list_curves(GRID, *ranks, EFFECTS, asked, seed=5)
+    asked = AblationSettings(**{"steps": 4, "draws": 2, "normalise": "none", **settings})
+    found = list_curves(GRID, lambda silent: VALUES, EFFECTS, asked, seed=5)
     return {(curve.scope, curve.order, curve.draw): curve.sets for curve in found}
 
 
@@ -44,9 +43,11 @@ def test_the_least_important_heads_go_first():
 
 
 def test_importance_that_is_not_normalised_is_an_order_of_its_own():
-    # Here turned round: 4 (4.0) and 1 (3.0) go first.
-    assert curves()["all", "importance_raw", None][1] == (1, 4)
-    assert ("all", "importance_raw", None) not in curves(normalise="none")
+    found = curves(normalise="layer_l2")
+    # Within their layers 1 has 0.99 of all, 2 is alone and 4 has 0.999: 1 goes before 2.
+    assert found["all", "importance", None][3] == (0, 1, 3, 5, 6, 7)
+    assert found["all", "importance_raw", None][3] == (0, 2, 3, 5, 6, 7)
+    assert ("all", "importance_raw", None) not in curves()
 
 
 def test_by_effect_the_head_that_harms_goes_first():

@@ -1,19 +1,22 @@
 """Heads removed one by one, and all but one of a layer, from one trained model."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from headcount.ablation.masked_bleu import (
     SCORE_COLUMNS,
     Differences,
     MaskedInputs,
-    score_cells,
+    Point,
+    point_rows,
 )
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.files import write_result
+from headcount.base.files import read_csv, write_result
 from headcount.base.ranking import Heads
 from headcount.base.settings.ablation import AblationSettings
 
@@ -26,25 +29,8 @@ SAMPLES_PER_HEAD = 200
 multiplied it by the number of heads."""
 
 
-@dataclass(frozen=True)
-class Ablated:
-    """Heads to silence together, and the one head that they are about."""
-
-    order: str  # single: that head is silent; all_but_one: the others of its layer are
-    index: int  # place of the head in flat order, from 1
-    head: Head
-    silent: Heads
-
-    def cells(self) -> list[Any]:
-        """Order, index, kind, layer and head."""
-        return [self.order, self.index, *self.head]
-
-
 def write_ablation(
-    inputs: MaskedInputs,
-    settings: AblationSettings,
-    out: Path,
-    origin: dict[str, Any],
+    inputs: MaskedInputs, settings: AblationSettings, out: Path, origin: dict[str, Any]
 ) -> None:
     """Write BLEU without each head, and with one head alone in its layer, as CSV.
 
@@ -56,18 +42,14 @@ def write_ablation(
     in length.
     """
     masked = inputs.load()
-    grid = masked.model.grid
     tests = inputs.read_tests(with_dev(settings), settings.sentences)
-    samples = resamples_for(grid)
-
-    def compare(test: str, sets: list[Heads]) -> Differences:
-        ((_, found),) = masked.compare({test: tests[test]}, sets, samples)
-        return found
-
-    rows = ablation_rows(grid, list(tests), compare)
-    sets = [point.silent for point in (*single_heads(grid), *all_but_one(grid))]
-    facts = {**masked.describe(tests, sets), "dev": DEV, "provenance": origin}
-    write_result(out, COLUMNS, rows, facts)
+    samples = resamples_for(masked.grid)
+    rows = ablation_rows(
+        masked.grid, list(tests), lambda test, sets: masked.compare(tests[test], sets, samples)
+    )
+    points = chain(single_heads(masked.grid), *all_but_one(masked.grid))
+    facts = masked.describe(tests, (point.heads for point in points))
+    write_result(out, COLUMNS, rows, {**facts, "dev": DEV, "provenance": origin})
 
 
 def resamples_for(grid: HeadGrid) -> int:
@@ -80,19 +62,18 @@ def ablation_rows(
 ) -> list[list[Any]]:
     """The cells of `COLUMNS` for dev, which must come first, and other test sets.
 
-    `compare` tells what sets of silent heads cost on a test set.
+    `compare` tells what sets of silent heads cost on a test set. A test set has of each layer the
+    head that BLEU is highest with on dev, of equal ones the first.
     """
-    single, alone = list(single_heads(grid)), list(all_but_one(grid))
+    layers = all_but_one(grid)
+    whole, alone = Point(("none", 0, "", "", ""), ()), list(chain(*layers))
     rows = []
     for test in tests:
-        points = single + alone
-        found = compare(test, [point.silent for point in points])
-        rows.append([test, "none", 0, "", "", "", *score_cells(grid, (), found)])
-        rows += [
-            [test, *point.cells(), *score_cells(grid, point.silent, found)] for point in points
-        ]
+        points = [whole, *single_heads(grid), *alone]
+        found = compare(test, [point.heads for point in points])
+        rows += point_rows(grid, test, points, found)
         if test == DEV:
-            alone = best_in_layers(alone, found)
+            alone = [max(layer, key=lambda point: found[point.heads].bleu) for layer in layers]
     return rows
 
 
@@ -108,27 +89,40 @@ def first_test(settings: AblationSettings) -> list[str]:
     return settings.test_sets[:1]
 
 
-def single_heads(grid: HeadGrid) -> Iterator[Ablated]:
-    """Every head, silent alone."""
-    for place, head in enumerate(grid.heads()):
-        yield Ablated("single", place + 1, head, (place,))
+def single_heads(grid: HeadGrid) -> list[Point]:
+    """Every head, silent alone; cells are order, number from 1, kind, layer and head."""
+    heads = enumerate(grid.heads())
+    return [Point(("single", place + 1, *head), (place,)) for place, head in heads]
 
 
-def all_but_one(grid: HeadGrid) -> Iterator[Ablated]:
-    """Every head of a layer that has others, with all the others silent."""
-    heads = grid.heads()
-    for _, _, span in grid.layers():
-        places = range(span.start, span.stop)
-        for kept in places if len(places) > 1 else ():
-            others = tuple(place for place in places if place != kept)
-            yield Ablated("all_but_one", kept + 1, heads[kept], others)
+def all_but_one(grid: HeadGrid) -> list[list[Point]]:
+    """For every layer of several heads: each of its heads, with all its others silent."""
+    heads = list(enumerate(grid.heads()))
+    layers = [heads[span] for _, _, span in grid.layers()]
+    return [
+        [
+            Point(
+                ("all_but_one", kept + 1, *head),
+                tuple(place for place, _ in layer if place != kept),
+            )
+            for kept, head in layer
+        ]
+        for layer in layers
+        if len(layer) > 1
+    ]
 
 
-def best_in_layers(alone: list[Ablated], found: Differences) -> list[Ablated]:
-    """Of each kind and layer the head that BLEU is highest with; of equal ones the first."""
-    best: dict[tuple[str, int], Ablated] = {}
-    for point in alone:
-        layer = point.head[:2]
-        if layer not in best or found[point.silent].bleu > found[best[layer].silent].bleu:
-            best[layer] = point
-    return list(best.values())
+def read_single_effects(path: Path, grid: HeadGrid, columns: Sequence[str] = COLUMNS) -> np.ndarray:
+    """BLEU change on dev without each head, [heads] in flat order; negative is worse.
+
+    Raises UserError unless the file has one for each head of this model and for no other.
+    """
+    rows = (row for _, row in read_csv(path, columns))
+    single = [row for row in rows if (row["test_set"], row["order"]) == (DEV, "single")]
+    heads = [Head(row["kind"], int(row["layer"]), int(row["head"])) for row in single]
+    if heads != grid.heads():
+        raise UserError(
+            f"{path}: expected the effect on {DEV} of each of {grid.size} heads, found other "
+            f"heads, {len(heads)} of them; this file belongs to another model"
+        )
+    return np.array([float(row["delta"]) for row in single])

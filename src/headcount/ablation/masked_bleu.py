@@ -6,13 +6,12 @@ masks that leave the encoder's heads alone share its states.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from tqdm import tqdm
 
@@ -20,7 +19,7 @@ from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_result
 from headcount.base.folders import SIDES
-from headcount.base.ranking import Heads
+from headcount.base.ranking import Heads, head_masks
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.bpe import Segmenter
 from headcount.data.lines import clean_lines
@@ -34,7 +33,14 @@ SCORE_COLUMNS = ("heads_masked", "heads", "bleu", "delta", "delta_low", "delta_h
 SCORE_COLUMNS += ("signature",)
 
 Differences = dict[Heads, Difference]
-TestSets = dict[str, tuple[list[str], list[str]]]  # by name: source lines and references
+TestSet = tuple[list[str], list[str]]  # source lines and references
+
+
+class Point(NamedTuple):
+    """Heads to mask together."""
+
+    cells: tuple[Any, ...]  # what stands in a row between the test set and `SCORE_COLUMNS`
+    heads: Heads
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class MaskedInputs:
         model = self.model.load(self.decode.device)
         return MaskedModel(model, *self.pair.segmenters(), self.decode)
 
-    def read_tests(self, tests: Iterable[str], sentences: int | None) -> TestSets:
+    def read_tests(self, tests: Iterable[str], sentences: int | None) -> dict[str, TestSet]:
         """The first sentences of each of these test sets, None for all.
 
         Raises UserError if none is named, or one is not whole or in languages that are not the
@@ -106,31 +112,30 @@ class MaskedModel:
     tgt: Segmenter
     decode: DecodeSettings
 
-    def compare(
-        self, tests: TestSets, sets: Sequence[Heads], samples: int = 1000
-    ) -> Iterator[tuple[str, Differences]]:
-        """For each test set, what each set of heads costs against no mask, by paired bootstrap.
+    @property
+    def grid(self) -> HeadGrid:
+        """The model's heads."""
+        return self.model.grid
 
-        `samples`: number of resamples.
-        """
+    def compare(self, test: TestSet, sets: Sequence[Heads], samples: int = 1000) -> Differences:
+        """What each set of heads costs against no mask, by paired bootstrap with `samples`."""
+        sources, references = test
         language = self.tgt.language  # for sacreBLEU
         distinct = list(dict.fromkeys([(), *sets]))
-        sentences = sum(len(references) for _, references in tests.values())
-        with tqdm(total=len(distinct) * sentences, unit="sentence", disable=None) as bar:
-            for test, (sources, references) in tests.items():
-                found = self.translations(sources, distinct, bar.update)
-                scores = resample_bleu(list(found.values()), references, language, samples)
-                judged = judge_systems(scores[0], scores, language)
-                yield test, dict(zip(found, judged, strict=True))
+        with tqdm(total=len(distinct) * len(sources), unit="sentence", disable=None) as bar:
+            found = self.translations(sources, distinct, bar.update)
+        scores = resample_bleu(list(found.values()), references, language, samples)
+        return dict(zip(found, judge_systems(scores[0], scores, language), strict=True))
 
-    def describe(self, tests: TestSets, sets: Iterable[Heads]) -> dict[str, Any]:
+    def describe(self, tests: dict[str, TestSet], sets: Iterable[Heads]) -> dict[str, Any]:
         """The search, sentences of each test set, distinct masks with the empty one.
 
         `masks_closing_a_layer` is how many of these leave a layer without heads, which standard
         error is told as well: what such a model translates comes by its residual path alone.
         """
-        grid, distinct = self.model.grid, {(), *sets}
-        closing = sum(bool(grid.closed_layers(_multiplier(grid, heads))) for heads in distinct)
+        distinct = {(), *sets}
+        masks = head_masks(list(distinct), self.grid.size)
+        closing = sum(bool(self.grid.closed_layers(mask)) for mask in masks)
         if closing:
             print(
                 f"warning: {closing} of {len(distinct)} masks leave a layer without heads; only "
@@ -149,9 +154,7 @@ class MaskedModel:
         self, lines: list[str], sets: list[Heads], done: Callable[[int], object]
     ) -> dict[Heads, list[str]]:
         """The lines, translated with each set of heads masked; each set is named once."""
-        masks = torch.ones(len(sets), self.model.grid.size)
-        for mask, heads in zip(masks, sets, strict=True):
-            mask[list(heads)] = 0.0
+        masks = torch.from_numpy(head_masks(sets, self.grid.size))
         sources = [self.src.encode(line)[: self.decode.max_source] for line in lines]
         rows = masks.repeat_interleave(len(sources), dim=0)
         found = iter(translate(self.model, sources * len(sets), self.decode, rows, done))
@@ -160,52 +163,35 @@ class MaskedModel:
         }
 
 
-class NamedHeads(Protocol):
-    """Heads to mask together, and the cells that say which they are."""
-
-    @property
-    def heads(self) -> Heads:
-        """Flat positions, sorted."""
-
-    def cells(self) -> list[Any]:
-        """What stands in a row between the test set and `SCORE_COLUMNS`."""
-
-
-def score_cells(grid: HeadGrid, heads: Heads, differences: Differences) -> list[Any]:
-    """The cells of `SCORE_COLUMNS` for one set of heads."""
-    addresses = grid.heads()
-    names = " ".join(addresses[position].name() for position in heads)
-    found = differences[heads]
-    scores = (found.bleu, found.delta, found.low, found.high, found.p_value, found.signature)
-    return [len(heads), names, *scores]
+def point_rows(
+    grid: HeadGrid, test: str, points: Iterable[Point], found: Differences
+) -> list[list[Any]]:
+    """A row for each point: test set, the point's cells, then `SCORE_COLUMNS`."""
+    names = [head.name() for head in grid.heads()]
+    rows = []
+    for cells, heads in points:
+        score = found[heads]
+        masked = (len(heads), " ".join(names[place] for place in heads))
+        change = (score.delta, score.low, score.high, score.p_value, score.signature)
+        rows.append([test, *cells, *masked, score.bleu, *change])
+    return rows
 
 
 def write_points(
     masked: MaskedModel,
-    tests: TestSets,
-    points: Sequence[NamedHeads],
-    found: dict[str, Differences],
+    tests: dict[str, TestSet],
+    points: Sequence[Point],
     columns: Sequence[str],
     out: Path,
     origin: dict[str, Any],
 ) -> None:
     """Write BLEU with the heads of each point masked as CSV, one point of one test set a row.
 
-    `found`: on each test set, what `compare` says of them: deltas, their 95 % intervals and
-    p-values are against no mask, by paired bootstrap. Beside `out` goes a JSON of the same name:
-    search, sentences, distinct masks, and `origin`.
+    Deltas, their 95 % intervals and p-values are against no mask, by paired bootstrap. Beside `out`
+    goes a JSON of the same name: search, sentences, distinct masks, and `origin`.
     """
-    grid, sets = masked.model.grid, [point.heads for point in points]
-    rows = [
-        [test, *point.cells(), *score_cells(grid, point.heads, differences)]
-        for test, differences in found.items()
-        for point in points
-    ]
+    sets = [point.heads for point in points]
+    rows = []
+    for name, test in tests.items():
+        rows += point_rows(masked.grid, name, points, masked.compare(test, sets))
     write_result(out, columns, rows, {**masked.describe(tests, sets), "provenance": origin})
-
-
-def _multiplier(grid: HeadGrid, heads: Heads) -> np.ndarray:
-    """The head multiplier that masks a set."""
-    multiplier = np.ones(grid.size)
-    multiplier[list(heads)] = 0
-    return multiplier

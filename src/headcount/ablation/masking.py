@@ -1,37 +1,23 @@
-"""Masking experiments: a model's test sets under groups of heads by importance, and at random."""
+"""Masking experiments: heads by importance, at random, or as many as each gates run closed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headcount.ablation.masked_bleu import SCORE_COLUMNS, MaskedInputs, write_points
+import numpy as np
+
+from headcount.ablation.masked_bleu import SCORE_COLUMNS, MaskedInputs, Point, write_points
 from headcount.base.addresses import HeadGrid
 from headcount.base.head_values import read_head_values
-from headcount.base.ranking import Heads, MaskedSet, Ranking, random_sets, rank_heads, ranked_sets
+from headcount.base.ranking import Ranking, drawn_heads, random_sets, rank_heads, ranked_sets
 from headcount.base.settings.ablation import MaskingSettings
-from headcount.heads.importance_run import read_importance
+from headcount.base.settings.runs import PrunedSettings, label
+from headcount.heads.importance import read_importance
+from headcount.store.kept_heads import as_many_heads, read_gates
 from headcount.store.model_folder import ModelFolder
 
 COLUMNS = ("test_set", "ranking", "order", "index", "draw", *SCORE_COLUMNS)
-
-
-@dataclass(frozen=True)
-class Point:
-    """One set of heads to mask, and whose ranking it comes from."""
-
-    ranking: str  # own or baseline; that of random sets, which are every model's, is own
-    masked: MaskedSet
-
-    @property
-    def heads(self) -> Heads:
-        """Flat positions of the heads, sorted."""
-        return self.masked.heads
-
-    def cells(self) -> list[Any]:
-        """Ranking, order, index and draw."""
-        draw = "" if self.masked.draw is None else self.masked.draw
-        return [self.ranking, self.masked.order, self.masked.index, draw]
+UNTUNED_COLUMNS = ("test_set", "order", "as_run", "draw", *SCORE_COLUMNS)
 
 
 def write_masking(
@@ -50,11 +36,10 @@ def write_masking(
     length.
     """
     masked = inputs.load()
-    ranked = read_rankings(rankings, inputs.model, masked.model.grid)
-    points = list_points(masked.model.grid, settings, ranked, seed)
+    ranked = read_rankings(rankings, inputs.model, masked.grid)
+    points = list_points(masked.grid, settings, ranked, seed)
     tests = inputs.read_tests(settings.test_sets, settings.sentences)
-    found = dict(masked.compare(tests, [point.heads for point in points]))
-    write_points(masked, tests, points, found, COLUMNS, out, origin)
+    write_points(masked, tests, points, COLUMNS, out, origin)
 
 
 def read_rankings(
@@ -75,9 +60,63 @@ def read_rankings(
 def list_points(
     grid: HeadGrid, settings: MaskingSettings, rankings: Mapping[str, Ranking], seed: int
 ) -> list[Point]:
-    """Every point of the experiment: the sets of each ranking, then the random ones."""
-    points = []
-    for name, ranking in rankings.items():
-        points += [Point(name, found) for found in ranked_sets(ranking, settings.groups)]
+    """The sets of each ranking, then the random ones, which are every model's, as `own`.
+
+    Cells are ranking, order, index and draw.
+    """
+    sets = [
+        (name, each)
+        for name, ranking in rankings.items()
+        for each in ranked_sets(ranking, settings.groups)
+    ]
     control = random_sets(grid.size, settings.groups, settings.draws, seed)
-    return points + [Point("own", found) for found in control]
+    sets += [("own", each) for each in control]
+    return [
+        Point((name, each.order, each.index, each.draw or ""), each.heads) for name, each in sets
+    ]
+
+
+def write_untuned(
+    inputs: MaskedInputs,
+    importance: Path,
+    gates: Mapping[PrunedSettings, Path],
+    settings: MaskingSettings,
+    seed: int,
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write what pruning costs without fine-tuning, by masks, see `write_points`.
+
+    `importance`: importance.csv of the model; `gates`: heads.csv of each gates run that started
+    from it; `seed` is that of the random heads. Raises UserError, before anything is translated,
+    if importance or gates are another model's, a test set has no sentence or its sides differ in
+    length.
+    """
+    masked = inputs.load()
+    points = list_untuned(masked.grid, importance, gates, settings.draws, seed)
+    tests = inputs.read_tests(settings.test_sets, settings.sentences)
+    write_points(masked, tests, points, UNTUNED_COLUMNS, out, origin)
+
+
+def list_untuned(
+    grid: HeadGrid,
+    importance: Path,
+    gates: Mapping[PrunedSettings, Path],
+    draws: int,
+    seed: int,
+) -> list[Point]:
+    """The heads that each gates run closed; of its scope as many of least importance, and random.
+
+    Cells are order (gates, ranked or drawn), run and draw, from 1.
+    """
+    points = []
+    for run, path in gates.items():
+        by_rank = run.model_copy(update={"method": "importance"})
+        kept = read_gates(path, grid), as_many_heads(by_rank, path, grid, importance, seed)
+        closed, ranked = (tuple(np.flatnonzero(each == 0).tolist()) for each in kept)
+        scope = [place for place, head in enumerate(grid.heads()) if head.kind in run.kinds]
+        chosen = [("gates", "", closed), ("ranked", "", ranked)]
+        for draw in range(1, draws + 1):
+            chosen.append(("drawn", draw, drawn_heads(scope, len(closed), seed, draw)))
+        points += [Point((order, label(run), draw), heads) for order, draw, heads in chosen]
+    return points

@@ -2,13 +2,24 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
 
 import numpy as np
+import torch
 
+from headcount.ablation.masked_bleu import MaskedInputs, Point
 from headcount.base.addresses import KINDS, HeadGrid
-from headcount.base.ranking import Heads, drawn_heads, rank_heads, step_sets
+from headcount.base.ranking import Heads, drawn_heads, head_masks, rank_heads, step_sets
 from headcount.base.settings.ablation import AblationSettings
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.heads.importance import (
+    measure_importance,
+    normalise_layers,
+    own_smoothing,
+    read_drawn,
+)
+from headcount.model.removal import remove_heads
+from headcount.model.transformer import Transformer
 
 ALL = "all"
 """The scope that is no kind: heads of the whole model."""
@@ -25,23 +36,22 @@ class Curve:
     draw: int | None  # number of the random order, from 1
     sets: list[Heads]
 
-    def cells(self, index: int) -> list[Any]:
-        """Scope, order, index and draw."""
-        return [self.scope, self.order, index, "" if self.draw is None else self.draw]
+    def points(self) -> list[Point]:
+        """Its steps; cells are scope, order, index and draw."""
+        cells = (self.scope, self.order)
+        return [Point((*cells, n, self.draw or ""), heads) for n, heads in enumerate(self.sets)]
 
 
 def list_curves(
-    grid: HeadGrid,
-    ranking: Rank,
-    raw: Rank,
-    effects: np.ndarray,
-    settings: AblationSettings,
-    seed: int,
+    grid: HeadGrid, importance: Rank, effects: np.ndarray, settings: AblationSettings, seed: int
 ) -> Iterator[Curve]:
     """By importance over all heads and over each kind's; by effect alone; at random; one left.
 
-    `raw`: importance that is not normalised, which is another order only if `ranking` is.
+    `importance` is not normalised, which is an order of its own only if heads are compared by
+    importance that is.
     """
+    raw = cache(importance)  # orders begin with the same heads silent, and measuring takes time
+    ranking = compared(raw, grid, settings)
     everywhere = list(range(grid.size))
     kinds = [head.kind for head in grid.heads()]
     scopes = {ALL: everywhere} | {
@@ -87,3 +97,34 @@ def least_important(heads: Sequence[int], values: np.ndarray) -> list[int]:
     """Some heads, the least important first; of equal ones the last in flat order first."""
     wanted = set(heads)
     return [head for head in reversed(rank_heads(values)) if head in wanted]
+
+
+def for_ranking(values: np.ndarray, grid: HeadGrid, settings: AblationSettings) -> np.ndarray:
+    """Importance [heads] as `ablation.normalise` wants it before heads are compared."""
+    return normalise_layers(values, grid) if settings.normalise == "layer_l2" else values
+
+
+def compared(importance: Rank, grid: HeadGrid, settings: AblationSettings) -> Rank:
+    """The same importance as it is compared."""
+    return lambda silent: for_ranking(importance(silent), grid, settings)
+
+
+def measured_anew(
+    inputs: MaskedInputs, settings: ImportanceSettings
+) -> Callable[[Transformer, Heads], np.ndarray]:
+    """What measures a model without its silent heads on the sentences that `importance` draws.
+
+    It gives the importance of every head, [heads] in flat order, not normalised; 0 of silent ones,
+    which are not there.
+    """
+    text, smoothing = read_drawn(inputs.pair, settings), own_smoothing(inputs.model, settings)
+
+    def measure(model: Transformer, silent: Heads) -> np.ndarray:
+        kept = head_masks([silent], model.grid.size)[0]
+        values = np.zeros(model.grid.size)
+        if kept.any():
+            smaller = remove_heads(model, torch.from_numpy(kept)) if silent else model
+            values[kept > 0] = measure_importance(smaller, text, settings, smoothing)
+        return values
+
+    return measure

@@ -1,31 +1,25 @@
 """BLEU as more and more heads of one trained model are pruned, in several orders."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headcount.ablation.ablation import first_test
-from headcount.ablation.masked_bleu import (
-    SCORE_COLUMNS,
-    Differences,
-    MaskedInputs,
-    MaskedModel,
-    score_cells,
-)
-from headcount.ablation.profile_areas import AREA_COLUMNS, area_rows
-from headcount.ablation.pruning_orders import Curve, Rank, list_curves
-from headcount.ablation.reranking import Measure, for_ranking
-from headcount.ablation.single_effects import read_single_effects
-from headcount.base.addresses import HeadGrid
+from headcount.ablation.ablation import first_test, read_single_effects
+from headcount.ablation.masked_bleu import SCORE_COLUMNS, MaskedInputs, MaskedModel, point_rows
+from headcount.ablation.pruning_orders import ALL, Curve, Rank, list_curves, measured_anew
 from headcount.base.files import write_result
 from headcount.base.ranking import Heads
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.heads.importance_run import read_importance
+from headcount.heads.importance import read_importance
+from headcount.scoring.bootstrap import SEED, interval, p_value
 
 COLUMNS = ("test_set", "scope", "order", "index", "draw", *SCORE_COLUMNS)
+AREA_COLUMNS = ("test_set", "scope", "order", "area", "low", "high", "against", "delta")
+AREA_COLUMNS += ("delta_low", "delta_high", "p")
+_OF_ALL, _OF_KINDS = (ALL, "importance"), ("dec_enc", "importance")
 
 
 def write_profile(
@@ -48,49 +42,70 @@ def write_profile(
     or a test set has no sentence.
     """
     masked = inputs.load()
-    grid = masked.model.grid
-    values = read_importance(importance, inputs.model, grid)
-    plain = settings.model_copy(update={"normalise": "none"})
-    ranking, raw = (rank_by(values, inputs, asked, rerank, masked) for asked in (settings, plain))
-    effects = read_single_effects(ablation, grid)
-    curves = list(list_curves(grid, ranking, raw, effects, settings, seed))
+    ranking = read_ranking(importance, inputs, masked, settings, rerank)
+    effects = read_single_effects(ablation, masked.grid)
+    curves = list(list_curves(masked.grid, ranking, effects, settings, seed))
     tests = inputs.read_tests(first_test(settings), settings.sentences)
-    sets = [heads for curve in curves for heads in curve.sets]
-    ((test, found),) = masked.compare(tests, sets)
-    rows = profile_rows(grid, test, curves, found)
+    points = [point for curve in curves for point in curve.points()]
+    sets = [point.heads for point in points]
+    ((name, test),) = tests.items()
+    found = masked.compare(test, sets)
     facts = {**masked.describe(tests, sets), "provenance": origin}
-    write_result(out, COLUMNS, rows, facts)
-    areas = out.with_name(f"{out.stem}_areas.csv")
+    write_result(out, COLUMNS, point_rows(masked.grid, name, points, found), facts)
     scores = {heads: difference.scores for heads, difference in found.items()}
-    write_result(areas, AREA_COLUMNS, area_rows(test, curves, scores), facts)
+    areas = out.with_name(f"{out.stem}_areas.csv")
+    write_result(areas, AREA_COLUMNS, area_rows(name, curves, scores), facts)
 
 
-def profile_rows(
-    grid: HeadGrid, test: str, curves: Sequence[Curve], found: Differences
-) -> list[list[Any]]:
-    """The cells of `COLUMNS` for every step of every curve."""
-    return [
-        [test, *curve.cells(index), *score_cells(grid, heads, found)]
-        for curve in curves
-        for index, heads in enumerate(curve.sets)
-    ]
-
-
-def rank_by(
-    values: np.ndarray,
+def read_ranking(
+    path: Path,
     inputs: MaskedInputs,
-    settings: AblationSettings,
-    importance: ImportanceSettings,
     masked: MaskedModel,
+    settings: AblationSettings,
+    rerank: ImportanceSettings,
 ) -> Rank:
-    """Importance as `values` [heads] say; or measured anew, if so wanted, once heads are silent."""
-    grid = masked.model.grid
+    """Importance as a file has it; once heads are silent measured anew, if that is wanted."""
+    values = read_importance(path, inputs.model, masked.grid)
     if not settings.reestimate:
-        return lambda silent: for_ranking(values, grid, settings)
-    measure = Measure.read(inputs.model, inputs.pair, importance)
+        return lambda silent: values
+    measure = measured_anew(inputs, rerank)
+    return lambda silent: measure(masked.model, silent) if silent else values
 
-    def rank(silent: Heads) -> np.ndarray:
-        found = measure.of(masked.model, silent) if silent else values
-        return for_ranking(found, grid, settings)
 
-    return rank
+def area_rows(
+    test: str, curves: Sequence[Curve], scores: Mapping[Heads, np.ndarray]
+) -> list[list[Any]]:
+    """The cells of `AREA_COLUMNS`, a row for each order of each scope.
+
+    The area is the mean BLEU over shares of heads pruned from 0 to 1, in points, by the trapezoid
+    rule; of random orders the mean, whose resamples draw orders as well as sentences. Orders over
+    all heads are held against importance, the two self-attentions against encoder-decoder
+    attention: `delta` is the area minus that of `against` (empty for these two themselves), its
+    interval and p by paired bootstrap. `scores`: BLEU of the test set, then of its resamples, under
+    each set of heads.
+    """
+    areas: dict[tuple[str, str], list[np.ndarray]] = {}
+    for curve in curves:
+        if len(curve.sets) > 1:
+            heights = np.stack([scores[heads] for heads in curve.sets])
+            area = ((heights[1:] + heights[:-1]) / 2).mean(axis=0)
+            areas.setdefault((curve.scope, curve.order), []).append(area)
+    means = {key: _over_draws(np.stack(found)) for key, found in areas.items()}
+    rows = []
+    for (scope, order), values in means.items():
+        reference = _OF_ALL if scope == ALL else _OF_KINDS
+        cells = [test, scope, order, float(values[0]), *interval(values[1:])]
+        if (scope, order) == reference or reference not in means:
+            rows.append([*cells, *[""] * 5])
+            continue
+        deltas = values - means[reference]
+        judged = (float(deltas[0]), *interval(deltas[1:]), p_value(float(deltas[0]), deltas[1:]))
+        rows.append([*cells, "/".join(reference), *judged])
+    return rows
+
+
+def _over_draws(areas: np.ndarray) -> np.ndarray:
+    """Mean of [draws, 1 + resamples]; each resample takes as many draws, with repetition."""
+    chosen = np.random.default_rng(SEED).integers(len(areas), size=areas.shape)
+    chosen[:, 0] = np.arange(len(areas))
+    return np.take_along_axis(areas, chosen, axis=0).mean(axis=0)

@@ -1,26 +1,18 @@
 """One model at points of its training: importance, and BLEU as more and more heads are pruned."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from headcount.ablation.ablation import first_test
-from headcount.ablation.masked_bleu import (
-    SCORE_COLUMNS,
-    MaskedInputs,
-    score_cells,
-)
-from headcount.ablation.pruning_orders import importance_sets
-from headcount.ablation.reranking import Measure, for_ranking
+from headcount.ablation.masked_bleu import SCORE_COLUMNS, MaskedInputs, Point, point_rows
+from headcount.ablation.pruning_orders import compared, importance_sets, measured_anew
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.head_values import COLUMNS as HEAD_COLUMNS
-from headcount.base.ranking import Heads
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.model.transformer import Transformer
 from headcount.store.checkpoint import fill, load_weights
 
 COLUMNS = ("update", "test_set", "order", "index", *SCORE_COLUMNS)
@@ -65,37 +57,24 @@ def write_training_profile(
     masked = inputs.load()
     for update, path in checkpoints.items():
         fill(masked.model, weights[update], path)
-    measure = Measure.read(inputs.model, inputs.pair, importance)
+    measure = measured_anew(inputs, importance)
     tests = inputs.read_tests(first_test(settings), settings.sentences)
-    grid = masked.model.grid
+    ((name, test),) = tests.items()
+    grid = masked.grid
     rows, heads, sets = [], [], []
     for update, path in checkpoints.items():
         fill(masked.model, weights[update], path)
-        steps, values = _steps(masked.model, measure, settings)
-        ((test, found),) = masked.compare(tests, steps)
-        rows += [
-            [update, test, "importance", index, *score_cells(grid, silent, found)]
-            for index, silent in enumerate(steps)
-        ]
+        raw = cache(partial(measure, masked.model))
+        steps = importance_sets(range(grid.size), compared(raw, grid, settings), settings)
+        points = [Point(("importance", index), silent) for index, silent in enumerate(steps)]
+        found = point_rows(grid, name, points, masked.compare(test, steps))
+        rows += [[update, *row] for row in found]
         heads += [
             [update, *head, "importance", repr(float(value))]
-            for head, value in zip(grid.heads(), values, strict=True)
+            for head, value in zip(grid.heads(), raw(()), strict=True)
         ]
         sets += steps
     facts = {**masked.describe(tests, sets), "provenance": origin}
     write_result(out, COLUMNS, rows, facts)
     by_head = out.with_name(f"{out.stem}_heads.csv")
     write_result(by_head, ("update", *HEAD_COLUMNS), heads, facts)
-
-
-def _steps(
-    model: Transformer, measure: Measure, settings: AblationSettings
-) -> tuple[list[Heads], np.ndarray]:
-    """Heads to silence at each step, the least important first, and what each was worth."""
-    values = measure.of(model)
-
-    def rank(silent: Heads) -> np.ndarray:
-        found = measure.of(model, silent) if settings.reestimate and silent else values
-        return for_ranking(found, model.grid, settings)
-
-    return importance_sets(range(model.grid.size), rank, settings), values

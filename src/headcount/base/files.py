@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from headcount.base.errors import UserError
+
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -121,6 +123,22 @@ def write_result(
     """Write rows as CSV, and beside it a JSON of the same name with `facts`."""
     write_csv(out, columns, rows)
     write_json(out.with_suffix(".json"), facts)
+
+
+def read_csv(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """The place, `<path>:<line>`, and the cells by column of every row.
+
+    Raises UserError unless the file has exactly these columns.
+    """
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        if (found := rows.fieldnames or []) != list(columns):
+            raise UserError(
+                f"{path}:1: expected the columns {', '.join(columns)}, found "
+                f"{', '.join(found) or 'nothing'}; make it again"
+            )
+        for row in rows:
+            yield f"{path}:{rows.line_num}", row
 
 
 def read_json(path: Path) -> Any:

@@ -1,6 +1,5 @@
 """Numbers by head as CSV: kind, layer, head, statistic, value; one number a row."""
 
-import csv
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ import numpy as np
 
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.files import write_csv
+from headcount.base.files import read_csv, write_csv
 
 COLUMNS = ("kind", "layer", "head", "statistic", "value")
 
@@ -37,22 +36,14 @@ def read_head_values(path: Path, statistic: str, grid: HeadGrid) -> np.ndarray:
     for each head of this model and for no other head.
     """
     values = np.full(grid.size, math.nan)
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file)
-        if tuple(rows.fieldnames or ()) != COLUMNS:
-            raise UserError(
-                f"{path}:1: expected the columns {', '.join(COLUMNS)}, found "
-                f"{', '.join(rows.fieldnames or ['nothing'])}; make it again"
-            )
-        for row in rows:
-            if row["statistic"] == statistic:
-                position, value = _read_row(row, grid, f"{path}:{rows.line_num}")
-                if not math.isnan(values[position]):
-                    raise UserError(
-                        f"{path}:{rows.line_num}: {grid.heads()[position].label()} has a second "
-                        f"{statistic}; keep one"
-                    )
-                values[position] = value
+    for where, row in read_csv(path, COLUMNS):
+        if row["statistic"] == statistic:
+            position, value = _read_row(row, grid, where)
+            if not math.isnan(values[position]):
+                raise UserError(
+                    f"{where}: {grid.heads()[position].label()} has a second {statistic}; keep one"
+                )
+            values[position] = value
     for head, value in zip(grid.heads(), values, strict=True):
         if math.isnan(value):
             raise UserError(

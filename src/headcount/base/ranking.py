@@ -32,6 +32,14 @@ def rank_heads(importance: Sequence[float] | np.ndarray) -> Ranking:
     return np.argsort(-np.asarray(importance, dtype=float), kind="stable").tolist()
 
 
+def head_masks(sets: Sequence[Heads], heads: int) -> np.ndarray:
+    """A mask for each set, [sets, heads]: 0 for its heads, 1 for the rest."""
+    masks = np.ones((len(sets), heads), dtype=np.float32)
+    for mask, silent in zip(masks, sets, strict=True):
+        mask[list(silent)] = 0
+    return masks
+
+
 def check_groups(groups: int, heads: int) -> None:
     """Raises UserError if a model has fewer heads than groups are asked for."""
     if groups > heads:

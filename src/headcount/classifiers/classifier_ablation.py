@@ -1,24 +1,27 @@
 """Heads of a classifier removed one by one, all but one, and in steps: accuracy instead of BLEU."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
-from headcount.ablation.ablation import COLUMNS, DEV, ablation_rows, resamples_for
-from headcount.ablation.masked_bleu import Differences
-from headcount.ablation.profile_areas import AREA_COLUMNS, area_rows
-from headcount.ablation.pruning_orders import Curve, Rank, list_curves
+from headcount.ablation.ablation import (
+    COLUMNS,
+    DEV,
+    ablation_rows,
+    read_single_effects,
+    resamples_for,
+)
+from headcount.ablation.masked_bleu import Differences, point_rows
+from headcount.ablation.pruning_orders import list_curves
+from headcount.ablation.pruning_profile import AREA_COLUMNS, area_rows
 from headcount.ablation.pruning_profile import COLUMNS as PROFILE_COLUMNS
-from headcount.ablation.pruning_profile import profile_rows
-from headcount.ablation.reranking import for_ranking
-from headcount.ablation.single_effects import single_effects
 from headcount.base.files import write_result
 from headcount.base.ranking import Heads
-from headcount.base.settings.ablation import AblationSettings, ClassifierSettings
+from headcount.base.settings.ablation import ClassifierSettings
 from headcount.classifiers.classifier import Classifier
 from headcount.data.entailment import Example, read_pairs
 from headcount.scoring.bootstrap import SEED, judge_scores, resample_accuracy
@@ -51,39 +54,14 @@ def write_classifier_ablation(
     rows = ablation_rows(grid, list(tests), compare)
     sizes = {test: len(pairs) for test, pairs in tests.items()}
     facts = {"pairs": sizes, "provenance": origin}
-    write_result(out / "classifier_ablation.csv", _accuracy(COLUMNS), rows, facts)
-    pruning = settings.pruning()
-    ranks = rank_by(classifier, tests[DEV], pruning)
-    curves = list(list_curves(grid, *ranks, single_effects(rows, grid), pruning, seed))
-    _write_profile(classifier, tests["matched"], curves, out, facts)
-
-
-def rank_by(
-    classifier: Classifier, pairs: list[Example], settings: AblationSettings
-) -> tuple[Rank, Rank]:
-    """Importance on these pairs once heads are silent: as it is compared, and undivided."""
-
-    @cache  # both orders and every scope begin with the same heads silent
-    def raw(silent: Heads) -> np.ndarray:
-        return classifier.importance(pairs, silent)
-
-    def ranking(silent: Heads) -> np.ndarray:
-        return for_ranking(raw(silent), classifier.encoder.grid, settings)
-
-    return ranking, raw
-
-
-def _write_profile(
-    classifier: Classifier,
-    pairs: list[Example],
-    curves: Sequence[Curve],
-    out: Path,
-    facts: dict[str, Any],
-) -> None:
-    """Accuracy of these pairs at every step of every curve, and the areas below them."""
-    sets = [heads for curve in curves for heads in curve.sets]
-    scores = _resampled(classifier, pairs, sets, 1000)
-    rows = profile_rows(classifier.encoder.grid, "matched", curves, _judged(scores))
+    single = out / "classifier_ablation.csv"
+    write_result(single, _accuracy(COLUMNS), rows, facts)
+    effects = read_single_effects(single, grid, _accuracy(COLUMNS))
+    pruning, ranked = settings.pruning(), partial(classifier.importance, tests[DEV])
+    curves = list(list_curves(grid, ranked, effects, pruning, seed))
+    points = [point for curve in curves for point in curve.points()]
+    scores = _resampled(classifier, tests["matched"], [point.heads for point in points], 1000)
+    rows = point_rows(grid, "matched", points, _judged(scores))
     write_result(out / "classifier_profile.csv", _accuracy(PROFILE_COLUMNS), rows, facts)
     areas = area_rows("matched", curves, scores)
     write_result(out / "classifier_profile_areas.csv", AREA_COLUMNS, areas, facts)

@@ -28,6 +28,10 @@ class ParallelText:
     def __len__(self) -> int:
         return len(self.src)
 
+    def part(self, numbers: Sequence[int]) -> "ParallelText":
+        """The pairs with these numbers."""
+        return ParallelText([self.src[i] for i in numbers], [self.tgt[i] for i in numbers])
+
     @property
     def longest(self) -> int:
         """Length of the longest side of any pair, EOS counted."""
@@ -142,7 +146,7 @@ def first_pairs(
     kept = [place for place, ids in enumerate(whole.src) if ids][:number]
     if not kept:
         raise UserError(f"{src}: expected sentences, found none with a word")
-    return ParallelText([whole.src[i] for i in kept], [whole.tgt[i] for i in kept])
+    return whole.part(kept)
 
 
 def collate(text: ParallelText, indices: Sequence[int], device: torch.device = _CPU) -> Batch:

@@ -5,12 +5,11 @@ from typing import Any
 
 import torch
 
-from headcount.ablation.pruning_orders import least_important
-from headcount.ablation.reranking import for_ranking
+from headcount.ablation.pruning_orders import for_ranking, least_important
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings, SpeedSettings
 from headcount.deployment.speed import TimedModel, write_times
-from headcount.heads.importance_run import read_importance
+from headcount.heads.importance import read_importance
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer
 from headcount.store.model_folder import ModelFolder

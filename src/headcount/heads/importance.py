@@ -6,18 +6,100 @@ Letters in shapes: b sentences, q query positions, h heads of the model in the f
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from tqdm import tqdm
 
 from headcount.base.addresses import HeadGrid
+from headcount.base.errors import UserError
+from headcount.base.files import read_json, sha256, write_json
+from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import Batch, ParallelText, in_order
 from headcount.data.vocabulary import PAD
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.machine import batches_of, number_format
 from headcount.model.transformer import Transformer, first_device
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
+
+
+def write_importance(
+    folder: ModelFolder,
+    pair: PairFolder,
+    settings: ImportanceSettings,
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write the importance of every head, over a drawn subset of the text and over its two halves.
+
+    `out` is a CSV with the statistics importance, importance_first_half and
+    importance_second_half; the halves share no sentence. Beside it goes a JSON of the same name:
+    which data, how many sentences, the SHA-256 of the weights, and `origin`. Raises UserError if
+    the text has fewer than two sentence pairs or the model knows other words.
+    """
+    folder.check(pair)
+    smoothing = own_smoothing(folder, settings)
+    text = read_drawn(pair, settings)
+    middle = len(text) // 2  # an odd pair is in the second half
+    halves = text.part(range(middle)), text.part(range(middle, len(text)))
+    model = folder.load(settings.device)
+    with tqdm(total=len(text), unit="sentence", disable=None) as bar:
+        parts = [measure_importance(model, h, settings, smoothing, bar.update) for h in halves]
+    sizes = [len(half) for half in halves]
+    whole = np.average(parts, axis=0, weights=sizes)
+    names = ("importance", "importance_first_half", "importance_second_half")
+    values = dict(zip(names, (whole, *parts), strict=True))
+    if settings.normalise == "layer_l2":
+        values = {name: normalise_layers(part, model.grid) for name, part in values.items()}
+    write_head_values(out, model.grid, values)
+    facts = {"data": settings.data, "sentences": sum(sizes), "halves": sizes}
+    facts |= {"weights": sha256(folder.weights), "label_smoothing": smoothing}
+    write_json(out.with_suffix(".json"), facts | {"provenance": origin})
+
+
+def read_importance(path: Path, folder: ModelFolder, grid: HeadGrid) -> np.ndarray:
+    """Importance of every head of the model in a folder, [heads] in flat order.
+
+    Raises UserError if the file is another model's: one with other heads, or, by what
+    `write_importance` leaves beside it, with other weights. A file that has nothing beside it was
+    made by hand, and is for any model with these heads.
+    """
+    values = read_head_values(path, "importance", grid)
+    beside = path.with_suffix(".json")
+    if beside.is_file() and read_json(beside).get("weights") != sha256(folder.weights):
+        raise UserError(
+            f"{path}: is not the importance of the heads of {folder.weights}: {beside.name} "
+            "names other weights; give that model's own, or run scripts/importance.py again"
+        )
+    return values
+
+
+def own_smoothing(folder: ModelFolder, settings: ImportanceSettings) -> float:
+    """Label smoothing of the loss that the settings name: the model's own, or none."""
+    return folder.label_smoothing() if settings.loss == "smoothed" else 0.0
+
+
+def read_drawn(pair: PairFolder, settings: ImportanceSettings) -> ParallelText:
+    """The sentence pairs on which importance is measured, drawn without repetition.
+
+    A text with fewer pairs than asked for is taken whole. Raises UserError if it has fewer than
+    two.
+    """
+    text = pair.read(settings.data)
+    if len(text) < 2:
+        raise UserError(
+            f"{pair.texts(settings.data)[0]}: expected at least 2 sentence pairs to measure "
+            f"importance on, found {len(text)}; choose other importance.data or look at the text "
+            "step's counts"
+        )
+    order = np.random.default_rng(settings.subset_seed).permutation(len(text))
+    return text.part(order[: settings.sentences].tolist())
 
 
 def batch_importance(
@@ -37,13 +119,8 @@ def batch_importance(
 
     Source: Sun et al. 2020, equation 1, on a single batch (their algorithm 2, steps 1 and 2).
     """
-    ones = _ones(model, batch)
-    kept = _kept_contexts(model) if unit == "position" else nullcontext([])
-    with measured(model), number_format(precision, first_device(model)), kept as contexts:
-        total = summed_loss(model, batch, ones, smoothing)
-    scale = torch.ones_like(ones[:, :1])
-    found = _summed(total, ones, contexts, model, unit, scale)
-    return found / len(batch.indices), total.item()
+    found, loss = _by_unit(model, batch, unit, 1.0, smoothing, precision)
+    return found / len(batch.indices), loss.item()
 
 
 def measure_importance(
@@ -76,7 +153,13 @@ def measure_importance(
     total = np.zeros(model.grid.size)
     with batches_of("importance", settings.batch_tokens):
         for batch in in_order(text, settings.batch_tokens, first_device(model)):
-            total += _sum_over_sentences(model, batch, settings, smoothing).double().cpu().numpy()
+            lengths = (batch.tgt_out != PAD).sum(1, keepdim=True)
+            scale = 1 / lengths if settings.reduction == "mean" else torch.ones_like(lengths)
+            if settings.abs == "token":
+                found = _by_token(model, batch, scale, smoothing)
+            else:
+                found, _ = _by_unit(model, batch, settings.abs, scale, smoothing)
+            total += found.double().cpu().numpy()
             done(len(batch.indices))
     return total / len(text)
 
@@ -93,7 +176,7 @@ def normalise_layers(importance: np.ndarray, grid: HeadGrid) -> np.ndarray:
 
 
 @contextmanager
-def measured(model: Transformer) -> Iterator[None]:
+def _measured(model: Transformer) -> Iterator[None]:
     """Context in which a model has dropout off and only multipliers are differentiated.
 
     Every module's mode and every weight's `requires_grad` come back at the end.
@@ -121,47 +204,36 @@ def _ones(model: Transformer, batch: Batch) -> Tensor:
     return torch.ones(shape, dtype=weight.dtype, device=weight.device, requires_grad=True)
 
 
-def _sum_over_sentences(
-    model: Transformer, batch: Batch, settings: ImportanceSettings, smoothing: float
-) -> Tensor:
-    """What `settings.abs` names, [h], summed over the sentences of a batch."""
-    ones = _ones(model, batch)
-    lengths = (batch.tgt_out != PAD).sum(1, keepdim=True)
-    scale = 1 / lengths if settings.reduction == "mean" else torch.ones_like(lengths)
-    if settings.abs == "token":
-        return _by_token(model, batch, ones, scale, smoothing)
-    with measured(model), _kept_contexts(model) as contexts:
-        loss = summed_loss(model, batch, ones, smoothing)
-    return _summed(loss, ones, contexts, model, settings.abs, scale)
-
-
-def _summed(
-    loss: Tensor,
-    ones: Tensor,
-    contexts: list[Tensor],
+def _by_unit(
     model: Transformer,
+    batch: Batch,
     unit: str,
-    scale: Tensor,
-) -> Tensor:
-    """What a unit names, [h], of a batch's loss, summed over sentences, each times its scale."""
+    scale: Tensor | float,
+    smoothing: float,
+    precision: str = "fp32",
+) -> tuple[Tensor, Tensor]:
+    """What a unit names, [h], summed over sentences times their scale [b, 1]; and their loss."""
+    ones = _ones(model, batch)
+    kept = _kept_contexts(model) if unit == "position" else nullcontext([])
+    with _measured(model), number_format(precision, first_device(model)), kept as contexts:
+        loss = summed_loss(model, batch, ones, smoothing)
     if unit == "position":
-        return _by_position(loss, contexts, model, scale)
+        return _by_position(loss, contexts, model, scale), loss
     (slopes,) = torch.autograd.grad(loss, ones)
     slopes *= scale
     if unit == "sentence":
-        return slopes.abs().sum(0)
-    return slopes.sum(0).abs() if unit == "batch" else -slopes.sum(0)
+        return slopes.abs().sum(0), loss
+    return (slopes.sum(0).abs() if unit == "batch" else -slopes.sum(0)), loss
 
 
-def _by_token(
-    model: Transformer, batch: Batch, ones: Tensor, scale: Tensor, smoothing: float
-) -> Tensor:
+def _by_token(model: Transformer, batch: Batch, scale: Tensor, smoothing: float) -> Tensor:
     """Σ_t |∂ℓ_t/∂ξ| over all target tokens, [h], each sentence times its scale [b, 1].
 
     One backward pass per target position serves all sentences at once: row b of the derivative
     of Σ_b ℓ_(b,t) holds the token of sentence b alone.
     """
-    with measured(model):
+    ones = _ones(model, batch)
+    with _measured(model):
         losses = token_losses(model, batch, ones, smoothing)
     positions = batch.real % batch.tgt_out.shape[1]
     total = torch.zeros_like(ones[0])
@@ -172,7 +244,9 @@ def _by_token(
     return total
 
 
-def _by_position(loss: Tensor, contexts: list[Tensor], model: Transformer, scale: Tensor) -> Tensor:
+def _by_position(
+    loss: Tensor, contexts: list[Tensor], model: Transformer, scale: Tensor | float
+) -> Tensor:
     """Σ_i |c_i · ∂L/∂c_i| over the query positions of all sentences, [h], each times its scale.
 
     At padded positions the derivative is 0: nothing that counts attends to them.
@@ -191,16 +265,16 @@ def _by_position(loss: Tensor, contexts: list[Tensor], model: Transformer, scale
 @contextmanager
 def _kept_contexts(model: Transformer) -> Iterator[list[Tensor]]:
     """Collects what enters W_O, [b, q, h · e], in the order of `attentions`, during a forward."""
-    modules = [module for _, _, module in model.attentions()]
+    modules = [module.output for _, _, module in model.attentions()]
     kept: list[Tensor] = [torch.empty(0)] * len(modules)
 
-    def keeper(number: int) -> Callable:
-        def keep(_: nn.Module, inputs: tuple[Tensor]) -> None:
-            kept[number] = inputs[0]
+    def keep(number: int, _: nn.Module, inputs: tuple[Tensor]) -> None:
+        kept[number] = inputs[0]
 
-        return keep
-
-    handles = [m.output.register_forward_pre_hook(keeper(n)) for n, m in enumerate(modules)]
+    handles = [
+        module.register_forward_pre_hook(partial(keep, number))
+        for number, module in enumerate(modules)
+    ]
     try:
         yield kept
     finally:
