@@ -14,7 +14,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import sha256, write_json
 from headcount.base.folders import DESCRIPTION, MODEL_FILES, SIDES, WEIGHTS
 from headcount.base.settings.model import ModelSettings
-from headcount.model.machine import pick_device, use_threads
+from headcount.model import machine
 from headcount.model.transformer import Transformer
 from headcount.store.checkpoint import (
     FORMAT,
@@ -101,7 +101,7 @@ class ModelFolder:
         check_shapes(outline, tensors, path)  # before there is memory for what may be nonsense
         model = Transformer(outline.settings, *sizes)
         fill(model, tensors, path)
-        return model.eval().to(pick_device(device))
+        return model.eval().to(machine.pick_device(device))
 
     def _outline(self) -> tuple[Transformer, tuple[int, int, bool], dict[str, str]]:
         """The model without weights, sizes of its vocabularies, SHA-256 of weights by name."""
@@ -179,5 +179,5 @@ class ModelFolder:
 
 def open_model(args: Namespace, threads: int) -> tuple[ModelFolder, PairFolder]:
     """The folders that --model and --bpe name; from here on torch computes with these threads."""
-    use_threads(threads)
+    machine.use_threads(threads)
     return ModelFolder(args.model), PairFolder(args.bpe)
