@@ -18,8 +18,12 @@ from headcount.findings.headmask.importance import (
     stability_table,
 )
 from headcount.findings.headmask.mask_frequency import read_masks, with_lengths
-from headcount.findings.headmask.score_tables import score_caption, score_summary, score_table
-from headcount.findings.headmask.scores import compare_scores
+from headcount.findings.headmask.scores import (
+    compare_scores,
+    score_caption,
+    score_summary,
+    score_table,
+)
 from headcount.findings.masking import read_masking
 from headcount.findings.run_tables import gather, read_runs
 from headcount.findings.scores import Scores

@@ -11,6 +11,7 @@ from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
 
 from headcount.findings.figures import colours
+from headcount.findings.run_tables import KEYS
 
 SHORT = {"enc_self": "enc", "dec_self": "dec", "dec_enc": "dec-enc"}  # kinds, on axes
 _ABREAST = 3
@@ -41,25 +42,25 @@ def panels(
 
 
 def heat_panels(
-    models: pd.DataFrame, width: float, height: float
-) -> tuple[Figure, dict[tuple, Axes]]:
+    table: pd.DataFrame, width: float, height: float
+) -> tuple[Figure, list[tuple[Axes, pd.DataFrame]]]:
     """A figure with a panel per model: runs across; pairs, and below each its seeds, down.
 
-    `models` has columns pair, run, seed. Returns the figure and {(pair, run, seed): axes}.
+    `table` has columns pair, run, seed. Returns the figure, and for each model its axes and rows.
     """
-    runs = list(models["run"].unique())
-    rows = list(models[["pair", "seed"]].drop_duplicates().itertuples(index=False, name=None))
-    size = (max(width * len(runs) + 1.2, 5.5), height * len(rows) + 0.4)
+    runs = list(table["run"].unique())
+    lines = list(table[["pair", "seed"]].drop_duplicates().itertuples(index=False, name=None))
+    size = (max(width * len(runs) + 1.2, 5.5), height * len(lines) + 0.4)
     figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(len(rows), len(runs), squeeze=False)
-    known = set(models.itertuples(index=False, name=None))
-    found = {}
-    for (pair, seed), line in zip(rows, grid, strict=True):
+    grid = figure.subplots(len(lines), len(runs), squeeze=False)
+    models = dict(list(table.groupby(KEYS, sort=False)))
+    found = []
+    for (pair, seed), line in zip(lines, grid, strict=True):
         for run, axes in zip(runs, line, strict=True):
-            if (pair, run, seed) in known:
+            if (pair, run, seed) in models:
                 axes.set_title(f"{run}, seed {seed}\n{pair}", loc="left", fontsize="small")
                 axes.grid(visible=False)
-                found[pair, run, seed] = axes
+                found.append((axes, models[pair, run, seed]))
             else:
                 axes.remove()
     return figure, found

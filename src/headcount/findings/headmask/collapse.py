@@ -5,7 +5,7 @@ for help, so it is picked again, update after update, and is on at test time.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,12 +13,8 @@ import pandas as pd
 from headcount.base.settings.runs import RunSettings
 from headcount.findings import exhibits
 from headcount.findings.cells import NONE
-from headcount.findings.headmask.importance import (
-    describe_measured,
-    number,
-    of_heads,
-    read_importance,
-)
+from headcount.findings.headmask.importance import describe_measured, of_heads, read_importance
+from headcount.findings.headmask.inequality import number
 from headcount.findings.headmask.mask_frequency import (
     frequencies,
     read_masks,
@@ -48,35 +44,20 @@ CAPTION = (
     "the first pass above the masked loss, or in that interval, if it lies above 0. "
     f"{of_one_training('test sentences')}"
 )
-
-
-class Evidence(NamedTuple):
-    """What one run shows; an empty text where a number does not apply."""
-
-    heads: int
-    n: int
-    largest_frequency: float = 0.0
-    median_frequency: float = 0.0
-    late_largest_frequency: float = 0.0
-    abandoned_heads: int = 0
-    top_n_share: float | str = ""
-    most_masked_importance: float | str = ""
-    first_pass_loss: float | str = ""
-    masked_loss: float | str = ""
-    top_group_delta: float | str = ""
-    top_group_low: float | str = ""
-    top_group_high: float | str = ""
-
-    @property
-    def collapsed(self) -> str:
-        """yes or no, by the rule in the caption."""
-        louder = self.first_pass_loss != "" and self.first_pass_loss > self.masked_loss
-        better_without = self.top_group_low != "" and self.top_group_low > 0
-        return "yes" if self.abandoned_heads and (louder or better_without) else "no"
-
-
 CURVES = ["step", "train_loss", "first_pass_loss"]
-COLUMNS = [*KEYS, *Evidence._fields, "collapsed"]
+_UNMASKED = {
+    **dict.fromkeys(("largest_frequency", "median_frequency", "late_largest_frequency"), 0.0),
+    "abandoned_heads": 0,
+    **dict.fromkeys(
+        ("top_n_share", "most_masked_importance", "first_pass_loss", "masked_loss"), ""
+    ),
+}
+_TOP_GROUP = {
+    "top_group_delta": "delta",
+    "top_group_low": "delta_low",
+    "top_group_high": "delta_high",
+}
+COLUMNS = [*KEYS, "heads", "n", *_UNMASKED, *_TOP_GROUP, "collapsed"]
 
 
 @exhibits.table(
@@ -93,7 +74,7 @@ def collapse(results: Results) -> Table:
     )
     tests = results.read(describe_tests, "masking_facts")
     caption = f"{CAPTION} {tests} {describe_measured(results)}"
-    return Table(tidy, collapse_summary(tidy), caption)
+    return Table(tidy, _summary(tidy), caption)
 
 
 def collapse_table(
@@ -107,20 +88,23 @@ def collapse_table(
 
     `runs` are settings by name. The tables are those that `read_importance`, `read_masks`,
     `with_lengths` (of curves.csv, `CURVES`) and `read_masking` return. Runs that mask no head in
-    training stand there to compare with.
+    training stand there to compare with; a cell is empty where a number does not apply.
     """
     often, late = frequencies(masks), frequencies(second_half(masks))
     losses = second_half(curves)
     rows = []
     for key, heads in of_heads(importance).groupby(KEYS, sort=False):
-        size, run = len(heads), runs[key[1]]
-        found = Evidence(size, run.heads or 0)._replace(**_top_group(_of(masking, key)))
+        run = runs[key[1]]
+        row = dict(zip(KEYS, key, strict=True)) | {"heads": len(heads), "n": run.heads or 0}
+        row |= _UNMASKED | _top_group(_of(masking, key))
         if run.heads:
             values = heads.set_index(HEAD)["value"]
-            shares = often.loc[key], late.loc[key] / run.probability
-            found = found._replace(**_masked(*shares, values, run.heads))
-            found = found._replace(**_losses(_of(losses, key)))
-        rows.append((*key, *found, found.collapsed))
+            row |= _masked(often.loc[key], late.loc[key] / run.probability, values, run.heads)
+            row |= _losses(_of(losses, key))
+        louder = row["first_pass_loss"] != "" and row["first_pass_loss"] > row["masked_loss"]
+        better_without = row["top_group_low"] != "" and row["top_group_low"] > 0
+        harmed = row["abandoned_heads"] and (louder or better_without)
+        rows.append(row | {"collapsed": "yes" if harmed else "no"})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -129,7 +113,9 @@ def _of(table: pd.DataFrame, key: tuple) -> pd.DataFrame:
     return table[(table[KEYS] == list(key)).all(axis=1)]
 
 
-def _masked(often: pd.Series, late: pd.Series, importance: pd.Series, count: int) -> dict:
+def _masked(
+    often: pd.Series, late: pd.Series, importance: pd.Series, count: int
+) -> dict[str, float | str]:
     """Evidence from shares by head: of all updates, and of the later ones that may mask."""
     most = often.sort_values(ascending=False, kind="stable").index[:count]
     total = often.sum()
@@ -143,7 +129,7 @@ def _masked(often: pd.Series, late: pd.Series, importance: pd.Series, count: int
     }
 
 
-def _losses(curve: pd.DataFrame) -> dict:
+def _losses(curve: pd.DataFrame) -> dict[str, float | str]:
     """Mean losses over the updates of a run's later intervals; random masks need no first pass."""
     passes = curve.dropna(subset="first_pass_loss")
     first = "" if passes.empty else np.average(passes["first_pass_loss"], weights=passes["updates"])
@@ -151,14 +137,13 @@ def _losses(curve: pd.DataFrame) -> dict:
     return {"first_pass_loss": first, "masked_loss": masked}
 
 
-def _top_group(masking: pd.DataFrame) -> dict:
+def _top_group(masking: pd.DataFrame) -> dict[str, float | str]:
     """What masking the most important group does on the first test set."""
     groups = masking[masking["order"] == "group"]
     if groups.empty:
-        return {}
+        return dict.fromkeys(_TOP_GROUP, "")
     top = groups.loc[groups["index"].idxmin()]
-    names = {"delta": "delta", "low": "delta_low", "high": "delta_high"}
-    return {f"top_group_{name}": top[column] for name, column in names.items()}
+    return {name: top[column] for name, column in _TOP_GROUP.items()}
 
 
 _SHOWN = {
@@ -172,21 +157,19 @@ _SHOWN = {
 }
 
 
-def collapse_summary(table: pd.DataFrame) -> pd.DataFrame:
+def _summary(table: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it: a row per run and seed."""
     shown = table[[*KEYS, "n"]].rename(columns={"n": "N"})
     for column, words in _SHOWN.items():
         shown[words] = [_cell(value) for value in table[column]]
     shown["top group masked"] = [
-        f"{row.top_group_delta:+z.2f} ({row.top_group_low:+z.2f} to {row.top_group_high:+z.2f})"
-        if row.top_group_delta != ""
-        else NONE
-        for row in table.itertuples()
+        f"{delta:+z.2f} ({low:+z.2f} to {high:+z.2f})" if delta != "" else NONE
+        for delta, low, high in table[list(_TOP_GROUP)].itertuples(index=False)
     ]
     return shown.assign(collapsed=table["collapsed"])
 
 
-def _cell(value: float | str) -> str:
+def _cell(value: Any) -> str:
     """A count, a number, or a dash where none applies."""
     if isinstance(value, str):
         return NONE

@@ -1,7 +1,5 @@
 """HeadMask's Table 1: the data sets as used, beside the paper's."""
 
-from pathlib import Path
-
 import pandas as pd
 
 from headcount.base.files import read_json
@@ -21,48 +19,32 @@ CAPTION = (
 
 @exhibits.table("headmask_table1", "Table 1: data sets", needs=("counts",))
 def table1(results: Results) -> Table:
-    """Sizes of our data sets and of the paper's."""
-    sizes = corpora_table(results.files("counts"))
-    return Table(sizes, corpora_summary(sizes), CAPTION)
-
-
-def corpora_table(counts: list[Path]) -> pd.DataFrame:
     """One split a row, ours first: columns of `COLUMNS`; sentences are empty where unknown.
 
-    `counts` are the `…/<pair>/<split>.json` that lie beside the cleaned text. Role is train, dev
-    or test; source is ours or paper.
+    Role is train, dev or test; source is ours or paper.
     """
-    ours = [
-        (path.parent.name, path.stem, _role(path.stem), read_json(path)["pairs_kept"], "ours")
-        for path in counts
-    ]
-    theirs = []
+    rows = []
+    for path in results.files("counts"):
+        role = path.stem if path.stem in ("train", "dev") else "test"
+        rows.append((path.parent.name, path.stem, role, read_json(path)["pairs_kept"], "ours"))
     for row in headmask.table(1).itertuples():
-        theirs.append((row.pair, row.split, "train", int(row.value), "paper"))
-        theirs += [(row.pair, split, "dev", "", "paper") for split in row.dev.split()]
-        theirs += [(row.pair, split, "test", "", "paper") for split in row.test.split()]
-    return pd.DataFrame(ours + theirs, columns=COLUMNS)
+        rows.append((row.pair, row.split, "train", int(row.value), "paper"))
+        rows += [(row.pair, split, "dev", "", "paper") for split in row.dev.split()]
+        rows += [(row.pair, split, "test", "", "paper") for split in row.test.split()]
+    sizes = pd.DataFrame(rows, columns=COLUMNS)
+    return Table(sizes, _by_pair(sizes), CAPTION)
 
 
-def corpora_summary(table: pd.DataFrame) -> pd.DataFrame:
+def _by_pair(table: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it: a row for each pair."""
     rows = []
     for (pair, source), splits in table.groupby(["pair", "source"], sort=False):
-        row = {"pair": pair}
-        for role in ("train", "dev", "test"):
-            of_role = splits[splits["role"] == role]
-            named = role == "test" or source == "paper"
-            cells = [_cell(split, named) for split in of_role.itertuples()]
-            row[role] = ", ".join(cells)
-        rows.append(row | {"source": source})
+        cells = {role: [] for role in ("train", "dev", "test")}
+        for split in splits.itertuples():
+            size = f"{split.sentences:,}" if split.sentences != "" else ""
+            # A name where it says something.
+            named = split.role == "test" or (split.role == "dev" and source == "paper")
+            cells[split.role].append(f"{split.split} {size}".strip() if named else size)
+        shown = {role: ", ".join(found) for role, found in cells.items()}
+        rows.append({"pair": pair, **shown, "source": source})
     return pd.DataFrame(rows)
-
-
-def _role(split: str) -> str:
-    return split if split in ("train", "dev") else "test"
-
-
-def _cell(split, named: bool) -> str:
-    """Size of a split, after its name where that says something."""
-    size = f"{split.sentences:,}" if split.sentences != "" else ""
-    return f"{split.split} {size}".strip() if named and split.split != "train" else size

@@ -1,20 +1,56 @@
 """HeadMask's Figure 3, and what it lacks: importance of every head, by method."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from headcount.base.addresses import KINDS
-from headcount.findings.headmask.importance import of_heads
+from headcount.findings import exhibits
+from headcount.findings.figures import Drawn
+from headcount.findings.headmask.importance import describe_measured, of_heads, read_importance
 from headcount.findings.panels import SHORT, colour_bar, heat_panels, run_styles
+from headcount.findings.results import Results
 from headcount.findings.run_tables import KEYS
+from headcount.findings.setting import OVER_SEEDS, importance_unit
 
 _TICKS = (0.125, 0.25, 0.5, 1, 2, 4, 8)
+
+
+@exhibits.figure(
+    "headmask_fig3", "Figure 3: distribution of the importance of heads", needs=("importance",)
+)
+def fig3(results: Results) -> Drawn:
+    """Importance of all heads, by run."""
+    heads = distribution(results.read(read_importance, "importance"))
+    seeds = " Heads of all seeds together; lines are means over seeds, bands ± their deviation. "
+    seeds += OVER_SEEDS
+    several = heads["seed"].nunique() > 1
+    caption = (
+        "Distribution of the importance of heads, by training method. Left: every head a dot; "
+        "box and whiskers: quartiles and extremes. Right: heads by rank, relative to the mean "
+        "head of their model; a flat line would be equal heads."
+        f"{seeds if several else ''} {describe_measured(results)}"
+    )
+    unit = importance_unit(results.ranking)
+    return Drawn(draw_distribution(heads, list(heads["run"].unique()), unit), heads, caption)
+
+
+@exhibits.figure("headmask_heads", "Importance of every head", needs=("importance",))
+def heads(results: Results) -> Drawn:
+    """A map of the heads of each model."""
+    table = distribution(results.read(read_importance, "importance"))
+    caption = (
+        "Importance of every head, relative to the mean head of its model. enc: encoder "
+        "self-attention, dec: decoder self-attention, dec-enc: encoder-decoder attention, each "
+        f"followed by its layer, from 0. Grey: no such head. {describe_measured(results)}"
+    )
+    return Drawn(_draw_heads(table), table, caption)
 
 
 def distribution(importance: pd.DataFrame) -> pd.DataFrame:
@@ -41,28 +77,29 @@ def draw_distribution(heads: pd.DataFrame, runs: list[str], unit: str) -> Figure
     height = 1.0 + max(2.6, 0.4 * len(runs)) * len(pairs)
     figure = Figure(figsize=(9, height), layout="constrained")
     grid = figure.subplots(len(pairs), 2, squeeze=False)
-    styles = run_styles(runs)
-    logarithmic = (heads["importance"] > 0).all()  # not for importances with a sign
+    colours = {run: style["color"] for run, style in run_styles(runs).items()}
     for (left, right), (pair, rows) in zip(grid, pairs, strict=True):
-        for place, run in enumerate(runs):
+        for place, (run, colour) in enumerate(colours.items()):
             of_run = rows[rows["run"] == run]
-            _heads_of(left, of_run["importance"].to_numpy(), place, styles[run]["color"])
-            _ranked(right, of_run, styles[run]["color"])
+            _heads_of(left, of_run["importance"].to_numpy(), place, colour)
+            _ranked(right, of_run, colour)
         left.set_title(pair, loc="left")
         left.set_yticks(range(len(runs)), runs)
         for name in left.get_yticklabels():  # the legend of both panels
-            name.set_color(styles[name.get_text()]["color"])
+            name.set_color(colours[name.get_text()])
         left.invert_yaxis()
         left.grid(axis="y", visible=False)
         left.set_xlabel(f"importance ({unit})")
         right.axhline(1, color="black", linewidth=0.6)
         right.set_xlabel("rank (1: most important)")
         right.set_ylabel("importance ÷ mean importance")
-        if logarithmic:
+        if (heads["importance"] > 0).all():  # not for importances with a sign
             left.set_xscale("log")
             right.set_yscale("log")
-            _plain_ticks(left.xaxis)
-            _plain_ticks(right.yaxis)
+            for axis in (left.xaxis, right.yaxis):  # numbers as people write them
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+                axis.set_minor_formatter(NullFormatter())
     return figure
 
 
@@ -78,13 +115,6 @@ def _heads_of(panel: Axes, values: np.ndarray, place: int, colour: str) -> None:
     drawn["medians"][0].set(color="black", linewidth=2)
 
 
-def _plain_ticks(axis: Axis) -> None:
-    """Numbers on a logarithmic axis as people write them."""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axis.set_minor_formatter(NullFormatter())
-
-
 def _ranked(panel: Axes, rows: pd.DataFrame, colour: str) -> None:
     by_rank = rows.groupby("rank")["relative"]
     mean, deviation = by_rank.mean(), by_rank.std().fillna(0)
@@ -93,30 +123,24 @@ def _ranked(panel: Axes, rows: pd.DataFrame, colour: str) -> None:
     panel.fill_between(mean.index, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
-def draw_heads(heads: pd.DataFrame) -> Figure:
+def _draw_heads(heads: pd.DataFrame) -> Figure:
     """A heat map per model: layers of each kind by heads; see `heat_panels`.
 
-    `heads` comes from `distribution`; colours show importance relative to the model's mean head,
-    each step of the scale a doubling.
+    Colours show importance relative to the model's mean head, each step of the scale a doubling.
     """
-    rows = _layer_rows(heads)
-    figure, grid = heat_panels(heads[KEYS], 2.6, 1.0 + 0.2 * len(rows))
-    for model, panel in grid.items():
-        image = _heat(panel, heads[(heads[KEYS] == list(model)).all(axis=1)], rows)
+    present = set(zip(heads["kind"], heads["layer"], strict=True))
+    rows = sorted(present, key=lambda row: (KINDS.index(row[0]), row[1]))
+    figure, models = heat_panels(heads, 2.6, 1.0 + 0.2 * len(rows))
+    for panel, of_model in models:
+        image = _heat(panel, of_model, rows)
     bar = colour_bar(figure, image, "importance ÷ mean importance", extend="both")
     bar.set_ticks(_TICKS, labels=[f"{tick:g}" for tick in _TICKS])
     bar.minorticks_off()
     return figure
 
 
-def _layer_rows(heads: pd.DataFrame) -> list[tuple[str, int]]:
-    """(kind, layer) from top to bottom."""
-    present = set(zip(heads["kind"], heads["layer"], strict=True))
-    return [key for kind in KINDS for key in sorted(present) if key[0] == kind]
-
-
 def _heat(panel: Axes, heads: pd.DataFrame, rows: list[tuple[str, int]]) -> AxesImage:
-    """One model; places where a layer has no head stay grey."""
+    """One model, its (kind, layer) down; places where a layer has no head stay grey."""
     cells = np.full((len(rows), int(heads["head"].max()) + 1), np.nan)
     for head in heads.itertuples():
         cells[rows.index((head.kind, head.layer)), head.head] = max(head.relative, _TICKS[0] / 2)
@@ -127,7 +151,7 @@ def _heat(panel: Axes, heads: pd.DataFrame, rows: list[tuple[str, int]]) -> Axes
     labels = [f"{SHORT[kind]} {layer}" for kind, layer in rows]
     panel.set_yticks(range(len(rows)), labels, fontsize=7)
     panel.set_xlabel("head", fontsize="small")
-    for place in range(1, len(rows)):
-        if rows[place][0] != rows[place - 1][0]:
-            panel.axhline(place - 0.5, color="white", linewidth=2)
+    for place, (above, below) in enumerate(pairwise(rows)):
+        if above[0] != below[0]:
+            panel.axhline(place + 0.5, color="white", linewidth=2)
     return image

@@ -9,40 +9,138 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from headcount.base.settings.runs import RunSettings
-from headcount.findings.figures import COLOURS
-from headcount.findings.masking import RUN
+from headcount.findings import exhibits, masking
+from headcount.findings.figures import COLOURS, Drawn
+from headcount.findings.headmask.importance import read_importance
 from headcount.findings.panels import legend_above, note, panels, run_styles
+from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE
+from headcount.findings.setting import describe_importance, describe_setting
 
-_GREY = "#6E6E6E"
-_CONTROL = "as many random heads"
-_NO_BASELINE = f"This experiment has no run named {BASE}."
-_BLUE = COLOURS[0]
+_BLUE, _GREY = COLOURS[0], "#6E6E6E"
 _MARKERS = {"ascending": "^", "descending": "v"}
 _LINES = {
     "ascending": ("least important first", "--"),
     "descending": ("most important first", "-"),
     "random_cumulative": ("random heads", ":"),
 }
-_TASK = RUN[:2]
+_TASK = masking.RUN[:2]
+_OF_BASE = f"run == {BASE!r}"
+_OF_ONE_MODEL = "None of these is an interval of the difference between two models. "
 
 
-def draw_groups(points: pd.DataFrame) -> Figure:
+@exhibits.figure(
+    "headmask_fig1", "Figure 1: the baseline without one group of heads", needs=("masked",)
+)
+def fig1(results: Results) -> Drawn:
+    """BLEU of the baseline with one group of heads masked."""
+    base = _rows(results).query(_OF_BASE)
+    groups = masking.group_points(base)
+    caption = (
+        f"BLEU of the {BASE} when one group of heads is masked, without retraining. Heads are "
+        f"ranked by importance over the whole model. {_measured(results, base, groups)}"
+    )
+    return Drawn(_draw_groups(groups), groups, caption)
+
+
+@exhibits.figure(
+    "headmask_fig2", "Figure 2: the baseline with more and more heads masked", needs=("masked",)
+)
+def fig2(results: Results) -> Drawn:
+    """BLEU of the baseline with more and more heads masked."""
+    base = _rows(results).query(_OF_BASE)
+    cumulative = masking.cumulative_points(base)
+    caption = (
+        f"BLEU of the {BASE} as more and more heads are masked, without retraining, from either "
+        f"end of the ranking by importance. {_measured(results, base, cumulative)}"
+    )
+    return Drawn(_draw_cumulative(cumulative), cumulative, caption)
+
+
+@exhibits.figure(
+    "headmask_fig4", "Figure 4: every training method without one group of heads", needs=("masked",)
+)
+def fig4(results: Results) -> Drawn:
+    """BLEU of every run with one group of heads masked."""
+    rows = _rows(results)
+    groups = masking.group_points(rows)
+    caption = (
+        "BLEU when one group of heads is masked, by training method; at the ends no mask, and "
+        "as many random heads. Groups are those of each model's own ranking by importance. "
+        f"{_measured(results, rows, groups, _OF_ONE_MODEL)}"
+    )
+    return Drawn(_draw_groups_by_method(groups, _runs(results)), groups, caption)
+
+
+@exhibits.figure(
+    "headmask_fig5",
+    "Figure 5: every training method with more and more heads masked",
+    needs=("masked",),
+)
+def fig5(results: Results) -> Drawn:
+    """BLEU of every run with more and more heads masked."""
+    rows = _rows(results)
+    cumulative = masking.cumulative_points(rows)
+    counts = {key[-1] for key, _ in _panels_by_n(cumulative, results.runs)}
+    which = "This experiment has one N only; the paper compares two. " if len(counts) == 1 else ""
+    if counts == {0}:
+        which = "No run of this experiment masks heads in training. "
+    caption = (
+        "BLEU as more and more heads are masked, by training method; a panel for each number N "
+        f"of heads masked in training. {which}Heads are ranked by each model's own importance. "
+        f"{_measured(results, rows, cumulative, _OF_ONE_MODEL)}"
+    )
+    drawing = draw_cumulative_by_n(cumulative, results.runs, _runs(results))
+    return Drawn(drawing, cumulative, caption)
+
+
+def _rows(results: Results) -> pd.DataFrame:
+    return results.read(masking.read_masking, "masking")
+
+
+def _runs(results: Results) -> list[str]:
+    """Names of the runs, in the order in which every figure has them."""
+    return list(results.read(read_importance, "importance")["run"].unique())
+
+
+def _measured(results: Results, rows: pd.DataFrame, points: pd.DataFrame, of_bars: str = "") -> str:
+    """What bars and bands of a figure mean, and how BLEU and importance were measured.
+
+    `rows` are of the runs that are drawn; without any, all runs are told. With one seed a bar says
+    how sure the change from no mask is, not the BLEU at its centre.
+    """
+    exact = points.loc[~points["order"].str.startswith("random"), "spread"].unique()
+    drawn = points["spread"].eq(masking.DRAWS).any()
+    words = f"Error bars and bands: {' or '.join(exact)}"
+    words += f"; of random heads: {masking.DRAWS} (and seeds)." if drawn else "."
+    tests = results.read(masking.describe_tests, "masking_facts")
+    runs = _rows(results) if rows.empty else rows
+    return (
+        f"{words} {masking.describe_cover(exact)} {of_bars}{tests} "
+        f"{describe_importance(results.ranking)} {describe_setting(results, runs)}"
+    )
+
+
+def _draw_groups(points: pd.DataFrame) -> Figure:
     """Figure 1: BLEU of the baseline with each group masked alone; see `group_points`."""
     if points.empty:
-        return note(_NO_BASELINE)
+        return note(f"This experiment has no run named {BASE}.")
     tasks = list(points.groupby(_TASK, sort=False))
     figure, axes = panels(len(tasks))
     for panel, (task, rows) in zip(axes, tasks, strict=True):
         groups = rows[rows["order"] == "group"].sort_values("index")
         place = range(1, len(groups) + 1)
-        low, high = _errors(groups)
         style = {"color": _BLUE, "width": 0.7, "capsize": 3, "ecolor": "black"}
-        panel.bar(place, groups["bleu"], yerr=(low, high), label="this group masked", **style)
-        _level(panel, rows[rows["order"] == "none"], "no head masked")
-        _control_band(panel, rows[rows["order"] == "random_group"])
+        style |= {"yerr": _errors(groups), "label": "this group masked"}
+        panel.bar(place, groups["bleu"], **style)
+        _level(panel, rows[rows["order"] == "none"])
+        for row in rows[rows["order"] == "random_group"].itertuples():  # one, or none
+            behind = {"color": _GREY, "alpha": 0.3, "linewidth": 0, "zorder": 0.5}
+            panel.axhspan(row.low, row.high, label="as many random heads", **behind)
         panel.set_xticks(place)
-        panel.set_xlabel(f"group of {_sizes(groups)} heads (1: most important)")
+        sizes = sorted(set(groups["heads_masked"].astype(int)))
+        size = "–".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
+        panel.set_xlabel(f"group of {size} heads (1: most important)")
         panel.grid(axis="x", visible=False)
         panel.set_axisbelow(True)
         _finish(panel, task)
@@ -50,26 +148,33 @@ def draw_groups(points: pd.DataFrame) -> Figure:
     return figure
 
 
-def draw_cumulative(points: pd.DataFrame) -> Figure:
+def _draw_cumulative(points: pd.DataFrame) -> Figure:
     """Figure 2: BLEU of the baseline with more and more heads masked; see `cumulative_points`."""
     if points.empty:
-        return note(_NO_BASELINE)
+        return note(f"This experiment has no run named {BASE}.")
     tasks = list(points.groupby(_TASK, sort=False))
     figure, axes = panels(len(tasks))
     for panel, (task, rows) in zip(axes, tasks, strict=True):
         for order, marker in _MARKERS.items():
-            words, line = _LINES[order]
+            ranked, (words, line) = rows[rows["order"] == order], _LINES[order]
             style = {"color": _BLUE, "linestyle": line, "marker": marker, "label": words}
-            _line(panel, rows[rows["order"] == order], style)
-        _control_curve(panel, rows[rows["order"] == "random_cumulative"])
-        _level(panel, rows[rows["heads_masked"] == 0], "no head masked")
+            style |= {"yerr": _errors(ranked), "capsize": 2, "markersize": 5, "linewidth": 1.3}
+            # Points at the ends of the axes are drawn whole.
+            panel.errorbar(ranked["heads_masked"], ranked["bleu"], clip_on=False, **style)
+        drawn = rows[rows["order"] == "random_cumulative"]
+        if len(drawn):
+            x, words = drawn["heads_masked"], "range of their draws"
+            panel.plot(x, drawn["bleu"], ":", color=_GREY, label="random heads")
+            band = {"color": _GREY, "alpha": 0.2, "linewidth": 0, "label": words}
+            panel.fill_between(x, drawn["low"], drawn["high"], **band)
+        _level(panel, rows[rows["heads_masked"] == 0])
         _heads_axis(panel, rows)
         _finish(panel, task)
     legend_above(figure, axes, 3)
     return figure
 
 
-def draw_groups_by_method(points: pd.DataFrame, runs: list[str]) -> Figure:
+def _draw_groups_by_method(points: pd.DataFrame, runs: list[str]) -> Figure:
     """Figure 4: Figure 1's measure for every run, with its ends: no mask, and random groups."""
     tasks = list(points.groupby(_TASK, sort=False))
     figure, axes = panels(len(tasks), width=4.8)
@@ -103,7 +208,7 @@ def _ladder(panel: Axes, rows: pd.DataFrame, shift: float, last: int, style: dic
             panel.errorbar([place + shift], found["bleu"], _errors(found), **plain)
 
 
-def panels_by_n(
+def _panels_by_n(
     points: pd.DataFrame, settings: Mapping[str, RunSettings]
 ) -> list[tuple[tuple, pd.DataFrame]]:
     """Figure 5's panels: ((pair, test set, N), rows of the baseline and of the runs with that N).
@@ -124,23 +229,30 @@ def draw_cumulative_by_n(
     points: pd.DataFrame, settings: Mapping[str, RunSettings], runs: list[str]
 ) -> Figure:
     """Figure 5: cumulative curves of every run, a panel for each N of masked training."""
-    shown = panels_by_n(points, settings)
+    shown = _panels_by_n(points, settings)
     columns = len({key[-1] for key, _ in shown})
     figure, axes = panels(len(shown), columns, width=4.8, height=3.6)
-    styles = run_styles(runs)
+    colours = {run: style["color"] for run, style in run_styles(runs).items()}
     for panel, ((*task, count), rows) in zip(axes, shown, strict=True):
         for run, of_run in rows.groupby("run", sort=False):
             for order, (_, line) in _LINES.items():
-                _plain_line(panel, of_run[of_run["order"] == order], line, styles[run]["color"])
+                _curve(panel, of_run[of_run["order"] == order], line, colours[run])
         _heads_axis(panel, rows)
         _finish(panel, task)
         if count:
             panel.set_title(f"{panel.get_title(loc='left')}, N = {count}", loc="left")
-    _two_part_legend(figure, styles, [_LINES[order] for order in points["order"].unique()])
+    # Colours are runs, dashes are orders, in columns of their own.
+    orders = [_LINES[order] for order in points["order"].unique()]
+    keys = [Line2D([], [], color=colour, label=run) for run, colour in colours.items()]
+    keys += [Line2D([], [], ls="", label="") for _ in range(-len(keys) % len(orders))]
+    keys += [Line2D([], [], ls=line, color="black", label=words) for words, line in orders]
+    above = {"loc": "outside upper center", "ncols": len(keys) // len(orders)}
+    figure.legend(handles=keys, frameon=False, **above)
     return figure
 
 
-def _plain_line(panel: Axes, rows: pd.DataFrame, line: str, colour: str) -> None:
+def _curve(panel: Axes, rows: pd.DataFrame, line: str, colour: str) -> None:
+    """One run by one order, with its band."""
     wide = {"linewidth": 1.0 if line == ":" else 1.6, "color": colour}
     panel.plot(rows["heads_masked"], rows["bleu"], line, **wide)
     if line != ":":  # nine bands in a panel would hide one another; the CSV has them all
@@ -148,42 +260,9 @@ def _plain_line(panel: Axes, rows: pd.DataFrame, line: str, colour: str) -> None
         panel.fill_between(rows["heads_masked"], rows["low"], rows["high"], **band)
 
 
-def _two_part_legend(figure: Figure, styles: dict[str, dict], orders: list) -> None:
-    """Colours are runs, dashes are orders, in columns of their own."""
-    keys = [Line2D([], [], color=style["color"], label=run) for run, style in styles.items()]
-    keys += [Line2D([], [], ls="", label="") for _ in range(-len(keys) % len(orders))]
-    keys += [Line2D([], [], ls=line, color="black", label=words) for words, line in orders]
-    columns = len(keys) // len(orders)
-    figure.legend(handles=keys, loc="outside upper center", ncols=columns, frameon=False)
-
-
-def _line(panel: Axes, rows: pd.DataFrame, style: dict[str, str]) -> None:
-    bars = {"yerr": _errors(rows), "capsize": 2, "markersize": 5, "linewidth": 1.3}
-    # Points at the ends of the axes are drawn whole.
-    panel.errorbar(rows["heads_masked"], rows["bleu"], clip_on=False, **bars, **style)
-
-
-def _level(panel: Axes, none: pd.DataFrame, words: str) -> None:
-    style = {"color": "black", "linestyle": "-.", "linewidth": 0.9, "label": words}
-    panel.axhline(none["bleu"].iloc[0], **style)
-
-
-def _control_band(panel: Axes, rows: pd.DataFrame) -> None:
-    """The range over random groups."""
-    if rows.empty:
-        return
-    row = rows.iloc[0]
-    behind = {"color": _GREY, "zorder": 0.5}
-    panel.axhspan(row["low"], row["high"], alpha=0.3, linewidth=0, label=_CONTROL, **behind)
-
-
-def _control_curve(panel: Axes, rows: pd.DataFrame) -> None:
-    """The mean over random orders, and their range."""
-    if rows.empty:
-        return
-    panel.plot(rows["heads_masked"], rows["bleu"], ":", color=_GREY, label="random heads")
-    style = {"color": _GREY, "alpha": 0.2, "linewidth": 0, "label": "range of their draws"}
-    panel.fill_between(rows["heads_masked"], rows["low"], rows["high"], **style)
+def _level(panel: Axes, none: pd.DataFrame) -> None:
+    style = {"color": "black", "linestyle": "-.", "linewidth": 0.9}
+    panel.axhline(none["bleu"].iloc[0], label="no head masked", **style)
 
 
 def _errors(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
@@ -192,11 +271,6 @@ def _errors(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     A bootstrap interval may miss its own centre; bars end at a BLEU of 0.
     """
     return (rows["bleu"] - rows["low"].clip(0)).clip(0), (rows["high"] - rows["bleu"]).clip(0)
-
-
-def _sizes(groups: pd.DataFrame) -> str:
-    sizes = sorted(set(groups["heads_masked"].astype(int)))
-    return "–".join(map(str, (sizes[0], sizes[-1]) if len(sizes) > 1 else sizes))
 
 
 def _heads_axis(panel: Axes, rows: pd.DataFrame) -> None:

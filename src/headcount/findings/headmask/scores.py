@@ -1,17 +1,60 @@
-"""HeadMask's Tables 2–4: BLEU of every training method against the baseline."""
+"""HeadMask's Tables 2, 3 and 4: BLEU of every training method against the baseline."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import pandas as pd
 
 from headcount.base.settings.names import parse_pair
+from headcount.findings import exhibits
+from headcount.findings.cells import NONE, p_value
 from headcount.findings.published import headmask
+from headcount.findings.published.numbers import beside_ours
+from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE
-from headcount.findings.scores import Scores
+from headcount.findings.scores import Scores, describe_search
+from headcount.findings.setting import OVER_SEEDS, describe_setting, of_one_training
 from headcount.findings.significance import paired_t
+from headcount.findings.tables import Table
 
 COLUMNS = ["pair", "run", "seed", "test_set", "statistic", "value", "source", "signature"]
-_GROUP = ["pair", "test_set", "run"]
+_TASK = ["pair", "test_set"]
+_RULES = {
+    2: "the experiment's first pair on each of its test sets",
+    3: "all pairs into English",
+    4: "all pairs into other languages",
+}
+_MISPRINT = {2: " It prints +0.28 for impt-18 on MT04; its two scores differ by 0.32."}
+
+
+@exhibits.table("headmask_table2", "Table 2: BLEU, the first pair", needs=("scored",))
+def table2(results: Results) -> Table:
+    """BLEU of the first pair by run."""
+    return _scores(results, 2)
+
+
+@exhibits.table("headmask_table3", "Table 3: BLEU into English", needs=("scored",))
+def table3(results: Results) -> Table:
+    """BLEU of pairs into English by run."""
+    return _scores(results, 3)
+
+
+@exhibits.table("headmask_table4", "Table 4: BLEU into other languages", needs=("scored",))
+def table4(results: Results) -> Table:
+    """BLEU of pairs into other languages by run."""
+    return _scores(results, 4)
+
+
+def _scores(results: Results, number: int) -> Table:
+    tidy = score_table(number, _compared(results))
+    search = results.read(describe_search, "scores")
+    return Table(tidy, score_summary(tidy), f"{score_caption(number, tidy, results)} {search}")
+
+
+@cache
+def _compared(results: Results) -> pd.DataFrame:
+    kinds = ("scores", "translations", "references")
+    return compare_scores(Scores(*map(results.files, kinds)))
 
 
 def compare_scores(scores: Scores) -> pd.DataFrame:
@@ -39,53 +82,123 @@ def compare_scores(scores: Scores) -> pd.DataFrame:
 
 def _over_seeds(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
-    kept = table[table["statistic"].isin(["bleu", "delta"])]
-    for (*group, statistic, signature), of_group in kept.groupby(
-        [*_GROUP, "statistic", "signature"], sort=False
-    ):
-        pair, test, run = group
-        for name, value in _summaries(statistic, of_group["value"].to_numpy()):
+    groups = [*_TASK, "run", "statistic", "signature"]
+    kept = table[table["statistic"].isin(["bleu", "delta"])].groupby(groups, sort=False)["value"]
+    for (pair, test, run, statistic, signature), of_seeds in kept:
+        values = of_seeds.to_numpy()
+        found = {f"{statistic}_mean": values.mean()}
+        if len(values) > 1:
+            found[f"{statistic}_sd"] = values.std(ddof=1)
+        if len(values) > 1 and statistic == "delta":
+            tested = paired_t(values)
+            found |= {"delta_low": tested.low, "delta_high": tested.high, "p_t": tested.p}
+        for name, value in found.items():
             rows.append((pair, run, "", test, name, value, "ours", signature))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _summaries(statistic: str, values) -> list[tuple[str, float]]:
-    found = [(f"{statistic}_mean", float(values.mean()))]
-    if len(values) > 1:
-        found.append((f"{statistic}_sd", float(values.std(ddof=1))))
-        if statistic == "delta":
-            test = paired_t(values)
-            found += [("delta_low", test.low), ("delta_high", test.high), ("p_t", test.p)]
-    return found
+def score_table(number: int, ours: pd.DataFrame) -> pd.DataFrame:
+    """The scores that Table `number` (2 to 4) shows; each of ours is followed by its like.
+
+    `ours` comes from `compare_scores`. The first pair stands in Table 2 and in that of its
+    direction, so that a pair and its reverse are found in the same way.
+    """
+    pairs = ours["pair"].unique()
+    english = [parse_pair(pair).tgt == "en" for pair in pairs]
+    members = pairs[:1] if number == 2 else pairs[[into == (number == 3) for into in english]]
+    chosen = ours[ours["pair"].isin(members)]
+    order = _tasks(chosen)
+    both = pd.concat([chosen.astype(object), _printed(number, order)], ignore_index=True)
+
+    def place(task: tuple[str, str]) -> int:
+        like = [task] if task in order else [each for each in order if _same_task(task, each)]
+        return order.index(like[0]) if like else len(order)
+
+    places = pd.Series(map(place, zip(both["pair"], both["test_set"], strict=True)))
+    return both.iloc[places.sort_values(kind="stable").index].reset_index(drop=True)
 
 
-def paper_scores(number: int, ours: pd.DataFrame) -> pd.DataFrame:
-    """Printed BLEU beside ours, in the same columns: Table `number`, and whatever matches ours.
+def _printed(number: int, tasks: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """Printed BLEU in columns of `COLUMNS`: Table `number`, and what matches one of our tasks.
 
     Differences are computed from the printed scores. `signature` says what the paper tells of its
     metric.
     """
-    tables = [headmask.table(table).assign(table=table) for table in (2, 3, 4)]
-    rows, metric = [], headmask.metric()
-    groups = ["table", "pair", "test_set"]
-    for (table, *task), of_test in pd.concat(tables).groupby(groups, sort=False):
-        if table != number and not any(same_task(task, measured) for measured in keys(ours)):
+    tables = pd.concat(headmask.table(table).assign(table=table) for table in _RULES)
+    rows = []
+    for (table, pair, test), of_test in tables.groupby(["table", *_TASK], sort=False):
+        if table != number and not any(_same_task((pair, test), task) for task in tasks):
             continue
         scores = of_test.set_index("run")["value"]
         for run, score in scores.items():
-            rows.append((task[0], run, "", task[1], "bleu", score, "paper", metric))
+            found = {"bleu": score}
             if run != BASE:
-                delta = round(score - scores[BASE], 2)
-                rows.append((task[0], run, "", task[1], "delta", delta, "paper", metric))
-    return pd.DataFrame(rows, columns=COLUMNS)
+                found["delta"] = round(score - scores[BASE], 2)
+            for name, value in found.items():
+                rows.append((pair, run, "", test, name, value, "paper", headmask.metric()))
+    return pd.DataFrame(rows, columns=COLUMNS).astype(object)
 
 
-def keys(table: pd.DataFrame) -> list[tuple[str, str]]:
+def _tasks(table: pd.DataFrame) -> list[tuple[str, str]]:
     """(pair, test set) of a table, each once, in its order."""
     return list(dict.fromkeys(zip(table["pair"], table["test_set"], strict=True)))
 
 
-def same_task(printed: Sequence[str], ours: Sequence[str]) -> bool:
+def _same_task(printed: Sequence[str], ours: Sequence[str]) -> bool:
     """Whether languages and test set are the same, whatever the corpus is called."""
     languages = [parse_pair(pair)[1:] for pair, _ in (printed, ours)]
     return languages[0] == languages[1] and printed[1].lower() == ours[1].lower()
+
+
+def score_caption(number: int, table: pd.DataFrame, results: Results) -> str:
+    """What Table `number` shows, of whom, and by which tests."""
+    ours = table[(table["source"] == "ours") & (table["seed"] != "")]
+    setting = describe_setting(results, ours) if len(ours) else "This experiment has no such pair."
+    alone = "" if BASE in set(ours["run"]) or ours.empty else f" No run is named {BASE}."
+    signatures = "; ".join(ours["signature"].unique())
+    return (
+        f"BLEU by training method: {_RULES[number]} (Table 2: the first pair; Tables 3 and 4: all "
+        "pairs, by direction; so the first pair stands twice). Differences are to the "
+        f"{BASE} of the same seed; ± is the standard deviation over seeds; p by paired bootstrap "
+        "(sacreBLEU's, which is nearly one-sided), for each seed in turn, and, with several seeds, "
+        "by paired t-test, with the 95 % t interval of the mean difference. "
+        f"{of_one_training('test sentences')} {OVER_SEEDS} "
+        f"Rows whose source is paper: {headmask.source()}, Table "
+        f"{number}, and any score of the same languages and test set.{_MISPRINT.get(number, '')} "
+        f"{beside_ours(headmask.metric())}"
+        f"{alone} {setting}" + (f" Signatures: {signatures}." if len(ours) else "")
+    )
+
+
+def score_summary(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it: a row per pair, test set, run and source."""
+    rows = []
+    names = [*_TASK, "run", "source"]
+    for key, of_run in table.groupby(names, sort=False):
+        values = of_run.groupby("statistic")["value"].agg(list)
+        rows.append(dict(zip(names, key, strict=True)) | _cells(values))
+    shown = pd.DataFrame(rows).rename(columns={"test_set": "test set"})
+    if (shown["p (t-test)"] == NONE).all():  # one seed
+        shown = shown.drop(columns=["95 % interval", "p (t-test)"])
+    return shown
+
+
+def _cells(values: pd.Series) -> dict[str, str]:
+    """Cells of one run, from lists by statistic; a dash where one does not apply."""
+    low, high, p = (values.get(name) for name in ("delta_low", "delta_high", "p_t"))
+    return {
+        "BLEU": _mean(values, "bleu", ""),
+        "difference": _mean(values, "delta", "+"),
+        "p (bootstrap)": ", ".join(map(p_value, values.get("p_bootstrap", []))) or NONE,
+        "95 % interval": f"{low[0]:+z.2f} to {high[0]:+z.2f}" if low else NONE,
+        "p (t-test)": p_value(p[0]) if p else NONE,
+    }
+
+
+def _mean(values: pd.Series, name: str, sign: str) -> str:
+    """Mean ± deviation over seeds, or a printed number."""
+    found = values.get(f"{name}_mean") or values.get(name)
+    if not found:
+        return NONE
+    deviation = values.get(f"{name}_sd")
+    return f"{found[0]:{sign}z.2f}" + (f" ± {deviation[0]:.2f}" if deviation else "")
