@@ -60,8 +60,8 @@ def _files_of(module: str) -> tuple[Path, ...]:
     if package and not above:  # someone else's
         return ()
     path = _SOURCE.joinpath(*module.split("."))
-    # A file of a module's own name is data that the module reads: rules, a template.
-    beside = (path.with_suffix(suffix) for suffix in (".py", ".yaml", ".html"))
+    # A file of a module's own name is data that the module reads: rules, a template of a page.
+    beside = (path.with_suffix(suffix) for suffix in (".py", ".yaml", ".html", ".md"))
     return (*above, *(file for file in (*beside, path / "__init__.py") if file.exists()))
 
 
