@@ -32,6 +32,7 @@ def add_flags(parser: argparse.ArgumentParser, section: type[Section]) -> None:
         # Left out, a flag leaves no trace: the section alone knows what happens then.
         group.add_argument(
             _flag(section, name),
+            dest=_flag(section, name),
             default=argparse.SUPPRESS,
             metavar="X",
             help=words.replace("%", "%%"),
@@ -44,7 +45,7 @@ def from_flags(namespace: argparse.Namespace, section: type[AnySection]) -> AnyS
     given = {
         name: _value(found, schema.is_text(schema.at((name,))))
         for name in section.model_fields
-        if (found := getattr(namespace, _stored(section, name), None)) is not None
+        if (found := vars(namespace).get(_flag(section, name))) is not None
     }
     try:
         return section.model_validate(given)
@@ -111,11 +112,6 @@ def shown_default(field: FieldInfo) -> str:
 
 def _flag(section: type[Section], name: str) -> str:
     return "--" + (section.flag_prefix + name).replace("_", "-")
-
-
-def _stored(section: type[Section], name: str) -> str:
-    """The name under which argparse keeps the text of a flag."""
-    return _flag(section, name)[2:].replace("-", "_")
 
 
 def _value(text: str, is_text: bool) -> Any:

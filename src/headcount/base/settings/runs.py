@@ -15,24 +15,14 @@ from headcount.base.addresses import SCOPES
 from headcount.base.settings.section import Section
 from headcount.base.settings.short_names import (
     PRUNED_WORDS,
+    SUFFIXES,
     TRAINING_WORDS,
-    Suffixes,
     decimal,
     read_pruned_name,
     read_training_name,
-    write_suffix,
 )
 
 _MOST_LAMBDA = 10**6
-_SUFFIXES = {
-    "p": "probability",
-    "signed": "signed",
-    "batch": "unit",
-    "position": "unit",
-    "ema": "decay",
-}
-"""What short names have behind `impt-<N>`, in this order: letters before a number, or a word."""
-
 _KEYS = {"baseline": ("method",), "random": ("method", "heads", "share")}  # importance takes all
 
 
@@ -76,12 +66,11 @@ class RunSettings(Section):
     @model_validator(mode="before")
     @classmethod
     def _read_short_name(cls, given: Any) -> Any:
-        return read_training_name(given, _suffixes()) if isinstance(given, str) else given
+        return read_training_name(given) if isinstance(given, str) else given
 
     @model_validator(mode="after")
     def _check_keys(self) -> "RunSettings":
-        fields = type(self).model_fields.items()
-        said = [key for key, field in fields if getattr(self, key) != field.default]
+        said = list(self.model_dump(exclude_defaults=True))
         allowed = _KEYS.get(self.method, said)
         if extra := [key for key in said if key not in allowed]:
             raise ValueError(
@@ -136,9 +125,10 @@ class RunSettings(Section):
 BASELINE = RunSettings(method="baseline")
 
 
-def _or_short(kind: type[Section]) -> BeforeValidator:
-    """Lets messages say that text will do as well, which the class itself reads."""
-    return BeforeValidator(lambda given: given, json_schema_input_type=str | kind)
+# The class itself reads short names; messages say that text will do as well.
+_RunOrName = Annotated[
+    RunSettings, BeforeValidator(lambda given: given, json_schema_input_type=str | RunSettings)
+]
 
 
 class PrunedSettings(Section):
@@ -156,7 +146,7 @@ class PrunedSettings(Section):
     """λ of the gates, the price of one head in nats per target token; 0: the control, which
     fine-tuning alone changes."""
 
-    init_from: Annotated[RunSettings, _or_short(RunSettings)] = Field(BASELINE, alias="from")
+    init_from: _RunOrName = Field(BASELINE, alias="from")
     """The training run whose model is pruned, one of `runs`."""
 
     @model_validator(mode="before")
@@ -205,17 +195,12 @@ def label(run: Run) -> str:
         return f"{before}gates-{run.scope}-l{decimal(run.lambda_)}{after}"
     if run.method == "baseline":
         return run.method
-    masked = str(run.heads) if run.share is None else run.share
-    behind = [
-        write_suffix(letters, getattr(run, key), default)
-        for letters, (key, default) in _suffixes().items()
-    ]
-    return f"{TRAINING_WORDS[run.method]}-{masked}{''.join(behind)}"
-
-
-def _suffixes() -> Suffixes:
-    fields = RunSettings.model_fields
-    return {letters: (key, fields[key].default) for letters, key in _SUFFIXES.items()}
+    text = f"{TRAINING_WORDS[run.method]}-{run.heads if run.share is None else run.share}"
+    changed = run.model_dump(exclude_defaults=True)
+    for letters, (key, kind) in SUFFIXES.items():
+        if key in changed and (kind is not str or changed[key] == letters):
+            text += f"-{letters}{changed[key]:g}" if kind is float else f"-{letters}"
+    return text
 
 
 def labels(runs: list[Run]) -> list[str]:

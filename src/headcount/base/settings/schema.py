@@ -8,7 +8,7 @@ from pydantic import BaseModel
 Node = dict[str, Any]
 KeyPath = tuple[str | int, ...]
 
-_TYPES = {"integer": "a whole number", "number": "a number", "string": "text", "null": "null"}
+_TYPES = {"integer": "a whole number", "number": "a number", "string": "text"}
 
 
 class Schema:
@@ -32,20 +32,20 @@ class Schema:
 
     def words(self, node: Node) -> str:
         """What is expected of a value with this schema: 'a number, 0 or more and less than 1'."""
-        options = self._options(node)
-        return " or ".join(self._kind(each) for each in options if each.get("type") != "null")
+        return " or ".join(map(self._kind, self._options(node)))
 
     def is_text(self, node: Node) -> bool:
         """Whether the value is free text, and nothing else but None."""
-        options = [each for each in self._options(node) if each.get("type") != "null"]
+        options = self._options(node)
         return all(each["type"] == "string" and "enum" not in each for each in options)
 
     def _options(self, node: Node) -> list[Node]:
+        """What a value may be, None apart: each a schema without reference or choice."""
         if "$ref" in node:
             node = self._definitions[node["$ref"].rsplit("/", 1)[1]]
         if "anyOf" in node:
             return [option for each in node["anyOf"] for option in self._options(each)]
-        return [node]
+        return [] if node.get("type") == "null" else [node]
 
     def _children(self, node: Node, key: str | int) -> list[Node]:
         found = []
@@ -62,19 +62,18 @@ class Schema:
     def _kind(self, node: Node) -> str:
         values = node.get("enum", [node["const"]] if "const" in node else [])
         if values:
-            return _either([str(value) for value in values])
+            *others, last = map(str, values)
+            return f"{', '.join(others)} or {last}" if others else last
         if node.get("type") == "boolean":
             return "true or false"
         if node.get("type") == "array":
             least = node.get("minItems", 0)
-            return "a list" + (f" of at least {least}" if least else "") + self._entries(node)
+            entries = f" (each {self.words(node['items'])})" if "items" in node else ""
+            return "a list" + (f" of at least {least}" if least else "") + entries
         if node.get("type") == "object":
             keys = _names(node)
             return f"a mapping with keys from {', '.join(keys)}" if keys else "a mapping"
         return _TYPES[node["type"]] + _range(node)
-
-    def _entries(self, node: Node) -> str:
-        return f" (each {self.words(node['items'])})" if "items" in node else ""
 
 
 @cache  # the making of one takes longer than all that is asked of it
@@ -84,10 +83,6 @@ def _json_schema(model: type[BaseModel]) -> Node:
 
 def _names(node: Node) -> list[str]:
     return list(node.get("properties", node.get("propertyNames", {}).get("enum", [])))
-
-
-def _either(values: list[str]) -> str:
-    return values[0] if len(values) == 1 else f"{', '.join(values[:-1])} or {values[-1]}"
 
 
 def _range(node: Node) -> str:

@@ -6,7 +6,6 @@ Training runs: `baseline`; `random-<N>`; `impt-<N>`, with suffixes. Pruned runs:
 """
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from headcount.base.addresses import SCOPES
@@ -16,15 +15,24 @@ TRAINING_WORDS = {"random": "random", "importance": "impt"}
 PRUNED_WORDS = {"gates": "gates", "scratch": "scratch", "importance": "ranked", "random": "drawn"}
 """What short names and tables call a method."""
 
-Suffixes = Mapping[str, tuple[str, Any]]
-"""By the letters of a suffix: the key that it sets, and that key's default."""
+SUFFIXES = {
+    "p": ("probability", float),
+    "signed": ("signed", bool),
+    "batch": ("unit", str),
+    "position": ("unit", str),
+    "ema": ("decay", float),
+}
+"""What may stand behind `impt-<N>`, in this order: letters, the key that they set, its type.
+
+A number follows the letters of a float; those of a text are its value.
+"""
 
 _TRAINING = re.compile(r"(random|impt)-(-?\d{1,9}(?:\.\d{1,9})?%|-?\d{1,9})((?:-[a-z][^-]*)*)")
 _SUFFIX = re.compile(r"([a-z_]+)(\d{1,9}(?:\.\d{1,4})?)?")
 _PRUNED = re.compile(r"(?:([a-z]+)-)?gates-([A-Za-z_]+)-l(-?\d{1,6}(?:\.\d{1,9})?)(?:-from-(.+))?")
 
 
-def read_training_name(text: str, suffixes: Suffixes) -> dict[str, Any]:
+def read_training_name(text: str) -> dict[str, Any]:
     """The mapping that the short name of a training run stands for.
 
     Raises ValueError saying what is expected, with the nearest name that would do.
@@ -33,7 +41,7 @@ def read_training_name(text: str, suffixes: Suffixes) -> dict[str, Any]:
         return {"method": "baseline"}
     found = _TRAINING.fullmatch(text)
     if not found:
-        raise ValueError(_training_forms(text, suffixes))
+        raise ValueError(_training_forms(text))
     word, masked, behind = found.groups()
     if behind and word != "impt":
         plain = text.removesuffix(behind)
@@ -41,7 +49,7 @@ def read_training_name(text: str, suffixes: Suffixes) -> dict[str, Any]:
     said = {"share": masked} if masked.endswith("%") else {"heads": int(masked)}
     said["method"] = next(name for name, known in TRAINING_WORDS.items() if known == word)
     for suffix in behind.split("-")[1:]:
-        key, value = _read_suffix(text, suffix, suffixes)
+        key, value = _read_suffix(text, suffix)
         if key in said:
             raise ValueError(
                 f"expected {key} once, but -{suffix} sets it again in {text[:100]!r}; remove one"
@@ -50,23 +58,14 @@ def read_training_name(text: str, suffixes: Suffixes) -> dict[str, Any]:
     return said
 
 
-def _read_suffix(text: str, suffix: str, suffixes: Suffixes) -> tuple[str, Any]:
+def _read_suffix(text: str, suffix: str) -> tuple[str, Any]:
     """Key and value of what stands behind `impt-<N>`."""
     found = _SUFFIX.fullmatch(suffix)
     letters, number = found.groups() if found else ("", None)
-    key, default = suffixes.get(letters, ("", None))
-    if not key or isinstance(default, float) != (number is not None):
-        raise ValueError(_training_forms(text, suffixes))
-    if isinstance(default, float):
-        return key, float(number)
-    return key, True if isinstance(default, bool) else letters
-
-
-def write_suffix(letters: str, value: Any, default: Any) -> str:
-    """What stands behind `impt-<N>` for the value of a key; empty for the default."""
-    if value == default or isinstance(value, str) and value != letters:
-        return ""
-    return f"-{letters}{value:g}" if isinstance(default, float) else f"-{letters}"
+    key, kind = SUFFIXES.get(letters, ("", None))
+    if not key or (kind is float) != (number is not None):
+        raise ValueError(_training_forms(text))
+    return key, float(number) if number else kind(letters)
 
 
 def read_pruned_name(text: str) -> dict[str, Any]:
@@ -83,10 +82,10 @@ def read_pruned_name(text: str) -> dict[str, Any]:
     return said if start is None else {**said, "from": start}
 
 
-def _training_forms(text: str, suffixes: Suffixes) -> str:
+def _training_forms(text: str) -> str:
     """What a name may be, and which is nearest to this one, with its own numbers."""
     number = [*re.findall(r"\d+(?:\.\d+)?%|\d+", text), "6"][0]
-    numbered = {letters: isinstance(default, float) for letters, (_, default) in suffixes.items()}
+    numbered = {letters: kind is float for letters, (_, kind) in SUFFIXES.items()}
     forms = ["baseline", f"random-{number}", f"impt-{number}"]
     forms += [f"impt-{number}-{word}{'0.5' if n else ''}" for word, n in numbered.items()]
     behind = ", ".join(f"-{word}{'<number>' if n else ''}" for word, n in numbered.items())
