@@ -131,7 +131,8 @@ class Corpus(Section):
             raise ValueError("expected either splits (files), or generator and settings")
         if (self.generator is None) != (self.settings is None):
             raise ValueError("generator and settings go together")
-        if self.base_url is None and any(source.file for source in self._sources()):
+        sources = (source for sides in (self.splits or {}).values() for source in sides.values())
+        if self.base_url is None and any(source.file for source in sources):
             raise ValueError("published files need a base_url to fetch them from")
         lacking = [split for split in ("train", "dev") if split not in self.languages]
         if len(self.languages) + len(lacking) < 3:
@@ -139,9 +140,6 @@ class Corpus(Section):
         if lacking:
             raise ValueError(f"splits: {' and '.join(lacking)} missing; found {_list(self.splits)}")
         return self
-
-    def _sources(self) -> list[Source]:
-        return [source for sides in (self.splits or {}).values() for source in sides.values()]
 
     @property
     def languages(self) -> dict[str, list[str]]:

@@ -134,15 +134,11 @@ class Experiment(Section):
     """Relevance of heads."""
 
     @model_validator(mode="after")
-    def _check_groups(self) -> "Experiment":
+    def _check_across_sections(self) -> "Experiment":
         try:
             check_groups(self.masking.groups, self.model.grid.size)
         except UserError as fault:
             raise ValueError(str(fault)) from None
-        return self
-
-    @model_validator(mode="after")
-    def _check_one_norm(self) -> "Experiment":
         if self.ablation.runs and self.importance.normalise != "none":
             raise ValueError(
                 f"importance.normalise: expected none where ablation.runs names runs, found "

@@ -126,23 +126,21 @@ class _PlainValues:
         for key_node, value_node in node.value:
             key = self._key(key_node, path)
             here = (*path, key)
-            line = key_node.start_mark.line + 1
             if key in values:
                 first = self.lines[here]
-                self._stop(here, line, f"stands in line {first} already; keep one of them")
-            self.lines[here] = line
+                self._stop(here, key_node, f"stands in line {first} already; keep one of them")
+            self.lines[here] = key_node.start_mark.line + 1
             values[key] = self.value(value_node, here)
         return values
 
     def _key(self, node: yaml.Node, path: KeyPath) -> str:
-        line = node.start_mark.line + 1
         if not isinstance(node, yaml.ScalarNode):
-            self._stop(path, line, f"expected plain text as a key, found {_KINDS[node.id]}")
+            self._stop(path, node, f"expected plain text as a key, found {_KINDS[node.id]}")
         if node.style is None and node.tag == _MERGE:
-            self._stop(path, line, "merge keys (<<) are not read; write the keys out")
+            self._stop(path, node, "merge keys (<<) are not read; write the keys out")
         key = self._scalar(node, (*path, node.value))
         if not isinstance(key, str):
-            self._stop(path, line, f"keys are text; quote it: {shown(node.value)}")
+            self._stop(path, node, f"keys are text; quote it: {shown(node.value)}")
         return key
 
     def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
@@ -156,13 +154,12 @@ class _PlainValues:
         if _FLOAT.fullmatch(text) and len(text) <= _LONGEST_NUMBER:
             return float(text)
         if node.tag != _TEXT or _UNSURE.fullmatch(text):
-            line = node.start_mark.line + 1
-            self._stop(path, line, f"{_advice(text)}; if it is text, quote it: {shown(text)}")
+            self._stop(path, node, f"{_advice(text)}; if it is text, quote it: {shown(text)}")
         return text
 
-    def _stop(self, path: KeyPath, line: int, reason: str) -> None:
+    def _stop(self, path: KeyPath, node: yaml.Node, reason: str) -> None:
         key = f"{dotted(path)}: " if path else ""
-        raise UserError(f"{self._file}:{line}: {key}{reason}")
+        raise UserError(f"{self._file}:{node.start_mark.line + 1}: {key}{reason}")
 
 
 def _advice(text: str) -> str:
