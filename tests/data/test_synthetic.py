@@ -11,18 +11,17 @@ from headcount.data.synthetic.grammar import (
     NounPhrase,
     PrepositionalPhrase,
 )
-from headcount.data.synthetic.lexicon import Lexicon, Preposition, Verb, Weighted, Word
-from headcount.data.synthetic.source import SourceSide
-from headcount.data.synthetic.target import TargetSide
+from headcount.data.synthetic.lexicon import Lexicon, Weighted, Word
+from headcount.data.synthetic.spelling import Speller
 
 
-def _word(words: Weighted, form: str) -> Word | Preposition:
-    return next(word for word in words.items if word.form == form)
+def _word(words: Weighted, form: str) -> Word:
+    return next(word for word in words.items if form in word.forms.values())
 
 
-def _verb(base: str) -> Verb:
+def _verb(base: str) -> Word:
     verbs = lexicon().transitive.items + lexicon().intransitive.items
-    return next(verb for verb in verbs if verb.base == base)
+    return next(verb for verb in verbs if verb.forms["base"] == base)
 
 
 def _noun_phrase(
@@ -41,10 +40,8 @@ def _noun_phrase(
 
 
 def _spelt(derivation: Derivation) -> tuple[str, str, list[tuple[int, str]]]:
-    tree = SourceSide(lexicon(), rules()).tree(derivation)
-    target = TargetSide(lexicon(), rules()).words(derivation)
-    source = " ".join(token.form for token in tree)
-    return source, " ".join(target), [(token.head, token.deprel) for token in tree]
+    source, target, tree = Speller(lexicon(), rules()).sentence(derivation)
+    return " ".join(source), " ".join(target), [(token.head, token.deprel) for token in tree]
 
 
 def test_agreement_crosses_a_relative_clause():

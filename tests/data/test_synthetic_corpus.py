@@ -45,14 +45,14 @@ class TreeReader:
         nouns = [noun for group in groups for noun in group.items]
         self.nouns = {form: (noun, n) for noun in nouns for n, form in noun.forms.items()}
         verbs = words.transitive.items + words.intransitive.items
-        self.verbs = {form: verb for verb in verbs for form in (verb.base, verb.third, verb.past)}
+        self.verbs = {form: verb for verb in verbs for form in verb.forms.values()}
         plain = (words.adjectives, words.adverbs, words.opening_adverbs, words.conjunctions)
-        self.stems = {word.form: word.stem for group in plain for word in group.items}
-        self.stems[words.degree.form] = words.degree.stem
+        self.stems = {word.forms["form"]: word.stem() for group in plain for word in group.items}
+        self.stems[words.degree.forms["form"]] = words.degree.stem()
         for determiner in words.determiners.items:
-            self.stems |= dict.fromkeys(determiner.forms.values(), determiner.stem)
+            self.stems |= dict.fromkeys(determiner.forms.values(), determiner.stem())
         groups = words.prepositions.values()
-        self.prepositions = {word.form: word for group in groups for word in group.items}
+        self.prepositions = {word.forms["form"]: word for group in groups for word in group.items}
 
     def translate(self, sentence: Sentence) -> tuple[str, ...]:
         self.tree = (None, *sentence.tree)
@@ -86,14 +86,14 @@ class TreeReader:
         found += [stem + suffix for stem in self.plain(head, "det") if stem]
         noun, number = self.nouns[self.form(head)]
         ending = rules()["noun_number"][number] + rules()["noun_case"][case]
-        found += [noun.stem.choose(governor) + ending] if noun.upos != "PRON" else []
+        found += [noun.stem(governor) + ending] if noun.upos != "PRON" else []
         for child in self.under(head, "amod"):
             found += [self.stems[self.form(child)] + suffix, *self.plain(child, "advmod")]
         return found
 
     def postposition(self, noun: int, governor: str) -> list[str]:
         preposition = self.prepositions[self.form(self.under(noun, "case")[0])]
-        stem = preposition.stem.choose(governor)
+        stem = preposition.stem(governor)
         return self.phrase(noun, preposition.case, governor) + ([stem] if stem else [])
 
     def clause(self, head: int) -> list[str]:
@@ -112,12 +112,12 @@ class TreeReader:
 
     def verb(self, head: int, subject: int, objects: list[int]) -> str:
         verb = self.verbs[self.form(head)]
-        tense = "past" if self.form(head) == verb.past else "present"
+        tense = "past" if self.form(head) == verb.forms["past"] else "present"
         tense = "future" if self.under(head, "aux") else tense
         context = []
         for noun, number in (self.nouns[self.form(child)] for child in objects):
             context += [noun.animacy, number]
-        return rules()["tense"][tense] + verb.stem.choose(*context) + self.marks(subject)
+        return rules()["tense"][tense] + verb.stem(*context) + self.marks(subject)
 
 
 def test_target_follows_from_the_source_tree(sentences):

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -18,19 +18,10 @@ from headcount.data.lines import write_lines
 from headcount.data.manifest import write_manifest
 from headcount.data.synthetic.grammar import Grammar
 from headcount.data.synthetic.lexicon import Lexicon
-from headcount.data.synthetic.source import SourceSide, Token
-from headcount.data.synthetic.target import TargetSide
+from headcount.data.synthetic.spelling import Sentence, Speller
 
 SOURCE, TARGET = "en", "art"
 TREEBANKS = ("dev", "test")
-
-
-class Sentence(NamedTuple):
-    """A source sentence, its translation, and its tree; `tree` has one token a source word."""
-
-    source: tuple[str, ...]
-    target: tuple[str, ...]
-    tree: tuple[Token, ...]
 
 
 def generate(
@@ -105,14 +96,10 @@ def lexicon() -> Lexicon:
 
 def _stream(seed: int, split: str) -> Iterator[Sentence]:
     """Sentences of allowed length without end."""
-    words = lexicon()
     # A text as seed is hashed by SHA-512, so it does not change with Python's own hash seed.
-    grammar = Grammar(words, rules(), Random(f"{seed} {split}"))
-    source_side, target_side = SourceSide(words, rules()), TargetSide(words, rules())
-    shortest, longest = rules()["length"]["shortest"], rules()["length"]["longest"]
+    grammar = Grammar(lexicon(), rules(), Random(f"{seed} {split}"))
+    speller, length = Speller(lexicon(), rules()), rules()["length"]
     while True:
-        derivation = grammar.derivation()
-        tree = source_side.tree(derivation)
-        if shortest <= len(tree) <= longest:
-            source = tuple(token.form for token in tree)
-            yield Sentence(source, target_side.words(derivation), tree)
+        sentence = speller.sentence(grammar.derivation())
+        if length["shortest"] <= len(sentence.source) <= length["longest"]:
+            yield sentence

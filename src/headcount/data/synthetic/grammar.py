@@ -1,19 +1,11 @@
 """Derivations: what a sentence of the synthetic grammar says, before either language orders it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from headcount.data.synthetic.lexicon import (
-    Determiner,
-    Lexicon,
-    Noun,
-    Preposition,
-    Verb,
-    Weighted,
-    Word,
-)
+from headcount.data.synthetic.lexicon import Item, Lexicon, Weighted, Word
 
 
 @dataclass(frozen=True)
@@ -28,9 +20,9 @@ class Adjective:
 class NounPhrase:
     """A noun with what depends on it. A relative clause lacks its subject or its object."""
 
-    noun: Noun
+    noun: Word
     number: str
-    determiner: Determiner | None = None
+    determiner: Word | None = None
     adjectives: tuple[Adjective, ...] = ()
     modifier: "PrepositionalPhrase | None" = None
     relative: "Clause | None" = None
@@ -40,7 +32,7 @@ class NounPhrase:
 class PrepositionalPhrase:
     """A preposition and its noun phrase."""
 
-    preposition: Preposition
+    preposition: Word
     noun_phrase: NounPhrase
 
 
@@ -48,7 +40,7 @@ class PrepositionalPhrase:
 class Clause:
     """A verb with what depends on it. `subject` is None where a relative clause lacks it."""
 
-    verb: Verb
+    verb: Word
     tense: str
     subject: NounPhrase | None
     object: NounPhrase | None = None
@@ -73,7 +65,7 @@ class Grammar:
         """`rules` are those of synthetic.yaml; read are its `chances` and `tense`."""
         self._lexicon = lexicon
         self._chances = rules["chances"]
-        self._tenses = Weighted(list(rules["tense"]))
+        self._tenses = Weighted(rules["tense"].keys())
         self._random = random
 
     def derivation(self) -> Derivation:
@@ -81,12 +73,15 @@ class Grammar:
         main = self._clause()
         if not self._happens("subordinate"):
             return Derivation(main)
-        conjunction = self._lexicon.conjunctions.draw(self._random)
-        return Derivation(main, conjunction, self._clause())
+        return Derivation(main, self._draw(self._lexicon.conjunctions), self._clause())
 
     def _clause(self) -> Clause:
         opening = self._perhaps("opening_adverb", self._lexicon.opening_adverbs)
-        subject = self._subject()
+        if self._happens("pronoun"):
+            pronoun = self._draw(self._lexicon.pronouns)
+            subject = NounPhrase(pronoun, next(iter(pronoun.forms)))
+        else:
+            subject = self._argument("subject")
         transitive = self._happens("transitive")
         verb, tense, adverb = self._predicate(transitive)
         affected = self._argument("object") if transitive else None
@@ -97,70 +92,59 @@ class Grammar:
 
     def _relative(self) -> Clause:
         """A clause whose own noun phrases are simple: one level of embedding, one reading."""
-        if self._happens("object_relative"):
-            verb, tense, adverb = self._predicate(transitive=True)
-            subject = self._simple("subject")
-            return Clause(verb, tense, subject, None, self._oblique(transitive=True), adverb)
-        transitive = self._happens("transitive")
+        lacks_object = self._happens("object_relative")
+        transitive = lacks_object or self._happens("transitive")
         verb, tense, adverb = self._predicate(transitive)
-        affected = self._simple("object") if transitive else None
-        return Clause(verb, tense, None, affected, self._oblique(transitive), adverb)
+        subject = self._simple("subject") if lacks_object else None
+        affected = self._simple("object") if transitive and not lacks_object else None
+        return Clause(verb, tense, subject, affected, self._oblique(transitive), adverb)
 
-    def _predicate(self, transitive: bool) -> tuple[Verb, str, Word | None]:
+    def _predicate(self, transitive: bool) -> tuple[Word, str, Word | None]:
         verbs = self._lexicon.transitive if transitive else self._lexicon.intransitive
-        verb, tense = verbs.draw(self._random), self._tenses.draw(self._random)
+        verb, tense = self._draw(verbs), self._draw(self._tenses)
         return verb, tense, self._perhaps("adverb", self._lexicon.adverbs)
 
     def _oblique(self, transitive: bool) -> PrepositionalPhrase | None:
         if not self._happens("oblique", "transitive" if transitive else "intransitive"):
             return None
-        preposition = self._lexicon.prepositions["verb"].draw(self._random)
+        preposition = self._draw(self._lexicon.prepositions["verb"])
         return PrepositionalPhrase(preposition, self._simple("oblique"))
-
-    def _subject(self) -> NounPhrase:
-        if self._happens("pronoun"):
-            pronoun = self._lexicon.pronouns.draw(self._random)
-            return NounPhrase(pronoun, next(iter(pronoun.forms)))
-        return self._argument("subject")
 
     def _argument(self, place: str) -> NounPhrase:
         """Subject or object: a noun phrase that may carry a modifier and a relative clause."""
         core = self._simple(place)
         if core.noun.upos != "NOUN":
             return core
-        modifier = relative = None
+        modifier = None
         if self._happens("modifier", place):
-            preposition = self._lexicon.prepositions[place].draw(self._random)
+            preposition = self._draw(self._lexicon.prepositions[place])
             modifier = PrepositionalPhrase(preposition, self._simple("modifier"))
-        if self._happens("relative", place):
-            relative = self._relative()
-        return NounPhrase(
-            core.noun, core.number, core.determiner, core.adjectives, modifier, relative
-        )
+        relative = self._relative() if self._happens("relative", place) else None
+        return replace(core, modifier=modifier, relative=relative)
 
     def _simple(self, place: str) -> NounPhrase:
         """A name, or a noun with determiner and adjectives."""
         animacy = "animate" if self._happens("animate", place) else "inanimate"
         if animacy == "animate" and self._happens("name"):
-            return NounPhrase(self._lexicon.names.draw(self._random), "singular")
-        noun = self._lexicon.nouns[animacy].draw(self._random)
+            return NounPhrase(self._draw(self._lexicon.names), "singular")
+        noun = self._draw(self._lexicon.nouns[animacy])
         number = "plural" if self._happens("plural") else "singular"
-        determiner = self._lexicon.determiners.draw(self._random)
-        return NounPhrase(noun, number, determiner, self._adjectives())
-
-    def _adjectives(self) -> tuple[Adjective, ...]:
+        determiner = self._draw(self._lexicon.determiners)
         adjectives: list[Adjective] = []
         for chance in ("adjective", "second_adjective"):
             if not self._happens(chance):
                 break
-            word = self._lexicon.adjectives.draw(self._random)
+            word = self._draw(self._lexicon.adjectives)
             # The same adjective twice would say nothing new.
             if word not in (earlier.word for earlier in adjectives):
                 adjectives.append(Adjective(word, self._happens("degree")))
-        return tuple(adjectives)
+        return NounPhrase(noun, number, determiner, tuple(adjectives))
+
+    def _draw(self, items: Weighted[Item]) -> Item:
+        return items.draw(self._random)
 
     def _perhaps(self, chance: str, words: Weighted[Word]) -> Word | None:
-        return words.draw(self._random) if self._happens(chance) else None
+        return self._draw(words) if self._happens(chance) else None
 
     def _happens(self, chance: str, place: str | None = None) -> bool:
         probability = self._chances[chance]

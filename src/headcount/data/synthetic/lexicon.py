@@ -11,72 +11,38 @@ from headcount.base.errors import UserError
 
 Item = TypeVar("Item")
 
-
-@dataclass(frozen=True)
-class Stem:
-    """A target stem that may depend on context."""
-
-    by_context: Mapping[str, str]
-
-    def choose(self, *context: str) -> str:
-        """The stem of the first context listed, otherwise that of `else`."""
-        return next(self.by_context[key] for key in (*context, "else") if key in self.by_context)
+_PLAIN, _VERB = "form stem", "base third past kind stem"
 
 
-@dataclass(frozen=True)
-class Noun:
-    """A noun, name or pronoun. `forms` has the numbers it can stand in."""
-
-    forms: Mapping[str, str]
-    gender: str
-    animacy: str
-    stem: Stem
-    upos: str
-
-
-@dataclass(frozen=True)
-class Verb:
-    """A verb. `kind` is the class by which the words it governs choose their stems."""
-
-    base: str
-    third: str
-    past: str
-    kind: str
-    stem: Stem
-
-
-@dataclass(frozen=True)
-class Determiner:
-    """A determiner; an empty form or stem leaves no word."""
-
-    forms: Mapping[str, str]
-    stem: str
-
-
-@dataclass(frozen=True)
-class Preposition:
-    """A preposition, a postposition in the target, and the case it asks for."""
-
-    form: str
-    case: str
-    stem: Stem
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Word:
-    """A word that has one form on each side, before any agreement."""
+    """A word of both languages, and what others must know of it. Two words are never equal."""
 
-    form: str
-    stem: str
+    upos: str
+    forms: Mapping[str, str]
+    """In the source: by number or tense, or `form` alone. An empty one leaves no word."""
+    stems: Mapping[str, str]
+    """In the target: by context, or `else` alone."""
+    gender: str = ""
+    animacy: str = ""
+    kind: str = ""
+    """Class of a verb by which the words it governs choose their stems."""
+    case: str = ""
+    """That a preposition, in the target a postposition, asks for."""
+
+    def stem(self, *context: str) -> str:
+        """The stem of the first context that has one, otherwise that of `else`."""
+        return next(self.stems[key] for key in (*context, "else") if key in self.stems)
 
 
 class Weighted(Generic[Item]):
-    """Items to draw from, each with its weight."""
+    """Items to draw from."""
 
-    def __init__(self, items: Sequence[Item], weights: Iterable[float] | None = None) -> None:
-        """Without weights all items are equally likely."""
-        self.items = tuple(items)
-        self._bounds = tuple(accumulate(weights or [1.0] * len(self.items)))
+    def __init__(self, items: Iterable[Item] | Mapping[Item, float]) -> None:
+        """A mapping gives each item its weight; without one all are equally likely."""
+        weights = items if isinstance(items, Mapping) else dict.fromkeys(items, 1.0)
+        self.items = tuple(weights)
+        self._bounds = tuple(accumulate(weights.values()))
 
     def draw(self, random: Random) -> Item:
         """One item. Uses `random.random` alone, whose sequence Python promises to keep."""
@@ -89,86 +55,69 @@ class Lexicon:
 
     def __init__(self, rules: Mapping[str, Any]) -> None:
         """Raises UserError if one source form belongs to two words."""
-        listed = [_noun(*row) for row in rules["nouns"]]
-        adjectives = [Word(*row) for row in rules["adjectives"]]
-        taken = {stem for noun in listed for stem in noun.stem.by_context.values()}
-        roots = _roots(rules["roots"], taken | {word.stem for word in adjectives})
-        nouns = listed + _rare_nouns(rules["rare_nouns"], roots)
+
+        def listed(name: str, upos: str, columns: str = _PLAIN) -> list[Word]:
+            return [_word(upos, columns, row) for row in rules[name]]
+
+        nouns = listed("nouns", "NOUN", "singular plural gender animacy stem")
+        adjectives = listed("adjectives", "ADJ")
+        taken = {stem for word in (*nouns, *adjectives) for stem in word.stems.values()}
+        roots = _roots(rules["roots"], taken)
+        nouns += _coined("NOUN", rules["rare_nouns"], roots)
+        names = _coined("PROPN", rules["names"], roots)
         zipf = [rank ** -rules["zipf"] for rank in range(1, len(nouns) + 1)]
-        self.nouns = {kind: _of_kind(kind, nouns, zipf) for kind in ("animate", "inanimate")}
-        names = _names(rules["names"], roots)
-        self.names = Weighted(names, zipf[: len(names)])
-        self.pronouns = Weighted([_pronoun(*row) for row in rules["pronouns"]])
-        self.transitive = Weighted([_verb(*row) for row in rules["transitive_verbs"]])
-        self.intransitive = Weighted([_verb(*row) for row in rules["intransitive_verbs"]])
+        ranked = list(zip(nouns, zipf, strict=True))
+        self.nouns = {
+            kind: Weighted({noun: weight for noun, weight in ranked if noun.animacy == kind})
+            for kind in ("animate", "inanimate")
+        }
+        self.names = Weighted(dict(zip(names, zipf, strict=False)))
+        self.pronouns = Weighted(
+            Word("PRON", {number: form}, {"else": ""}, gender, "animate")
+            for form, number, gender in rules["pronouns"]
+        )
+        self.transitive = Weighted(listed("transitive_verbs", "VERB", _VERB))
+        self.intransitive = Weighted(listed("intransitive_verbs", "VERB", _VERB))
         self.adjectives = Weighted(adjectives)
-        self.adverbs = Weighted([Word(*row) for row in rules["adverbs"]])
-        self.opening_adverbs = Weighted([Word(*row) for row in rules["opening_adverbs"]])
-        self.conjunctions = Weighted([Word(*row) for row in rules["conjunctions"]])
-        self.determiners = _determiners(rules["determiners"])
+        self.adverbs = Weighted(listed("adverbs", "ADV"))
+        self.opening_adverbs = Weighted(listed("opening_adverbs", "ADV"))
+        self.conjunctions = Weighted(listed("conjunctions", "SCONJ"))
+        determiners = listed("determiners", "DET", "singular plural stem")
+        weights = [row[-1] for row in rules["determiners"]]
+        self.determiners = Weighted(dict(zip(determiners, weights, strict=True)))
         self.prepositions = {
-            place: Weighted([Preposition(form, case, _stem(stem)) for form, case, stem in rows])
+            place: Weighted(_word("ADP", "form case stem", row) for row in rows)
             for place, rows in rules["prepositions"].items()
         }
-        self.degree = Word(*rules["degree"])
-        self.relativiser = Word(*rules["relativiser"])
-        self.auxiliary: str = rules["auxiliary"]
-        _check_forms(self._forms())
+        self.degree = _word("ADV", _PLAIN, rules["degree"])
+        self.relativiser = _word("PRON", _PLAIN, rules["relativiser"])
+        self.auxiliary = _word("AUX", _PLAIN, (rules["auxiliary"], ""))
+        self.stop = _word("PUNCT", _PLAIN, (rules["stop"], rules["stop"]))
+        self._check_forms()
 
-    def _forms(self) -> list[set[str]]:
-        """The source forms of each word."""
-        nouns = [noun for group in self.nouns.values() for noun in group.items]
-        nominals = [*nouns, *self.names.items, *self.pronouns.items]
-        verbs = [*self.transitive.items, *self.intransitive.items]
-        plain = [self.adjectives, self.adverbs, self.opening_adverbs, self.conjunctions]
-        words = [word for group in plain for word in group.items]
-        prepositions = {word.form for group in self.prepositions.values() for word in group.items}
-        return [
-            *(set(noun.forms.values()) for noun in nominals),
-            *({verb.base, verb.third, verb.past} for verb in verbs),
-            *({word.form} for word in [*words, self.degree, self.relativiser]),
-            *(set(determiner.forms.values()) - {""} for determiner in self.determiners.items),
-            *({form} for form in [*sorted(prepositions), self.auxiliary]),
-        ]
-
-
-def _check_forms(words: Iterable[set[str]]) -> None:
-    seen: set[str] = set()
-    for forms in words:
-        if seen & forms:
-            twice = ", ".join(sorted(seen & forms))
-            raise UserError(f"synthetic.yaml: two words share the source form {twice}; rename one")
-        seen |= forms
+    def _check_forms(self) -> None:
+        groups = [*self.nouns.values(), self.names, self.pronouns, self.determiners]
+        groups += [self.transitive, self.intransitive, self.adjectives, self.adverbs]
+        groups += [self.opening_adverbs, self.conjunctions]
+        words = [word for group in groups for word in group.items]
+        words += [self.degree, self.relativiser, self.auxiliary, self.stop]
+        # A preposition may be drawn in several places.
+        places = self.prepositions.values()
+        words += {word.forms["form"]: word for group in places for word in group.items}.values()
+        owners: dict[str, Word] = {}
+        for word, form in ((each, form) for each in words for form in each.forms.values()):
+            if form and owners.setdefault(form, word) is not word:
+                raise UserError(
+                    f"synthetic.yaml: two words share the source form {form}; rename one"
+                )
 
 
-def _stem(rule: str | Mapping[str, str]) -> Stem:
-    return Stem({"else": rule} if isinstance(rule, str) else rule)
-
-
-def _noun(singular: str, plural: str, gender: str, animacy: str, stem: Any) -> Noun:
-    forms = {"singular": singular, "plural": plural}
-    return Noun(forms, gender, animacy, _stem(stem), "NOUN")
-
-
-def _pronoun(form: str, number: str, gender: str) -> Noun:
-    return Noun({number: form}, gender, "animate", _stem(""), "PRON")
-
-
-def _verb(base: str, third: str, past: str, kind: str, stem: Any) -> Verb:
-    return Verb(base, third, past, kind, _stem(stem))
-
-
-def _determiners(rows: Iterable[tuple[str, str, str, float]]) -> Weighted[Determiner]:
-    words, weights = [], []
-    for singular, plural, stem, weight in rows:
-        words.append(Determiner({"singular": singular, "plural": plural}, stem))
-        weights.append(weight)
-    return Weighted(words, weights)
-
-
-def _of_kind(animacy: str, nouns: Sequence[Noun], weights: Sequence[float]) -> Weighted[Noun]:
-    pairs = [pair for pair in zip(nouns, weights, strict=True) if pair[0].animacy == animacy]
-    return Weighted([noun for noun, _ in pairs], [weight for _, weight in pairs])
+def _word(upos: str, columns: str, row: Sequence[Any]) -> Word:
+    """The word in a row of the rules: its stem, its traits, and, by what they are of, its forms."""
+    cells = dict(zip(columns.split(), row, strict=False))  # a weight may follow
+    stem = cells.pop("stem")
+    traits = {name: cells.pop(name, "") for name in ("gender", "animacy", "kind", "case")}
+    return Word(upos, cells, {"else": stem} if isinstance(stem, str) else stem, **traits)
 
 
 def _roots(rules: Mapping[str, Any], taken: set[str]) -> Iterator[str]:
@@ -179,24 +128,21 @@ def _roots(rules: Mapping[str, Any], taken: set[str]) -> Iterator[str]:
         root = ""
         while not root or root in taken:
             root = "".join(consonants.draw(random) + vowels.draw(random) for _ in range(syllables))
-        taken = taken | {root}
+        taken.add(root)
         yield root
 
 
-def _rare_nouns(rules: Mapping[str, Any], roots: Iterator[str]) -> list[Noun]:
-    nouns = []
-    for index, root in enumerate(islice(roots, rules["count"])):
-        ending, gender, animacy = rules["endings"][index % len(rules["endings"])]
-        form = root + ending
-        nouns.append(_noun(form, form + rules["plural"], gender, animacy, root))
-    return nouns
-
-
-def _names(rules: Mapping[str, Any], roots: Iterator[str]) -> list[Noun]:
-    names = []
-    for index, root in enumerate(islice(roots, rules["count"])):
-        ending, gender, animacy = rules["endings"][index % len(rules["endings"])]
-        form = root + ending
-        stem = _stem(form + rules["title"])
-        names.append(Noun({"singular": form}, gender, animacy, stem, "PROPN"))
-    return names
+def _coined(upos: str, rules: Mapping[str, Any], roots: Iterator[str]) -> list[Word]:
+    """Words of roots and endings. Those that have a plural keep the root alone in the target."""
+    words = []
+    endings = cycle(rules["endings"])
+    for root, (ending, gender, animacy) in zip(
+        islice(roots, rules["count"]), endings, strict=False
+    ):
+        forms, stem = {"singular": root + ending}, root
+        if "plural" in rules:
+            forms["plural"] = root + ending + rules["plural"]
+        else:
+            stem += ending + rules["title"]
+        words.append(Word(upos, forms, {"else": stem}, gender, animacy))
+    return words

@@ -1,0 +1,171 @@
+"""From a derivation to the words of both languages, and to the tree of those of the source."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from headcount.data.synthetic.grammar import (
+    Adjective,
+    Clause,
+    Derivation,
+    NounPhrase,
+    PrepositionalPhrase,
+)
+from headcount.data.synthetic.lexicon import Lexicon, Word
+
+
+class Token(NamedTuple):
+    """A source word in its dependency tree; `head` counts from 1, and 0 is the root's."""
+
+    form: str
+    upos: str
+    head: int
+    deprel: str
+
+
+class Sentence(NamedTuple):
+    """A source sentence, its translation, and its tree; `tree` has one token a source word."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    tree: tuple[Token, ...]
+
+
+@dataclass(eq=False, slots=True)
+class _Node:
+    """A word whose position is not known yet. Two nodes are never equal."""
+
+    word: Word
+    form: str  # in the source; an empty one leaves no word there
+    translation: str  # in the target; an empty one leaves no word there
+    deprel: str
+    head: "_Node | None"
+
+    @property
+    def governor(self) -> str:
+        """The context in which what depends on it chooses its stem."""
+        return self.word.kind or "noun"
+
+
+class _Phrase(NamedTuple):
+    """What stands together, by the names that the orders of phrases of this kind have for it."""
+
+    kind: str
+    parts: Mapping[str, Sequence["_Node | _Phrase"]]
+
+
+class Speller:
+    """Spells derivations out in English, as trees after Universal Dependencies, and in art."""
+
+    def __init__(self, lexicon: Lexicon, rules: Mapping[str, Any]) -> None:
+        """`rules` are those of synthetic.yaml; read are suffixes, prefixes and orders."""
+        self._lexicon = lexicon
+        self._rules = rules
+
+    def sentence(self, derivation: Derivation) -> Sentence:
+        """The sentence in both languages."""
+        root = self._verb(derivation.main, "root", None, None)
+        parts = {
+            "main": [self._clause(derivation.main, root)],
+            "stop": [_node(self._lexicon.stop, "punct", root)],
+        }
+        if derivation.conjunction and derivation.subordinate:
+            verb = self._verb(derivation.subordinate, "advcl", root, None)
+            parts["conjunction"] = [_node(derivation.conjunction, "mark", verb)]
+            parts["subordinate"] = [self._clause(derivation.subordinate, verb)]
+        whole = _Phrase("sentence", parts)
+        source = [node for node in _arranged(whole, self._rules["source_order"]) if node.form]
+        target = _arranged(whole, self._rules["target_order"])
+        places = {node: place for place, node in enumerate(source, start=1)} | {None: 0}
+        return Sentence(
+            tuple(node.form for node in source),
+            tuple(node.translation for node in target if node.translation),
+            tuple(Token(n.form, n.word.upos, places[n.head], n.deprel) for n in source),
+        )
+
+    def _verb(
+        self, clause: Clause, deprel: str, head: _Node | None, antecedent: NounPhrase | None
+    ) -> _Node:
+        """`antecedent` stands for the subject or object that a relative clause lacks."""
+        subject, affected = clause.subject or antecedent, clause.object or antecedent
+        form = "past" if clause.tense == "past" else "base"
+        if clause.tense == "present" and subject.number == "singular":
+            form = "third"
+        context = (affected.noun.animacy, affected.number) if affected else ()
+        stem = self._rules["tense"][clause.tense] + clause.verb.stem(*context)
+        translation = stem + self._agreement(subject)
+        return _Node(clause.verb, clause.verb.forms[form], translation, deprel, head)
+
+    def _clause(self, clause: Clause, verb: _Node) -> _Phrase:
+        parts: dict[str, list[_Node | _Phrase]] = {"verb": [verb]}
+        if clause.opening_adverb:
+            parts["opening_adverb"] = [_node(clause.opening_adverb, "advmod", verb)]
+        if clause.subject:
+            parts["subject"] = [self._noun_phrase(clause.subject, "nsubj", verb, "nominative")]
+        if clause.tense == "future":
+            parts["auxiliary"] = [_node(self._lexicon.auxiliary, "aux", verb)]
+        if clause.adverb:
+            parts["adverb"] = [_node(clause.adverb, "advmod", verb)]
+        if clause.object:
+            parts["object"] = [self._noun_phrase(clause.object, "obj", verb, "accusative")]
+        if clause.oblique:
+            parts["oblique"] = [self._prepositional_phrase(clause.oblique, "obl", verb)]
+        return _Phrase("clause", parts)
+
+    def _noun_phrase(self, phrase: NounPhrase, deprel: str, head: _Node, case: str) -> _Phrase:
+        number, rules = phrase.number, self._rules
+        ending = rules["noun_number"][number] + rules["noun_case"][case]
+        noun = _node(phrase.noun, deprel, head, number, ending, head.governor)
+        suffix = rules["agreement_case"][case] + self._agreement(phrase)
+        parts: dict[str, list[_Node | _Phrase]] = {"noun": [noun]}
+        if phrase.determiner:
+            parts["determiner"] = [_node(phrase.determiner, "det", noun, number, suffix)]
+        parts["adjectives"] = [self._adjective(each, noun, suffix) for each in phrase.adjectives]
+        if phrase.modifier:
+            parts["modifier"] = [self._prepositional_phrase(phrase.modifier, "nmod", noun)]
+        if phrase.relative:
+            verb = self._verb(phrase.relative, "acl:relcl", noun, phrase)
+            missing = "obj" if phrase.relative.subject else "nsubj"
+            relative = {
+                "relativiser": [_node(self._lexicon.relativiser, missing, verb)],
+                "clause": [self._clause(phrase.relative, verb)],
+            }
+            parts["relative"] = [_Phrase("relative", relative)]
+        return _Phrase("noun_phrase", parts)
+
+    def _adjective(self, adjective: Adjective, noun: _Node, suffix: str) -> _Phrase:
+        node = _node(adjective.word, "amod", noun, suffix=suffix)
+        degree = [_node(self._lexicon.degree, "advmod", node)] if adjective.strong else []
+        return _Phrase("adjective", {"adjective": [node], "degree": degree})
+
+    def _prepositional_phrase(
+        self, phrase: PrepositionalPhrase, deprel: str, head: _Node
+    ) -> _Phrase:
+        inner = self._noun_phrase(phrase.noun_phrase, deprel, head, phrase.preposition.case)
+        case = _node(phrase.preposition, "case", inner.parts["noun"][0], governor=head.governor)
+        return _Phrase("prepositional_phrase", {"preposition": [case], "noun_phrase": [inner]})
+
+    def _agreement(self, phrase: NounPhrase) -> str:
+        gender = self._rules["agreement_gender"][phrase.noun.gender]
+        return gender + self._rules["agreement_number"][phrase.number]
+
+
+def _node(
+    word: Word,
+    deprel: str,
+    head: _Node,
+    form: str = "form",
+    suffix: str = "",
+    governor: str = "",
+) -> _Node:
+    """A word with a suffix, unless its stem is empty; `governor` is what chooses the stem."""
+    stem = word.stem(governor)
+    return _Node(word, word.forms[form], stem and stem + suffix, deprel, head)
+
+
+def _arranged(phrase: _Phrase, orders: Mapping[str, Sequence[str]]) -> list[_Node]:
+    found = []
+    for name in orders[phrase.kind]:
+        for part in phrase.parts.get(name, ()):
+            found += [part] if isinstance(part, _Node) else _arranged(part, orders)
+    return found
