@@ -7,16 +7,19 @@ import pandas as pd
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
-from headcount.findings.michel.pruning import AREAS, profile_points
-from headcount.findings.michel.pruning import READ as PROFILE
-from headcount.findings.michel.single import READ as ABLATION
-from headcount.findings.michel.single import masked_rows
+from headcount.findings.michel.areas import AREAS
+from headcount.findings.michel.measured import ABLATION, masked_rows
+from headcount.findings.michel.pruning import PROFILE, profile_points
 from headcount.findings.run_tables import read_columns
 
 _SCRIPT = "scripts/classifier_ablation.py"
 _TESTS = ["dev", "matched", "mismatched"]
-NAMES = ("classifier_ablation.csv", "classifier_ablation.json", "classifier_profile.csv")
-NAMES += ("classifier_profile_areas.csv",)
+_TABLES = {
+    "classifier_ablation.csv": ABLATION,
+    "classifier_profile.csv": PROFILE,
+    "classifier_profile_areas.csv": AREAS,
+}
+NAMES = (*_TABLES, "classifier_ablation.json")
 
 
 @dataclass(frozen=True)
@@ -41,60 +44,48 @@ class ClassifierResults:
         Raises UserError for two folders of one name, and for a folder that lacks a file, a column
         or a test set.
         """
-        by_name = _named(folders)
-        files = [_present(folder / name) for folder in folders for name in NAMES]
-        ablation = {name: _ablation(folder) for name, folder in by_name.items()}
-        profiles, areas = (
-            {name: _whole(folder / file, columns) for name, folder in by_name.items()}
-            for file, columns in ((NAMES[2], PROFILE), (NAMES[3], AREAS))
-        )
-        points = profile_points(_stacked(profiles))
-        scored = {name: _pairs(folder / NAMES[1]) for name, folder in by_name.items()}
-        return cls(_stacked(ablation), points, _stacked(areas), scored, files)
+        by_name = {folder.resolve().name: folder for folder in folders}
+        if len(by_name) < len(folders):
+            raise UserError(
+                "--results: expected folders with different names, which stand for the models; "
+                f"found {', '.join(map(str, folders))}; rename one"
+            )
+        files = [folder / name for folder in folders for name in NAMES]
+        for path in files:
+            if not path.is_file():
+                raise UserError(
+                    f"{path.parent}: expected {path.name}, as {_SCRIPT} writes it, found no such "
+                    f"file; run {_SCRIPT} with --out {path.parent}"
+                )
+        ablation, profile, areas = (_stacked(by_name, name) for name in _TABLES)
+        scored = {name: _pairs(folder / NAMES[-1]) for name, folder in by_name.items()}
+        return cls(ablation, profile_points(profile), areas, scored, files)
 
 
-def _named(folders: list[Path]) -> dict[str, Path]:
-    by_name = {folder.resolve().name: folder for folder in folders}
-    if len(by_name) < len(folders):
-        found = ", ".join(map(str, folders))
-        raise UserError(
-            f"--results: expected folders with different names, which stand for the models; found "
-            f"{found}; rename one"
-        )
-    return by_name
+def _stacked(folders: dict[str, Path], name: str) -> pd.DataFrame:
+    """Rows of a file of every folder; it has `accuracy` where translation has `bleu`."""
+    columns = ["accuracy" if column == "bleu" else column for column in _TABLES[name]]
+    tables = []
+    for model, folder in folders.items():
+        table = read_columns(folder / name, columns).rename(columns={"accuracy": "bleu"})
+        if "scope" in table:
+            table = table[table["scope"] == "all"]
+        else:
+            table = _masked(table, folder / name)
+        tables.append(table.assign(pair=model, run="", seed=""))
+    return pd.concat(tables, ignore_index=True)
 
 
-def _present(path: Path) -> Path:
-    if not path.is_file():
-        raise UserError(
-            f"{path.parent}: expected {path.name}, as {_SCRIPT} writes it, found no such file; "
-            f"run {_SCRIPT} with --out {path.parent}"
-        )
-    return path
-
-
-def _ablation(folder: Path) -> pd.DataFrame:
-    path = folder / NAMES[0]
-    table = masked_rows(_scores(path, ABLATION), path, _SCRIPT)
-    found = list(table["test_set"].unique())
+def _masked(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """The rows that mask heads, of all test sets."""
+    masked = masked_rows(table, path, _SCRIPT)
+    found = list(masked["test_set"].unique())
     if found != _TESTS:
         raise UserError(
             f"{path}: expected the test sets {', '.join(_TESTS)}, found {', '.join(found)}; run "
             f"{_SCRIPT} again"
         )
-    return table
-
-
-def _whole(path: Path, columns: list[str]) -> pd.DataFrame:
-    """The rows over all heads."""
-    table = _scores(path, columns)
-    return table[table["scope"] == "all"]
-
-
-def _scores(path: Path, columns: list[str]) -> pd.DataFrame:
-    """Rows of a file, which has `accuracy` where `columns` have `bleu`."""
-    asked = ["accuracy" if column == "bleu" else column for column in columns]
-    return read_columns(path, asked).rename(columns={"accuracy": "bleu"})
+    return masked
 
 
 def _pairs(path: Path) -> dict[str, int]:
@@ -106,8 +97,3 @@ def _pairs(path: Path) -> dict[str, int]:
             f"{', '.join(lacking)}; run {_SCRIPT} again"
         )
     return sizes
-
-
-def _stacked(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    named = [table.assign(pair=name, run="", seed="") for name, table in tables.items()]
-    return pd.concat(named, ignore_index=True)

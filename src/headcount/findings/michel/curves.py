@@ -1,35 +1,69 @@
-"""Scores as more and more heads are pruned: by order, by kind, and during training."""
+"""Scores as more and more heads are pruned: by order, and by kind."""
 
 from collections.abc import Sequence
 
-import matplotlib
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headcount.base.addresses import KINDS
-from headcount.findings.figures import COLOURS
-from headcount.findings.michel.metric import BLEU, Metric
-from headcount.findings.michel.pruning import LEVEL, printed_points
+from headcount.findings import exhibits
+from headcount.findings.figures import COLOURS, Drawn
+from headcount.findings.michel.measured import BLEU, Metric, describe_ranked
+from headcount.findings.michel.pruning import LOSS, printed_points, read_profiles
 from headcount.findings.panels import SHORT, legend_above, panels, title_words
 from headcount.findings.published import michel
+from headcount.findings.published.numbers import beside_ours
+from headcount.findings.results import Results
 from headcount.findings.run_tables import KEYS
+from headcount.findings.setting import of_one_training
 
-_TASK = [*KEYS, "test_set"]
 _ORDERS = {
     "importance": ("importance", COLOURS[0], "-", "o"),
     "importance_raw": ("importance, not normalised", COLOURS[2], "-.", "^"),
     "single": ("{score} without the head alone", COLOURS[1], "--", "s"),
 }
 _GREY = "#6E6E6E"
-_KINDS = dict(zip(KINDS, COLOURS, strict=False))
+_BANDS = (
+    "Bands: bootstrap, 95 %, of the difference to all heads; hollow: a significant loss "
+    f"(p < {LOSS})."
+)
 
 
-def draw_orders(tables: Sequence[pd.DataFrame], metric: Metric) -> Figure:
-    """A panel per model: the score by share of heads pruned, in several orders.
+@exhibits.figure(
+    "michel_pruning", "Figure 3: BLEU by order of pruning", needs=("profiles", "ablated")
+)
+def orders(results: Results) -> Drawn:
+    """BLEU by order of pruning."""
+    notes = f"{beside_printed()} 3 and 6d. {describe_ranked(results)}"
+    return orders_figure([results.read(read_profiles, "profiles"), _printed()], BLEU, notes)
 
-    `tables`: `profile_points`, and `printed_curves` for panels of the paper. A hollow mark has a
-    significant loss. The star is one head in every layer and kind.
+
+@exhibits.figure(
+    "michel_kinds", "Figure 4: BLEU by kind of attention", needs=("profiles", "ablated")
+)
+def kinds(results: Results) -> Drawn:
+    """BLEU as heads of one kind are pruned."""
+    points = results.read(read_profiles, "profiles")
+    return Drawn(
+        _draw_kinds([points, _printed()]),
+        points[points["scope"] != "all"],
+        "BLEU as heads of one kind of attention are pruned, the other kinds whole, the least "
+        f"important first. {_BANDS} {of_one_training('test sentences')} {beside_printed()} 4. "
+        f"{describe_ranked(results)}",
+    )
+
+
+def beside_printed() -> str:
+    """What a caption says of the paper's curves, up to the number of its figure."""
+    return f"{beside_ours(michel.metric())} The paper's curves: {michel.source()}, figure"
+
+
+def orders_figure(tables: Sequence[pd.DataFrame], metric: Metric, notes: str) -> Drawn:
+    """Curves by order of pruning: ours, then those beside them; `notes` end the caption.
+
+    A panel per model: the score by share of heads pruned. A hollow mark has a significant loss. The
+    star is one head in every layer and kind.
     """
     tasks = _tasks(tables, ["all"])
     figure, axes = panels(len(tasks), width=4.4, height=3.4)
@@ -45,61 +79,30 @@ def draw_orders(tables: Sequence[pd.DataFrame], metric: Metric) -> Figure:
         if len(one):
             mark |= {"label": "one head per layer", "clip_on": False}
             panel.plot(one["percent"], one["bleu"], **mark)
-        _finish(panel, task, metric)
+        finish(panel, task, "heads", metric.axis)
     legend_above(figure, axes, 3)
-    return figure
+    return Drawn(
+        figure,
+        tables[0],
+        f"{metric.initial} as more and more heads of all kinds are pruned, nothing retrained, by "
+        f"the order in which they go. {_BANDS} {of_one_training(f'test {metric.counted}')} {notes}",
+    )
 
 
-def draw_kinds(tables: Sequence[pd.DataFrame]) -> Figure:
-    """A panel per model, as `draw_orders`: BLEU as heads of one kind are pruned alone."""
+def _draw_kinds(tables: Sequence[pd.DataFrame]) -> Figure:
+    """A panel per model, as `orders_figure`: BLEU as heads of one kind are pruned alone."""
     tasks = _tasks(tables, KINDS)
     figure, axes = panels(len(tasks), width=4.4, height=3.4)
     for panel, (task, rows) in zip(axes, tasks, strict=True):
-        for kind, colour in _KINDS.items():
+        for kind, colour in zip(KINDS, COLOURS, strict=False):
             style = {"color": colour, "marker": "o", "label": SHORT[kind]}
             _curve(panel, rows[rows["scope"] == kind], style)
-        _finish(panel, task, BLEU)
-        panel.set_xlabel("percent of the kind's heads pruned")
+        finish(panel, task, "the kind's heads", BLEU.axis)
     legend_above(figure, axes, len(KINDS))
     return figure
 
 
-def draw_training(points: pd.DataFrame) -> Figure:
-    """A panel per model, and the paper's figure 5: percent of a checkpoint's BLEU that is kept."""
-    known = points[points["kept"] != ""].rename(columns={"update": "when"})
-    tasks = [(key, "update", rows) for key, rows in known.groupby(_TASK, sort=False)]
-    printed = michel.kept_by_epoch().rename(columns={"epoch": "when", "value": "kept"})
-    ends = [pd.DataFrame({"when": printed["when"].unique(), "percent": at, "kept": kept})
-            for at, kept in ((0, 100.0), (100, 0.0))]  # fmt: skip
-    paper = pd.concat([printed, *ends]).sort_values(["when", "percent"])
-    tasks.append(((michel.SMALL_PAIR, "paper", "", ""), "epoch", paper))
-    figure, axes = panels(len(tasks), width=4.6, height=3.8)
-    for panel, (task, unit, rows) in zip(axes, tasks, strict=True):
-        _by_time(panel, rows, unit)
-        panel.set_title(_title(task), loc="left", fontsize="small")
-        panel.set(xlim=(0, 100), xlabel="percent of heads pruned", ylabel="percent of BLEU kept")
-        panel.set_ylim(bottom=0)
-    return figure
-
-
-def _by_time(panel: Axes, rows: pd.DataFrame, unit: str) -> None:
-    """A line per checkpoint, dark ones early, ours with their intervals; equal heads' line."""
-    times = sorted(rows["when"].unique())
-    scale = matplotlib.colormaps["viridis"]
-    panel.plot([0, 100], [100, 0], ":", color=_GREY, linewidth=1, zorder=0)
-    for place, when in enumerate(times):
-        curve = rows[rows["when"] == when]
-        colour = scale(place / max(1, len(times) - 1) * 0.92)
-        shown = len(times) <= 8 or place % 3 == 0 or place == len(times) - 1
-        label = f"{unit} {when}" if shown else None
-        if "kept_low" in curve:
-            bounds = (curve[name].astype(float) for name in ("kept_low", "kept_high"))
-            panel.fill_between(curve["percent"], *bounds, color=colour, alpha=0.15, linewidth=0)
-        panel.plot(curve["percent"], curve["kept"].astype(float), color=colour, label=label)
-    panel.legend(fontsize="x-small", frameon=False, loc="lower left")
-
-
-def printed_curves() -> pd.DataFrame:
+def _printed() -> pd.DataFrame:
     """The paper's curves as `POINTS`, with `paper` as their run."""
     return printed_points().assign(run="paper").astype({"percent": float, "bleu": float})
 
@@ -109,25 +112,24 @@ def _tasks(
 ) -> list[tuple[tuple, pd.DataFrame]]:
     """The curves over heads of these scopes: a model's names and its rows each."""
     found = [table[table["scope"].isin(scopes)] for table in tables]
-    return [task for table in found for task in table.groupby(_TASK, sort=False)]
+    return [task for table in found for task in table.groupby([*KEYS, "test_set"], sort=False)]
 
 
 def _curve(panel: Axes, rows: pd.DataFrame, style: dict) -> None:
     """One order; hollow where the loss is significant, with intervals where there are any."""
     if rows.empty:
         return
-    width = {"linewidth": 1.4, "markersize": 4.5, "clip_on": False}
+    style = {"linewidth": 1.4, "markersize": 4.5, "clip_on": False} | style
+    panel.plot(rows["percent"], rows["bleu"], **style)
     if (rows["source"] == "paper").all():
-        panel.plot(rows["percent"], rows["bleu"], **width, **style)
         return
     whole = rows["bleu"] - rows["delta"]
     low, high = (whole + rows["delta_low"]).clip(lower=0), whole + rows["delta_high"]
     panel.fill_between(rows["percent"], low, high, color=style["color"], alpha=0.15, linewidth=0)
-    panel.plot(rows["percent"], rows["bleu"], **width, **style)
-    lost = rows[(rows["delta"] < 0) & (rows["p"] < LEVEL)]
-    hollow = {"linestyle": "", "markerfacecolor": "white", "label": None}
+    lost = rows[(rows["delta"] < 0) & (rows["p"] < LOSS)]
     if len(lost):
-        panel.plot(lost["percent"], lost["bleu"], **(width | style | hollow))
+        hollow = {"linestyle": "", "markerfacecolor": "white", "label": None}
+        panel.plot(lost["percent"], lost["bleu"], **style | hollow)
 
 
 def _random(panel: Axes, rows: pd.DataFrame) -> None:
@@ -140,12 +142,10 @@ def _random(panel: Axes, rows: pd.DataFrame) -> None:
     panel.fill_between(by_step.index, by_step["min"], by_step["max"], **band)
 
 
-def _finish(panel: Axes, task: tuple, metric: Metric) -> None:
-    panel.set_title(_title(task), loc="left", fontsize="small")
-    panel.set(xlim=(0, 100), xlabel="percent of heads pruned", ylabel=metric.axis)
-    panel.set_ylim(bottom=0)
-
-
-def _title(task: tuple) -> str:
+def finish(panel: Axes, task: tuple, pruned: str, axis: str) -> None:
+    """Title and axes of a panel, `pruned` in words; `task`: pair, run, seed and test set."""
     pair, run, seed, test = task
-    return "\n".join(part for part in (title_words(pair, run, seed=seed), test) if part)
+    words = "\n".join(filter(None, [title_words(pair, run, seed=seed), test]))
+    panel.set_title(words, loc="left", fontsize="small")
+    panel.set(xlim=(0, 100), xlabel=f"percent of {pruned} pruned", ylabel=axis)
+    panel.set_ylim(bottom=0)

@@ -3,44 +3,77 @@
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
-from headcount.findings.cells import NONE
+from headcount.findings import exhibits
+from headcount.findings.cells import NONE, fill_empty, run_cells
+from headcount.findings.figures import Drawn, colours
+from headcount.findings.michel.measured import describe_models
+from headcount.findings.panels import legend_above, panels
 from headcount.findings.published import michel
+from headcount.findings.published.numbers import with_printed
+from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE, KEYS, gather
+from headcount.findings.tables import Table
 
 _READ = ["model", "heads_left", "parameters", "phase", "batch_size", "repeat", "sentences"]
 _READ += ["steps", "seconds"]
 _SETUP = [*KEYS, "phase", "batch_size"]
 COLUMNS = [*_SETUP, "percent", "heads_left", "parameters", "repeats", "mean", "sd", "steps"]
-COLUMNS += ["speedup", "source"]
+COLUMNS += ["speedup"]
 
-CAPTION = (
-    "Sentences per second by share of heads removed (the least important ones) and batch size: "
-    "mean ± standard deviation over repeats, in which the models take turns; in brackets the gain "
-    "over the model with all heads, in steps per second. Encode: one pass of the encoder over a "
-    "batch, with the keys and values that the decoder takes from it, one step a sentence; decode: "
-    "beam search of whole sentences, encoder included, after the comma its steps a sentence, for a "
-    "damaged model makes other and longer ones. A gain within the deviation is none."
+
+@exhibits.table("michel_speed", "Table 4: speed without heads", needs=("share_speed", "ablation"))
+def speed(results: Results) -> Table:
+    """Sentences per second by share of heads removed."""
+    tidy = with_printed(results.read(speeds, "share_speed"), _printed())
+    return Table(
+        tidy,
+        _summary(tidy),
+        "Sentences per second by share of heads removed (the least important ones) and batch size: "
+        "mean ± standard deviation over repeats, in which the models take turns; in brackets the "
+        "gain over the model with all heads, in steps per second. Encode: one pass of the encoder "
+        "over a batch, with the keys and values that the decoder takes from it, one step a "
+        "sentence; decode: beam search of whole sentences, encoder included, after the comma its "
+        "steps a sentence, for a damaged model makes other and longer ones. A gain within the "
+        f"deviation is none. {_describe_timing(results)} Rows whose source is paper: "
+        f"{michel.source()}, Table 4, BERT.",
+    )
+
+
+@exhibits.figure(
+    "michel_speed", "Speed by share of heads removed", needs=("share_speed", "ablation")
 )
-PRINTED = f"Rows whose source is paper: {michel.source()}, Table 4, BERT."
+def speed_figure(results: Results) -> Drawn:
+    """Speed by share of heads removed."""
+    table = results.read(speeds, "share_speed")
+    return Drawn(
+        _draw(table),
+        table.assign(source="ours"),
+        "Speed without a share of heads, the least important ones, really removed, relative to the "
+        "model with all heads. Bars: a standard deviation of the repeats on either side. Encode: "
+        "one pass of the encoder over a batch, with the keys and values that the decoder takes "
+        "from it; decode: steps of the beam search, encoder included, since a damaged model makes "
+        f"other and longer translations. {_describe_timing(results)}",
+    )
 
 
-def describe_timing(files: list[Path]) -> str:
-    """On what the times were taken, in a sentence, from the JSON beside each share_speed.csv."""
-    found = [read_json(path.with_suffix(".json")) for path in files]
+def _describe_timing(results: Results) -> str:
+    """On what the times were taken, by the JSON beside each share_speed.csv, models and data."""
+    found = [read_json(path.with_suffix(".json")) for path in results.files("share_speed")]
     searches = sorted({fact["beam"] for fact in found})
     machines = sorted({f"{fact['threads']} thread(s) of a {fact['device']}" for fact in found})
     sizes = sorted({str(fact["sentences"]) for fact in found})
     return (
         f"Timed on the first {', '.join(sizes)} sentences of dev, by {', '.join(machines)}, "
-        f"beam {', '.join(map(str, searches))}."
+        f"beam {', '.join(map(str, searches))}. {describe_models(results)}"
     )
 
 
-def speed_table(files: list[Path]) -> pd.DataFrame:
-    """One share, phase and batch size a row: columns of `COLUMNS`; then the paper's.
+def speeds(files: list[Path]) -> pd.DataFrame:
+    """One share, phase and batch size a row: columns of `COLUMNS`.
 
     `percent` of heads removed; `mean` and `sd` (ddof 1; empty with one repeat) of sentences per
     second over `repeats`; `steps` of the search per sentence; `speedup`: steps per second ÷ those
@@ -49,10 +82,9 @@ def speed_table(files: list[Path]) -> pd.DataFrame:
     raw = gather(files, _READ).rename(columns={"model": "percent"})
     raw["rate"] = raw["sentences"] / raw["seconds"]
     raw["steps"] = raw["steps"] / raw["sentences"]
-    sizes = ["percent", "heads_left", "parameters", "steps"]
-    groups = raw.groupby([*_SETUP, *sizes], sort=False)["rate"]
-    table = groups.agg(repeats="size", mean="mean", sd="std").reset_index()
-    table["sd"] = table["sd"].astype(object).where(table["sd"].notna(), "")
+    groups = raw.groupby([*_SETUP, "percent", "heads_left", "parameters", "steps"], sort=False)
+    table = groups["rate"].agg(repeats="size", mean="mean", sd="std").reset_index()
+    table["sd"] = fill_empty(table["sd"])
     table["speedup"] = table["mean"] * table["steps"]
     whole = table[table["percent"] == 0].set_index(_SETUP)["speedup"]
     setups = list(table[_SETUP].itertuples(index=False, name=None))
@@ -63,28 +95,24 @@ def speed_table(files: list[Path]) -> pd.DataFrame:
             "none; run scripts/share_speed.py again"
         )
     table["speedup"] = table["speedup"].to_numpy() / whole.loc[setups].to_numpy()
-    ours = table.assign(source="ours")[COLUMNS].astype(object)
-    return pd.concat([ours, _printed()], ignore_index=True)
+    return table[COLUMNS]
 
 
 def _printed() -> pd.DataFrame:
     table = michel.speed()
     whole = table[table["heads"] == 100].set_index("batch_size")["mean"]
     table["speedup"] = table["mean"] / whole.loc[table["batch_size"]].to_numpy()
-    table = table.assign(percent=100 - table["heads"], pair="BERT", run=BASE, seed="")
-    table = table.assign(phase="classify", repeats=6, source="paper")
-    ordered = table.sort_values(["percent", "batch_size"])
-    return ordered.reindex(columns=COLUMNS, fill_value="").astype(object)
+    table = table.assign(percent=100 - table["heads"], pair="BERT", run=BASE)
+    return table.assign(phase="classify", repeats=6).sort_values(["percent", "batch_size"])
 
 
-def speed_summary(table: pd.DataFrame) -> pd.DataFrame:
+def _summary(table: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it: a row per share, columns for phases and batch sizes."""
     rows = []
-    keys = [*KEYS, "percent", "source"]
-    for (pair, run, seed, percent, source), found in table.groupby(keys, sort=False):
-        row = {"pair": pair, "run": run, "seed": str(seed) or NONE, "removed": f"{percent} %"}
+    for (*run, percent, source), found in table.groupby([*KEYS, "percent", "source"], sort=False):
         left, size = found.iloc[0][["heads_left", "parameters"]]
-        row |= {"heads left": str(left) or NONE, "parameters": f"{size:,}" if size else NONE}
+        row = run_cells(*run) | {"removed": f"{percent} %", "heads left": str(left) or NONE}
+        row["parameters"] = f"{size:,}" if size else NONE
         for cell in found.itertuples():
             gain = "" if percent == 0 else f" ({cell.speedup - 1:+.1%})"
             spread = NONE if cell.sd == "" else f"{cell.sd:.2g}"
@@ -93,4 +121,28 @@ def speed_summary(table: pd.DataFrame) -> pd.DataFrame:
             row[f"{cell.phase}, batch {cell.batch_size}"] = shown
         rows.append(row | {"source": source})
     shown = pd.DataFrame(rows).fillna(NONE)
-    return shown[[*(name for name in shown if name != "source"), "source"]]
+    return shown[[*shown.columns.drop("source"), "source"]]
+
+
+def _draw(table: pd.DataFrame) -> Figure:
+    """A panel per model and phase, a line per batch size: steps per second relative to all heads.
+
+    Bars are a standard deviation of the repeats on either side.
+    """
+    tasks = list(table.groupby([*KEYS, "phase"], sort=False))
+    figure, axes = panels(len(tasks), width=4.0, height=3.2)
+    sizes = sorted(table["batch_size"].unique())
+    for panel, ((pair, run, seed, phase), rows) in zip(axes, tasks, strict=True):
+        for colour, size in zip(colours(len(sizes)), sizes, strict=True):
+            of_size = rows[rows["batch_size"] == size].sort_values("percent")
+            bars = of_size["speedup"] * pd.to_numeric(of_size["sd"]) / of_size["mean"]
+            style = {"color": colour, "marker": "o", "markersize": 4, "capsize": 2}
+            style["label"] = f"batch {size}"
+            panel.errorbar(of_size["percent"], of_size["speedup"], bars, **style)
+        panel.axhline(1, color="#6E6E6E", linewidth=0.8, linestyle=":")
+        panel.set_title(f"{pair}, {run}, seed {seed}: {phase}", loc="left", fontsize="small")
+        panel.set_xlabel("percent of heads removed")
+        panel.set_ylabel("speed ÷ that with all heads")
+        panel.set_ylim(bottom=0)
+    legend_above(figure, axes, len(sizes))
+    return figure

@@ -2,40 +2,66 @@
 
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from headcount.base.errors import UserError
-from headcount.findings.cells import NONE
+from headcount.findings import exhibits
+from headcount.findings.cells import NONE, fill_empty, mean_sd, run_cells, with_bounds
+from headcount.findings.figures import Drawn
 from headcount.findings.headmask.inequality import spread
+from headcount.findings.michel.curves import beside_printed, finish
+from headcount.findings.michel.measured import describe_ranked
+from headcount.findings.panels import panels
 from headcount.findings.published import michel
-from headcount.findings.published.numbers import beside_ours
+from headcount.findings.published.numbers import beside_ours, with_printed
+from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE, HEAD, KEYS, gather
 from headcount.findings.setting import of_one_training
 from headcount.findings.significance import spearman
+from headcount.findings.tables import Table
 
 _KEPT = ["kept", "kept_low", "kept_high"]
 POINTS = [*KEYS, "update", "test_set", "index", "percent", "heads_masked", "bleu", *_KEPT]
 SHARES = (20, 40, 60)
 COLUMNS = [*KEYS, "update", "test_set", "bleu"]
 COLUMNS += [f"{name}_{share}" for share in SHARES for name in _KEPT]
-COLUMNS += ["r_squared", "end_mass", "cv", "spearman_with_last", "source"]
+COLUMNS += ["r_squared", "end_mass", "cv", "spearman_with_last"]
 FLOOR = 2.0
 """BLEU of a checkpoint below which shares of it mean nothing."""
 
 _ENDS = 15  # percentage points from 0 and 100
-CAPTION = (
-    "The pruning profile at points of the training: percent of that checkpoint's BLEU that is kept "
-    "when 20, 40 and 60 % of its heads, the least important ones, are pruned (read between steps "
-    "in a straight line), with 95 % intervals by paired bootstrap; R² of a straight line through "
-    "the profile from no head to all, near 1 where all heads matter alike; end mass, the share of "
-    f"the points between whose value is within {_ENDS} points of 100 or 0 %; coefficient of "
-    "variation of the importance by which they are pruned, and its rank correlation with that at "
-    f"the last of these updates. {of_one_training('test sentences')} Below a BLEU of "
-    f"{FLOOR:.0f} a checkpoint has no profile. Rows whose source is paper: {michel.source()}, "
-    "Figure 5 (IWSLT14 De-En, epochs in place of updates; all heads pruned counted as 0). "
-    f"{beside_ours(michel.metric())}"
+
+
+@exhibits.table(
+    "michel_training",
+    "Heads pruned at points of the training",
+    needs=("training", "training_heads", "ablated"),
 )
+def training(results: Results) -> Table:
+    """Statistics of the pruning profile at points of the training."""
+    points = results.read(training_points, "training")
+    normalise = results.settings["ablation"].normalise
+    ours = checkpoints(points, results.files("training_heads"), normalise)
+    tidy = with_printed(ours, _printed_epochs())
+    return Table(
+        tidy,
+        pd.DataFrame([_shown(row) for row in tidy.to_dict("records")]),
+        "The pruning profile at points of the training: percent of that checkpoint's BLEU that is "
+        "kept when 20, 40 and 60 % of its heads, the least important ones, are pruned (read "
+        "between steps in a straight line), with 95 % intervals by paired bootstrap; R² of a "
+        "straight line through the profile from no head to all, near 1 where all heads matter "
+        "alike; end mass, the share of the points between whose value is within "
+        f"{_ENDS} points of 100 or 0 %; coefficient of variation of the importance by which they "
+        "are pruned, and its rank correlation with that at the last of these updates. "
+        f"{of_one_training('test sentences')} Below a BLEU of {FLOOR:.0f} a checkpoint has no "
+        f"profile. Rows whose source is paper: {michel.source()}, Figure 5 (IWSLT14 De-En, epochs "
+        "in place of updates; all heads pruned counted as 0). "
+        f"{beside_ours(michel.metric())} {describe_ranked(results)}",
+    )
 
 
 def training_points(files: list[Path]) -> pd.DataFrame:
@@ -52,97 +78,130 @@ def training_points(files: list[Path]) -> pd.DataFrame:
     table["percent"] = 100 * table["index"] / groups["index"].transform("max")
     bounds = (whole + table[name] for name in ("delta_low", "delta_high"))
     for name, bleu in zip(_KEPT, (table["bleu"], *bounds), strict=True):
-        kept = (100 * bleu.clip(lower=0) / whole.where(whole >= FLOOR)).astype(object)
-        table[name] = kept.where(kept.notna(), "")
+        table[name] = fill_empty(100 * bleu.clip(lower=0) / whole.where(whole >= FLOOR))
     return table[POINTS]
 
 
-def training_table(points: pd.DataFrame, heads: list[Path], normalise: str) -> pd.DataFrame:
-    """One checkpoint a row: columns of `COLUMNS`, then the paper's epochs.
+def checkpoints(points: pd.DataFrame, heads: list[Path], normalise: str) -> pd.DataFrame:
+    """One checkpoint a row: columns of `COLUMNS`; empty cells: what is not known.
 
     `heads`: training_profile_heads.csv of runs, whose importance is not normalised; `normalise`,
-    as `ablation.normalise`: what was done to it before heads were ranked.
-
-    Empty cells: what is not known. Raises UserError for a checkpoint without importance.
+    as `ablation.normalise`: what was done to it before heads were ranked. Raises UserError for a
+    checkpoint without importance.
     """
     importance = gather(heads, ["update", *HEAD, "statistic", "value"])
     if normalise == "layer_l2":
         layers = importance.groupby([*KEYS, "update", "kind", "layer"])["value"]
         norms = layers.transform(np.linalg.norm)
         importance["value"] /= norms.where(norms > 0, 1)
+    values = importance.groupby([*KEYS, "update"])["value"]
+    by_checkpoint = {key: found.to_numpy() for key, found in values}
+    lasts = points.groupby(KEYS)["update"].max()
     rows = []
-    for key, of_run in points.groupby(KEYS, sort=False):
-        model = importance[(importance[KEYS] == list(key)).all(axis=1)]
-        by_update = {update: rows["value"].to_numpy() for update, rows in model.groupby("update")}
-        last = max(of_run["update"])
-        for update, found in of_run.groupby("update", sort=False):
-            if update not in by_update:
-                raise UserError(
-                    f"training_profile_heads.csv of {key}: expected importance at update {update}, "
-                    "found none; run scripts/training_profile.py again"
-                )
-            names = dict(zip(KEYS, key, strict=True)) | {"update": update, "source": "ours"}
-            names |= {"test_set": found["test_set"].iloc[0], "bleu": found["bleu"].iloc[0]}
-            names |= _profile(found["percent"].to_numpy(), found["kept"].to_numpy())
-            names |= _bounds(found)
-            agreed = spearman(by_update[update], by_update[last])
-            names |= {"cv": spread(by_update[update]).cv, "spearman_with_last": agreed}
-            rows.append(names)
-    for epoch, found in michel.kept_by_epoch().groupby("epoch"):
-        ordered = found.sort_values("percent")
-        percent = np.array([0, *ordered["percent"], 100], dtype=float)
-        kept = np.array([100, *ordered["value"], 0], dtype=object)
-        names = {"pair": michel.SMALL_PAIR, "run": BASE, "seed": "", "update": f"epoch {epoch}"}
-        rows.append(names | {"source": "paper"} | _profile(percent, kept))
-    table = pd.DataFrame(rows, columns=COLUMNS).astype(object)
-    return table.where(table.notna(), "")
+    for (*run, update), found in points.groupby([*KEYS, "update"], sort=False):
+        if (*run, update) not in by_checkpoint:
+            raise UserError(
+                f"training_profile_heads.csv of {tuple(run)}: expected importance at update "
+                f"{update}, found none; run scripts/training_profile.py again"
+            )
+        ranked, last = (by_checkpoint[*run, at] for at in (update, lasts[*run]))
+        row = found.iloc[0][[*KEYS, "update", "test_set", "bleu"]].to_dict() | _profile(found)
+        rows.append(row | {"cv": spread(ranked).cv, "spearman_with_last": spearman(ranked, last)})
+    return fill_empty(pd.DataFrame(rows, columns=COLUMNS))
 
 
-def _profile(percent: np.ndarray, kept: np.ndarray) -> dict[str, float]:
-    """Statistics of one profile [points]; nothing if the checkpoint has none."""
-    if (kept == "").any():
-        return {}
-    values = kept.astype(float)
-    at = {f"kept_{share}": float(np.interp(share, percent, values)) for share in SHARES}
-    line = np.polyval(np.polyfit(percent, values, 1), percent)
-    residual, total = ((values - line) ** 2).sum(), ((values - values.mean()) ** 2).sum()
-    inner = values[1:-1]
-    near = (inner >= 100 - _ENDS) | (inner <= _ENDS)
-    ends = {"end_mass": float(near.mean())} if len(inner) else {}
-    return at | {"r_squared": float(1 - residual / total) if total else 1.0} | ends
+def _printed_points() -> pd.DataFrame:
+    """The paper's Figure 5: epoch, percent, kept; all heads pruned counted as 0."""
+    printed = michel.kept_by_epoch().rename(columns={"value": "kept"})
+    epochs = pd.DataFrame({"epoch": printed["epoch"].unique()})
+    ends = [epochs.assign(percent=percent, kept=100.0 - percent) for percent in (0, 100)]
+    return pd.concat([printed, *ends]).sort_values(["epoch", "percent"])
 
 
-def _bounds(found: pd.DataFrame) -> dict[str, float]:
-    """Intervals of what one profile keeps at `SHARES`; nothing if the checkpoint has none."""
+def _printed_epochs() -> pd.DataFrame:
+    """The paper's rows of `checkpoints`."""
+    names = {"pair": michel.SMALL_PAIR, "run": BASE}
+    by_epoch = _printed_points().groupby("epoch")
+    rows = [{"update": f"epoch {epoch}"} | _profile(found) for epoch, found in by_epoch]
+    return pd.DataFrame(rows).assign(**names)
+
+
+def _profile(found: pd.DataFrame) -> dict[str, float]:
+    """Statistics of one profile, with its intervals if known; nothing if there is no profile."""
     if (found["kept"] == "").any():
         return {}
-    return {
-        f"{name}_{share}": float(np.interp(share, found["percent"], found[name].astype(float)))
+    numbers = {name: found[name].to_numpy(float) for name in ("percent", *_KEPT) if name in found}
+    percent, kept = numbers.pop("percent"), numbers["kept"]
+    cells = {
+        f"{name}_{share}": float(np.interp(share, percent, values))
         for share in SHARES
-        for name in _KEPT[1:]
+        for name, values in numbers.items()
     }
+    line = np.polyval(np.polyfit(percent, kept, 1), percent)
+    residual, total = ((kept - line) ** 2).sum(), ((kept - kept.mean()) ** 2).sum()
+    cells["r_squared"] = float(1 - residual / total) if total else 1.0
+    inner = kept[1:-1]
+    if len(inner):
+        cells["end_mass"] = float(((inner >= 100 - _ENDS) | (inner <= _ENDS)).mean())
+    return cells
 
 
-def training_summary(table: pd.DataFrame) -> pd.DataFrame:
-    """The table as people read it."""
-    rows = []
-    for row in table.to_dict("records"):
-        shown = {"pair": row["pair"], "run": row["run"], "seed": str(row["seed"]) or NONE}
-        shown |= {"update": str(row["update"]), "test set": row["test_set"] or NONE}
-        shown |= {"BLEU": _cell(row["bleu"], 2)}
-        shown |= {f"kept at {share} %": _kept(row, share) for share in SHARES}
-        shown |= {"R² of a line": _cell(row["r_squared"], 2), "end mass": _cell(row["end_mass"], 2)}
-        shown |= {"cv of importance": _cell(row["cv"], 2)}
-        shown |= {"rank correlation with the last": _cell(row["spearman_with_last"], 2)}
-        rows.append(shown | {"source": row["source"]})
-    return pd.DataFrame(rows)
+def _shown(row: dict) -> dict[str, str]:
+    """One checkpoint as people read it."""
+    shown = run_cells(*(row[key] for key in KEYS))
+    shown |= {"update": str(row["update"]), "test set": row["test_set"] or NONE}
+    shown["BLEU"] = mean_sd([row["bleu"]])
+    for share in SHARES:
+        kept = (row[f"{name}_{share}"] for name in _KEPT)
+        shown[f"kept at {share} %"] = with_bounds(*kept, digits=0, unit=" %")
+    names = {"r_squared": "R² of a line", "end_mass": "end mass", "cv": "cv of importance"}
+    names |= {"spearman_with_last": "rank correlation with the last"}
+    shown |= {words: mean_sd([row[name]]) for name, words in names.items()}
+    return shown | {"source": row["source"]}
 
 
-def _kept(row: dict, share: int) -> str:
-    low, high = (row[f"kept_{end}_{share}"] for end in ("low", "high"))
-    bounds = "" if low == "" else f" ({low:.0f} to {high:.0f})"
-    return f"{_cell(row[f'kept_{share}'], 0, ' %')}{bounds}"
+@exhibits.figure(
+    "michel_training",
+    "Figure 5: heads pruned at points of the training",
+    needs=("training", "ablated"),
+)
+def training_figure(results: Results) -> Drawn:
+    """What is kept as heads are pruned, at points of the training."""
+    points = results.read(training_points, "training")
+    return Drawn(
+        _draw(points),
+        points,
+        "Percent of a checkpoint's own BLEU that is kept as more and more of its heads are pruned, "
+        "by its own importance, at points of the training; bands: bootstrap, 95 %, of the "
+        "difference to all heads; dotted: what equally important heads would give. "
+        f"{of_one_training('test sentences')} {beside_printed()} 5. {describe_ranked(results)}",
+    )
 
 
-def _cell(value: float | str, digits: int, unit: str = "") -> str:
-    return NONE if value == "" else f"{value:.{digits}f}{unit}"
+def _draw(points: pd.DataFrame) -> Figure:
+    """A panel per model, and the paper's figure 5: percent of a checkpoint's BLEU that is kept."""
+    known = points[points["kept"] != ""]
+    tasks = [(*task, "update") for task in known.groupby([*KEYS, "test_set"], sort=False)]
+    tasks.append(((michel.SMALL_PAIR, "paper", "", ""), _printed_points(), "epoch"))
+    figure, axes = panels(len(tasks), width=4.6, height=3.8)
+    for panel, (task, rows, unit) in zip(axes, tasks, strict=True):
+        _by_time(panel, rows, unit)
+        finish(panel, task, "heads", "percent of BLEU kept")
+    return figure
+
+
+def _by_time(panel: Axes, rows: pd.DataFrame, unit: str) -> None:
+    """A line per checkpoint, dark ones early, ours with their intervals; equal heads' line."""
+    times = sorted(rows[unit].unique())
+    scale = matplotlib.colormaps["viridis"]
+    panel.plot([0, 100], [100, 0], ":", color="#6E6E6E", linewidth=1, zorder=0)
+    for place, when in enumerate(times):
+        curve = rows[rows[unit] == when]
+        colour = scale(place / max(1, len(times) - 1) * 0.92)
+        shown = len(times) <= 8 or place % 3 == 0 or place == len(times) - 1
+        label = f"{unit} {when}" if shown else None
+        if "kept_low" in curve:
+            bounds = (curve[name].astype(float) for name in ("kept_low", "kept_high"))
+            panel.fill_between(curve["percent"], *bounds, color=colour, alpha=0.15, linewidth=0)
+        panel.plot(curve["percent"], curve["kept"].astype(float), color=colour, label=label)
+    panel.legend(fontsize="x-small", frameon=False, loc="lower left")

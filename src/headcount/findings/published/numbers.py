@@ -67,14 +67,13 @@ class Published(Section):
 
 
 def with_printed(ours: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
-    """Our rows of a table, then a paper's in the same columns, with empty cells for the others.
+    """Our rows of a table, then a paper's in the same columns, empty where it prints nothing.
 
     `source` tells ours from those of the paper.
     """
-    both = (ours.assign(source="ours"), printed.assign(source="paper"))
-    columns = list(both[0])
-    rows = [table.reindex(columns=columns).astype(object) for table in both]
-    return fill_empty(pd.concat(rows, ignore_index=True))
+    ours = ours.assign(source="ours").astype(object)
+    rows = fill_empty(printed.assign(source="paper").reindex(columns=ours.columns))
+    return pd.concat([ours, rows], ignore_index=True)
 
 
 def beside_ours(metric: str) -> str:

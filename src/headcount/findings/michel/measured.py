@@ -1,0 +1,69 @@
+"""What tables and figures of heads removed share: the rows on masked heads, and words on them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from headcount.base.errors import UserError
+from headcount.findings.masking import describe_tests
+from headcount.findings.results import Results
+from headcount.findings.run_tables import HEAD, gather
+from headcount.findings.setting import describe_ranking, describe_setting
+
+SCORES = ["bleu", "delta", "delta_low", "delta_high", "p"]
+ABLATION = ["test_set", "order", "index", *HEAD, "heads_masked", *SCORES, "signature"]
+
+LEVEL = 0.01
+"""Of p, below which the effect of masking once is called significant; the paper's."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Names of one score; larger means better."""
+
+    word: str  # within a sentence
+    initial: str  # at the beginning of one
+    axis: str  # on an axis, with its unit
+    counted: str  # what a test set consists of
+
+
+BLEU = Metric("BLEU", "BLEU", "BLEU", "sentences")
+ACCURACY = Metric("accuracy", "Accuracy", "accuracy (%)", "pairs")
+
+
+def read_ablation(files: list[Path]) -> pd.DataFrame:
+    """Rows of ablation.csv that mask heads: pair, run, seed, and its columns.
+
+    Raises UserError for files without a single head.
+    """
+    return masked_rows(gather(files, ABLATION), files[0], "scripts/ablation.py")
+
+
+def masked_rows(table: pd.DataFrame, file: Path, script: str) -> pd.DataFrame:
+    """The rows that mask heads, with whole numbers of layers and heads.
+
+    Raises UserError if none masks a single head; `file` and `script` say which to make again.
+    """
+    masked = table[table["order"] != "none"].reset_index(drop=True)
+    if not (masked["order"] == "single").any():
+        raise UserError(
+            f"{file}: expected rows of order single, one a head, found none; run {script} again"
+        )
+    return masked.astype({"layer": int, "head": int})
+
+
+def describe_models(results: Results) -> str:
+    """Sentences on the models and the data; see `describe_setting`."""
+    return describe_setting(results, results.read(read_ablation, "ablation"))
+
+
+def describe_scored(results: Results) -> str:
+    """Sentences on the test sets, the search, the models and the data."""
+    return f"{results.read(describe_tests, 'ablation_facts')} {describe_models(results)}"
+
+
+def describe_ranked(results: Results) -> str:
+    """`describe_scored`, and how heads were ranked."""
+    words = describe_ranking(results.settings["ablation"], results.ranking)
+    return f"{describe_scored(results)} {words}"
