@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from engine import check_version, planned_jobs, read_records
+from engine import check_version, planned_jobs
 from packed import freshen, pack, write_changed
 from phases import assign, check_made, declared, plan_file
 
@@ -28,8 +28,11 @@ def plan(experiment: str) -> None:
 
 def run(experiment: str, phase: str) -> None:
     """Build the files of a phase; leave in its folders those and nothing else; pack the records."""
-    outputs = sorted(output for job in _plan(experiment, phase) for output in job["output"])
-    freshen(read_records(outputs))
+    path = plan_file(experiment, phase)
+    if not path.exists():
+        raise UserError(f"{path}: no plan; run: python workflow/bridge.py plan {experiment}")
+    outputs = sorted(output for job in read_json(path) for output in job["output"])
+    freshen(outputs)
     if outputs:  # without targets Snakemake would build everything
         target = ["--cores", "all", *outputs, "--config", f"experiment={experiment}"]
         snakemake = [sys.executable, "-m", "snakemake", *target]
@@ -38,13 +41,6 @@ def run(experiment: str, phase: str) -> None:
             sys.exit(done.returncode)
     _sweep(experiment, phase, set(outputs))
     pack(experiment, phase, outputs)
-
-
-def _plan(experiment: str, phase: str) -> list[dict]:
-    path = plan_file(experiment, phase)
-    if not path.exists():
-        raise UserError(f"{path}: no plan; run: python workflow/bridge.py plan {experiment}")
-    return read_json(path)
 
 
 def _sweep(experiment: str, phase: str, outputs: set[str]) -> None:

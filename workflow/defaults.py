@@ -1,4 +1,4 @@
-"""What every rule has by its name and need not say: its script, a log and a benchmark."""
+"""What every rule has by its name and need not say: script, log, benchmark, message."""
 
 from collections.abc import Callable, Iterable
 from itertools import product
@@ -14,7 +14,7 @@ def add_defaults(rules: Iterable[Any]) -> None:
     Params: `script`, its path, and `code`, the fingerprints of that and of the modules it imports:
     when one of them changes, the rule's jobs run again. A rule with another script, or with more
     code, says so. Log and benchmark lie below <logs>/<rule> and <benchmarks>/<rule>; neither is an
-    output, so no phase of DVC has it.
+    output, so no phase of DVC has it. What is told as a job begins is the rule's docstring.
     """
     for rule in rules:
         if rule.norun or not rule.output:  # of a chapter whose exhibits need other runs
@@ -26,6 +26,7 @@ def add_defaults(rules: Iterable[Any]) -> None:
         rule.log_modifier = rule.benchmark_modifier = rule.output_modifier
         rule.set_log(f"<logs>/{rule.name}/{_job(rule)}.log")
         rule.benchmark = f"<benchmarks>/{rule.name}/{_job(rule)}.tsv"
+        rule.message = rule.message or f"{rule.docstring.splitlines()[0]} Log: {{log}}"
         rule.update_wildcard_constraints()  # Snakemake forgets them where a pathvar has wildcards
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import contents
 from engine import read_records, unfinished
+from leaving import listed
 from packed import packed_records, take, unpack
 
 from headcount.base.errors import UserError
 
-SHOWN = 9
 METRICS = "metrics.json"  # kept by Git: a fresh clone has it before anything is made
 
 
@@ -27,10 +27,8 @@ def settle(experiment: str, files: list[str], vouched: bool) -> None:
     if not doubtful:
         return
     edited, unknown = _judge(experiment, sorted(set(doubtful) - unfinished(doubtful)), first)
-    if vouched:
-        unknown = []
-    if edited or unknown:
-        raise UserError(_told(experiment, edited, unknown))
+    if edited or (unknown and not vouched):
+        raise UserError(_told(experiment, edited, [] if vouched else unknown))
 
 
 def lost(files: list[str]) -> list[str]:
@@ -62,11 +60,9 @@ def _judge(experiment: str, doubtful: list[str], first: bool) -> tuple[dict[str,
 def _told(experiment: str, edited: dict[str, str], unknown: list[str]) -> str:
     faults = [f"{file}: changed since rule {rule} wrote it" for file, rule in edited.items()]
     faults += [f"{file}: nothing records what made it" for file in unknown]
-    listed = "\n  ".join(faults[:SHOWN])
-    more = f"\n  and {len(faults) - SHOWN} more" if len(faults) > SHOWN else ""
     lines = [
         f"{len(faults)} file(s) are not what the jobs of {experiment} wrote; no job was run:",
-        f"  {listed}{more}",
+        f"  {listed(faults)}",
         "Delete a file, and the same command makes it again, with all that follows from it; "
         "snakemake --cores all FILE makes it alone. Keep a version of your own under another name. "
         "After a change of branch or commit: dvc checkout.",

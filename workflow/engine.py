@@ -8,11 +8,14 @@ test of two engines says whether a new one will do.
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from headcount.base.errors import EnvironmentFault
+from headcount.base.files import remove_folder
+from headcount.base.finished import FinishedSet
 
 TESTED = "9.27.1"
+LATEST = 1e11  # seconds since 1970; no file can have a much later time
 
 Job = dict[str, Any]
 Record = dict[str, Any]
@@ -33,35 +36,23 @@ def planned_jobs(experiment: str) -> list[Job]:
 
     They are what a dry run of everything announces.
     """
-    from snakemake.api import (
-        ConfigSettings,
-        DAGSettings,
-        ExecutionSettings,
-        OutputSettings,
-        ResourceSettings,
-        SnakemakeApi,
-        StorageSettings,
-    )
-    from snakemake.logging import logger
-    from snakemake.settings.types import Quietness, SharedFSUsage
-    from snakemake_interface_logger_plugins.common import LogEvent
+    from snakemake import api
+    from snakemake.settings.types import Quietness
 
     events = []
-    logger.addFilter(lambda record: events.append(record) or True)
-    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
-        workflow = api.workflow(
+    api.logger.addFilter(lambda record: events.append(record) or True)
+    with api.SnakemakeApi(api.OutputSettings(quiet={Quietness.ALL})) as snakemake:
+        # No source cache: as in the profile, which only the command line reads.
+        shared = api.SharedFSUsage.all() - {api.SharedFSUsage.SOURCE_CACHE}
+        workflow = snakemake.workflow(
             snakefile=Path("workflow/Snakefile"),
-            resource_settings=ResourceSettings(cores=1),
-            config_settings=ConfigSettings(config={"experiment": experiment}),
-            # No source cache: as in the profile, which only the command line reads.
-            storage_settings=StorageSettings(
-                shared_fs_usage=SharedFSUsage.all() - {SharedFSUsage.SOURCE_CACHE}
-            ),
+            resource_settings=api.ResourceSettings(cores=1),
+            config_settings=api.ConfigSettings(config={"experiment": experiment}),
+            storage_settings=api.StorageSettings(shared_fs_usage=shared),
         )
-        dag = workflow.dag(DAGSettings(forceall=True, force_incomplete=True))
-        dag.execute_workflow(
-            pseudo_executor="dryrun", execution_settings=ExecutionSettings(lock=False)
-        )
+        dag = workflow.dag(api.DAGSettings(forceall=True, force_incomplete=True))
+        settings = api.ExecutionSettings(lock=False)
+        dag.execute_workflow(pseudo_executor="dryrun", execution_settings=settings)
         params = {rule.name: dict(rule.params.items()) for rule in workflow._workflow.rules}
     return [
         {
@@ -72,7 +63,7 @@ def planned_jobs(experiment: str) -> list[Job]:
             "output": sorted(event.output),
         }
         for event in events
-        if getattr(event, "event", None) == LogEvent.JOB_INFO and event.output
+        if getattr(event, "event", None) == api.LogEvent.JOB_INFO and event.output
     ]
 
 
@@ -83,16 +74,28 @@ def read_records(outputs: list[str]) -> dict[str, Record]:
     return {output: r.model_dump(exclude={"job_hash"}) for output, r in found.items() if r}
 
 
-def is_record(value: Any) -> bool:
-    """Whether a value has the form of this Snakemake's records, as `read_records` gives them."""
-    from pydantic import ValidationError
+def parse_records(text: bytes) -> dict[str, Record]:
+    """Records as `read_records` gives them, each with the SHA-256 of its file, from JSON.
+
+    Raises ValueError, which says what it is, for what is none or comes from another version.
+    """
+    from pydantic import Field, TypeAdapter, ValidationError
     from snakemake.persistence import RECORD_FORMAT_VERSION, MetadataRecord
 
+    class Packed(MetadataRecord):
+        record_format_version: Literal[RECORD_FORMAT_VERSION]
+        endtime: float = Field(gt=-LATEST, lt=LATEST)
+        sha256: str = Field(pattern="^[0-9a-f]{64}$")
+
     try:
-        record = MetadataRecord.model_validate(value)
-    except ValidationError:
-        return False
-    return record.record_format_version == RECORD_FORMAT_VERSION and record.endtime is not None
+        found = TypeAdapter(dict[str, Packed]).validate_json(text)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        if fault["loc"]:
+            words = "damaged, or of another version of this workflow"
+            raise ValueError(f"{fault['loc'][0]}: {words}") from error
+        raise ValueError(fault["msg"]) from error
+    return {output: record.model_dump(exclude={"job_hash"}) for output, record in found.items()}
 
 
 def unfinished(outputs: list[str]) -> set[str]:
@@ -118,9 +121,16 @@ def call_before_recording(note: Callable[[str], None]) -> None:
     FilePersistence.finished = finished
 
 
-def recorded(outputs: list[str]) -> bool:
-    """Whether Snakemake has a record of every one of these files, and is making none of them."""
-    return not unfinished(outputs) and all(map(_store()._read_record, outputs))
+def forget_recorded(experiment: str) -> None:
+    """Remove the states of every training of an experiment that is finished and on record.
+
+    Called in runs only, never in dry runs. What another process is making is marked as incomplete,
+    and so is what an engine was making when it was killed: both stay.
+    """
+    for finished in sorted(Path(f"results/{experiment}/state").glob("*/*/finished")):
+        outputs = [path.as_posix() for path in FinishedSet(finished).outputs()]
+        if outputs and not unfinished(outputs) and all(map(_store()._read_record, outputs)):
+            remove_folder(finished.parents[1])
 
 
 def write_records(records: dict[str, Record]) -> None:

@@ -80,8 +80,8 @@ class Exhibits:
             "gates": plan.pruning.named("gates"),
             "penalised": plan.pruning.penalised(),
             "timed": ["speed"] if plan.pruned else [],
-            "ablated": plan.ablation.runs,
-            "profiled": plan.ablation.profiled(),
+            "ablated": plan.ablated,
+            "profiled": plan.profiled,
         }[owner]
 
     def _named(self, name: str, pair: str) -> list[str]:
@@ -90,7 +90,7 @@ class Exhibits:
         for word, found in (
             ("<split>", plan.splits(pair)),
             ("<test>", plan.tests(pair)),
-            ("<treebank>", plan.treebanks.of_pair(pair)),
+            ("<treebank>", plan.raw.treebanks(pair)),
         ):
             if word in name:
                 return [name.replace(word, each) for each in found]

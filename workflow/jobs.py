@@ -24,8 +24,8 @@ def jobs(plan: Plan, rules: Iterable[Any]) -> Iterator[tuple[str, Values]]:
         *(("gates", named("gates")), ("scratch", named("scratch"))),
         ("fine_tune", named("importance", "random")),
         ("untuned_masking", plan.pruning.starts()),
-        *((rule, plan.ablation.runs) for rule in ("ablation", "pruning_profile", "share_speed")),
-        ("training_profile", plan.ablation.profiled()),
+        *((rule, plan.ablated) for rule in ("ablation", "pruning_profile", "share_speed")),
+        ("training_profile", plan.profiled),
     ):
         yield rule, of_seeds | {"run": runs}
     for rule, needed in (("pruned_roles", plan.pruning.penalised()), ("speed", plan.pruned)):
@@ -37,4 +37,4 @@ def jobs(plan: Plan, rules: Iterable[Any]) -> Iterator[tuple[str, Values]]:
             yield "translate", of_phase | {"pair": [pair], "test": plan.tests(pair)}
     for pair in settings.pairs:
         yield "text", {"pair": [pair], "split": plan.splits(pair)}
-        yield "trees", {"pair": [pair], "treebank": plan.treebanks.of_pair(pair)}
+        yield "trees", {"pair": [pair], "treebank": plan.raw.treebanks(pair)}

@@ -4,10 +4,12 @@ A phase is a stage of dvc.yaml other than `plan`. Its outs say which files, and 
 are its own; nothing else says it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from leaving import listed
 
 from headcount.base.errors import UserError
 
@@ -44,11 +46,9 @@ def records_file(experiment: str, phase: str) -> Path:
 def declared(experiment: str) -> dict[str, Phase]:
     """The phases of an experiment as dvc.yaml declares them, by name."""
     text = Path("dvc.yaml").read_text(encoding="utf-8").replace("${item}", experiment)
-    stages = yaml.safe_load(text)["stages"]
+    stages = {name: stage["do"] for name, stage in yaml.safe_load(text)["stages"].items()}
     return {
-        name: Phase(
-            name, _paths(stage["do"], "deps"), _paths(stage["do"], "outs", "metrics", "plots")
-        )
+        name: Phase(name, _paths(stage, "deps"), _paths(stage, "outs", "metrics", "plots"))
         for name, stage in stages.items()
         if name != "plan"
     }
@@ -56,28 +56,38 @@ def declared(experiment: str) -> dict[str, Phase]:
 
 def assign(experiment: str, jobs: list[dict], phases: dict[str, Phase]) -> dict[str, list[dict]]:
     """The jobs of each phase. Raises UserError where dvc.yaml and the rules do not fit together."""
-    faults = _missing_files(experiment, phases)
+    faults = []
+    for phase in phases.values():
+        for kind, path, paths in (
+            ("dep", plan_file(experiment, phase.name), phase.reads),
+            ("out", records_file(experiment, phase.name), phase.writes),
+        ):
+            faults += [f"stage {phase.name}: {kind} {path} is missing"] * (str(path) not in paths)
     assigned: dict[str, list[dict]] = {name: [] for name in phases}
-    for job in jobs:
-        if all(output.startswith(SHARED) for output in job["output"]):
-            continue
-        owners = {
-            output: [p for p in phases.values() if p.owns(output)] for output in job["output"]
-        }
-        faults += _owner_faults(job, owners)
-        names = {phase.name for found in owners.values() for phase in found}
-        if len(names) == 1:
-            phase = phases[names.pop()]
-            assigned[phase.name].append(job)
-            faults += [
-                f"stage {phase.name}: no dep covers {path}, which rule {job['rule']} reads"
-                for path in job["input"]
-                if not phase.sees(path)
-            ]
+    for job in sorted(jobs, key=lambda job: job["output"]):
+        if not all(output.startswith(SHARED) for output in job["output"]):
+            owners = [phase for phase in phases.values() if any(map(phase.owns, job["output"]))]
+            faults += _job_faults(job, owners)
+            if len(owners) == 1:
+                assigned[owners[0].name].append(job)
     if faults:
-        listed = "\n  ".join(sorted(set(faults))[:9])
-        raise UserError(f"dvc.yaml does not fit the rules; mend it there:\n  {listed}")
-    return {name: sorted(found, key=lambda job: job["output"]) for name, found in assigned.items()}
+        shown = listed(sorted(set(faults)))
+        raise UserError(f"dvc.yaml does not fit the rules; mend it there:\n  {shown}")
+    return assigned
+
+
+def _job_faults(job: dict, owners: list[Phase]) -> Iterator[str]:
+    """Outputs of a job that no stage or several have; inputs that its own one does not have."""
+    rule = f"rule {job['rule']}"
+    for path in job["output"]:
+        if not any(phase.owns(path) for phase in owners):
+            yield f"{rule}: no stage's outs cover {path}"
+    if len(owners) > 1:
+        names = sorted(phase.name for phase in owners)
+        yield f"{rule}: outs of several stages cover its files: {names}"
+    for path in job["input"]:
+        if len(owners) == 1 and not owners[0].sees(path):
+            yield f"stage {owners[0].name}: no dep covers {path}, which {rule} reads"
 
 
 def check_made(jobs: list[dict], phases: dict[str, Phase]) -> None:
@@ -94,34 +104,6 @@ def check_made(jobs: list[dict], phases: dict[str, Phase]) -> None:
                     f"{path}: rule {job['rule']} reads it, and no job can make it here; put your "
                     "own files where config/corpora.yaml says, then run dvc repro again"
                 )
-
-
-def _owner_faults(job: dict, owners: dict[str, list[Phase]]) -> list[str]:
-    names = {phase.name for found in owners.values() for phase in found}
-    faults = [
-        f"rule {job['rule']}: no stage's outs cover {o}" for o, found in owners.items() if not found
-    ]
-    if len(names) > 1:
-        faults.append(
-            f"rule {job['rule']}: outs of several stages cover its files: {sorted(names)}"
-        )
-    return faults
-
-
-def _missing_files(experiment: str, phases: dict[str, Phase]) -> list[str]:
-    wanted = [
-        (phase, kind, str(path), listed)
-        for phase in phases.values()
-        for kind, path, listed in (
-            ("dep", plan_file(experiment, phase.name), phase.reads),
-            ("out", records_file(experiment, phase.name), phase.writes),
-        )
-    ]
-    return [
-        f"stage {p.name}: {kind} {path} is missing"
-        for p, kind, path, had in wanted
-        if path not in had
-    ]
 
 
 def _paths(stage: dict, *keys: str) -> list[str]:

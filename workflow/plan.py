@@ -1,25 +1,24 @@
-"""What the rules ask of an experiment's settings: recipes of corpora, test sets, flags."""
+"""What the rules ask of an experiment's settings: test sets, flags, devices."""
 
-import json
 import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ablation import Ablation
 from asked import experiment_name
 from layout import Layout, Wildcards
 from pruning import Pruning
-from treebanks import Treebanks
+from raw import Raw, Source
 
 from headcount.base.errors import HeadcountError, UserError
-from headcount.base.fingerprint import code, digest
 from headcount.base.folders import SIDES
+from headcount.base.settings.ablation import RerankSettings
 from headcount.base.settings.corpora import (
     Corpus,
+    ablation_tests,
     check_masking_tests,
     check_pairs,
     check_treebanks,
@@ -47,20 +46,12 @@ class Plan:
     def __init__(self, config: Mapping[str, Any], files: Sequence[Path]):
         """`config`: what `--config` gave, and `--configfile` in `files`."""
         try:
-            name = experiment_name(config, files, CONFIG)
-            self.settings: Experiment = load_experiment(name, CONFIG)
+            self.name = experiment_name(config, files, CONFIG)
+            self.settings: Experiment = load_experiment(self.name, CONFIG)
             self.corpora: dict[str, Corpus] = load_corpora(CONFIG / "corpora.yaml")
-            check_pairs(self.settings.pairs, self.corpora)
-            named = self.settings.masking.test_sets
-            check_masking_tests(named, self.settings.pairs, self.corpora)
-            check_treebanks(self.settings.roles.trees, self.corpora)
-            self.name = name
-            self.layout = Layout(name, self.settings.pairs, self.settings.seeds)
-            self.treebanks = Treebanks(self.settings.roles.trees, self.corpora)
-            self._check_lengths()
-            self._check_own_files()
-            self._try_scoring()
-            self.ablation = Ablation(self.layout, self.settings, self.corpora)
+            self.raw = Raw(self.settings.roles.trees, self.corpora)
+            self.layout = Layout(self.name, self.settings.pairs, self.settings.seeds)
+            self._check()
         except HeadcountError as fault:
             print(f"error: {fault}", file=sys.stderr)
             sys.exit(fault.exit_code)
@@ -76,122 +67,107 @@ class Plan:
         """Names of the pruned runs."""
         return labels(self.settings.pruned)
 
-    def _check_lengths(self) -> None:
-        """Raise UserError for names that are allowed each, and together too long for a file."""
-        run = max([*self.runs, *self.pruned], key=len)
-        for pair in self.settings.pairs:
-            for test in self.tests(pair):
-                name = f"train.{pair}.{run}.seed{max(self.settings.seeds)}.{test}.log"
-                if len(name) > LONGEST_NAME:
-                    raise UserError(
-                        f"pairs: {pair}: expected a log's name of at most {LONGEST_NAME} "
-                        f"characters, found {len(name)} with the run {run} and the test set "
-                        f"{test}; take a shorter name for the corpus, a language or the test set"
-                    )
+    @property
+    def ablated(self) -> list[str]:
+        """Names of the runs whose heads are removed without further training."""
+        return labels(self.settings.ablation.runs)
 
-    def _check_own_files(self) -> None:
-        """Raise UserError for a missing file of one's own that is still to be copied."""
-        for pair in self.settings.pairs:
+    @property
+    def profiled(self) -> list[str]:
+        """Names of those that are pruned at points of their training as well."""
+        return self.ablated if self.settings.ablation.updates else []
+
+    def _check(self) -> None:
+        """Raise UserError or EnvironmentFault for what no job could do."""
+        settings = self.settings
+        check_pairs(settings.pairs, self.corpora)
+        check_masking_tests(settings.masking.test_sets, settings.pairs, self.corpora)
+        check_treebanks(settings.roles.trees, self.corpora)
+        for pair in settings.pairs:
+            self._check_lengths(pair)
             text = self.layout.texts(pair, self.splits(pair), *SIDES)
-            _check_own(self._own_files(parse_pair(pair).corpus), self.manifest(pair), text)
-            for name in self.treebanks.of_pair(pair):
-                made = self.trees({"pair": pair})
-                _check_own(self.treebanks.own(name), self.tree_manifest(pair, name), made)
-
-    def _try_scoring(self) -> None:
-        """Raise EnvironmentFault for a target language whose translations could not be scored."""
-        languages = {parse_pair(pair).tgt for pair in self.settings.pairs}
-        for language in sorted(languages.intersection(SCORED_BY_EXTRA)):
+            _check_own(self.raw.of(pair), text)
+            for name in self.raw.treebanks(pair):
+                _check_own(self.raw.of_tree(name), [f"{self.layout.bpe(pair)}/trees/{name}.jsonl"])
+        for language in sorted({parse_pair(p).tgt for p in settings.pairs} & {*SCORED_BY_EXTRA}):
             # Imported here: no other language has to wait a third of a second for it.
             from headcount.scoring.bleu import bleu_metric
 
             bleu_metric(language)
+        for pair in settings.pairs if self.ablated else []:
+            self.ablation_tests(pair)
+
+    def _check_lengths(self, pair: str) -> None:
+        """Raise UserError for names that are allowed each, and together too long for a file."""
+        run = max([*self.runs, *self.pruned], key=len)
+        for test in self.tests(pair):
+            name = f"train.{pair}.{run}.seed{max(self.settings.seeds)}.{test}.log"
+            if len(name) > LONGEST_NAME:
+                raise UserError(
+                    f"pairs: {pair}: expected a log's name of at most {LONGEST_NAME} "
+                    f"characters, found {len(name)} with the run {run} and the test set "
+                    f"{test}; take a shorter name for the corpus, a language or the test set"
+                )
 
     def tests(self, pair: str) -> list[str]:
         """Names of a pair's test sets."""
         corpus, src, tgt = parse_pair(pair)
         return test_sets(self.corpora[corpus], src, tgt)
 
-    def held_out(self, pair: str) -> list[str]:
-        """Names of the splits that are not for training."""
-        return ["dev", *self.tests(pair)]
-
-    def manifest(self, pair: str) -> str:
-        """Where a pair's raw corpus lies: in a folder named by what makes it.
-
-        Another entry in corpora.yaml, or other code, is another folder, so a file there is never
-        out of date and experiments may share it.
-        """
-        corpus = parse_pair(pair).corpus
-        script = "synthetic" if self.corpora[corpus].generator else "download"
-        recipe = digest([code(f"scripts/{script}.py"), self._entry(corpus)])
-        return f"data/raw/{corpus}/{recipe}/manifest.json"
-
-    def raw(self, w: Wildcards) -> str:
-        """The manifest of the corpus of a pair."""
-        return self.manifest(w["pair"])
-
-    def entry(self, w: Wildcards) -> str:
-        """What to fetch into a folder of data/raw, as JSON: a corpus or one of its treebanks."""
-        return self.treebanks.entry(w) or self._entry(w["corpus"])
-
-    def _entry(self, corpus: str) -> str:
-        """A corpus's part that shapes its files, as JSON: all but licence, citation and trees."""
-        words = {"licence", "citation", "trees"}
-        return json.dumps(self.corpora[corpus].model_dump(exclude=words, exclude_none=True))
-
-    def own_files(self, w: Wildcards) -> list[str]:
-        """Files outside the project's care that a folder of data/raw is a copy of."""
-        return self.treebanks.own_files(w) or self._own_files(w["corpus"])
-
-    def _own_files(self, corpus: str) -> list[str]:
-        splits = (self.corpora[corpus].splits or {}).values()
-        return [source.path for sides in splits for source in sides.values() if source.path]
-
-    def held_out_text(self, w: Wildcards) -> list[str]:
-        """What the text of a split must not hold: the sources of all others, if it is to train."""
-        splits = self.held_out(w["pair"]) if w["split"] == "train" else []
-        return self.layout.texts(w["pair"], splits, "src")
-
-    def splits(self, pair: str) -> list[str]:
-        """Names of all splits of a pair."""
-        return ["train", *self.held_out(pair)]
-
-    def references(self, w: Wildcards) -> list[str]:
-        """What the translations of a pair's test sets are compared with."""
-        return self.layout.texts(w["pair"], self.tests(w["pair"]), "tgt")
-
     def tests_of(self, w: Wildcards) -> list[str]:
         """Names of the test sets of the pair of `w`."""
         return self.tests(w["pair"])
 
-    def translated(self, end: str) -> Callable[[Wildcards], list[str]]:
-        """A function for the files of a run's translations of its test sets, by phase as well."""
+    def splits(self, pair: str) -> list[str]:
+        """Names of all splits of a pair; all but the first are held out of training."""
+        return ["train", "dev", *self.tests(pair)]
 
-        def of_run(wildcards: Wildcards) -> list[str]:
-            names = (f"translations/{test}.{end}" for test in self.tests(wildcards["pair"]))
-            return self.layout.beside(wildcards["phase"], wildcards, wildcards["run"], *names)
+    def held_out(self, w: Wildcards) -> list[str]:
+        """Names of the splits whose sources the text of `w` must not hold: none but for train."""
+        return self.splits(w["pair"])[1:] if w["split"] == "train" else []
 
-        return of_run
-
-    def masking_tests(self, pair: str) -> list[str]:
+    def masking_tests(self, w: Wildcards) -> list[str]:
         """Names of the test sets that are translated under masks: those named, or the first."""
-        named = self.settings.masking.test_sets
-        tests = self.tests(pair)
+        named, tests = self.settings.masking.test_sets, self.tests_of(w)
         return [test for test in tests if test in named] if named else tests[:1]
-
-    def masking_texts(self, w: Wildcards) -> list[str]:
-        """Both sides of those test sets."""
-        return self.layout.texts(w["pair"], self.masking_tests(w["pair"]), *SIDES)
 
     def masking_flags(self, w: Wildcards) -> list[str]:
         """The masking section, as flags, with the pair's own test sets."""
-        tests = self.masking_tests(w["pair"])
-        return as_flags(self.settings.masking.model_copy(update={"test_sets": tests}))
+        tests = {"test_sets": self.masking_tests(w)}
+        return as_flags(self.settings.masking.model_copy(update=tests))
 
     def untuned_flags(self, w: Wildcards) -> list[str]:
         """The masking section, as flags, and the gates runs that say how many heads to mask."""
         return [*self.masking_flags(w), "--runs", *self.pruning.gates_from(w["run"])]
+
+    def ablation_tests(self, pair: str) -> list[str]:
+        """Names of the two test sets of ablation. Raises UserError for a pair without them."""
+        return list(ablation_tests(self.settings.ablation.test_sets, pair, self.corpora))
+
+    def ablation_texts(self, w: Wildcards) -> list[str]:
+        """Names of the texts that ablation reads: dev, and the two test sets."""
+        return list(dict.fromkeys(["dev", *self.ablation_tests(w["pair"])]))
+
+    def first_ablation_test(self, w: Wildcards) -> str:
+        """Name of the test set that scores pruning."""
+        return self.ablation_tests(w["pair"])[0]
+
+    def ablation_flags(self, *names: str) -> Callable[[Wildcards], list[str]]:
+        """A function for these keys of the ablation section, and a pair's own test sets, as flags.
+
+        A job is told no more than it reads, and so is not done again when another key changes.
+        """
+
+        def of_pair(wildcards: Wildcards) -> list[str]:
+            tests = {"test_sets": self.ablation_tests(wildcards["pair"])}
+            section = self.settings.ablation.model_copy(update=tests)
+            return as_flags(section, *names, "test_sets")
+
+        return of_pair
+
+    def rerank_flags(self) -> list[str]:
+        """The importance section, as flags of scripts that measure importance anew."""
+        return as_flags(RerankSettings(**self.settings.importance.model_dump()))
 
     def baseline_importance(self, w: Wildcards) -> list[str]:
         """The file of head importance of the baseline beside a run, if that is another."""
@@ -199,24 +175,9 @@ class Plan:
             return []
         return self.layout.beside("heads", w, "baseline", "importance.csv")
 
-    def trees(self, w: Wildcards) -> list[str]:
-        """A pair's treebanks as its models read them; none if it has no treebank."""
-        folder = f"{self.layout.bpe(w['pair'])}/trees"
-        return [f"{folder}/{name}.jsonl" for name in self.treebanks.of_pair(w["pair"])]
-
-    def raw_trees(self, w: Wildcards) -> str:
-        """The manifest of the raw trees of a treebank of a pair."""
-        return self.tree_manifest(w["pair"], w["treebank"])
-
-    def tree_manifest(self, pair: str, treebank: str) -> str:
-        """Where the raw trees of one of a pair's treebanks lie."""
-        if self.treebanks.is_generated(treebank):
-            return self.manifest(pair)
-        return self.treebanks.fetched(treebank)
-
-    def generator_flags(self, w: Wildcards) -> list[str]:
-        """Settings of a generated corpus, as flags."""
-        return as_flags(self.corpora[w["corpus"]].settings)
+    def treebanks(self, w: Wildcards) -> list[str]:
+        """Names of the treebanks of the pair of `w`; none if it has none."""
+        return self.raw.treebanks(w["pair"])
 
     def languages(self, w: Wildcards) -> list[str]:
         """A pair's two languages, as flags."""
@@ -232,11 +193,6 @@ class Plan:
         """Sections of the experiment, as flags: every key, so that the command says it all."""
         return [flag for name in names for flag in as_flags(getattr(self.settings, name))]
 
-    def corpus_names(self, generated: bool) -> str:
-        """Wildcard pattern of the corpora that are generated, or that are fetched."""
-        names = (n for n, corpus in self.corpora.items() if bool(corpus.generator) == generated)
-        return alternatives(names)
-
     def device(self, section: str, mem_mb: int) -> dict[str, int]:
         """Memory and GPUs of a job of a section: one, if it is to use one and there is one."""
         device = getattr(self.settings, section).device
@@ -244,16 +200,16 @@ class Plan:
         return {"gpu": int(device == "cuda" or here), "mem_mb": mem_mb}
 
 
-def _check_own(files: list[str], manifest: str, made: list[str]) -> None:
+def _check_own(source: Source, made: list[str]) -> None:
     """Raise UserError for a missing file of one's own, unless its copy is here.
 
     If all that is made of it is here, say so and go on: who pulled that may have no right to the
     text itself. Snakemake then takes it as it is, without a word of its own.
     """
-    if os.path.exists(manifest):
+    if os.path.exists(source.manifest):
         return
     try:
-        for path in files:
+        for path in source.own:
             check_own_file(path)
     except UserError as fault:
         if not all(map(os.path.exists, made)):
@@ -261,6 +217,6 @@ def _check_own(files: list[str], manifest: str, made: list[str]) -> None:
         print(f"note: {fault}; until then {made[0]} and the like stay as they are", file=sys.stderr)
 
 
-def alternatives(names) -> str:
+def alternatives(names: Iterable[str]) -> str:
     """Wildcard pattern that matches these names and nothing else."""
     return "|".join(map(re.escape, names)) or NOTHING

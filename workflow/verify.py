@@ -7,11 +7,11 @@ records say what each job wrote. Nothing is changed.
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import contents
 import yaml
+from leaving import listed
 
 from headcount.base import command
 from headcount.base.errors import EnvironmentFault, UserError
@@ -19,38 +19,22 @@ from headcount.base.files import sha256
 
 LOCK = Path("dvc.lock")
 CACHE = Path(".dvc/cache/files/md5")
-SHOWN = 9
 
 
-@dataclass(frozen=True)
-class Kept:
-    """A file that DVC keeps: its MD5 names its object; a folder's list is an object as well."""
+def expected() -> Iterator[tuple[Path, list[str]]]:
+    """Every file that DVC keeps; for a folder whose list is missing, the folder.
 
-    path: Path
-    md5: str
-    folder: str | None = None
-
-    def objects(self) -> str:
-        """Where its objects lie below a remote."""
-        names = [name for name in (self.md5, self.folder) if name]
-        return " and ".join(f"files/md5/{_below(name)}" for name in names)
-
-    def cached(self) -> Path:
-        """Where its object lies in this folder's cache."""
-        return CACHE / _below(self.md5)
-
-
-def expected() -> Iterator[Kept]:
-    """Every file that DVC keeps; for a folder whose list is missing, the folder."""
+    Beside it the MD5s that name its objects: its own and, where it lies in a folder, the list's.
+    """
     stages = yaml.safe_load(LOCK.read_text(encoding="utf-8"))["stages"]
     for out in (out for stage in stages.values() for out in stage.get("outs", [])):
         path, name = Path(out["path"]), out["md5"]
-        listed = CACHE / _below(name)
-        if name.endswith(".dir") and listed.exists():
-            entries = json.loads(listed.read_text(encoding="utf-8"))
-            yield from (Kept(path / entry["relpath"], entry["md5"], name) for entry in entries)
+        entries = CACHE / _below(name)
+        if name.endswith(".dir") and entries.exists():
+            for entry in json.loads(entries.read_text(encoding="utf-8")):
+                yield path / entry["relpath"], [entry["md5"], name]
         else:
-            yield Kept(path, name)
+            yield path, [name]
 
 
 def faults() -> list[str]:
@@ -61,20 +45,21 @@ def faults() -> list[str]:
             "run snakemake --cores all, or dvc pull, first"
         )
     found = _unlike_lock() if LOCK.exists() else {}
-    return [*found.values(), *(f for path, f in _unlike_records().items() if path not in found)]
+    return list((found | _unlike_records() | found).values())  # the lock's first, in its words
 
 
 def _unlike_lock() -> dict[str, str]:
     found = {}
-    for kept in expected():
-        if not kept.path.exists() or kept.path.is_dir():
-            found[str(kept.path)] = f"{kept.path}: not here; fetched from {kept.objects()}"
-        elif _md5(kept.path) != kept.md5:
-            line = f"{kept.path}: changed here; recorded as {kept.objects()}"
-            cached = kept.cached()
-            if cached.exists() and _md5(cached) != kept.md5:
-                line += f"; {cached} is damaged: delete it and the file, then dvc pull"
-            found[str(kept.path)] = line
+    for path, names in expected():
+        objects = " and ".join(f"files/md5/{_below(name)}" for name in names)
+        if not path.exists() or path.is_dir():
+            found[str(path)] = f"{path}: not here; fetched from {objects}"
+        elif _md5(path) != names[0]:
+            found[str(path)] = f"{path}: changed here; recorded as {objects}"
+            cached = CACHE / _below(names[0])
+            if cached.exists() and _md5(cached) != names[0]:
+                repair = "delete it and the file, then dvc pull"
+                found[str(path)] += f"; {cached} is damaged: {repair}"
     return found
 
 
@@ -101,10 +86,8 @@ def main() -> None:
     if not wrong:
         print(f"every file is what {f'{LOCK} says' if LOCK.exists() else 'its job wrote'}")
         return
-    listed = "\n  ".join(wrong[:SHOWN])
-    more = f"\n  and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
     raise EnvironmentFault(
-        f"{len(wrong)} file(s) are not what they should be:\n  {listed}{more}\n"
+        f"{len(wrong)} file(s) are not what they should be:\n  {listed(wrong)}\n"
         "Delete a changed file, and snakemake makes it again. "
         "dvc checkout --force PATH brings back what dvc.lock says.\n"
         "Not here after dvc pull: the remote lacks it, or its copy is damaged. Delete both objects "

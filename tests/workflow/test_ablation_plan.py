@@ -45,54 +45,51 @@ def loaded(tmp_path):
 
 
 @pytest.fixture
-def plan(monkeypatch, loaded, corpora):
-    return planned(monkeypatch, loaded(), corpora)
+def plan(monkeypatch, tmp_path):
+    return planned(monkeypatch, tmp_path, TEXT)
 
 
-def planned(monkeypatch, settings, corpora):
-    """The plan of ablation of an experiment of these settings."""
-    layout = load(monkeypatch, "layout").Layout("mine", settings.pairs, settings.seeds)
-    return load(monkeypatch, "ablation").Ablation(layout, settings, corpora)
+def planned(monkeypatch, folder, text):
+    """The plan of the experiment in a text."""
+    module = load(monkeypatch, "plan")
+    (folder / "mine.yaml").write_text(text)
+    (folder / "corpora.yaml").write_text((ROOT / "config" / "corpora.yaml").read_text())
+    monkeypatch.setattr(module, "CONFIG", folder)
+    return module.Plan({"experiment": "mine"}, [])
 
 
 def test_files_of_ablated_runs(plan):
     """Pairs, then runs, then seeds."""
-    found = plan.layout.folders("masking", plan.runs)
+    found = plan.layout.folders("masking", plan.ablated)
     folder = "results/mine/masking"
     assert found == [
         (pair, f"{folder}/{pair}/random-6/seed{seed}")
         for pair in ("multi30k.en-de", "synthetic.en-art")
         for seed in (2, 1)
     ]
-    kept = "results/mine/train/{pair}/{run}/seed{seed}/updates"
-    assert plan.checkpoints() == [f"{kept}/30.safetensors", f"{kept}/1000.safetensors"]
-    assert plan.profiled() == plan.runs == ["random-6"]
+    assert plan.profiled == plan.ablated == ["random-6"]
 
 
 def test_texts_are_two_test_sets_and_dev(plan):
-    folder = "data/text/mine/multi30k.en-de"
-    tests = ("dev", "test_2016_flickr", "test_2017_flickr")
-    assert plan.all_texts(W) == [
-        f"{folder}/{test}.{end}" for test in tests for end in ("src", "tgt")
-    ]
-    assert plan.first_text(W) == [f"{folder}/test_2016_flickr.{end}" for end in ("src", "tgt")]
+    assert plan.ablation_texts(W) == ["dev", "test_2016_flickr", "test_2017_flickr"]
+    assert plan.first_ablation_test(W) == "test_2016_flickr"
     # A pair with one test set: dev is its second, and is read once.
-    assert plan.tests["synthetic.en-art"] == ("test", "dev")
-    assert len(plan.all_texts(ART)) == 4
-    assert plan.drawn_text()[1] == "data/bpe/mine/{pair}/train.tgt"
+    assert plan.ablation_tests("synthetic.en-art") == ["test", "dev"]
+    assert plan.ablation_texts(ART) == ["dev", "test"]
 
 
 def test_a_job_is_told_what_it_reads_and_no_more(plan):
-    flags = plan.flags("steps", "sentences")(ART)
+    flags = plan.ablation_flags("steps", "sentences")(ART)
     assert flags == ["--test-sets", '["test", "dev"]', "--steps", "4"]
     assert plan.rerank_flags()[plan.rerank_flags().index("--importance-sentences") + 1] == "30"
 
 
-def test_without_ablated_runs_nothing_is_asked_for(monkeypatch, loaded, corpora):
-    plain = loaded(TEXT[: TEXT.index("ablation")])
-    found = planned(monkeypatch, plain, corpora)
-    assert found.tests == {}
-    assert found.profiled() == []
+def test_without_ablated_runs_nothing_is_asked_for(monkeypatch, tmp_path):
+    """Not even two test sets of each pair."""
+    plain = planned(
+        monkeypatch, tmp_path, TEXT.replace("[random-12.5%]\n  up", "[]\n  test_sets: [none]\n  up")
+    )
+    assert plain.ablated == plain.profiled == []
 
 
 @pytest.mark.parametrize(
@@ -143,13 +140,8 @@ def test_f09_test_sets_of_another_pair_are_refused(corpora, named, pair, told):
 
 
 def test_f09_the_workflow_ends_with_2(monkeypatch, tmp_path, capsys):
-    module = load(monkeypatch, "plan")
-    text = TEXT.replace("  steps: 4", "  test_sets: [test, dev]")
-    (tmp_path / "mine.yaml").write_text(text)
-    (tmp_path / "corpora.yaml").write_text((ROOT / "config" / "corpora.yaml").read_text())
-    monkeypatch.setattr(module, "CONFIG", tmp_path)
     with pytest.raises(SystemExit) as end:
-        module.Plan({"experiment": "mine"}, [])
+        planned(monkeypatch, tmp_path, TEXT.replace("  steps: 4", "  test_sets: [test, dev]"))
     assert end.value.code == 2
     assert "error: ablation.test_sets: expected two that multi30k.en-de" in capsys.readouterr().err
 
@@ -162,7 +154,7 @@ def test_sections_come_back_from_flags(plan):
     parser = ArgumentParser()
     for section in (AblationSettings, RerankSettings):
         add_flags(parser, section)
-    given = [*plan.flags("steps", "updates")(W), *plan.rerank_flags()]
+    given = [*plan.ablation_flags("steps", "updates")(W), *plan.rerank_flags()]
     args = parser.parse_args(given)
     tests = ["test_2016_flickr", "test_2017_flickr"]
     expected = AblationSettings(test_sets=tests, steps=4, updates=[30, 1000])

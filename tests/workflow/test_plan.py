@@ -31,16 +31,16 @@ def change(plan, **changes):
 
 
 def test_another_corpus_is_another_folder_and_the_same_one_the_same(plan):
-    before = plan.manifest("synthetic.en-art")
+    before = plan.raw.of("synthetic.en-art").manifest
     change(plan, seed=2)
-    assert plan.manifest("synthetic.en-art") != before
+    assert plan.raw.of("synthetic.en-art").manifest != before
     change(plan, train_pairs=20000)
-    assert plan.manifest("synthetic.en-art") != before
+    assert plan.raw.of("synthetic.en-art").manifest != before
     change(plan)
-    assert plan.manifest("synthetic.en-art") == before
+    assert plan.raw.of("synthetic.en-art").manifest == before
     licence = plan.corpora["synthetic"].model_copy(update={"licence": "other words"})
     plan.corpora["synthetic"] = licence
-    assert plan.manifest("synthetic.en-art") == before
+    assert plan.raw.of("synthetic.en-art").manifest == before
 
 
 def masked(plan, *names):
@@ -51,11 +51,12 @@ def masked(plan, *names):
 
 
 def test_test_sets_under_masks_are_the_first_or_those_named(plan):
-    assert plan.masking_tests("multi30k.de-en") == ["test_2016_flickr"]
+    german, czech = {"pair": "multi30k.de-en"}, {"pair": "multi30k.cs-en"}
+    assert plan.masking_tests(german) == ["test_2016_flickr"]
     masked(plan, "test_2018_flickr", "test_2017_flickr")
-    assert plan.masking_tests("multi30k.de-en") == ["test_2017_flickr", "test_2018_flickr"]
-    assert plan.masking_tests("multi30k.cs-en") == ["test_2018_flickr"]
-    flags = plan.masking_flags({"pair": "multi30k.cs-en"})
+    assert plan.masking_tests(german) == ["test_2017_flickr", "test_2018_flickr"]
+    assert plan.masking_tests(czech) == ["test_2018_flickr"]
+    flags = plan.masking_flags(czech)
     assert flags[flags.index("--test-sets") + 1] == '["test_2018_flickr"]'
 
 
@@ -74,19 +75,21 @@ def test_files_of_a_pair(plan):
     tests = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"]
     assert plan.tests(pair) == tests
     assert plan.tests("multi30k.cs-en") == ["test_2016_flickr", "test_2018_flickr"]
-    assert plan.held_out(pair) == ["dev", *tests]
+    assert plan.splits(pair) == ["train", "dev", *tests]
     folder = "data/text/quickstart/multi30k.de-en"
     texts = plan.layout.texts(pair, ["dev"], "src", "json")
     assert texts == [f"{folder}/dev.src", f"{folder}/dev.json"]
-    assert plan.held_out_text({"pair": pair, "split": "train"})[:2] == [
-        f"{folder}/dev.src",
-        f"{folder}/test_2016_flickr.src",
-    ]
-    assert plan.held_out_text({"pair": pair, "split": "dev"}) == []
-    for phase in ("train", "prune"):
-        run = {"phase": phase, "pair": pair, "run": "baseline", "seed": "3"}
-        folder = f"results/quickstart/{phase}/multi30k.de-en/baseline/seed3/translations"
-        assert plan.translated("txt")(run) == [f"{folder}/{test}.txt" for test in tests]
+    assert plan.held_out({"pair": pair, "split": "train"}) == ["dev", *tests]
+    assert plan.held_out({"pair": pair, "split": "dev"}) == []
+
+
+def test_a_folder_of_raw_text_is_a_corpus_or_one_of_its_treebanks(own):
+    plan = own(more="roles: {trees: [mine.gold]}\n")
+    corpus, trees = plan.raw.of("mine"), plan.raw.of_tree("mine.gold")
+    assert corpus == plan.raw.of("mine.ja-en") and len(corpus.own) == 9
+    assert trees.own == ["own/trees.conllu"] and trees.manifest != corpus.manifest
+    for source in (corpus, trees):
+        assert plan.raw.at({"corpus": "mine", "recipe": source.recipe}) == source
 
 
 @pytest.fixture
@@ -141,13 +144,13 @@ def test_x11_a_missing_file_of_ones_own_is_told_before_any_job(own, capsys, tmp_
     assert "found none; nearest: won; correct" in refused(own, capsys)[1]
     # Copied before, or pulled without the text itself: no job needs the file.
     for made in (
-        plan.manifest("mine.ja-en"),
+        plan.raw.of("mine.ja-en").manifest,
         *plan.layout.texts("mine.ja-en", ["train"], "src", "tgt"),
     ):
         Path(made).parent.mkdir(parents=True, exist_ok=True)
         Path(made).touch()
     own()
-    Path(plan.manifest("mine.ja-en")).unlink()
+    Path(plan.raw.of("mine.ja-en").manifest).unlink()
     assert refused(own, capsys)[0] == 2  # dev and test are lacking
     for made in plan.layout.texts("mine.ja-en", ["dev", "test"], "src", "tgt"):
         Path(made).touch()

@@ -30,6 +30,7 @@ with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
             "shell": rule.shellcmd,
             "script": rule.params.script,
             "code": rule.params.code,
+            "message": rule.message,
         }
         for rule in workflow._workflow.rules
         if rule.shellcmd
@@ -59,6 +60,7 @@ def test_every_rule_has_a_script_of_its_name_its_code_a_log_and_a_benchmark(rule
         assert rule["shell"].endswith(" > {log:q} 2>&1")
         (log,) = rule["log"]
         assert re.fullmatch(rf"results/tiny/logs/{name}/.+\.log", log)
+        assert rule["message"].endswith(" Log: {log}") or name in made_by
         assert rule["benchmark"] == re.sub(r"/logs/(.*)\.log$", r"/benchmarks/\1.tsv", log)
 
 
@@ -68,6 +70,37 @@ def test_logs_are_named_by_the_job(rules):
     assert named["train"] == "train/{pair}.{run}.seed{seed}.log"
     assert named["translate"] == "translate/{phase}.{pair}.{run}.seed{seed}.{test}.log"
     assert named["text"] == "text/{pair}.{split}.log" and named["report"] == "report/report.log"
+
+
+def test_jobs_read_the_texts_of_their_own_pair(tmp_path):
+    copy = ProjectCopy(tmp_path / "copy")
+    copy.call("python", "workflow/bridge.py", "plan", "multi30k_short")
+    pair, read = "multi30k.en-de", {}
+    for file in (copy.folder / "results/multi30k_short/plan").glob("*.json"):
+        for job in json.loads(file.read_text()):
+            read[job["output"][0]] = job["input"]
+    tests = [
+        f"test_{name}" for name in ("2016_flickr", "2017_flickr", "2017_mscoco", "2018_flickr")
+    ]
+    text, results = f"data/text/multi30k_short/{pair}", "results/multi30k_short"
+    assert read[f"{text}/train.json"][1:] == [f"{text}/{name}.src" for name in ("dev", *tests)]
+    assert len(read[f"{text}/dev.json"]) == 1
+    for run in (f"train/{pair}/baseline", f"prune/{pair}/gates-all-l0"):
+        run = f"{results}/{run}/seed1"
+        made = [f"{run}/translations/{test}.{end}" for test in tests for end in ("json", "txt")]
+        assert read[f"{run}/bleu.json"] == [*(f"{text}/{test}.tgt" for test in tests), *made]
+    masking = f"{results}/masking/{pair}/baseline/seed1"
+    for table, names in (
+        ("headmask.csv", tests[:1]),
+        ("ablation.csv", ["dev", tests[0], tests[2]]),
+        ("training_profile.csv", tests[:1]),
+    ):
+        texts = [f"{text}/{name}.{side}" for name in names for side in ("src", "tgt")]
+        assert [path for path in read[f"{masking}/{table}"] if path.startswith(text)] == texts
+    profile = read[f"{masking}/training_profile.csv"]
+    assert f"data/bpe/multi30k_short/{pair}/train.tgt" in profile
+    kept = f"{results}/train/{pair}/baseline/seed1/updates"
+    assert {f"{kept}/{n}.safetensors" for n in (100, 400, 1200, 4000)} < set(profile)
 
 
 def test_snakemakes_lint():

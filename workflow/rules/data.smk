@@ -8,40 +8,33 @@
 rule download:
     """Fetch the files of a corpus, or one of its treebanks, under their checksums."""
     input:
-        plan.own_files,
+        lambda w: plan.raw.at(w).own,
     output:
         "data/raw/{corpus}/{recipe}/manifest.json",
     wildcard_constraints:
-        corpus=plan.corpus_names(generated=False),
+        corpus=alternatives(n for n, corpus in plan.corpora.items() if not corpus.generator),
     params:
-        entry=plan.entry,
-    message:
-        "Fetching {wildcards.corpus}"
+        settings=lambda w: ["--entry", plan.raw.at(w).entry],
     shell:
-        "python scripts/download.py --corpus {wildcards.corpus:q} --entry {params.entry:q}"
+        "python {params.script} --corpus {wildcards.corpus:q} {params.settings:q}"
         " --out {output:q} > {log:q} 2>&1"
 
 
-rule synthetic:
+use rule download as synthetic with:
     """Generate an embedded corpus with its trees."""
-    output:
-        "data/raw/{corpus}/{recipe}/manifest.json",
+    input:
+        [],
     wildcard_constraints:
-        corpus=plan.corpus_names(generated=True),
+        corpus=alternatives(n for n, corpus in plan.corpora.items() if corpus.generator),
     params:
-        settings=plan.generator_flags,
-    message:
-        "Generating {wildcards.corpus}"
-    shell:
-        "python scripts/synthetic.py --corpus {wildcards.corpus:q} {params.settings:q}"
-        " --out {output:q} > {log:q} 2>&1"
+        settings=lambda w: as_flags(plan.corpora[w.corpus].settings),
 
 
 rule text:
     """Clean one split of a pair; filter it if it is for training."""
     input:
-        raw=plan.raw,
-        held_out=plan.held_out_text,
+        raw=lambda w: plan.raw.of(w.pair).manifest,
+        held_out=each("<text>/{other}.src", other=plan.held_out),
     output:
         src="<text>/{split}.src",
         tgt="<text>/{split}.tgt",
@@ -49,8 +42,6 @@ rule text:
     params:
         languages=plan.languages,
         text=plan.section("text"),
-    message:
-        "Cleaning {wildcards.pair} {wildcards.split}"
     shell:
         "python scripts/text.py --raw {input.raw:q} {params.languages:q}"
         " --split {wildcards.split:q} --out-src {output.src:q} --out-tgt {output.tgt:q}"
@@ -72,8 +63,6 @@ rule bpe:
         pretokenised=plan.pretokenised,
         bpe=plan.section("bpe"),
         folder=subpath(output[0], parent=True),
-    message:
-        "Learning subwords of {wildcards.pair}"
     shell:
         "python scripts/bpe.py --train-src {input.train_src:q} --train-tgt {input.train_tgt:q}"
         " --dev-src {input.dev_src:q} --dev-tgt {input.dev_tgt:q} {params.languages:q}"

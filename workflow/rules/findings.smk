@@ -28,7 +28,7 @@ for chapter in exhibits.chapters:
             " {params.settings:q} > {log:q} 2>&1"
 
 
-made = [file for chapter in exhibits.chapters for file in getattr(rules, chapter.name).output]
+made = [file for each in exhibits.chapters for file in getattr(rules, each.name).output]
 
 
 # Benchmarks are no input of this one: they change at every run, and then all that shows them would.
@@ -43,8 +43,6 @@ rule cost:
         code=code("scripts/cost.py", *exhibits.cost.modules),
         benchmarks=f"{plan.layout.results}/benchmarks",
         folder=subpath(output[0], parent=True),
-    message:
-        "Tabulating what jobs took"
     shell:
         "python scripts/cost.py --benchmarks {params.benchmarks:q} --out {params.folder:q}"
         " > {log:q} 2>&1"
@@ -61,8 +59,6 @@ rule report:
         code=code("scripts/report.py", *exhibits.modules),
         exhibits=exhibits.pages(),
         title=lambda w: plan.settings.title or plan.name,  # as it is, braces and all
-    message:
-        "Writing the report"
     shell:
         "python scripts/report.py --title={params.title:q} --exhibits {params.exhibits:q}"
         " --out {output:q} > {log:q} 2>&1"

@@ -17,8 +17,6 @@ rule relevance:
     params:
         **FOLDERS,
         settings=plan.section("lrp"),
-    message:
-        "Measuring relevance in {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
     shell:
         "python {params.script} --model {params.model:q} --bpe {params.bpe:q}"
         " --out {output.values:q} {params.settings:q} > {log:q} 2>&1"
@@ -38,8 +36,6 @@ use rule relevance as importance with:
         **plan.device("importance", mem_mb=2000),
     params:
         settings=plan.section("importance"),
-    message:
-        "Measuring the heads of {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
 
 
 rule masking:
@@ -47,7 +43,7 @@ rule masking:
     input:
         multiext("<bpe>/", *SEGMENTERS),
         **model_in("<trained>"),
-        texts=plan.masking_texts,
+        texts=each("<text>/{test}.{side}", test=plan.masking_tests, side=SIDES),
         own="<heads>/importance.csv",
         baseline=plan.baseline_importance,
     output:
@@ -62,8 +58,6 @@ rule masking:
         given=given("seed", "own", "baseline"),
         settings=plan.masking_flags,
         more=plan.section("decode"),
-    message:
-        "Masking heads of {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
     shell:
         "python {params.script} --model {params.model:q} --bpe {params.bpe:q}"
         " --text {params.text:q} {params.given:q} --out {output.scores:q}"

@@ -3,6 +3,7 @@
 #        runs in `ablation.runs`; nothing if no run is named there.
 
 PROFILED = ("steps", "normalise", "reestimate")
+DRAWN = each(f"<bpe>/{plan.settings.importance.data}.{{side}}", side=SIDES)
 
 
 use rule masking as ablation with:
@@ -10,17 +11,15 @@ use rule masking as ablation with:
     input:
         multiext("<bpe>/", *SEGMENTERS),
         **model_in("<trained>"),
-        texts=plan.ablation.all_texts,
+        texts=each("<text>/{test}.{side}", test=plan.ablation_texts, side=SIDES),
     output:
         scores="<masking>/ablation.csv",
         about="<masking>/ablation.json",
     wildcard_constraints:
-        run=alternatives(ablated),
+        run=alternatives(plan.ablated),
     params:
         given=[],
-        settings=plan.ablation.flags("sentences"),
-    message:
-        "Removing each head of {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
+        settings=plan.ablation_flags("sentences"),
 
 
 use rule ablation as pruning_profile with:
@@ -28,8 +27,8 @@ use rule ablation as pruning_profile with:
     input:
         multiext("<bpe>/", *SEGMENTERS),
         **model_in("<trained>"),
-        texts=plan.ablation.first_text,
-        drawn=plan.ablation.drawn_text() if plan.ablation.section.reestimate else [],
+        texts=each("<text>/{test}.{side}", test=plan.first_ablation_test, side=SIDES),
+        drawn=DRAWN if plan.settings.ablation.reestimate else [],
         importance="<heads>/importance.csv",
         ablation=rules.ablation.output.scores,
     output:
@@ -39,10 +38,8 @@ use rule ablation as pruning_profile with:
         about_areas="<masking>/pruning_profile_areas.json",
     params:
         given=given("seed", "importance", "ablation"),
-        settings=plan.ablation.flags("sentences", "draws", *PROFILED),
-        more=[*plan.ablation.rerank_flags(), *plan.section("decode")],
-    message:
-        "Pruning {wildcards.run} on {wildcards.pair} step by step, seed {wildcards.seed}"
+        settings=plan.ablation_flags("sentences", "draws", *PROFILED),
+        more=[*plan.rerank_flags(), *plan.section("decode")],
 
 
 use rule ablation as training_profile with:
@@ -50,9 +47,9 @@ use rule ablation as training_profile with:
     input:
         multiext("<bpe>/", *SEGMENTERS),
         **model_in("<trained>"),
-        texts=plan.ablation.first_text,
-        drawn=plan.ablation.drawn_text(),
-        checkpoints=plan.ablation.checkpoints(),
+        texts=each("<text>/{test}.{side}", test=plan.first_ablation_test, side=SIDES),
+        drawn=DRAWN,
+        checkpoints=[f"<trained>/updates/{n}.safetensors" for n in plan.settings.ablation.updates],
     output:
         scores="<masking>/training_profile.csv",
         about="<masking>/training_profile.json",
@@ -60,10 +57,8 @@ use rule ablation as training_profile with:
         about_heads="<masking>/training_profile_heads.json",
     params:
         given=given("checkpoints"),
-        settings=plan.ablation.flags("sentences", "updates", *PROFILED),
-        more=[*plan.ablation.rerank_flags(), *plan.section("decode")],
-    message:
-        "Pruning {wildcards.run} during training on {wildcards.pair}, seed {wildcards.seed}"
+        settings=plan.ablation_flags("sentences", "updates", *PROFILED),
+        more=[*plan.rerank_flags(), *plan.section("decode")],
 
 
 rule share_speed:
@@ -76,17 +71,18 @@ rule share_speed:
         times="<masking>/share_speed.csv",
         about="<masking>/share_speed.json",
     wildcard_constraints:
-        run=alternatives(ablated),
+        run=alternatives(plan.ablated),
     threads: all_cores
     resources:
         **plan.device("decode", mem_mb=3000),
     params:
-        **FOLDERS,
-        ablation=plan.ablation.flags("normalise", "timed"),
+        bpe=FOLDERS["bpe"],
+        models=[
+            *("--model", f"{plan.layout.run('train')}/model"),
+            *("--importance", f"{plan.layout.run('heads')}/importance.csv"),
+        ],
+        ablation=plan.ablation_flags("normalise", "timed"),
         settings=plan.section("speed", "decode"),
-    message:
-        "Timing {wildcards.run} on {wildcards.pair} without some heads, seed {wildcards.seed}"
     shell:
-        "python scripts/share_speed.py --model {params.model:q} --importance {input.importance:q}"
-        " --bpe {params.bpe:q} --out {output.times:q} {params.ablation:q}"
-        " {params.settings:q} > {log:q} 2>&1"
+        "python {params.script} {params.models:q} --bpe {params.bpe:q} --out {output.times:q}"
+        " {params.ablation:q} {params.settings:q} > {log:q} 2>&1"

@@ -4,6 +4,12 @@
 #        <masking>/untuned_masking.csv, BLEU of the models they start from with as many heads masked.
 #        Translations and scores are made by the rules of train.smk.
 
+PRUNED = model_in("<pruned>") | {
+    "run": "<pruned>/run.json",
+    "curves": "<pruned>/curves.csv",
+    "heads": "<pruned>/heads.csv",
+}
+
 
 use rule train as gates with:
     """Fine-tune a trained model with a gate on every head; remove the heads that close."""
@@ -11,18 +17,13 @@ use rule train as gates with:
         multiext("<bpe>/", *TRAINING),
         start=plan.pruning.start_model,
     output:
-        **model_in("<pruned>"),
-        run="<pruned>/run.json",
-        curves="<pruned>/curves.csv",
-        heads="<pruned>/heads.csv",
+        **PRUNED,
         gates="<pruned>/gates.csv",
     wildcard_constraints:
         run=alternatives(plan.pruning.named("gates")),
     params:
         init_from=plan.pruning.start_flags,
         settings=plan.section("train", "gates"),
-    message:
-        "Fine-tuning {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}; curve in {log}"
 
 
 use rule train as scratch with:
@@ -31,10 +32,7 @@ use rule train as scratch with:
         multiext("<bpe>/", *TRAINING),
         kept=plan.pruning.gates_heads,
     output:
-        **model_in("<pruned>"),
-        run="<pruned>/run.json",
-        curves="<pruned>/curves.csv",
-        heads="<pruned>/heads.csv",
+        **PRUNED,
     wildcard_constraints:
         run=alternatives(plan.pruning.named("scratch")),
     params:
@@ -49,10 +47,7 @@ use rule gates as fine_tune with:
         kept=plan.pruning.gates_heads,
         importance=plan.pruning.importance,
     output:
-        **model_in("<pruned>"),
-        run="<pruned>/run.json",
-        curves="<pruned>/curves.csv",
-        heads="<pruned>/heads.csv",
+        **PRUNED,
     wildcard_constraints:
         run=alternatives(plan.pruning.named("importance", "random")),
     params:
@@ -64,7 +59,7 @@ use rule masking as untuned_masking with:
     input:
         multiext("<bpe>/", *SEGMENTERS),
         **model_in("<trained>"),
-        texts=plan.masking_texts,
+        texts=each("<text>/{test}.{side}", test=plan.masking_tests, side=SIDES),
         importance="<heads>/importance.csv",
         gates=plan.pruning.gates_heads_from,
     output:
@@ -75,11 +70,9 @@ use rule masking as untuned_masking with:
     params:
         given=given("seed", "importance", "gates"),
         settings=plan.untuned_flags,
-    message:
-        "Masking as many heads of {wildcards.run} as gates closed on {wildcards.pair}, seed {wildcards.seed}"
 
 
-rule speed:
+use rule share_speed as speed with:
     """Time the pruned models of a pair and seed beside the one they come from; nothing else runs."""
     input:
         multiext("<bpe>/", *TIMING),
@@ -87,15 +80,6 @@ rule speed:
     output:
         times="<results>/prune/{pair}/speed/seed{seed}/speed.csv",
         about="<results>/prune/{pair}/speed/seed{seed}/speed.json",
-    threads: all_cores
-    resources:
-        **plan.device("decode", mem_mb=3000),
     params:
-        bpe=FOLDERS["bpe"],
         models=plan.pruning.timed_flags,
-        settings=plan.section("speed", "decode"),
-    message:
-        "Timing pruned models on {wildcards.pair}, seed {wildcards.seed}"
-    shell:
-        "python scripts/speed.py {params.models:q} --bpe {params.bpe:q} --out {output.times:q}"
-        " {params.settings:q} > {log:q} 2>&1"
+        ablation=[],

@@ -10,16 +10,14 @@ rule trees:
     """Check a treebank and cut its words as a pair's text was cut."""
     input:
         multiext("<bpe>/", *SEGMENTERS),
-        raw=plan.raw_trees,
+        raw=lambda w: plan.raw.of_tree(w.treebank).manifest,
     output:
         multiext("<bpe>/trees/{treebank}", ".csv", ".json"),
         trees="<bpe>/trees/{treebank}.jsonl",
     params:
-        name=plan.treebanks.own_name,
+        name=lambda w: w.treebank.partition(".")[2],
         bpe=FOLDERS["bpe"],
         text=plan.section("text"),
-    message:
-        "Reading the trees of {wildcards.treebank} for {wildcards.pair}"
     shell:
         "python scripts/trees.py --raw {input.raw:q} --treebank {params.name:q}"
         " --bpe {params.bpe:q} --out {output.trees:q} {params.text:q} > {log:q} 2>&1"
@@ -30,7 +28,7 @@ rule roles:
     input:
         multiext("<bpe>/", *ROLES),
         **model_in("<trained>"),
-        trees=plan.trees,
+        trees=each("<bpe>/trees/{treebank}.jsonl", treebank=plan.treebanks),
     output:
         multiext("<heads>/", *ROLES_FILES),
     threads: plan.settings.roles.threads
@@ -40,8 +38,6 @@ rule roles:
         bpe=FOLDERS["bpe"],
         models=["--model", f"{plan.layout.run('train')}/model", "--out", plan.layout.run("heads")],
         settings=plan.section("roles"),
-    message:
-        "Measuring what the heads of {wildcards.run} do on {wildcards.pair}, seed {wildcards.seed}"
     shell:
         "python {params.script} {params.models:q} --bpe {params.bpe:q}"
         " --treebanks {input.trees:q} {params.settings:q} > {log:q} 2>&1"
@@ -51,11 +47,9 @@ use rule roles as pruned_roles with:
     """Measure what the heads do that are left in the gates runs of one pair and seed."""
     input:
         multiext("<bpe>/", *ROLES),
-        trees=plan.trees,
+        trees=each("<bpe>/trees/{treebank}.jsonl", treebank=plan.treebanks),
         models=[f"{folder}/model/{name}" for folder in PENALISED for name in MODEL_FILES],
     output:
         [f"{folder}/{name}" for folder in PENALISED for name in ROLES_FILES],
     params:
         models=["--runs", *PENALISED],
-    message:
-        "Measuring what the heads left in pruned models do on {wildcards.pair}, seed {wildcards.seed}"

@@ -4,7 +4,7 @@
 
 
 rule train:
-    """Train one model. Killed or stopped, it goes on from its last saved state."""
+    """Train one model; its curve is in the log. Killed or stopped, it goes on from its last saved state."""
     input:
         multiext("<bpe>/", *TRAINING),
     output:
@@ -13,10 +13,7 @@ rule train:
         run="<trained>/run.json",
         curves="<trained>/curves.csv",
         masks="<trained>/masks.csv",
-        kept=[
-            f"<trained>/updates/{update}.safetensors"
-            for update in plan.settings.train.keep_updates
-        ],
+        kept=[f"<trained>/updates/{n}.safetensors" for n in plan.settings.train.keep_updates],
     priority: plan.pruning.urgency
     threads: plan.settings.train.threads
     resources:
@@ -29,8 +26,6 @@ rule train:
         folder=subpath(output.curves, parent=True),
         # Not an output, so that Snakemake leaves it alone when it cleans up after a failed job.
         state=f"{plan.layout.results}/state/{{pair}}.{{run}}.seed{{seed}}",
-    message:
-        "Training {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}; curve in {log}"
     shell:
         "python {params.script} --run {wildcards.run:q} {params.init_from:q} {params.given:q}"
         " --bpe {params.bpe:q} --seed {wildcards.seed} --out {params.folder:q}"
@@ -47,15 +42,13 @@ rule translate:
         text="<run>/translations/{test}.txt",
         facts="<run>/translations/{test}.json",
     wildcard_constraints:
-        run=alternatives([*runs, *pruned]),
+        run=alternatives([*plan.runs, *plan.pruned]),
     threads: plan.settings.decode.threads
     resources:
         **plan.device("decode", mem_mb=2000),
     params:
         **FOLDERS,
         decode=plan.section("decode"),
-    message:
-        "Translating {wildcards.test} with {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
     shell:
         "python scripts/translate.py --model {params.model:q} --bpe {params.bpe:q}"
         " --source {input.source:q} --out {output.text:q}"
@@ -65,17 +58,15 @@ rule translate:
 rule bleu:
     """Score a run's translations of all test sets."""
     input:
-        translations=plan.translated("txt"),
-        facts=plan.translated("json"),
-        references=plan.references,
+        translations=each("<run>/translations/{test}.txt", test=plan.tests_of),
+        facts=each("<run>/translations/{test}.json", test=plan.tests_of),
+        references=each("<text>/{test}.tgt", test=plan.tests_of),
     output:
         "<run>/bleu.json",
     wildcard_constraints:
-        run=alternatives([*runs, *pruned]),
+        run=alternatives([*plan.runs, *plan.pruned]),
     params:
         tests=plan.tests_of,
-    message:
-        "Scoring {wildcards.run} on {wildcards.pair}, seed {wildcards.seed}"
     shell:
         "python scripts/bleu.py --pair {wildcards.pair:q} --run {wildcards.run:q}"
         " --seed {wildcards.seed} --tests {params.tests:q} --translations {input.translations:q}"

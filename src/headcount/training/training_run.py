@@ -72,7 +72,7 @@ class Session:
 
         Gives the states to go on from, and a folder to write everything to; None for both if the
         outputs lie finished. They do beside the states while an engine waits to record them
-        (workflow/states.py), so that a run which ends before that is not trained again.
+        (workflow/engine.py), so that a run which ends before that is not trained again.
         """
         states = self.store(pick_device(settings.device))
         finished = states.finished
