@@ -6,7 +6,7 @@ from pathlib import Path
 from leaving import leave
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.base.lock import hold
+from headcount.base.files import hold
 
 LOCK = Path(".headcount.lock")  # not in .snakemake, which people delete when they look for locks
 _held = []  # open files: closing one would drop its lock

@@ -6,8 +6,7 @@ import resource
 
 import pytest
 
-from headcount.base.files import NoRoom, sha256, whole_file, write_json, write_text
-from headcount.base.lock import hold
+from headcount.base.files import NoRoom, hold, sha256, whole_file, write_json, write_text
 from headcount.data.lines import write_lines
 
 

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from headcount.base.errors import UserError
-from headcount.base.run_file import read_run, write_run
-from headcount.base.settings.runs import BASELINE, PrunedSettings, RunSettings
+from headcount.base.settings.runs import BASELINE, PrunedSettings, RunSettings, read_run, write_run
 from headcount.findings.run_tables import read_runs
 
 IMPT = RunSettings(method="importance", heads=6, probability=0.5)

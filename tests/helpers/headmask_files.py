@@ -3,9 +3,8 @@
 import json
 from pathlib import Path
 
-from headcount.base.run_file import write_run
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import RunSettings
+from headcount.base.settings.runs import RunSettings, write_run
 
 # Six heads, other numbers of them in every layer and kind.
 HEADS = {"enc_self": [2, 1], "dec_self": [1], "dec_enc": [2]}

@@ -7,12 +7,11 @@ from pathlib import Path
 from chapters import chapter_of, list_run
 
 from headcount.base.head_values import write_head_values
-from headcount.base.run_file import write_run
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.runs import PrunedSettings, write_run
 from headcount.findings.inputs import file_flag
 
 Run = tuple[str, str, int]  # pair, run, seed

@@ -1,7 +1,8 @@
-"""Files that are either whole or absent: written aside, flushed to disk, renamed."""
+"""Files that are whole or absent: written aside, flushed, renamed; and those one process holds."""
 
 import csv
 import errno
+import fcntl
 import hashlib
 import io
 import json
@@ -10,9 +11,9 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from headcount.base.errors import UserError
+from headcount.base.errors import EnvironmentFault, UserError
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -167,3 +168,30 @@ def flush_to_disk(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def hold(path: Path, doing: str) -> TextIO:
+    """The open file whose lock is held until it is closed or this process ends, however it ends.
+
+    The kernel drops the lock with its holder. `doing` says what a holder does, as in 'process 7 is
+    training in x'. Raises EnvironmentFault naming the holder if another process, or another call in
+    this one, has the lock.
+    """
+    with naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+")
+    # Not filelock: it names no holder, and where flock fails its lock outlives a killed process.
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as fault:
+        file.seek(0)
+        holder = file.read().strip() or "unknown"
+        file.close()
+        raise EnvironmentFault(
+            f"process {holder} is {doing}; wait until it ends, or stop it"
+        ) from fault
+    with naming(path):
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+    return file

@@ -50,7 +50,10 @@ class FinishedSet:
                 os.utime(target)  # a rename between two names of one file would leave both
                 continue
             with whole_file(target, source.stat().st_size) as part:
-                _link_or_copy(source, part)
+                try:
+                    os.link(source, part)  # one file under two names takes no room twice
+                except OSError:
+                    shutil.copyfile(source, part)
                 os.utime(part)
 
     def _manifest(self) -> dict[str, Any]:
@@ -60,11 +63,3 @@ class FinishedSet:
         except (FileNotFoundError, UnicodeDecodeError, json.JSONDecodeError):
             return {}
         return found if isinstance(found, dict) else {}
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    """One file under two names, so that it takes no room twice; a copy where links do not work."""
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)

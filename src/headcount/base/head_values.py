@@ -1,6 +1,10 @@
-"""Numbers by head as CSV: kind, layer, head, statistic, value; one number a row."""
+"""Files about heads: numbers as CSV (kind, layer, head, statistic, value), and lists of addresses.
+
+A list is text with one address a line, counted from 0, such as enc_self.0.3.
+"""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,6 +15,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import read_csv, write_csv
 
 COLUMNS = ("kind", "layer", "head", "statistic", "value")
+_ADDRESS = re.compile(r"(\w+)\.(\d{1,6})\.(\d{1,6})")
 
 
 def write_head_values(
@@ -35,21 +40,20 @@ def read_head_values(path: Path, statistic: str, grid: HeadGrid) -> np.ndarray:
     Raises UserError, naming the file and the first head at fault, unless it has one finite value
     for each head of this model and for no other head.
     """
-    values = np.full(grid.size, math.nan)
+    found: dict[int, float] = {}
     for where, row in read_csv(path, COLUMNS):
         if row["statistic"] == statistic:
             position, value = _read_row(row, grid, where)
-            if not math.isnan(values[position]):
-                raise UserError(
-                    f"{where}: {grid.heads()[position].label()} has a second {statistic}; keep one"
-                )
-            values[position] = value
-    for head, value in zip(grid.heads(), values, strict=True):
-        if math.isnan(value):
+            if position in found:
+                label = grid.heads()[position].label()
+                raise UserError(f"{where}: {label} has a second {statistic}; keep one")
+            found[position] = value
+    for position, head in enumerate(grid.heads()):
+        if position not in found:
             raise UserError(
                 f"{path}: {head.label()} has no {statistic}; this file belongs to another model"
             )
-    return values
+    return np.array([found[position] for position in range(grid.size)])
 
 
 def _read_row(row: dict[str, str], grid: HeadGrid, where: str) -> tuple[int, float]:
@@ -68,3 +72,40 @@ def _read_row(row: dict[str, str], grid: HeadGrid, where: str) -> tuple[int, flo
         return grid.index(head), value
     except UserError as fault:
         raise UserError(f"{where}: {fault}; this file belongs to another model") from None
+
+
+def read_head_list(path: Path, grid: HeadGrid) -> list[Head]:
+    """The heads that a file names, in its order; empty lines and what follows a # do not count.
+
+    Raises UserError, with file, line and address, for a line that is no address, a head that the
+    model does not have, and a head named twice.
+    """
+    heads: list[Head] = []
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as fault:
+        raise UserError(f"{path}: expected UTF-8 text; save the file as UTF-8") from fault
+    for number, line in enumerate(lines, start=1):
+        text = line.split("#", 1)[0].strip()
+        if not text:
+            continue
+        head = _read_address(text, grid, f"{path}:{number}: {text[:100]}")
+        if head in heads:
+            raise UserError(f"{path}:{number}: {text} stands in the list already; keep one")
+        heads.append(head)
+    return heads
+
+
+def _read_address(text: str, grid: HeadGrid, where: str) -> Head:
+    found = _ADDRESS.fullmatch(text)
+    if not found:
+        raise UserError(
+            f"{where}: expected the address of a head, <kind>.<layer>.<head> counted from 0, such "
+            "as enc_self.0.3"
+        )
+    head = Head(found[1], int(found[2]), int(found[3]))
+    try:
+        grid.index(head)
+    except UserError as fault:
+        raise UserError(f"{where}: {fault}") from None
+    return head

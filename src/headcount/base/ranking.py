@@ -3,7 +3,7 @@
 Heads are flat positions in the order of `HeadGrid`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -66,10 +66,10 @@ def ranked_sets(ranking: Ranking, groups: int) -> list[MaskedSet]:
     """
     cut = cut_groups(ranking, groups)
     return [
-        _set("none", 0, None, []),
-        *_groups("group", cut, None),
-        *_cumulative("ascending", cut[::-1], None),
-        *_cumulative("descending", cut, None),
+        *_numbered("none", None, [[]]),
+        *_numbered("group", None, cut, first=1),
+        *_numbered("ascending", None, accumulate(cut[::-1], initial=[])),
+        *_numbered("descending", None, accumulate(cut, initial=[])),
     ]
 
 
@@ -84,8 +84,13 @@ def random_sets(heads: int, groups: int, draws: int, seed: int) -> list[MaskedSe
     for draw in range(1, draws + 1):
         ranking = np.random.default_rng([seed, draw]).permutation(heads).tolist()
         cut = cut_groups(ranking, groups)
-        sets += _groups("random_group", cut, draw)
-        sets += _both_ends("random_cumulative", cut, draw)
+        sets += _numbered("random_group", draw, cut, first=1)
+        # Where groups are unequal, unions from the last on have sizes of their own; of two with
+        # one size that from the first on is taken.
+        both = (accumulate(each, initial=[]) for each in (cut[::-1], cut))
+        unions = [union for each in both for union in _numbered("random_cumulative", draw, each)]
+        by_size = {len(union.heads): union for union in unions}
+        sets += [by_size[size] for size in sorted(by_size)]
     return sets
 
 
@@ -104,24 +109,8 @@ def drawn_heads(within: Sequence[int], count: int, seed: int, draw: int) -> Head
     return tuple(sorted(drawn[:count].tolist()))
 
 
-def _groups(order: str, cut: list[list[int]], draw: int | None) -> list[MaskedSet]:
-    return [_set(order, index, draw, group) for index, group in enumerate(cut, start=1)]
-
-
-def _cumulative(order: str, cut: list[list[int]], draw: int | None) -> list[MaskedSet]:
-    unions = accumulate(cut, initial=[])
-    return [_set(order, index, draw, union) for index, union in enumerate(unions)]
-
-
-def _both_ends(order: str, cut: list[list[int]], draw: int | None) -> list[MaskedSet]:
-    """Unions from the first group on, and those from the last on that have sizes of their own.
-
-    The latter are there only where groups are unequal, for `ascending` begins with smaller ones.
-    """
-    unions = [*_cumulative(order, cut[::-1], draw), *_cumulative(order, cut, draw)]
-    by_size = {len(union.heads): union for union in unions}  # of equal ones that from the first on
-    return [by_size[size] for size in sorted(by_size)]
-
-
-def _set(order: str, index: int, draw: int | None, heads: list[int]) -> MaskedSet:
-    return MaskedSet(order, index, draw, tuple(sorted(heads)))
+def _numbered(
+    order: str, draw: int | None, sets: Iterable[list[int]], first: int = 0
+) -> list[MaskedSet]:
+    numbered = enumerate(sets, start=first)
+    return [MaskedSet(order, index, draw, tuple(sorted(heads))) for index, heads in numbered]

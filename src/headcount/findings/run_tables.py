@@ -5,8 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.base.errors import UserError
-from headcount.base.run_file import read_run
-from headcount.base.settings.runs import BASELINE, Run, label
+from headcount.base.settings.runs import BASELINE, Run, label, read_run
 
 BASE = label(BASELINE)
 KEYS = ["pair", "run", "seed"]

@@ -11,8 +11,7 @@ import numpy as np
 
 from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.head_list import read_head_list
-from headcount.base.head_values import read_head_values
+from headcount.base.head_values import read_head_list, read_head_values
 from headcount.base.random_streams import Stream
 from headcount.base.ranking import rank_heads
 from headcount.base.settings.runs import PrunedSettings

@@ -12,9 +12,8 @@ import torch
 from headcount.base import command
 from headcount.base.addresses import HeadGrid
 from headcount.base.files import write_csv
-from headcount.base.run_file import write_run
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import BASELINE, RunSettings
+from headcount.base.settings.runs import BASELINE, RunSettings, write_run
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText
 from headcount.model.machine import pick_device, warn_of_slow_format

@@ -1,17 +1,20 @@
 """Runs as settings: which heads a training masks, and how a trained model is pruned.
 
 A run is written as a mapping of these keys or by its short name (`short_names.py`). `label` is the
-name that paths carry.
+name that paths carry; `run.json` stands beside the model of every run.
 """
 
 import re
 from fractions import Fraction
 from math import floor
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from headcount.base.addresses import SCOPES
+from headcount.base.errors import UserError
+from headcount.base.files import read_json, write_json
 from headcount.base.settings.section import Section
 from headcount.base.settings.short_names import (
     PRUNED_WORDS,
@@ -21,6 +24,8 @@ from headcount.base.settings.short_names import (
     read_pruned_name,
     read_training_name,
 )
+
+RUN_FILE = "run.json"
 
 _MOST_LAMBDA = 10**6
 _KEYS = {"baseline": ("method",), "random": ("method", "heads", "share")}  # importance takes all
@@ -206,3 +211,26 @@ def label(run: Run) -> str:
 def labels(runs: list[Run]) -> list[str]:
     """The name of each run."""
     return [label(run) for run in runs]
+
+
+def write_run(folder: Path, run: Run) -> None:
+    """Write `run.json`: under `run` the label, then every key of the run's settings."""
+    settings = run.model_dump(by_alias=True, exclude_none=True)
+    write_json(folder / RUN_FILE, {"run": label(run), **settings})
+
+
+def read_run(path: Path) -> Run:
+    """The settings in a run.json. Raises UserError if they are no run's, or have another label."""
+    found = read_json(path)
+    written = found.pop("run", "")
+    kind = PrunedSettings if "lambda" in found else RunSettings
+    try:
+        run = kind.model_validate(found)
+    except ValidationError:
+        raise UserError(f"{path}: expected the settings of a run; make the run again") from None
+    if label(run) != written:
+        raise UserError(
+            f"{path}: expected the run {label(run)}, as its settings say, found {written!r}; make "
+            "the run again"
+        )
+    return run
