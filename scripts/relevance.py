@@ -4,7 +4,7 @@ from headcount.base import command
 from headcount.base.folders import RELEVANCE
 from headcount.base.settings.flags import read_flags
 from headcount.base.settings.lrp import LrpSettings
-from headcount.heads.relevance_run import write_relevance
+from headcount.heads.relevance import write_relevance
 from headcount.store.model_folder import open_model
 
 

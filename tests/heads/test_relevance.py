@@ -10,8 +10,7 @@ from headcount.base.settings.lrp import LrpSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.heads import lrp_rules
 from headcount.heads.lrp_rules import Rules, attention_parts, norm_jacobian
-from headcount.heads.relevance import sentence_relevance
-from headcount.heads.relevance_run import relevance_values
+from headcount.heads.relevance import relevance_values, sentence_relevance
 from headcount.model.attention import DenseAttention
 
 DRAW = torch.Generator().manual_seed(7)

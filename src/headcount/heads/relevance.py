@@ -1,26 +1,89 @@
 """Relevance of heads to the words that a model predicts: relevance is walked from a logit back.
 
 Letters in shapes: t generation steps of one sentence, p positions, q target and k source positions,
-d width of the model, h heads.
+d width of the model, h heads, e width of one.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from tqdm import tqdm
 
+from headcount.base.files import write_json
+from headcount.base.head_values import write_head_values
+from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.lrp import LrpSettings
 from headcount.data.batches import Ids, ParallelText, collate
 from headcount.heads.lrp_rules import Rules, rescaled
 from headcount.model.attention import DenseAttention, MultiHeadAttention
-from headcount.model.layers import DecoderLayer, EncoderLayer, FeedForward, Residual
+from headcount.model.layers import FeedForward, Residual
+from headcount.model.observed import watch_inputs
 from headcount.model.transformer import Transformer, first_device
+from headcount.scoring.bootstrap import SEED
+from headcount.search.beam_search import translate
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
-# The output of what is inside a sub-layer, and the way back through it.
-Sublayer = Callable[[Tensor], tuple[Tensor, Callable[[Tensor], Tensor]]]
+RESAMPLES = 1000
+
+Back = Callable[[Tensor], Tensor]  # relevance of a module's input, given that of its output
+Sublayer = tuple[Residual, Callable[[Tensor], tuple[Tensor, Back]]]
+"""What adds to the states; and, given the normalised ones, what is added, and the way back."""
+
+
+def write_relevance(
+    folder: ModelFolder, pair: PairFolder, settings: LrpSettings, out: Path, origin: dict[str, Any]
+) -> None:
+    """Write the relevance of every head by the rule of the settings, and by the other rule.
+
+    `out` is a CSV with the statistics relevance, relevance_low, relevance_high (95 % bootstrap
+    over sentences) and relevance_<other rule>: means over generation steps. Beside it goes a JSON
+    of the same name: sentences, steps, seconds, `origin`. Raises UserError if the dev text is
+    empty or the model knows other words.
+    """
+    folder.check(pair)
+    text = pair.first_pairs("dev", settings.max_sentences)
+    model = folder.load(settings.device)
+    begun = time.perf_counter()
+    if settings.prefix == "hypothesis":
+        greedy = translate(model, text.src, DecodeSettings(beam=1))
+        text = ParallelText(text.src, [list(each.ids) for each in greedy])
+    other = "ratio" if settings.rule == "alpha_beta" else "alpha_beta"
+    both = (settings, settings.model_copy(update={"rule": other}))
+    with tqdm(total=2 * len(text), unit="sentence", disable=None) as bar:
+        (sums, steps), (others, _) = (measure_relevance(model, text, each, bar) for each in both)
+    values = relevance_values(sums, steps) | {f"relevance_{other}": others.sum(0) / steps.sum()}
+    write_head_values(out, model.grid, values)
+    facts = {"sentences": len(text), "steps": int(steps.sum())}
+    facts |= {"seconds": round(time.perf_counter() - begun, 2), "provenance": origin}
+    write_json(out.with_suffix(".json"), facts)
+
+
+def measure_relevance(
+    model: Transformer, text: ParallelText, settings: LrpSettings, bar: tqdm
+) -> tuple[np.ndarray, np.ndarray]:
+    """Relevance summed over generation steps, [sentences, heads], and the steps, [sentences]."""
+    found = []
+    for src, tgt in zip(text.src, text.tgt, strict=True):
+        found.append(sentence_relevance(model, src, tgt, settings).double().cpu().numpy())
+        bar.update()
+    return np.stack([each.sum(0) for each in found]), np.array([len(each) for each in found])
+
+
+def relevance_values(sums: np.ndarray, steps: np.ndarray) -> dict[str, np.ndarray]:
+    """Mean over steps, [heads], with the bounds of its 95 % bootstrap interval over sentences."""
+    drawn = np.random.default_rng(SEED).integers(len(steps), size=(RESAMPLES, len(steps)))
+    means = sums[drawn].sum(1) / steps[drawn].sum(1)[:, None]
+    low, high = np.quantile(means, (0.025, 0.975), axis=0)
+    mean = sums.sum(0) / steps.sum()
+    return {"relevance": mean, "relevance_low": low, "relevance_high": high}
 
 
 @torch.inference_mode()
@@ -35,194 +98,127 @@ def sentence_relevance(model: Transformer, src: Ids, tgt: Ids, settings: LrpSett
     Source: Voita et al. 2019, section 4 and appendix A.
     """
     batch = collate(ParallelText([src], [tgt]), [0], first_device(model))
-    states, logits = _record(model.eval(), batch.src, batch.tgt_in)
-    walk = _Walk(model, Rules(settings), settings.positions == "exclude_eos")
-    walk.decoder(states, logits.argmax(-1))
-    walk.encoder(states)
+    stacks = (*model.encoder, model.encoder_norm, *model.decoder, model.decoder_norm)
+    with watch_inputs(stacks) as entering:
+        outputs = model.eval().decode(batch.tgt_in, model.encode(batch.src))[0]
+    states = {module: inputs[0] for module, inputs in entering.items()}
+    walk = _Walk(model, states, Rules(settings), settings.positions == "exclude_eos")
+    walk.decoder(outputs, model.logits(outputs).argmax(-1))
+    walk.encoder()
     return torch.cat([walk.shares(kind) for kind in model.grid.counts], 1)
-
-
-@dataclass
-class _States:
-    """What enters every layer and both last norms, [p, d] each."""
-
-    encoder: list[Tensor] = field(default_factory=list)
-    decoder: list[Tensor] = field(default_factory=list)
-    memory: Tensor | None = None  # the encoder's output, after its norm
-    outputs: Tensor | None = None  # the decoder's
-
-
-def _record(model: Transformer, src: Tensor, tgt_in: Tensor) -> tuple[_States, Tensor]:
-    """States of one sentence, and its logits [t, vocabulary]."""
-    states = _States()
-
-    def keep(into: list[Tensor], _: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        into.append(inputs[0][0])
-
-    stacks = ((model.encoder, model.encoder_norm), (model.decoder, model.decoder_norm))
-    handles = [
-        module.register_forward_pre_hook(partial(keep, into))
-        for (layers, norm), into in zip(stacks, (states.encoder, states.decoder), strict=True)
-        for module in [*layers, norm]
-    ]
-    try:
-        states.outputs = model.decode(tgt_in, model.encode(src))[0]
-    finally:
-        for handle in handles:
-            handle.remove()
-    states.memory = model.encoder_norm(states.encoder[-1])
-    return states, model.logits(states.outputs)
 
 
 class _Walk:
     """One sentence's relevance on its way back, and what each head had of it."""
 
-    def __init__(self, model: Transformer, rules: Rules, without_eos: bool):
-        self._model, self._rules, self._without_eos = model, rules, without_eos
+    def __init__(
+        self, model: Transformer, states: dict[nn.Module, Tensor], rules: Rules, without_eos: bool
+    ):
+        """`states`: what enters every layer and both last norms, [p, d] each."""
+        self._model, self._states, self._rules = model, states, rules
+        self._without_eos = without_eos
         self._found: dict[tuple[str, int], Tensor] = {}  # [t, h]
-        self._memory = None  # relevance of the encoder's output, [t, k, d]
+        self._memory = model.encoder_norm(states[model.encoder_norm])  # [k, d]
+        self._of_memory = None  # its relevance, [t, k, d]
 
     def shares(self, kind: str) -> Tensor:
         """Relevance of all heads of a kind, [t, h], each layer's sizes summing to 1."""
         layers = [self._found[kind, layer] for layer in range(len(self._model.grid.counts[kind]))]
         return torch.cat([functional.normalize(layer, p=1, dim=1) for layer in layers], 1)
 
-    def decoder(self, states: _States, words: Tensor) -> None:
-        """From the logits of `words` [t], one at each position, down to the first layer's heads."""
+    def decoder(self, outputs: Tensor, words: Tensor) -> None:
+        """From the logits of `words` [t], one at each position, down to the first layer's heads.
+
+        `outputs`: the decoder's, [q, d].
+        """
         model, rules = self._model, self._rules
-        share = rules.shares(model.tgt_embedding.weight[words] * states.outputs)
+        share = rules.shares(model.tgt_embedding.weight[words] * outputs)
         share = rescaled(share, torch.ones_like(share[:, :1]), (1,))
         relevance = torch.diag_embed(share.t()).permute(1, 2, 0)  # step t looks at position t
-        relevance = rules.norm(states.decoder[-1], model.decoder_norm, relevance)
-        self._memory = torch.zeros_like(states.memory).expand(len(words), -1, -1)
-        for number in reversed(range(len(model.decoder))):
-            relevance = self._decoder_layer(number, states, relevance)
+        norm = model.decoder_norm
+        relevance = rules.norm(self._states[norm], norm, relevance)
+        self._of_memory = torch.zeros_like(self._memory).expand(len(words), -1, -1)
+        for number, layer in reversed(list(enumerate(model.decoder))):
+            attend = partial(self._attention, layer.attention, ("dec_self", number))
+            look = partial(self._attention, layer.cross, ("dec_enc", number))
+            sublayers = [(layer.around_attention, attend), (layer.around_cross, look)]
+            relevance = self._layer(layer, sublayers, relevance)
 
-    def encoder(self, states: _States) -> None:
+    def encoder(self) -> None:
         """From the encoder's output down to the first layer's heads."""
-        model = self._model
-        relevance = self._rules.norm(states.encoder[-1], model.encoder_norm, self._memory)
-        for number in reversed(range(len(model.encoder))):
-            layer: EncoderLayer = model.encoder[number]
-            start = states.encoder[number]
-            attend = partial(self._self_attention, layer.attention, ("enc_self", number), False)
-            middle = _after(layer.around_attention, start, attend)
-            relevance = self._feed_forward(layer, middle, relevance)
-            relevance = self._sublayer(layer.around_attention, start, attend, relevance)
+        norm = self._model.encoder_norm
+        relevance = self._rules.norm(self._states[norm], norm, self._of_memory)
+        for number, layer in reversed(list(enumerate(self._model.encoder))):
+            attend = partial(self._attention, layer.attention, ("enc_self", number))
+            relevance = self._layer(layer, [(layer.around_attention, attend)], relevance)
 
-    def _decoder_layer(self, number: int, states: _States, relevance: Tensor) -> Tensor:
-        layer: DecoderLayer = self._model.decoder[number]
-        start = states.decoder[number]
-        attend = partial(self._self_attention, layer.attention, ("dec_self", number), True)
-        look = partial(self._cross_attention, layer.cross, number, states.memory)
-        first = _after(layer.around_attention, start, attend)
-        second = _after(layer.around_cross, first, look)
-        relevance = self._feed_forward(layer, second, relevance)
-        relevance = self._sublayer(layer.around_cross, first, look, relevance)
-        return self._sublayer(layer.around_attention, start, attend, relevance)
+    def _layer(self, layer: nn.Module, sublayers: Sequence[Sublayer], relevance: Tensor) -> Tensor:
+        """Relevance [t, p, d] of what enters a layer, given that of its output.
 
-    def _sublayer(
-        self,
-        around: Residual,
-        start: Tensor,
-        run: Sublayer,
-        relevance: Tensor,
-    ) -> Tensor:
-        """Relevance [t, p, d] of a sub-layer's input [p, d], given that of its output."""
-        added, back = run(around.enter(start))
-        if not around.before:
-            relevance = self._rules.norm(start + added, around.norm, relevance)
-        skipped, of_added = self._rules.residual(start, added, relevance)
-        of_inside = back(of_added)
-        if around.before:
-            of_inside = self._rules.norm(start, around.norm, of_inside)
-        return skipped + of_inside
+        `sublayers`: all but the last, which is the feed-forward network.
+        """
+        feed_forward = partial(self._feed_forward, layer.feed_forward)
+        start, passed = self._states[layer], []
+        for around, run in (*sublayers, (layer.around_feed_forward, feed_forward)):
+            added, back = run(around.enter(start))
+            passed.append((around, start, added, back))
+            start = around.leave(start, added)
+        for around, start, added, back in reversed(passed):
+            if not around.before:
+                relevance = self._rules.norm(start + added, around.norm, relevance)
+            skipped, of_added = self._rules.residual(start, added, relevance)
+            of_inside = back(of_added)
+            if around.before:
+                of_inside = self._rules.norm(start, around.norm, of_inside)
+            relevance = skipped + of_inside
+        return relevance
 
-    def _feed_forward(
-        self, layer: EncoderLayer | DecoderLayer, start: Tensor, relevance: Tensor
-    ) -> Tensor:
-        module: FeedForward = layer.feed_forward
-        rules = self._rules
-
-        def run(states: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-            active = functional.relu(module.inner(states))
-
-            def back(relevance: Tensor) -> Tensor:
-                relevance = rules.linear(active, module.outer.weight, module.outer.bias, relevance)
-                # The ReLU is passed over.
-                return rules.linear(states, module.inner.weight, module.inner.bias, relevance)
-
-            return module.outer(active), back
-
-        return self._sublayer(layer.around_feed_forward, start, run, relevance)
-
-    def _self_attention(
-        self, module: MultiHeadAttention, place: tuple[str, int], causal: bool, states: Tensor
-    ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-        core = _Core(module, *(x[0] for x in module.project(states[None])), causal)
+    def _feed_forward(self, module: FeedForward, states: Tensor) -> tuple[Tensor, Back]:
+        active = functional.relu(module.inner(states))
 
         def back(relevance: Tensor) -> Tensor:
-            of_inputs = self._core_back(core, place, relevance)
-            joined = torch.cat([_flat(part) for part in of_inputs], -1)
-            return self._rules.linear(states, module.inputs.weight, module.inputs.bias, joined)
+            outer, inner = module.outer, module.inner
+            relevance = self._rules.linear(active, outer.weight, outer.bias, relevance)
+            # The ReLU is passed over.
+            return self._rules.linear(states, inner.weight, inner.bias, relevance)
 
-        return core.output(), back
+        return module.outer(active), back
 
-    def _cross_attention(
-        self, module: MultiHeadAttention, number: int, memory: Tensor, states: Tensor
-    ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-        keys, values = (x[0] for x in module.project_memory(memory[None]))
-        core = _Core(module, module.project_queries(states[None])[0], keys, values, False)
-        width = module.heads * module.d_head
-        weight, bias = module.inputs.weight, module.inputs.bias
+    def _attention(
+        self, module: MultiHeadAttention, place: tuple[str, int], states: Tensor
+    ) -> tuple[Tensor, Back]:
+        """Its way back notes what the heads' outputs have, and what the encoder's output has."""
+        kind, rules = place[0], self._rules
+        if kind == "dec_enc":
+            projected = (
+                module.project_queries(states[None]),
+                *module.project_memory(self._memory[None]),
+            )
+        else:
+            projected = module.project(states[None])
+        queries, keys, values = (x[0] for x in projected)  # [h, p, e]
+        weights = DenseAttention(causal=kind == "dec_self").weights(queries, keys)
+        context = weights @ values
 
         def back(relevance: Tensor) -> Tensor:
-            of_queries, *rest = self._core_back(core, ("dec_enc", number), relevance)
-            joined = torch.cat([_flat(part) for part in rest], -1)
-            of_memory = self._rules.linear(memory, weight[width:], bias[width:], joined)
-            self._memory = self._memory + of_memory
-            return self._rules.linear(states, weight[:width], bias[:width], _flat(of_queries))
+            joined, output = _flat(context[None])[0], module.output
+            of_context = rules.linear(joined, output.weight, output.bias, relevance)
+            of_context = of_context.unflatten(2, (module.heads, module.d_head)).transpose(1, 2)
+            last = -1 if self._without_eos and kind == "enc_self" else None
+            self._found[place] = of_context[:, :, :last].sum((2, 3))
+            parts = rules.attention(queries, keys, values, weights, of_context)
+            of_queries, *others = map(_flat, parts)
+            weight, bias = module.inputs.weight, module.inputs.bias
+            if kind != "dec_enc":
+                return rules.linear(states, weight, bias, torch.cat([of_queries, *others], -1))
+            width = module.heads * module.d_head
+            of_memory = torch.cat(others, -1)
+            self._of_memory = self._of_memory + rules.linear(
+                self._memory, weight[width:], bias[width:], of_memory
+            )
+            return rules.linear(states, weight[:width], bias[:width], of_queries)
 
-        return core.output(), back
-
-    def _core_back(
-        self, core: "_Core", place: tuple[str, int], relevance: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Relevance of queries, keys and values; notes what the heads' outputs have."""
-        module, context = core.module, core.context
-        of_context = self._rules.linear(
-            _flat(context[None])[0], module.output.weight, module.output.bias, relevance
-        )
-        of_context = of_context.unflatten(2, (module.heads, module.d_head)).transpose(1, 2)
-        counted = of_context
-        if self._without_eos and place[0] == "enc_self":
-            counted = of_context[:, :, :-1]
-        self._found[place] = counted.sum((2, 3))
-        return self._rules.attention(core.queries, core.keys, core.values, core.weights, of_context)
-
-
-@dataclass
-class _Core:
-    """Attention of one sentence between the projections: what enters it and what it gives."""
-
-    module: MultiHeadAttention
-    queries: Tensor  # [h, q, e]
-    keys: Tensor
-    values: Tensor
-    causal: bool
-
-    def __post_init__(self) -> None:
-        self.weights = DenseAttention(causal=self.causal).weights(self.queries, self.keys)
-        self.context = self.weights @ self.values
-
-    def output(self) -> Tensor:
-        """Output of the attention module, [q, d]."""
-        return self.module.merge(self.context[None], None)[0]
-
-
-def _after(around: Residual, start: Tensor, run: Sublayer) -> Tensor:
-    """States [p, d] behind a sub-layer that reads `start`."""
-    return around.leave(start, run(around.enter(start))[0])
+        return module.merge(context[None], None)[0], back
 
 
 def _flat(by_head: Tensor) -> Tensor:
