@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headcount.base.errors import UserError
-from headcount.base.ranking import Heads
+from headcount.base.ranking import Heads, head_masks
 from headcount.base.settings.names import nearest
 from headcount.classifiers.classifier_files import read_classifier
 from headcount.classifiers.hooked_encoder import HookedEncoder
@@ -20,9 +20,7 @@ from headcount.data.entailment import Example
 from headcount.model.machine import pick_device
 
 LONGEST = 128  # subwords of a pair; longer ones are cut
-_NUMBERED = re.compile(
-    r"label_\d+"
-)  # the library's name for a label that nobody named, in lower case
+_NUMBERED = re.compile(r"label_\d+")  # what the library calls a label that nobody named
 
 
 @dataclass(frozen=True)
@@ -70,14 +68,13 @@ class Classifier:
         Layers below the first masked one run once a batch.
         """
         gold = self.gold(pairs)
-        masks = torch.ones(len(sets), self.encoder.grid.size)
-        for mask, heads in zip(masks, sets, strict=True):
-            mask[list(heads)] = 0
+        masks = torch.from_numpy(head_masks(sets, self.encoder.grid.size))
         found = np.zeros((len(sets), len(pairs)))
         with torch.inference_mode():
             for places, inputs in self._batches(pairs, batch):
-                with self.encoder.recorded() as entering:
+                with self.encoder.recorded() as recorded:
                     self.encoder.model(**inputs)
+                entering = list(recorded.values())
                 for number, mask in enumerate(masks):
                     layer = self.encoder.first_masked(mask)
                     with self.encoder.resumed(layer, entering[layer]):

@@ -7,13 +7,14 @@ Letters in shapes: b sentences, q positions, h heads of the model, e width of on
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 import torch
 from torch import Tensor, nn
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
+from headcount.model.observed import watch_inputs
 
 # Where W_O is: BERT, RoBERTa, ELECTRA and their like; DistilBERT.
 _OUTPUTS = (r"encoder\.layer\.(\d+)\.attention\.output\.dense$",)
@@ -48,32 +49,15 @@ class HookedEncoder:
         `multiplier` is [h] or [b, h], in the flat order of `grid`; 0 is the same as zero columns in
         W_O; None changes nothing.
         """
-        handles = []
-        if multiplier is not None:
-            handles = [
-                output.register_forward_pre_hook(_hook(multiplier[..., self._span(layer)]))
-                for layer, output in enumerate(self.outputs)
-            ]
-        try:
+        with ExitStack() as hooks:
+            for layer, output in enumerate(self.outputs if multiplier is not None else ()):
+                hook = output.register_forward_pre_hook(_hook(multiplier[..., self._span(layer)]))
+                hooks.enter_context(hook)
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
-    @contextmanager
-    def recorded(self) -> Iterator[list[Tensor]]:
-        """Context in which the list gets what enters each layer, the first one first."""
-        entering: list[Tensor] = []
-        handles = [
-            # A hook that returns None, as append does, changes nothing.
-            layer.register_forward_pre_hook(lambda _, inputs: entering.append(inputs[0]))
-            for layer in self._layers
-        ]
-        try:
-            yield entering
-        finally:
-            for handle in handles:
-                handle.remove()
+    def recorded(self) -> AbstractContextManager[dict[nn.Module, Tensor]]:
+        """Context that gives what enters each layer, the first one first."""
+        return watch_inputs(self._layers)
 
     @contextmanager
     def resumed(self, layer: int, states: Tensor) -> Iterator[None]:
@@ -81,15 +65,13 @@ class HookedEncoder:
 
         Its output is that of all layers wherever these states are what the layers below give.
         """
-        hook = self._layers[layer].register_forward_pre_hook(
-            lambda _, inputs: (states, *inputs[1:])
-        )
+        first = self._layers[layer]
         self._stack.layer = self._layers[layer:]
         try:
-            yield
+            with first.register_forward_pre_hook(lambda _, inputs: (states, *inputs[1:])):
+                yield
         finally:
             self._stack.layer = self._layers
-            hook.remove()
 
     def first_masked(self, multiplier: Tensor) -> int:
         """The lowest layer of which a multiplier [h] is not 1; the last one where all are."""

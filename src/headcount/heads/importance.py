@@ -5,8 +5,7 @@ Letters in shapes: b sentences, q query positions, h heads of the model in the f
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from headcount.data.batches import Batch, ParallelText, in_order
 from headcount.data.vocabulary import PAD
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.machine import batches_of, number_format
+from headcount.model.observed import watch_inputs
 from headcount.model.transformer import Transformer, first_device
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -214,11 +214,12 @@ def _by_unit(
 ) -> tuple[Tensor, Tensor]:
     """What a unit names, [h], summed over sentences times their scale [b, 1]; and their loss."""
     ones = _ones(model, batch)
-    kept = _kept_contexts(model) if unit == "position" else nullcontext([])
-    with _measured(model), number_format(precision, first_device(model)), kept as contexts:
+    joined = [module.output for _, _, module in model.attentions()] if unit == "position" else []
+    number = number_format(precision, first_device(model))
+    with _measured(model), number, watch_inputs(joined) as entering:
         loss = summed_loss(model, batch, ones, smoothing)
     if unit == "position":
-        return _by_position(loss, contexts, model, scale), loss
+        return _by_position(loss, entering, model, scale), loss
     (slopes,) = torch.autograd.grad(loss, ones)
     slopes *= scale
     if unit == "sentence":
@@ -245,12 +246,14 @@ def _by_token(model: Transformer, batch: Batch, scale: Tensor, smoothing: float)
 
 
 def _by_position(
-    loss: Tensor, contexts: list[Tensor], model: Transformer, scale: Tensor | float
+    loss: Tensor, entering: dict[nn.Module, Tensor], model: Transformer, scale: Tensor | float
 ) -> Tensor:
     """Σ_i |c_i · ∂L/∂c_i| over the query positions of all sentences, [h], each times its scale.
 
-    At padded positions the derivative is 0: nothing that counts attends to them.
+    `entering`: what enters each W_O, [b, q, h · e]. At padded positions the derivative is 0:
+    nothing that counts attends to them.
     """
+    contexts = [entering[module.output] for _, _, module in model.attentions()]
     slopes = torch.autograd.grad(loss, contexts)
     total = loss.new_zeros(model.grid.size)
     for (kind, layer, module), context, slope in zip(
@@ -260,23 +263,3 @@ def _by_position(
         by_head = products.sum(3).abs().sum(1)  # [b, q, h, e] to [b, h]
         total[model.grid.span(kind, layer)] = (by_head * scale).sum(0)
     return total
-
-
-@contextmanager
-def _kept_contexts(model: Transformer) -> Iterator[list[Tensor]]:
-    """Collects what enters W_O, [b, q, h · e], in the order of `attentions`, during a forward."""
-    modules = [module.output for _, _, module in model.attentions()]
-    kept: list[Tensor] = [torch.empty(0)] * len(modules)
-
-    def keep(number: int, _: nn.Module, inputs: tuple[Tensor]) -> None:
-        kept[number] = inputs[0]
-
-    handles = [
-        module.register_forward_pre_hook(partial(keep, number))
-        for number, module in enumerate(modules)
-    ]
-    try:
-        yield kept
-    finally:
-        for handle in handles:
-            handle.remove()

@@ -190,10 +190,8 @@ class _Walk:
         """Its way back notes what the heads' outputs have, and what the encoder's output has."""
         kind, rules = place[0], self._rules
         if kind == "dec_enc":
-            projected = (
-                module.project_queries(states[None]),
-                *module.project_memory(self._memory[None]),
-            )
+            of_memory = module.project_memory(self._memory[None])
+            projected = (module.project_queries(states[None]), *of_memory)
         else:
             projected = module.project(states[None])
         queries, keys, values = (x[0] for x in projected)  # [h, p, e]
