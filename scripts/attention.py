@@ -9,7 +9,7 @@ from headcount.base import command
 from headcount.base.addresses import KINDS, Head
 from headcount.base.settings.flags import read_flags
 from headcount.base.settings.roles import RolesSettings
-from headcount.heads.attention_map_run import write_attention
+from headcount.heads.attention_map import write_attention
 from headcount.store.model_folder import open_model
 
 

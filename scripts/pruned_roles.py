@@ -9,7 +9,7 @@ from headcount.base import command
 from headcount.base.folders import ROLES
 from headcount.base.settings.flags import read_flags
 from headcount.base.settings.roles import RolesSettings
-from headcount.heads.roles_run import write_roles
+from headcount.heads.roles import write_roles
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder

@@ -19,7 +19,7 @@ from planted import (
 from headcount.base.settings.roles import RolesSettings
 from headcount.data.batches import in_order
 from headcount.heads.head_measures import counted, frequent_limit, pointed
-from headcount.heads.roles import TextRoles, measure_syntax
+from headcount.heads.roles import TextRoles, measure_syntax, text_roles
 
 
 @pytest.fixture(scope="module")
@@ -27,25 +27,26 @@ def model():
     return planted_model()
 
 
-def text_roles(model, **changes) -> TextRoles:
+GRID = planted_model().grid
+
+
+def measured(model, **changes) -> TextRoles:
     changes = {"rare_largest_part": 0.8, **changes}  # 4 of the 6 pieces are frequent
-    roles = TextRoles(model, TEXT, COUNTS, RolesSettings(**changes))
-    roles.measure()
-    return roles
+    return text_roles(model, TEXT, COUNTS, RolesSettings(**changes))
 
 
 def shares(roles: TextRoles, head: int) -> dict[int, tuple[int, int]]:
     """Hits and trials by relative position, of a head of the planted layer."""
     return {
         row["offset"]: (row["hits"], row["trials"])
-        for row in roles.positions.rows()
+        for row in roles.positions.rows(GRID.heads())
         if row["kind"] == "enc_self" and row["head"] == head
     }
 
 
 def accuracies(model, head: int, **changes) -> dict[tuple[str, str], dict]:
     settings = RolesSettings(**changes)
-    rows = measure_syntax(model, TREES, WORDS, "toy", settings)
+    rows = measure_syntax(model, TREES, WORDS, settings).rows(GRID.heads(), "toy")
     return {(row["relation"], row["direction"]): row for row in rows if row["head"] == head}
 
 
@@ -53,14 +54,14 @@ def test_a_planted_positional_head_is_found_with_a_share_of_one(model):
     # Sentences of 6, 3 and 5 subwords: 5 + 2 + 4 of them have one before. A first subword looks
     # for position −1 in vain; the most similar is 5 in the long sentence, as cos 6 is nearly 1, and
     # 0 in the others.
-    found = shares(text_roles(model), POSITIONAL)
+    found = shares(measured(model), POSITIONAL)
     assert found == {-1: (11, 11), 0: (2, 14), 5: (1, 1)}
-    assert shares(text_roles(model, edges="fail"), POSITIONAL)[-1] == (11, 14)
+    assert shares(measured(model, edges="fail"), POSITIONAL)[-1] == (11, 14)
 
 
 def test_eos_may_count_as_a_token_at_the_edges(model):
     # With EOS there are 6 + 3 + 5 subwords that have one before; two sentences reach position 5.
-    found = shares(text_roles(model, edges="eos_is_token"), POSITIONAL)
+    found = shares(measured(model, edges="eos_is_token"), POSITIONAL)
     assert found == {-1: (14, 14), 0: (1, 17), 5: (2, 3)}
 
 
@@ -105,7 +106,7 @@ def test_words_of_several_pieces_may_be_left_out(model):
 def test_a_planted_rare_word_head_scores_one(model):
     # Four pieces are frequent (30 times or more), so sentence b, whose rarest is cat (20), is
     # tested as well as a and c with yak.
-    roles = text_roles(model)
+    roles = measured(model)
     found = roles.rare.shares()
     assert roles.rare.sentences == 3
     assert found["rare_rarest"][RARE] == found["rare_two_rarest"][RARE] == 1
@@ -119,21 +120,21 @@ def test_a_planted_rare_word_head_scores_one(model):
 
 def test_frequent_pieces_are_counted_out_as_the_settings_say(model):
     # With the cat among five frequent pieces sentence b is out.
-    roles = text_roles(model, rare_largest_part=0.9)
+    roles = measured(model, rare_largest_part=0.9)
     assert roles.rare.sentences == 2
     assert frequent_limit(COUNTS, RolesSettings(rare_frequent=2)) == 90  # a quarter of 6 is 1
     limit = frequent_limit(COUNTS, RolesSettings(rare_frequent=2, rare_largest_part=1.0))
     assert limit == 50
     assert frequent_limit(COUNTS, RolesSettings(rare_frequent=0)) > 90
-    found = text_roles(model, rare_include_self=False).rare.shares()
+    found = measured(model, rare_include_self=False).rare.shares()
     assert found["rare_rarest_chance"][RARE] == pytest.approx((5 / 6 + 2 / 3 + 4 / 5) / 11)
-    by_sentence = text_roles(model, rare_unit="sentence").rare.shares()
+    by_sentence = measured(model, rare_unit="sentence").rare.shares()
     # The positional head: 1 of 6 in a, 1 of 3 in b, 1 of 5 in c.
     assert by_sentence["rare_rarest"][POSITIONAL] == pytest.approx((1 / 6 + 1 / 3 + 1 / 5) / 3)
 
 
 def test_a_uniform_head_has_no_role(model):
-    roles = text_roles(model)
+    roles = measured(model)
     assert shares(roles, UNIFORM) == {}
     assert roles.rare.shares()["rare_two_rarest"][UNIFORM] == 0
     found = accuracies(model, UNIFORM, words_to="max")
@@ -151,27 +152,30 @@ def test_a_uniform_head_points_at_the_word_of_most_pieces_if_weights_are_summed(
 
 
 def test_confidence_and_entropy_of_planted_heads(model):
-    means = text_roles(model).confidence.means()
+    means = measured(model).confidence.means()
     # Weights over 7, 4 and 6 keys, EOS among them; 6, 3 and 5 queries.
     assert means["confidence"][UNIFORM] == pytest.approx((6 / 7 + 3 / 4 + 5 / 6) / 14)
     logs = 6 * np.log(7) + 3 * np.log(4) + 5 * np.log(6)
     assert means["entropy"][UNIFORM] == pytest.approx(logs / 14)
     assert means["confidence"][RARE] == pytest.approx(1)
     assert means["entropy"][RARE] == pytest.approx(0, abs=1e-6)
-    kept = text_roles(model, eos="keep").confidence.means()
+    kept = measured(model, eos="keep").confidence.means()
     assert kept["confidence"][UNIFORM] == pytest.approx(3 / 17)  # 7 queries of 1/7, 4 of 1/4, …
 
 
 def test_batches_change_nothing(model):
-    whole, single = text_roles(model), text_roles(model, batch_tokens=1)
+    whole, single = measured(model), measured(model, batch_tokens=1)
     assert len(list(in_order(TEXT, 1))) == 3
-    assert whole.positions.rows() == single.positions.rows()
+    assert whole.positions.rows(GRID.heads()) == single.positions.rows(GRID.heads())
     for one, other in ((whole.confidence.means(), single.confidence.means()),):
         for name in one:
             # The sure head's entropy is 0 but for rounding: some 1e-27 nats.
             np.testing.assert_allclose(one[name], other[name], rtol=1e-5, atol=1e-12)
-    rows = [measure_syntax(model, TREES, WORDS, "", RolesSettings(batch_tokens=n)) for n in (1, 99)]
-    assert rows[0] == rows[1]
+    one, other = (
+        measure_syntax(model, TREES, WORDS, RolesSettings(batch_tokens=n)).rows(GRID.heads(), "")
+        for n in (1, 99)
+    )
+    assert one == other
 
 
 def test_a_head_points_at_one_key_or_at_none():
@@ -193,7 +197,7 @@ def test_several_dependents_are_one_trial_or_one_each(model):
     settings = [RolesSettings(multi=multi) for multi in ("any", "per_arc")]
     counts = []
     for each in settings:
-        rows = measure_syntax(model, [tree], WORDS, "", each)
+        rows = measure_syntax(model, [tree], WORDS, each).rows(GRID.heads(), "")
         row = next(r for r in rows if r["head"] == SYNTACTIC and r["relation"] == "nsubj")
         counts.append((row["hits"], row["trials"], row["direction"]))
     assert counts == [(1, 1, "to_dependent"), (1, 2, "to_dependent")]

@@ -21,10 +21,9 @@ from headcount.base.settings.roles import RolesSettings
 from headcount.data.bpe import segment_corpus
 from headcount.data.trees import AlignedTree, Arc, write_aligned
 from headcount.data.vocabulary import UNK, Vocabulary
-from headcount.heads.attention_map import head_weights, word_numbers
-from headcount.heads.attention_map_run import write_attention
+from headcount.heads.attention_map import head_weights, word_numbers, write_attention
 from headcount.heads.relevance import write_relevance
-from headcount.heads.roles_run import FILES, write_roles
+from headcount.heads.roles import FILES, write_roles
 from headcount.model.removal import remove_heads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,20 +19,22 @@ COLUMNS = ("kind", "layer", "head", "statistic", "value")
 _ADDRESS = re.compile(r"(\w+)\.(\d{1,6})\.(\d{1,6})")
 
 
-def write_head_values(
-    path: Path, grid: HeadGrid, statistics: Mapping[str, Sequence[float] | np.ndarray]
-) -> None:
-    """Write statistics by name, each with one value per head in flat order; all digits kept.
+Statistics = Mapping[str, Sequence[float] | np.ndarray]  # a value per head, by name
 
-    NaN says that a head has no such value, and makes no row.
-    """
-    rows = [
+
+def write_head_values(path: Path, grid: HeadGrid, statistics: Statistics) -> None:
+    """Write statistics by name, each with one value per head in flat order; see `head_rows`."""
+    write_csv(path, COLUMNS, head_rows(grid.heads(), statistics))
+
+
+def head_rows(heads: Sequence[Head], statistics: Statistics) -> list[list[Any]]:
+    """The cells of `COLUMNS`, all digits kept; NaN says that a head has no such value: no row."""
+    return [
         [*head, name, float(value)]
         for name, values in statistics.items()
-        for head, value in zip(grid.heads(), values, strict=True)
+        for head, value in zip(heads, values, strict=True)
         if not math.isnan(value)
     ]
-    write_csv(path, COLUMNS, rows)
 
 
 def read_head_values(path: Path, statistic: str, grid: HeadGrid) -> np.ndarray:

@@ -1,11 +1,15 @@
-"""The attention of one head on one sentence, between subwords or words, for drawing."""
+"""The attention of one head on single sentences, between subwords or words, for drawing."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from headcount.base.addresses import Head
+from headcount.base.errors import UserError
+from headcount.base.files import write_json
+from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.data.batches import Ids, ParallelText, collate
 from headcount.data.bpe import join_pieces
@@ -13,8 +17,64 @@ from headcount.data.words import SEPARATOR
 from headcount.heads.word_attention import word_attention
 from headcount.model.observed import watch_attention
 from headcount.model.transformer import Transformer, first_device
+from headcount.search.beam_search import translate
+from headcount.search.translation import read_source
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
 
 START, END = "<s>", "</s>"
+MOST = 20
+"""Sentences in one file; a drawing of more could not be read."""
+
+
+def write_attention(
+    folder: ModelFolder,
+    pair: PairFolder,
+    head: Head,
+    texts: tuple[Path, Path | None],
+    level: str,
+    settings: RolesSettings,
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write a JSON of one map for each sentence, see `attention_map`, and of `origin`.
+
+    `texts` are source sentences, one a line, and their translations; without the latter the model
+    translates greedily. Raises UserError for a head that the model does not have, texts of unequal
+    length, an empty line, and more than `MOST` sentences.
+    """
+    folder.check(pair)
+    src, tgt = pair.segmenters()
+    model = folder.load(settings.device)
+    model.grid.index(head)
+    lines = _read_lines(*texts)
+    sources = [src.pieces(line) for line in lines[0]]
+    ids = [src.vocabulary.ids(pieces) for pieces in sources]
+    targets = [tgt.pieces(line) for line in lines[1]]
+    if not targets:
+        greedy = translate(model, ids, DecodeSettings(beam=1))
+        targets = [tgt.vocabulary.pieces(each.ids) for each in greedy]
+    maps = [
+        attention_map(model, (read, tgt.vocabulary.ids(pieces[1])), pieces, head, settings, level)
+        for read, pieces in zip(ids, zip(sources, targets, strict=True), strict=True)
+    ]
+    write_json(out, {"head": head._asdict(), "level": level, "maps": maps, "provenance": origin})
+
+
+def _read_lines(src: Path, tgt: Path | None) -> tuple[list[str], list[str]]:
+    """Lines of both sides; none of the second where it has no file."""
+    sources, targets = read_source(src), read_source(tgt) if tgt else []
+    if not 0 < len(sources) <= MOST:
+        raise UserError(f"{src}: expected 1 to {MOST} sentences, found {len(sources)}")
+    if tgt and len(targets) != len(sources):
+        raise UserError(
+            f"{src} has {len(sources)} lines, {tgt} has {len(targets)}; line n of one must "
+            "translate line n of the other"
+        )
+    for path, lines in ((src, sources), (tgt, targets)):
+        if "" in lines:
+            raise UserError(f"{path}:{lines.index('') + 1}: this line has no word; take it out")
+    return sources, targets
 
 
 @torch.inference_mode()

@@ -5,22 +5,24 @@ points at the key of its largest weight; where several keys share the largest we
 none.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.base.addresses import HeadGrid
+from headcount.base.addresses import Head, HeadGrid
+from headcount.base.head_values import COLUMNS
 from headcount.base.settings.roles import RolesSettings
 from headcount.data.batches import Batch
 from headcount.data.vocabulary import BOS, EOS, PAD
 
 NOWHERE = -1
+POSITION_COLUMNS = (*COLUMNS, "offset", "hits", "trials")
 
 
-@dataclass(frozen=True)
-class View:
+class View(NamedTuple):
     """Which positions of a batch count, as one kind of attention sees it."""
 
     queries: Tensor  # [b, q] boolean
@@ -37,11 +39,10 @@ def views(batch: Batch, settings: RolesSettings) -> dict[str, View]:
     """The view of every kind, by `settings.eos`."""
     as_query = settings.eos in ("drop_key", "keep")
     as_key = settings.eos in ("drop_query", "keep")
-    tokens = {"enc_self": (batch.src, batch.src), "dec_self": (batch.tgt_in, batch.tgt_in)}
-    tokens["dec_enc"] = (batch.tgt_in, batch.src)
+    sides = (("enc_self", batch.src, batch.src), ("dec_self", batch.tgt_in, batch.tgt_in))
     return {
         kind: View(counted(queries, as_query), counted(keys, as_key))
-        for kind, (queries, keys) in tokens.items()
+        for kind, queries, keys in (*sides, ("dec_enc", batch.tgt_in, batch.src))
     }
 
 
@@ -127,19 +128,18 @@ class Positions:
             counts = np.bincount(found.cpu().numpy(), minlength=self._hits.shape[1])
             self._hits[first + number] += counts
 
-    def rows(self) -> list[dict]:
-        """A row for each head and relative position that it ever points at.
+    def rows(self, heads: Sequence[Head]) -> list[dict]:
+        """A row of `POSITION_COLUMNS` for each head and relative position that it ever points at.
 
-        Keys: kind, layer, head, statistic (share), value (hits / trials), offset (key minus query,
-        in subwords), hits, trials.
+        `heads`: how they are called, in flat order; value: hits / trials; offset: key minus query,
+        in subwords.
         """
         rows = []
-        for head, hits in zip(self._grid.heads(), self._hits, strict=True):
+        for head, hits in zip(heads, self._hits, strict=True):
             for place in hits.nonzero()[0].tolist():
-                trials = int(self._trials[head.kind][place])
-                counts = {"offset": place - self._reach, "hits": int(hits[place])}
-                value = {"statistic": "share", "value": int(hits[place]) / trials}
-                rows.append(head._asdict() | value | counts | {"trials": trials})
+                hit, trials = int(hits[place]), int(self._trials[head.kind][place])
+                cells = (*head, "share", hit / trials, place - self._reach, hit, trials)
+                rows.append(dict(zip(POSITION_COLUMNS, cells, strict=True)))
         return rows
 
 

@@ -3,65 +3,148 @@
 Attention weights live for one layer of one batch; only sums are kept.
 """
 
+import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+from tqdm import tqdm
 
+from headcount.base.addresses import HeadGrid
+from headcount.base.files import write_csv, write_json
+from headcount.base.head_values import COLUMNS, head_rows
 from headcount.base.settings.roles import RolesSettings
-from headcount.data.batches import Batch, Ids, ParallelText, in_order
-from headcount.data.trees import AlignedTree
+from headcount.data.batches import ParallelText, in_order
+from headcount.data.lines import clean_lines
+from headcount.data.trees import AlignedTree, read_aligned
 from headcount.data.vocabulary import Vocabulary
-from headcount.heads.head_measures import Confidence, Positions, RareWords, views
-from headcount.heads.syntax import Syntax, best_offsets
+from headcount.heads.attention_map import attention_map
+from headcount.heads.head_measures import (
+    POSITION_COLUMNS,
+    Confidence,
+    Positions,
+    RareWords,
+    View,
+    views,
+)
+from headcount.heads.syntax import SYNTAX_COLUMNS, Syntax, best_offsets
+from headcount.model.machine import batches_of
 from headcount.model.observed import watch_attention
 from headcount.model.transformer import Transformer, first_device
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
+
+FILES = ("attention.csv", "positions.csv", "syntax.csv", "maps.json", "roles.json")
+"""What one job writes, in one folder."""
+MAPS = 3
+LONGEST_MAP = 14
+"""Sentences drawn for the rare-word head, and the subwords they may have."""
 
 Done = Callable[[int], object]
 
 
-def _ignore(sentences: int) -> None:
-    pass
+def write_roles(
+    folder: ModelFolder,
+    pair: PairFolder,
+    trees: list[Path],
+    settings: RolesSettings,
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Measure what every head attends to and write `FILES` into the folder `out`.
+
+    `attention.csv` has confidence, entropy and the shares of the rare-word test; `positions.csv`
+    the share of each relative position; `syntax.csv` the accuracies on each treebank; `maps.json`
+    some sentences as the candidate for the rare-word head sees them, the head of the first layer
+    with the largest share; `roles.json` counts, seconds and `origin`. A pruned model's heads keep
+    their addresses in the original. `trees` are files that scripts/trees.py wrote. Raises
+    UserError where the dev text is empty or the model knows other words.
+    """
+    folder.check(pair)
+    words = pair.vocabularies()
+    text = pair.first_pairs("dev", settings.sentences)
+    counts = _train_counts(pair, words[0])
+    treebanks = {path.stem: read_aligned(path)[: settings.sentences] for path in trees}
+    model = folder.load(settings.device)
+    begun = time.perf_counter()
+    sizes = {name: len(found) for name, found in treebanks.items()}
+    total = len(text) + sum(sizes.values())
+    budget = batches_of("roles", settings.batch_tokens)
+    with budget, tqdm(total=total, unit="sentence", disable=None) as bar:
+        roles = text_roles(model, text, counts, settings, bar.update)
+        syntax = [
+            (name, measure_syntax(model, found, words[0], settings, bar.update))
+            for name, found in treebanks.items()
+        ]
+    seconds = time.perf_counter() - begun
+    heads = folder.original_heads(model.grid)
+    values = roles.confidence.means() | roles.rare.shares()
+    write_csv(out / "attention.csv", COLUMNS, head_rows(heads, values))
+    rows = roles.positions.rows(heads)
+    write_csv(out / "positions.csv", POSITION_COLUMNS, (row.values() for row in rows))
+    rows = [row for treebank, measured in syntax for row in measured.rows(heads, treebank)]
+    write_csv(out / "syntax.csv", SYNTAX_COLUMNS, (row.values() for row in rows))
+    shown = _rare_candidate(model.grid, values["rare_two_rarest"])
+    maps = [] if shown is None else _maps(model, text, words, shown, settings)
+    address = None if shown is None else heads[shown]._asdict()
+    write_json(out / "maps.json", {"head": address, "level": "subword", "maps": maps})
+    facts = {"sentences": len(text), "rare_sentences": roles.rare.sentences, "treebanks": sizes}
+    write_json(out / "roles.json", facts | {"seconds": round(seconds, 2), "provenance": origin})
 
 
-class TextRoles:
-    """What heads do on a parallel text: confidence, entropy, positions, rare words."""
+class TextRoles(NamedTuple):
+    """What heads do on a parallel text."""
 
-    def __init__(
-        self, model: Transformer, text: ParallelText, counts: Tensor, settings: RolesSettings
-    ):
-        """`counts`: how often each source id occurs in the training text, [vocabulary]."""
-        self._model, self._text, self._settings = model, text, settings
-        grid = model.grid
-        self.confidence = Confidence(grid)
-        self.positions = Positions(grid, text.longest, settings)
-        self.rare = RareWords(grid, counts.to(first_device(model)), settings)
+    confidence: Confidence
+    positions: Positions
+    rare: RareWords
 
-    @torch.inference_mode()
-    def measure(self, done: Done = _ignore) -> None:
-        """Read the whole text once, references as targets; `done` is told sentences finished."""
-        model = self._model.eval()
-        for batch in in_order(self._text, self._settings.batch_tokens, first_device(model)):
-            self._start(batch)
-            with watch_attention(model, self._add):
-                model.decode(batch.tgt_in, model.encode(batch.src))
-            done(len(batch.indices))
 
-    def _start(self, batch: Batch) -> None:
-        self._views = self._places = views(batch, self._settings)
-        if self._settings.edges == "eos_is_token":
-            self._places = views(batch, self._settings.model_copy(update={"eos": "keep"}))
-        self.positions.start(self._places)
-        self.rare.start(batch.src, self._views["enc_self"])
+@torch.inference_mode()
+def text_roles(
+    model: Transformer,
+    text: ParallelText,
+    counts: Tensor,
+    settings: RolesSettings,
+    done: Done = lambda sentences: None,
+) -> TextRoles:
+    """Read a whole text once, references as targets; `done` is told sentences finished.
 
-    def _add(self, kind: str, layer: int, weights: Tensor) -> None:
-        self.confidence.add(kind, layer, weights, self._views[kind])
-        if kind != "dec_enc":  # there, positions of two languages would be compared
-            self.positions.add(kind, layer, weights, self._places[kind])
-        if kind == "enc_self":
-            self.rare.add(layer, weights, self._views[kind])
+    `counts`: how often each source id occurs in the training text, [vocabulary].
+    """
+    grid, device = model.eval().grid, first_device(model)
+    rare = RareWords(grid, counts.to(device), settings)
+    roles = TextRoles(Confidence(grid), Positions(grid, text.longest, settings), rare)
+    at_edges = settings
+    if settings.edges == "eos_is_token":
+        at_edges = settings.model_copy(update={"eos": "keep"})
+    for batch in in_order(text, settings.batch_tokens, device):
+        seen, places = views(batch, settings), views(batch, at_edges)
+        roles.positions.start(places)
+        roles.rare.start(batch.src, seen["enc_self"])
+        with watch_attention(model, partial(_add, roles, seen, places)):
+            model.decode(batch.tgt_in, model.encode(batch.src))
+        done(len(batch.indices))
+    return roles
+
+
+def _add(
+    roles: TextRoles,
+    seen: dict[str, View],
+    places: dict[str, View],
+    kind: str,
+    layer: int,
+    weights: Tensor,
+) -> None:
+    roles.confidence.add(kind, layer, weights, seen[kind])
+    if kind != "dec_enc":  # there, positions of two languages would be compared
+        roles.positions.add(kind, layer, weights, places[kind])
+    if kind == "enc_self":
+        roles.rare.add(layer, weights, seen[kind])
 
 
 @torch.inference_mode()
@@ -69,13 +152,12 @@ def measure_syntax(
     model: Transformer,
     trees: list[AlignedTree],
     words: Vocabulary,
-    treebank: str,
     settings: RolesSettings,
-    done: Done = _ignore,
-) -> list[dict[str, Any]]:
-    """Accuracy of every encoder head for every relation on one treebank; see `Syntax.rows`."""
+    done: Done = lambda sentences: None,
+) -> Syntax:
+    """How often every encoder head finds every relation on one treebank."""
     syntax = Syntax(model.grid, best_offsets(trees, settings.relations), settings)
-    sources = [source_ids(tree, words) for tree in trees]
+    sources = [words.ids(piece for token in tree.pieces for piece in token) for tree in trees]
     # A target is needed to make batches; encoding alone reads none.
     text = ParallelText(sources, [[] for _ in sources])
     model.eval()
@@ -85,15 +167,36 @@ def measure_syntax(
         with watch_attention(model, lambda kind, layer, weights: syntax.add(layer, weights)):
             model.encode(batch.src)
         done(len(batch.indices))
-    return syntax.rows(treebank)
+    return syntax
 
 
-def source_ids(tree: AlignedTree, words: Vocabulary) -> Ids:
-    """Subword ids of a tree's sentence, without EOS."""
-    return words.ids(piece for token in tree.pieces for piece in token)
+def _train_counts(pair: PairFolder, words: Vocabulary) -> Tensor:
+    """How often each source id is in the training text, [vocabulary]."""
+    lines = filter(None, clean_lines(pair.texts("train")[0]))
+    ids = np.fromiter((i for line in lines for i in words.ids(line.split(" "))), dtype=np.int64)
+    return torch.from_numpy(np.bincount(ids, minlength=len(words)))
 
 
-def count_ids(lines: list[Ids], size: int) -> Tensor:
-    """How often each id occurs, [size]."""
-    flat = np.fromiter((i for line in lines for i in line), dtype=np.int64)
-    return torch.from_numpy(np.bincount(flat, minlength=size))
+def _rare_candidate(grid: HeadGrid, shares: np.ndarray) -> int | None:
+    """Place of the first encoder layer's head with the largest share, if that has one."""
+    span = grid.span("enc_self", 0)
+    of_layer = shares[span]
+    if not len(of_layer) or np.isnan(of_layer).all():
+        return None
+    return span.start + int(of_layer.argmax())
+
+
+def _maps(
+    model: Transformer,
+    text: ParallelText,
+    words: tuple[Vocabulary, Vocabulary],
+    place: int,
+    settings: RolesSettings,
+) -> list[dict[str, Any]]:
+    """What a head makes of the first sentences that are short enough to be drawn."""
+    head, found = model.grid.heads()[place], []
+    pairs = zip(text.src, text.tgt, strict=True)
+    for ids in [pair for pair in pairs if len(pair[0]) <= LONGEST_MAP][:MAPS]:
+        pieces = words[0].pieces(ids[0]), words[1].pieces(ids[1])
+        found.append(attention_map(model, ids, pieces, head, settings, "subword"))
+    return found

@@ -4,14 +4,14 @@ Letters in shapes: b sentences, h heads of a layer, k subword positions, w token
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.base.addresses import HeadGrid
+from headcount.base.addresses import Head, HeadGrid
+from headcount.base.head_values import COLUMNS
 from headcount.base.settings.roles import RolesSettings
 from headcount.data.trees import AlignedTree, Arc
 from headcount.heads.head_measures import NOWHERE, pointed
@@ -19,6 +19,9 @@ from headcount.heads.word_attention import token_numbers, word_attention
 
 DIRECTIONS = ("to_dependent", "to_governor")
 """From which end of an arc a head looks: from the governor, or from the dependent."""
+SYNTAX_COLUMNS = (*COLUMNS, "treebank", "relation", "direction", "offset", "trials", "hits")
+SYNTAX_COLUMNS += ("baseline_hits", "head_only", "baseline_only", "half_trials", "half_hits")
+_HITS = ("hits", "head_only", "baseline_only", "half_hits")  # what is counted by head
 
 
 def best_offsets(trees: Iterable[AlignedTree], relations: list[str]) -> dict[str, int]:
@@ -37,16 +40,6 @@ def best_offsets(trees: Iterable[AlignedTree], relations: list[str]) -> dict[str
     }
 
 
-@dataclass
-class _Trials:
-    """Trials of one relation and direction in one batch."""
-
-    sentence: list[int]
-    query: list[int]
-    targets: list[set[int]]
-    guess: list[int]  # what the positional baseline points at
-
-
 class Syntax:
     """Accuracy of every encoder head for every relation, both ways, over one treebank.
 
@@ -55,16 +48,11 @@ class Syntax:
 
     def __init__(self, grid: HeadGrid, offsets: dict[str, int], settings: RolesSettings):
         """`offsets`: of the positional baseline, from `best_offsets`."""
-        self._grid = grid
-        self._settings = settings
-        self._offsets = offsets
+        self._grid, self._offsets, self._settings = grid, offsets, settings
         keys = [(relation, direction) for relation in offsets for direction in DIRECTIONS]
-        heads = len([head for head in grid.heads() if head.kind == "enc_self"])
-        names = ("hits", "head_only", "baseline_only", "half_hits")
-        self._heads = {key: {name: np.zeros(heads, int) for name in names} for key in keys}
-        self._trials = dict.fromkeys(keys, 0)
-        self._baseline = dict.fromkeys(keys, 0)
-        self._half_trials = dict.fromkeys(keys, 0)
+        heads = sum(grid.counts["enc_self"])
+        self._hits = {key: {name: np.zeros(heads, int) for name in _HITS} for key in keys}
+        self._counts = {key: Counter() for key in keys}
 
     def start(self, trees: list[AlignedTree], numbers: list[int], device: torch.device) -> None:
         """Find the trials of a batch; sentence i of the batch is tree i, of that number.
@@ -77,21 +65,19 @@ class Syntax:
         self._numbers = tokens.to(device)
         self._batch = {}
         width = max(len(tree.pieces) for tree in trees) + 1  # one more for EOS
-        for key in self._trials:
+        for key, counts in self._counts.items():
             trials = _trials(trees, *key, self._offsets[key[0]], self._settings)
-            if not trials.query:
+            if not trials:
                 continue
-            targets = torch.zeros(len(trials.query), width, dtype=torch.bool)
-            for row, places in zip(targets, trials.targets, strict=True):
+            targets = torch.zeros(len(trials), width, dtype=torch.bool)
+            for row, (_, _, places, _) in zip(targets, trials, strict=True):
                 row[list(places)] = True
-            rightly = [g in t for g, t in zip(trials.guess, trials.targets, strict=True)]
-            where = torch.tensor([trials.sentence, trials.query], device=device)
-            half = [numbers[sentence] % 2 == 0 for sentence in trials.sentence]
+            rightly = [guess in places for _, _, places, guess in trials]
+            half = [numbers[sentence] % 2 == 0 for sentence, *_ in trials]
+            where = torch.tensor([each[:2] for each in trials], device=device).T
             marks = torch.tensor([rightly, half], device=device)[..., None]
             self._batch[key] = (where, targets.to(device), marks)
-            self._half_trials[key] += sum(half)
-            self._trials[key] += len(rightly)
-            self._baseline[key] += sum(rightly)
+            counts.update(trials=len(trials), baseline_hits=sum(rightly), half_trials=sum(half))
 
     def add(self, layer: int, weights: Tensor) -> None:
         """Take in one encoder layer's weights [b, h, k, k]; the batch must have been started."""
@@ -100,32 +86,28 @@ class Syntax:
         for key, ((sentence, query), targets, (rightly, half)) in self._batch.items():
             place = where_to[sentence, :, query]  # [n, h]
             hit = targets.gather(1, place.clamp(min=0)) & (place != NOWHERE)
-            found = self._heads[key]
-            counted = {"hits": hit, "half_hits": hit & half}
-            counted |= {"head_only": hit & ~rightly, "baseline_only": ~hit & rightly}
-            for name, trials in counted.items():
-                found[name][span] += trials.sum(0).cpu().numpy()
+            found = (hit, hit & ~rightly, ~hit & rightly, hit & half)
+            for name, trials in zip(_HITS, found, strict=True):
+                self._hits[key][name][span] += trials.sum(0).cpu().numpy()
 
-    def rows(self, treebank: str) -> list[dict]:
-        """A row for each encoder head, relation and direction that has a trial.
+    def rows(self, heads: Sequence[Head], treebank: str) -> list[dict]:
+        """A row of `SYNTAX_COLUMNS` for each encoder head, relation and direction with a trial.
 
-        Keys: kind, layer, head, statistic (accuracy), value (hits / trials), treebank, relation,
-        direction, offset (of the baseline), trials, hits, baseline_hits, head_only, baseline_only
-        (trials that one of the two alone hits), half_trials, half_hits (of the even sentences).
+        `heads`: how they are called, in flat order; value: hits / trials; offset: of the baseline;
+        head_only and baseline_only: trials that one of the two alone hits; half: of even sentences.
         """
-        heads = [head for head in self._grid.heads() if head.kind == "enc_self"]
-        return [
-            head._asdict()
-            | {"statistic": "accuracy", "value": int(found["hits"][place]) / self._trials[key]}
-            | {"treebank": treebank, "relation": key[0], "direction": key[1]}
-            | {"offset": self._offsets[key[0]], "trials": self._trials[key]}
-            | {"hits": int(found["hits"][place]), "baseline_hits": self._baseline[key]}
-            | {name: int(found[name][place]) for name in ("head_only", "baseline_only")}
-            | {"half_trials": self._half_trials[key], "half_hits": int(found["half_hits"][place])}
-            for key, found in self._heads.items()
-            if self._trials[key]
-            for place, head in enumerate(heads)
-        ]
+        rows = []
+        for key, counts in self._counts.items():
+            relation, direction = key
+            said = {"treebank": treebank, "relation": relation, "direction": direction}
+            said |= {"statistic": "accuracy", "offset": self._offsets[relation]}
+            for place, head in enumerate(heads[: sum(self._grid.counts["enc_self"])]):
+                hits = {name: int(found[place]) for name, found in self._hits[key].items()}
+                if counts["trials"]:
+                    value = {"value": hits["hits"] / counts["trials"]}
+                    row = head._asdict() | said | value | counts | hits
+                    rows.append({name: row[name] for name in SYNTAX_COLUMNS})
+        return rows
 
     def _pointed(self, weights: Tensor) -> Tensor:
         """The token that each token points at, [b, h, w]; EOS may be one after the last."""
@@ -137,13 +119,14 @@ class Syntax:
 
 def _trials(
     trees: list[AlignedTree], relation: str, direction: str, offset: int, settings: RolesSettings
-) -> _Trials:
-    """The trials of one relation and direction: a query, the tokens that are hits, a guess.
+) -> list[tuple[int, int, set[int], int]]:
+    """Sentence, query, the tokens that are hits, and the baseline's guess, of each trial.
 
     The positional baseline always guesses that the dependent is at the relation's most frequent
     position; its guess may lie outside the sentence.
     """
-    found = _Trials([], [], [], [])
+    step = offset if direction == "to_dependent" else -offset
+    found = []
     for number, tree in enumerate(trees):
         targets: dict[tuple[int, int], set[int]] = defaultdict(set)
         for place, arc in enumerate(tree.arcs):
@@ -153,12 +136,7 @@ def _trials(
             query, target = ends if direction == "to_dependent" else ends[::-1]
             trial = place if settings.multi == "per_arc" else 0
             targets[query, trial].add(target)
-        step = offset if direction == "to_dependent" else -offset
-        for (query, _), places in targets.items():
-            found.sentence.append(number)
-            found.query.append(query)
-            found.targets.append(places)
-            found.guess.append(query + step)
+        found += [(number, query, hits, query + step) for (query, _), hits in targets.items()]
     return found
 
 
