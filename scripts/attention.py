@@ -15,11 +15,10 @@ from headcount.store.model_folder import open_model
 
 def main() -> None:
     """Read the flags and write the weights as JSON."""
-    parser = command.parser(__doc__, "--model", "--bpe", out="JSON to write")
+    parser = command.parser(__doc__, "--model", "--bpe", "--source", out="JSON to write")
     parser.add_argument("--kind", choices=KINDS, default="enc_self", help="kind of attention")
     parser.add_argument("--layer", required=True, type=int, help="counted from 0")
     parser.add_argument("--head", required=True, type=int, help="counted from 0")
-    parser.add_argument("--source", required=True, type=Path, help="sentences, one a line")
     parser.add_argument("--target", type=Path, help="their translations; without: the model's own")
     parser.add_argument("--level", choices=("subword", "word"), default="word", help="what to join")
     args, settings = read_flags(parser, RolesSettings)

@@ -14,8 +14,7 @@ from headcount.data.download import fetch_corpus
 
 def main() -> None:
     """Read the flags and fetch the corpus."""
-    parser = command.parser(__doc__, out="<folder>/manifest.json to write")
-    parser.add_argument("--corpus", required=True, help="name of the corpus, such as multi30k")
+    parser = command.parser(__doc__, "--corpus", out="<folder>/manifest.json to write")
     parser.add_argument("--entry", required=True, help="its entry in config/corpora.yaml, as JSON")
     args = parser.parse_args()
     if args.out.name != manifest.NAME:

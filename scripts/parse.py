@@ -11,10 +11,8 @@ from headcount.data.parsing import parse_text
 
 def main() -> None:
     """Read the flags and write the trees as CoNLL-U, and a JSON beside them."""
-    parser = command.parser(__doc__, out="<name>.conllu to write")
-    parser.add_argument("--source", required=True, type=Path, help="sentences, one a line")
+    parser = command.parser(__doc__, "--source", "--pretokenised", out="<name>.conllu to write")
     parser.add_argument("--language", required=True, help="such as en")
-    parser.add_argument("--pretokenised", action="store_true", help="the text is tokenised already")
     parser.add_argument("--models", default=Path("data/stanza"), type=Path, help="models' folder")
     args = parser.parse_args()
     shown = {"language": args.language, "pretokenised": args.pretokenised}

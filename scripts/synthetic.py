@@ -9,8 +9,7 @@ from headcount.data.synthetic.corpus import write_corpus
 
 def main() -> None:
     """Read the flags and write the corpus into the folder of the manifest."""
-    parser = command.parser(__doc__, out="<folder>/manifest.json")
-    parser.add_argument("--corpus", required=True, help="the corpus's name in the manifest")
+    parser = command.parser(__doc__, "--corpus", out="<folder>/manifest.json")
     args, size = read_flags(parser, SyntheticSettings)
     if args.out.name != "manifest.json":
         raise UserError(f"--out must name a manifest.json, found {args.out}")

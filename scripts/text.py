@@ -13,8 +13,7 @@ from headcount.data.text import write_split
 
 def main() -> None:
     """Read the flags and write one split."""
-    parser = command.parser(__doc__, "--src-lang", "--tgt-lang")
-    parser.add_argument("--raw", required=True, type=Path, help="manifest.json of the corpus")
+    parser = command.parser(__doc__, "--raw", "--src-lang", "--tgt-lang")
     parser.add_argument("--split", required=True, help="train, dev or the name of a test set")
     parser.add_argument("--out-src", required=True, type=Path, help="source text to write")
     parser.add_argument("--out-tgt", required=True, type=Path, help="target text to write")

@@ -11,8 +11,7 @@ from headcount.store.model_folder import open_model
 
 def main() -> None:
     """Read the flags and translate one file."""
-    parser = command.parser(__doc__, "--model", "--bpe", out="translations to write")
-    parser.add_argument("--source", required=True, type=Path, help="text to translate, a line each")
+    parser = command.parser(__doc__, "--model", "--bpe", "--source", out="translations to write")
     parser.add_argument("--facts", required=True, type=Path, help="counts to write, as JSON")
     args, settings = read_flags(parser, DecodeSettings)
     model, pair = open_model(args, settings.threads)

@@ -39,8 +39,6 @@ _MISNAMED = {
     errno.ENAMETOOLONG: "take a shorter name",
 }
 
-_LESS = "lower the sizes of the model or of the batches, or take a machine with more memory"
-
 _PACKAGES = ("torch", "numpy", "sacrebleu", "subword-nmt", "sacremoses", "pandas", "snakemake")
 
 # Flags of several scripts: what argparse is told of each. One without a default must be given.
@@ -57,6 +55,14 @@ _SHARED: dict[str, dict[str, Any]] = {
         "default": [],
         "type": Path,
         "help": "files that trees.py wrote",
+    },
+    "--corpus": {"help": "name of the corpus, such as multi30k"},
+    "--raw": {"type": Path, "help": "manifest.json of the corpus"},
+    "--source": {"type": Path, "help": "text, a sentence on each line"},
+    "--pretokenised": {
+        "action": "store_true",
+        "default": False,
+        "help": "the text is tokenised already",
     },
     "--src-lang": {"help": "source language, such as en"},
     "--tgt-lang": {"help": "target language, such as de"},
@@ -146,7 +152,8 @@ def run(main: Callable[[], None]) -> None:
         if not lacks_memory(fault):
             raise
         line = str(fault).partition("\n")[0][:200] or type(fault).__name__
-        _leave(f"out of memory ({line}); {_LESS}", EnvironmentFault.exit_code)
+        less = "lower the sizes of the model or of the batches, or take a machine with more memory"
+        _leave(f"out of memory ({line}); {less}", EnvironmentFault.exit_code)
     except OSError as fault:
         if fault.errno not in _REFUSED | _MISNAMED:
             raise

@@ -22,10 +22,6 @@ from headcount.base.settings.names import (
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.section import Section
 
-GENERATED_LANGUAGES = ("en", "art")
-GENERATED_SPLITS = ("train", "dev", "test")
-GENERATED_TREES = ("dev", "test")
-
 _ARCHIVES = (".tgz", ".tar.gz")
 
 
@@ -145,15 +141,14 @@ class Corpus(Section):
     def languages(self) -> dict[str, list[str]]:
         """Languages of each split, in file order."""
         if self.generator is not None:
-            return {split: list(GENERATED_LANGUAGES) for split in GENERATED_SPLITS}
+            return {split: ["en", "art"] for split in ("train", "dev", "test")}
         return {split: list(sides) for split, sides in (self.splits or {}).items()}
 
     @property
     def tree_languages(self) -> dict[str, str]:
         """Language of each treebank, in file order; a generator makes trees of its source."""
-        generated = GENERATED_TREES if self.generator is not None else ()
-        found = dict.fromkeys(generated, GENERATED_LANGUAGES[0])
-        return found | {name: tree.language for name, tree in (self.trees or {}).items()}
+        generated = {} if self.generator is None else {"dev": "en", "test": "en"}
+        return generated | {name: tree.language for name, tree in (self.trees or {}).items()}
 
 
 class _Corpora(RootModel[dict[CorpusName, Corpus]]):

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from headcount.base.settings.section import Section
+from headcount.base.settings.section import PresetSection
 from headcount.base.settings.train import TrainSettings
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -23,10 +23,11 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-class GatesSettings(Section):
+class GatesSettings(PresetSection):
     """Pruning by fine-tuning with a gate on every head; λ and scope stand in the run's name."""
 
     flag_prefix: ClassVar[str] = "gates-"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
 
     preset: Literal["default", "paper"] = "default"
     """Named values: `paper` has the start and the rates of Voita et al.'s released code (`init`,
@@ -75,14 +76,6 @@ class GatesSettings(Section):
 
     dev_interval: int = Field(500, ge=1)
     """Updates between two validations, each of which records all gates."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fill_from_preset(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        # A preset that does not exist is a fault by itself.
-        return {**PRESETS.get(str(given.get("preset", "default")), {}), **given}
 
     @model_validator(mode="after")
     def _check_lengths(self) -> "GatesSettings":

@@ -1,12 +1,12 @@
 """Settings of the Transformer: named sizes, and single sizes that override them."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from headcount.base.addresses import KINDS, HeadGrid
-from headcount.base.settings.section import LARGEST, Section
+from headcount.base.settings.section import LARGEST, PresetSection
 
 Sizes = dict[str, int]
 
@@ -24,8 +24,10 @@ PRESETS: Mapping[str, Sizes] = {
 }
 
 
-class ModelSettings(Section):
+class ModelSettings(PresetSection):
     """Sizes of the Transformer. A size that is not named comes from the preset."""
+
+    presets: ClassVar[Mapping[str, Sizes]] = PRESETS
 
     preset: Literal["tiny", "small", "base", "big", "iwslt"] = "base"
     """Named sizes: see the table of presets."""
@@ -54,16 +56,6 @@ class ModelSettings(Section):
 
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on embeddings, on feed-forward activations and on every sub-layer's output."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fill_from_preset(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        default = cls.model_fields["preset"].default
-        # A preset that does not exist is a fault by itself; sizes that lack with it are none.
-        sizes = PRESETS.get(str(given.get("preset", default)), PRESETS[default])
-        return {**sizes, **given}
 
     @model_validator(mode="after")
     def _check_heads(self) -> "ModelSettings":
