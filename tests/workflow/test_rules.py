@@ -35,16 +35,30 @@ with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
         for rule in workflow._workflow.rules
         if rule.shellcmd
     }
-Path("rules.json").write_text(json.dumps(found))
+everything = workflow._workflow.globals["everything"]
+Path("rules.json").write_text(json.dumps({"rules": found, "everything": everything}))
 """
 
 
 @pytest.fixture(scope="module")
-def rules(tmp_path_factory) -> dict[str, dict]:
-    """What Snakemake knows of each rule of the tiny experiment."""
+def loaded(tmp_path_factory) -> dict[str, dict]:
+    """What Snakemake knows of the tiny experiment: each rule, and every file."""
     copy = ProjectCopy(tmp_path_factory.mktemp("work") / "copy")
     copy.call(sys.executable, "-c", LOADED)
     return json.loads((copy.folder / "rules.json").read_text())
+
+
+@pytest.fixture
+def rules(loaded) -> dict[str, dict]:
+    """What Snakemake knows of each rule."""
+    return loaded["rules"]
+
+
+def test_files_of_rules_that_measure_heads_are_among_everything(loaded):
+    """They are found by their names, and asked for even where nothing reads them."""
+    heads = "results/tiny/heads/synthetic_tiny.en-art/baseline/seed1"
+    tables = ("importance.csv", "relevance.csv", "attention.csv", "roles.json")
+    assert {f"{heads}/{table}" for table in tables} <= set(loaded["everything"])
 
 
 def test_every_rule_has_a_script_of_its_name_its_code_a_log_and_a_benchmark(rules):
