@@ -2,37 +2,50 @@
 
 import json
 import re
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from headcount.base.errors import UserError
 from headcount.base.settings.names import nearest
 from headcount.base.settings.schema import KeyPath, Schema
+
+Settings = TypeVar("Settings", bound=BaseModel)
 
 _MOST_LINES = 9
 _LONGEST = 60
 
 
-class Fault(NamedTuple):
-    """One wrong value: its key path in what was given (empty: the whole), and what to know."""
+def checked(model: type[Settings], given: Any, place: Callable[[KeyPath], str]) -> Settings:
+    """What is given, as settings. Raises UserError with a line for each fault.
 
-    path: KeyPath
-    message: str
-
-
-def list_faults(error: ValidationError, model: type[BaseModel], given: Any) -> list[Fault]:
-    """One fault per key path, in the order of the settings class."""
+    `place`: what a line begins with, by the key path of the wrong value in what is given (empty:
+    the whole). The tail of a long list is only counted.
+    """
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        items = error.errors(include_url=False)
     schema = Schema(model)
     found: dict[KeyPath, str] = {}
-    for item in error.errors(include_url=False):
+    for item in items:
         path = _path(item, given)
         found.setdefault(path, _message(item, path, schema))
     # A value that fits no branch of a union is reported by each; the deepest report says most.
-    return [
-        Fault(path, message)
+    lines = [
+        place(path) + message
         for path, message in found.items()
         if not any(other[: len(path)] == path for other in found if other != path)
     ]
+    if more := lines[_MOST_LINES:]:
+        lines[_MOST_LINES:] = [f"… and {len(more)} more faults"]
+    raise UserError("\n".join(lines))
+
+
+def keyed(path: KeyPath) -> str:
+    """What stands before a message about the value at a key path; nothing for the whole."""
+    return f"{dotted(path)}: " if path else ""
 
 
 def dotted(path: KeyPath) -> str:
@@ -50,14 +63,6 @@ def shown(value: Any) -> str:
     """A value on one short line, as it would stand in the file."""
     text = repr(value) if isinstance(value, str | float) else json.dumps(value, default=str)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
-def joined(lines: list[str]) -> str:
-    """The lines of one message; the tail of a long list is only counted."""
-    if len(lines) <= _MOST_LINES:
-        return "\n".join(lines)
-    more = f"… and {len(lines) - _MOST_LINES} more faults"
-    return "\n".join([*lines[:_MOST_LINES], more])
 
 
 def _path(item: Any, given: Any) -> KeyPath:

@@ -8,11 +8,10 @@ import argparse
 import json
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from headcount.base.errors import UserError
-from headcount.base.settings.faults import dotted, joined, list_faults
+from headcount.base.settings.faults import checked, dotted, keyed
 from headcount.base.settings.runs import Run, label
 from headcount.base.settings.schema import KeyPath, Schema
 from headcount.base.settings.section import Section
@@ -47,11 +46,12 @@ def from_flags(namespace: argparse.Namespace, section: type[AnySection]) -> AnyS
         for name in section.model_fields
         if (found := vars(namespace).get(_flag(section, name))) is not None
     }
-    try:
-        return section.model_validate(given)
-    except ValidationError as error:
-        faults = list_faults(error, section, given)
-    raise UserError(joined([_located(section, *fault) for fault in faults]))
+
+    def place(path: KeyPath) -> str:
+        name = str(path[0]) if path else ""
+        return f"{_flag(section, name)}{dotted(path).removeprefix(name)}: " if path else ""
+
+    return checked(section, given, place)
 
 
 def read_flags(
@@ -84,14 +84,9 @@ def read_run_flag(text: str, kind: type[AnyRun], heads: int, *methods: str) -> A
     where any are given.
     """
     given = _value(text, is_text=False)
+    run = checked(kind, given, lambda path: f"--run: {text[:100]!r}: {keyed(path)}")
     try:
-        run = kind.model_validate(given).counted(heads)
-    except ValidationError as error:
-        faults = [
-            f"--run: {text[:100]!r}: {dotted(path) + ': ' if path else ''}{message}"
-            for path, message in list_faults(error, kind, given)
-        ]
-        raise UserError(joined(faults)) from None
+        run = run.counted(heads)
     except ValueError as fault:
         raise UserError(f"--run: {fault}") from None
     if methods and run.method not in methods:
@@ -121,10 +116,3 @@ def _value(text: str, is_text: bool) -> Any:
         return json.loads(text)
     except ValueError:
         return text
-
-
-def _located(section: type[Section], path: KeyPath, message: str) -> str:
-    if not path:
-        return message
-    name = str(path[0])
-    return f"{_flag(section, name)}{dotted(path).removeprefix(name)}: {message}"

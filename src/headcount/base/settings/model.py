@@ -73,11 +73,8 @@ class ModelSettings(PresetSection):
         for kind in KINDS:
             layers = self.encoder_layers if kind == "enc_self" else self.decoder_layers
             found = self.heads.get(kind)
-            if (
-                found is None
-                or len(found) != layers
-                or not all(0 <= count <= MOST_IN_A_ROW for count in found)
-            ):
+            counts = found or []  # there is at least one layer
+            if len(counts) != layers or not all(0 <= n <= MOST_IN_A_ROW for n in counts):
                 raise ValueError(
                     f"heads.{kind}: expected a list of {layers} counts, 0 to {MOST_IN_A_ROW}, "
                     f"found {found}"
@@ -86,9 +83,8 @@ class ModelSettings(PresetSection):
 
     @model_validator(mode="after")
     def _check_weights(self) -> "ModelSettings":
-        heads = sum(map(sum, self.grid.counts.values()))
         layers = self.encoder_layers + self.decoder_layers
-        weights = self.d_model * (4 * heads * self.head_width + 2 * layers * self.d_ff)
+        weights = self.d_model * (4 * self.grid.size * self.head_width + 2 * layers * self.d_ff)
         if weights > MOST_WEIGHTS:
             raise ValueError(
                 f"these sizes make {weights:.1e} weights, expected at most {MOST_WEIGHTS:.1e}; "
@@ -108,6 +104,4 @@ class ModelSettings(PresetSection):
     @property
     def head_width(self) -> int:
         """Width of one head; it also sets the scale of the scores, 1 / sqrt(width)."""
-        if self.d_head is not None:
-            return self.d_head
-        return self.d_model // self.heads
+        return self.d_head or self.d_model // self.heads

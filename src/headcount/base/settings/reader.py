@@ -7,16 +7,13 @@ aliases, merge keys and repeated keys stop as well.
 
 import re
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
 
 from headcount.base.errors import UserError
-from headcount.base.settings.faults import dotted, joined, list_faults, shown
+from headcount.base.settings.faults import Settings, checked, keyed, shown
 from headcount.base.settings.schema import KeyPath
-
-Settings = TypeVar("Settings", bound=BaseModel)
 
 _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
@@ -37,18 +34,14 @@ def read_settings(path: Path, model: type[Settings]) -> Settings:
     Raises UserError that lists each fault as `file:line: key.path: what is wrong`.
     """
     values, lines = _parse(path)
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        faults = list_faults(error, model, values)
-    raise UserError(joined([_located(path, lines, *fault) for fault in faults]))
 
+    def place(key_path: KeyPath) -> str:
+        known = key_path
+        while known not in lines:  # a missing key has no line of its own: its mapping has
+            known = known[:-1]
+        return f"{path}:{lines[known]}: {keyed(key_path)}"
 
-def _located(file: Path, lines: dict[KeyPath, int], path: KeyPath, message: str) -> str:
-    known = path
-    while known not in lines:  # a missing key has no line of its own: its mapping has
-        known = known[:-1]
-    return f"{file}:{lines[known]}: " + (f"{dotted(path)}: {message}" if path else message)
+    return checked(model, values, place)
 
 
 def _parse(file: Path) -> tuple[dict[str, Any], dict[KeyPath, int]]:
@@ -158,8 +151,7 @@ class _PlainValues:
         return text
 
     def _stop(self, path: KeyPath, node: yaml.Node, reason: str) -> None:
-        key = f"{dotted(path)}: " if path else ""
-        raise UserError(f"{self._file}:{node.start_mark.line + 1}: {key}{reason}")
+        raise UserError(f"{self._file}:{node.start_mark.line + 1}: {keyed(path)}{reason}")
 
 
 def _advice(text: str) -> str:
