@@ -13,7 +13,6 @@ from headcount.findings.run_tables import read_runs
 from headcount.findings.voita_roles import (
     dependency_figures,
     dependency_scores,
-    figures,
     maps,
     retained,
 )
@@ -103,7 +102,7 @@ def test_figure_3_draws_relations_that_the_paper_has_not(results):
 
 
 def test_figure_3_tells_which_trees_it_counts(results):
-    caption = figures.fig3(results).caption
+    caption = dependency_figures.fig3(results).caption
     assert "Ours are counted over every sentence of each treebank" in caption
     assert "first 1000 sentences" not in caption and "Data: toy.en-xx" in caption
 

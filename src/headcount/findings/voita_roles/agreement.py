@@ -9,14 +9,14 @@ import pandas as pd
 from headcount.base.addresses import KINDS
 from headcount.base.files import read_json
 from headcount.findings import exhibits
-from headcount.findings.cells import NONE
+from headcount.findings.cells import NONE, with_bounds
 from headcount.findings.results import Results
 from headcount.findings.run_tables import HEAD, KEYS, gather
 from headcount.findings.setting import of_one_training
 from headcount.findings.significance import bootstrap_spearman, spearman
 from headcount.findings.tables import Table
 from headcount.findings.voita_roles.labels import wide
-from headcount.findings.voita_roles.measured import describe_roles, head_values, survival
+from headcount.findings.voita_roles.measured import describe_roles, gate_survival, head_values
 
 MEASURES = {
     "importance": "importance",
@@ -50,10 +50,10 @@ CAPTION = (
 )
 def agreement(results: Results) -> Table:
     """How far measures of the same heads agree."""
-    table = agreement_table(measures(results))
+    table = _table(measures(results))
     sizes = describe_sizes(results.files("ablation_facts"), results.files("importance_facts"))
     caption = " ".join(filter(None, (CAPTION, sizes, describe_roles(results))))
-    return Table(table, agreement_summary(table), caption)
+    return Table(table, _summary(table), caption)
 
 
 def measures(results: Results) -> pd.DataFrame:
@@ -64,8 +64,9 @@ def measures(results: Results) -> pd.DataFrame:
         found[name] = found[name].abs()
     importance = wide(head_values(results, "importance"), ["importance"])
     sure = wide(head_values(results, "attention"), ["confidence"])
+    survival = gate_survival(results.files("kept"), results.files("pruned_runs"))
     lost = bleu_lost(results.files("ablation"))
-    for other in (importance, sure, survival(results), lost):
+    for other in (importance, sure, survival, lost):
         found = found.merge(other, "left", [*KEYS, *HEAD])
     return found
 
@@ -97,7 +98,7 @@ def describe_sizes(ablation: list[Path], importance: list[Path]) -> str:
     return f"Sentences: {'; '.join(parts)}." if parts else ""
 
 
-def agreement_table(measures: pd.DataFrame) -> pd.DataFrame:
+def _table(measures: pd.DataFrame) -> pd.DataFrame:
     """A pair of measures a row, for each model, kind (and all kinds) and scope: `COLUMNS`.
 
     `measures` has a head a row with the columns of `MEASURES`, NaN where one was not measured;
@@ -117,17 +118,16 @@ def agreement_table(measures: pd.DataFrame) -> pd.DataFrame:
     return table[table["heads"] > 2].reset_index(drop=True)
 
 
-def agreement_summary(table: pd.DataFrame) -> pd.DataFrame:
+def _summary(table: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it: all kinds together and the encoder, within layers."""
     chosen = table[(table["scope"] == WITHIN) & table["kind"].isin(["all", "enc_self"])]
     rows = []
-    names = ["pair", "run", "seed", "first", "second"]
-    for key, found in chosen.groupby(names, sort=False):
-        row = dict(zip(names, key, strict=True))
-        row |= {name: MEASURES[row[name]] for name in ("first", "second")}
-        by_kind = {kind: cells.iloc[0] for kind, cells in found.groupby("kind")}
-        for kind, words in (("all", "all kinds"), ("enc_self", "encoder")):
-            row[words] = _cell(by_kind[kind]) if kind in by_kind else NONE
+    for (*run, first, second), found in chosen.groupby([*KEYS, "first", "second"], sort=False):
+        row = dict(zip(KEYS, run, strict=True))
+        row |= {"first": MEASURES[first], "second": MEASURES[second]}
+        row |= {"all kinds": NONE, "encoder": NONE}
+        for kind, *cells in found[["kind", "spearman", "low", "high"]].itertuples(index=False):
+            row["all kinds" if kind == "all" else "encoder"] = with_bounds(*cells)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -146,9 +146,3 @@ def _compared(both: pd.DataFrame, first: str, second: str, scope: str) -> tuple:
     if isnan(rho):
         return "", "", ""
     return rho, *bootstrap_spearman(*arrays)
-
-
-def _cell(row: pd.Series) -> str:
-    if row["spearman"] == "":
-        return NONE
-    return f"{row['spearman']:.2f} ({row['low']:.2f} to {row['high']:.2f})"

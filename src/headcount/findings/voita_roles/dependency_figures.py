@@ -8,15 +8,64 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from headcount.base.errors import UserError
-from headcount.findings.figures import COLOURS, colours
-from headcount.findings.panels import note, panels
+from headcount.findings import exhibits
+from headcount.findings.figures import COLOURS, Drawn, colours
+from headcount.findings.panels import note, panels, title_words
 from headcount.findings.published import voita
+from headcount.findings.results import Results
+from headcount.findings.run_tables import KEYS
+from headcount.findings.setting import describe_setting, of_one_training
+from headcount.findings.voita_roles.dependency_scores import NO_TREES, best_heads
 from headcount.findings.voita_roles.labels import SHOWN, arrow
+from headcount.findings.voita_roles.measured import all_roles, describe_roles
 
 POSITION_COLUMNS = ["pair", "treebank", "relation", "offset", "count", "share", "source"]
 SCORE_COLUMNS = ["pair", "run", "treebank", "relation", "direction", "accuracy", "low", "high"]
 SCORE_COLUMNS += ["baseline", "source"]
 _FARTHEST = 7  # words; as far as the paper draws
+_DOBJ = "Universal Dependencies call obj what the paper calls dobj."
+
+
+@exhibits.figure(
+    "voita_fig3",
+    "Figure 3: where dependents stand",
+    needs=("roles",),
+    uses=("pruned_runs", "kept", "trees"),
+)
+def fig3(results: Results) -> Drawn:
+    """Where dependents stand."""
+    relations = results.settings["roles"].relations
+    counted = results.files("trees")
+    points = dependent_positions(counted, relations)
+    trees = "over every sentence of each treebank that the models can read, however many of them "
+    trees = f"counted {trees}heads are measured on" if counted else NO_TREES
+    caption = (
+        "Where dependents stand, in words before (−) or after (+) what they depend on; shares of "
+        f"all arcs of a relation. Ours are {trees}. {_DOBJ} Positions farther than seven are in "
+        f"the numbers, not in the drawing. {voita.source()}, Figure 3: predicted trees of WMT, for "
+        f"nsubj, obj, amod and advmod. {voita.READ_OFF} "
+        f"{describe_setting(results, all_roles(results))}"
+    )
+    return Drawn(draw_positions(points, relations), points, caption)
+
+
+@exhibits.figure(
+    "voita_fig4",
+    "Figure 4: accuracy of the best heads",
+    needs=("roles",),
+    uses=("pruned_runs", "kept"),
+)
+def fig4(results: Results) -> Drawn:
+    """Accuracy of the best head for each relation."""
+    points = score_points(best_heads(results))
+    ours = "" if (points["source"] == "ours").any() else f"Ours are {NO_TREES}. "
+    caption = (
+        "Accuracy of the best encoder head for each relation and direction, on the first treebank "
+        "of each model; thin bars: 95 % Wilson interval; thick lines: positional baseline on the "
+        f"same trials. {of_one_training('trials')} {ours}{_DOBJ} Below: {voita.source()}, "
+        f"Figure 4, one baseline for both directions. {voita.READ_OFF} {describe_roles(results)}"
+    )
+    return Drawn(draw_scores(points), points, caption)
 
 
 def dependent_positions(trees: list[Path], relations: list[str]) -> pd.DataFrame:
@@ -48,39 +97,49 @@ def draw_positions(points: pd.DataFrame, relations: list[str]) -> Figure:
     """
     if points.empty:
         return note(f"Neither trees here nor the paper have {', '.join(relations)}.")
-    names = list(points[["pair", "treebank", "source"]].drop_duplicates().itertuples(index=False))
-    seen = {}  # the same treebank cut for two pairs has the same words
-    for name in names:
-        seen.setdefault(name.treebank, name)
-    shades = dict(zip(seen, colours(len(seen)), strict=True))
+    # The same treebank cut for two pairs has the same words.
+    seen = points[["pair", "treebank", "source"]].drop_duplicates().drop_duplicates("treebank")
+    names = list(seen.itertuples(index=False))
+    shades, width = colours(len(names)), 0.85 / len(names)
     figure, axes = panels(len(relations), columns=2, height=2.5)
     for panel, relation in zip(axes, relations, strict=True):
-        for place, name in enumerate(seen.values()):
-            arcs = points[(points["relation"] == relation) & (points["treebank"] == name.treebank)]
-            arcs = arcs[(arcs["pair"] == name.pair) & (arcs["offset"].abs() <= _FARTHEST)]
-            width = 0.85 / len(seen)
-            shift = (place - (len(seen) - 1) / 2) * width
-            panel.bar(arcs["offset"] + shift, arcs["share"], width, color=shades[name.treebank])
+        near = points[(points["relation"] == relation) & (points["offset"].abs() <= _FARTHEST)]
+        for place, (pair, treebank, _) in enumerate(names):
+            arcs = near[(near["pair"] == pair) & (near["treebank"] == treebank)]
+            shift = (place - (len(names) - 1) / 2) * width
+            panel.bar(arcs["offset"] + shift, arcs["share"], width, color=shades[place])
         panel.set_title(SHOWN.get(relation, relation), loc="left")
-        _mark_positions(panel)
+        panel.set_axisbelow(True)
+        panel.set_xlim(-_FARTHEST - 0.6, _FARTHEST + 0.6)
+        panel.set_xticks(range(-_FARTHEST, _FARTHEST + 1))
+        panel.tick_params(labelsize="small")
+        panel.axvline(0, color="black", linewidth=0.6)
+        panel.set_xlabel("position of the dependent", fontsize="small")
+        panel.set_ylabel("share", fontsize="small")
     patches = [
-        Patch(color=shades[key], label=f"{key} (paper)" if name.source == "paper" else key)
-        for key, name in seen.items()
+        Patch(color=shade, label=name.treebank + " (paper)" * (name.source == "paper"))
+        for shade, name in zip(shades, names, strict=True)
     ]
-    ncols = min(4, len(seen))
-    figure.legend(handles=patches, loc="outside upper center", ncols=ncols, frameon=False)
+    above = {"loc": "outside upper center", "ncols": min(4, len(names))}
+    figure.legend(handles=patches, frameon=False, **above)
     return figure
 
 
 def score_points(table: pd.DataFrame) -> pd.DataFrame:
     """Figure 4: the best head of each model on its first treebank, then the paper's.
 
-    `table` comes from `dependency_table`. Several seeds: a row each.
+    `table` comes from `best_heads`. Several seeds: a row each.
     """
     ours = table[table["source"] == "ours"]
-    first = ours.groupby(["pair", "run", "seed"], sort=False)["treebank"].transform("first")
+    first = ours.groupby(KEYS, sort=False)["treebank"].transform("first")
     ours = ours[ours["treebank"] == first].reindex(columns=[*SCORE_COLUMNS, "seed"])
-    return pd.concat([ours, _printed()], ignore_index=True).fillna("")
+    scores = voita.dependency_scores_by_pair().rename(columns={"value": "accuracy"})
+    of_baseline, keys = scores["pair"] == "baseline", ["relation", "direction"]
+    baseline = scores[of_baseline].set_index(keys)["accuracy"].rename("baseline")
+    printed = scores[~of_baseline].join(baseline, on=keys)
+    empty = dict.fromkeys(("run", "seed", "low", "high"), "")
+    printed = printed.assign(treebank="wmt", source="paper", **empty)
+    return pd.concat([ours, printed], ignore_index=True).fillna("")
 
 
 def draw_scores(points: pd.DataFrame) -> Figure:
@@ -96,28 +155,20 @@ def draw_scores(points: pd.DataFrame) -> Figure:
     return figure
 
 
-def _mark_positions(panel: Axes) -> None:
-    panel.set_axisbelow(True)
-    panel.set_xlim(-_FARTHEST - 0.6, _FARTHEST + 0.6)
-    panel.set_xticks(range(-_FARTHEST, _FARTHEST + 1), minor=False)
-    panel.tick_params(labelsize="small")
-    panel.axvline(0, color="black", linewidth=0.6)
-    panel.set_xlabel("position of the dependent", fontsize="small")
-    panel.set_ylabel("share", fontsize="small")
-
-
 def _bars(panel: Axes, points: pd.DataFrame, tests: list) -> None:
     places = {tuple(test): place for place, test in enumerate(tests)}
-    models = list(points.groupby(["pair", "run", "seed"], sort=False))
+    models = list(points.groupby(KEYS, sort=False))
     width = 0.8 / len(models)
     for number, ((pair, run, seed), scores) in enumerate(models):
         keys = zip(scores["relation"], scores["direction"], strict=True)
         at = [places[key] + (number - (len(models) - 1) / 2) * width for key in keys]
-        label = ", ".join(filter(None, (pair, run, f"seed {seed}" if seed else "")))
-        colour = COLOURS[number % len(COLOURS)]
-        panel.bar(at, scores["accuracy"].astype(float), 0.9 * width, color=colour, label=label)
+        style = {
+            "color": COLOURS[number % len(COLOURS)],
+            "label": title_words(pair, run, seed=seed),
+        }
+        middle = scores["accuracy"].astype(float)
+        panel.bar(at, middle, 0.9 * width, **style)
         if (scores["low"] != "").all():
-            middle = scores["accuracy"].astype(float)
             spread = [middle - scores["low"].astype(float), scores["high"].astype(float) - middle]
             panel.errorbar(at, middle, spread, fmt="none", ecolor="black", linewidth=0.8)
         for place, value in zip(at, scores["baseline"], strict=True):
@@ -131,11 +182,3 @@ def _bars(panel: Axes, points: pd.DataFrame, tests: list) -> None:
     panel.set_axisbelow(True)
     panel.set_ylabel("accuracy")
     panel.legend(fontsize="x-small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-
-
-def _printed() -> pd.DataFrame:
-    scores = voita.dependency_scores_by_pair().rename(columns={"value": "accuracy"})
-    keys = ["relation", "direction"]
-    baseline = scores[scores["pair"] == "baseline"].set_index(keys)["accuracy"].rename("baseline")
-    rows = scores[scores["pair"] != "baseline"].join(baseline, on=keys)
-    return rows.assign(run="", seed="", treebank="wmt", low="", high="", source="paper")

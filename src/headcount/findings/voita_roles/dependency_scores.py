@@ -4,17 +4,16 @@ from functools import cache
 
 import pandas as pd
 
-from headcount.base.settings.roles import RolesSettings
 from headcount.findings import exhibits
-from headcount.findings.cells import NONE, p_value
+from headcount.findings.cells import NONE, p_value, run_cells
 from headcount.findings.published import voita
 from headcount.findings.results import Results
-from headcount.findings.run_tables import KEYS
+from headcount.findings.run_tables import KEYS, gather
 from headcount.findings.setting import of_one_training
 from headcount.findings.significance import mcnemar, wilson
 from headcount.findings.tables import Table
-from headcount.findings.voita_roles.labels import SHOWN, arrow, exceeds
-from headcount.findings.voita_roles.measured import all_roles, describe_roles, syntax
+from headcount.findings.voita_roles.labels import SHOWN, SYNTAX, arrow, exceeds
+from headcount.findings.voita_roles.measured import all_roles, describe_roles
 
 COLUMNS = [*KEYS, "treebank", "relation", "direction", "layer", "head", "accuracy", "low", "high"]
 COLUMNS += ["held_out", "baseline", "margin", "p", "heads_above", "trials", "offset", "source"]
@@ -43,23 +42,19 @@ CAPTION = (
 def table1(results: Results) -> Table:
     """The best head for each relation."""
     table, models = best_heads(results), all_roles(results)[KEYS].drop_duplicates()
-    trees = "" if len(syntax(results)) else f" Ours are {NO_TREES}."
+    trees = "" if (table["source"] == "ours").any() else f" Ours are {NO_TREES}."
     caption = f"{CAPTION}{trees} {describe_roles(results)}"
-    return Table(table, dependency_summary(table, models), caption)
+    return Table(table, _summary(table, models), caption)
 
 
 @cache
 def best_heads(results: Results) -> pd.DataFrame:
-    """The best head for each relation; see `dependency_table`."""
-    return dependency_table(syntax(results), results.settings["roles"])
-
-
-def dependency_table(syntax: pd.DataFrame, settings: RolesSettings) -> pd.DataFrame:
     """The best head of each model, treebank, relation and direction: columns of `COLUMNS`.
 
-    `syntax` has the rows of syntax.csv with pair, run and seed. Shares are 0 to 1, offsets are of
-    the baseline, layer and head count from 0. The paper's rows have no run, seed or head.
+    Shares are 0 to 1, offsets are of the baseline, layer and head count from 0. The paper's rows
+    have no run, seed or head.
     """
+    syntax, settings = gather(results.files("syntax"), SYNTAX), results.settings["roles"]
     rows = []
     keys = [*KEYS, "treebank", "relation", "direction"]
     for names, of_test in syntax.groupby(keys, sort=False):
@@ -78,25 +73,27 @@ def dependency_table(syntax: pd.DataFrame, settings: RolesSettings) -> pd.DataFr
     return pd.DataFrame(rows + _printed(), columns=COLUMNS)
 
 
-def dependency_summary(table: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
+def _summary(table: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it: a row per model, treebank, relation and direction.
 
     `models` has pair, run and seed of every model; one without trees has a row that says so.
     """
-    ours = table[table["source"] == "ours"]
-    measured = set(ours[KEYS].itertuples(index=False, name=None))
-    others = [key for key in models[KEYS].itertuples(index=False, name=None) if key not in measured]
-    rows = [_readable(row) for row in ours.to_dict("records")] + [_without(key) for key in others]
-    rows += [_readable(row) for row in table[table["source"] != "ours"].to_dict("records")]
-    return pd.DataFrame(rows, columns=list(rows[-1]))
+    measured = table.loc[table["source"] == "ours", KEYS].itertuples(index=False, name=None)
+    measured = list(measured)
+    rows = [_readable(row) for row in table.to_dict("records")]
+    blank = dict.fromkeys(rows[-1], NONE) | {"trees": "none", "best head": "not available"}
+    without = [key for key in models.itertuples(index=False, name=None) if key not in measured]
+    others = [blank | run_cells(*key) | {"source": "ours"} for key in without]
+    return pd.DataFrame(rows[: len(measured)] + others + rows[len(measured) :])
 
 
 def _readable(row: dict) -> dict[str, str]:
     ours = row["source"] == "ours"
     spread = f" ({row['low']:.0%} to {row['high']:.0%})".replace("%", "") if ours else ""
+    relation = SHOWN.get(row["relation"], row["relation"])
     return (
-        {"pair": row["pair"], "run": row["run"] or NONE, "seed": str(row["seed"]) or NONE}
-        | {"trees": row["treebank"] or NONE, "relation": _shown(row["relation"])}
+        run_cells(row["pair"], row["run"] or NONE, row["seed"])
+        | {"trees": row["treebank"] or NONE, "relation": relation}
         | {"direction": arrow(row["relation"], row["direction"])}
         | {"best head": f"{100 * row['accuracy']:.0f}{spread}"}
         | {"held out": NONE if row["held_out"] == "" else f"{100 * row['held_out']:.0f}"}
@@ -104,19 +101,6 @@ def _readable(row: dict) -> dict[str, str]:
         | {"p": p_value(row["p"]), "heads above": str(row["heads_above"]) or NONE}
         | {"trials": str(row["trials"]) or NONE, "source": row["source"]}
     )
-
-
-def _without(key: tuple) -> dict[str, str]:
-    """The row of a model without trees."""
-    cells = dict.fromkeys(("relation", "direction"), NONE) | {"best head": "not available"}
-    cells |= dict.fromkeys(("held out", "baseline", "margin", "p", "heads above", "trials"), NONE)
-    pair, run, seed = key
-    names = {"pair": pair, "run": run, "seed": str(seed), "trees": "none"}
-    return names | cells | {"source": "ours"}
-
-
-def _shown(relation: str) -> str:
-    return SHOWN.get(relation, relation)
 
 
 def _held_out(of_test: pd.DataFrame) -> float | str:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.base.settings.roles import RolesSettings
+from headcount.findings.cells import fill_empty
 from headcount.findings.run_tables import HEAD, KEYS, gather
 
 VALUES = [*HEAD, "statistic", "value"]
@@ -54,8 +55,8 @@ def read_roles(
     heads = heads.merge(_positions(gather(positions, POSITIONS), settings), "left", HEAD_KEYS)
     relations = _relations(gather(syntax, SYNTAX), settings)
     heads = heads.merge(relations, "left", HEAD_KEYS)
-    for name in ("position", "relations", "share"):
-        heads[name] = heads[name].astype(object).where(heads[name].notna(), "")
+    names = ["position", "relations", "share"]
+    heads[names] = fill_empty(heads[names])
     heads["offset"] = ["" if pd.isna(offset) else int(offset) for offset in heads["offset"]]
     heads["rare"] = ["rare" if v >= settings.rare_share else "" for v in heads["rare_two_rarest"]]
     labels = heads[["position", "relations", "rare"]].to_numpy()
@@ -65,13 +66,11 @@ def read_roles(
 
 def label_classes(function: str) -> set[str]:
     """Kinds of a head's labels, of which `function` has all: positional, syntactic, rare."""
-    return {_class_of(name) for name in function.split(", ") if name}
-
-
-def _class_of(name: str) -> str:
-    if name == "rare":
-        return "rare"
-    return "positional" if name.lstrip("+-").isdigit() else "syntactic"
+    names = set(filter(None, function.split(", ")))
+    kinds = {
+        "positional" if name.lstrip("+-").isdigit() else "syntactic" for name in names - {"rare"}
+    }
+    return kinds | names & {"rare"}
 
 
 def label_count(function: str) -> int:

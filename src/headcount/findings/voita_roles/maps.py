@@ -8,9 +8,14 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 
+from headcount.findings import exhibits
+from headcount.findings.cells import fill_empty
+from headcount.findings.figures import Drawn
 from headcount.findings.published import voita
-from headcount.findings.run_tables import KEYS
+from headcount.findings.results import Results
+from headcount.findings.run_tables import BASE, KEYS
 from headcount.findings.voita_roles.labels import label_classes
+from headcount.findings.voita_roles.measured import all_roles, describe_roles
 
 MAP_COLUMNS = [*KEYS, "layer", "rank", "head", "relevance", "confidence", "function", "source"]
 CLASSES = {
@@ -21,6 +26,45 @@ CLASSES = {
     "none": "#E4E4E4",
 }
 _LIMITS = {"relevance": None, "confidence": (0, 1)}
+_TITLE = {"loc": "left", "fontsize": "small"}
+_MAPS = (
+    "Rows of a map are encoder layers, the first at the bottom; in each, heads are sorted by "
+    "relevance. Function: relative position, relation (v: verb, s: subject, o: object, n: "
+    "noun, a: adjective, adv: adverb; v→o looks from the verb to its object), or rare words; "
+    f"at most two are written. Several: of more than one of these kinds. {voita.source()}"
+)
+
+
+@exhibits.figure(
+    "voita_fig1", "Figure 1: heads of the baseline", needs=("roles",), uses=("pruned_runs", "kept")
+)
+def fig1(results: Results) -> Drawn:
+    """Relevance, confidence and function of the baselines' heads."""
+    roles = all_roles(results)
+    points = map_points(roles[roles["run"] == BASE], ["opensubtitles.en-ru"])
+    caption = (
+        "Relevance, confidence and function of the encoder's heads in models trained plainly. "
+        f"{_MAPS}, Figure 1, below. {voita.READ_OFF} {describe_roles(results)}"
+    )
+    return Drawn(draw_maps(points, ["relevance", "confidence"]), points, caption)
+
+
+@exhibits.figure(
+    "voita_fig2",
+    "Figure 2: heads of models trained otherwise",
+    needs=("roles",),
+    uses=("pruned_runs", "kept"),
+)
+def fig2(results: Results) -> Drawn:
+    """Relevance and function of heads in models trained otherwise."""
+    roles = all_roles(results)
+    points = map_points(roles[roles["run"] != BASE], ["wmt.en-de", "wmt.en-fr"])
+    caption = (
+        "Relevance and function of the encoder's heads in models trained with masked heads. "
+        f"{_MAPS}, Figure 2, below: plainly trained models of two more pairs, WMT. "
+        f"{voita.READ_OFF} {describe_roles(results)}"
+    )
+    return Drawn(draw_maps(points, ["relevance"]), points, caption)
 
 
 def function_class(function: str) -> str:
@@ -32,15 +76,15 @@ def function_class(function: str) -> str:
 def map_points(roles: pd.DataFrame, paper: list[str]) -> pd.DataFrame:
     """A head a row, ours and the paper's: columns of `MAP_COLUMNS`.
 
-    `roles` comes from `roles_table`; `paper` names its pairs. Ranks count from 1; the paper tells
+    `roles` comes from `all_roles`; `paper` names its pairs. Ranks count from 1; the paper tells
     no heads, and no confidence outside Figure 1.
     """
     ours = roles.assign(source="ours")
     theirs = voita.ranked_heads()
     theirs = theirs[theirs["pair"].isin(paper)].assign(run="", seed="", head="", source="paper")
     theirs = theirs.assign(layer=theirs["layer"] - 1)
-    both = pd.concat([ours.reindex(columns=MAP_COLUMNS), theirs[MAP_COLUMNS]], ignore_index=True)
-    return both.astype(object).where(both.notna(), "")
+    parts = [ours.reindex(columns=MAP_COLUMNS), theirs[MAP_COLUMNS]]
+    return fill_empty(pd.concat(parts, ignore_index=True))
 
 
 def draw_maps(points: pd.DataFrame, columns: list[str]) -> Figure:
@@ -65,17 +109,9 @@ def draw_maps(points: pd.DataFrame, columns: list[str]) -> Figure:
         _functions(line[-1], heads)
         line[-1].set_title("\nfunction", **_TITLE)
     patches = [Patch(color=colour, label=name) for name, colour in CLASSES.items()]
-    figure.legend(
-        handles=patches,
-        loc="outside lower center",
-        ncols=len(CLASSES),
-        frameon=False,
-        fontsize="small",
-    )
+    below = {"loc": "outside lower center", "ncols": len(CLASSES), "fontsize": "small"}
+    figure.legend(handles=patches, frameon=False, **below)
     return figure
-
-
-_TITLE = {"loc": "left", "fontsize": "small"}
 
 
 def _cells(heads: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -96,12 +132,10 @@ def _heat(panel: Axes, heads: pd.DataFrame, name: str) -> AxesImage:
     cells = table.to_numpy(float)
     low, high = _LIMITS[name] or (np.nanmin(cells), np.nanmax(cells))
     image = panel.imshow(cells, cmap="viridis", aspect="auto", vmin=low, vmax=high)
-    middle = (low + high) / 2
     for (layer, rank), value in np.ndenumerate(cells):
         if not np.isnan(value):
-            colour = "black" if value > middle else "white"
-            text = f"{value:.2f}".removeprefix("0")
-            _write(panel, (rank, layer), text, 6, colour)
+            colour = "black" if value > (low + high) / 2 else "white"
+            _write(panel, (rank, layer), f"{value:.2f}".removeprefix("0"), 6, colour)
     _axes(panel, table)
     return image
 
@@ -119,10 +153,8 @@ def _functions(panel: Axes, heads: pd.DataFrame) -> None:
     labels = table.to_numpy()
     names = list(CLASSES)
     numbers = np.vectorize(lambda label: names.index(function_class(label)))(labels)
-    panel.imshow(
-        numbers, cmap=ListedColormap(list(CLASSES.values())), vmin=0, vmax=len(names) - 1,
-        aspect="auto",
-    )  # fmt: skip
+    shades = ListedColormap(list(CLASSES.values()))
+    panel.imshow(numbers, cmap=shades, vmin=0, vmax=len(names) - 1, aspect="auto")
     for (layer, rank), label in np.ndenumerate(labels):
         parts = label.split(", ")
         text = "\n".join(parts[:2]) + (" …" if len(parts) > 2 else "")

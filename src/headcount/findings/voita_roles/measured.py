@@ -1,4 +1,4 @@
-"""What the tables and figures of roles share: every head measured, and words on how."""
+"""Every encoder head: the table of all of them, what other exhibits share, and words on how."""
 
 from functools import cache
 from pathlib import Path
@@ -8,15 +8,58 @@ import pandas as pd
 from headcount.base.settings.lrp import LrpSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.runs import label
+from headcount.findings import exhibits
+from headcount.findings.cells import NONE, fill_empty, with_bounds
 from headcount.findings.results import Results
 from headcount.findings.run_tables import HEAD, KEYS, gather, read_runs_of
-from headcount.findings.setting import describe_setting
-from headcount.findings.voita_roles.labels import HEAD_KEYS, SYNTAX, VALUES, read_roles, wide
+from headcount.findings.setting import describe_setting, of_one_training
+from headcount.findings.tables import Table
+from headcount.findings.voita_roles.labels import HEAD_KEYS, VALUES, read_roles, wide
 
 RELEVANCE = ["relevance", "relevance_low", "relevance_high"]
 NUMBERS = [*RELEVANCE, "confidence", "entropy"]
 NUMBERS += ["rare_rarest", "rare_two_rarest", "rare_two_rarest_chance", "importance", "survival"]
 COLUMNS = [*KEYS, *HEAD, "rank", "function", *NUMBERS, "offset", "share"]
+
+CAPTION = (
+    "Every encoder head of every trained model, layer by layer, the most relevant first. Function: "
+    "relative position of the word it points at, if nearly always the same; relations for which it "
+    "exceeds the positional baseline by the margin; rare, if it points at the rarest words. "
+    "Relevance: share of its layer by relevance propagation, with its 95 % bootstrap interval over "
+    "sentences. Confidence: mean largest weight. Position: where it points most often, and in what "
+    "share of cases. Rarest, two rarest: share of largest weights there. Importance: nats per "
+    "sentence unless the settings say otherwise. Survives: in how many of the gates runs on this "
+    f"model with λ above 0. {of_one_training('sentences')}"
+)
+
+
+@exhibits.table("voita_roles", "Every encoder head", needs=("roles",), uses=("pruned_runs", "kept"))
+def roles(results: Results) -> Table:
+    """Every encoder head of every trained model."""
+    table = all_roles(results)
+    shown = pd.DataFrame(map(_readable, table.to_dict("records")))
+    return Table(table, shown, f"{CAPTION} {describe_roles(results)}")
+
+
+def _readable(row: dict) -> dict:
+    """A head as people read it."""
+    ends = (row["relevance_low"], row["relevance_high"])
+    near = f"{row['offset']:+d}" if row["offset"] else "0"
+    near = NONE if row["offset"] == "" else f"{near} ({_percent(row['share'])})"
+    return (
+        {name: row[name] for name in (*KEYS, "layer", "head")}
+        | {"function": row["function"] or NONE}
+        | {"relevance": with_bounds(row["relevance"], *ends, digits=3)}
+        | {name: with_bounds(row[name], "", "") for name in ("confidence", "entropy")}
+        | {"position": near, "rarest": _percent(row["rare_rarest"])}
+        | {"two rarest": _percent(row["rare_two_rarest"])}
+        | {"importance": with_bounds(row["importance"], "", "")}
+        | {"survives": _percent(row["survival"])}
+    )
+
+
+def _percent(value: float | str) -> str:
+    return NONE if value == "" else f"{value:.0%}".replace("%", " %")
 
 
 @cache
@@ -27,29 +70,29 @@ def trained_heads(results: Results) -> pd.DataFrame:
 
 
 @cache
-def survival(results: Results) -> pd.DataFrame:
-    """How often the heads of trained models were left; see `gate_survival`."""
-    return gate_survival(results.files("kept"), results.files("pruned_runs"))
-
-
-@cache
 def head_values(results: Results, kind: str) -> pd.DataFrame:
     """Rows of importance, relevance or attention of every head: run, head, statistic, value."""
     return gather(results.files(kind), VALUES)
 
 
 @cache
-def syntax(results: Results) -> pd.DataFrame:
-    """How often every head found every relation."""
-    return gather(results.files("syntax"), SYNTAX)
-
-
-@cache
 def all_roles(results: Results) -> pd.DataFrame:
-    """Every encoder head with its numbers and its rank; see `roles_table`."""
+    """A head a row: columns of `COLUMNS`; cells are empty where a number was not measured.
+
+    Rank is by size of relevance within the layer, from 1.
+    """
     relevance = wide(head_values(results, "relevance"), RELEVANCE)
     importance = wide(head_values(results, "importance"), ["importance"])
-    return roles_table(trained_heads(results), relevance, importance, survival(results))
+    survival = gate_survival(results.files("kept"), results.files("pruned_runs"))
+    found = trained_heads(results)
+    for other in (relevance, importance, survival):
+        found = found.merge(other, "left", HEAD_KEYS)
+    sizes = found["relevance"].abs()  # the ratio rule has signs
+    by_layer = sizes.groupby([found[name] for name in (*KEYS, "kind", "layer")], sort=False)
+    found["rank"] = by_layer.rank(ascending=False, method="first").astype(int)
+    found["model"] = found.groupby(KEYS, sort=False).ngroup()
+    found = found.sort_values(["model", "layer", "rank"], ignore_index=True)
+    return fill_empty(found[COLUMNS])
 
 
 def describe_roles(results: Results) -> str:
@@ -86,21 +129,3 @@ def gate_survival(kept: list[Path], runs: list[Path]) -> pd.DataFrame:
     rows["survival"] = (rows["value"] != 0).astype(float)
     in_scope = rows[pd.Series(counted, dtype=bool)]
     return in_scope.groupby(HEAD_KEYS, sort=False)["survival"].mean().reset_index()
-
-
-def roles_table(
-    heads: pd.DataFrame, relevance: pd.DataFrame, importance: pd.DataFrame, survival: pd.DataFrame
-) -> pd.DataFrame:
-    """A head a row: columns of `COLUMNS`; rank is by size of relevance within the layer, from 1.
-
-    `heads` comes from `read_roles`, `relevance` and `importance` from `wide`, `survival` from
-    `gate_survival`; cells are empty where a number was not measured.
-    """
-    found = heads.merge(relevance, "left", HEAD_KEYS).merge(importance, "left", HEAD_KEYS)
-    found = found.merge(survival, "left", HEAD_KEYS)
-    sizes = found["relevance"].abs()  # the ratio rule has signs
-    by_layer = sizes.groupby([found[name] for name in (*KEYS, "kind", "layer")], sort=False)
-    found["rank"] = by_layer.rank(ascending=False, method="first").astype(int)
-    found["model"] = found.groupby(KEYS, sort=False).ngroup()
-    found = found.sort_values(["model", "layer", "rank"], ignore_index=True)[COLUMNS]
-    return found.astype(object).where(found.notna(), "")

@@ -1,6 +1,6 @@
 """Voita's Figure 5: what the candidate for the rare-word head looks at, in each pair's baseline."""
 
-from itertools import chain, zip_longest
+from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,9 +9,13 @@ from matplotlib.figure import Figure
 
 from headcount.base.addresses import Head
 from headcount.base.files import read_json
+from headcount.findings import exhibits
+from headcount.findings.figures import Drawn
 from headcount.findings.panels import note
+from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE, KEYS, run_of
 from headcount.findings.voita_roles.attention_maps import draw_attention
+from headcount.findings.voita_roles.measured import describe_roles
 
 COLUMNS = [*KEYS, "head", "sentence", "query", "place", "key", "weight"]
 MOST = 3  # panels, as in the paper
@@ -24,6 +28,25 @@ class RareMap(NamedTuple):
     head: Head
     sentence: int  # of that model, from 1
     found: dict[str, Any]
+
+
+@exhibits.figure(
+    "voita_fig5",
+    "Figure 5: attention to rare words",
+    needs=("roles", "maps"),
+    uses=("pruned_runs", "kept"),
+)
+def fig5(results: Results) -> Drawn:
+    """Attention to rare words."""
+    chosen = choose_maps(results.files("maps"))
+    caption = (
+        "Attention of the candidate for the rare-word head, the head of the first encoder layer "
+        "with the largest share at the two rarest subwords, on the first sentences of dev that are "
+        "short; queries down, keys across. Whether it is a rare-word head stands in voita_roles. "
+        "The paper's Figure 5 shows one sentence for each of three pairs. "
+        f"{describe_roles(results)}"
+    )
+    return Drawn(draw_maps(chosen), map_weights(chosen), caption)
 
 
 def choose_maps(files: list[Path]) -> list[RareMap]:
@@ -41,12 +64,9 @@ def draw_maps(chosen: list[RareMap]) -> Figure:
     """The maps abreast, each under its pair and head where these are new."""
     if not chosen:
         return note("No sentence of dev is short enough.")
-    titles, before = [], None
-    for each in chosen:
-        title = f"{each.run[0]}\n{each.head.label()}"
-        titles.append("" if title == before else title)
-        before = title
-    return draw_attention([each.found for each in chosen], titles)
+    titles = [f"{each.run[0]}\n{each.head.label()}" for each in chosen]
+    new = [title if title != before else "" for before, title in pairwise(["", *titles])]
+    return draw_attention([each.found for each in chosen], new)
 
 
 def map_weights(chosen: list[RareMap]) -> pd.DataFrame:

@@ -8,13 +8,15 @@ from matplotlib.ticker import MaxNLocator
 
 from headcount.base.errors import UserError
 from headcount.base.settings.runs import PrunedSettings, label
+from headcount.findings import exhibits
+from headcount.findings.figures import Drawn
 from headcount.findings.panels import panels
 from headcount.findings.published import voita
 from headcount.findings.results import Results
 from headcount.findings.run_tables import KEYS, read_runs, run_of
 from headcount.findings.voita_roles.labels import label_classes, label_count, read_roles
 from headcount.findings.voita_roles.maps import CLASSES
-from headcount.findings.voita_roles.measured import trained_heads
+from headcount.findings.voita_roles.measured import describe_roles, trained_heads
 
 COLUMNS = [*KEYS, "scope", "start", "heads_left", "function", "heads", "several", "labels"]
 COLUMNS += ["source"]
@@ -28,6 +30,27 @@ FUNCTIONS = {
     "unknown": "#BBBBBB",
 }
 _SEVERAL = {"facecolor": "none", "edgecolor": "black", "hatch": "////", "linewidth": 0}
+
+
+@exhibits.figure(
+    "voita_fig8",
+    "Figure 8: what the heads do that are left",
+    needs=("roles",),
+    uses=("pruned_runs", "kept", "pruned_attention", "pruned_positions", "pruned_syntax"),
+)
+def fig8(results: Results) -> Drawn:
+    """What the heads do that are left."""
+    table = retained_of(results)
+    none = "" if results.files("pruned_attention") else "This experiment prunes no model. "
+    caption = (
+        "What the encoder heads do that models have left, measured anew in each pruned model; "
+        "the first bar is the model that was pruned, every other a λ. A model "
+        "without any has no bar, and 0 below it. Every head counts once; hatched: heads with "
+        "several functions, of two kinds or of one (two relations, or both directions of one). "
+        "The paper prints in a head's cell how many functions it has; this is not read off. "
+        f"{none}{voita.source()}, Figure 8: EN-RU, OpenSubtitles. {describe_roles(results)}"
+    )
+    return Drawn(draw_retained(table), table, caption)
 
 
 def function_of(function: str) -> str:
