@@ -6,9 +6,8 @@ Killed or stopped, the same command goes on from the last saved state, to the sa
 from headcount.base import command
 from headcount.base.folders import TRAINING
 from headcount.base.settings.flags import read_flags, read_run_flag
-from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.runs import PrunedSettings, label
-from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.model.machine import use_threads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder

@@ -3,7 +3,7 @@
 from headcount.base import command
 from headcount.base.folders import RELEVANCE
 from headcount.base.settings.flags import read_flags
-from headcount.base.settings.lrp import LrpSettings
+from headcount.base.settings.importance import LrpSettings
 from headcount.heads.relevance import write_relevance
 from headcount.store.model_folder import open_model
 

@@ -13,11 +13,10 @@ from headcount.base.settings.ablation import MaskingSettings
 from headcount.base.settings.data import BpeSettings, SyntheticSettings, TextSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import add_flags, as_flags, from_flags
-from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.section import Section
-from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.train import GatesSettings, TrainSettings
 
 
 class Sample(Section):

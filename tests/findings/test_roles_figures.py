@@ -6,7 +6,7 @@ from captions import tell_what_is_covered
 from chapters import gather_results, make_chapter
 from roles_files import BASE, EMPTY, MAP, MODEL, ONLY_DECODER, PAIR, RolesCollection, collection
 
-from headcount.base.settings.lrp import LrpSettings
+from headcount.base.settings.importance import LrpSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.findings.results import Results
 from headcount.findings.run_tables import read_runs

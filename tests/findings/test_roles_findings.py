@@ -21,7 +21,7 @@ from roles_files import (
 from script_runner import run_script
 
 from headcount.base.errors import UserError
-from headcount.base.settings.lrp import LrpSettings
+from headcount.base.settings.importance import LrpSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.findings.significance import bootstrap_spearman, mcnemar, wilson
 from headcount.findings.voita_roles import (

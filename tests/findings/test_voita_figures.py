@@ -9,7 +9,7 @@ from captions import tell_what_is_covered
 from chapters import gather_results, make_chapter
 from voita_files import MODEL, PAIR, VoitaFiles, pruned_runs, translated
 
-from headcount.base.settings.gates import GatesSettings
+from headcount.base.settings.train import GatesSettings
 from headcount.findings.voita_pruning import drawings
 from headcount.findings.voita_pruning.comparison import masked, untuned
 from headcount.findings.voita_pruning.gate_figures import distributions, trajectories

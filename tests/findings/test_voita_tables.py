@@ -9,7 +9,7 @@ from voita_files import MODEL, PAIR, VoitaFiles, pruned_runs, translated
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
-from headcount.base.settings.gates import GatesSettings
+from headcount.base.settings.train import GatesSettings
 from headcount.findings.tables import write_tables
 
 NAMES = ["table2", "comparison", "falls", "pruning", "speedup"]

@@ -6,7 +6,7 @@ import torch
 from small_models import TEXT, UNEVEN, make_model
 from torch import nn
 
-from headcount.base.settings.lrp import LrpSettings
+from headcount.base.settings.importance import LrpSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.heads import lrp_rules
 from headcount.heads.lrp_rules import Rules, attention_parts, norm_jacobian

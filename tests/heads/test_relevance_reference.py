@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.func import jacrev, vjp, vmap
 from torch.nn.functional import normalize
 
-from headcount.base.settings.lrp import LrpSettings
+from headcount.base.settings.importance import LrpSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import BOS, EOS
 from headcount.heads.relevance import sentence_relevance

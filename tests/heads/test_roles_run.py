@@ -16,7 +16,7 @@ from small_models import make_model
 from headcount.base.addresses import Head
 from headcount.base.errors import UserError
 from headcount.base.settings.data import BpeSettings
-from headcount.base.settings.lrp import LrpSettings
+from headcount.base.settings.importance import LrpSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.data.bpe import segment_corpus
 from headcount.data.trees import AlignedTree, Arc, write_aligned

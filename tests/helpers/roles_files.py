@@ -8,7 +8,7 @@ from chapters import chapter_of, list_run
 
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.lrp import LrpSettings
+from headcount.base.settings.importance import LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.runs import PrunedSettings, write_run

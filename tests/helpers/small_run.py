@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headcount.base.settings.data import BpeSettings, SyntheticSettings, TextSettings
-from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import BASELINE, PrunedSettings, RunSettings, label
-from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.data.bpe import segment_corpus
 from headcount.data.synthetic.corpus import write_corpus
 from headcount.data.text import write_split

@@ -8,9 +8,9 @@ from chapters import chapter_of, list_run
 
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings, label, write_run
+from headcount.base.settings.train import GatesSettings
 from headcount.findings.inputs import file_flag
 
 Run = tuple[str, str, int]  # pair, run, seed

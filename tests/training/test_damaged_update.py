@@ -8,9 +8,8 @@ import torch
 from small_models import TEXT, UNEVEN, make_model
 
 from headcount.base.errors import UserError
-from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.runs import PrunedSettings, RunSettings
-from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.model.loss import summed_loss
 from headcount.training import train as train_module
 from headcount.training.gates import HeadGates

@@ -7,9 +7,8 @@ import pytest
 import torch
 from small_models import TEXT, UNEVEN, make_model, make_settings
 
-from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.runs import PrunedSettings
-from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.model.loss import summed_loss
 from headcount.training import train as train_module

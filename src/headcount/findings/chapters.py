@@ -5,12 +5,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
-from headcount.base.settings.gates import GatesSettings
-from headcount.base.settings.importance import ImportanceSettings
-from headcount.base.settings.lrp import LrpSettings
+from headcount.base.settings.importance import ImportanceSettings, LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.section import Section
+from headcount.base.settings.train import GatesSettings
 from headcount.findings.exhibits import Exhibit, declared
 
 

@@ -17,7 +17,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from headcount.base.settings.lrp import LrpSettings
+from headcount.base.settings.importance import LrpSettings
 
 EPSILON = 1e-5
 """Keeps sums of contributions away from 0."""

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from headcount.base.files import write_json
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
-from headcount.base.settings.lrp import LrpSettings
+from headcount.base.settings.importance import LrpSettings
 from headcount.data.batches import Ids, ParallelText, collate
 from headcount.heads.lrp_rules import Rules, rescaled
 from headcount.model.attention import DenseAttention, MultiHeadAttention

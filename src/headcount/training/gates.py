@@ -13,9 +13,8 @@ from torch import Tensor
 from headcount.base.addresses import HeadGrid
 from headcount.base.hard_concrete import HardConcrete
 from headcount.base.random_streams import Stream
-from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.runs import PrunedSettings
-from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.data.batches import Batch
 from headcount.model.transformer import Transformer
 from headcount.training.averaging import Weights

@@ -9,10 +9,9 @@ import torch
 
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.head_values import write_head_values
-from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings, write_run
-from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer, copy_weights, parameter_count
 from headcount.store.kept_heads import as_many_heads, gates_heads, tell_heads_left

@@ -10,9 +10,7 @@ from headcount.base.ranking import check_groups
 from headcount.base.settings.ablation import AblationSettings, MaskingSettings
 from headcount.base.settings.data import BpeSettings, TextSettings
 from headcount.base.settings.decode import DecodeSettings, SpeedSettings
-from headcount.base.settings.gates import GatesSettings
-from headcount.base.settings.importance import ImportanceSettings
-from headcount.base.settings.lrp import LrpSettings
+from headcount.base.settings.importance import ImportanceSettings, LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.names import check_corpus_name, nearest, parse_pair, require
 from headcount.base.settings.reader import read_settings
@@ -25,7 +23,7 @@ from headcount.base.settings.run_lists import (
 )
 from headcount.base.settings.runs import PrunedSettings, label, labels
 from headcount.base.settings.section import Section, each_once
-from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.train import GatesSettings, TrainSettings
 
 NOT_EXPERIMENTS = {"corpora"}
 

@@ -9,11 +9,11 @@ from headcount.base.settings.corpora import Corpus, Source, Treebank
 from headcount.base.settings.data import SyntheticSettings
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import shown_default
-from headcount.base.settings.gates import PRESETS as GATE_PRESETS
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.runs import PrunedSettings, RunSettings, label
 from headcount.base.settings.schema import Schema
 from headcount.base.settings.section import Section
+from headcount.base.settings.train import GatesSettings
 
 TEMPLATE = Path(__file__).with_suffix(".md")
 
@@ -48,7 +48,7 @@ def write_page() -> str:
         rows=_rows,
         sizes=list(PRESETS["base"]),
         presets=[[f"`{name}`", *sizes.values()] for name, sizes in PRESETS.items()],
-        paper_gates=[[f"`gates.{key}`", f"`{v}`"] for key, v in GATE_PRESETS["paper"].items()],
+        paper_gates=[[f"`gates.{k}`", f"`{v}`"] for k, v in GatesSettings.presets["paper"].items()],
     )
     return page.rstrip("\n") + "\n"
 

@@ -1,10 +1,11 @@
-"""Settings of training."""
+"""Settings of training, and of pruning by Hard Concrete gates."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from headcount.base.settings.section import LARGEST, MOST_THREADS, Section
+from headcount.base.settings.section import LARGEST, MOST_THREADS, PresetSection, Section
 
 
 class TrainSettings(Section):
@@ -86,3 +87,89 @@ class TrainSettings(Section):
                 f"keep_updates names update {late[0]}, but training ends at update {self.updates}"
             )
         return self
+
+
+class GatesSettings(PresetSection):
+    """Pruning by fine-tuning with a gate on every head; λ and scope stand in the run's name."""
+
+    flag_prefix: ClassVar[str] = "gates-"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "default": {},
+        # Voita et al.'s code, but for the updates: it trains until the gates have settled, and does
+        # not say how long. `eval` and `lambda_reduction` stay: the paper's rule and formula.
+        "paper": {
+            "init": "glorot",
+            "lr": 1.4e-3,
+            "lr_schedule": "weights",
+            "updates": 100000,
+            "peak_lr": 1.4e-3,
+            "warmup_updates": 16000,
+        },
+    }
+
+    preset: Literal["default", "paper"] = "default"
+    """Named values: `paper` has the start and the rates of Voita et al.'s released code (`init`,
+    `lr`, `lr_schedule`, `peak_lr`, `warmup_updates`) and 100,000 `updates`. No other key changes:
+    where that code has another `eval` and `lambda_reduction`, name these too, or divide its λ by
+    the number of gated layers. A key that is named overrides."""
+
+    temperature: float = Field(0.33, gt=0)
+    """τ of the Concrete distribution; smaller draws gates nearer to 0 and 1."""
+
+    stretch_low: float = Field(-0.1, lt=0)
+    """γ, lower end of the stretched distribution; what lies below 0 becomes 0."""
+
+    stretch_high: float = Field(1.1, gt=1)
+    """ζ, upper end of the stretched distribution; what lies above 1 becomes 1."""
+
+    init: float | Literal["glorot"] = 2.0
+    """log α of every gate at the start, or `glorot`: uniform in ±√(6 / (2 · heads of the layer)),
+    drawn by the run's seed."""
+
+    eval: Literal["argmax01", "threshold", "louizos"] = "argmax01"
+    """Gate at test time: the likelier of 0 and 1; 1 where the noiseless gate is above 0.5; or the
+    noiseless gate itself, which may be a fraction."""
+
+    lambda_reduction: Literal["sum", "mean_over_modules"] = "sum"
+    """What λ multiplies: the expected number of open heads, then it is the price of one head in
+    nats per target token; or that number divided by the number of gated layers."""
+
+    lambda_warmup_updates: int = Field(0, ge=0)
+    """λ grows linearly from 0 over this many updates."""
+
+    lr: float = Field(0.1, gt=0)
+    """Learning rate of log α, which has an Adam of its own."""
+
+    lr_schedule: Literal["constant", "weights"] = "constant"
+    """Keep that rate, or let it rise and fall in proportion to the rate of the weights."""
+
+    updates: int = Field(6000, ge=1)
+    """Updates of fine-tuning; also of the runs that gates are compared with."""
+
+    peak_lr: float = Field(3e-4, gt=0)
+    """Learning rate of the weights at the end of the warm-up; the schedule is `train.schedule`."""
+
+    warmup_updates: int = Field(100, ge=1)
+    """Length of that warm-up (updates)."""
+
+    dev_interval: int = Field(500, ge=1)
+    """Updates between two validations, each of which records all gates."""
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> "GatesSettings":
+        for name in ("warmup_updates", "lambda_warmup_updates"):
+            if getattr(self, name) > self.updates:
+                raise ValueError(
+                    f"{name} {getattr(self, name)} is more than updates {self.updates}, so the "
+                    f"warm-up would never end; lower {name}"
+                )
+        return self
+
+    def fine_tuning(self, train: TrainSettings) -> TrainSettings:
+        """The settings of training, with the length and rates of fine-tuning.
+
+        The last weights become the model: when gates are still open the dev loss is lowest.
+        """
+        names = ("updates", "peak_lr", "warmup_updates", "dev_interval")
+        rates = {name: getattr(self, name) for name in names}
+        return train.model_copy(update={**rates, "select": "last", "keep_updates": []})

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from headcount.base.settings.gates import GatesSettings
+from headcount.base.settings.train import GatesSettings
 from headcount.findings import exhibits
 from headcount.findings.figures import Drawn
 from headcount.findings.masking import describe_cover

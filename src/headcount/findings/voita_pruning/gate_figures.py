@@ -12,8 +12,8 @@ from matplotlib.ticker import MaxNLocator
 
 from headcount.base.addresses import KINDS
 from headcount.base.hard_concrete import HardConcrete
-from headcount.base.settings.gates import GatesSettings
 from headcount.base.settings.runs import SCOPES
+from headcount.base.settings.train import GatesSettings
 from headcount.findings.figures import COLOURS
 from headcount.findings.panels import SHORT, colour_bar
 from headcount.findings.published import voita

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from headcount.base.settings.gates import GatesSettings
+from headcount.base.settings.train import GatesSettings
 from headcount.findings.cells import NONE, interval, mean_sd, p_value
 from headcount.findings.masking import describe_tests
 from headcount.findings.results import Results

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from headcount.base.settings.lrp import LrpSettings
+from headcount.base.settings.importance import LrpSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.runs import label
 from headcount.findings import exhibits
