@@ -7,8 +7,9 @@ from pathlib import Path
 from benchmarks.measuring import CLOCKS
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
-from headcount.data.batches import Batch, ParallelText, read_parallel_text
+from headcount.data.batches import Batch, ParallelText
 from headcount.data.vocabulary import Vocabulary
+from headcount.store.pair_folder import PairFolder
 
 FOLDER = Path("data/bpe/bench/multi30k.en-de")
 
@@ -31,12 +32,8 @@ def read_data(folder: Path) -> BenchData:
         )
     if not read_json(folder / "segmentation.json")["joint"]:
         raise UserError(f"{folder}: expected one joint vocabulary, which the peers need; found two")
-    words = Vocabulary.load(folder / "src.vocab")
-    train, dev = (
-        read_parallel_text(folder / f"{split}.src", folder / f"{split}.tgt", words, words)
-        for split in ("train", "dev")
-    )
-    return BenchData(words, train, dev)
+    pair = PairFolder(folder)
+    return BenchData(pair.vocabulary("src"), pair.read("train"), pair.read("dev"))
 
 
 def sentence_lengths(batch: Batch) -> list[tuple[int, int]]:

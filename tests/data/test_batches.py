@@ -12,12 +12,10 @@ from headcount.data.batches import (
     ParallelText,
     ResidentText,
     collate,
-    first_pairs,
     in_order,
     pad_sources,
-    read_parallel_text,
 )
-from headcount.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from headcount.data.vocabulary import BOS, EOS, PAD, UNK
 
 
 def text_of(lengths):
@@ -175,34 +173,3 @@ def test_a_pair_above_the_budget_is_refused():
 def test_f37_no_pair_at_all_is_refused():
     with pytest.raises(UserError, match="there is no sentence pair to make batches of"):
         BatchPlan(ParallelText([], []), 100, seed=1)
-
-
-def test_reading_both_sides(tmp_path):
-    src, tgt = tmp_path / "a.src", tmp_path / "a.tgt"
-    src.write_bytes("lo@@ w\n\nw\u2028 x\n".encode())
-    tgt.write_bytes(b"b\na\nb a\n")
-    words = Vocabulary([("lo@@", 3), ("w", 2), ("w\u2028", 1)]), Vocabulary([("a", 2), ("b", 1)])
-    text = read_parallel_text(src, tgt, *words)
-    assert text == ParallelText([[4, 5], [], [6, UNK]], [[5], [4], [5, 4]])
-    assert len(text) == 3
-
-
-def test_f17_sides_of_unequal_length_are_refused(tmp_path):
-    src, tgt = tmp_path / "a.src", tmp_path / "a.tgt"
-    src.write_text("a\na\na\n")
-    tgt.write_text("a\na\n")
-    words = Vocabulary([("a", 2)])
-    with pytest.raises(UserError, match=r"a\.src has 3 lines, .*a\.tgt has 2; make them again"):
-        read_parallel_text(src, tgt, words, words)
-
-
-def test_first_pairs_are_those_whose_source_has_a_word(tmp_path):
-    src, tgt = tmp_path / "a.src", tmp_path / "a.tgt"
-    src.write_text("\na\na a\na\n")
-    tgt.write_text("a a\n\na\na\n")
-    words = (Vocabulary([("a", 2)]),) * 2
-    assert first_pairs(src, tgt, *words, 2) == ParallelText([[4], [4, 4]], [[], [4]])
-    assert len(first_pairs(src, tgt, *words, None)) == 3
-    src.write_text("\n\n\n\n")
-    with pytest.raises(UserError, match=r"a\.src: expected sentences, found none with a word"):
-        first_pairs(src, tgt, *words, 2)

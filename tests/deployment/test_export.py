@@ -14,7 +14,7 @@ from headcount.base.errors import EnvironmentFault, HeadcountError, UserError
 from headcount.base.files import NoRoom
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import collate, read_parallel_text
+from headcount.data.batches import collate
 from headcount.data.lines import clean_lines, write_lines
 from headcount.data.vocabulary import Vocabulary
 from headcount.deployment import ctranslate2_export, export
@@ -54,9 +54,8 @@ def learnt(bpe, folder, heads, updates=200, gates=None):
     """
     lines = list(clean_lines(bpe.parent / "dev.src"))
     write_lines(folder / "learnt.txt", [lines[number] for number in LEARNT])
-    words = Vocabulary.load(bpe / "src.vocab")
-    text = read_parallel_text(bpe / "dev.src", bpe / "dev.tgt", words, words)
-    size = len(words)
+    text = PairFolder(bpe).read("dev")
+    size = len(Vocabulary.load(bpe / "src.vocab"))
     model = make_model(joint=True, src_size=size, tgt_size=size, heads=heads, dropout=0.0)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01, fused=True)
     for _ in range(updates):

@@ -14,7 +14,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import sha256
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.data.batches import ParallelText, read_parallel_text
+from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import Vocabulary
 from headcount.heads.importance import measure_importance, read_drawn, write_importance
 from headcount.model.transformer import Transformer
@@ -56,11 +56,6 @@ def written(folders, path, **settings) -> tuple[dict[str, np.ndarray], dict]:
     return values, json.loads(path.with_suffix(".json").read_text())
 
 
-def text_of(bpe, split: str) -> ParallelText:
-    words = [Vocabulary.load(bpe / f"{side}.vocab") for side in ("src", "tgt")]
-    return read_parallel_text(bpe / f"{split}.src", bpe / f"{split}.tgt", *words)
-
-
 def test_the_whole_is_the_mean_of_its_halves(folders, tmp_path):
     values, facts = written(folders, tmp_path / "importance.csv", sentences=9)
     assert (facts["data"], facts["sentences"], facts["halves"]) == ("train", 9, [4, 5])
@@ -74,7 +69,7 @@ def test_the_whole_is_the_mean_of_its_halves(folders, tmp_path):
 def test_a_small_text_is_measured_whole(folders, tmp_path):
     model, bpe = folders
     values, facts = written(folders, tmp_path / "importance.csv", data="dev", sentences=500)
-    text = text_of(bpe, "dev")
+    text = PairFolder(bpe).read("dev")
     assert facts["sentences"] == len(text) == 12 and facts["label_smoothing"] == 0
     expected = measure_importance(ModelFolder(model).load(), text, ImportanceSettings(), 0.0)
     np.testing.assert_allclose(values["importance"], expected, rtol=1e-4)
@@ -86,7 +81,7 @@ def test_the_models_own_label_smoothing_and_layer_norms(folders, tmp_path):
     values, facts = written(folders, tmp_path / "importance.csv", **settings)
     assert facts["label_smoothing"] == 0.2
     raw = measure_importance(
-        ModelFolder(model).load(), text_of(bpe, "dev"), ImportanceSettings(**settings), 0.2
+        ModelFolder(model).load(), PairFolder(bpe).read("dev"), ImportanceSettings(**settings), 0.2
     )
     expected = np.concatenate(  # layers of 3, 2, 1, 3, 2, 2, 0 and 1 heads
         [part / np.linalg.norm(part) for part in np.split(raw, [3, 5, 6, 9, 11, 13])]

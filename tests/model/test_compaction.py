@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headcount.search.compaction import Compaction
+from headcount.search.history import Compaction
 
 
 def test_the_last_that_stay_fill_the_gaps():

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from headcount.search.compaction import Compaction
-from headcount.search.history import History
+from headcount.search.history import Compaction, History
 
 HEADS, WIDTH = 2, 3
 

@@ -3,15 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from headcount.base.errors import UserError
-from headcount.data.lines import clean_lines
-from headcount.data.vocabulary import BOS, EOS, PAD, Vocabulary
+from headcount.data.vocabulary import BOS, EOS, PAD
 
 Ids = list[int]
 
@@ -33,9 +31,14 @@ class ParallelText:
         return ParallelText([self.src[i] for i in numbers], [self.tgt[i] for i in numbers])
 
     @property
+    def lengths(self) -> np.ndarray:
+        """[2, pairs] Lengths of source and target of each pair, EOS counted."""
+        return np.array([[len(ids) + 1 for ids in side] for side in (self.src, self.tgt)])
+
+    @property
     def longest(self) -> int:
         """Length of the longest side of any pair, EOS counted."""
-        return max((len(ids) + 1 for side in (self.src, self.tgt) for ids in side), default=0)
+        return int(self.lengths.max(initial=0))
 
 
 @dataclass(frozen=True)
@@ -119,36 +122,6 @@ class _ResidentSide:
         return self._flat[places].where(columns < self._lengths[rows, None], PAD).long()
 
 
-def read_parallel_text(
-    src: Path, tgt: Path, src_words: Vocabulary, tgt_words: Vocabulary
-) -> ParallelText:
-    """Both sides of a BPE-encoded text. Raises UserError if their numbers of lines differ."""
-    sides = []
-    for path, vocabulary in ((src, src_words), (tgt, tgt_words)):
-        lines = clean_lines(path)
-        sides.append([vocabulary.ids(line.split(" ")) if line else [] for line in lines])
-    if len(sides[0]) != len(sides[1]):
-        raise UserError(
-            f"{src} has {len(sides[0])} lines, {tgt} has {len(sides[1])}; "
-            "make them again from the text"
-        )
-    return ParallelText(*sides)
-
-
-def first_pairs(
-    src: Path, tgt: Path, src_words: Vocabulary, tgt_words: Vocabulary, number: int | None
-) -> ParallelText:
-    """The first pairs whose source has a word, `number` of them, None for all.
-
-    Raises UserError if there is none, or the numbers of lines differ.
-    """
-    whole = read_parallel_text(src, tgt, src_words, tgt_words)
-    kept = [place for place, ids in enumerate(whole.src) if ids][:number]
-    if not kept:
-        raise UserError(f"{src}: expected sentences, found none with a word")
-    return whole.part(kept)
-
-
 def collate(text: ParallelText, indices: Sequence[int], device: torch.device = _CPU) -> Batch:
     """One padded batch of the pairs with these numbers.
 
@@ -174,6 +147,18 @@ def pad_sources(sources: Sequence[Ids]) -> Tensor:
     return torch.from_numpy(table)
 
 
+def neighbours(lengths: Sequence[int], budget: int) -> Iterator[slice]:
+    """The longest slices of neighbours that, padded to the longest, stay in a budget, or of one."""
+    start = longest = 0
+    for place, length in enumerate(lengths):
+        longest = max(longest, length)
+        if place > start and (place + 1 - start) * longest > budget:
+            yield slice(start, place)
+            start, longest = place, length
+    if lengths:
+        yield slice(start, len(lengths))
+
+
 class BatchPlan:
     """Which pairs make which batch: a function of the text, the budget, the seed and the epoch.
 
@@ -189,8 +174,8 @@ class BatchPlan:
             )
         self.budget = budget
         self.seed = seed
-        self.src_lengths = np.array([len(ids) + 1 for ids in text.src])
-        self.lengths = np.maximum(self.src_lengths, [len(ids) + 1 for ids in text.tgt])
+        self.src_lengths = text.lengths[0]
+        self.lengths = text.lengths.max(0)
         longest = int(self.lengths.argmax())
         if self.lengths[longest] > budget:
             raise UserError(
@@ -211,10 +196,4 @@ class BatchPlan:
 
     def _cut(self, order: np.ndarray) -> list[np.ndarray]:
         """Cut pairs, sorted by length, into the largest batches that the budget allows."""
-        batches, start = [], 0
-        lengths = self.lengths[order]
-        for position, length in enumerate(lengths.tolist()):
-            if (position + 1 - start) * length > self.budget:
-                batches.append(order[start:position])
-                start = position
-        return [*batches, order[start:]]
+        return [order[part] for part in neighbours(self.lengths[order].tolist(), self.budget)]

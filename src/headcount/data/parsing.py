@@ -11,8 +11,7 @@ from typing import Any
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import sha256, write_json, write_text
-from headcount.data.lines import LineTally, read_lines
-from headcount.data.text import clean
+from headcount.data.text import read_clean
 from headcount.data.words import Tokeniser
 
 RESOURCES = "1.15.0"
@@ -32,9 +31,9 @@ def parse_text(
     without a word.
     """
     parser = load_parser(language, models)
-    tokeniser, tally = Tokeniser(language, pretokenised), LineTally()
-    lines = (clean(line, "NFC", tally) for line in read_lines(source, None, tally))
-    texts = [(number, line) for number, line in enumerate(lines, start=1) if line]
+    tokeniser = Tokeniser(language, pretokenised)
+    lines = enumerate(read_clean(source, "NFC"), start=1)
+    texts = [(number, line) for number, line in lines if line]
     if not texts:
         raise UserError(f"{source}: expected sentences, found no line with a word")
     blocks = []

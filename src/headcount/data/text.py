@@ -14,7 +14,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import whole_file, write_json
 from headcount.base.settings.data import TextSettings
 from headcount.data.filters import PairFilter
-from headcount.data.lines import LineTally
+from headcount.data.lines import LineTally, read_lines
 from headcount.data.manifest import FoundText, find_text
 
 _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -90,6 +90,12 @@ def clean(line: str, normal_form: str, tally: LineTally) -> str:
         tally.controls += len(odd) - breaks
         line = _CONTROLS.sub(" ", line)
     return " ".join(line.split())
+
+
+def read_clean(path: Path, normal_form: str) -> list[str]:
+    """Cleaned lines of a text by the line rule of raw text, so that it may be anyone's."""
+    tally = LineTally()
+    return [clean(line, normal_form, tally) for line in read_lines(path, None, tally)]
 
 
 def parting_line(shorter: Iterable[str], longer: Iterable[str], surplus: int) -> int:

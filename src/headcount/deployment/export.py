@@ -13,13 +13,13 @@ from headcount.base.folders import CODES, SEGMENTATION
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, ParallelText, collate
 from headcount.data.bpe import Segmenter
+from headcount.data.text import read_clean
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.deployment.ctranslate2_export import export, load_ctranslate2, padded_heads
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import Translation, translate
-from headcount.search.translation import read_source
 from headcount.store.kept_heads import pick_heads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -106,7 +106,7 @@ def check_export(
     """
     sides = pair.segmenters()
     plain = settings.model_copy(update={"length_penalty": 0.0})
-    sources = [sides[0].encode(line)[: plain.max_source] for line in read_source(text)]
+    sources = [sides[0].encode(line)[: plain.max_source] for line in read_clean(text, "none")]
     ours = translate(model, sources, plain)
     ended = [n for n, found in enumerate(ours) if sources[n] and not found.capped]
     if not ended:

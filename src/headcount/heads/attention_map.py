@@ -13,12 +13,12 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.data.batches import Ids, ParallelText, collate
 from headcount.data.bpe import join_pieces
+from headcount.data.text import read_clean
 from headcount.data.words import SEPARATOR
 from headcount.heads.word_attention import word_attention
 from headcount.model.observed import watch_attention
 from headcount.model.transformer import Transformer, first_device
 from headcount.search.beam_search import translate
-from headcount.search.translation import read_source
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -63,7 +63,7 @@ def write_attention(
 
 def _read_lines(src: Path, tgt: Path | None) -> tuple[list[str], list[str]]:
     """Lines of both sides; none of the second where it has no file."""
-    sources, targets = read_source(src), read_source(tgt) if tgt else []
+    sources, targets = read_clean(src, "none"), read_clean(tgt, "none") if tgt else []
     if not 0 < len(sources) <= MOST:
         raise UserError(f"{src}: expected 1 to {MOST} sentences, found {len(sources)}")
     if tgt and len(targets) != len(sources):

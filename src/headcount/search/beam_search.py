@@ -9,22 +9,20 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import Ids
+from headcount.data.batches import Ids, neighbours
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.kernels.fused_loss import rows_at_once
 from headcount.model.kernels.matmul import frozen_weights
 from headcount.model.layers import Memory
 from headcount.model.machine import batches_of
 from headcount.model.transformer import Transformer, check_multiplier, first_device
-from headcount.search.compaction import Compaction
 from headcount.search.encode import encode_once
-from headcount.search.history import History
+from headcount.search.history import Compaction, History
 from headcount.search.largest import largest
 
 
@@ -93,19 +91,12 @@ def _batches(sources: Sequence[Ids], budget: int) -> list[list[int]]:
 
     Equal sources stand together, so that a batch reads each of them once; see `encode_once`.
     """
-    lengths = np.array([len(ids) for ids in sources])
     firsts: dict[tuple[int, ...], int] = {}
-    places = np.array([firsts.setdefault(tuple(ids), n) for n, ids in enumerate(sources)])
-    batches: list[list[int]] = []
-    for number in np.lexsort((places, -lengths)).tolist():
-        if not lengths[number]:
-            continue
-        longest = lengths[batches[-1][0]] + 1 if batches else 0
-        if batches and (len(batches[-1]) + 1) * longest <= budget:
-            batches[-1].append(number)
-        else:
-            batches.append([number])
-    return batches
+    places = [firsts.setdefault(tuple(ids), number) for number, ids in enumerate(sources)]
+    filled = (number for number, ids in enumerate(sources) if ids)
+    order = sorted(filled, key=lambda number: (-len(sources[number]), places[number]))
+    lengths = [len(sources[number]) + 1 for number in order]
+    return [order[part] for part in neighbours(lengths, budget)]
 
 
 class BeamSearch:

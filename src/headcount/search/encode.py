@@ -1,12 +1,13 @@
 """Sources through the encoder, those that stand there many times once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from headcount.data.batches import Ids, pad_sources
+from headcount.data.batches import Ids, neighbours, pad_sources
 from headcount.model.layers import Memory
 from headcount.model.transformer import Transformer, first_device
 
@@ -26,10 +27,13 @@ def encode_once(model: Transformer, sources: Sequence[Ids], multiplier: Tensor |
     by_row = multiplier is not None and multiplier.ndim == 2
     heads = sum(model.grid.counts["enc_self"])  # they stand first in the flat order
     marks = multiplier[:, :heads].tolist() if by_row else [[]] * len(sources)
-    chosen, rows = _distinct(sources, marks)
+    places: dict[tuple, int] = {}  # of each that is distinct, among these
+    keys = zip(map(tuple, sources), map(tuple, marks), strict=True)
+    rows = [places.setdefault(key, len(places)) for key in keys]
+    chosen = np.unique(rows, return_index=True)[1].tolist()
     distinct = [sources[row] for row in chosen]
     parts = []
-    for part in _parts([len(ids) + 1 for ids in distinct], _POSITIONS[device.type]):
+    for part in neighbours([len(ids) + 1 for ids in distinct], _POSITIONS[device.type]):
         of_part = multiplier[chosen[part]] if by_row else multiplier
         parts.append(model.encode(pad_sources(distinct[part]).to(device), of_part))
     memory = parts[0] if len(parts) == 1 else _joined(parts)
@@ -37,30 +41,6 @@ def encode_once(model: Transformer, sources: Sequence[Ids], multiplier: Tensor |
         return memory
     order = torch.tensor(rows, device=device)
     return memory.each(lambda part: part.index_select(0, order))
-
-
-def _distinct(sources: Sequence[Ids], marks: Sequence[list[float]]) -> tuple[list[int], list[int]]:
-    """The first of all equal sources with equal marks; of each source, which of these it equals."""
-    places: dict[tuple, int] = {}
-    chosen, rows = [], []
-    for row, (ids, mark) in enumerate(zip(sources, marks, strict=True)):
-        key = (tuple(ids), tuple(mark))
-        if key not in places:
-            places[key] = len(chosen)
-            chosen.append(row)
-        rows.append(places[key])
-    return chosen, rows
-
-
-def _parts(lengths: list[int], positions: int) -> Iterator[slice]:
-    """Slices of neighbours that, padded to the longest, have so many positions, or of one."""
-    start, longest = 0, 0
-    for place, length in enumerate(lengths):
-        longest = max(longest, length)
-        if place > start and (place + 1 - start) * longest > positions:
-            yield slice(start, place)
-            start, longest = place, length
-    yield slice(start, len(lengths))
 
 
 def _joined(parts: list[Memory]) -> Memory:

@@ -14,10 +14,27 @@ from torch import Tensor
 from headcount.model.attention import DenseAttention
 from headcount.model.kernels.sparse_attention import SparseAttention
 from headcount.model.layers import Memory, Targets
-from headcount.search.compaction import Compaction
 
 _STEPS = 8  # that there is room for without giving up slots, at the least
 _LONGEST_NAMED = 80  # positions of a source; for a longer one a mask is as fast or faster
+
+
+class Compaction:
+    """Which rows of a batch stay when some leave; the last of those that stay fill the gaps.
+
+    Few rows leave at a time, so few are copied. The order of rows changes.
+    """
+
+    def __init__(self, leaving: Tensor):
+        """`leaving`: [n], True = this row leaves."""
+        self.count = int((~leaving).sum())  # of rows that stay
+        self.gaps = leaving[: self.count].nonzero().squeeze(1)
+        self.fillers = (~leaving[self.count :]).nonzero().squeeze(1) + self.count
+
+    def of(self, rows: Tensor) -> Tensor:
+        """Those of the rows [n, ...] that stay, [count, ...], in the same memory, overwritten."""
+        rows[self.gaps] = rows.index_select(0, self.fillers)
+        return rows[: self.count]
 
 
 class History(Targets):

@@ -7,8 +7,7 @@ from tqdm import tqdm
 
 from headcount.base.files import sha256, write_json, write_text
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.lines import LineTally, read_lines
-from headcount.data.text import clean
+from headcount.data.text import read_clean
 from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -32,7 +31,7 @@ def translate_file(
     folder.check(pair)
     src, tgt = pair.segmenters()
     model = folder.load(settings.device)
-    lines = read_source(source)
+    lines = read_clean(source, "none")
     whole = [src.encode(line) for line in lines]
     sources = [ids[: settings.max_source] for ids in whole]
     with tqdm(total=len(lines), unit="sentence", disable=None) as bar:
@@ -48,9 +47,3 @@ def translate_file(
         "length_penalty": settings.length_penalty,
     }
     write_json(facts, {**counts, "provenance": origin})
-
-
-def read_source(path: Path) -> list[str]:
-    """Lines of a text to translate, by the line rule of raw text, so that it may be anyone's."""
-    tally = LineTally()
-    return [clean(line, "none", tally) for line in read_lines(path, None, tally)]

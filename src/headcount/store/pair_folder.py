@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headcount.base.errors import UserError
 from headcount.base.files import sha256
 from headcount.base.folders import SEGMENTERS, SIDES, VOCABULARIES
-from headcount.data.batches import ParallelText, first_pairs, read_parallel_text
+from headcount.data.batches import ParallelText
 from headcount.data.bpe import Segmenter, load_segmenters, read_segmentation
+from headcount.data.lines import clean_lines
 from headcount.data.vocabulary import Vocabulary
 
 Checksums = dict[str, dict[str, str]]  # SHA-256 by key of model.json and by side
@@ -50,14 +52,28 @@ class PairFolder:
 
     def read(self, split: str) -> ParallelText:
         """The sentence pairs of a split. Raises UserError if the numbers of lines differ."""
-        return read_parallel_text(*self.texts(split), *self.vocabularies())
+        paths = self.texts(split)
+        src, tgt = (
+            [vocabulary.ids(line.split(" ")) if line else [] for line in clean_lines(path)]
+            for path, vocabulary in zip(paths, self.vocabularies(), strict=True)
+        )
+        if len(src) != len(tgt):
+            raise UserError(
+                f"{paths[0]} has {len(src)} lines, {paths[1]} has {len(tgt)}; "
+                "make them again from the text"
+            )
+        return ParallelText(src, tgt)
 
     def first_pairs(self, split: str, number: int | None) -> ParallelText:
         """The first pairs whose source has a word, `number` of them, None for all.
 
         Raises UserError if there is none, or the numbers of lines differ.
         """
-        return first_pairs(*self.texts(split), *self.vocabularies(), number)
+        whole = self.read(split)
+        kept = [place for place, ids in enumerate(whole.src) if ids][:number]
+        if not kept:
+            raise UserError(f"{self.texts(split)[0]}: expected sentences, found none with a word")
+        return whole.part(kept)
 
     def subwords(self) -> Checksums:
         """What a model's description says of the files that give its ids their meaning."""
