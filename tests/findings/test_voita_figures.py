@@ -10,12 +10,11 @@ from chapters import gather_results, make_chapter
 from voita_files import MODEL, PAIR, VoitaFiles, pruned_runs, translated
 
 from headcount.base.settings.train import GatesSettings
-from headcount.findings.voita_pruning import drawings
-from headcount.findings.voita_pruning.comparison import masked, untuned
+from headcount.findings.voita_pruning.bleu_curves import encoder_points, method_points
+from headcount.findings.voita_pruning.comparison import untuned
 from headcount.findings.voita_pruning.gate_figures import distributions, trajectories
+from headcount.findings.voita_pruning.heads_left import draw_layers, kind_points, layer_points
 from headcount.findings.voita_pruning.measured import all_scores, pruned_models
-from headcount.findings.voita_pruning.method_points import method_points
-from headcount.findings.voita_pruning.points import encoder_points, kind_points, layer_points
 from headcount.findings.voita_pruning.records import records
 from headcount.findings.voita_pruning.removal_speed import speed_with_bleu, timed
 
@@ -33,12 +32,11 @@ def data(files):
     """The numbers of each figure, by themselves: drawing takes seconds."""
     results = gather_results("voita_pruning", files, SETTINGS)
     models = pruned_models(results)
-    silenced = pd.DataFrame(untuned(models, masked(results)))
     return {
         "fig7": encoder_points(records(results)),
         "fig9": kind_points(models),
         "fig10": layer_points(models, MODEL.grid),
-        "methods": method_points(records(results), silenced),
+        "methods": method_points(records(results), untuned(results)),
         "gates": trajectories(files["gates"], models),
         "speed": speed_with_bleu(timed(results), all_scores(results)),
     }
@@ -182,7 +180,7 @@ def test_figure_10_has_layers_by_themselves_in_a_shallow_decoder(data):
         ["dec_self", "0", 1, 0],
         ["dec_enc", "0", 2, 0],
     ]
-    drawn = drawings.draw_layers(data["fig10"]).axes
+    drawn = draw_layers(data["fig10"]).axes
     words = {text.get_text() for axes in drawn for text in axes.get_legend().get_texts()}
     assert words >= {"layer 0", "layers 0–1", "layers 4–5"}
     paper = data["fig10"][data["fig10"]["source"] == "paper"]

@@ -14,29 +14,62 @@ from headcount.base.addresses import KINDS
 from headcount.base.hard_concrete import HardConcrete
 from headcount.base.settings.runs import SCOPES
 from headcount.base.settings.train import GatesSettings
-from headcount.findings.figures import COLOURS
-from headcount.findings.panels import SHORT, colour_bar
+from headcount.findings import exhibits
+from headcount.findings.figures import COLOURS, Drawn
+from headcount.findings.panels import SHORT, colour_bar, panels
 from headcount.findings.published import voita
+from headcount.findings.results import Results
 from headcount.findings.run_tables import HEAD, KEYS, gather
+from headcount.findings.voita_pruning.measured import describe_pruning, pruned_models
 
-PAPER = HardConcrete(0.5, -0.1, 1.1)  # gives the printed masses
-_LOCATIONS = (0.0, 2.0, -3.0)  # log α of the paper's three curves
+_PAPER = HardConcrete(0.5, -0.1, 1.1)  # gives the printed masses
+_LOCATIONS = {0.0: "-", 2.0: "--", -3.0: "-."}  # log α of the paper's three curves, and their lines
 _VALUES = np.linspace(0, 1, 401)[1:-1]
 _TALLEST = 4  # density drawn; that of Concrete has no upper end
 _ROOM = 1.25  # end of an axis ÷ what is drawn, for a legend that hides nothing
-_LINES = ("-", "--", "-.")
-_CONCRETE = "#6E6E6E"
+
+
+@exhibits.figure("voita_fig6", "Figure 6: distribution of a gate", needs=("pruned_runs",))
+def fig6(results: Results) -> Drawn:
+    """Distribution of one gate."""
+    gates: GatesSettings = results.settings["gates"]
+    table = distributions(gates)
+    return Drawn(
+        _draw_distributions(table),
+        table,
+        "Distribution of one gate, in closed form. Left: the Concrete distribution, and what it "
+        "becomes when stretched beyond 0 and 1 and cut there. Right: Hard Concrete at three "
+        "locations log α. Lines: density (left scale; that of Concrete grows without end at 0 and "
+        "1, and is drawn up to 4). Bars: probability of exactly 0 and exactly 1 (right scale), "
+        f"beside the ends so that they can be told apart. {voita.source()} prints the masses in "
+        f"brackets; they belong to temperature {_PAPER.temperature:g}, while its code trains with "
+        f"0.33. This experiment has {gates.temperature:g}.",
+    )
+
+
+@exhibits.figure("voita_gates", "Gates over fine-tuning", needs=("pruned_heads", "gates"))
+def gates(results: Results) -> Drawn:
+    """Gates over fine-tuning."""
+    table = trajectories(results.files("gates"), pruned_models(results))
+    return Drawn(
+        _draw_gates(table),
+        table,
+        "Gates over fine-tuning: probability that a gate is not 0, at every validation. A row is a "
+        "head, kinds and their layers from the first (top) to the last, divided by lines. enc: "
+        "encoder self-attention, dec: decoder self-attention, dec-enc: decoder-encoder attention. "
+        f"Titles say how many gated heads are left at the end. {describe_pruning(results)}",
+    )
 
 
 def distributions(gates: GatesSettings) -> pd.DataFrame:
-    """Figure 6's numbers: temperature, log_alpha, part, gate, value.
+    """Figure 6's numbers: temperature, low, high, log_alpha, part, gate, value.
 
     Parts: `concrete` and `hard`, densities at a value of the gate; `mass`, the probability of
     exactly 0 and of exactly 1; `printed`, the masses that the paper prints, for its temperature.
     """
     ours = HardConcrete(gates.temperature, gates.stretch_low, gates.stretch_high)
     rows = []
-    for family in dict.fromkeys([PAPER, ours]):
+    for family in dict.fromkeys([_PAPER, ours]):
         for place in _LOCATIONS:
             head = (family.temperature, family.low, family.high, place)
             parts = {"hard": family.hard_density(_VALUES, place)}
@@ -46,7 +79,7 @@ def distributions(gates: GatesSettings) -> pd.DataFrame:
                 rows += [(*head, part, *point) for point in zip(_VALUES, heights, strict=True)]
             masses = (float(family.p_zero(place)), float(family.p_one(place)))
             rows += [(*head, "mass", end, mass) for end, mass in enumerate(masses)]
-    head = (PAPER.temperature, PAPER.low, PAPER.high)
+    head = (_PAPER.temperature, _PAPER.low, _PAPER.high)
     for printed in voita.point_masses().itertuples():
         end = 1 if printed.mass == "p_one" else 0
         rows.append((*head, printed.log_alpha, "printed", end, printed.value))
@@ -54,15 +87,15 @@ def distributions(gates: GatesSettings) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def draw_distributions(table: pd.DataFrame) -> Figure:
+def _draw_distributions(table: pd.DataFrame) -> Figure:
     """Figure 6: a row per temperature; left Concrete and Hard Concrete, right three of the latter.
 
     Lines are densities (left scale), bars at the ends are probabilities (right scale).
     """
     families = list(table.groupby(["temperature", "low", "high"], sort=False))
-    figure = Figure(figsize=(9, 0.4 + 3.5 * len(families)), layout="constrained")
-    grid = figure.subplots(len(families), 2, squeeze=False)
-    for (left, right), ((temperature, low, high), rows) in zip(grid, families, strict=True):
+    figure, axes = panels(2 * len(families), 2, 4.5, 3.5, margins=(0, 0.4))
+    pairs = zip(axes[::2], axes[1::2], families, strict=True)
+    for left, right, ((temperature, low, high), rows) in pairs:
         whose = "the paper's figure" if "printed" in set(rows["part"]) else "this experiment"
         _panel(left, rows[rows["log_alpha"] == 0])
         _panel(right, rows[rows["part"] != "concrete"])
@@ -78,20 +111,17 @@ def _panel(panel: Axes, rows: pd.DataFrame) -> None:
     masses.spines["right"].set_visible(True)
     concrete = rows[(rows["part"] == "concrete") & (rows["value"] <= _TALLEST)]
     if len(concrete):
-        style = {"color": _CONCRETE, "linewidth": 1.6, "label": "Concrete, log α = 0"}
+        style = {"color": "#6E6E6E", "linewidth": 1.6, "label": "Concrete, log α = 0"}
         panel.plot(concrete["gate"], concrete["value"], ":", **style)
     curves = rows[rows["part"] != "concrete"].groupby("log_alpha", sort=False)
     for place, (location, found) in enumerate(curves):
         parts = dict(list(found.groupby("part")))
-        style = {"color": COLOURS[_LOCATIONS.index(location)], "linewidth": 1.6}
-        hard = parts["hard"]
+        colour = COLOURS[list(_LOCATIONS).index(location)]
+        style = {"color": colour, "linestyle": _LOCATIONS[location], "linewidth": 1.6}
         words = f"Hard, log α = {location:g}: {_masses(parts)}".replace("-", "−")
-        line = _LINES[_LOCATIONS.index(location)]
-        panel.plot(hard["gate"], hard["value"], line, label=words, **style)
+        panel.plot(parts["hard"]["gate"], parts["hard"]["value"], label=words, **style)
         outward = np.array([-1, 1]) * (0.02 + 0.035 * place)
-        masses.bar(
-            parts["mass"]["gate"] + outward, parts["mass"]["value"], 0.03, color=style["color"]
-        )
+        masses.bar(parts["mass"]["gate"] + outward, parts["mass"]["value"], 0.03, color=colour)
     panel.set(xlim=(-0.14, 1.14), ylim=(0, _TALLEST * _ROOM), xlabel="gate", ylabel="density")
     masses.set(ylim=(0, _ROOM), ylabel="probability of 0 and of 1 (bars)")
     masses.set_yticks(np.linspace(0, 1, 5))
@@ -117,35 +147,26 @@ def trajectories(files: list[Path], models: pd.DataFrame) -> pd.DataFrame:
     told = models[[*KEYS, "scope", "start", "lambda"]]
     table = gather(files, ["step", *HEAD, "p_zero", "gate"]).merge(told, "left", KEYS)
     table["p_open"] = 1 - table["p_zero"]
-    gated = [
-        kind in SCOPES[scope] for kind, scope in zip(table["kind"], table["scope"], strict=True)
-    ]
+    pairs = zip(table["kind"], table["scope"], strict=True)
+    gated = table[[kind in SCOPES[scope] for kind, scope in pairs]]
     order = ["pair", "scope", "start", "lambda", "seed"]
-    kept = table[gated].sort_values(order, kind="stable", ignore_index=True)
+    kept = gated.sort_values(order, kind="stable", ignore_index=True)
     return kept[[*KEYS, "lambda", "step", *HEAD, "p_open", "gate"]]
 
 
-def draw_gates(table: pd.DataFrame) -> Figure:
+def _draw_gates(table: pd.DataFrame) -> Figure:
     """A heat map per run and seed: heads by updates, colour the probability of being open."""
     runs = list(table.groupby(KEYS, sort=False))
-    columns = min(len(runs), 4)
-    lines = -(-len(runs) // columns)
-    size = (max(2.5 * columns + 1.2, 5.5), 2.7 * lines + 0.4)
-    figure = Figure(figsize=size, layout="constrained")
-    axes = list(figure.subplots(lines, columns, squeeze=False).flat)
-    for panel, (key, rows) in zip(axes, runs, strict=False):
+    figure, axes = panels(len(runs), 4, 2.5, 2.7, margins=(1.2, 0.4))
+    several = table["pair"].nunique() > 1
+    for panel, ((pair, run, seed), rows) in zip(axes, runs, strict=True):
         image = _trajectory(panel, rows)
         last = rows[rows["step"] == rows["step"].max()]
-        left = f"{(last['gate'] != 0).sum()} of {len(last)} left"
-        panel.set_title(_title(*key, left, table["pair"].nunique()), loc="left", fontsize="small")
-    for spare in axes[len(runs) :]:
-        spare.remove()
+        left = f"seed {seed}: {(last['gate'] != 0).sum()} of {len(last)} left"
+        words = "\n".join([run, left, *([pair] if several else [])])
+        panel.set_title(words, loc="left", fontsize="small")
     colour_bar(figure, image, "probability that the gate is not 0")
     return figure
-
-
-def _title(pair: str, run: str, seed: int, left: str, pairs: int) -> str:
-    return "\n".join([run, f"seed {seed}: {left}", *([pair] if pairs > 1 else [])])
 
 
 def _trajectory(panel: Axes, rows: pd.DataFrame) -> QuadMesh:
@@ -163,10 +184,10 @@ def _trajectory(panel: Axes, rows: pd.DataFrame) -> QuadMesh:
     panel.set_xlabel("updates", fontsize="small")
     kinds = [head[0] for head in order]
     firsts = {kind: kinds.index(kind) for kind in KINDS if kind in kinds}
-    layers = [place for place in range(1, len(order)) if order[place][:2] != order[place - 1][:2]]
-    for place in layers:
-        wide_line = 1.6 if place in firsts.values() else 0.4
-        panel.axhline(place, color="white", linewidth=wide_line)
+    for place in range(1, len(order)):
+        if order[place][:2] != order[place - 1][:2]:  # another layer
+            wide_line = 1.6 if place in firsts.values() else 0.4
+            panel.axhline(place, color="white", linewidth=wide_line)
     middle = [first + kinds.count(kind) / 2 for kind, first in firsts.items()]
     panel.set_yticks(middle, [SHORT[kind] for kind in firsts], fontsize="small")
     panel.tick_params(axis="x", labelsize="small")

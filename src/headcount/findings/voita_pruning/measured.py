@@ -5,15 +5,15 @@ from typing import Any
 
 import pandas as pd
 
+from headcount.base.errors import UserError
 from headcount.base.settings.train import GatesSettings
 from headcount.findings.cells import NONE, interval, mean_sd, p_value
 from headcount.findings.masking import describe_tests
 from headcount.findings.results import Results
-from headcount.findings.run_tables import KEYS
+from headcount.findings.run_tables import KEYS, curve_table
 from headcount.findings.scores import Key, Scores, describe_search
 from headcount.findings.setting import describe_setting
-from headcount.findings.voita_pruning.heads import read_pruned
-from headcount.findings.voita_pruning.updates import Updates
+from headcount.findings.voita_pruning.heads import key_of, read_pruned
 
 _RULES = {
     "argmax01": "a head is kept at test time where P(1) > P(0)",
@@ -24,6 +24,10 @@ _LAMBDA = {
     "sum": "price of one head in nats per target token",
     "mean_over_modules": "weight of the mean over gated layers of their expected open heads",
 }
+_UNEQUAL = (
+    " The two differ, so BLEU from scratch beside BLEU after pruning shows the work of updates as "
+    "well as of heads, and speaks neither for nor against the paper."
+)
 
 
 @cache
@@ -40,9 +44,49 @@ def all_scores(results: Results) -> Scores:
 
 
 @cache
-def all_updates(results: Results) -> Updates:
-    """Updates of the same runs."""
-    return Updates([*results.files("start_curves"), *results.files("pruned_curves")])
+def _updates(results: Results) -> dict[Key, int]:
+    """Updates of the same runs, by their curves."""
+    curves = [*results.files("start_curves"), *results.files("pruned_curves")]
+    return curve_table(curves).groupby(KEYS)["step"].max().to_dict()
+
+
+def updates_of(results: Results, key: Key) -> int:
+    """Updates of one training, without those of the model it began with.
+
+    Raises UserError if its curve is missing.
+    """
+    if key not in _updates(results):
+        raise UserError(
+            f"curves: expected curves.csv of {key[1]} ({key[0]}, seed {key[2]}), found none; "
+            "train it first"
+        )
+    return _updates(results)[key]
+
+
+def describe_updates(results: Results, models: pd.DataFrame) -> str:
+    """Sentences: how long models were fine-tuned, after what, and how long from scratch.
+
+    `models` comes from `read_pruned`.
+    """
+
+    def different(chosen: pd.DataFrame, name: str) -> str:
+        keys = {key_of(model, name) for model in chosen.to_dict("records")}
+        numbers = sorted({updates_of(results, key) for key in keys})
+        return " or ".join(f"{number:,}" for number in numbers)
+
+    anew = models["how"] == "scratch"
+    before, tuned = (different(models[~anew], name) for name in ("start", "run"))
+    scratch = different(models[anew], "run")
+    return (
+        f"Updates, by the curves: {before} of the model that was pruned, then {tuned} of "
+        f"fine-tuning{f'; {scratch} from scratch' if scratch else ''}."
+        f"{_UNEQUAL if scratch and scratch != tuned else ''}"
+    )
+
+
+def describe_spent(results: Results) -> str:
+    """How many updates all pruned models had; see `describe_updates`."""
+    return describe_updates(results, pruned_models(results))
 
 
 def describe_pruning(results: Results) -> str:
@@ -62,11 +106,6 @@ def describe_scored(results: Results) -> str:
     """How translations were searched for, then `describe_pruning`."""
     scores = [*results.files("start_scores"), *results.files("pruned_scores")]
     return f"{describe_search(scores)} {describe_pruning(results)}"
-
-
-def describe_spent(results: Results) -> str:
-    """How many updates all pruned models had; see `Updates.describe`."""
-    return all_updates(results).describe(pruned_models(results))
 
 
 def describe_untuned(results: Results) -> str:

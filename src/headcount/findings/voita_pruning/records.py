@@ -1,4 +1,4 @@
-"""The record of every pruned run, and at how many heads BLEU begins to fall."""
+"""The record of every pruned run."""
 
 from functools import cache
 
@@ -10,7 +10,6 @@ from headcount.findings import exhibits
 from headcount.findings.cells import mean_count, mean_sd
 from headcount.findings.results import Results
 from headcount.findings.run_tables import KEYS
-from headcount.findings.scores import Scores
 from headcount.findings.setting import OVER_SEEDS, of_one_training
 from headcount.findings.tables import Table
 from headcount.findings.voita_pruning.heads import DECIDED, LAYERS, key_of
@@ -27,75 +26,60 @@ COLUMNS = [*KEYS, "test_set", "how", "scope", "lambda", "start", "heads", "heads
 COLUMNS += ["scope_heads", "scope_left", *KINDS, *LAYERS, "polarised", "bleu", "start_bleu"]
 COLUMNS += ["control_bleu", "delta", "delta_low", "delta_high", "p", "signature"]
 
-CAPTION = (
-    "Every pruned run. Heads left, in all and by kind; in brackets by layer, the first layer "
-    f"first. Polarised: share of gates with a chance above {DECIDED} of being 0, or of being 1. "
-    "Difference: to the run with λ = 0 of the same scope, start and seed, which was fine-tuned for "
-    "as many updates and has lost no head to λ; its 95 % interval and p by paired bootstrap "
-    "over test sentences, for each seed in turn. Start: BLEU of the model that was pruned. The "
-    "difference of a run from scratch also holds that it was trained anew. "
-    f"{of_one_training('test sentences')} {OVER_SEEDS}"
-)
-
 
 @exhibits.table("voita_pruning", "Every pruned run", needs=("pruned_bleu", "updates"))
 def pruning(results: Results) -> Table:
     """Every pruned run."""
     table = records(results)
-    caption = f"{CAPTION} {describe_spent(results)} {describe_scored(results)}"
-    return Table(table, pruning_summary(table), caption)
+    return Table(
+        table,
+        _summary(table),
+        "Every pruned run. Heads left, in all and by kind; in brackets by layer, the first layer "
+        f"first. Polarised: share of gates with a chance above {DECIDED} of being 0, or of being "
+        "1. Difference: to the run with λ = 0 of the same scope, start and seed, which was "
+        "fine-tuned for as many updates and has lost no head to λ; its 95 % interval and p by "
+        "paired bootstrap over test sentences, for each seed in turn. Start: BLEU of the model "
+        "that was pruned. The difference of a run from scratch also holds that it was trained "
+        f"anew. {of_one_training('test sentences')} {OVER_SEEDS} {describe_spent(results)} "
+        f"{describe_scored(results)}",
+    )
 
 
 @cache
 def records(results: Results) -> pd.DataFrame:
-    """The record of every pruned run; see `pruning_table`."""
-    return pruning_table(pruned_models(results), all_scores(results))
-
-
-def pruning_table(models: pd.DataFrame, scores: Scores) -> pd.DataFrame:
     """One pruned run on one test set a row: columns of `COLUMNS`.
 
-    `models` comes from `read_pruned`. `lambda` in nats per target token and head; `<kind>_layers`
-    lists heads left by layer, separated by spaces; `delta` = BLEU − that of the λ = 0 control.
+    `lambda` in nats per target token and head; `<kind>_layers` lists heads left by layer, separated
+    by spaces; `delta` = BLEU − that of the λ = 0 control.
     """
+    models, scores = pruned_models(results), all_scores(results)
     for _, compared in models.groupby(["pair", "control", "seed"], sort=False):
         found = compared.to_dict("records")
         control = key_of(found[0], "control")
         for test, *_ in scores.of(control):  # all at once, which is faster
             scores.compare(control, map(key_of, found), test)
-    rows = [row for model in models.to_dict("records") for row in _rows(model, scores)]
+    rows = []
+    for model in models.to_dict("records"):
+        key, start, control = (key_of(model, name) for name in ("run", "start", "control"))
+        model |= {name: " ".join(map(str, model[name])) for name in LAYERS}
+        for test, bleu, _ in scores.of(key):
+            row = model | {"test_set": test, "bleu": bleu, "start_bleu": scores.bleu(start, test)}
+            row["control_bleu"] = scores.bleu(control, test)
+            rows.append(row | compare(scores, key, control, test))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _rows(model: dict, scores: Scores) -> list[dict]:
-    key, start, control = (key_of(model, name) for name in ("run", "start", "control"))
-    head = model | {name: " ".join(map(str, model[name])) for name in LAYERS}
-    return [
-        head
-        | {"test_set": test, "bleu": bleu, "start_bleu": scores.bleu(start, test)}
-        | {"control_bleu": scores.bleu(control, test), **compare(scores, key, control, test)}
-        for test, bleu, _ in scores.of(key)
-    ]
-
-
-def pruning_summary(table: pd.DataFrame) -> pd.DataFrame:
+def _summary(table: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it: a row per run and test set, means over seeds."""
     rows = []
     for (pair, test, run), found in table.groupby(["pair", "test_set", "run"], sort=False):
         row = {"pair": pair, "test set": test, "run": run, "λ": decimal(found["lambda"].iloc[0])}
         row["heads left"] = mean_count(found["heads_left"])
-        row |= {_TITLES[kind]: _by_layer(found, kind) for kind in KINDS}
+        for kind, words in zip(KINDS, ("encoder", "decoder", "decoder-encoder"), strict=True):
+            layers = f" ({found[f'{kind}_layers'].iloc[0]})" if len(found) == 1 else ""
+            row[words] = mean_count(found[kind]) + layers
         row["polarised"] = mean_sd(found["polarised"])
         row |= {"start": mean_sd(found["start_bleu"]), "BLEU": mean_sd(found["bleu"])}
         control = (found["how"] == "gates") & (found["lambda"] == 0)
         rows.append(row | difference_cells(found[~control]))
     return pd.DataFrame(rows)
-
-
-_TITLES = {"enc_self": "encoder", "dec_self": "decoder", "dec_enc": "decoder-encoder"}
-
-
-def _by_layer(found: pd.DataFrame, kind: str) -> str:
-    """Heads left of a kind; with one seed, its layers in brackets."""
-    layers = f" ({found[f'{kind}_layers'].iloc[0]})" if len(found) == 1 else ""
-    return mean_count(found[kind]) + layers

@@ -1,33 +1,41 @@
 """Speed and size of pruned models, from speed.csv; medians over repeats."""
 
-from pathlib import Path
-
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from headcount.base.errors import UserError
 from headcount.findings import exhibits
 from headcount.findings.cells import NONE, mean_count
+from headcount.findings.figures import Drawn
+from headcount.findings.panels import colour_bar
 from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE, KEYS, gather
 from headcount.findings.scores import Scores
 from headcount.findings.tables import Table
-from headcount.findings.voita_pruning.measured import describe_pruning, pruned_models
+from headcount.findings.voita_pruning.measured import (
+    all_scores,
+    describe_pruning,
+    describe_scored,
+    pruned_models,
+)
 
 _TIMED = ["model", "heads_left", "parameters", "file_bytes", "phase", "batch_size", "repeat"]
 _TIMED += ["sentences", "steps", "seconds"]
 _SETUP = ["pair", "seed", "phase", "batch_size"]
 COLUMNS = [*KEYS, "how", "scope", "heads_left", "parameters", "file_bytes"]
 COLUMNS += ["phase", "batch_size", "repeats", "milliseconds", "low", "high", "steps", "speedup"]
-
-CAPTION = (
-    "Speed and size of models whose heads were really removed. Milliseconds per sentence: median "
-    "over repeats, in which the models take turns; in brackets the fastest and the slowest repeat. "
-    f"Speed-up: median of the {BASE} ÷ median of the model, each by its steps; above 1 is faster, "
-    "and a difference within the spread of the repeats is none. Encode: one pass of the encoder "
-    "over a batch, with the keys and values that the decoder takes from it, one step a sentence; "
-    "decode: beam search of whole sentences, encoder included, after the comma its steps a "
-    "sentence, for a damaged model makes other and longer ones. Several seeds: means over seeds."
-)
+_MARKERS = {
+    "": ("*", "not pruned"),
+    "gates": ("o", "gates"),
+    "ranked": ("s", "ranked"),
+    "drawn": ("^", "drawn"),
+    "scratch": ("D", "scratch"),
+}
+_SIZES = (("parameters", "parameters (millions)"), ("file_bytes", "file (MB)"))
 
 
 @exhibits.table(
@@ -36,23 +44,45 @@ CAPTION = (
 def speedup(results: Results) -> Table:
     """Speed and size of pruned models."""
     table = timed(results)
-    return Table(table, speed_summary(table), f"{CAPTION} {describe_pruning(results)}")
+    return Table(
+        table,
+        _summary(table),
+        "Speed and size of models whose heads were really removed. Milliseconds per sentence: "
+        "median over repeats, in which the models take turns; in brackets the fastest and the "
+        f"slowest repeat. Speed-up: median of the {BASE} ÷ median of the model, each by its steps; "
+        "above 1 is faster, and a difference within the spread of the repeats is none. Encode: one "
+        "pass of the encoder over a batch, with the keys and values that the decoder takes from "
+        "it, one step a sentence; decode: beam search of whole sentences, encoder included, after "
+        "the comma its steps a sentence, for a damaged model makes other and longer ones. Several "
+        f"seeds: means over seeds. {describe_pruning(results)}",
+    )
+
+
+@exhibits.figure("voita_speed", "BLEU by time and by size", needs=("pruned_bleu", "pruned_speed"))
+def speed(results: Results) -> Drawn:
+    """BLEU by time and by size."""
+    table = speed_with_bleu(timed(results), all_scores(results))
+    return Drawn(
+        _draw(table),
+        table,
+        "BLEU on the first test set by time per sentence and by size, of models whose heads were "
+        "really removed. Time: median over repeats in which the models take turns; bars from the "
+        "fastest repeat to the slowest. Encode: one pass of the encoder over a batch; decode: beam "
+        f"search of whole sentences, encoder included. A point is a model of one seed. "
+        f"{describe_scored(results)}",
+    )
 
 
 def timed(results: Results) -> pd.DataFrame:
-    """Speed of every model that was timed; see `speed_table`."""
-    return speed_table(results.files("pruned_speed"), pruned_models(results))
-
-
-def speed_table(files: list[Path], models: pd.DataFrame) -> pd.DataFrame:
-    """One model, phase and batch size a row: columns of `COLUMNS`.
+    """One model that was timed, phase and batch size a row: columns of `COLUMNS`.
 
     `milliseconds` per sentence, the median over `repeats`, which lie between `low` and `high`;
     `steps` of the search per sentence; `speedup` = the baseline's median ÷ this one, both by their
     steps, so that longer translations do not count as slowness. `how` and `scope` are empty for
     models that were not pruned. Raises UserError where the baseline was not timed beside.
     """
-    raw = gather(files, _TIMED).drop(columns="run").rename(columns={"model": "run"})
+    raw = gather(results.files("pruned_speed"), _TIMED)
+    raw = raw.drop(columns="run").rename(columns={"model": "run"})
     raw["milliseconds"] = 1000 * raw["seconds"] / raw["sentences"]
     raw["steps"] = raw["steps"] / raw["sentences"]
     sizes = ["heads_left", "parameters", "file_bytes"]
@@ -69,7 +99,7 @@ def speed_table(files: list[Path], models: pd.DataFrame) -> pd.DataFrame:
             f"({phase}, batch size {size}), found none"
         )
     table["speedup"] = table["of_step_whole"] / table["of_step"]
-    table = table.merge(models[[*KEYS, "how", "scope"]], "left", KEYS)
+    table = table.merge(pruned_models(results)[[*KEYS, "how", "scope"]], "left", KEYS)
     return table[COLUMNS].fillna({"how": "", "scope": ""})
 
 
@@ -79,7 +109,7 @@ def speed_with_bleu(table: pd.DataFrame, scores: Scores) -> pd.DataFrame:
     return table.assign(test_set=[row.test for row in firsts], bleu=[row.bleu for row in firsts])
 
 
-def speed_summary(table: pd.DataFrame) -> pd.DataFrame:
+def _summary(table: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it: a row per model, columns for phases and batch sizes."""
     rows = []
     for (pair, run), found in table.groupby(["pair", "run"], sort=False):
@@ -95,3 +125,66 @@ def speed_summary(table: pd.DataFrame) -> pd.DataFrame:
             row[f"{phase}, batch {size}"] = cell
         rows.append(row)
     return pd.DataFrame(rows).fillna(NONE)
+
+
+def _draw(table: pd.DataFrame) -> Figure:
+    """BLEU by milliseconds per sentence, and by size; see `speed_with_bleu`.
+
+    For each pair a row per phase: a panel per batch size, then one for parameters or bytes. A
+    point is a model of one seed, its bar reaches from the fastest repeat to the slowest; markers
+    are ways to prune, colours the heads left.
+    """
+    phases, sizes = table["phase"].unique(), sorted(table["batch_size"].unique())
+    rows = [(pair, *row) for pair in table["pair"].unique() for row in enumerate(phases)]
+    size = (max(2.7 * (len(sizes) + 1) + 1.2, 6.5), 2.6 * len(rows) + 0.6)
+    figure = Figure(figsize=size, layout="constrained")
+    shared = len(rows) == len(phases)
+    grid = figure.subplots(len(rows), len(sizes) + 1, squeeze=False, sharey=shared)
+    scale = Normalize(0, table["heads_left"].max())
+    for line, (pair, place, phase) in zip(grid, rows, strict=True):
+        of_pair = table[table["pair"] == pair]
+        of_phase = of_pair[of_pair["phase"] == phase]
+        for panel, batch in zip(line, sizes, strict=False):
+            _timed(panel, of_phase[of_phase["batch_size"] == batch], scale)
+            panel.set_title(f"{phase}, batch {batch}", loc="left", fontsize="small")
+            panel.set_xlabel("ms per sentence", fontsize="small")
+        column, words = _SIZES[place % len(_SIZES)]
+        one = of_pair.drop_duplicates(["run", "seed"])
+        points = _points(line[-1], one, one[column] / 1e6, scale)
+        line[-1].set_xlabel(words, fontsize="small")
+        line[-1].set_title("size", loc="left", fontsize="small")
+        test = of_pair["test_set"].iloc[0]
+        line[0].set_ylabel(f"BLEU, {pair}\n{test}", fontsize="small")
+    for panel in grid.flat:
+        panel.tick_params(labelsize="small")
+    colour_bar(figure, points, "heads left")
+    _legend(figure, set(table["how"]))
+    return figure
+
+
+def _timed(panel: Axes, rows: pd.DataFrame, scale: Normalize) -> None:
+    ends = [rows["milliseconds"] - rows["low"], rows["high"] - rows["milliseconds"]]
+    style = {"fmt": "none", "ecolor": "#6E6E6E", "elinewidth": 0.8, "zorder": 1}
+    panel.errorbar(rows["milliseconds"], rows["bleu"], xerr=ends, **style)
+    _points(panel, rows, rows["milliseconds"], scale)
+
+
+def _points(panel: Axes, rows: pd.DataFrame, across: pd.Series, scale: Normalize) -> PathCollection:
+    for how, (marker, _) in _MARKERS.items():
+        found = rows[rows["how"] == how]
+        style = {"c": found["heads_left"], "cmap": "viridis", "norm": scale, "marker": marker}
+        style |= {"s": 90 if marker == "*" else 32, "edgecolors": "black", "linewidths": 0.6}
+        points = panel.scatter(across[found.index], found["bleu"], zorder=2, **style)
+    return points
+
+
+def _legend(figure: Figure, present: set[str]) -> None:
+    """What the markers are of the ways to prune that there are."""
+    plain = {"linestyle": "", "markerfacecolor": "white", "markeredgecolor": "black"}
+    keys = [
+        Line2D([], [], marker=marker, label=words, markersize=9 if marker == "*" else 6, **plain)
+        for how, (marker, words) in _MARKERS.items()
+        if how in present
+    ]
+    place = {"loc": "outside upper center", "ncols": len(keys), "frameon": False}
+    figure.legend(handles=keys, fontsize="small", **place)
