@@ -5,7 +5,7 @@ from headcount.base.folders import TIMING
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings, SpeedSettings
 from headcount.base.settings.flags import read_flags
-from headcount.deployment.share_speed import write_share_speed
+from headcount.deployment.speed import write_share_speed
 from headcount.store.model_folder import open_model
 
 

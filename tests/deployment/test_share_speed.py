@@ -11,8 +11,8 @@ from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import SpeedSettings
-from headcount.deployment import share_speed
-from headcount.deployment.share_speed import write_share_speed
+from headcount.deployment import speed
+from headcount.deployment.speed import write_share_speed
 from headcount.model import machine
 from headcount.model.transformer import parameter_count
 
@@ -29,7 +29,7 @@ def inputs(tmp_path_factory):
 @pytest.mark.slow
 def test_the_least_important_heads_are_really_removed(inputs, tmp_path, monkeypatch):
     timed = []
-    monkeypatch.setattr(share_speed, "write_times", lambda models, *_: timed.extend(models))
+    monkeypatch.setattr(speed, "write_times", lambda models, *_: timed.extend(models))
     asked = AblationSettings(timed=[30, 100], normalise="none")
     folders = (inputs.model, inputs.text / "importance.csv", inputs.pair)
     write_share_speed(*folders, asked, SpeedSettings(), DECODE, tmp_path / "x.csv", {})

@@ -121,21 +121,17 @@ def check_export(
         abs(score - found.log_probability) / (len(found.ids) + 1)
         for score, found in zip(scores, ours, strict=True)
     )
-    theirs = engine.translate(read)
-    same = sum(_alike(*pair) for pair in zip(ours, theirs, strict=True))
-    agreement = Agreement(len(ours), same, len(sources) - len(ours), gap)
+    compared = list(zip(ended, read, ours, engine.translate(read), strict=True))
+    others = [each for each in compared if [*each[2].ids, EOS] != each[3]]
+    agreement = Agreement(len(ours), len(ours) - len(others), len(sources) - len(ours), gap)
     if gap > NATS:
         raise HeadcountError(f"{folder}: {agreement}; expected the same model: this is a bug")
-    for number, source, found, other in zip(ended, read, ours, theirs, strict=True):
-        if not _alike(found, other):
-            _refuse_worse(model, f"{text}:{number + 1}", source, found, other)
+    for number, source, found, other in others:
+        _refuse_worse(model, f"{text}:{number + 1}", source, found, other)
     return agreement
 
 
-def _alike(ours: Translation, theirs: Ids) -> bool:
-    return [*ours.ids, EOS] == theirs
-
-
+@torch.inference_mode()
 def _refuse_worse(
     model: Transformer, place: str, source: Ids, ours: Translation, theirs: Ids
 ) -> None:
@@ -145,7 +141,10 @@ def _refuse_worse(
     translations; by more than that it had no reason to prefer its own. (A beam that must drop one
     of two equally likely beginnings could end worse: too rare to allow for.)
     """
-    likely = _log_probability(model, source, theirs)
+    # With its end if that is there: a search may stop short of one.
+    words = theirs[:-1] if theirs[-1:] == [EOS] else theirs
+    losses = token_losses(model, collate(ParallelText([source], [words]), [0]))
+    likely = -losses[: len(theirs)].double().sum().item()
     slack = NATS * (len(ours.ids) + 1 + len(theirs))
     if likely < ours.log_probability - slack:
         raise HeadcountError(
@@ -153,14 +152,6 @@ def _refuse_worse(
             f"{likely:.4f} nats, ours {ours.log_probability:.4f}; expected at most {slack:.4f} "
             "less, from the same model and as wide a beam: this is a bug"
         )
-
-
-@torch.inference_mode()
-def _log_probability(model: Transformer, source: Ids, target: Ids) -> float:
-    """Of a target in nats, with its end if that is there: a search may stop short of one."""
-    words = target[:-1] if target[-1:] == [EOS] else target
-    losses = token_losses(model, collate(ParallelText([source], [words]), [0]))
-    return -losses[: len(target)].double().sum().item()
 
 
 class Engine:
@@ -188,13 +179,12 @@ class Engine:
             return_end_token=True,
             suppress_sequences=[[piece] for piece in self.tgt.pieces((PAD, BOS))],
         )
-        return [self._ids(result.hypotheses[0]) for result in found]
-
-    def _ids(self, pieces: list[str]) -> Ids:
-        """Ids of a hypothesis; the vocabulary takes the end, like any special piece, as unknown."""
-        if pieces[-1:] == self.tgt.pieces((EOS,)):
-            return [*self.tgt.ids(pieces[:-1]), EOS]
-        return self.tgt.ids(pieces)
+        best, end = [result.hypotheses[0] for result in found], self.tgt.pieces((EOS,))
+        # The vocabulary takes the end, like any special piece, as unknown.
+        return [
+            [*self.tgt.ids(pieces[:-1]), EOS] if pieces[-1:] == end else self.tgt.ids(pieces)
+            for pieces in best
+        ]
 
     def score(self, sources: list[Ids], targets: list[Ids]) -> list[float]:
         """Log-probability of each target with its end, in nats."""

@@ -8,12 +8,17 @@ from typing import Any, TypeVar
 
 import torch
 
+from headcount.ablation.pruning_orders import for_ranking, least_important
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
+from headcount.base.ranking import head_masks
+from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import DecodeSettings, SpeedSettings
 from headcount.data.batches import Ids, pad_sources
 from headcount.data.lines import clean_lines
+from headcount.heads.importance import read_importance
 from headcount.model.kernels.matmul import frozen_weights
+from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer, first_device, parameter_count
 from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
@@ -29,16 +34,11 @@ Contestant = TypeVar("Contestant")
 
 @dataclass(frozen=True)
 class TimedModel:
-    """A trained model, its run's name and the size of its weights on disk."""
+    """A trained model, its run's name and the size of its weights, in bytes."""
 
     name: str
     model: Transformer
     file_bytes: int
-
-    @classmethod
-    def load(cls, name: str, folder: ModelFolder, device: str) -> "TimedModel":
-        """The model in a folder."""
-        return cls(name, folder.load(device), folder.weights.stat().st_size)
 
     def cells(self) -> list[Any]:
         """Name, heads left, parameters, bytes."""
@@ -62,8 +62,41 @@ def write_speed(
     """
     for folder in models.values():
         folder.check(pair)
-    timed = [TimedModel.load(name, folder, decode.device) for name, folder in models.items()]
+    timed = [
+        TimedModel(name, folder.load(decode.device), folder.weights.stat().st_size)
+        for name, folder in models.items()
+    ]
     write_times(timed, pair, settings, decode, out, origin)
+
+
+def write_share_speed(
+    folder: ModelFolder,
+    importance: Path,
+    pair: PairFolder,
+    ablation: AblationSettings,
+    speed: SpeedSettings,
+    decode: DecodeSettings,
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write how fast a model is with all heads, and without each share of `ablation.timed`.
+
+    The least important heads are really removed. A model is named by its percentage of them,
+    rounded up to whole heads; its bytes are those of its weights. Raises UserError if the
+    importance is another model's.
+    """
+    folder.check(pair)
+    whole = folder.load(decode.device)
+    values = read_importance(importance, folder, whole.grid)
+    order = least_important(range(whole.grid.size), for_ranking(values, whole.grid, ablation))
+    timed = []
+    for percent in (0, *ablation.timed):
+        silent = order[: -(-len(order) * percent // 100)]
+        kept = torch.from_numpy(head_masks([silent], len(order))[0])
+        smaller = remove_heads(whole, kept)
+        size = sum(weight.nbytes for weight in smaller.parameters())
+        timed.append(TimedModel(str(percent), smaller, size))
+    write_times(timed, pair, speed, decode, out, origin)
 
 
 def write_times(
