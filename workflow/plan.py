@@ -27,8 +27,7 @@ from headcount.base.settings.corpora import (
 )
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.names import SCORED_BY_EXTRA, parse_pair
-from headcount.base.settings.own_file import check_own_file
+from headcount.base.settings.names import SCORED_BY_EXTRA, check_own_file, parse_pair
 from headcount.base.settings.runs import labels
 
 CONFIG = Path("config")

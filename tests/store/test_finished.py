@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from damage import flip
 
-from headcount.base import finished
-from headcount.base.finished import FinishedSet
+from headcount.base import files
+from headcount.base.files import FinishedSet
 
 
 def make(folder: Path) -> FinishedSet:
@@ -52,7 +52,7 @@ def test_without_hard_links_outputs_are_copied(tmp_path, monkeypatch):
         raise PermissionError("this disk has no hard links")
 
     found = make(tmp_path)
-    monkeypatch.setattr(finished.os, "link", refuse)
+    monkeypatch.setattr(files.os, "link", refuse)
     found.place(tmp_path / "out")
     assert contents(tmp_path / "out") == OUTPUTS
     assert not (tmp_path / "out" / "curves.csv").samefile(found.folder / "curves.csv")

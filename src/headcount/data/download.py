@@ -15,8 +15,7 @@ import requests
 
 from headcount.base.errors import EnvironmentFault, HeadcountError, UserError
 from headcount.base.files import sha256, whole_file
-from headcount.base.settings.names import check_file_name
-from headcount.base.settings.own_file import check_own_file
+from headcount.base.settings.names import check_file_name, check_own_file
 from headcount.data.lines import OPENERS
 from headcount.data.manifest import Texts, write_manifest
 

@@ -13,9 +13,8 @@ from typing import Any
 from torch import Tensor
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.base.files import flush_to_disk, hold, remove_folder, sha256, write_json
+from headcount.base.files import FinishedSet, flush_to_disk, hold, remove_folder, sha256, write_json
 from headcount.base.fingerprint import digest
-from headcount.base.finished import FinishedSet
 from headcount.store.checkpoint import FORMAT, load_weights, read_facts, save_weights
 
 LARGEST_SHARE = 0.05

@@ -1,8 +1,10 @@
-"""Names that may become part of a path, a flag or a figure; pairs; the name nearest to another."""
+"""Names that may become part of a path, a flag or a figure; pairs; what is nearest to a name."""
 
 import difflib
+import os
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator
@@ -94,3 +96,31 @@ def closest(name: str, known: Iterable[str]) -> str:
     names = {each.lower(): each for each in known}
     close = difflib.get_close_matches(name.lower(), names, n=1)
     return names[close[0]] if close else ""
+
+
+def check_own_file(path: str) -> None:
+    """Raise UserError unless a path leads to a file of one's own, with the nearest that exists."""
+    if os.path.isfile(path):
+        return
+    if os.path.isdir(path):
+        found = "found a folder"
+    elif os.path.islink(path):
+        found = f"found a link to {os.readlink(path)} that leads to no file"
+    else:
+        found = "found none"
+    near = _nearest_path(Path(path))
+    hint = f"; nearest: {near}" if near else ""
+    raise UserError(
+        f"{path}: expected a file of your own, {found}{hint}; correct the path in "
+        "config/corpora.yaml, or put the file there"
+    )
+
+
+def _nearest_path(path: Path) -> Path | None:
+    """The path with the first part that does not exist replaced by the name most like it."""
+    while not os.path.isdir(path.parent):
+        path = path.parent
+    readable = os.access(path.parent, os.R_OK)
+    names = os.listdir(path.parent) if readable else []
+    close = closest(path.name, (name for name in names if name != path.name))
+    return path.parent / close if close else None
