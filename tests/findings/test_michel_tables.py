@@ -201,7 +201,7 @@ def test_faults_of_files_are_told(made, tmp_path):
 def test_captions_name_source_and_setting(tables):
     for name, table in tables.items():
         assert "a.x-y" in table.caption and "6 heads" in table.caption, name
-    assert michel.source() in tables["michel_pruning"].caption
+    assert michel.SOURCE in tables["michel_pruning"].caption
     assert "divided by its layer's L2 norm" in tables["michel_pruning"].caption
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.base.settings.names import parse_pair
+from headcount.base.settings.reader import read_settings
 from headcount.findings.published import headmask, michel, voita
-from headcount.findings.published.numbers import read_published
+from headcount.findings.published.numbers import Published
 
 # The differences that stand in brackets in Tables 2, 3 and 4: impt-18, then random-18.
 PRINTED = {
@@ -44,7 +45,7 @@ def test_every_pair_is_named_as_ours_are():
         for pair in headmask.table(number)["pair"]:
             assert str(parse_pair(pair)) == pair
     assert len(headmask.table(1)) == 4 and headmask.table(1)["value"].sum() == 2_288_000
-    assert headmask.source() == "Sun et al. 2020, arXiv 2009.09672"
+    assert headmask.SOURCE == "Sun et al. 2020, arXiv 2009.09672"
 
 
 def test_voitas_scores_differ_as_the_text_says():
@@ -65,7 +66,7 @@ def test_voitas_figures_agree_with_table_2_and_with_each_other():
     layers = voita.decoder_heads_by_layers().groupby(["pair", "pruned", "kind"])["value"].sum()
     for (pair, pruned, kind), left in layers.items():
         assert left == kinds.loc[(pair, pruned), kind]
-    assert len(layers) == 28 and voita.source() == "Voita et al. 2019, arXiv 1905.09418"
+    assert len(layers) == 28 and voita.SOURCE == "Voita et al. 2019, arXiv 1905.09418"
 
 
 def test_michels_tables_agree_with_the_text():
@@ -91,7 +92,7 @@ def test_michels_curves_start_at_one_bleu_and_speed_gains_are_as_printed():
     gain = (100 * (wide[50] / wide[100] - 1)).round(1)
     # It prints +1.9, +2.7, +17.5 and +17.5 %, from rates before rounding.
     assert gain.to_list() == pytest.approx([1.9, 2.7, 17.5, 17.5], abs=0.2)
-    assert michel.transfer() == 0.56 and michel.source() == "Michel et al. 2019, arXiv 1905.10650"
+    assert michel.transfer() == 0.56 and michel.SOURCE == "Michel et al. 2019, arXiv 1905.10650"
 
 
 def test_michels_classifier_agrees_with_itself_and_with_the_text():
@@ -137,8 +138,8 @@ tables:
 def test_a_row_or_column_that_does_not_fit(tmp_path):
     path = tmp_path / "paper.yaml"
     path.write_text(TABLE)
-    (row,) = read_published(path).tables["one"].tidy().to_dict("records")
-    assert row == {"run": "b", "pair": "a.x-y", "test": "t", "statistic": "bleu", "value": 1.5}
+    (row,) = read_settings(path, Published).table("one").to_dict("records")
+    assert row == {"run": "b", "pair": "a.x-y", "test": "t", "value": 1.5}
     for old, new, words in (
         ("[1.5]", "[1.5, 2]", "expected 1 numbers in row 'b'"),
         ("[[a.x-y, t]]", "[[a.x-y]]", "expected 2 names, found"),
@@ -147,4 +148,4 @@ def test_a_row_or_column_that_does_not_fit(tmp_path):
         other = tmp_path / f"{len(new)}.yaml"
         other.write_text(TABLE.replace(old, new))
         with pytest.raises(UserError, match=words):
-            read_published(other)
+            read_settings(other, Published)

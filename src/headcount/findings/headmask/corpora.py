@@ -12,7 +12,7 @@ COLUMNS = ["pair", "split", "role", "sentences", "source"]
 
 CAPTION = (
     "The data sets as used: sentence pairs after cleaning, and for training after filtering. Rows "
-    f"whose source is paper are those of {headmask.source()}: rounded, and without the sizes of "
+    f"whose source is paper are those of {headmask.SOURCE}: rounded, and without the sizes of "
     "dev and test sets."
 )
 

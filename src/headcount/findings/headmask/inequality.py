@@ -76,7 +76,7 @@ def _inequality(results: Results, number: int) -> Table:
         "method. Its scale depends on how the loss is summed, so compare across sources only the "
         "ratio to the baseline of the same seed and the measures without a unit: coefficient of "
         "variation (cv), Gini coefficient, largest over mean; ± is the standard deviation over "
-        f"seeds. {OVER_SEEDS} Rows whose source is paper: {headmask.source()}; their cv follows "
+        f"seeds. {OVER_SEEDS} Rows whose source is paper: {headmask.SOURCE}; their cv follows "
         f"from its two tables. {describe_measured(results)}"
     )
     rows = _ours(results.read(read_importance, "importance"), number) + _printed(number)

@@ -9,7 +9,6 @@ from headcount.base.settings.names import parse_pair
 from headcount.findings import exhibits
 from headcount.findings.cells import NONE, p_value
 from headcount.findings.published import headmask
-from headcount.findings.published.numbers import beside_ours
 from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE
 from headcount.findings.scores import Scores, describe_search
@@ -135,7 +134,7 @@ def _printed(number: int, tasks: Sequence[tuple[str, str]]) -> pd.DataFrame:
             if run != BASE:
                 found["delta"] = round(score - scores[BASE], 2)
             for name, value in found.items():
-                rows.append((pair, run, "", test, name, value, "paper", headmask.metric()))
+                rows.append((pair, run, "", test, name, value, "paper", headmask.METRIC))
     return pd.DataFrame(rows, columns=COLUMNS).astype(object)
 
 
@@ -163,9 +162,9 @@ def score_caption(number: int, table: pd.DataFrame, results: Results) -> str:
         "(sacreBLEU's, which is nearly one-sided), for each seed in turn, and, with several seeds, "
         "by paired t-test, with the 95 % t interval of the mean difference. "
         f"{of_one_training('test sentences')} {OVER_SEEDS} "
-        f"Rows whose source is paper: {headmask.source()}, Table "
+        f"Rows whose source is paper: {headmask.SOURCE}, Table "
         f"{number}, and any score of the same languages and test set.{_MISPRINT.get(number, '')} "
-        f"{beside_ours(headmask.metric())}"
+        f"{headmask.BESIDE_OURS}"
         f"{alone} {setting}" + (f" Signatures: {signatures}." if len(ours) else "")
     )
 

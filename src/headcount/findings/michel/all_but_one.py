@@ -7,7 +7,7 @@ from headcount.findings import exhibits
 from headcount.findings.cells import NONE, interval, mean_sd, p_value, run_cells
 from headcount.findings.michel.measured import BLEU, LEVEL, Metric, describe_scored, read_ablation
 from headcount.findings.published import michel
-from headcount.findings.published.numbers import beside_ours, with_printed
+from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE, HEAD, KEYS
 from headcount.findings.setting import of_one_training
@@ -23,8 +23,8 @@ COLUMNS += ["delta_low", "delta_high", "p", "significant"]
 def all_but_one(results: Results) -> Table:
     """BLEU with one head left in a layer."""
     notes = (
-        f"Rows whose source is paper: {michel.source()}, Tables 2 (as our dev, newstest2013) and 5 "
-        f"(newstest2014); layers in brackets. {beside_ours(michel.metric())} "
+        f"Rows whose source is paper: {michel.SOURCE}, Tables 2 (as our dev, newstest2013) and 5 "
+        f"(newstest2014); layers in brackets. {michel.BESIDE_OURS} "
         f"{describe_scored(results)}"
     )
     ours = results.read(read_ablation, "ablation")

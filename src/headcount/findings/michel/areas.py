@@ -16,7 +16,7 @@ from headcount.findings.cells import (
 from headcount.findings.michel.measured import BLEU, Metric, describe_ranked
 from headcount.findings.michel.pruning import CURVE, printed_points
 from headcount.findings.published import michel
-from headcount.findings.published.numbers import beside_ours, with_printed
+from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import Results
 from headcount.findings.run_tables import KEYS, gather
 from headcount.findings.setting import of_one_training
@@ -30,8 +30,8 @@ AREAS += ["delta_high", "p"]
 def areas(results: Results) -> Table:
     """Mean BLEU over shares of heads pruned."""
     notes = (
-        f"Rows whose source is paper: {michel.source()}, the curves of Figures 3, 4 and 6d. "
-        f"{beside_ours(michel.metric())} {describe_ranked(results)}"
+        f"Rows whose source is paper: {michel.SOURCE}, the curves of Figures 3, 4 and 6d. "
+        f"{michel.BESIDE_OURS} {describe_ranked(results)}"
     )
     return areas_table(gather(results.files("areas"), AREAS), printed_areas(), BLEU, notes)
 

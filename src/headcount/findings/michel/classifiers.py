@@ -43,13 +43,13 @@ def classifier_tables(results: ClassifierResults) -> dict[str, Table]:
     Rows whose `source` is paper are of the paper's BERT; ours have ours.
     """
     kept = (
-        f"Rows whose source is paper: {michel.source()}, Tables 3 (under on dev: best on matched "
+        f"Rows whose source is paper: {michel.SOURCE}, Tables 3 (under on dev: best on matched "
         "itself) and 6 (best on 5,000 training pairs, scored on matched)."
     )
-    moved = f"The paper's row: {michel.source()}, Figure 2, its BERT on MultiNLI."
+    moved = f"The paper's row: {michel.SOURCE}, Figure 2, its BERT on MultiNLI."
     shares = michel.classifier_prunable()
     pruned = (
-        f"{_IMPORTANCE} The paper's row: {michel.source()}, its BERT on MultiNLI, of which it says "
+        f"{_IMPORTANCE} The paper's row: {michel.SOURCE}, its BERT on MultiNLI, of which it says "
         f"that {shares['mnli']} % can go without a noticeable loss (on SST-2 {shares['sst2']} %, "
         f"on CoLA {shares['cola']} %, on MRPC {shares['mrpc']} %); no p is printed."
     )

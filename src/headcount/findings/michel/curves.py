@@ -13,7 +13,6 @@ from headcount.findings.michel.measured import BLEU, Metric, describe_ranked
 from headcount.findings.michel.pruning import LOSS, printed_points, read_profiles
 from headcount.findings.panels import SHORT, legend_above, panels, title_words
 from headcount.findings.published import michel
-from headcount.findings.published.numbers import beside_ours
 from headcount.findings.results import Results
 from headcount.findings.run_tables import KEYS
 from headcount.findings.setting import of_one_training
@@ -56,7 +55,7 @@ def kinds(results: Results) -> Drawn:
 
 def beside_printed() -> str:
     """What a caption says of the paper's curves, up to the number of its figure."""
-    return f"{beside_ours(michel.metric())} The paper's curves: {michel.source()}, figure"
+    return f"{michel.BESIDE_OURS} The paper's curves: {michel.SOURCE}, figure"
 
 
 def orders_figure(tables: Sequence[pd.DataFrame], metric: Metric, notes: str) -> Drawn:

@@ -9,7 +9,7 @@ from headcount.findings import exhibits
 from headcount.findings.cells import NONE, fill_empty, mean_sd, p_value, run_cells
 from headcount.findings.michel.measured import BLEU, SCORES, Metric, describe_ranked
 from headcount.findings.published import michel
-from headcount.findings.published.numbers import beside_ours, with_printed
+from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE, KEYS, gather
 from headcount.findings.setting import of_one_training
@@ -41,8 +41,8 @@ _DRAWN = " Of random orders, means of what the draws give."
 def pruning(results: Results) -> Table:
     """How many heads can be pruned, by order and by kind."""
     notes = (
-        f"Rows whose source is paper: {michel.source()}, Figures 3, 4 and 6d, digitised; it says "
-        f"that 20 % can go without a noticeable loss. {beside_ours(michel.metric())} "
+        f"Rows whose source is paper: {michel.SOURCE}, Figures 3, 4 and 6d, digitised; it says "
+        f"that 20 % can go without a noticeable loss. {michel.BESIDE_OURS} "
         f"{describe_ranked(results)}"
     )
     points = results.read(read_profiles, "profiles")

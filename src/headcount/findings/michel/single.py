@@ -22,7 +22,7 @@ from headcount.findings.michel.measured import (
 )
 from headcount.findings.panels import SHORT, colour_bar, title_words
 from headcount.findings.published import michel
-from headcount.findings.published.numbers import beside_ours, with_printed
+from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE, HEAD, KEYS
 from headcount.findings.setting import of_one_training
@@ -43,8 +43,8 @@ _KINDS = {
 def ablation_table(results: Results) -> Table:
     """BLEU without each head."""
     printed = (
-        f"Rows whose source is paper: {michel.source()}, Table 1 (encoder self-attention, "
-        f"newstest2013). {beside_ours(michel.metric())}"
+        f"Rows whose source is paper: {michel.SOURCE}, Table 1 (encoder self-attention, "
+        f"newstest2013). {michel.BESIDE_OURS}"
     )
     rows, notes = results.read(read_ablation, "ablation"), describe_scored(results)
     return single_table(rows, printed_single(), BLEU, f"{printed} {notes}")

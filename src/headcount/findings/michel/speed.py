@@ -39,7 +39,7 @@ def speed(results: Results) -> Table:
         "sentence; decode: beam search of whole sentences, encoder included, after the comma its "
         "steps a sentence, for a damaged model makes other and longer ones. A gain within the "
         f"deviation is none. {_describe_timing(results)} Rows whose source is paper: "
-        f"{michel.source()}, Table 4, BERT.",
+        f"{michel.SOURCE}, Table 4, BERT.",
     )
 
 

@@ -17,7 +17,7 @@ from headcount.findings.michel.curves import beside_printed, finish
 from headcount.findings.michel.measured import describe_ranked
 from headcount.findings.panels import panels
 from headcount.findings.published import michel
-from headcount.findings.published.numbers import beside_ours, with_printed
+from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE, HEAD, KEYS, gather
 from headcount.findings.setting import of_one_training
@@ -58,9 +58,9 @@ def training(results: Results) -> Table:
         f"{_ENDS} points of 100 or 0 %; coefficient of variation of the importance by which they "
         "are pruned, and its rank correlation with that at the last of these updates. "
         f"{of_one_training('test sentences')} Below a BLEU of {FLOOR:.0f} a checkpoint has no "
-        f"profile. Rows whose source is paper: {michel.source()}, Figure 5 (IWSLT14 De-En, epochs "
+        f"profile. Rows whose source is paper: {michel.SOURCE}, Figure 5 (IWSLT14 De-En, epochs "
         "in place of updates; all heads pruned counted as 0). "
-        f"{beside_ours(michel.metric())} {describe_ranked(results)}",
+        f"{michel.BESIDE_OURS} {describe_ranked(results)}",
     )
 
 

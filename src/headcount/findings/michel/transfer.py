@@ -13,7 +13,7 @@ from headcount.findings.figures import COLOURS, Drawn
 from headcount.findings.michel.measured import BLEU, Metric, describe_scored, read_ablation
 from headcount.findings.panels import SHORT, legend_above, panels, title_words
 from headcount.findings.published import michel
-from headcount.findings.published.numbers import beside_ours, with_printed
+from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE, HEAD, KEYS
 from headcount.findings.setting import of_one_training
@@ -33,8 +33,8 @@ _STRAIGHT = 2  # points: axes of the scatter are linear up to here, if they go f
 def transfer(results: Results) -> Table:
     """Whether heads matter alike on two test sets."""
     printed = (
-        f"The paper's row: {michel.source()}, newstest2013 against MTNT. "
-        f"{beside_ours(michel.metric())} {describe_scored(results)}"
+        f"The paper's row: {michel.SOURCE}, newstest2013 against MTNT. "
+        f"{michel.BESIDE_OURS} {describe_scored(results)}"
     )
     paper = {"pair": michel.PAIR, "run": BASE, "test_set": "newstest2013", "kind": "all"}
     paper |= {"other_test_set": "mtnt", "pearson": michel.transfer()}

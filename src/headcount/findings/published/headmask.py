@@ -4,21 +4,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from headcount.findings.published.numbers import read_published
+from headcount.base.settings.reader import read_settings
+from headcount.findings.published.numbers import Published
 
-_FILE = Path(__file__).with_suffix(".yaml")
-
-
-def source() -> str:
-    """Authors, year and archive number."""
-    return read_published(_FILE).source
-
-
-def metric() -> str:
-    """Which BLEU it prints, and who says so."""
-    return read_published(_FILE).metric
+_PAPER = read_settings(Path(__file__).with_suffix(".yaml"), Published)
+SOURCE, METRIC, BESIDE_OURS = _PAPER.source, _PAPER.metric, _PAPER.beside_ours
 
 
 def table(number: int) -> pd.DataFrame:
     """Table `number` (1 to 6), one printed number a row; see `PublishedTable.tidy`."""
-    return read_published(_FILE).tables[f"table{number}"].tidy()
+    return _PAPER.table(f"table{number}")

@@ -4,28 +4,20 @@ from pathlib import Path
 
 import pandas as pd
 
-from headcount.findings.published.numbers import read_published
+from headcount.base.settings.reader import read_settings
+from headcount.findings.published.numbers import Published
 
-_FILE = Path(__file__).with_suffix(".yaml")
+_PAPER = read_settings(Path(__file__).with_suffix(".yaml"), Published)
+SOURCE, METRIC, BESIDE_OURS = _PAPER.source, _PAPER.metric, _PAPER.beside_ours
 PAIR = "wmt14.en-fr"
 SMALL_PAIR = "iwslt14.de-en"
 CLASSIFIER = "BERT"
 CLASSIFIER_HEADS = 12  # of a layer
 
 
-def source() -> str:
-    """Authors, year and archive number."""
-    return read_published(_FILE).source
-
-
-def metric() -> str:
-    """Which BLEU it prints, and who says so."""
-    return read_published(_FILE).metric
-
-
 def single_heads() -> pd.DataFrame:
     """Table 1, encoder self-attention: layer, head, value (BLEU change), significant (p < 0.01)."""
-    return _with_significance("table1", ["layer", "head"]).astype({"head": int})
+    return _with_significance("table1", ["layer", "head"])
 
 
 def all_but_one(number: int) -> pd.DataFrame:
@@ -35,52 +27,48 @@ def all_but_one(number: int) -> pd.DataFrame:
 
 def transfer() -> float:
     """Pearson's r of the effects of removing each head on two test sets."""
-    return float(_tidy("figure2")["value"].iloc[0])
+    return float(_PAPER.table("figure2")["value"].item())
 
 
 def classifier_all_but_one(number: int) -> pd.DataFrame:
     """Table 3 or 6, BERT: layer, value (change of accuracy with one head), none significant."""
-    return _tidy(f"table{number}")[["layer", "value"]].astype({"layer": int})
+    return _PAPER.table(f"table{number}")[["layer", "value"]]
 
 
 def classifier_transfer() -> float:
     """Pearson's r of the effects of removing each head of BERT, on matched and mismatched."""
-    return float(_tidy("figure2_bert")["value"].iloc[0])
+    return float(_PAPER.table("figure2_bert")["value"].item())
 
 
 def classifier_prunable() -> dict[str, int]:
     """Percent of BERT's heads that can go by importance without a noticeable loss, by task."""
-    table = _tidy("prunable_bert").astype({"value": int})
+    table = _PAPER.table("prunable_bert")
     return dict(zip(table["task"], table["value"], strict=True))
 
 
 def curves() -> pd.DataFrame:
     """Figures 3, 4 and 6d: pair, scope, order, percent (of heads pruned), value (BLEU)."""
     parts = [
-        _tidy("figure3").assign(pair=PAIR, scope="all"),
-        _tidy("figure4").assign(pair=PAIR, order="importance"),
-        _tidy("figure6d").assign(pair=SMALL_PAIR, scope="all"),
+        _PAPER.table("figure3").assign(pair=PAIR, scope="all"),
+        _PAPER.table("figure4").assign(pair=PAIR, order="importance"),
+        _PAPER.table("figure6d").assign(pair=SMALL_PAIR, scope="all"),
     ]
-    table = pd.concat(parts, ignore_index=True).astype({"percent": int})
-    return table[["pair", "scope", "order", "percent", "value"]]
+    return pd.concat(parts, ignore_index=True)[["pair", "scope", "order", "percent", "value"]]
 
 
 def kept_by_epoch() -> pd.DataFrame:
     """Figure 5: epoch, percent (of heads pruned), value (percent of that epoch's BLEU)."""
-    return _tidy("figure5").astype({"epoch": int, "percent": int})
+    return _PAPER.table("figure5")
 
 
 def speed() -> pd.DataFrame:
     """Table 4, BERT: heads (percent left), batch_size, mean and sd of examples per second."""
-    wide = _tidy("table4").pivot(index=["heads", "batch_size"], columns="measure", values="value")
-    return wide.reset_index().astype({"heads": int, "batch_size": int})
+    wide = _PAPER.table("table4").pivot(
+        index=["heads", "batch_size"], columns="measure", values="value"
+    )
+    return wide.reset_index()
 
 
 def _with_significance(name: str, keys: list[str]) -> pd.DataFrame:
-    flags = _tidy(f"{name}_significant").rename(columns={"value": "significant"})
-    table = _tidy(name).merge(flags, on=keys, validate="one_to_one")
-    return table.astype({"layer": int, "significant": int})
-
-
-def _tidy(name: str) -> pd.DataFrame:
-    return read_published(_FILE).tables[name].tidy().drop(columns="statistic")
+    flags = _PAPER.table(f"{name}_significant").rename(columns={"value": "significant"})
+    return _PAPER.table(name).merge(flags, on=keys, validate="one_to_one")

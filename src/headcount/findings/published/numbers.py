@@ -1,14 +1,16 @@
 """Numbers that a paper prints, from its YAML file, as tidy tables."""
 
-from functools import cache
-from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from headcount.base.settings.reader import read_settings
 from headcount.base.settings.section import Section
 from headcount.findings.cells import fill_empty
+
+_Whole = Annotated[int, Field(strict=False)]  # keys are text
+Name = Annotated[_Whole | str, Field(union_mode="left_to_right")]
+"""Of a row or column; a whole number where it reads as one."""
 
 
 class PublishedTable(Section):
@@ -23,10 +25,10 @@ class PublishedTable(Section):
     columns_are: list[str]
     """What the columns are told apart by."""
 
-    columns: list[list[str]]
+    columns: list[list[Name]]
     """One name for each of `columns_are`, per column."""
 
-    rows: dict[str, list[float]]
+    rows: dict[Name, list[int | float]]
     """One number per column, for each row."""
 
     @model_validator(mode="after")
@@ -40,21 +42,20 @@ class PublishedTable(Section):
         return self
 
     def tidy(self) -> pd.DataFrame:
-        """One number a row: the names of its row and column, statistic, value."""
-        axes = [self.rows_are, *self.columns_are]
+        """One number a row: the names of its row and column, value."""
         cells = [
-            (row, *names, self.statistic, number)
+            (row, *names, number)
             for row, numbers in self.rows.items()
             for names, number in zip(self.columns, numbers, strict=True)
         ]
-        return pd.DataFrame(cells, columns=[*axes, "statistic", "value"])
+        return pd.DataFrame(cells, columns=[self.rows_are, *self.columns_are, "value"])
 
 
 class Published(Section):
     """The tables of one paper."""
 
     source: str
-    """Who published them, and where."""
+    """Authors, year and archive number."""
 
     metric: str
     """Which BLEU the paper prints, and who says so."""
@@ -62,8 +63,18 @@ class Published(Section):
     tables: dict[str, PublishedTable]
     """By name."""
 
-    functions: dict[str, dict[str, dict[str, str]]] = {}
+    functions: dict[str, dict[Name, dict[Name, str]]] = {}
     """What heads do, in words: by pair, layer and rank, the last two from 1."""
+
+    def table(self, *names: str) -> pd.DataFrame:
+        """The numbers of these tables, one a row; see `PublishedTable.tidy`."""
+        return pd.concat([self.tables[name].tidy() for name in names], ignore_index=True)
+
+    @property
+    def beside_ours(self) -> str:
+        """A sentence for captions in which printed BLEU stands beside ours."""
+        theirs = f"Our BLEU is sacreBLEU's, the paper's: {self.metric}."
+        return f"{theirs} So compare differences, not values."
 
 
 def with_printed(ours: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
@@ -74,14 +85,3 @@ def with_printed(ours: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
     ours = ours.assign(source="ours").astype(object)
     rows = fill_empty(printed.assign(source="paper").reindex(columns=ours.columns))
     return pd.concat([ours, rows], ignore_index=True)
-
-
-def beside_ours(metric: str) -> str:
-    """A sentence for captions in which printed BLEU, of that `metric`, stands beside ours."""
-    return f"Our BLEU is sacreBLEU's, the paper's: {metric}. So compare differences, not values."
-
-
-@cache
-def read_published(path: Path) -> Published:
-    """The tables in a paper's YAML file. Raises UserError for a fault in it."""
-    return read_settings(path, Published)

@@ -9,7 +9,7 @@ from headcount.findings.figures import COLOURS, Drawn
 from headcount.findings.masking import DRAWS, SEEDS, TEST, describe_cover
 from headcount.findings.panels import legend_above, panels, run_styles
 from headcount.findings.published import voita
-from headcount.findings.published.numbers import beside_ours, with_printed
+from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE
 from headcount.findings.voita_pruning.comparison import CONTENDERS, START, TUNED, UNTUNED, untuned
@@ -55,8 +55,8 @@ def fig7(results: Results) -> Drawn:
         points,
         "BLEU by the number of encoder self-attention heads left, fine-tuned with gates on these "
         "alone while the decoder is frozen; each point is a λ. The control was fine-tuned for as "
-        f"many updates with λ = 0. {ours} Right: {voita.source()}, Figure 7; every panel has a "
-        f"scale of its own. {READ_OFF} {beside_ours(voita.metric())} "
+        f"many updates with λ = 0. {ours} Right: {voita.SOURCE}, Figure 7; every panel has a "
+        f"scale of its own. {READ_OFF} {voita.BESIDE_OURS} "
         f"{describe_scored(results)}",
     )
 

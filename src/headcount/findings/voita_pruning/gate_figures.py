@@ -41,7 +41,7 @@ def fig6(results: Results) -> Drawn:
         "becomes when stretched beyond 0 and 1 and cut there. Right: Hard Concrete at three "
         "locations log α. Lines: density (left scale; that of Concrete grows without end at 0 and "
         "1, and is drawn up to 4). Bars: probability of exactly 0 and exactly 1 (right scale), "
-        f"beside the ends so that they can be told apart. {voita.source()} prints the masses in "
+        f"beside the ends so that they can be told apart. {voita.SOURCE} prints the masses in "
         f"brackets; they belong to temperature {_PAPER.temperature:g}, while its code trains with "
         f"0.33. This experiment has {gates.temperature:g}.",
     )

@@ -42,7 +42,7 @@ def fig9(results: Results) -> Drawn:
         points,
         "Heads left of each kind of attention as more are pruned, with gates on all kinds; "
         "each point is a λ. enc: encoder self-attention, dec: decoder self-attention, dec-enc: "
-        f"decoder-encoder attention. {_describe_ours(points)}Right: {voita.source()}, Figure 9. "
+        f"decoder-encoder attention. {_describe_ours(points)}Right: {voita.SOURCE}, Figure 9. "
         f"{READ_OFF} {describe_pruning(results)}",
     )
 
@@ -59,7 +59,7 @@ def fig10(results: Results) -> Drawn:
         "Heads left in the decoder's layers as more heads of that kind are pruned, with gates "
         "on all kinds; each point is a λ. Two neighbouring layers are taken together where a "
         f"decoder has more than three, as in the paper. {_describe_ours(points)}Below: "
-        f"{voita.source()}, Figure 10. {READ_OFF} {describe_pruning(results)}",
+        f"{voita.SOURCE}, Figure 10. {READ_OFF} {describe_pruning(results)}",
     )
 
 

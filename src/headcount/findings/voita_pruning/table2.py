@@ -9,7 +9,7 @@ from headcount.base.settings.short_names import decimal
 from headcount.findings import exhibits
 from headcount.findings.cells import NONE, mean_count, mean_sd
 from headcount.findings.published import voita
-from headcount.findings.published.numbers import beside_ours, with_printed
+from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import Results
 from headcount.findings.run_tables import KEYS
 from headcount.findings.tables import Table
@@ -40,9 +40,9 @@ def table2(results: Results) -> Table:
         "decoder self-attention / decoder-encoder attention. λ = 0 is the control, fine-tuned for "
         "as many updates with λ = 0; the model that was pruned comes first, without a λ. Shown "
         "are the sweep over all kinds, and those runs on the encoder alone that have a twin from "
-        f"scratch. Rows whose source is paper: {voita.source()}, Table 2, EN-RU, one run each; it "
+        f"scratch. Rows whose source is paper: {voita.SOURCE}, Table 2, EN-RU, one run each; it "
         "prints neither λ nor the names of its test sets, and one number for its baseline. "
-        f"{beside_ours(voita.metric())} {describe_updates(results, chosen)} "
+        f"{voita.BESIDE_OURS} {describe_updates(results, chosen)} "
         f"{describe_scored(results)}",
     )
 
@@ -84,7 +84,7 @@ def _printed() -> pd.DataFrame:
     """The paper's rows, without λ, run, seed, updates."""
     table = voita.table2().rename(columns={"value": "bleu"})
     heads = table["heads"].str.split("/", expand=True).astype(int).set_axis(KINDS, axis=1)
-    return table.join(heads).assign(heads_left=heads.sum(axis=1), signature=voita.metric())
+    return table.join(heads).assign(heads_left=heads.sum(axis=1), signature=voita.METRIC)
 
 
 def _shown(table: pd.DataFrame) -> Iterator[dict[str, str]]:

@@ -42,7 +42,7 @@ def fig3(results: Results) -> Drawn:
     caption = (
         "Where dependents stand, in words before (−) or after (+) what they depend on; shares of "
         f"all arcs of a relation. Ours are {trees}. {_DOBJ} Positions farther than seven are in "
-        f"the numbers, not in the drawing. {voita.source()}, Figure 3: predicted trees of WMT, for "
+        f"the numbers, not in the drawing. {voita.SOURCE}, Figure 3: predicted trees of WMT, for "
         f"nsubj, obj, amod and advmod. {voita.READ_OFF} "
         f"{describe_setting(results, all_roles(results))}"
     )
@@ -62,7 +62,7 @@ def fig4(results: Results) -> Drawn:
     caption = (
         "Accuracy of the best encoder head for each relation and direction, on the first treebank "
         "of each model; thin bars: 95 % Wilson interval; thick lines: positional baseline on the "
-        f"same trials. {of_one_training('trials')} {ours}{_DOBJ} Below: {voita.source()}, "
+        f"same trials. {of_one_training('trials')} {ours}{_DOBJ} Below: {voita.SOURCE}, "
         f"Figure 4, one baseline for both directions. {voita.READ_OFF} {describe_roles(results)}"
     )
     return Drawn(draw_scores(points), points, caption)
@@ -151,7 +151,7 @@ def draw_scores(points: pd.DataFrame) -> Figure:
     axes = figure.subplots(len(sources), squeeze=False).flat
     for panel, source in zip(axes, sources, strict=True):
         _bars(panel, points[points["source"] == source], tests)
-        panel.set_title("this experiment" if source == "ours" else voita.source(), loc="left")
+        panel.set_title("this experiment" if source == "ours" else voita.SOURCE, loc="left")
     return figure
 
 

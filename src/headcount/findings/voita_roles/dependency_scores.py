@@ -28,7 +28,7 @@ CAPTION = (
     "relation's most frequent relative position, on the same trials. p: exact McNemar test against "
     "the baseline, times the number of encoder heads. Heads above: how many exceed the baseline by "
     "the margin. Universal Dependencies call obj what the paper calls dobj. Rows whose source is "
-    f"paper: {voita.source()}, Table 1, trees predicted by a parser; one baseline for both "
+    f"paper: {voita.SOURCE}, Table 1, trees predicted by a parser; one baseline for both "
     f"directions, no intervals. {of_one_training('trials')}"
 )
 

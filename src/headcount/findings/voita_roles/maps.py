@@ -31,7 +31,7 @@ _MAPS = (
     "Rows of a map are encoder layers, the first at the bottom; in each, heads are sorted by "
     "relevance. Function: relative position, relation (v: verb, s: subject, o: object, n: "
     "noun, a: adjective, adv: adverb; v→o looks from the verb to its object), or rare words; "
-    f"at most two are written. Several: of more than one of these kinds. {voita.source()}"
+    f"at most two are written. Several: of more than one of these kinds. {voita.SOURCE}"
 )
 
 

@@ -48,7 +48,7 @@ def fig8(results: Results) -> Drawn:
         "without any has no bar, and 0 below it. Every head counts once; hatched: heads with "
         "several functions, of two kinds or of one (two relations, or both directions of one). "
         "The paper prints in a head's cell how many functions it has; this is not read off. "
-        f"{none}{voita.source()}, Figure 8: EN-RU, OpenSubtitles. {describe_roles(results)}"
+        f"{none}{voita.SOURCE}, Figure 8: EN-RU, OpenSubtitles. {describe_roles(results)}"
     )
     return Drawn(draw_retained(table), table, caption)
 
