@@ -37,40 +37,31 @@ def corpora(tmp_path: Path):
 
 @pytest.fixture
 def of(monkeypatch, corpora):
-    module = load(monkeypatch, "treebanks")
-    return lambda *named: module.Treebanks(list(named), corpora)
+    module = load(monkeypatch, "raw")
+    return lambda *named: module.Raw(list(named), corpora)
 
 
 def test_a_pair_has_the_treebanks_in_its_source_language(of):
-    banks = of("bank.two", "bank.one.a", "made.dev")
-    assert banks.of_pair("mine.en-xx") == ["bank.one.a", "made.dev"]
-    assert banks.of_pair("mine.xx-en") == ["bank.two"]
+    raw = of("bank.two", "bank.one.a", "made.dev")
+    assert raw.treebanks("mine.en-xx") == ["bank.one.a", "made.dev"]
+    assert raw.treebanks("mine.xx-en") == ["bank.two"]
 
 
 def test_without_names_a_generated_corpus_has_its_own(of):
-    assert of().of_pair("made.en-art") == ["made.test"]
-    assert of().of_pair("made.art-en") == of().of_pair("mine.en-xx") == []
-
-
-def folder_of(manifest: str) -> dict[str, str]:
-    """Corpus and recipe of a folder of raw files."""
-    return dict(zip(("corpus", "recipe"), Path(manifest).parent.parts[-2:], strict=True))
+    assert of().treebanks("made.en-art") == ["made.test"]
+    assert of().treebanks("made.art-en") == of().treebanks("mine.en-xx") == []
 
 
 def test_a_fetched_treebank_is_a_corpus_of_one_split(of):
-    banks = of("bank.one.a")
-    folder = folder_of(banks.fetched("bank.one.a"))
-    assert json.loads(banks.entry(folder)) == {
+    raw = of("bank.one.a")
+    one, own = raw.of_tree("bank.one.a"), raw.of_tree("bank.two")
+    assert json.loads(one.entry) == {
         "base_url": "https://a.org/x",
         "splits": {"one.a": {"en": {"file": "a.conllu", "sha256": HASH}}},
     }
-    assert banks.own_files(folder) == []
-    own = dict(
-        zip(("corpus", "recipe"), Path(banks.fetched("bank.two")).parent.parts[-2:], strict=True)
-    )
-    assert own != folder and banks.own_files(own) == ["own/two.conllu"]
-    assert banks.entry({"corpus": "mine", "recipe": "0" * 12}) == ""
-    assert banks.is_generated("made.dev") and not banks.is_generated("bank.two")
+    assert (one.own, own.own) == ([], ["own/two.conllu"])
+    assert one.manifest != own.manifest
+    assert raw.of_tree("made.dev") == raw.of("made.en-art")  # comes with its corpus
 
 
 @pytest.mark.parametrize(

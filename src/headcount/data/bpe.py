@@ -4,6 +4,7 @@ import contextlib
 import io
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,22 +34,19 @@ class PieceCutter:
         merges = codes.count("\n") - 1
         # A file without merges would be read as a faulty line; 0 tells BPE to read none.
         self._bpe = BPE(io.StringIO(codes), merges=merges, separator=SEPARATOR)
-        self._known: dict[str, tuple[str, ...]] = {}
+        self._cut_word = cache(self._pieces)
 
     def cut(self, words: Iterable[str]) -> list[str]:
         """Pieces of all words in order; a piece that the next one continues ends in `@@`."""
         return [piece for word in words for piece in self._cut_word(word)]
 
-    def _cut_word(self, word: str) -> tuple[str, ...]:
-        known = self._known.get(word)
-        if known is None:
-            pieces = []
-            for part in _parts(word):
-                pieces += self._bpe.segment_tokens([part])
-                pieces[-1] += SEPARATOR
-            pieces[-1] = pieces[-1].removesuffix(SEPARATOR)
-            known = self._known[word] = tuple(pieces)
-        return known
+    def _pieces(self, word: str) -> list[str]:
+        pieces = []
+        for part in _parts(word):
+            pieces += self._bpe.segment_tokens([part])
+            pieces[-1] += SEPARATOR
+        pieces[-1] = pieces[-1].removesuffix(SEPARATOR)
+        return pieces
 
 
 def join_pieces(pieces: Iterable[str]) -> list[str]:
@@ -124,7 +122,10 @@ def segment_corpus(
     number of merges learnt for each side.
     """
     tokenisers = [Tokeniser(language, pretokenised) for language in languages]
-    counts = [_count_words(*side) for side in zip(tokenisers, train, strict=True)]
+    counts = [
+        Counter(word for line in clean_lines(path) for word in tokeniser.split(line))
+        for path, tokeniser in zip(train, tokenisers, strict=True)
+    ]
     if settings.joint:
         both = counts[0] + counts[1]
         codes = [learn_codes(both, settings.merges)] * 2
@@ -134,7 +135,11 @@ def segment_corpus(
     for side, name in enumerate(SIDES):
         cutter = PieceCutter(codes[side])
         write_text(folder / CODES[side], codes[side])
-        _vocabulary(counts[side], cutter).save(folder / VOCABULARIES[side])
+        pieces: Counter[str] = Counter()
+        for word, count in counts[side].items():
+            for piece in cutter.cut([word]):
+                pieces[piece] += count
+        Vocabulary.of(pieces).save(folder / VOCABULARIES[side])
         for split, paths in (("train", train), ("dev", dev)):
             words = map(tokenisers[side].split, clean_lines(paths[side]))
             write_lines(folder / f"{split}.{name}", (" ".join(cutter.cut(line)) for line in words))
@@ -186,19 +191,3 @@ def read_segmentation(folder: Path) -> dict[str, Any]:
 def _parts(word: str) -> list[str]:
     safe = protect(word)
     return [safe[start : start + LONGEST_CUT] for start in range(0, len(safe), LONGEST_CUT)]
-
-
-def _count_words(tokeniser: Tokeniser, path: Path) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for line in clean_lines(path):
-        counts.update(tokeniser.split(line))
-    return counts
-
-
-def _vocabulary(words: Counter[str], cutter: PieceCutter) -> Vocabulary:
-    """Vocabulary of all pieces of these words; frequent ones first, equals by code point."""
-    pieces: Counter[str] = Counter()
-    for word, count in words.items():
-        for piece in cutter.cut([word]):
-            pieces[piece] += count
-    return Vocabulary.of(pieces)

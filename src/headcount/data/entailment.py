@@ -49,13 +49,11 @@ def _rows(path: Path) -> Iterator[tuple[int, dict]]:
     """Line number and cells of each row."""
     lines = enumerate(read_lines(path, None, LineTally()), start=1)
     filled = ((number, line) for number, line in lines if line.strip())
-    if path.suffix == ".jsonl":
-        for number, line in filled:
-            yield number, _object(line, f"{path}:{number}")
-        return
-    _, header = next(filled, (0, ""))
-    columns = header.split("\t")
+    columns = [] if path.suffix == ".jsonl" else next(filled, (0, ""))[1].split("\t")
     for number, line in filled:
+        if not columns:
+            yield number, _object(line, f"{path}:{number}")
+            continue
         cells = line.split("\t")  # quotation marks are part of the sentences
         if len(cells) > len(columns):
             raise UserError(

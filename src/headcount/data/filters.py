@@ -74,16 +74,13 @@ class PairFilter:
         self._held_out = {line for path in held_out for line in clean_lines(path) if line}
         self._rules: dict[str, Callable[[_Pair], bool]] = {
             "empty": lambda pair: not (pair.src and pair.tgt),
-            "max_words": self._too_many_words,
+            "max_words": lambda pair: max(n.words for n in pair.lengths) > settings.max_words,
             "max_ratio": self._too_uneven,
-            "long_word": lambda pair: max(each.longest for each in pair.lengths) > LONGEST_WORD,
+            "long_word": lambda pair: max(n.longest for n in pair.lengths) > LONGEST_WORD,
             "duplicates": self._seen_before,
             "overlap": lambda pair: pair.src in self._held_out,
         }
-        self._asked_for = {
-            "duplicates": settings.drop_duplicates,
-            "overlap": settings.drop_overlap,
-        }
+        self._asked_for = {"duplicates": settings.drop_duplicates, "overlap": settings.drop_overlap}
         self._active = {n for n in self._rules if active and self._asked_for.get(n, True)}
         if "overlap" in self._active and not held_out:
             raise UserError("drop_overlap: expected held-out source files (--held-out), found none")
@@ -125,9 +122,6 @@ class PairFilter:
                 f"share of {self._settings.max_dropped}. Check these lines{raised}; if the loss "
                 f"is meant, set text.max_dropped to {share}."
             )
-
-    def _too_many_words(self, pair: _Pair) -> bool:
-        return max(each.words for each in pair.lengths) > self._settings.max_words
 
     def _too_uneven(self, pair: _Pair) -> bool:
         fewer, more = sorted(each.words for each in pair.lengths)

@@ -87,8 +87,14 @@ def _lines(stream: BinaryIO, name: str, tally: LineTally) -> Iterator[str]:
     for number in count(1):
         raw = stream.readline(LONGEST_LINE + 1)
         if number == 1:
-            body = _without_bom(raw, name, tally)
-            offset, raw = len(raw) - len(body), body
+            if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                raise UserError(
+                    f"{name}:1: byte offset 0: expected UTF-8, found the byte order mark of "
+                    "UTF-16; convert it with iconv -f UTF-16 -t UTF-8"
+                )
+            if raw.startswith(codecs.BOM_UTF8):
+                tally.bom, offset = 1, len(codecs.BOM_UTF8)
+                raw = raw[offset:]
         if not raw:
             return
         if len(raw) > LONGEST_LINE:
@@ -99,16 +105,6 @@ def _lines(stream: BinaryIO, name: str, tally: LineTally) -> Iterator[str]:
         tally.lines = number
         yield _decoded(raw, f"{name}:{number}", offset, tally)
         offset += len(raw)
-
-
-def _without_bom(raw: bytes, name: str, tally: LineTally) -> bytes:
-    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise UserError(
-            f"{name}:1: byte offset 0: expected UTF-8, found the byte order mark of UTF-16; "
-            "convert it with iconv -f UTF-16 -t UTF-8"
-        )
-    tally.bom += raw.startswith(codecs.BOM_UTF8)
-    return raw.removeprefix(codecs.BOM_UTF8)
 
 
 def _decoded(raw: bytes, where: str, offset: int, tally: LineTally) -> str:

@@ -17,10 +17,10 @@ import conllu
 from conllu.exceptions import ParseException
 
 from headcount.base.errors import UserError
-from headcount.base.files import write_json, write_text
+from headcount.base.files import write_result
 from headcount.base.settings.roles import relation_fault
 from headcount.data.bpe import Segmenter
-from headcount.data.lines import LineTally, clean_lines, read_lines
+from headcount.data.lines import LineTally, clean_lines, read_lines, write_lines
 from headcount.data.text import clean
 from headcount.data.vocabulary import UNK
 
@@ -66,7 +66,13 @@ def read_trees(path: Path, member: str | None = None, shown: str = "") -> Iterat
     """
     shown = shown or str(path)
     words = 0
-    for number, rows in _sentences(path, member, shown):
+    lines = (f"{line}\n" for line in read_lines(path, member, LineTally(), shown))
+    for number, block in enumerate(conllu.parse_sentences(lines), start=1):
+        try:
+            rows = conllu.parse_token_and_metadata(block)
+        except (ParseException, ValueError) as fault:  # the latter for a number of 5000 digits
+            reason = " ".join(str(fault).split())[:_SHOWN]
+            raise UserError(f"{shown}: sentence {number}: not CoNLL-U ({reason})") from None
         sentence = rows.metadata.get("sent_id", str(number))
         tree = _tree(rows, sentence, f"{shown}: sentence {sentence}")
         words += len(tree.tokens)
@@ -90,34 +96,44 @@ def align_trees(
     """
 
     @cache  # the tokeniser takes a quarter of a millisecond for each
-    def cut(token: str) -> list[str]:
-        return _cut(token, segmenter, normal_form)
+    def cut(text: str) -> list[str]:
+        return segmenter.pieces(clean(text, normal_form, LineTally()))
 
     counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
     kept, example = [], ""
     for tree in trees:
         counts["sentences_read"] += 1
-        if not tree.tokens:
-            counts["dropped_empty"] += 1
-            example = f"sentence {tree.sentence}: it has no word"
-            continue
-        if not _same_text(tree):
-            counts["dropped_text"] += 1
-            example = f"sentence {tree.sentence}: its words do not make up its text {tree.text!r}"
-            continue
         pieces = [cut(token) for token in tree.tokens]
-        if not all(pieces):
-            counts["dropped_word"] += 1
-            example = f"sentence {tree.sentence}: a word has nothing that the model could read"
+        reason, dropped = _unfit(tree, pieces)
+        if dropped:
+            counts[f"dropped_{dropped}"] += 1
+            example = f"sentence {tree.sentence}: {reason}"
             continue
         kept.append(AlignedTree(tree.sentence, pieces, tree.arcs))
-        _count(counts, pieces, segmenter)
-        if tree.text is not None:
-            flat = [piece for token in pieces for piece in token]
-            counts["cut_like_text"] += _cut(tree.text, segmenter, normal_form) == flat
+        flat = [piece for token in pieces for piece in token]
+        counts["sentences"] += 1
+        counts["tokens"] += len(pieces)
+        counts["split_tokens"] += sum(len(token) > 1 for token in pieces)
+        counts["pieces"] += len(flat)
+        counts["unknown_pieces"] += segmenter.vocabulary.ids(flat).count(UNK)
+        counts["cut_like_text"] += tree.text is not None and cut(tree.text) == flat
     if not kept:
         raise UserError(f"no sentence is left of {counts['sentences_read']}; the last: {example}")
     return kept, counts
+
+
+def _unfit(tree: Tree, pieces: list[list[str]]) -> tuple[str, str]:
+    """Why a model cannot read a tree, in words, and as the counts call it; empty if it can."""
+    if not tree.tokens:
+        return "it has no word", "empty"
+    # Spaces apart. A tree without a text is taken as it is.
+    if tree.text is not None and "".join(tree.text.split()) != "".join(
+        "".join(tree.tokens).split()
+    ):
+        return f"its words do not make up its text {tree.text!r}", "text"
+    if not all(pieces):
+        return "a word has nothing that the model could read", "word"
+    return "", ""
 
 
 COUNTS = (
@@ -133,12 +149,11 @@ def write_aligned(
 
     The CSV says how often each relation has each relative position of the dependent.
     """
-    lines = (json.dumps(asdict(tree), ensure_ascii=False) for tree in trees)
-    write_text(path, "".join(f"{line}\n" for line in lines))
+    write_lines(path, (json.dumps(asdict(tree), ensure_ascii=False) for tree in trees))
     arcs = Counter((a.relation, a.dependent - a.governor) for tree in trees for a in tree.arcs)
-    rows = [f"{relation},{offset},{count}\n" for (relation, offset), count in sorted(arcs.items())]
-    write_text(path.with_suffix(".csv"), "relation,offset,count\n" + "".join(rows))
-    write_json(path.with_suffix(".json"), {**counts, **about})
+    rows = [(*of, count) for of, count in sorted(arcs.items())]
+    columns = ("relation", "offset", "count")
+    write_result(path.with_suffix(".csv"), columns, rows, {**counts, **about})
 
 
 def read_aligned(path: Path) -> list[AlignedTree]:
@@ -150,22 +165,14 @@ def read_aligned(path: Path) -> list[AlignedTree]:
     ]
 
 
-def _sentences(
-    path: Path, member: str | None, shown: str
-) -> Iterator[tuple[int, conllu.TokenList]]:
-    """Number, from 1, and rows of each sentence."""
-    lines = (f"{line}\n" for line in read_lines(path, member, LineTally(), shown))
-    for number, block in enumerate(conllu.parse_sentences(lines), start=1):
-        try:
-            rows = conllu.parse_token_and_metadata(block)
-        except (ParseException, ValueError) as fault:  # the latter for a number of 5000 digits
-            words = " ".join(str(fault).split())
-            raise UserError(f"{shown}: sentence {number}: not CoNLL-U ({words[:_SHOWN]})") from None
-        yield number, rows
-
-
 def _tree(rows: conllu.TokenList, sentence: str, where: str) -> Tree:
-    _check_columns(rows, where)
+    for number, row in enumerate(rows, start=1):
+        if len(row) < _COLUMNS:
+            raise UserError(
+                f"{where}: expected {_COLUMNS} columns in every row, found {len(row)} in row "
+                f"{number} ({' '.join(str(cell) for cell in row.values())}); mend the row or leave "
+                "the sentence out"
+            )
     words = [row for row in rows if isinstance(row["id"], int)]
     spans = [row for row in rows if isinstance(row["id"], tuple) and row["id"][1] == "-"]
     _check_words(words, where)
@@ -175,28 +182,17 @@ def _tree(rows: conllu.TokenList, sentence: str, where: str) -> Tree:
     tokens: list[str] = []
     starts = {row["id"][0]: row for row in spans}
     for word in words:
-        if word["id"] in token_of:
-            continue
-        span = starts.get(word["id"])
-        last = span["id"][2] if span else word["id"]
-        token_of |= dict.fromkeys(range(word["id"], last + 1), len(tokens))
-        tokens.append((span or word)["form"])
+        if word["id"] not in token_of:
+            row = starts.get(word["id"], word)
+            last = word["id"] if row is word else row["id"][2]
+            token_of |= dict.fromkeys(range(word["id"], last + 1), len(tokens))
+            tokens.append(row["form"])
     arcs = [
         Arc(token_of[word["id"]], token_of[word["head"]], word["deprel"])
         for word in words
         if word["head"] and token_of[word["id"]] != token_of[word["head"]]
     ]
     return Tree(sentence, tokens, arcs, rows.metadata.get("text"))
-
-
-def _check_columns(rows: conllu.TokenList, where: str) -> None:
-    for number, row in enumerate(rows, start=1):
-        if len(row) < _COLUMNS:
-            raise UserError(
-                f"{where}: expected {_COLUMNS} columns in every row, found {len(row)} in row "
-                f"{number} ({' '.join(str(cell) for cell in row.values())}); mend the row or leave "
-                "the sentence out"
-            )
 
 
 def _check_words(words: list[conllu.Token], where: str) -> None:
@@ -256,21 +252,3 @@ def _check_tree(heads: dict[int, int], where: str) -> None:
             way.add(word)
             word = heads[word]
         reached |= way
-
-
-def _same_text(tree: Tree) -> bool:
-    """Whether the tokens are the text, spaces apart; trees without a text are taken as they are."""
-    return tree.text is None or "".join("".join(tree.tokens).split()) == "".join(tree.text.split())
-
-
-def _cut(text: str, segmenter: Segmenter, normal_form: str) -> list[str]:
-    return segmenter.pieces(clean(text, normal_form, LineTally()))
-
-
-def _count(counts: Counter[str], pieces: list[list[str]], segmenter: Segmenter) -> None:
-    known = segmenter.vocabulary.ids(piece for token in pieces for piece in token)
-    counts["sentences"] += 1
-    counts["tokens"] += len(pieces)
-    counts["split_tokens"] += sum(len(token) > 1 for token in pieces)
-    counts["pieces"] += len(known)
-    counts["unknown_pieces"] += known.count(UNK)
