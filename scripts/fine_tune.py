@@ -19,19 +19,16 @@ from headcount.training.training_run import Session
 
 def main() -> None:
     """Read the flags, remove heads, fine-tune, and write the folder of the run."""
-    parser = command.parser(
-        __doc__, *command.TRAINING, "--init-from", "--kept", out="folder of the run"
-    )
+    flags = (*command.TRAINING, "--init-from", "--kept")
+    parser = command.parser(__doc__, *flags, out="folder of the run")
     parser.add_argument("--run", required=True, help="ranked-gates-all-l0.01, drawn-gates-…")
     parser.add_argument("--importance", type=Path, help="importance.csv of the model, for ranked-…")
     args, train, gates = read_flags(parser, TrainSettings, GatesSettings)
     model, pair = ModelFolder(args.init_from), PairFolder(args.bpe)
-    heads = model.grid.size
-    run = read_run_flag(args.run, PrunedSettings, heads, "importance", "random")
+    run = read_run_flag(args.run, PrunedSettings, model.grid.size, "importance", "random")
     use_threads(train.threads)
     settings = {"run": label(run), "train": train, "gates": gates}
-    files = [*pair.files(TRAINING), *model.files, args.kept]
-    files += [args.importance] if args.importance else []
+    files = [*pair.files(TRAINING), *model.files, *filter(None, [args.kept, args.importance])]
     origin = command.provenance("scripts/fine_tune.py", settings, args.seed, files)
     session = Session(args.seed, origin, args.state, args.save_seconds)
     pruning = PruningRun(run, pair, train, session)

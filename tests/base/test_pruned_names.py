@@ -5,9 +5,8 @@ import re
 import pytest
 
 from headcount.base.errors import UserError
-from headcount.base.settings.experiment import load_experiment
+from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import read_run_flag
-from headcount.base.settings.run_lists import check_pruned
 from headcount.base.settings.runs import BASELINE, PrunedSettings, RunSettings, label, labels
 
 IMPT = RunSettings(method="importance", heads=7, probability=0.5, decay=0.9)
@@ -92,20 +91,20 @@ def test_a_wrong_name_says_what_is_expected(text, told):
 
 
 def test_what_a_run_needs_must_be_made():
-    gates = read("gates-all-l1-from-random-4")
-    scratch = read("scratch-gates-all-l1-from-random-4")
-    control = read("gates-all-l0-from-random-4")
-    runs = [RunSettings(method="random", heads=4)]
-    check_pruned([scratch, gates, control], runs)
+    def check(*pruned: str, runs: tuple[str, ...] = ("random-4",)) -> None:
+        names = [f"{name}-from-random-4" for name in pruned]
+        Experiment.model_validate({"pairs": ["c.en-de"], "runs": [*runs], "pruned": names})
+
+    check("scratch-gates-all-l1", "gates-all-l1", "gates-all-l0")
     with pytest.raises(ValueError, match=r"starts from the run 'random-4', which is not among"):
-        check_pruned([gates], [BASELINE, RunSettings(method="random", heads=5)])
+        check("gates-all-l1", runs=("baseline", "random-5"))
     told = "'scratch-gates-all-l1-from-random-4' needs .* 'gates-all-l1-from-random-4' keeps, which"
     with pytest.raises(ValueError, match=told):
-        check_pruned([scratch, control], runs)
+        check("scratch-gates-all-l1", "gates-all-l0")
     told = "'gates-all-l1-from-random-4' needs its control 'gates-all-l0-from-random-4', fine-tuned"
-    for lacking in ([gates], [gates, read("gates-enc_self-l0-from-random-4")]):
+    for lacking in ([], ["gates-enc_self-l0"]):
         with pytest.raises(ValueError, match=told):
-            check_pruned(lacking, runs)
+            check("gates-all-l1", *lacking)
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,8 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.names import check_corpus_name, nearest, parse_pair, require
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.roles import RolesSettings
-from headcount.base.settings.run_lists import (
-    PrunedRuns,
-    Runs,
-    check_pruned,
-    counted,
-)
-from headcount.base.settings.runs import PrunedSettings, label, labels
+from headcount.base.settings.run_lists import PrunedRuns, Runs, counted
+from headcount.base.settings.runs import label, labels
 from headcount.base.settings.section import Section, each_once
 from headcount.base.settings.train import GatesSettings, TrainSettings
 
@@ -33,13 +28,6 @@ def _check_pair(text: str) -> str:
         return str(parse_pair(text))
     except UserError as fault:
         raise ValueError(str(fault)) from None
-
-
-def _check_pruned(pruned: list[PrunedSettings], info: ValidationInfo) -> list[PrunedSettings]:
-    """None without the runs that it needs."""
-    if "model" in info.data and "runs" in info.data:
-        check_pruned(pruned, info.data["runs"])
-    return pruned
 
 
 def _check_ablation(ablation: AblationSettings, info: ValidationInfo) -> AblationSettings:
@@ -96,7 +84,7 @@ class Experiment(Section):
     it. N is a count or a share of all heads: `random-12.5%`."""
 
     # Below the runs, from whose models they start.
-    pruned: Annotated[PrunedRuns, AfterValidator(_check_pruned)] = []
+    pruned: PrunedRuns = []
     """Pruned runs, for every pair and seed. A run is a mapping (keys below), or its short name:
     `gates-<scope>-l<λ>`, with `scratch-`, `ranked-` or `drawn-` before it for the other methods,
     and `-from-<run>` behind it. Every scope and training run that is pruned needs its control,

@@ -47,12 +47,11 @@ def _list_of(kind: type[Section]) -> Any:
     return Annotated[list[entry], AfterValidator(_flat), PlainSerializer(labels)]
 
 
-Runs = _list_of(RunSettings)
-PrunedRuns = _list_of(PrunedSettings)
-
-
-def check_pruned(pruned: Sequence[PrunedSettings], runs: Sequence[RunSettings]) -> None:
+def _check_pruned(pruned: list[PrunedSettings], info: ValidationInfo) -> list[PrunedSettings]:
     """Raise ValueError if a model to start from, or a run to compare with, is not made."""
+    if not {"model", "runs"} <= set(info.data):
+        return pruned
+    runs = info.data["runs"]
     for run in pruned:
         name = repr(label(run))
         if run.init_from not in runs:
@@ -70,3 +69,8 @@ def check_pruned(pruned: Sequence[PrunedSettings], runs: Sequence[RunSettings]) 
                 f"{name} needs its control {label(run.control)!r}, fine-tuned for as many updates "
                 "with λ = 0, which is not among `pruned`; add it there"
             )
+    return pruned
+
+
+Runs = _list_of(RunSettings)
+PrunedRuns = Annotated[_list_of(PrunedSettings), AfterValidator(_check_pruned)]
