@@ -30,14 +30,14 @@ class Exhibits:
         """Where all exhibits are declared."""
         return [module for chapter in chapters() for module in chapter.modules]
 
-    def pages(self) -> list[str]:
-        """What the report is made from: a JSON of each table and figure."""
+    def pages(self) -> dict[str, str]:
+        """What the report is made from: a JSON of each table and figure, and its title."""
         exhibits = (each for chapter in (*self.chapters, self.cost) for each in chapter.exhibits)
-        return [
-            f"{self._plan.layout.results}/{each.files[-1]}"
+        return {
+            f"{self._plan.layout.results}/{each.files[-1]}": each.title
             for each in exhibits
             if each.form != "numbers"
-        ]
+        }
 
     def listed(self, chapter: Chapter, exhibit: Exhibit) -> Any:
         """The first file of an exhibit, as Snakemake's report has it."""

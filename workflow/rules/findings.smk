@@ -57,7 +57,8 @@ rule report:
         report("<results>/report.html", category="Page"),
     params:
         code=code("scripts/report.py", *exhibits.modules),
-        exhibits=exhibits.pages(),
+        exhibits=list(exhibits.pages()),
+        titles=list(exhibits.pages().values()),  # docstrings, which `code` leaves out
         title=lambda w: plan.settings.title or plan.name,  # as it is, braces and all
     shell:
         "python scripts/report.py --title={params.title:q} --exhibits {params.exhibits:q}"

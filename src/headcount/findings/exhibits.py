@@ -1,10 +1,10 @@
 """Tables and figures; each is declared once, above the function that makes it:
 
-    @exhibits.table("headmask_table1", "Table 1: data sets", needs=("counts",))
+    @exhibits.table("headmask_table1", needs=("counts",))
     def table1(results: Results) -> Table:
 
-The rules read declarations off the source and import none of these functions, so that a plan need
-not wait for pandas and matplotlib.
+The first line of that function's docstring is the title. The rules read both off the source and
+import none of these functions, so that a plan need not wait for pandas and matplotlib.
 """
 
 import ast
@@ -27,7 +27,10 @@ FORMS = {
 """What functions return, a `Table`, a `Drawn` or what is JSON; the folder and the ends of files."""
 
 _PACKAGE = "headcount.findings"
-_DECLARED = re.compile(rf"^@exhibits\.({'|'.join(FORMS)})(\(.*?\))\ndef (\w+)", re.M | re.S)
+_DECLARED = re.compile(
+    rf'^@exhibits\.({"|".join(FORMS)})(\(.*?\))\ndef (\w+)\(.*?\n    """(.*?)\.?(?:""")?$',
+    re.M | re.S,
+)
 
 Maker = TypeVar("Maker", bound=Callable[..., Any])
 
@@ -42,16 +45,16 @@ class Exhibit:
     maker: str
     """`module:function`; the function takes `Results`."""
 
-    name: str
-    """Of its files; no two exhibits share one."""
-
     title: str
     """What it is, in a few words; its caption says the rest."""
+
+    name: str
+    """Of its files; no two exhibits share one."""
 
     needs: tuple[str, ...]
     """Kinds of `INPUTS`; an experiment without any file of one of them has no such exhibit.
 
-    A name of `GROUPS` stands for its kinds.
+    A name of `GROUPS` stands for its kinds, here and in `uses`.
     """
 
     uses: tuple[str, ...] = ()
@@ -59,6 +62,7 @@ class Exhibit:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "needs", without_groups(self.needs))
+        object.__setattr__(self, "uses", without_groups(self.uses))
 
     @property
     def files(self) -> list[str]:
@@ -79,7 +83,8 @@ class Exhibit:
 def _declare(form: str, *words: Any, **more: Any) -> Callable[[Maker], Maker]:
     def mark(function: Maker) -> Maker:
         maker = f"{function.__module__}:{function.__name__}"
-        function.exhibit = Exhibit(form, maker, *words, **more)
+        title = function.__doc__.splitlines()[0].removesuffix(".")
+        function.exhibit = Exhibit(form, maker, title, *words, **more)
         return function
 
     return mark
@@ -97,12 +102,13 @@ def declared(chapter: str) -> list[Exhibit]:
     """
     found = []
     for path in sorted(Path(__file__).parent.joinpath(chapter).glob("*.py")):
-        for form, arguments, function in _DECLARED.findall(path.read_text(encoding="utf-8")):
+        declarations = _DECLARED.findall(path.read_text(encoding="utf-8"))
+        for form, arguments, function, title in declarations:
             call = ast.parse(f"exhibit{arguments}", path.name, "eval").body
             words = [ast.literal_eval(each) for each in call.args]
             more = {each.arg: ast.literal_eval(each.value) for each in call.keywords}
             maker = f"{_PACKAGE}.{chapter}.{path.stem}:{function}"
-            found.append(Exhibit(form, maker, *words, **more))
+            found.append(Exhibit(form, maker, title, *words, **more))
     return sorted(found, key=_place)
 
 

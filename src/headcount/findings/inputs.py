@@ -88,7 +88,9 @@ GROUPS = {
     "pruned_bleu": ("pruned_runs", "kept", "start_scores", "pruned_scores")
     + ("pruned_translations", "references"),
     "pruned_heads": ("pruned_runs", "kept"),
+    "pruned_roles": ("pruned_attention", "pruned_positions", "pruned_syntax"),
     "updates": ("start_curves", "pruned_curves"),
+    "untuned_scores": ("untuned", "untuned_facts"),
 }
 """Kinds that are read together, by one name in declarations."""
 

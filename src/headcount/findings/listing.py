@@ -32,7 +32,9 @@ def _chapter(chapter: Chapter) -> str:
 
 def _kinds(exhibit: Exhibit) -> str:
     """What it needs; in brackets what it takes if there is any."""
-    return ", ".join([*with_groups(exhibit.needs), *(f"({kind})" for kind in exhibit.uses)])
+    return ", ".join(
+        [*with_groups(exhibit.needs), *(f"({kind})" for kind in with_groups(exhibit.uses))]
+    )
 
 
 def _row(*cells: str) -> str:

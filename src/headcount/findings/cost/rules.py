@@ -23,9 +23,9 @@ _CAPTION = (
 )
 
 
-@exhibits.table("cost", "Seconds and memory by rule", needs=("benchmarks",))
+@exhibits.table("cost", needs=("benchmarks",))
 def cost(results: Results) -> Table:
-    """Jobs, seconds and memory of every rule, the longest first, and of all."""
+    """Seconds and memory by rule."""
     table = cost_table(results.files("benchmarks"))
     shown = table.rename(columns={"longest_seconds": "longest job", "memory_mb": "memory in MB"})
     return Table(table, shown.rename(columns={"cpu_seconds": "processor time"}), _CAPTION)

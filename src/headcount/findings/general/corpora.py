@@ -38,9 +38,9 @@ _CAPTION = (
 )
 
 
-@exhibits.table("corpus", "Sizes of the corpora", needs=("counts", "text", "segmented"))
+@exhibits.table("corpus", needs=("counts", "text", "segmented"))
 def corpus(results: Results) -> Table:
-    """Statistics of every split of every pair."""
+    """Sizes of the corpora."""
     table = corpus_table(pair_folders(results.files("counts"), results.files("segmented")))
     return Table(table, summary(table), _CAPTION)
 

@@ -21,9 +21,9 @@ _CAPTION = (
 )
 
 
-@exhibits.figure("curves", "Loss by updates and by time", needs=("curves",))
+@exhibits.figure("curves", needs=("curves",))
 def curves(results: Results) -> Drawn:
-    """Loss of every training run."""
+    """Loss by updates and by time."""
     table = results.read(curve_table, "curves")
     return Drawn(draw_curves(table), table, _CAPTION)
 

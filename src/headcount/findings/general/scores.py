@@ -15,9 +15,9 @@ COLUMNS += ["beam", "length_penalty", "sentences", "truncated", "capped"]
 _TITLES = {"bleu": "BLEU", "chrf": "chrF"}
 
 
-@exhibits.table("bleu", "BLEU and chrF of every run", needs=("scores",), uses=("pruned_scores",))
+@exhibits.table("bleu", needs=("scores",), uses=("pruned_scores",))
 def bleu(results: Results) -> Table:
-    """Scores of every run on every test set."""
+    """BLEU and chrF of every run."""
     table = _scores(results)
     signatures = "; ".join(table["signature"].unique())
     searches = table[["beam", "length_penalty"]].drop_duplicates().itertuples(index=False)
@@ -26,9 +26,9 @@ def bleu(results: Results) -> Table:
     return Table(table, summary(table), caption)
 
 
-@exhibits.numbers("metrics", "Mean scores of every run", needs=("scores",), uses=("pruned_scores",))
+@exhibits.numbers("metrics", needs=("scores",), uses=("pruned_scores",))
 def metrics(results: Results) -> dict[str, Any]:
-    """Mean scores; see `mean_scores`."""
+    """Mean scores of every run."""
     return mean_scores(_scores(results))
 
 

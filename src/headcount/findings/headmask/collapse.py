@@ -60,11 +60,9 @@ _TOP_GROUP = {
 COLUMNS = [*KEYS, "heads", "n", *_UNMASKED, *_TOP_GROUP, "collapsed"]
 
 
-@exhibits.table(
-    "headmask_collapse", "Collapse of masked training", needs=("masked", "masks", "curves")
-)
+@exhibits.table("headmask_collapse", needs=("masked", "masks", "curves"))
 def collapse(results: Results) -> Table:
-    """Evidence of collapse, run by run."""
+    """Collapse of masked training."""
     tidy = collapse_table(
         results.runs,
         results.read(read_importance, "importance"),

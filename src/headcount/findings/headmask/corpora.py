@@ -17,9 +17,11 @@ CAPTION = (
 )
 
 
-@exhibits.table("headmask_table1", "Table 1: data sets", needs=("counts",))
+@exhibits.table("headmask_table1", needs=("counts",))
 def table1(results: Results) -> Table:
-    """One split a row, ours first: columns of `COLUMNS`; sentences are empty where unknown.
+    """Table 1: data sets.
+
+    One split a row, ours first: columns of `COLUMNS`; sentences are empty where unknown.
 
     Role is train, dev or test; source is ours or paper.
     """

@@ -54,9 +54,9 @@ def describe_measured(results: Results) -> str:
     return f"{describe_importance(results.ranking)} {describe_setting(results, runs)}"
 
 
-@exhibits.table("headmask_stability", "Stability of the ranking of heads", needs=("importance",))
+@exhibits.table("headmask_stability", needs=("importance",))
 def stability(results: Results) -> Table:
-    """Rank correlations of importance between halves of the data, and between seeds."""
+    """Stability of the ranking of heads."""
     tidy = stability_table(results.read(read_importance, "importance"))
     return Table(tidy, stability_summary(tidy), f"{CAPTION} {describe_measured(results)}")
 

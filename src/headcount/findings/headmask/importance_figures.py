@@ -22,11 +22,9 @@ from headcount.findings.setting import OVER_SEEDS, importance_unit
 _TICKS = (0.125, 0.25, 0.5, 1, 2, 4, 8)
 
 
-@exhibits.figure(
-    "headmask_fig3", "Figure 3: distribution of the importance of heads", needs=("importance",)
-)
+@exhibits.figure("headmask_fig3", needs=("importance",))
 def fig3(results: Results) -> Drawn:
-    """Importance of all heads, by run."""
+    """Figure 3: distribution of the importance of heads."""
     heads = distribution(results.read(read_importance, "importance"))
     seeds = " Heads of all seeds together; lines are means over seeds, bands ± their deviation. "
     seeds += OVER_SEEDS
@@ -41,9 +39,9 @@ def fig3(results: Results) -> Drawn:
     return Drawn(draw_distribution(heads, list(heads["run"].unique()), unit), heads, caption)
 
 
-@exhibits.figure("headmask_heads", "Importance of every head", needs=("importance",))
+@exhibits.figure("headmask_heads", needs=("importance",))
 def heads(results: Results) -> Drawn:
-    """A map of the heads of each model."""
+    """Importance of every head."""
     table = distribution(results.read(read_importance, "importance"))
     caption = (
         "Importance of every head, relative to the mean head of its model. enc: encoder "

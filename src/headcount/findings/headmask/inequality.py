@@ -54,17 +54,15 @@ def spread(importances: np.ndarray) -> Spread:
     return Spread(mean, variance, sqrt(variance) / mean, gini, float(values[-1]) / mean)
 
 
-@exhibits.table(
-    "headmask_table5", "Table 5: variance of the importance of heads", needs=("importance",)
-)
+@exhibits.table("headmask_table5", needs=("importance",))
 def table5(results: Results) -> Table:
-    """Variance of importance by run."""
+    """Table 5: variance of the importance of heads."""
     return _inequality(results, 5)
 
 
-@exhibits.table("headmask_table6", "Table 6: mean importance of heads", needs=("importance",))
+@exhibits.table("headmask_table6", needs=("importance",))
 def table6(results: Results) -> Table:
-    """Mean importance by run."""
+    """Table 6: mean importance of heads."""
     return _inequality(results, 6)
 
 

@@ -51,11 +51,9 @@ def frequencies(masks: pd.DataFrame) -> pd.Series:
     return sums["count"] / sums["updates"]
 
 
-@exhibits.figure(
-    "headmask_frequency", "How often training masked each head", needs=("masks", "importance")
-)
+@exhibits.figure("headmask_frequency", needs=("masks", "importance"))
 def frequency(results: Results) -> Drawn:
-    """Masks of every head over training."""
+    """How often training masked each head."""
     masks, runs = results.read(read_masks, "masks"), results.read(read_importance, "importance")
     caption = (
         "Share of updates that masked each head, over training; heads of a kind from the first "

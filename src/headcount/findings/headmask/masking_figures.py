@@ -29,11 +29,9 @@ _OF_BASE = f"run == {BASE!r}"
 _OF_ONE_MODEL = "None of these is an interval of the difference between two models. "
 
 
-@exhibits.figure(
-    "headmask_fig1", "Figure 1: the baseline without one group of heads", needs=("masked",)
-)
+@exhibits.figure("headmask_fig1", needs=("masked",))
 def fig1(results: Results) -> Drawn:
-    """BLEU of the baseline with one group of heads masked."""
+    """Figure 1: the baseline without one group of heads."""
     base = _rows(results).query(_OF_BASE)
     groups = masking.group_points(base)
     caption = (
@@ -43,11 +41,9 @@ def fig1(results: Results) -> Drawn:
     return Drawn(_draw_groups(groups), groups, caption)
 
 
-@exhibits.figure(
-    "headmask_fig2", "Figure 2: the baseline with more and more heads masked", needs=("masked",)
-)
+@exhibits.figure("headmask_fig2", needs=("masked",))
 def fig2(results: Results) -> Drawn:
-    """BLEU of the baseline with more and more heads masked."""
+    """Figure 2: the baseline with more and more heads masked."""
     base = _rows(results).query(_OF_BASE)
     cumulative = masking.cumulative_points(base)
     caption = (
@@ -57,11 +53,9 @@ def fig2(results: Results) -> Drawn:
     return Drawn(_draw_cumulative(cumulative), cumulative, caption)
 
 
-@exhibits.figure(
-    "headmask_fig4", "Figure 4: every training method without one group of heads", needs=("masked",)
-)
+@exhibits.figure("headmask_fig4", needs=("masked",))
 def fig4(results: Results) -> Drawn:
-    """BLEU of every run with one group of heads masked."""
+    """Figure 4: every training method without one group of heads."""
     rows = _rows(results)
     groups = masking.group_points(rows)
     caption = (
@@ -72,13 +66,9 @@ def fig4(results: Results) -> Drawn:
     return Drawn(_draw_groups_by_method(groups, _runs(results)), groups, caption)
 
 
-@exhibits.figure(
-    "headmask_fig5",
-    "Figure 5: every training method with more and more heads masked",
-    needs=("masked",),
-)
+@exhibits.figure("headmask_fig5", needs=("masked",))
 def fig5(results: Results) -> Drawn:
-    """BLEU of every run with more and more heads masked."""
+    """Figure 5: every training method with more and more heads masked."""
     rows = _rows(results)
     cumulative = masking.cumulative_points(rows)
     counts = {key[-1] for key, _ in _panels_by_n(cumulative, results.runs)}

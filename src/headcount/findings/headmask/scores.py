@@ -26,21 +26,21 @@ _RULES = {
 _MISPRINT = {2: " It prints +0.28 for impt-18 on MT04; its two scores differ by 0.32."}
 
 
-@exhibits.table("headmask_table2", "Table 2: BLEU, the first pair", needs=("scored",))
+@exhibits.table("headmask_table2", needs=("scored",))
 def table2(results: Results) -> Table:
-    """BLEU of the first pair by run."""
+    """Table 2: BLEU, the first pair."""
     return _scores(results, 2)
 
 
-@exhibits.table("headmask_table3", "Table 3: BLEU into English", needs=("scored",))
+@exhibits.table("headmask_table3", needs=("scored",))
 def table3(results: Results) -> Table:
-    """BLEU of pairs into English by run."""
+    """Table 3: BLEU into English."""
     return _scores(results, 3)
 
 
-@exhibits.table("headmask_table4", "Table 4: BLEU into other languages", needs=("scored",))
+@exhibits.table("headmask_table4", needs=("scored",))
 def table4(results: Results) -> Table:
-    """BLEU of pairs into other languages by run."""
+    """Table 4: BLEU into other languages."""
     return _scores(results, 4)
 
 

@@ -17,11 +17,9 @@ COLUMNS = [*KEYS, "test_set", *HEAD, "heads", "dev_delta", "dev_p", "delta"]
 COLUMNS += ["delta_low", "delta_high", "p", "significant"]
 
 
-@exhibits.table(
-    "michel_all_but_one", "Tables 2 and 5: one head left in a layer", needs=("ablated",)
-)
+@exhibits.table("michel_all_but_one", needs=("ablated",))
 def all_but_one(results: Results) -> Table:
-    """BLEU with one head left in a layer."""
+    """Tables 2 and 5: one head left in a layer."""
     notes = (
         f"Rows whose source is paper: {michel.SOURCE}, Tables 2 (as our dev, newstest2013) and 5 "
         f"(newstest2014); layers in brackets. {michel.BESIDE_OURS} "

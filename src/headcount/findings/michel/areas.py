@@ -26,7 +26,7 @@ AREAS = ["test_set", "scope", "order", "area", "low", "high", "against", "delta"
 AREAS += ["delta_high", "p"]
 
 
-@exhibits.table("michel_areas", "Mean BLEU over shares of heads pruned", needs=("areas", "ablated"))
+@exhibits.table("michel_areas", needs=("areas", "ablated"))
 def areas(results: Results) -> Table:
     """Mean BLEU over shares of heads pruned."""
     notes = (

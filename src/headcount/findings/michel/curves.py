@@ -29,20 +29,16 @@ _BANDS = (
 )
 
 
-@exhibits.figure(
-    "michel_pruning", "Figure 3: BLEU by order of pruning", needs=("profiles", "ablated")
-)
+@exhibits.figure("michel_pruning", needs=("profiles", "ablated"))
 def orders(results: Results) -> Drawn:
-    """BLEU by order of pruning."""
+    """Figure 3: BLEU by order of pruning."""
     notes = f"{beside_printed()} 3 and 6d. {describe_ranked(results)}"
     return orders_figure([results.read(read_profiles, "profiles"), _printed()], BLEU, notes)
 
 
-@exhibits.figure(
-    "michel_kinds", "Figure 4: BLEU by kind of attention", needs=("profiles", "ablated")
-)
+@exhibits.figure("michel_kinds", needs=("profiles", "ablated"))
 def kinds(results: Results) -> Drawn:
-    """BLEU as heads of one kind are pruned."""
+    """Figure 4: BLEU by kind of attention."""
     points = results.read(read_profiles, "profiles")
     return Drawn(
         _draw_kinds([points, _printed()]),

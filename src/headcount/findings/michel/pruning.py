@@ -37,9 +37,9 @@ _KINDS_ALONE = " Of kinds alone, the others stay whole; shares are those of the 
 _DRAWN = " Of random orders, means of what the draws give."
 
 
-@exhibits.table("michel_pruning", "How many heads can be pruned", needs=("profiles", "ablated"))
+@exhibits.table("michel_pruning", needs=("profiles", "ablated"))
 def pruning(results: Results) -> Table:
-    """How many heads can be pruned, by order and by kind."""
+    """How many heads can be pruned."""
     notes = (
         f"Rows whose source is paper: {michel.SOURCE}, Figures 3, 4 and 6d, digitised; it says "
         f"that 20 % can go without a noticeable loss. {michel.BESIDE_OURS} "

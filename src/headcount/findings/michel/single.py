@@ -39,9 +39,9 @@ _KINDS = {
 }
 
 
-@exhibits.table("michel_ablation", "Table 1: BLEU without each head", needs=("ablated",))
+@exhibits.table("michel_ablation", needs=("ablated",))
 def ablation_table(results: Results) -> Table:
-    """BLEU without each head."""
+    """Table 1: BLEU without each head."""
     printed = (
         f"Rows whose source is paper: {michel.SOURCE}, Table 1 (encoder self-attention, "
         f"newstest2013). {michel.BESIDE_OURS}"
@@ -107,9 +107,9 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@exhibits.figure("michel_ablation", "Maps of BLEU without each head", needs=("ablated",))
+@exhibits.figure("michel_ablation", needs=("ablated",))
 def ablation_maps(results: Results) -> Drawn:
-    """Maps of what each head is worth alone."""
+    """Maps of BLEU without each head."""
     return single_maps(results.read(read_ablation, "ablation"), BLEU, describe_scored(results))
 
 

@@ -25,9 +25,9 @@ COLUMNS = [*_SETUP, "percent", "heads_left", "parameters", "repeats", "mean", "s
 COLUMNS += ["speedup"]
 
 
-@exhibits.table("michel_speed", "Table 4: speed without heads", needs=("share_speed", "ablation"))
+@exhibits.table("michel_speed", needs=("share_speed", "ablation"))
 def speed(results: Results) -> Table:
-    """Sentences per second by share of heads removed."""
+    """Table 4: speed without heads."""
     tidy = with_printed(results.read(speeds, "share_speed"), _printed())
     return Table(
         tidy,
@@ -43,9 +43,7 @@ def speed(results: Results) -> Table:
     )
 
 
-@exhibits.figure(
-    "michel_speed", "Speed by share of heads removed", needs=("share_speed", "ablation")
-)
+@exhibits.figure("michel_speed", needs=("share_speed", "ablation"))
 def speed_figure(results: Results) -> Drawn:
     """Speed by share of heads removed."""
     table = results.read(speeds, "share_speed")

@@ -36,13 +36,9 @@ FLOOR = 2.0
 _ENDS = 15  # percentage points from 0 and 100
 
 
-@exhibits.table(
-    "michel_training",
-    "Heads pruned at points of the training",
-    needs=("training", "training_heads", "ablated"),
-)
+@exhibits.table("michel_training", needs=("training", "training_heads", "ablated"))
 def training(results: Results) -> Table:
-    """Statistics of the pruning profile at points of the training."""
+    """Heads pruned at points of the training."""
     points = results.read(training_points, "training")
     normalise = results.settings["ablation"].normalise
     ours = checkpoints(points, results.files("training_heads"), normalise)
@@ -160,13 +156,9 @@ def _shown(row: dict) -> dict[str, str]:
     return shown | {"source": row["source"]}
 
 
-@exhibits.figure(
-    "michel_training",
-    "Figure 5: heads pruned at points of the training",
-    needs=("training", "ablated"),
-)
+@exhibits.figure("michel_training", needs=("training", "ablated"))
 def training_figure(results: Results) -> Drawn:
-    """What is kept as heads are pruned, at points of the training."""
+    """Figure 5: heads pruned at points of the training."""
     points = results.read(training_points, "training")
     return Drawn(
         _draw(points),

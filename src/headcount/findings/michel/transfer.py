@@ -27,11 +27,9 @@ COLUMNS += ["spearman", "spearman_low", "spearman_high", "spearman_p"]
 _STRAIGHT = 2  # points: axes of the scatter are linear up to here, if they go far beyond
 
 
-@exhibits.table(
-    "michel_transfer", "Figure 2 as a table: effects of heads on two test sets", needs=("ablated",)
-)
+@exhibits.table("michel_transfer", needs=("ablated",))
 def transfer(results: Results) -> Table:
-    """Whether heads matter alike on two test sets."""
+    """Figure 2 as a table: effects of heads on two test sets."""
     printed = (
         f"The paper's row: {michel.SOURCE}, newstest2013 against MTNT. "
         f"{michel.BESIDE_OURS} {describe_scored(results)}"
@@ -100,11 +98,9 @@ def correlations(points: pd.DataFrame) -> pd.DataFrame:
     return fill_empty(pd.DataFrame(rows, columns=COLUMNS))
 
 
-@exhibits.figure(
-    "michel_transfer", "Figure 2: effects of heads on two test sets", needs=("ablated",)
-)
+@exhibits.figure("michel_transfer", needs=("ablated",))
 def transfer_scatter(results: Results) -> Drawn:
-    """Effects of heads on two test sets."""
+    """Figure 2: effects of heads on two test sets."""
     return transfer_figure(results.read(read_ablation, "ablation"), BLEU, describe_scored(results))
 
 

@@ -39,9 +39,9 @@ _METHODS = dict(zip(CONTENDERS, STYLES, strict=True))
 _APART = 0.012  # of an axis, between markers that would hide one another
 
 
-@exhibits.figure("voita_fig7", "Figure 7: BLEU by encoder heads left", needs=("pruned_bleu",))
+@exhibits.figure("voita_fig7", needs=("pruned_bleu",))
 def fig7(results: Results) -> Drawn:
-    """BLEU by encoder heads left."""
+    """Figure 7: BLEU by encoder heads left."""
     points = encoder_points(records(results))
     found = points.loc[points["source"] == "ours", "spread"].unique()
     ours = (
@@ -118,12 +118,7 @@ def _levels(panel: Axes, rows: pd.DataFrame) -> None:
         panel.axhline(height, color=colour, linestyle=line, linewidth=0.9, label=words)
 
 
-@exhibits.figure(
-    "voita_methods",
-    "BLEU by heads left, for every way to choose them",
-    needs=("pruned_bleu", "updates"),
-    uses=("untuned", "untuned_facts"),
-)
+@exhibits.figure("voita_methods", needs=("pruned_bleu", "updates"), uses=("untuned_scores",))
 def methods(results: Results) -> Drawn:
     """BLEU by heads left, for every way to choose them."""
     points = method_points(records(results), untuned(results))

@@ -33,12 +33,7 @@ CONTENDERS = ("gates", "ranked", "drawn", "scratch")
 TUNED, UNTUNED, START = "tuned", "untuned", "start"
 
 
-@exhibits.table(
-    "voita_comparison",
-    "Gates beside other ways to choose heads",
-    needs=("pruned_bleu", "updates"),
-    uses=("untuned", "untuned_facts"),
-)
+@exhibits.table("voita_comparison", needs=("pruned_bleu", "updates"), uses=("untuned_scores",))
 def comparison(results: Results) -> Table:
     """Gates beside other ways to choose heads."""
     tidy = _contenders(results)

@@ -21,9 +21,9 @@ COLUMNS += ["holds_delta", "falls_at", *_FELL]
 COLUMNS += [*_SHARES, "first_kind", "enc_self_lowest", "runs_shorn", "signature"]
 
 
-@exhibits.table("voita_falls", "Where BLEU begins to fall", needs=("pruned_bleu",))
+@exhibits.table("voita_falls", needs=("pruned_bleu",))
 def falls(results: Results) -> Table:
-    """Where BLEU begins to fall in every sweep over λ."""
+    """Where BLEU begins to fall."""
     tidy = _falls(records(results), results.model.grid)
     return Table(
         tidy,

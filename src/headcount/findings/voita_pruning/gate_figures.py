@@ -29,9 +29,9 @@ _TALLEST = 4  # density drawn; that of Concrete has no upper end
 _ROOM = 1.25  # end of an axis ÷ what is drawn, for a legend that hides nothing
 
 
-@exhibits.figure("voita_fig6", "Figure 6: distribution of a gate", needs=("pruned_runs",))
+@exhibits.figure("voita_fig6", needs=("pruned_runs",))
 def fig6(results: Results) -> Drawn:
-    """Distribution of one gate."""
+    """Figure 6: distribution of a gate."""
     gates: GatesSettings = results.settings["gates"]
     table = distributions(gates)
     return Drawn(
@@ -47,7 +47,7 @@ def fig6(results: Results) -> Drawn:
     )
 
 
-@exhibits.figure("voita_gates", "Gates over fine-tuning", needs=("pruned_heads", "gates"))
+@exhibits.figure("voita_gates", needs=("pruned_heads", "gates"))
 def gates(results: Results) -> Drawn:
     """Gates over fine-tuning."""
     table = trajectories(results.files("gates"), pruned_models(results))

@@ -33,9 +33,9 @@ _EDGE = 0.03  # of an axis, so that points at its ends are seen whole
 READ_OFF = "The paper's points are read off its drawing; it prints neither λ nor spread."
 
 
-@exhibits.figure("voita_fig9", "Figure 9: heads left of each kind", needs=("pruned_heads",))
+@exhibits.figure("voita_fig9", needs=("pruned_heads",))
 def fig9(results: Results) -> Drawn:
-    """Heads left of each kind by heads pruned."""
+    """Figure 9: heads left of each kind."""
     points = kind_points(pruned_models(results))
     return Drawn(
         _draw_kinds(points),
@@ -47,11 +47,9 @@ def fig9(results: Results) -> Drawn:
     )
 
 
-@exhibits.figure(
-    "voita_fig10", "Figure 10: heads left in the decoder's layers", needs=("pruned_heads",)
-)
+@exhibits.figure("voita_fig10", needs=("pruned_heads",))
 def fig10(results: Results) -> Drawn:
-    """Heads left in the decoder's layers by heads pruned."""
+    """Figure 10: heads left in the decoder's layers."""
     points = layer_points(pruned_models(results), results.model.grid)
     return Drawn(
         draw_layers(points),

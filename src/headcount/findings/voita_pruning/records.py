@@ -27,7 +27,7 @@ COLUMNS += ["scope_heads", "scope_left", *KINDS, *LAYERS, "polarised", "bleu", "
 COLUMNS += ["control_bleu", "delta", "delta_low", "delta_high", "p", "signature"]
 
 
-@exhibits.table("voita_pruning", "Every pruned run", needs=("pruned_bleu", "updates"))
+@exhibits.table("voita_pruning", needs=("pruned_bleu", "updates"))
 def pruning(results: Results) -> Table:
     """Every pruned run."""
     table = records(results)

@@ -38,11 +38,9 @@ _MARKERS = {
 _SIZES = (("parameters", "parameters (millions)"), ("file_bytes", "file (MB)"))
 
 
-@exhibits.table(
-    "voita_speedup", "Speed and size without the heads", needs=("pruned_heads", "pruned_speed")
-)
+@exhibits.table("voita_speedup", needs=("pruned_heads", "pruned_speed"))
 def speedup(results: Results) -> Table:
-    """Speed and size of pruned models."""
+    """Speed and size without the heads."""
     table = timed(results)
     return Table(
         table,
@@ -58,7 +56,7 @@ def speedup(results: Results) -> Table:
     )
 
 
-@exhibits.figure("voita_speed", "BLEU by time and by size", needs=("pruned_bleu", "pruned_speed"))
+@exhibits.figure("voita_speed", needs=("pruned_bleu", "pruned_speed"))
 def speed(results: Results) -> Drawn:
     """BLEU by time and by size."""
     table = speed_with_bleu(timed(results), all_scores(results))

@@ -27,9 +27,9 @@ COLUMNS += [*KINDS, "heads_left", "bleu", "source", "signature"]
 _TRAINING = {"gates": "trained", "scratch": "scratch"}
 
 
-@exhibits.table("voita_table2", "Table 2: BLEU with few heads", needs=("pruned_bleu", "updates"))
+@exhibits.table("voita_table2", needs=("pruned_bleu", "updates"))
 def table2(results: Results) -> Table:
-    """BLEU with few heads, fine-tuned and from scratch."""
+    """Table 2: BLEU with few heads."""
     chosen = _chosen(pruned_models(results))
     table = with_printed(_few_heads(results, chosen), _printed())
     return Table(

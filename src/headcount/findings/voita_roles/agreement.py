@@ -43,13 +43,10 @@ CAPTION = (
 
 
 @exhibits.table(
-    "voita_agreement",
-    "How far measures of a head agree",
-    needs=("roles", "importance_facts"),
-    uses=("pruned_runs", "kept", "ablation", "ablation_facts"),
+    "voita_agreement", needs=("roles", "importance_facts"), uses=("pruned_heads", "ablated")
 )
 def agreement(results: Results) -> Table:
-    """How far measures of the same heads agree."""
+    """How far measures of a head agree."""
     table = _table(measures(results))
     sizes = describe_sizes(results.files("ablation_facts"), results.files("importance_facts"))
     caption = " ".join(filter(None, (CAPTION, sizes, describe_roles(results))))

@@ -26,14 +26,9 @@ _FARTHEST = 7  # words; as far as the paper draws
 _DOBJ = "Universal Dependencies call obj what the paper calls dobj."
 
 
-@exhibits.figure(
-    "voita_fig3",
-    "Figure 3: where dependents stand",
-    needs=("roles",),
-    uses=("pruned_runs", "kept", "trees"),
-)
+@exhibits.figure("voita_fig3", needs=("roles",), uses=("pruned_heads", "trees"))
 def fig3(results: Results) -> Drawn:
-    """Where dependents stand."""
+    """Figure 3: where dependents stand."""
     relations = results.settings["roles"].relations
     counted = results.files("trees")
     points = dependent_positions(counted, relations)
@@ -49,14 +44,9 @@ def fig3(results: Results) -> Drawn:
     return Drawn(draw_positions(points, relations), points, caption)
 
 
-@exhibits.figure(
-    "voita_fig4",
-    "Figure 4: accuracy of the best heads",
-    needs=("roles",),
-    uses=("pruned_runs", "kept"),
-)
+@exhibits.figure("voita_fig4", needs=("roles",), uses=("pruned_heads",))
 def fig4(results: Results) -> Drawn:
-    """Accuracy of the best head for each relation."""
+    """Figure 4: accuracy of the best heads."""
     points = score_points(best_heads(results))
     ours = "" if (points["source"] == "ours").any() else f"Ours are {NO_TREES}. "
     caption = (

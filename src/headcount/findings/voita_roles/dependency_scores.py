@@ -33,14 +33,9 @@ CAPTION = (
 )
 
 
-@exhibits.table(
-    "voita_table1",
-    "Table 1: the best head for each relation",
-    needs=("roles",),
-    uses=("pruned_runs", "kept"),
-)
+@exhibits.table("voita_table1", needs=("roles",), uses=("pruned_heads",))
 def table1(results: Results) -> Table:
-    """The best head for each relation."""
+    """Table 1: the best head for each relation."""
     table, models = best_heads(results), all_roles(results)[KEYS].drop_duplicates()
     trees = "" if (table["source"] == "ours").any() else f" Ours are {NO_TREES}."
     caption = f"{CAPTION}{trees} {describe_roles(results)}"

@@ -35,11 +35,9 @@ _MAPS = (
 )
 
 
-@exhibits.figure(
-    "voita_fig1", "Figure 1: heads of the baseline", needs=("roles",), uses=("pruned_runs", "kept")
-)
+@exhibits.figure("voita_fig1", needs=("roles",), uses=("pruned_heads",))
 def fig1(results: Results) -> Drawn:
-    """Relevance, confidence and function of the baselines' heads."""
+    """Figure 1: heads of the baseline."""
     roles = all_roles(results)
     points = map_points(roles[roles["run"] == BASE], ["opensubtitles.en-ru"])
     caption = (
@@ -49,14 +47,9 @@ def fig1(results: Results) -> Drawn:
     return Drawn(draw_maps(points, ["relevance", "confidence"]), points, caption)
 
 
-@exhibits.figure(
-    "voita_fig2",
-    "Figure 2: heads of models trained otherwise",
-    needs=("roles",),
-    uses=("pruned_runs", "kept"),
-)
+@exhibits.figure("voita_fig2", needs=("roles",), uses=("pruned_heads",))
 def fig2(results: Results) -> Drawn:
-    """Relevance and function of heads in models trained otherwise."""
+    """Figure 2: heads of models trained otherwise."""
     roles = all_roles(results)
     points = map_points(roles[roles["run"] != BASE], ["wmt.en-de", "wmt.en-fr"])
     caption = (

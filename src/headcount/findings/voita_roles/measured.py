@@ -33,9 +33,9 @@ CAPTION = (
 )
 
 
-@exhibits.table("voita_roles", "Every encoder head", needs=("roles",), uses=("pruned_runs", "kept"))
+@exhibits.table("voita_roles", needs=("roles",), uses=("pruned_heads",))
 def roles(results: Results) -> Table:
-    """Every encoder head of every trained model."""
+    """Every encoder head."""
     table = all_roles(results)
     shown = pd.DataFrame(map(_readable, table.to_dict("records")))
     return Table(table, shown, f"{CAPTION} {describe_roles(results)}")

@@ -30,14 +30,9 @@ class RareMap(NamedTuple):
     found: dict[str, Any]
 
 
-@exhibits.figure(
-    "voita_fig5",
-    "Figure 5: attention to rare words",
-    needs=("roles", "maps"),
-    uses=("pruned_runs", "kept"),
-)
+@exhibits.figure("voita_fig5", needs=("roles", "maps"), uses=("pruned_heads",))
 def fig5(results: Results) -> Drawn:
-    """Attention to rare words."""
+    """Figure 5: attention to rare words."""
     chosen = choose_maps(results.files("maps"))
     caption = (
         "Attention of the candidate for the rare-word head, the head of the first encoder layer "

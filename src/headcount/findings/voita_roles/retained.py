@@ -34,12 +34,11 @@ _SEVERAL = {"facecolor": "none", "edgecolor": "black", "hatch": "////", "linewid
 
 @exhibits.figure(
     "voita_fig8",
-    "Figure 8: what the heads do that are left",
     needs=("roles",),
-    uses=("pruned_runs", "kept", "pruned_attention", "pruned_positions", "pruned_syntax"),
+    uses=("pruned_heads", "pruned_roles"),
 )
 def fig8(results: Results) -> Drawn:
-    """What the heads do that are left."""
+    """Figure 8: what the heads do that are left."""
     table = retained_of(results)
     none = "" if results.files("pruned_attention") else "This experiment prunes no model. "
     caption = (
