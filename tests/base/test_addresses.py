@@ -99,10 +99,3 @@ def test_mask_silences_the_named_heads_only():
 def test_f08_a_head_that_is_not_there(head, told):
     with pytest.raises(UserError, match=re.escape(told)):
         GRID.mask([Head(*head)])
-
-
-def test_f08_a_head_named_twice():
-    head = Head("dec_enc", 1, 2)
-    told = "encoder-decoder attention layer 1 head 2 is listed twice"
-    with pytest.raises(UserError, match=told):
-        GRID.mask([head, Head("enc_self", 0, 0), head])

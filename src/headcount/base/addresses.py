@@ -107,14 +107,10 @@ class HeadGrid:
     def mask(self, silent: Iterable[Head]) -> np.ndarray:
         """Head mask ξ [size]: 0 for the silent heads, 1 for the rest.
 
-        Raises UserError for a head that is not in the model or is named twice.
+        Raises UserError for a head that is not in the model.
         """
         mask = np.ones(self.size, dtype=np.float32)
-        for head in silent:
-            position = self.index(head)
-            if mask[position] == 0:
-                raise UserError(f"{head.label()} is listed twice; name each silent head once")
-            mask[position] = 0
+        mask[[self.index(head) for head in silent]] = 0
         return mask
 
 

@@ -7,7 +7,7 @@ aliases, merge keys and repeated keys stop as well.
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
@@ -51,8 +51,8 @@ def _parse(file: Path) -> tuple[dict[str, Any], dict[KeyPath, int]]:
         if not isinstance(root, yaml.MappingNode):
             found = _KINDS[root.id] if root else "nothing"
             raise UserError(f"{file}:1: expected keys and values (`key: value`), found {found}")
-        values = _PlainValues(file)
-        return values.value(root, ()), values.lines
+        lines: dict[KeyPath, int] = {}
+        return _value(root, (), lines), lines
     except yaml.MarkedYAMLError as error:
         reason = ", ".join(part for part in (error.context, error.problem) if part)
         mark = error.problem_mark or error.context_mark
@@ -89,69 +89,58 @@ class _Composer(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> yaml.Node:
         event = self.peek_event()
         if event.anchor is not None:
-            self._refuse("anchors (&) and aliases (*) are not read; write the value out", event)
+            _stop(event, (), "anchors (&) and aliases (*) are not read; write the value out")
         if event.tag is not None:
-            self._refuse(f"tags ({shown(event.tag)}) are not read; remove it", event)
+            _stop(event, (), f"tags ({shown(event.tag)}) are not read; remove it")
         return super().compose_node(parent, index)
 
-    def _refuse(self, reason: str, event: yaml.Event) -> None:
-        raise yaml.MarkedYAMLError(problem=reason, problem_mark=event.start_mark)
+
+def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int]) -> Any:
+    """The node's value. `lines` gets the line of every key path; of an entry that of its key."""
+    lines.setdefault(path, node.start_mark.line + 1)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(entry, (*path, i), lines) for i, entry in enumerate(node.value)]
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar(node, path)
+    values: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        key = _key(key_node, path)
+        here = (*path, key)
+        if key in values:
+            _stop(key_node, here, f"stands in line {lines[here]} already; keep one of them")
+        lines[here] = key_node.start_mark.line + 1
+        values[key] = _value(value_node, here, lines)
+    return values
 
 
-class _PlainValues:
-    """From nodes to plain values; keeps the line of every key path."""
+def _key(node: yaml.Node, path: KeyPath) -> str:
+    if not isinstance(node, yaml.ScalarNode):
+        _stop(node, path, f"expected plain text as a key, found {_KINDS[node.id]}")
+    if node.style is None and node.tag == _MERGE:
+        _stop(node, path, "merge keys (<<) are not read; write the keys out")
+    key = _scalar(node, (*path, node.value))
+    if not isinstance(key, str):
+        _stop(node, path, f"keys are text; quote it: {shown(node.value)}")
+    return key
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self.lines: dict[KeyPath, int] = {}
 
-    def value(self, node: yaml.Node, path: KeyPath) -> Any:
-        """The node's value; a mapping's entries stand at the line of their key."""
-        self.lines.setdefault(path, node.start_mark.line + 1)
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, path)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.value(entry, (*path, i)) for i, entry in enumerate(node.value)]
-        return self._scalar(node, path)
-
-    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            key = self._key(key_node, path)
-            here = (*path, key)
-            if key in values:
-                first = self.lines[here]
-                self._stop(here, key_node, f"stands in line {first} already; keep one of them")
-            self.lines[here] = key_node.start_mark.line + 1
-            values[key] = self.value(value_node, here)
-        return values
-
-    def _key(self, node: yaml.Node, path: KeyPath) -> str:
-        if not isinstance(node, yaml.ScalarNode):
-            self._stop(path, node, f"expected plain text as a key, found {_KINDS[node.id]}")
-        if node.style is None and node.tag == _MERGE:
-            self._stop(path, node, "merge keys (<<) are not read; write the keys out")
-        key = self._scalar(node, (*path, node.value))
-        if not isinstance(key, str):
-            self._stop(path, node, f"keys are text; quote it: {shown(node.value)}")
-        return key
-
-    def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
-        text = node.value
-        if node.style is not None:
-            return text
-        if text in _CONSTANTS:
-            return _CONSTANTS[text]
-        if _INTEGER.fullmatch(text) and len(text) <= _LONGEST_NUMBER:
-            return int(text)
-        if _FLOAT.fullmatch(text) and len(text) <= _LONGEST_NUMBER:
-            return float(text)
-        if node.tag != _TEXT or _UNSURE.fullmatch(text):
-            self._stop(path, node, f"{_advice(text)}; if it is text, quote it: {shown(text)}")
+def _scalar(node: yaml.ScalarNode, path: KeyPath) -> Any:
+    text = node.value
+    if node.style is not None:
         return text
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if _INTEGER.fullmatch(text) and len(text) <= _LONGEST_NUMBER:
+        return int(text)
+    if _FLOAT.fullmatch(text) and len(text) <= _LONGEST_NUMBER:
+        return float(text)
+    if node.tag != _TEXT or _UNSURE.fullmatch(text):
+        _stop(node, path, f"{_advice(text)}; if it is text, quote it: {shown(text)}")
+    return text
 
-    def _stop(self, path: KeyPath, node: yaml.Node, reason: str) -> None:
-        raise UserError(f"{self._file}:{node.start_mark.line + 1}: {keyed(path)}{reason}")
+
+def _stop(at: yaml.Node | yaml.Event, path: KeyPath, reason: str) -> NoReturn:
+    raise yaml.MarkedYAMLError(problem=keyed(path) + reason, problem_mark=at.start_mark)
 
 
 def _advice(text: str) -> str:
