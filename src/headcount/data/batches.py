@@ -123,10 +123,7 @@ class _ResidentSide:
 
 
 def collate(text: ParallelText, indices: Sequence[int], device: torch.device = _CPU) -> Batch:
-    """One padded batch of the pairs with these numbers.
-
-    All of the text is laid out for it; for several batches see `ResidentText`.
-    """
+    """One padded batch of the pairs with these numbers; for several see `ResidentText`."""
     return ResidentText(text, device).batch(indices)
 
 

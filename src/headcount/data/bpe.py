@@ -89,13 +89,9 @@ class Segmenter:
         self._tokeniser = Tokeniser(language, pretokenised)
         self._cutter = PieceCutter(codes)
 
-    def words(self, line: str) -> list[str]:
-        """Words of a cleaned line: tokenised, not yet cut."""
-        return self._tokeniser.split(line)
-
     def pieces(self, line: str) -> list[str]:
         """Pieces of a cleaned line, those outside the vocabulary included."""
-        return self._cutter.cut(self.words(line))
+        return self._cutter.cut(self._tokeniser.split(line))
 
     def encode(self, line: str) -> list[int]:
         """Ids of a cleaned line, without start or end; unknown pieces become UNK."""

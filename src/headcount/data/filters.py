@@ -28,16 +28,8 @@ _UNSPACED = re.compile(
 )
 
 
-class Length(NamedTuple):
-    """How long a line is."""
-
-    words: int
-    longest: int
-    """Characters of its longest word."""
-
-
-def measure(line: str) -> Length:
-    """How long a cleaned line is, its words counted at spaces.
+def measure(line: str) -> tuple[int, int]:
+    """How many words a cleaned line has at its spaces, and characters the longest of them.
 
     Of a script that is written without spaces, characters stand for words, and have no part in the
     longest one.
@@ -47,7 +39,7 @@ def measure(line: str) -> Length:
         line, characters = _UNSPACED.subn("", line)
     words = line.split()
     unspaced = math.ceil(characters / CHARACTERS_A_WORD)
-    return Length(len(words) + unspaced, max(map(len, words), default=0))
+    return len(words) + unspaced, max(map(len, words), default=0)
 
 
 class _Pair(NamedTuple):
@@ -55,7 +47,9 @@ class _Pair(NamedTuple):
 
     src: str
     tgt: str
-    lengths: tuple[Length, Length]
+    fewer: int  # words of its shorter side
+    more: int  # words of its longer side
+    longest: int  # characters of its longest word
 
 
 class PairFilter:
@@ -74,9 +68,9 @@ class PairFilter:
         self._held_out = {line for path in held_out for line in clean_lines(path) if line}
         self._rules: dict[str, Callable[[_Pair], bool]] = {
             "empty": lambda pair: not (pair.src and pair.tgt),
-            "max_words": lambda pair: max(n.words for n in pair.lengths) > settings.max_words,
-            "max_ratio": self._too_uneven,
-            "long_word": lambda pair: max(n.longest for n in pair.lengths) > LONGEST_WORD,
+            "max_words": lambda pair: pair.more > settings.max_words,
+            "max_ratio": lambda pair: pair.more > max(_RATIO_FROM, settings.max_ratio * pair.fewer),
+            "long_word": lambda pair: pair.longest > LONGEST_WORD,
             "duplicates": self._seen_before,
             "overlap": lambda pair: pair.src in self._held_out,
         }
@@ -94,7 +88,8 @@ class PairFilter:
     def keeps(self, src: str, tgt: str) -> bool:
         """True if the pair stays; counts it either way."""
         self._pairs += 1
-        pair = _Pair(src, tgt, (measure(src), measure(tgt)))
+        words, longest = zip(measure(src), measure(tgt), strict=True)
+        pair = _Pair(src, tgt, *sorted(words), max(longest))
         for name, applies in self._rules.items():
             if applies(pair):
                 self.found[name] += 1
@@ -122,10 +117,6 @@ class PairFilter:
                 f"share of {self._settings.max_dropped}. Check these lines{raised}; if the loss "
                 f"is meant, set text.max_dropped to {share}."
             )
-
-    def _too_uneven(self, pair: _Pair) -> bool:
-        fewer, more = sorted(each.words for each in pair.lengths)
-        return more > _RATIO_FROM and more > self._settings.max_ratio * fewer
 
     def _seen_before(self, pair: _Pair) -> bool:
         """Sixteen bytes stand for a pair, so that millions of pairs fit in memory."""

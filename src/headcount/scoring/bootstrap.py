@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from sacrebleu.metrics import BLEU
 
 from headcount.scoring.bleu import Lines, bleu_metric, check_lengths
 
@@ -74,24 +73,12 @@ def resample_bleu(
     for lines in systems:
         check_lengths(lines, references)
     metric = bleu_metric(language, [references])
-    counts = _sentence_counts(systems, metric)
-    scores = [[[metric._compute_score_from_stats(of_system.sum(0)).score] for of_system in counts]]
-    for times in _resamples(len(references), samples):
-        scores.append([bleu_of_counts(times @ of_system) for of_system in counts])
-    return np.concatenate(scores, axis=1)
-
-
-def _sentence_counts(systems: list[Lines], metric: BLEU) -> list[np.ndarray]:
-    """sacreBLEU's counts, see `bleu_of_counts`, of each sentence of each system.
-
-    `metric` has the references. What several systems say of a sentence, as most do of most when few
-    heads differ, is counted once.
-    """
+    # What several systems say of a sentence, as most do of most when few heads differ, is counted
+    # once. By the pinned version of sacreBLEU: its public methods would read each reference once
+    # more for each system.
     places: dict[tuple[int, str], int] = {}
     rows = [[places.setdefault(key, len(places)) for key in enumerate(lines)] for lines in systems]
-    # Of the pinned version of sacreBLEU, whose public methods would read each reference once more
-    # for each system.
-    counts = np.array(
+    of_places = np.array(
         [
             metric._compute_segment_statistics(
                 metric._preprocess_segment(line), metric._ref_cache[sentence]
@@ -99,7 +86,11 @@ def _sentence_counts(systems: list[Lines], metric: BLEU) -> list[np.ndarray]:
             for sentence, line in places
         ]
     )
-    return [counts[of_system] for of_system in rows]
+    counts = [of_places[of_system] for of_system in rows]  # see `bleu_of_counts`
+    scores = [[[metric._compute_score_from_stats(of_system.sum(0)).score] for of_system in counts]]
+    for times in _resamples(len(references), samples):
+        scores.append([bleu_of_counts(times @ of_system) for of_system in counts])
+    return np.concatenate(scores, axis=1)
 
 
 def resample_accuracy(correct: Sequence[np.ndarray], samples: int = 1000) -> np.ndarray:

@@ -24,13 +24,11 @@ def save_weights(path: Path, weights: dict[str, Tensor]) -> None:
         try:
             safetensors.torch.save_file(contiguous, part)
         except safetensors.SafetensorError as fault:
-            raise _system_error(fault) from fault
-
-
-def _system_error(fault: safetensors.SafetensorError) -> Exception:
-    """The error of the system that the library tells in words alone; its own if it is none."""
-    found = re.search(r"\(os error (\d+)\)", str(fault))
-    return OSError(int(found[1]), os.strerror(int(found[1]))) if found else fault
+            # The library tells an error of the system in words alone.
+            found = re.search(r"\(os error (\d+)\)", str(fault))
+            if found is None:
+                raise
+            raise OSError(int(found[1]), os.strerror(int(found[1]))) from fault
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:

@@ -5,6 +5,7 @@ removed.
 """
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -44,9 +45,12 @@ def as_many_heads(
     count = int(gates_heads(path, grid)[inside].sum())
     if run.method == "random":
         order = Stream.KEPT_HEADS.generator(seed).permutation(grid.size).tolist()
-    else:
-        order = importance_order(grid, importance)
-    return _keep_first(order, inside, count)
+        return _keep_first(order, inside, count)
+    if importance is None:
+        raise UserError(
+            "a run by importance needs --importance, the importance.csv of the model it starts from"
+        )
+    return _keep_first(_by_importance(importance, grid), inside, count)
 
 
 def pick_heads(
@@ -73,38 +77,28 @@ def pick_heads(
             f"--keep: expected 0 to {grid.size} heads, as many as the model has, found {count}"
         )
     every = np.ones(grid.size, dtype=bool)
-    return _keep_first(importance_order(grid, importance), every, count)
+    return _keep_first(_by_importance(importance, grid), every, count)
 
 
 def tell_heads_left(grid: HeadGrid, kept: np.ndarray) -> None:
-    """Say on standard error how many heads are left, and which layers have lost all of theirs."""
-    print(f"heads left: {count_words(grid, kept)}", file=sys.stderr, flush=True)
-    if closed := grid.closed_layers(kept):
-        print(
-            f"warning: no head is left in {', '.join(closed)}; only the residual path is left "
-            "there",
-            file=sys.stderr,
-            flush=True,
-        )
+    """Say on standard error how many heads are left, and which layers have lost all of theirs.
 
-
-def count_words(grid: HeadGrid, kept: np.ndarray) -> str:
-    """How many heads are left, in words: '7 of 24 (enc_self 0 of 8, dec_self 3 of 8, …)'."""
+    In these words: '7 of 24 (enc_self 0 of 8, dec_self 3 of 8, …)'.
+    """
     heads = grid.heads()
-    parts = []
-    for kind in KINDS:
-        of_kind = [bool(gate) for head, gate in zip(heads, kept, strict=True) if head.kind == kind]
-        parts.append(f"{kind} {sum(of_kind)} of {len(of_kind)}")
-    return f"{int((kept != 0).sum())} of {grid.size} ({', '.join(parts)})"
-
-
-def importance_order(grid: HeadGrid, importance: Path | None) -> list[int]:
-    """All heads, most important first, by an importance.csv."""
-    if importance is None:
-        raise UserError(
-            "a run by importance needs --importance, the importance.csv of the model it starts from"
+    every = Counter(head.kind for head in heads)
+    left = Counter(head.kind for head, gate in zip(heads, kept, strict=True) if gate)
+    parts = ", ".join(f"{kind} {left[kind]} of {every[kind]}" for kind in KINDS)
+    told = [f"heads left: {left.total()} of {grid.size} ({parts})"]
+    if closed := grid.closed_layers(kept):
+        told.append(
+            f"warning: no head is left in {', '.join(closed)}; only the residual path is left there"
         )
-    return rank_heads(read_head_values(importance, "importance", grid))
+    print(*told, sep="\n", file=sys.stderr, flush=True)
+
+
+def _by_importance(path: Path, grid: HeadGrid) -> list[int]:
+    return rank_heads(read_head_values(path, "importance", grid))
 
 
 def _keep_first(order: list[int], inside: np.ndarray, count: int) -> np.ndarray:

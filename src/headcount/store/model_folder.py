@@ -15,15 +15,8 @@ from headcount.base.files import sha256, write_json
 from headcount.base.folders import DESCRIPTION, MODEL_FILES, SIDES, WEIGHTS
 from headcount.base.settings.model import ModelSettings
 from headcount.model import machine
-from headcount.model.transformer import Transformer
-from headcount.store.checkpoint import (
-    FORMAT,
-    check_shapes,
-    fill,
-    load_weights,
-    read_facts,
-    save_weights,
-)
+from headcount.model.transformer import Transformer, copy_weights
+from headcount.store.checkpoint import FORMAT, check_shapes, load_weights, read_facts, save_weights
 from headcount.store.pair_folder import SUBWORD_FILES, Checksums, PairFolder
 
 
@@ -100,7 +93,7 @@ class ModelFolder:
             )
         check_shapes(outline, tensors, path)  # before there is memory for what may be nonsense
         model = Transformer(outline.settings, *sizes)
-        fill(model, tensors, path)
+        copy_weights(model, tensors)
         return model.eval().to(machine.pick_device(device))
 
     def _outline(self) -> tuple[Transformer, tuple[int, int, bool], dict[str, str]]:
