@@ -8,17 +8,17 @@ from argparse import ArgumentParser
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from written import write_figure, write_table
 
 from headcount.base.errors import UserError
 from headcount.base.files import NoRoom
 from headcount.findings.chapters import chapters
-from headcount.findings.figures import use_style, write_figure
+from headcount.findings.figures import use_style
 from headcount.findings.general.curves import draw_curves
 from headcount.findings.general.scores import mean_scores, score_table, summary
 from headcount.findings.make import add_chapter_flags
 from headcount.findings.page import write_report
 from headcount.findings.run_tables import curve_table
-from headcount.findings.tables import write_table
 
 ORIGIN = {"command": ["x.py", "--a"], "code": {"digest": "0"}, "versions": {"python": "3"}}
 
@@ -159,4 +159,4 @@ def test_a_file_of_no_exhibit_is_not_put_on_the_page(tmp_path):
 def test_files_and_settings_of_a_chapter_share_no_flag(chapter):
     parser = ArgumentParser()
     add_chapter_flags(parser, chapter)  # argparse refuses a flag that is declared twice
-    assert "--trained-runs" in parser.format_help()
+    assert ("--trained-runs" in parser.format_help()) == ("model" in chapter.sections)

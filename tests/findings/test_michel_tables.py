@@ -13,7 +13,7 @@ from script_runner import run_script
 from headcount.base.errors import UserError
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.findings.published import michel
-from headcount.findings.significance import bootstrap_pearson
+from headcount.findings.significance import bootstrap_correlation
 
 PLAIN = {"model": MODEL, "ablation": AblationSettings(), "importance": RerankSettings()}
 
@@ -91,8 +91,8 @@ def test_transfer_by_hand(tables):
     squares = (sum(a * a for a in one) - 9.5**2 / 6) * (sum(b * b for b in two) - 49 / 6)
     r = covariance / math.sqrt(squares)
     assert row["pearson"] == pytest.approx(r)
-    assert (row["pearson_low"], row["pearson_high"]) == bootstrap_pearson(
-        np.array(one), np.array(two)
+    assert (row["pearson_low"], row["pearson_high"]) == bootstrap_correlation(
+        np.array(one), np.array(two), ranks=False
     )
     assert ("test", "dev") in {key[:2] for key in found.index}
     printed = tables["michel_transfer"].tidy.iloc[-1]

@@ -23,7 +23,7 @@ from script_runner import run_script
 from headcount.base.errors import UserError
 from headcount.base.settings.importance import LrpSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.findings.significance import bootstrap_spearman, mcnemar, wilson
+from headcount.findings.significance import bootstrap_correlation, mcnemar, wilson
 from headcount.findings.voita_roles import (
     agreement,
     dependency_figures,
@@ -253,9 +253,12 @@ def test_mcnemar_is_the_tail_of_fair_coins():
 
 def test_bootstrap_of_equal_orders_is_certain_and_of_one_value_unknown():
     values = np.array([1.0, 5.0, 2.0, 9.0, 4.0, 4.0])
-    assert bootstrap_spearman(values, 3 * values) == (pytest.approx(1), pytest.approx(1))
-    assert all(math.isnan(bound) for bound in bootstrap_spearman(values, np.ones(6)))
-    low, high = bootstrap_spearman(values, np.array([2.0, 4.0, 9.0, 6.0, 1.0, 5.0]))
+    assert bootstrap_correlation(values, 3 * values, ranks=True) == (
+        pytest.approx(1),
+        pytest.approx(1),
+    )
+    assert all(math.isnan(bound) for bound in bootstrap_correlation(values, np.ones(6), ranks=True))
+    low, high = bootstrap_correlation(values, np.array([2.0, 4.0, 9.0, 6.0, 1.0, 5.0]), ranks=True)
     assert -1 <= low < high <= 1
 
 

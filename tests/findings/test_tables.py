@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from written import write_table
 
 from headcount.base.command import provenance
 from headcount.base.errors import UserError
-from headcount.findings.tables import write_table
 
 
 def test_four_files_and_their_numbers(tmp_path):

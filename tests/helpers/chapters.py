@@ -53,8 +53,9 @@ def make_alone(name: str, lists: Lists, settings: Mapping[str, Section]) -> set[
     """Names of the exhibits made, each from files of no other kinds than those it declares."""
     use_style()
     made = set()
-    for each in chapter_of(name).exhibits:
-        kinds = ("trained_runs", *each.needs, *each.uses)
+    chapter = chapter_of(name)
+    for each in chapter.exhibits:
+        kinds = (*chapter.uses, *each.needs, *each.uses)
         each.make(Results({kind: lists.get(kind, []) for kind in kinds}, settings))
         made.add(each.name)
     return made

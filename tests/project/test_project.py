@@ -13,7 +13,7 @@ import yaml
 from headcount.base import fingerprint
 from headcount.findings.chapters import Chapter, chapters
 from headcount.findings.inputs import INPUTS
-from headcount.findings.listing import write_listing
+from headcount.findings.page import write_listing
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "headcount"

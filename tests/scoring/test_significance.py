@@ -8,21 +8,21 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.findings.headmask.inequality import spread
-from headcount.findings.significance import (
-    correlate,
-    holm,
-    paired_t,
-    spearman,
-    t_quantile,
-    two_sided_p,
-)
+from headcount.findings.significance import PairedT, correlate, holm, paired_t, spearman
+
+
+def of_t(t: float, degrees: int) -> PairedT:
+    """The test of differences whose t is given: their mean is t standard errors."""
+    values = np.arange(degrees + 1.0)
+    values = (values - values.mean()) / values.std(ddof=1)
+    return paired_t(values + t / math.sqrt(values.size))
 
 
 @pytest.mark.parametrize("t", [0.0, 0.3, 1.0, 7.5])
 def test_p_of_one_and_two_degrees_has_a_closed_form(t):
     # One degree is the Cauchy distribution; two: P(|T| < t) = t / sqrt(2 + t²).
-    assert two_sided_p(t, 1) == pytest.approx(1 - 2 / math.pi * math.atan(t), abs=1e-14)
-    assert two_sided_p(-t, 2) == pytest.approx(1 - t / math.sqrt(2 + t * t), abs=1e-14)
+    assert of_t(t, 1).p == pytest.approx(1 - 2 / math.pi * math.atan(t), abs=1e-14)
+    assert of_t(-t, 2).p == pytest.approx(1 - t / math.sqrt(2 + t * t), abs=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -31,22 +31,23 @@ def test_p_of_one_and_two_degrees_has_a_closed_form(t):
 )
 def test_printed_table_of_the_t_distribution(degrees, t):
     """The two-sided 5 % points of any statistics book, to the three decimals they print."""
-    assert two_sided_p(t, degrees) == pytest.approx(0.05, abs=5e-5)
-    assert t_quantile(0.95, degrees) == pytest.approx(t, abs=5e-4)
+    found = of_t(t, degrees)
+    assert found.p == pytest.approx(0.05, abs=5e-5)
+    reach = (found.high - found.low) / 2 * math.sqrt(degrees + 1)
+    assert reach == pytest.approx(t, abs=5e-4)
 
 
 def test_paired_t_by_hand():
     # Mean 2, deviations −1, 0, 1: sd 1, standard error 1/√3, t = 2√3 with 2 degrees.
     # p = 1 − t / √(2 + t²) = 1 − √(12/14); the interval reaches 4.3027 / √3 = 2.4841.
     found = paired_t(np.array([1.0, 2.0, 3.0]))
-    assert (found.mean, found.sd) == (2.0, 1.0)
     assert found.p == pytest.approx(1 - math.sqrt(12 / 14))
     assert (found.low, found.high) == pytest.approx((-0.4841, 4.4841), abs=5e-5)
     assert paired_t(-np.array([1.0, 2.0, 3.0])).p == found.p
 
 
 def test_equal_differences_have_no_spread():
-    assert paired_t(np.array([0.5, 0.5]))[:5] == (0.5, 0.0, 0.5, 0.5, 0.0)
+    assert paired_t(np.array([0.5, 0.5])) == (0.5, 0.5, 0.0)
     assert paired_t(np.array([0.0, 0.0])).p == 1.0
     with pytest.raises(UserError, match="expected two differences or more, found 1"):
         paired_t(np.array([0.5]))

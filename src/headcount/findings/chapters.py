@@ -26,14 +26,17 @@ class Chapter:
     sections: dict[str, type[Section]] = field(default_factory=dict)
     """Sections of the settings that its exhibits take; no two share a flag."""
 
+    uses: tuple[str, ...] = ("trained_runs",)
+    """Kinds of `INPUTS` that captions take, whatever the exhibit."""
+
     exhibits: tuple[Exhibit, ...] = ()
     """In the order of reports."""
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of `INPUTS` from which its exhibits are made, each once; the runs always."""
+        """The kinds of `INPUTS` from which its exhibits are made, each once."""
         kinds = [kind for each in self.exhibits for kind in (*each.needs, *each.uses)]
-        return list(dict.fromkeys(["trained_runs", *kinds]))
+        return list(dict.fromkeys([*self.uses, *kinds]))
 
     @property
     def modules(self) -> list[str]:
@@ -47,7 +50,7 @@ class Chapter:
 
 
 _CHAPTERS = (
-    Chapter("general", "Corpora, scores and training"),
+    Chapter("general", "Corpora, scores and training", uses=()),
     Chapter(
         "headmask",
         "HeadMask: training with masked heads",
@@ -68,7 +71,7 @@ _CHAPTERS = (
         "Sixteen heads: heads removed from trained models",
         {"model": ModelSettings, "ablation": AblationSettings, "importance": RerankSettings},
     ),
-    Chapter("cost", "What it took"),
+    Chapter("cost", "What it took", uses=()),
 )
 
 

@@ -60,26 +60,21 @@ def use_style() -> None:
 
 
 def write_figures(figures: Mapping[str, Drawn], folder: Path, provenance: dict[str, Any]) -> None:
-    """Write each into a folder, by its name; see `write_figure`."""
-    for name, figure in figures.items():
-        write_figure(figure.drawing, figure.data, folder / name, figure.caption, provenance)
+    """Write `<name>.pdf`, `.svg`, `.png`, the numbers drawn as `.csv`, and `.json` of each.
 
-
-def write_figure(
-    figure: Figure, data: pd.DataFrame, stem: Path, caption: str, provenance: dict[str, Any]
-) -> None:
-    """Write `<stem>.pdf`, `.svg`, `.png`, the numbers drawn as `.csv`, and what made them.
-
-    The last is `<stem>.json`: caption and provenance.
+    The last holds caption and provenance.
     """
-    figure.draw_without_rendering()  # lays the figure out, once for all three formats
-    figure.set_layout_engine(None)  # not "none", which would draw once more for each format
-    box = figure.get_tightbbox().padded(_MARGIN)
-    for kind in _METADATA:
-        save_drawing(figure, stem.with_name(f"{stem.name}.{kind}"), box)
-    write_text(stem.with_name(f"{stem.name}.csv"), data.to_csv(index=False, lineterminator="\n"))
-    about = {"caption": caption, "provenance": provenance}
-    write_json(stem.with_name(f"{stem.name}.json"), about)
+    for name, figure in figures.items():
+        drawing = figure.drawing
+        drawing.draw_without_rendering()  # lays the figure out, once for all three formats
+        drawing.set_layout_engine(None)  # not "none", which would draw once more for each format
+        box = drawing.get_tightbbox().padded(_MARGIN)
+        for kind in _METADATA:
+            save_drawing(drawing, folder / f"{name}.{kind}", box)
+        numbers = figure.data.to_csv(index=False, lineterminator="\n")
+        write_text(folder / f"{name}.csv", numbers)
+        about = {"caption": figure.caption, "provenance": provenance}
+        write_json(folder / f"{name}.json", about)
 
 
 def save_drawing(figure: Figure, path: Path, box: Bbox | Literal["tight"]) -> None:

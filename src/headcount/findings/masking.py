@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from headcount.base.errors import UserError
 from headcount.base.files import read_json
-from headcount.findings.run_tables import KEYS, gather, run_of
+from headcount.findings.run_tables import check_runs, gather
 from headcount.findings.setting import OVER_SEEDS, of_one_training
 
 COLUMNS = ["test_set", "ranking", "order", "index", "draw", "heads_masked", "bleu", "delta"]
@@ -33,13 +32,8 @@ def read_masking(files: list[Path]) -> pd.DataFrame:
     """
     table = gather(files, COLUMNS)
     table = table[table["ranking"] == "own"]
-    unmasked = set(table.loc[table["order"] == "none", KEYS].itertuples(index=False, name=None))
-    for path in files:
-        if run_of(path) not in unmasked:
-            raise UserError(
-                f"{path}: expected a row of ranking own and order none, which masks no head; run "
-                "scripts/masking.py again"
-            )
+    missing = "a row of ranking own and order none, which masks no head; run scripts/masking.py"
+    check_runs(files, table[table["order"] == "none"], f"{missing} again")
     return table
 
 

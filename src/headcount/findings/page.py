@@ -1,4 +1,4 @@
-"""The report: the chapters of an experiment on one page that opens offline."""
+"""Pages: the report of an experiment, which opens offline, and the list of all exhibits."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +11,22 @@ from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_text
 from headcount.findings.chapters import chapters
 from headcount.findings.exhibits import Exhibit
+from headcount.findings.inputs import with_groups
 
 TEMPLATE = Path(__file__).with_suffix(".html")
+_INTRODUCTION = """\
+# Tables and figures
+
+*Made from the declarations above the functions in `src/headcount/findings`; after changing one,
+run `python scripts/exhibits_page.py`.*
+
+A chapter is one rule: `snakemake --cores all headmask` makes the tables and figures of HeadMask.
+Tables are `results/<experiment>/tables/<name>.{csv,md,tex,json}`, figures are
+`results/<experiment>/figures/<name>.{pdf,svg,png,csv,json}`; the `.json` says how each was made.
+An experiment without any file of a kind that an exhibit needs does not have that exhibit. Kinds
+in brackets may have no file; `findings/inputs.py` says what files each kind has, and which kinds go
+by one name.
+"""
 
 
 def write_report(title: str, exhibits: list[Path], out: Path) -> None:
@@ -54,3 +68,16 @@ def _exhibit(exhibit: Exhibit, path: Path) -> dict[str, Any]:
         # The XML declaration has no place inside a page.
         shown["drawing"] = Markup(drawing[drawing.index("<svg") :])
     return shown
+
+
+def write_listing() -> str:
+    """The whole page `docs/exhibits.md`: every table and figure, and what it is made from."""
+    parts = [_INTRODUCTION]
+    for chapter in chapters():
+        rows = [("name", "form", "what it is", "made from"), ["---"] * 4]
+        for each in chapter.exhibits:
+            kinds = [*with_groups(each.needs), *(f"({kind})" for kind in with_groups(each.uses))]
+            rows.append((f"`{each.name}`", each.form, each.title, ", ".join(kinds)))
+        lines = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+        parts.append(f"## {chapter.title}: `{chapter.name}`\n\n{lines}")
+    return "\n".join(parts)

@@ -63,11 +63,16 @@ def curve_table(files: list[Path]) -> pd.DataFrame:
     Files are `…/<pair>/<run>/seed<k>/curves.csv`. Raises UserError for one that holds no row.
     """
     table = gather(files, _CURVE)
-    found = set(table[KEYS].itertuples(index=False, name=None))
+    check_runs(files, table, "a row per validation, found none; train again")
+    return table
+
+
+def check_runs(files: list[Path], rows: pd.DataFrame, expected: str) -> None:
+    """Raises UserError for a file of whose run there is no row: what was expected."""
+    found = set(rows[KEYS].itertuples(index=False, name=None))
     for path in files:
         if run_of(path) not in found:
-            raise UserError(f"{path}: expected a row per validation, found none; train again")
-    return table
+            raise UserError(f"{path}: expected {expected}")
 
 
 def read_columns(path: Path, columns: list[str]) -> pd.DataFrame:

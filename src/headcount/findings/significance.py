@@ -15,13 +15,13 @@ from scipy.special import stdtr, stdtrit  # scipy.stats takes four times as long
 from headcount.base.errors import UserError
 
 Z = 1.959963984540054  # 97.5 % quantile of the normal distribution
+_SHUFFLES = 9999
+_RESAMPLES = 1000
 
 
 class PairedT(NamedTuple):
-    """Differences of two systems trained with the same seeds, tested against 0."""
+    """Mean difference of two systems trained with the same seeds, tested against 0."""
 
-    mean: float
-    sd: float  # ddof 1
     low: float  # 95 % t interval of the mean
     high: float
     p: float  # two-sided
@@ -36,22 +36,11 @@ def paired_t(differences: np.ndarray) -> PairedT:
     values = np.asarray(differences, dtype=np.float64)
     if values.size < 2:
         raise UserError(f"paired t-test: expected two differences or more, found {values.size}")
-    degrees = values.size - 1
-    mean, sd = float(values.mean()), float(values.std(ddof=1))
-    error = sd / math.sqrt(values.size)
-    reach = t_quantile(0.95, degrees) * error
-    p = two_sided_p(mean / error, degrees) if error else float(mean == 0)
-    return PairedT(mean, sd, mean - reach, mean + reach, p)
-
-
-def two_sided_p(t: float, degrees: int) -> float:
-    """P(|T| ≥ |t|) of Student's t with so many degrees of freedom."""
-    return 2 * float(stdtr(degrees, -abs(t)))
-
-
-def t_quantile(inside: float, degrees: int) -> float:
-    """The t with P(|T| < t) = `inside`, a share between 0 and 1."""
-    return float(stdtrit(degrees, (1 + inside) / 2))
+    degrees, mean = values.size - 1, float(values.mean())
+    error = float(values.std(ddof=1)) / math.sqrt(values.size)
+    reach = float(stdtrit(degrees, 0.975)) * error
+    p = 2 * float(stdtr(degrees, -abs(mean / error))) if error else float(mean == 0)
+    return PairedT(mean - reach, mean + reach, p)
 
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float:
@@ -64,15 +53,10 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float:
             f"rank correlation: expected as many values on both sides, found {len(first)} and "
             f"{len(second)}; are these files of one model?"
         )
-    ranks = [_ranks(values) for values in (first, second)]
+    ranks = [pd.Series(values).rank() for values in (first, second)]
     if any(np.ptp(rank) == 0 for rank in ranks):
         return math.nan
     return float(np.corrcoef(*ranks)[0, 1])
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks from 1; equal values share their mean rank."""
-    return pd.Series(values).rank().to_numpy()
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:
@@ -97,33 +81,19 @@ def mcnemar(first_only: int, second_only: int) -> float:
     return min(1.0, 2 * sum(map(math.exp, terms)))
 
 
-def bootstrap_spearman(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
-    """95 % bootstrap interval of a rank correlation; pairs of values are drawn, ranked anew.
+def bootstrap_correlation(
+    first: np.ndarray, second: np.ndarray, ranks: bool
+) -> tuple[float, float]:
+    """95 % bootstrap interval of Pearson's correlation, or with `ranks` Spearman's.
 
-    Draws in which either side has one value alone are passed over; NaN if all are.
+    Pairs of values are drawn, and ranked anew. Draws in which either side has one value alone are
+    passed over; NaN if all are.
     """
-    draws = _draws(len(first))
-    drawn = (pd.DataFrame(side[draws]) for side in (first, second))
-    return _spanned(*(rows.rank(axis=1).to_numpy() for rows in drawn))
-
-
-def bootstrap_pearson(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
-    """95 % bootstrap interval of Pearson's correlation; pairs of values are drawn.
-
-    NaN if in every draw one side has one value alone.
-    """
-    draws = _draws(len(first))
-    return _spanned(first[draws], second[draws])
-
-
-def _draws(values: int) -> np.ndarray:
-    """Which values each resample has, [resamples, values]."""
-    return np.random.default_rng(_SEED).integers(values, size=(_RESAMPLES, values))
-
-
-def _spanned(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
-    """95 % of the correlations of the rows of two [resamples, values]."""
-    one, other = (side - side.mean(1, keepdims=True) for side in (first, second))
+    draws = np.random.default_rng(12345).integers(len(first), size=(_RESAMPLES, len(first)))
+    sides = [side[draws] for side in (first, second)]
+    if ranks:
+        sides = [pd.DataFrame(side).rank(axis=1).to_numpy() for side in sides]
+    one, other = (side - side.mean(1, keepdims=True) for side in sides)
     sizes = np.sqrt((one**2).sum(1) * (other**2).sum(1))
     # What rounding leaves of a row of equal values is no spread.
     known = sizes > 1e-12 * max(1.0, float(sizes.max()))
@@ -143,11 +113,6 @@ class Correlation(NamedTuple):
     p: float  # two-sided: how often shuffled heads correlate as strongly
 
 
-_SHUFFLES = 9999
-_RESAMPLES = 1000
-_SEED = 12345
-
-
 def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> Correlation:
     """Pearson's correlation, or with `ranks` Spearman's; all NaN if either side is constant.
 
@@ -161,7 +126,7 @@ def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> Correlation
             f"{len(first)} and {len(second)}"
         )
     given = [np.asarray(values, dtype=np.float64) for values in (first, second)]
-    sides = [_ranks(values) for values in given] if ranks else given
+    sides = [pd.Series(values).rank().to_numpy() for values in given] if ranks else given
     if any(np.ptp(side) == 0 for side in sides):
         return Correlation(*[math.nan] * 4)
     one, other = ((side - side.mean()) / np.linalg.norm(side - side.mean()) for side in sides)
@@ -169,8 +134,7 @@ def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> Correlation
     generator = np.random.default_rng(1)
     shuffled = generator.permuted(np.tile(other, (_SHUFFLES, 1)), axis=1) @ one
     p = (1 + int((np.abs(shuffled) >= abs(r) - 1e-12).sum())) / (1 + _SHUFFLES)
-    bounds = bootstrap_spearman(*given) if ranks else bootstrap_pearson(*given)
-    return Correlation(r, *bounds, p)
+    return Correlation(r, *bootstrap_correlation(*given, ranks), p)
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:

@@ -31,48 +31,26 @@ class Table:
 
 
 def write_tables(tables: Mapping[str, Table], folder: Path, provenance: dict[str, Any]) -> None:
-    """Write each into a folder, by its name; see `write_table`."""
-    for name, table in tables.items():
-        write_table(table.tidy, folder / name, table.caption, provenance, table.shown)
+    """Write `<name>.csv` (the tidy one), `.md`, `.tex` (as people read it) and `.json` of each.
 
-
-def write_table(
-    frame: pd.DataFrame,
-    path_stem: Path,
-    caption: str,
-    provenance: dict[str, Any],
-    shown: pd.DataFrame | None = None,
-) -> None:
-    """Write `<stem>.csv` (`frame`), `<stem>.md`, `<stem>.tex` (`shown`) and `<stem>.json`.
-
-    `frame` is tidy, one observation a row; `shown` is how people read it, by default the same.
     The JSON holds caption, shown cells and provenance. Row indices are not written. The CSV keeps
     six significant digits, the others fewer. Raises UserError if a table is empty or
     holds a missing or infinite number.
     """
-    shown = frame if shown is None else shown
-    for table in (frame, shown):
-        _check(table, path_stem)
-    exact = frame.map(_exact).to_csv(index=False, lineterminator="\n")
-    write_text(_beside(path_stem, "csv"), exact)
-    write_text(_beside(path_stem, "md"), _markdown(shown, caption))
-    write_text(_beside(path_stem, "tex"), _latex(shown, caption, path_stem.name))
-    write_json(_beside(path_stem, "json"), _page_part(shown, caption, provenance))
-
-
-def _page_part(shown: pd.DataFrame, caption: str, provenance: dict[str, Any]) -> dict[str, Any]:
-    """What a page needs to show the table and to say where it came from."""
-    return {
-        "caption": caption,
-        "columns": [str(column) for column in shown.columns],
-        "rows": shown.map(_readable).to_numpy().tolist(),
-        "provenance": provenance,
-    }
-
-
-def _beside(path_stem: Path, suffix: str) -> Path:
-    """The stem with a suffix added; a stem may hold dots of its own, as in `random-12.5%`."""
-    return path_stem.with_name(f"{path_stem.name}.{suffix}")
+    for name, table in tables.items():
+        for frame in (table.tidy, table.shown):
+            _check(frame, folder / name)
+        exact = table.tidy.map(_exact).to_csv(index=False, lineterminator="\n")
+        write_text(folder / f"{name}.csv", exact)
+        write_text(folder / f"{name}.md", _markdown(table.shown, table.caption))
+        write_text(folder / f"{name}.tex", _latex(table.shown, table.caption, name))
+        about = {
+            "caption": table.caption,
+            "columns": [str(column) for column in table.shown.columns],
+            "rows": table.shown.map(_readable).to_numpy().tolist(),
+            "provenance": provenance,
+        }
+        write_json(folder / f"{name}.json", about)
 
 
 def _check(table: pd.DataFrame, path_stem: Path) -> None:

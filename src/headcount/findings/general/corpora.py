@@ -1,8 +1,8 @@
 """What a corpus is like: sizes, subwords, duplicates, overlap, and what the filters dropped."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -18,8 +18,6 @@ from headcount.findings.results import Results
 from headcount.findings.tables import Table
 
 COLUMNS = ["pair", "split", "side", "statistic", "value"]
-
-_SEGMENTED = ("train", "dev")
 
 
 class PairFolders(NamedTuple):
@@ -76,7 +74,18 @@ def corpus_table(pairs: list[PairFolders]) -> pd.DataFrame:
 
     Raises UserError if a folder lacks its files.
     """
-    rows = [row for folders in pairs for row in _pair_rows(folders)]
+    rows = []
+    for folders in pairs:
+        segmenters = load_segmenters(folders.bpe)
+        train_sources = set(filter(None, clean_lines(folders.text / "train.src")))
+        for split in folders.splits:
+            found = {"both": _pair_statistics(folders.text, split, train_sources)}
+            for side, segmenter in zip(SIDES, segmenters, strict=True):
+                pieces = _pieces(folders, split, side, segmenter)
+                found[side] = _side_statistics(pieces, segmenter)
+            for side, values in found.items():
+                for name, value in values.items():
+                    rows.append((folders.pair, split, side, name, float(value)))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -109,40 +118,23 @@ def _sides(values: pd.DataFrame, form: str) -> pd.Series:
     return _cells(values["src"], form) + " / " + _cells(values["tgt"], form)
 
 
-def _pair_rows(folders: PairFolders) -> Iterator[tuple[str, str, str, str, float]]:
-    segmenters = load_segmenters(folders.bpe)
-    train_sources = {line for line in clean_lines(folders.text / "train.src") if line}
-    for split in folders.splits:
-        counts = read_json(folders.text / f"{split}.json")
-        both = {"sentences": counts["pairs_kept"]}
-        if split == "train":
-            both |= _train_counts(counts)
-        else:
-            both |= _overlap(folders.text / f"{split}.src", train_sources)
-        for statistic, value in both.items():
-            yield folders.pair, split, "both", statistic, float(value)
-        for side, segmenter in zip(SIDES, segmenters, strict=True):
-            pieces = _pieces(folders, split, side, segmenter)
-            for statistic, value in _side_statistics(pieces, segmenter).items():
-                yield folders.pair, split, side, statistic, float(value)
-
-
-def _train_counts(counts: Mapping[str, Any]) -> dict[str, int]:
-    dropped = {f"dropped_{name}": count for name, count in counts["dropped"].items()}
-    return {"duplicates": counts["found"]["duplicates"]} | dropped
-
-
-def _overlap(source: Path, train_sources: set[str]) -> dict[str, float]:
-    lines = list(clean_lines(source))
+def _pair_statistics(text: Path, split: str, train_sources: set[str]) -> dict[str, float]:
+    """What is told of both sides together."""
+    counts = read_json(text / f"{split}.json")
+    found = {"sentences": counts["pairs_kept"]}
+    if split == "train":
+        dropped = {f"dropped_{name}": count for name, count in counts["dropped"].items()}
+        return found | {"duplicates": counts["found"]["duplicates"]} | dropped
+    lines = list(clean_lines(text / f"{split}.src"))
     shared = sum(line in train_sources for line in lines)
-    return {"overlap": shared, "overlap_share": shared / len(lines)}
+    return found | {"overlap": shared, "overlap_share": shared / len(lines)}
 
 
 def _pieces(
     folders: PairFolders, split: str, side: str, segmenter: Segmenter
 ) -> Iterator[list[str]]:
     """Pieces of every line; training and dev text were cut by the BPE step."""
-    if split in _SEGMENTED:
+    if split in ("train", "dev"):
         return (line.split() for line in clean_lines(folders.bpe / f"{split}.{side}"))
     return map(segmenter.pieces, clean_lines(folders.text / f"{split}.{side}"))
 

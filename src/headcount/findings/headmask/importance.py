@@ -10,7 +10,7 @@ from headcount.base.errors import UserError
 from headcount.findings import exhibits
 from headcount.findings.cells import NONE
 from headcount.findings.results import Results
-from headcount.findings.run_tables import HEAD, KEYS, gather, run_of
+from headcount.findings.run_tables import HEAD, KEYS, check_runs, gather
 from headcount.findings.setting import describe_importance, describe_setting
 from headcount.findings.significance import spearman
 from headcount.findings.tables import Table
@@ -33,13 +33,8 @@ def read_importance(files: list[Path]) -> pd.DataFrame:
     Raises UserError for a file that has no importance of any head.
     """
     table = gather(files, [*HEAD, "statistic", "value"])
-    runs = table.loc[table["statistic"] == "importance", KEYS].drop_duplicates()
-    named = set(runs.itertuples(index=False, name=None))
-    for path in files:
-        if run_of(path) not in named:
-            raise UserError(
-                f"{path}: expected rows whose statistic is importance, found none; make it again"
-            )
+    expected = "rows whose statistic is importance, found none; make it again"
+    check_runs(files, of_heads(table), expected)
     return table
 
 

@@ -13,7 +13,7 @@ from headcount.findings.cells import NONE, with_bounds
 from headcount.findings.results import Results
 from headcount.findings.run_tables import HEAD, KEYS, gather
 from headcount.findings.setting import of_one_training
-from headcount.findings.significance import bootstrap_spearman, spearman
+from headcount.findings.significance import bootstrap_correlation, spearman
 from headcount.findings.tables import Table
 from headcount.findings.voita_roles.labels import wide
 from headcount.findings.voita_roles.measured import describe_roles, gate_survival, head_values
@@ -142,4 +142,4 @@ def _compared(both: pd.DataFrame, first: str, second: str, scope: str) -> tuple:
     rho = spearman(*arrays)
     if isnan(rho):
         return "", "", ""
-    return rho, *bootstrap_spearman(*arrays)
+    return rho, *bootstrap_correlation(*arrays, ranks=True)
