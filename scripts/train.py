@@ -25,7 +25,7 @@ def main() -> None:
     pair = PairFolder(args.bpe)
     origin = command.provenance("scripts/train.py", settings, args.seed, pair.files(TRAINING))
     session = Session(args.seed, origin, args.state, args.save_seconds)
-    TrainingRun(pair, model, train, session, run).finish(args.out)
+    TrainingRun(run, pair, train, session).finish(model, args.out)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ class SmallRun:
         }
         origin = {**small_origin(settings), "seed": self.seed}
         session = Session(self.seed, origin, state, self.save_seconds)
-        TrainingRun(PairFolder(self.bpe), self.model, self.train, session, self.run).finish(out)
+        TrainingRun(self.run, PairFolder(self.bpe), self.train, session).finish(self.model, out)
 
 
 @dataclass(frozen=True)

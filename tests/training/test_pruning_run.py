@@ -26,8 +26,9 @@ from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount.training.headmask import Choice, HeadMask
 from headcount.training.pruning_run import PruningRun
+from headcount.training.states import StateStore
 from headcount.training.train import Trainer
-from headcount.training.training_run import SegmentedPair, Session
+from headcount.training.training_run import Session
 
 COUNTS = {"enc_self": [3, 1], "dec_self": [2], "dec_enc": [3]}
 UNEVEN = MODEL.model_copy(update={"heads": COUNTS, "d_head": 7, "dropout": 0.1})
@@ -65,7 +66,7 @@ def pruning(base, name, tmp_path, **changes):
 
 
 def losses(model, base, multiplier=None):
-    text = SegmentedPair.read(PairFolder(base[0].bpe)).dev
+    text = PairFolder(base[0].bpe).read("dev")
     with torch.no_grad():
         return token_losses(model, collate(text, range(len(text))), multiplier)
 
@@ -176,20 +177,18 @@ def test_from_scratch_is_training_the_whole_model_under_a_constant_mask(base, tm
     recipe = {"updates": 6, "dev_interval": 3, "epsilon": 1e-3, "peak_lr": 0.02}
     scratch = pruning(base, "scratch-gates-all-l0.3", tmp_path, **recipe)
     scratch.finish_scratch(UNEVEN, folder / "heads.csv", tmp_path)
-    text = SegmentedPair.read(PairFolder(run.bpe))
-    whole = text.fresh_model(UNEVEN, 3)
+    whole = scratch.fresh_model(UNEVEN)
     first = {name: weight.detach().clone() for name, weight in whole.named_parameters()}
-    session = Session(3, small_origin({"run": "masked"}), tmp_path / "masked", 1e9)
-    states = session.store(torch.device("cpu"))
+    states = StateStore(tmp_path / "masked", {"run": "masked"}, 1e9)
     mask = Constant(GATES_OF_A_RUN)
-    trainer = Trainer(whole, text.train, text.dev, scratch.train, 3, states, mask)
+    trainer = scratch.trainer(whole, scratch.train, states, mask)
     trainer.fit()
+    whole.load_state_dict(trainer.chosen(), strict=False)
     for row, expected in zip(
         pd.read_csv(tmp_path / "curves.csv").itertuples(), trainer.progress.curve, strict=True
     ):
         assert row.train_loss == pytest.approx(expected["train_loss"], abs=1e-4)
         assert row.dev_loss == pytest.approx(expected["dev_loss"], abs=1e-4)
-    whole.load_state_dict(trainer.chosen(), strict=False)
     expected = dict(remove_heads(whole, mask.multiplier).named_parameters())
     for name, weight in load_weights_of(tmp_path).items():
         torch.testing.assert_close(weight, expected[name].detach(), rtol=0, atol=2e-4)

@@ -1,11 +1,9 @@
 """Averages of the weights over training. Each gives the weights that are validated and kept."""
 
 import torch
-from torch import Tensor
 
 from headcount.base.settings.train import TrainSettings
-
-Weights = dict[str, Tensor]
+from headcount.training.states import Weights, grouped, joined
 
 
 class Average:
@@ -44,15 +42,12 @@ class MovingAverage(Average):
         torch._foreach_lerp_(list(self.mean.values()), targets, 1 - decay)
 
     def at_validation(self, weights: Weights) -> Weights:
-        """The moving average."""
         return self.mean
 
     def state(self) -> Weights:
-        """The moving average."""
         return self.mean
 
     def restore(self, state: Weights) -> None:
-        """Take over a saved moving average."""
         for name, value in state.items():
             self.mean[name].copy_(value)
 
@@ -70,21 +65,15 @@ class LastAverage(Average):
         return _mean(self.last)
 
     def between(self, weights: Weights) -> Weights:
-        """What a validation would give now; the weights are not taken in."""
         return _mean(self._with(weights))
 
     def state(self) -> Weights:
         """The weights held, each under its place in line."""
-        held = enumerate(self.last)
-        return {f"{place}/{name}": weight for place, one in held for name, weight in one.items()}
+        return joined({str(place): weights for place, weights in enumerate(self.last)})
 
     def restore(self, state: Weights) -> None:
-        """Take over the weights saved by `state`."""
-        places = sorted({int(key.split("/")[0]) for key in state})
-        self.last = [
-            {key.split("/", 1)[1]: w for key, w in state.items() if int(key.split("/")[0]) == place}
-            for place in places
-        ]
+        held = grouped(state)
+        self.last = [held[place] for place in sorted(held, key=int)]
 
     def _with(self, weights: Weights) -> list[Weights]:
         copy = {name: weight.detach().clone() for name, weight in weights.items()}

@@ -17,9 +17,9 @@ from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.data.batches import Batch
 from headcount.model.transformer import Transformer
-from headcount.training.averaging import Weights
 from headcount.training.headmask import Choice, HeadMask
 from headcount.training.schedule import learning_rate
+from headcount.training.states import Weights
 
 _SMALLEST = 1e-6  # u stays this far from 0 and 1, so that its logarithms are finite
 
@@ -45,7 +45,8 @@ class HeadGates(HeadMask):
         self.settings = settings
         self.train = train
         self.seed = seed
-        self.family = make_family(settings)
+        stretch = settings.stretch_low, settings.stretch_high
+        self.family = HardConcrete(settings.temperature, *stretch)
         heads = grid.heads()
         self.gated = [i for i, head in enumerate(heads) if head.kind in run.kinds]
         modules = {(heads[i].kind, heads[i].layer) for i in self.gated}
@@ -71,11 +72,15 @@ class HeadGates(HeadMask):
         """One step of Adam on log α, by the gradients of the loss that the draws gathered."""
         gradient = self._used.grad[self.gated].to(self._drawn.dtype)
         objective = (self._drawn * gradient).sum()
-        if weight := self.lambda_now():
+        warmup = self.settings.lambda_warmup_updates
+        if weight := self.lambda_ * (min(1.0, self.update / warmup) if warmup else 1.0):
             objective = objective + weight * self.p_open().sum()
         self.optimiser.zero_grad(set_to_none=True)
         objective.backward()
-        self.optimiser.param_groups[0]["lr"] = self._rate()
+        rate = self.settings.lr
+        if self.settings.lr_schedule != "constant":
+            rate = rate * learning_rate(self.train, self.update) / self.train.peak_lr
+        self.optimiser.param_groups[0]["lr"] = rate
         self.optimiser.step()
 
     def at_validation(self) -> Tensor:
@@ -110,11 +115,6 @@ class HeadGates(HeadMask):
         """Probability [gated heads] that a gate is not 0, differentiable by log α."""
         return torch.sigmoid(self.log_alpha - self.family.zero_shift)
 
-    def lambda_now(self) -> float:
-        """λ of the update at hand, per open head, in nats per target token."""
-        warmup = self.settings.lambda_warmup_updates
-        return self.lambda_ * (min(1.0, self.update / warmup) if warmup else 1.0)
-
     def state(self) -> Weights:
         """log α, its record, and Adam's moments."""
         moments = self.optimiser.state[self.log_alpha]
@@ -122,7 +122,6 @@ class HeadGates(HeadMask):
         return {**learnt, **{name: moments[name] for name in ("step", "exp_avg", "exp_avg_sq")}}
 
     def restore(self, state: Weights) -> None:
-        """Go on from a state that was saved: `state` makes it."""
         with torch.no_grad():
             self.log_alpha.copy_(state["log_alpha"])
         self.history = list(state["history"])
@@ -142,14 +141,3 @@ class HeadGates(HeadMask):
         """Draws [gated heads] of one update; update 0 is the start."""
         generator = Stream.GATES.generator(self.seed, update)
         return torch.from_numpy(generator.uniform(low, high, len(self.gated)))
-
-    def _rate(self) -> float:
-        """Learning rate of log α in the update at hand."""
-        if self.settings.lr_schedule == "constant":
-            return self.settings.lr
-        return self.settings.lr * learning_rate(self.train, self.update) / self.train.peak_lr
-
-
-def make_family(settings: GatesSettings) -> HardConcrete:
-    """The distribution that the settings name."""
-    return HardConcrete(settings.temperature, settings.stretch_low, settings.stretch_high)

@@ -5,7 +5,6 @@ Source: Sun et al. 2020 (HeadMask), section 3, algorithms 1 and 2.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -16,7 +15,7 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch
 from headcount.heads.importance import batch_importance
 from headcount.model.transformer import Transformer
-from headcount.training.averaging import Weights
+from headcount.training.states import Weights
 
 
 @dataclass(frozen=True)
@@ -32,12 +31,12 @@ class Choice:
         return [] if self.multiplier is None else (self.multiplier == 0).tolist()
 
 
-class HeadMask(Protocol):
-    """What training asks of a way to choose heads, with the answers of one that learns nothing."""
+class HeadMask:
+    """What training asks of a way to choose heads, with a baseline's answers: it uses all."""
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
         """What an update, counted from 1, does with the heads, in all of its batches."""
-        ...
+        return Choice()
 
     def learn(self) -> None:
         """Learn from the gradient of the multiplier, once all batches of the update gave theirs."""
@@ -54,14 +53,6 @@ class HeadMask(Protocol):
         """Go on from a state that was saved: `state` makes it."""
 
 
-class MaskNone(HeadMask):
-    """The baseline: every head in every update."""
-
-    def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
-        """No multiplier."""
-        return Choice()
-
-
 class MaskRandom(HeadMask):
     """Random-N: N distinct heads, each set of N as likely as any other (algorithm 1).
 
@@ -75,11 +66,8 @@ class MaskRandom(HeadMask):
         self.seed = seed
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
-        """The update's own N heads."""
-        drawn = Stream.HEAD_MASK.generator(self.seed, update).choice(
-            self.heads, self.count, replace=False
-        )
-        return Choice(_multiplier(self.heads, drawn))
+        draws = Stream.HEAD_MASK.generator(self.seed, update)
+        return Choice(_multiplier(self.heads, draws.choice(self.heads, self.count, replace=False)))
 
 
 class MaskImportant(HeadMask):
@@ -110,11 +98,9 @@ class MaskImportant(HeadMask):
         return Choice(_multiplier(self.heads, most.tolist()), loss)
 
     def state(self) -> Weights:
-        """The importance so far."""
         return {"importance": self.importance}
 
     def restore(self, state: Weights) -> None:
-        """Take over a saved importance."""
         self.importance = state["importance"]
 
     def _first_pass(self, model: Transformer, batches: Sequence[Batch]) -> tuple[Tensor, float]:
@@ -134,7 +120,7 @@ def make_head_mask(run: RunSettings, heads: int, settings: TrainSettings, seed: 
     """The way to choose heads that a run's name says, for a model with this many heads."""
     if run.method == "random":
         return MaskRandom(heads, run.heads, seed)
-    return MaskImportant(run, heads, settings, seed) if run.method == "importance" else MaskNone()
+    return MaskImportant(run, heads, settings, seed) if run.method == "importance" else HeadMask()
 
 
 def _multiplier(heads: int, masked: Sequence[int]) -> Tensor:

@@ -1,7 +1,10 @@
-"""Where a training run stands: counters, curve, and how it is told to a person."""
+"""Where a training run stands: counters, curve, how a person is told and may stop it."""
 
 import math
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -98,10 +101,9 @@ class ProgressBar:
 
     def after_update(self) -> None:
         """Move on by one update."""
-        progress = self.progress
         self.bar.update()
-        if not self.bar.disable and progress.update % 10 == 0:
-            speed = progress.tokens_since / max(progress.seconds_since, 1e-9)
+        if not self.bar.disable and self.progress.update % 10 == 0:
+            speed = self.progress.tokens_since / max(self.progress.seconds_since, 1e-9)
             self.bar.set_postfix_str(f"{speed:,.0f} tokens/s")
 
     def after_validation(self) -> None:
@@ -116,6 +118,22 @@ class ProgressBar:
         )
         sys.stderr.flush()
 
-    def close(self) -> None:
-        """Leave the terminal in order."""
-        self.bar.close()
+
+@contextmanager
+def caught_signals() -> Iterator[list[int]]:
+    """Collects the first SIGTERM or SIGINT instead of dying of it; a second one kills as usual."""
+    caught: list[int] = []
+
+    def catch(number: int, _: object) -> None:
+        caught.append(number)
+        put_back()
+
+    def put_back() -> None:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+
+    before = {name: signal.signal(name, catch) for name in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield caught
+    finally:
+        put_back()

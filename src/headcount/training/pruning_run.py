@@ -1,6 +1,5 @@
 """Pruned models from files to files: a trained model or a random start in, a smaller model out."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +9,17 @@ import torch
 from headcount.base.addresses import Head, HeadGrid
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import PrunedSettings, write_run
-from headcount.base.settings.train import GatesSettings, TrainSettings
+from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.train import GatesSettings
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer, copy_weights, parameter_count
 from headcount.store.kept_heads import as_many_heads, gates_heads, tell_heads_left
 from headcount.store.model_folder import ModelFolder
-from headcount.store.pair_folder import PairFolder
 from headcount.training.gates import HeadGates
 from headcount.training.train import Trainer
 from headcount.training.training_run import (
+    ModelRun,
     Row,
-    SegmentedPair,
-    Session,
-    model_facts,
-    on_device,
-    write_curve,
     write_rows,
 )
 
@@ -33,20 +27,14 @@ GATE_COLUMNS = ("step", "kind", "layer", "head", "log_alpha", "p_zero", "p_one",
 _ENCODER = ("encoder.", "encoder_norm.", "own_src_embedding.")
 
 
-@dataclass(frozen=True)
-class PruningRun:
-    """One pruned model: its name, the text, the lengths and rates, and where it came from.
+class PruningRun(ModelRun):
+    """One pruned model.
 
     Each way to finish writes model/weights.safetensors and model/model.json of the smaller model,
     which load alone, run.json, curves.csv, and heads.csv, the gates of all heads of the model
     before the run. Where that model was pruned before, kept_heads in
     model.json still has the addresses in the first model of all.
     """
-
-    run: PrunedSettings
-    pair: PairFolder
-    train: TrainSettings  # the baseline's
-    session: Session
 
     def finish_gates(self, init_from: ModelFolder, settings: GatesSettings, out: Path) -> None:
         """Fine-tune the model in `init_from` with gates, and remove the heads whose gates are 0.
@@ -57,17 +45,18 @@ class PruningRun:
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
-            text, model = self._load(init_from)
-            tuning, seed = settings.fine_tuning(self.train), self.session.seed
-            gates = HeadGates(self.run, model.grid, settings, tuning, seed)
+            model = self._load(init_from)
+            names = init_from.original_heads(model.grid)
+            tuning = settings.fine_tuning(self.train)
+            gates = HeadGates(self.run, model.grid, settings, tuning, self.session.seed)
             freeze_outside(model, self.run)
-            trainer = Trainer(model, text.train, text.dev, tuning, seed, states, gates)
+            trainer = self.trainer(model, tuning, states, gates)
             trainer.fit()
             write_rows(folder / "gates.csv", GATE_COLUMNS, gate_rows(gates, trainer))
             copy_weights(model, trainer.chosen())
             smaller = remove_heads(model, gates.test_time())
-            names = init_from.original_heads(model.grid)
-            self._write(folder, trainer, smaller, model.grid, names, final_gates(gates))
+            facts = self.write_facts(folder, trainer, smaller)
+            save_pruned(folder, smaller, facts, model.grid, names, final_gates(gates))
 
     def finish_fine_tuned(
         self,
@@ -85,16 +74,16 @@ class PruningRun:
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
-            text, whole = self._load(init_from)
-            tuning, seed = settings.fine_tuning(self.train), self.session.seed
-            kept = as_many_heads(self.run, heads, whole.grid, importance, seed)
+            whole = self._load(init_from)
+            names = init_from.original_heads(whole.grid)
+            kept = as_many_heads(self.run, heads, whole.grid, importance, self.session.seed)
             model = remove_heads(whole, torch.from_numpy(kept))
             freeze_outside(model, self.run)
-            trainer = Trainer(model, text.train, text.dev, tuning, seed, states)
+            trainer = self.trainer(model, settings.fine_tuning(self.train), states)
             trainer.fit()
             copy_weights(model, trainer.chosen())
-            names = init_from.original_heads(whole.grid)
-            self._write(folder, trainer, model, whole.grid, names, {"gate": kept})
+            facts = self.write_facts(folder, trainer, model)
+            save_pruned(folder, model, facts, whole.grid, names, {"gate": kept})
 
     def finish_scratch(self, model: ModelSettings, heads: Path, out: Path) -> None:
         """Train a fresh model with the heads that are open in `heads`, by the baseline's recipe.
@@ -105,40 +94,21 @@ class PruningRun:
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
-            text = SegmentedPair.read(self.pair)
-            seed = self.session.seed
-            whole = text.fresh_model(model, seed)
+            whole = self.fresh_model(model)
             kept = gates_heads(heads, whole.grid)
-            smaller = on_device(remove_heads(whole, torch.from_numpy(kept)), self.train)
+            smaller = self.on_device(remove_heads(whole, torch.from_numpy(kept)))
             recipe = self.train.model_copy(update={"keep_updates": []})
-            trainer = Trainer(smaller, text.train, text.dev, recipe, seed, states)
+            trainer = self.trainer(smaller, recipe, states)
             trainer.fit()
             copy_weights(smaller, trainer.chosen())
-            self._write(folder, trainer, smaller, whole.grid, whole.grid.heads(), {"gate": kept})
+            facts = self.write_facts(folder, trainer, smaller)
+            save_pruned(folder, smaller, facts, whole.grid, whole.grid.heads(), {"gate": kept})
 
-    def _load(self, folder: ModelFolder) -> tuple[SegmentedPair, Transformer]:
-        """The text, and the model to start from where it is to be trained."""
+    def _load(self, folder: ModelFolder) -> Transformer:
+        """The model to start from, where it is to be trained."""
         model = folder.load()
         folder.check(self.pair)
-        return SegmentedPair.read(self.pair), on_device(model, self.train)
-
-    def _write(
-        self,
-        out: Path,
-        trainer: Trainer,
-        smaller: Transformer,
-        grid: HeadGrid,
-        names: list[Head],
-        values: dict[str, np.ndarray],
-    ) -> None:
-        """Write what all pruned runs have.
-
-        `grid`: the model before this run; `names`: its heads' addresses in the original model.
-        """
-        write_run(out, self.run)
-        write_curve(out, trainer.progress)
-        facts = model_facts(smaller, trainer, self.pair.subwords(), self.session.origin)
-        save_pruned(out, smaller, facts, grid, names, values)
+        return self.on_device(model)
 
 
 def write_removed(folder: ModelFolder, kept: np.ndarray, out: Path, origin: dict[str, Any]) -> None:

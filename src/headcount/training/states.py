@@ -20,27 +20,29 @@ from headcount.store.checkpoint import FORMAT, load_weights, read_facts, save_we
 LARGEST_SHARE = 0.05
 """Of the time of a run, for saving states."""
 
+Weights = dict[str, Tensor]
+
 
 @dataclass
 class State:
     """All that a training run needs to go on as if never stopped."""
 
-    tensors: dict[str, Tensor]
+    tensors: Weights
     facts: dict[str, Any]  # counters, curve so far, best loss
 
-    @classmethod
-    def of(cls, groups: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> "State":
-        """A state whose tensors are named `<group>/<name>`."""
-        named = {f"{group}/{name}": t for group, held in groups.items() for name, t in held.items()}
-        return cls(named, facts)
 
-    def groups(self) -> dict[str, dict[str, Tensor]]:
-        """The tensors by group and name; a group without any is not there."""
-        groups: dict[str, dict[str, Tensor]] = {}
-        for key, tensor in self.tensors.items():
-            group, name = key.split("/", 1)
-            groups.setdefault(group, {})[name] = tensor
-        return groups
+def joined(groups: dict[str, Weights]) -> Weights:
+    """All tensors, under `<group>/<name>`."""
+    return {f"{group}/{name}": t for group, held in groups.items() for name, t in held.items()}
+
+
+def grouped(tensors: Weights) -> dict[str, Weights]:
+    """The tensors that `joined` named, by group and name; a group without any is not there."""
+    groups: dict[str, Weights] = {}
+    for key, tensor in tensors.items():
+        group, name = key.split("/", 1)
+        groups.setdefault(group, {})[name] = tensor
+    return groups
 
 
 class StateStore:
@@ -144,7 +146,7 @@ class StateStore:
         differences = self._differences(read_facts(others[-1])["identity"])
         return f"{others[-1].parent} is the state of another run and is not loaded; {differences}"
 
-    def keep(self, update: int, weights: dict[str, Tensor]) -> None:
+    def keep(self, update: int, weights: Weights) -> None:
         """Put the weights of an update by until the run is finished."""
         save_weights(self.kept(update), weights)
         self._kept[str(update)] = sha256(self.kept(update))
@@ -153,7 +155,7 @@ class StateStore:
         """Where `keep` puts the weights of an update."""
         return self.folder / "kept" / f"{update}.safetensors"
 
-    def take(self, update: int) -> dict[str, Tensor]:
+    def take(self, update: int) -> Weights:
         """The weights that were put by. Raises EnvironmentFault if they are not what was kept."""
         if not self._is_kept(str(update), self._kept[str(update)]):
             raise self._lost(update)
@@ -163,10 +165,6 @@ class StateStore:
         """Forget the states of this run, but not its finished set."""
         for folder in [*self.saved(), self.folder / "kept"]:
             remove_folder(folder)
-
-    def discard(self) -> None:
-        """Forget everything below the root at once: the run is finished."""
-        remove_folder(self.root)
 
     def _is_kept(self, update: str, checksum: str) -> bool:
         path = self.kept(int(update))
@@ -182,12 +180,8 @@ class StateStore:
     def _differences(self, found: dict[str, Any]) -> str:
         """The first keys in which another identity is not this run's, in words."""
         there, here = _flat(found), _flat(self.identity)
-        keys = [key for key in [*here, *there] if there.get(key) != here.get(key)]
-        listed = (
-            f"{key}: {there.get(key)!r} there, {here.get(key)!r} here"
-            for key in list(dict.fromkeys(keys))[:3]
-        )
-        return "; ".join(listed)
+        keys = [key for key in here | there if there.get(key) != here.get(key)]
+        return "; ".join(f"{k}: {there.get(k)!r} there, {here.get(k)!r} here" for k in keys[:3])
 
     def _read(self, folder: Path) -> State:
         facts = read_facts(folder / "state.json")

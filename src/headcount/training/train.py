@@ -16,13 +16,12 @@ from headcount.data.batches import Batch, BatchPlan, ParallelText, ResidentText
 from headcount.model.loss import summed_loss
 from headcount.model.machine import batches_of, number_format, random_state, set_random_state
 from headcount.model.transformer import Transformer, copy_weights, first_device
-from headcount.training.averaging import Weights, make_average
-from headcount.training.headmask import HeadMask, MaskNone
-from headcount.training.progress import Progress, ProgressBar
+from headcount.training.averaging import make_average
+from headcount.training.headmask import HeadMask
+from headcount.training.progress import Progress, ProgressBar, caught_signals
 from headcount.training.schedule import learning_rate
 from headcount.training.score import mean_loss
-from headcount.training.states import State, StateStore
-from headcount.training.stopping import caught_signals
+from headcount.training.states import State, StateStore, Weights, grouped, joined
 
 
 class Trainer:
@@ -61,7 +60,7 @@ class Trainer:
             fused=True,
         )
         self.average = make_average(settings, self.weights)
-        self.head_mask = head_mask or MaskNone()
+        self.head_mask = head_mask or HeadMask()
         self.best: Weights = {}
         self.progress = Progress()
         self._batches = self._stream()
@@ -75,14 +74,14 @@ class Trainer:
         with batches_of("train", self.settings.batch_tokens):
             self._take_up()
             bar = ProgressBar(self.progress, self.settings.updates)
-            with closing(bar), caught_signals() as caught:
+            with closing(bar.bar), caught_signals() as caught:
                 while self.progress.update < self.settings.updates:
                     self._update()
                     bar.after_update()
-                    if self._at_validation():
+                    finished = self.progress.update == self.settings.updates
+                    if finished or self.progress.update % self.settings.dev_interval == 0:
                         self._validate()
                         bar.after_validation()
-                    finished = self.progress.update == self.settings.updates
                     if finished or caught or self.states.due():
                         self.states.save(self.progress.update, self.snapshot())
                     if caught and not finished:
@@ -114,12 +113,12 @@ class Trainer:
         }
         for moment in ("exp_avg", "exp_avg_sq"):
             groups[moment] = {n: self.optimiser.state[w][moment] for n, w in self.weights.items()}
-        return State.of(groups, {"progress": self.progress.facts()})
+        return State(joined(groups), {"progress": self.progress.facts()})
 
     def restore(self, state: State) -> None:
         """Take up the run where `snapshot` left it."""
         self.progress = Progress.of(state.facts["progress"])
-        groups = state.groups()
+        groups = grouped(state.tensors)
         step = torch.tensor(float(self.progress.update), device=self.device)
         copy_weights(self.model, groups["model"])
         copy_weights(self.averaged, groups["averaged"])
@@ -212,10 +211,6 @@ class Trainer:
             self.best = {name: weight.detach().clone() for name, weight in self.last().items()}
         rate = learning_rate(self.settings, self.progress.update)
         self.progress.add_validation(loss, rate, time.monotonic() - start)
-
-    def _at_validation(self) -> bool:
-        update = self.progress.update
-        return update % self.settings.dev_interval == 0 or update == self.settings.updates
 
     def _stream(self) -> Iterator[Batch]:
         """Batches from where the counters stand, epoch after epoch, counting as they go."""

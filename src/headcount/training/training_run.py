@@ -11,47 +11,22 @@ import torch
 
 from headcount.base import command
 from headcount.base.addresses import HeadGrid
-from headcount.base.files import write_csv
+from headcount.base.files import remove_folder, write_csv
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import BASELINE, RunSettings, write_run
+from headcount.base.settings.runs import Run, write_run
 from headcount.base.settings.train import TrainSettings
-from headcount.data.batches import ParallelText
 from headcount.model.machine import pick_device, warn_of_slow_format
 from headcount.model.transformer import Transformer, parameter_count
 from headcount.store.checkpoint import save_weights
 from headcount.store.model_folder import ModelFolder
-from headcount.store.pair_folder import Checksums, PairFolder
-from headcount.training.headmask import make_head_mask
+from headcount.store.pair_folder import PairFolder
+from headcount.training.headmask import HeadMask, make_head_mask
 from headcount.training.progress import CURVE_COLUMNS, Progress
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 
 MASK_COLUMNS = ("step", "kind", "layer", "head", "masked")
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class SegmentedPair:
-    """The text of a pair as training reads it."""
-
-    train: ParallelText
-    dev: ParallelText
-    src_size: int  # of the vocabularies
-    tgt_size: int
-    joint: bool  # one vocabulary for both languages
-    subwords: Checksums  # SHA-256 of what ids mean, as model.json has it
-
-    @classmethod
-    def read(cls, pair: PairFolder) -> "SegmentedPair":
-        """What lies in the folder of a segmented pair."""
-        sizes = map(len, pair.vocabularies())
-        joint = pair.segmentation()["joint"]
-        return cls(pair.read("train"), pair.read("dev"), *sizes, joint, pair.subwords())
-
-    def fresh_model(self, settings: ModelSettings, seed: int) -> Transformer:
-        """An untrained model for this text, on the CPU; its weights are drawn by the seed."""
-        torch.manual_seed(seed)
-        return Transformer(settings, self.src_size, self.tgt_size, self.joint)
 
 
 @dataclass(frozen=True)
@@ -73,7 +48,10 @@ class Session:
         outputs lie finished. They do beside the states while an engine waits to record them
         (workflow/engine.py), so that a run which ends before that is not trained again.
         """
-        states = self.store(pick_device(settings.device))
+        parts = ("settings", "seed", "code", "inputs", "versions")
+        identity = {part: self.origin[part] for part in parts}
+        identity["device"] = pick_device(settings.device).type
+        states = StateStore(self.state, identity, self.save_seconds)
         finished = states.finished
         with states.held():
             if finished.is_whole():
@@ -88,26 +66,63 @@ class Session:
             states.drop()
             finished.place(out)
             if not command.has_engine():
-                states.discard()
-
-    def store(self, device: torch.device) -> StateStore:
-        """The states of this run, and of no other."""
-        parts = ("settings", "seed", "code", "inputs", "versions")
-        identity = {part: self.origin[part] for part in parts} | {"device": device.type}
-        return StateStore(self.state, identity, self.save_seconds)
+                remove_folder(self.state)
 
 
 @dataclass(frozen=True)
-class TrainingRun:
-    """A model to train by a recipe: its sizes, its training text, and where it came from."""
+class ModelRun:
+    """A run that makes a model, from the text of a pair to files."""
 
+    run: Run
     pair: PairFolder
-    model: ModelSettings
-    train: TrainSettings
+    train: TrainSettings  # the baseline's, of a pruned run as well
     session: Session
-    run: RunSettings = BASELINE
 
-    def finish(self, out: Path) -> None:
+    def fresh_model(self, settings: ModelSettings) -> Transformer:
+        """An untrained model for the text, on the CPU; its weights are drawn by the seed."""
+        sizes = map(len, self.pair.vocabularies())
+        joint = self.pair.segmentation()["joint"]
+        torch.manual_seed(self.session.seed)
+        return Transformer(settings, *sizes, joint)
+
+    def on_device(self, model: Transformer) -> Transformer:
+        """The model where the settings say that it is trained; warns of a format slow there."""
+        device = pick_device(self.train.device)
+        warn_of_slow_format(self.train.precision, device)
+        return model.to(device)
+
+    def trainer(
+        self,
+        model: Transformer,
+        settings: TrainSettings,
+        states: StateStore,
+        head_mask: HeadMask | None = None,
+    ) -> Trainer:
+        """What trains the model on the text with these settings; see `Trainer` for the rest."""
+        text, dev = self.pair.read("train"), self.pair.read("dev")
+        return Trainer(model, text, dev, settings, self.session.seed, states, head_mask)
+
+    def write_facts(self, out: Path, trainer: Trainer, model: Transformer) -> Row:
+        """Write run.json and curves.csv, one validation a row; return what model.json says.
+
+        That is, beside the shape of `model`, of the weights that the trainer has chosen.
+        """
+        write_run(out, self.run)
+        write_rows(out / "curves.csv", CURVE_COLUMNS, trainer.progress.curve)
+        row = trainer.chosen_row()
+        return {
+            "parameters": parameter_count(model),
+            "update": row["step"],
+            "dev_loss": row["dev_loss"],
+            **self.pair.subwords(),
+            "provenance": self.session.origin,
+        }
+
+
+class TrainingRun(ModelRun):
+    """A model to train by a recipe."""
+
+    def finish(self, settings: ModelSettings, out: Path) -> None:
         """Train to the end and write `out`.
 
         Writes model/weights.safetensors, model/model.json, model/last.safetensors, curves.csv,
@@ -116,51 +131,16 @@ class TrainingRun:
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
-            seed = self.session.seed
-            text = SegmentedPair.read(self.pair)
-            model = on_device(text.fresh_model(self.model, seed), self.train)
-            mask = make_head_mask(self.run, model.grid.size, self.train, seed)
-            trainer = Trainer(model, text.train, text.dev, self.train, seed, states, mask)
+            model = self.on_device(self.fresh_model(settings))
+            mask = make_head_mask(self.run, model.grid.size, self.train, self.session.seed)
+            trainer = self.trainer(model, self.train, states, mask)
             trainer.fit()
             for update in self.train.keep_updates:
                 save_weights(folder / "updates" / f"{update}.safetensors", states.take(update))
-            self._write(folder, trainer, text.subwords)
-
-    def _write(self, out: Path, trainer: Trainer, subwords: Checksums) -> None:
-        """Write all but the kept updates."""
-        model, progress = trainer.model, trainer.progress
-        write_run(out, self.run)
-        write_curve(out, progress)
-        write_rows(out / "masks.csv", MASK_COLUMNS, mask_rows(progress, model.grid))
-        save_weights(out / "model" / "last.safetensors", trainer.last())
-        facts = model_facts(model, trainer, subwords, self.session.origin)
-        ModelFolder(out / "model").save(model, trainer.chosen(), facts)
-
-
-def on_device(model: Transformer, settings: TrainSettings) -> Transformer:
-    """The model where the settings say that it is trained; warns of a format that is slow there."""
-    device = pick_device(settings.device)
-    warn_of_slow_format(settings.precision, device)
-    return model.to(device)
-
-
-def write_curve(out: Path, progress: Progress) -> None:
-    """Write curves.csv, one validation a row."""
-    write_rows(out / "curves.csv", CURVE_COLUMNS, progress.curve)
-
-
-def model_facts(
-    model: Transformer, trainer: Trainer, subwords: Checksums, origin: dict[str, Any]
-) -> Row:
-    """What model.json says of a trained model, beside its shape: of the weights that it has."""
-    row = trainer.chosen_row()
-    return {
-        "parameters": parameter_count(model),
-        "update": row["step"],
-        "dev_loss": row["dev_loss"],
-        **subwords,
-        "provenance": origin,
-    }
+            write_rows(folder / "masks.csv", MASK_COLUMNS, mask_rows(trainer.progress, model.grid))
+            save_weights(folder / "model" / "last.safetensors", trainer.last())
+            facts = self.write_facts(folder, trainer, model)
+            ModelFolder(folder / "model").save(model, trainer.chosen(), facts)
 
 
 def mask_rows(progress: Progress, grid: HeadGrid) -> list[Row]:
@@ -172,10 +152,8 @@ def mask_rows(progress: Progress, grid: HeadGrid) -> list[Row]:
     rows, start = [], 0
     for validation, counts in zip(progress.curve, progress.masks, strict=True):
         step = validation["step"]
-        heads = grid.heads() if counts else []
-        for address, count in zip(heads, counts, strict=True):
-            share = {"step": step, **address._asdict(), "masked": count / (step - start)}
-            rows.append(share)
+        for address, count in zip(grid.heads() if counts else [], counts, strict=True):
+            rows.append({"step": step, **address._asdict(), "masked": count / (step - start)})
         start = step
     return rows
 
