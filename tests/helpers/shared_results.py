@@ -1,10 +1,11 @@
 """Results that two engines share: their repository, its clones, and when both are idle."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
-from project_copy import ProjectCopy
+from project_copy import ROOT, ProjectCopy
 
 QUIET = "Nothing to be done"
 RUN = "results/quickstart/train/synthetic.en-art/baseline"
@@ -23,6 +24,16 @@ NAMES = (
 )
 """What gives such a `tiny` the names in `quickstart` that documents use: pair, run, head, key."""
 
+
+def measuring() -> list[str]:
+    """Rules whose first file lies in <heads>: they measure every trained model."""
+    files = sorted(ROOT.joinpath("workflow", "rules").glob("*.smk"))
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
+    rules = re.split(r"(?m)^(?:use rule \w+ as|rule) (?=\w+)", text)
+    outputs = r'output:\s+(?:\w+=|multiext\()?"<heads>/'
+    return [re.match(r"\w+", rule)[0] for rule in rules if re.search(outputs, rule)]
+
+
 GATHERED = {"general": 1, "headmask": 1, "voita_pruning": 1, "cost": 1, "report": 1}
 """What shows all runs in the end."""
 ROLES = {"voita_roles": 1}
@@ -30,7 +41,7 @@ ROLES = {"voita_roles": 1}
 
 TRANSLATED = {"translate": 3, "bleu": 3, "masking": 1, "untuned_masking": 1, "speed": 1}
 """Jobs that decode, for each pair and seed: the baseline and two gates runs."""
-TRAINED = {"train": 1, "importance": 1, "gates": 2, "relevance": 1, "roles": 1, "pruned_roles": 1}
+TRAINED = {"train": 1, "gates": 2, "pruned_roles": 1} | dict.fromkeys(measuring(), 1)
 """Jobs that make, rank and examine their models."""
 
 

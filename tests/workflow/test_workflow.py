@@ -31,10 +31,8 @@ DECODED |= {"ablation": 1, "pruning_profile": 1, "training_profile": 1, "share_s
 """Jobs that decode, for each pair: the baseline and four pruned runs."""
 
 RULE = r"(?m)^(?:use rule \w+ as|rule) (\w+)(?: with)?:"
-RECORDED = {"train", "gates", "scratch", "fine_tune", "translate", "importance", "relevance"}
-RECORDED |= {"roles", "masking", "untuned_masking", "ablation", "pruning_profile"}
-RECORDED |= {"training_profile", "share_speed", "speed"}
-"""Jobs that read a model or a segmented pair, and record their inputs."""
+PARTLY = {"pruned_roles", "cost"}
+"""Jobs for several folders, each of whose files records what is its own."""
 SECRET = "hunter2-of-the-month"
 OURS = ("data", "results")
 """Folders that are shared; in .snakemake stand paths of this machine."""
@@ -126,10 +124,11 @@ def test_jobs_record_exactly_the_files_that_their_rules_list(project):
         if job and isinstance(facts, dict) and "provenance" in facts:
             listed, recorded = set(job["input"]), set(facts["provenance"]["inputs"])
             assert recorded <= listed, path
-            if job["rule"] in RECORDED:
+            if job["rule"] not in PARTLY:
                 assert recorded == listed, path
                 compared.add(job["rule"])
-    assert compared == RECORDED
+    assert {"train", "gates", "translate", "relevance", "roles", "masking", "speed"} <= compared
+    assert {"ablation", "voita_roles"} <= compared
 
 
 def _records(folder: Path) -> dict[str, dict]:
