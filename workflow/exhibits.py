@@ -1,5 +1,7 @@
 """What the rules ask of exhibits: from which files each chapter is made, and what it makes."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from plan import Plan
@@ -14,8 +16,9 @@ from headcount.findings.inputs import INPUTS, Input
 class Exhibits:
     """The tables and figures of one experiment: those whose needs it has files of."""
 
-    def __init__(self, plan: Plan):
-        self._plan = plan
+    def __init__(self, plan: Plan, measured: Sequence[str]):
+        """`measured`: the first file of each rule that measures every trained model."""
+        self._plan, self._measures = plan, [Path(path).stem for path in measured]
         kinds = [kind for kind, found in INPUTS.items() if self._files(found)]
         made = (chapter.made_from(kinds) for chapter in chapters())
         self.chapters = [chapter for chapter in made if chapter.exhibits]
@@ -85,12 +88,13 @@ class Exhibits:
         }[owner]
 
     def _named(self, name: str, pair: str) -> list[str]:
-        """A name of `INPUTS`, once for each split, test set or treebank of the pair."""
+        """A name of `INPUTS`, once for each split, test set or treebank of the pair, or measure."""
         plan = self._plan
         for word, found in (
             ("<split>", plan.splits(pair)),
             ("<test>", plan.tests(pair)),
             ("<treebank>", plan.raw.treebanks(pair)),
+            ("<measure>", self._measures),
         ):
             if word in name:
                 return [name.replace(word, each) for each in found]

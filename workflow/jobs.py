@@ -8,19 +8,24 @@ from plan import Plan
 Values = dict[str, list[Any]]
 
 
+def measuring(plan: Plan, rules: Iterable[Any]) -> list[Any]:
+    """Those of Snakemake's rules whose first file lies in <heads>: they measure trained models."""
+    heads = plan.layout.run("heads")
+    return [rule for rule in rules if rule.output and rule.output[0].startswith(heads)]
+
+
 def jobs(plan: Plan, rules: Iterable[Any]) -> Iterator[tuple[str, Values]]:
     """Names of rules, each with a list of values for every wildcard; jobs are their product.
 
-    A rule may come several times. One without any job comes with an empty list. Of Snakemake's
-    `rules`, those whose first file lies in <heads> measure every trained model.
+    A rule may come several times. One without any job comes with an empty list. `rules`:
+    Snakemake's.
     """
     settings, named = plan.settings, plan.pruning.named
-    heads = plan.layout.run("heads")
-    measuring = [each.name for each in rules if each.output and each.output[0].startswith(heads)]
+    measures = [rule.name for rule in measuring(plan, rules)]
     of_seeds: Values = {"pair": settings.pairs, "seed": settings.seeds}
     yield "bpe", {"pair": settings.pairs}
     for rule, runs in (
-        *((rule, plan.runs) for rule in ("train", *measuring, "masking")),
+        *((rule, plan.runs) for rule in ("train", *measures, "masking")),
         *(("gates", named("gates")), ("scratch", named("scratch"))),
         ("fine_tune", named("importance", "random")),
         ("untuned_masking", plan.pruning.starts()),

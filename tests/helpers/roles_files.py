@@ -62,17 +62,21 @@ class RolesCollection:
         """Statistics by name, each with a value per head in flat order."""
         path = self.folder / f"{_place(run, pruned)}/attention.csv"
         write_head_values(path, MODEL.grid, values)
-        self.listed["pruned_attention" if pruned else "attention"].append(path)
         if pruned:
+            self.listed["pruned_attention"].append(path)
             self._pruned(run)
         else:
-            list_run(self.listed, self.folder, run)
+            self._measured("attention", run, path)
 
     def values(self, field: str, run: Run, values: dict[str, list[float]]) -> None:
         """The same of relevance and importance."""
         path = self.folder / f"{_place(run, False)}/{field}.csv"
         write_head_values(path, MODEL.grid, values)
-        self.listed[field].append(path)
+        self._measured(field, run, path)
+
+    def _measured(self, field: str, run: Run, path: Path) -> None:
+        for kind in (field, "measures"):
+            self.listed[kind].append(path)
         list_run(self.listed, self.folder, run)
 
     def positions(self, run: Run, rows: list[tuple], pruned: bool = False) -> None:

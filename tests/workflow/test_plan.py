@@ -200,7 +200,7 @@ def test_files_of_all_runs(plan, monkeypatch):
     pairs, seeds = ["multi30k.cs-en", "multi30k.de-en"], [3, 1]
     plan.layout = replace(plan.layout, pairs=pairs, seeds=seeds)
     plan.settings = plan.settings.model_copy(update={"runs": [BASELINE, IMPT]})
-    found = load(monkeypatch, "exhibits").Exhibits(plan).inputs(chapter_of("headmask"))
+    found = load(monkeypatch, "exhibits").Exhibits(plan, []).inputs(chapter_of("headmask"))
     assert len(found["importance"]) == 8
     assert found["importance"][:3] == [
         f"results/quickstart/heads/multi30k.cs-en/{run}/importance.csv"

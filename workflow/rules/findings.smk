@@ -2,7 +2,7 @@
 # Makes: <results>/tables, <results>/figures and <results>/metrics.json, by a rule for each chapter
 #        of headcount/findings; <results>/report.html.
 
-exhibits = Exhibits(plan)
+exhibits = Exhibits(plan, [rule.output[0] for rule in measuring(plan, workflow.rules)])
 
 for chapter in exhibits.chapters:
 

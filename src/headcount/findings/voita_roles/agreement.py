@@ -43,7 +43,9 @@ CAPTION = (
 
 
 @exhibits.table(
-    "voita_agreement", needs=("roles", "importance_facts"), uses=("pruned_heads", "ablated")
+    "voita_agreement",
+    needs=("roles", "measures", "importance_facts"),
+    uses=("pruned_heads", "ablated"),
 )
 def agreement(results: Results) -> Table:
     """How far measures of a head agree."""
@@ -55,15 +57,13 @@ def agreement(results: Results) -> Table:
 
 def measures(results: Results) -> pd.DataFrame:
     """A head of any kind a row, with a column for each measure; of relevance the size."""
-    found = wide(head_values(results, "relevance"), RELEVANCE).dropna(axis=1, how="all")
+    found = wide(head_values(results, "measures"), list(MEASURES)).dropna(axis=1, how="all")
     for name in found.columns.intersection(RELEVANCE):
         # The ratio rule's sign says for or against the word, not how much.
         found[name] = found[name].abs()
-    importance = wide(head_values(results, "importance"), ["importance"])
-    sure = wide(head_values(results, "attention"), ["confidence"])
     survival = gate_survival(results.files("kept"), results.files("pruned_runs"))
     lost = bleu_lost(results.files("ablation"))
-    for other in (importance, sure, survival, lost):
+    for other in (survival, lost):
         found = found.merge(other, "left", [*KEYS, *HEAD])
     return found
 
