@@ -7,9 +7,8 @@ import pandas as pd
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
-from headcount.findings.michel.areas import AREAS
 from headcount.findings.michel.measured import ABLATION, masked_rows
-from headcount.findings.michel.pruning import PROFILE, profile_points
+from headcount.findings.michel.pruning import AREAS, PROFILE, profile_points
 from headcount.findings.run_tables import read_columns
 
 _SCRIPT = "scripts/classifier_ablation.py"

@@ -12,11 +12,10 @@ import pandas as pd
 
 from headcount.findings.figures import Drawn, use_style, write_figures
 from headcount.findings.michel.all_but_one import all_but_one_table
-from headcount.findings.michel.areas import areas_table
 from headcount.findings.michel.classifier_files import ClassifierResults
 from headcount.findings.michel.curves import orders_figure
 from headcount.findings.michel.measured import ACCURACY
-from headcount.findings.michel.pruning import pruning_table
+from headcount.findings.michel.pruning import areas_table, pruning_table
 from headcount.findings.michel.single import single_maps, single_table
 from headcount.findings.michel.transfer import transfer_figure, transfer_table
 from headcount.findings.published import michel

@@ -20,11 +20,7 @@ from headcount.findings.voita_pruning.heads_left import (
     draw_line,
     title,
 )
-from headcount.findings.voita_pruning.measured import (
-    describe_scored,
-    describe_spent,
-    describe_untuned,
-)
+from headcount.findings.voita_pruning.measured import describe_compared, describe_scored
 from headcount.findings.voita_pruning.records import records
 
 ENCODER = ["pair", "test_set", "run", "lambda", "heads_left", "bleu", "low", "high", "spread"]
@@ -122,7 +118,6 @@ def _levels(panel: Axes, rows: pd.DataFrame) -> None:
 def methods(results: Results) -> Drawn:
     """BLEU by heads left, for every way to choose them."""
     points = method_points(records(results), untuned(results))
-    measured = [describe_spent(results), describe_untuned(results), describe_scored(results)]
     spreads = points["spread"].unique()
     shown = points[points["test_set"] == points.groupby("pair")["test_set"].transform("first")]
     others = "Other test sets are in the numbers. " if len(shown) < len(points) else ""
@@ -136,7 +131,7 @@ def methods(results: Results) -> Drawn:
         "heads silenced, against that model with all heads. By start: gates on models trained with "
         "masked heads, each against its own control. Heads are those that the scope may lose; "
         f"markers at one number of them stand side by side. Scales differ. {others}Bars: "
-        f"{' or '.join(spreads)}. {describe_cover(spreads)} {' '.join(filter(None, measured))}",
+        f"{' or '.join(spreads)}. {describe_cover(spreads)} {describe_compared(results)}",
     )
 
 

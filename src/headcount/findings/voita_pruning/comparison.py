@@ -12,16 +12,8 @@ from headcount.findings.run_tables import BASE, gather
 from headcount.findings.scores import Scores
 from headcount.findings.setting import OVER_SEEDS, of_one_training
 from headcount.findings.tables import Table
-from headcount.findings.voita_pruning.heads import key_of
-from headcount.findings.voita_pruning.measured import (
-    all_scores,
-    compare,
-    describe_scored,
-    describe_spent,
-    describe_untuned,
-    difference_cells,
-    pruned_models,
-)
+from headcount.findings.voita_pruning import measured
+from headcount.findings.voita_pruning.measured import key_of
 
 _GROUP = ["pair", "test_set", "comparison", "gates_run", "contender"]
 COLUMNS = ["pair", "test_set", "seed", "gates_run", "scope", "lambda", "comparison", "contender"]
@@ -37,7 +29,6 @@ TUNED, UNTUNED, START = "tuned", "untuned", "start"
 def comparison(results: Results) -> Table:
     """Gates beside other ways to choose heads."""
     tidy = _contenders(results)
-    measured = [describe_spent(results), describe_untuned(results), describe_scored(results)]
     return Table(
         tidy,
         _summary(tidy),
@@ -53,7 +44,7 @@ def comparison(results: Results) -> Table:
         "which says what pruning cost. Intervals (95 %) and p by paired bootstrap, for each seed "
         "in turn; of several random draws the mean, and in brackets their range. ± is the standard "
         f"deviation over seeds. {of_one_training('test sentences')} {OVER_SEEDS} "
-        f"{' '.join(filter(None, measured))}",
+        f"{measured.describe_compared(results)}",
     )
 
 
@@ -64,7 +55,7 @@ def _contenders(results: Results) -> pd.DataFrame:
     BLEU − that of the λ = 0 control (empty if untuned). Empty cells: what does not apply. λ = 0 has
     rows only where nothing else was run.
     """
-    models, scores = pruned_models(results), all_scores(results)
+    models, scores = measured.pruned_models(results), measured.all_scores(results)
     penalised = models[models["lambda"] > 0]
     gates = penalised[penalised["how"] == "gates"]
     tuned = [each for each in _groups(penalised, "gates_run") if len(each) > 1]
@@ -101,7 +92,8 @@ def _rows(comparison: str, groups: list[list[dict]], contender: str, scores: Sco
                 row = model | {"comparison": comparison, "contender": model[contender]}
                 row |= {"gates_run": base["run"], "test_set": test, "bleu": bleu}
                 if model is not base:
-                    row |= {"against": base["run"], **compare(scores, key_of(model), key, test)}
+                    row |= {"against": base["run"]}
+                    row |= measured.compare(scores, key_of(model), key, test)
                 rows.append(row | {"control_delta": bleu - control})
     return rows
 
@@ -114,7 +106,7 @@ def untuned(results: Results) -> pd.DataFrame:
     """
     masked = gather(results.files("untuned"), _MASKED)
     masked["heads_left"] = results.model.grid.size - masked["heads_masked"]
-    models = pruned_models(results)
+    models = measured.pruned_models(results)
     kept = {"run": "as_run", "heads_left": "expected"}
     gates = models[models["how"] == "gates"].rename(columns=kept)
     gates = gates[["pair", "as_run", "seed", "scope", "lambda", "expected"]]
@@ -139,6 +131,6 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
         row = {"pair": pair, "test set": test, "comparison": comparison, "as": gates_run}
         row |= {"contender": contender, "heads left": mean_count(seeds["heads_left"].first())}
         row["BLEU"] = mean_sd(seeds["bleu"].mean()) + draws
-        row |= {"against": found["against"].iloc[0] or NONE} | difference_cells(found)
+        row |= {"against": found["against"].iloc[0] or NONE} | measured.difference_cells(found)
         rows.append(row | {"to control": mean_sd(found["control_delta"], "+")})
     return pd.DataFrame(rows)

@@ -14,10 +14,7 @@ from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE, KEYS
 from headcount.findings.setting import OVER_SEEDS
-from headcount.findings.voita_pruning.measured import (
-    describe_pruning,
-    pruned_models,
-)
+from headcount.findings.voita_pruning.measured import describe_pruning, pruned_models
 
 KINDS_LEFT = [*KEYS, "lambda", "point", "kind", "pruned", "heads_left"]
 LAYERS_LEFT = [*KEYS, "lambda", "point", "kind", "layers", "pruned", "heads_left"]
@@ -72,7 +69,7 @@ def _describe_ours(points: pd.DataFrame) -> str:
 def kind_points(models: pd.DataFrame) -> pd.DataFrame:
     """Figure 9: heads left of each kind, a gates run on all kinds and kind a row; the paper's.
 
-    `models` comes from `read_pruned`. Columns of `KINDS_LEFT`, source; `point` is what belongs
+    `models` comes from `pruned_models`. Columns of `KINDS_LEFT`, source; `point` is what belongs
     together over seeds: the run, or a place in the paper's drawing; `pruned` in the whole model.
     """
     rows = [
@@ -106,9 +103,8 @@ def layer_points(models: pd.DataFrame, grid: HeadGrid) -> pd.DataFrame:
     # The paper's axis: heads of this kind, not of the whole model as in Figure 9.
     left = printed.groupby(["kind", "point"], sort=False)["heads_left"].transform("sum")
     printed["pruned"] = _PAPER_HEADS - left
-    # It counts layers from 1.
-    ends = printed["layers"].str.split("–")
-    printed["layers"] = ["–".join(str(int(number) - 1) for number in each) for each in ends]
+    fewer = printed["layers"].str.replace(r"\d+", lambda found: str(int(found[0]) - 1), regex=True)
+    printed["layers"] = fewer  # the paper counts them from 1
     return with_printed(pd.DataFrame(rows, columns=LAYERS_LEFT), printed)
 
 

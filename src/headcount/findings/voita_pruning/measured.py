@@ -1,19 +1,28 @@
-"""What the tables and figures of pruning share: models, scores, updates, and words on them."""
+"""Pruned models and the heads they have left, their scores and updates, and words on them."""
 
+from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.errors import UserError
+from headcount.base.head_values import read_head_values
+from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.train import GatesSettings
 from headcount.findings.cells import NONE, interval, mean_sd, p_value
 from headcount.findings.masking import describe_tests
 from headcount.findings.results import Results
-from headcount.findings.run_tables import KEYS, curve_table
+from headcount.findings.run_tables import HEAD, KEYS, curve_table, read_runs_of, run_of
 from headcount.findings.scores import Key, Scores, describe_search
 from headcount.findings.setting import describe_setting
-from headcount.findings.voita_pruning.heads import key_of, read_pruned
+
+DECIDED = 0.9  # a gate with more than this chance of being 0, or of being 1, has polarised
+LAYERS = [f"{kind}_layers" for kind in KINDS]
+COLUMNS = [*KEYS, "how", "scope", "lambda", "start", "control", "gates_run", "heads", "heads_left"]
+COLUMNS += ["scope_heads", "scope_left", *KINDS, *LAYERS, "polarised"]
 
 _RULES = {
     "argmax01": "a head is kept at test time where P(1) > P(0)",
@@ -32,8 +41,67 @@ _UNEQUAL = (
 
 @cache
 def pruned_models(results: Results) -> pd.DataFrame:
-    """Every pruned model; see `read_pruned`."""
-    return read_pruned(results.files("kept"), results.files("pruned_runs"), results.model.grid)
+    """A pruned model a row, in the order of its files: columns of `COLUMNS`.
+
+    `how`: gates, ranked, drawn or scratch. `start`: the training run that was pruned; `control`:
+    the λ = 0 run of the same scope, start and seed; `gates_run`: the gates run that this one is
+    compared with, or is. `heads` of the original model, `heads_left`, and `scope_…` of the kinds
+    that could lose any; `<kind>` and `<kind>_layers` (a tuple): heads left. `polarised`: share of
+    gates, 0 to 1; empty where nothing was gated. Raises UserError for a heads.csv that does not say
+    of each head whether it is left, for a run without its run.json, for one that has not as many
+    heads as its gates run, and for one without a control.
+    """
+    kept = results.files("kept")
+    known = read_runs_of(kept, results.files("pruned_runs"))
+    rows = [_model(path, known[run_of(path)[1]], results.model.grid) for path in kept]
+    left = {key_of(row): row["heads_left"] for row in rows}
+    for row in rows:
+        words = f"{row['run']} ({row['pair']}, seed {row['seed']})"
+        expected = left.get(key_of(row, "gates_run"), "no such run")
+        if expected != row["heads_left"]:
+            raise UserError(
+                f"{words} has {row['heads_left']} heads: expected as many as {row['gates_run']}, "
+                f"found {expected}; make prune/ again"
+            )
+        if key_of(row, "control") not in left:
+            raise UserError(
+                f"{words}: expected its control {row['control']!r}, fine-tuned for as many updates "
+                "with λ = 0, found no such run; add it to `pruned`"
+            )
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def key_of(model: Mapping[str, Any], name: str = "run") -> Key:
+    """Pair, run and seed of a model, or of its `start`, its `control` or its `gates_run`."""
+    return model["pair"], model[name], model["seed"]
+
+
+def _model(path: Path, run: PrunedSettings, grid: HeadGrid) -> dict[str, Any]:
+    gates = read_head_values(path, "gate", grid) != 0
+    layers: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    for kind, _, span in grid.layers():
+        layers[kind].append(int(gates[span].sum()))
+    left = {kind: sum(counts) for kind, counts in layers.items()}
+    named = {"gates_run": run.gates_run, "control": run.control, "start": run.init_from}
+    return (
+        dict(zip(KEYS, run_of(path), strict=True))
+        | {"how": run.word, "scope": run.scope, "lambda": run.lambda_}
+        | {name: label(other) for name, other in named.items()}
+        | {"heads": grid.size, "heads_left": sum(left.values())}
+        | {"scope_heads": sum(sum(grid.counts[kind]) for kind in run.kinds)}
+        | {"scope_left": sum(left[kind] for kind in run.kinds), **left}
+        | {f"{kind}_layers": tuple(counts) for kind, counts in layers.items()}
+        | {"polarised": _polarised(path, run)}
+    )
+
+
+def _polarised(path: Path, run: PrunedSettings) -> float | str:
+    """Share of the gates with P(0) or P(1) above `DECIDED`."""
+    table = pd.read_csv(path)
+    chances = table[table["statistic"].isin(["p_zero", "p_one"]) & table["kind"].isin(run.kinds)]
+    if run.method != "gates" or chances.empty:
+        return ""
+    return float((chances.groupby(HEAD)["value"].max() > DECIDED).mean())
 
 
 @cache
@@ -66,7 +134,7 @@ def updates_of(results: Results, key: Key) -> int:
 def describe_updates(results: Results, models: pd.DataFrame) -> str:
     """Sentences: how long models were fine-tuned, after what, and how long from scratch.
 
-    `models` comes from `read_pruned`.
+    `models`: some of `pruned_models`.
     """
 
     def different(chosen: pd.DataFrame, name: str) -> str:
@@ -82,11 +150,6 @@ def describe_updates(results: Results, models: pd.DataFrame) -> str:
         f"fine-tuning{f'; {scratch} from scratch' if scratch else ''}."
         f"{_UNEQUAL if scratch and scratch != tuned else ''}"
     )
-
-
-def describe_spent(results: Results) -> str:
-    """How many updates all pruned models had; see `describe_updates`."""
-    return describe_updates(results, pruned_models(results))
 
 
 def describe_pruning(results: Results) -> str:
@@ -108,10 +171,12 @@ def describe_scored(results: Results) -> str:
     return f"{describe_search(scores)} {describe_pruning(results)}"
 
 
-def describe_untuned(results: Results) -> str:
-    """On which sentences models without fine-tuning were scored; empty if there are none."""
+def describe_compared(results: Results) -> str:
+    """How many updates models had, on what untuned ones were scored, then `describe_scored`."""
+    spent = describe_updates(results, pruned_models(results))
     facts = results.files("untuned_facts")
-    return f"Untuned: {describe_tests(facts)}" if facts else ""
+    untuned = f" Untuned: {describe_tests(facts)}" if facts else ""
+    return f"{spent}{untuned} {describe_scored(results)}"
 
 
 def compare(scores: Scores, key: Key, against: Key, test: str) -> dict[str, Any]:

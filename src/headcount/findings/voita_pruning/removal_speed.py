@@ -16,12 +16,7 @@ from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE, KEYS, gather
 from headcount.findings.scores import Scores
 from headcount.findings.tables import Table
-from headcount.findings.voita_pruning.measured import (
-    all_scores,
-    describe_pruning,
-    describe_scored,
-    pruned_models,
-)
+from headcount.findings.voita_pruning import measured
 
 _TIMED = ["model", "heads_left", "parameters", "file_bytes", "phase", "batch_size", "repeat"]
 _TIMED += ["sentences", "steps", "seconds"]
@@ -52,14 +47,14 @@ def speedup(results: Results) -> Table:
         "pass of the encoder over a batch, with the keys and values that the decoder takes from "
         "it, one step a sentence; decode: beam search of whole sentences, encoder included, after "
         "the comma its steps a sentence, for a damaged model makes other and longer ones. Several "
-        f"seeds: means over seeds. {describe_pruning(results)}",
+        f"seeds: means over seeds. {measured.describe_pruning(results)}",
     )
 
 
 @exhibits.figure("voita_speed", needs=("pruned_bleu", "pruned_speed"))
 def speed(results: Results) -> Drawn:
     """BLEU by time and by size."""
-    table = speed_with_bleu(timed(results), all_scores(results))
+    table = speed_with_bleu(timed(results), measured.all_scores(results))
     return Drawn(
         _draw(table),
         table,
@@ -67,7 +62,7 @@ def speed(results: Results) -> Drawn:
         "really removed. Time: median over repeats in which the models take turns; bars from the "
         "fastest repeat to the slowest. Encode: one pass of the encoder over a batch; decode: beam "
         f"search of whole sentences, encoder included. A point is a model of one seed. "
-        f"{describe_scored(results)}",
+        f"{measured.describe_scored(results)}",
     )
 
 
@@ -97,7 +92,7 @@ def timed(results: Results) -> pd.DataFrame:
             f"({phase}, batch size {size}), found none"
         )
     table["speedup"] = table["of_step_whole"] / table["of_step"]
-    table = table.merge(pruned_models(results)[[*KEYS, "how", "scope"]], "left", KEYS)
+    table = table.merge(measured.pruned_models(results)[[*KEYS, "how", "scope"]], "left", KEYS)
     return table[COLUMNS].fillna({"how": "", "scope": ""})
 
 

@@ -13,14 +13,8 @@ from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import Results
 from headcount.findings.run_tables import KEYS
 from headcount.findings.tables import Table
-from headcount.findings.voita_pruning.heads import key_of
-from headcount.findings.voita_pruning.measured import (
-    all_scores,
-    describe_scored,
-    describe_updates,
-    pruned_models,
-    updates_of,
-)
+from headcount.findings.voita_pruning import measured
+from headcount.findings.voita_pruning.measured import key_of
 
 COLUMNS = [*KEYS, "test_set", "scope", "lambda", "start", "training", "updates", "updates_before"]
 COLUMNS += [*KINDS, "heads_left", "bleu", "source", "signature"]
@@ -30,7 +24,7 @@ _TRAINING = {"gates": "trained", "scratch": "scratch"}
 @exhibits.table("voita_table2", needs=("pruned_bleu", "updates"))
 def table2(results: Results) -> Table:
     """Table 2: BLEU with few heads."""
-    chosen = _chosen(pruned_models(results))
+    chosen = _chosen(measured.pruned_models(results))
     table = with_printed(_few_heads(results, chosen), _printed())
     return Table(
         table,
@@ -42,8 +36,8 @@ def table2(results: Results) -> Table:
         "are the sweep over all kinds, and those runs on the encoder alone that have a twin from "
         f"scratch. Rows whose source is paper: {voita.SOURCE}, Table 2, EN-RU, one run each; it "
         "prints neither λ nor the names of its test sets, and one number for its baseline. "
-        f"{voita.BESIDE_OURS} {describe_updates(results, chosen)} "
-        f"{describe_scored(results)}",
+        f"{voita.BESIDE_OURS} {measured.describe_updates(results, chosen)} "
+        f"{measured.describe_scored(results)}",
     )
 
 
@@ -69,13 +63,13 @@ def _few_heads(results: Results, chosen: pd.DataFrame) -> pd.DataFrame:
         models.append(model | whole | full | {"updates_before": 0})
     for model in chosen.to_dict("records"):
         anew = model["how"] == "scratch"
-        before = 0 if anew else updates_of(results, key_of(model, "start"))
+        before = 0 if anew else measured.updates_of(results, key_of(model, "start"))
         models.append(model | {"training": _TRAINING[model["how"]], "updates_before": before})
     rows = []
     for model in models:
         key = key_of(model)
-        model["updates"] = updates_of(results, key)
-        for test, bleu, signature in all_scores(results).of(key):
+        model["updates"] = measured.updates_of(results, key)
+        for test, bleu, signature in measured.all_scores(results).of(key):
             rows.append(model | {"test_set": test, "bleu": bleu, "signature": signature})
     return pd.DataFrame(rows, columns=COLUMNS)
 
