@@ -152,7 +152,7 @@ def test_a_chapter_is_made_again_when_code_changes_that_it_names(copy):
         ("headmask", "headmask/collapse.py", "ABANDONED = 0.9", "ABANDONED = 0.8"),
         ("headmask", "headmask/corpora.py", "sentence", "phrase"),
         ("general", "general/curves.py", "minutes of training", "minutes"),
-        ("voita_pruning", "voita_pruning/falls.py", "LIMITS = (0.25", "LIMITS = (0.5"),
+        ("voita_pruning", "voita_pruning/records.py", "LIMITS = (0.25", "LIMITS = (0.5"),
         ("michel", "michel/measured.py", "LEVEL = 0.01", "LEVEL = 0.02"),
     ):
         path = copy / "headcount" / "findings" / file
