@@ -4,7 +4,6 @@ Words are those of the project's tokeniser, so that they fit the models; trees a
 CoNLL-U, to be named as a treebank in corpora.yaml.
 """
 
-from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -40,8 +39,12 @@ def parse_text(
     for start in range(0, len(texts), _AT_ONCE):
         part = texts[start : start + _AT_ONCE]
         document = parser([tokeniser.split(line) for _, line in part])
-        pairs = zip(part, document.sentences, strict=True)
-        blocks += [tree_block(number, line, parsed.words) for (number, line), parsed in pairs]
+        for (number, line), parsed in zip(part, document.sentences, strict=True):
+            rows = [f"# sent_id = line-{number}", f"# text = {line}"]
+            for word in parsed.words:
+                cells = (word.id, word.text, "_", word.upos or "_", "_", "_", word.head)
+                rows.append("\t".join(map(str, (*cells, word.deprel, "_", "_"))))
+            blocks.append("\n".join(rows) + "\n\n")
     write_text(out, "".join(blocks))
     files = sorted(path for path in (models / language).rglob("*") if path.is_file())
     facts = {"sentences": len(blocks), "stanza": RESOURCES}
@@ -70,12 +73,3 @@ def load_parser(language: str, models: Path) -> Any:
             f"stanza has no models for {language!r} in {models}, or they cannot be fetched: "
             f"{fault}; check the language and the network"
         ) from fault
-
-
-def tree_block(number: int, text: str, words: Iterable[Any]) -> str:
-    """One sentence in CoNLL-U; a word has id, text, upos, head and deprel."""
-    rows = [f"# sent_id = line-{number}", f"# text = {text}"]
-    for word in words:
-        cells = (word.id, word.text, "_", word.upos or "_", "_", "_", word.head, word.deprel)
-        rows.append("\t".join(map(str, (*cells, "_", "_"))))
-    return "\n".join(rows) + "\n\n"

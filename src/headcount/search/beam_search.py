@@ -133,13 +133,9 @@ class BeamSearch:
         sparse = device.type == "cpu" and model.tgt_embedding.weight.dtype == torch.float32
         count = len(sources)
         self.history = History(len(model.decoder), count, self.beam, device, sparse)
-        self.limits = torch.tensor(
-            [
-                int(settings.max_length_factor * len(ids)) + settings.max_length_extra
-                for ids in sources
-            ],
-            device=device,
-        )
+        factor, extra = settings.max_length_factor, settings.max_length_extra
+        limits = [int(factor * len(ids)) + extra for ids in sources]
+        self.limits = torch.tensor(limits, device=device)
         self.most = ((5 + self.limits) / 6) ** self.alpha  # [n], what the longest output divides by
         self.sentence = torch.arange(count, device=device)  # [n], which source each row is
         self.tokens = torch.full((count, 1, 1), BOS, device=device)  # [n, m, 1 + t]
@@ -147,9 +143,7 @@ class BeamSearch:
         self.ended = torch.zeros(count, dtype=torch.long, device=device)
         self.best_value = torch.full((count,), -torch.inf, device=device)
         self.best_score = torch.zeros(count, device=device)
-        self.best_tokens = torch.zeros(
-            (count, int(self.limits.max()) + 1), dtype=torch.long, device=device
-        )
+        self.best_tokens = torch.full((count, max(limits) + 1), PAD, device=device)
         self.best_length = torch.zeros(count, dtype=torch.long, device=device)
         self.results: list[Translation | None] = [None] * count
 
@@ -185,8 +179,7 @@ class BeamSearch:
         size = self.model.tgt_embedding.num_embeddings
         parts = max(1, rows_at_once(size, states.device) // states.shape[1])
         given = (each.split(parts) for each in (states, self.scores, at_limit))
-        found = map(self._best_words, *given)
-        values, flat = (torch.cat(part) for part in zip(*found, strict=True))
+        values, flat = map(torch.cat, zip(*map(self._best_words, *given), strict=True))
         return values, flat // size, flat % size
 
     def _best_words(
@@ -196,9 +189,7 @@ class BeamSearch:
         logs = self.model.logits(states).float().log_softmax(-1)
         logs[..., PAD] = logs[..., BOS] = -torch.inf
         for sentence in at_limit.nonzero().flatten().tolist():  # must end here
-            end = logs[sentence, :, EOS].clone()
-            logs[sentence] = -torch.inf
-            logs[sentence, :, EOS] = end
+            logs[sentence, :, :EOS] = logs[sentence, :, EOS + 1 :] = -torch.inf
         return largest(logs, scores, 2 * self.beam)
 
     def _record_ends(self, values: Tensor, parents: Tensor, ends: Tensor, length: int) -> None:
