@@ -41,18 +41,19 @@ class TreeReader:
 
     def __init__(self) -> None:
         words = lexicon()
-        groups = (*words.nouns.values(), words.names, words.pronouns)
-        nouns = [noun for group in groups for noun in group.items]
+        groups = ("animate", "inanimate", "names", "pronouns")
+        nouns = [noun for group in groups for noun in words[group].items]
         self.nouns = {form: (noun, n) for noun in nouns for n, form in noun.forms.items()}
-        verbs = words.transitive.items + words.intransitive.items
+        verbs = words["transitive_verbs"].items + words["intransitive_verbs"].items
         self.verbs = {form: verb for verb in verbs for form in verb.forms.values()}
-        plain = (words.adjectives, words.adverbs, words.opening_adverbs, words.conjunctions)
-        self.stems = {word.forms["form"]: word.stem() for group in plain for word in group.items}
-        self.stems[words.degree.forms["form"]] = words.degree.stem()
-        for determiner in words.determiners.items:
+        plain = ("adjectives", "adverbs", "opening_adverbs", "conjunctions", "degree")
+        listed = [word for group in plain for word in words[group].items]
+        self.stems = {word.forms["form"]: word.stem() for word in listed}
+        for determiner in words["determiners"].items:
             self.stems |= dict.fromkeys(determiner.forms.values(), determiner.stem())
-        groups = words.prepositions.values()
-        self.prepositions = {word.forms["form"]: word for group in groups for word in group.items}
+        places = ("subject_prepositions", "verb_prepositions")
+        listed = [word for place in places for word in words[place].items]
+        self.prepositions = {word.forms["form"]: word for word in listed}
 
     def translate(self, sentence: Sentence) -> tuple[str, ...]:
         self.tree = (None, *sentence.tree)
@@ -220,7 +221,7 @@ def test_lengths(sentences):
 def test_nouns_have_a_zipf_tail():
     noun_of = {
         form: noun.forms["singular"]
-        for noun in lexicon().nouns["inanimate"].items
+        for noun in lexicon()["inanimate"].items
         for form in noun.forms.values()
     }
     words = Counter(word for sentence in generate(8, 6000) for word in sentence.source)

@@ -17,7 +17,7 @@ from headcount.base.settings.data import SyntheticSettings
 from headcount.data.lines import write_lines
 from headcount.data.manifest import write_manifest
 from headcount.data.synthetic.grammar import Grammar
-from headcount.data.synthetic.lexicon import Lexicon
+from headcount.data.synthetic.lexicon import Lexicon, read_lexicon
 from headcount.data.synthetic.spelling import Sentence, Speller
 
 SOURCE, TARGET = "en", "art"
@@ -91,7 +91,7 @@ def rules() -> dict[str, Any]:
 @cache
 def lexicon() -> Lexicon:
     """The words of the language, pseudo-words included."""
-    return Lexicon(rules())
+    return read_lexicon(rules())
 
 
 def _stream(seed: int, split: str) -> Iterator[Sentence]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from headcount.data.synthetic.lexicon import Item, Lexicon, Weighted, Word
+from headcount.data.synthetic.lexicon import Lexicon, Weighted, Word
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,14 @@ class Grammar:
         main = self._clause()
         if not self._happens("subordinate"):
             return Derivation(main)
-        return Derivation(main, self._draw(self._lexicon.conjunctions), self._clause())
+        return Derivation(main, self._draw("conjunctions"), self._clause())
 
     def _clause(self) -> Clause:
-        opening = self._perhaps("opening_adverb", self._lexicon.opening_adverbs)
+        opening = self._perhaps("opening_adverb")
         if self._happens("pronoun"):
-            pronoun = self._draw(self._lexicon.pronouns)
-            subject = NounPhrase(pronoun, next(iter(pronoun.forms)))
+            pronoun = self._draw("pronouns")
+            number = next(number for number, form in pronoun.forms.items() if form)
+            subject = NounPhrase(pronoun, number)
         else:
             subject = self._argument("subject")
         transitive = self._happens("transitive")
@@ -100,15 +101,13 @@ class Grammar:
         return Clause(verb, tense, subject, affected, self._oblique(transitive), adverb)
 
     def _predicate(self, transitive: bool) -> tuple[Word, str, Word | None]:
-        verbs = self._lexicon.transitive if transitive else self._lexicon.intransitive
-        verb, tense = self._draw(verbs), self._draw(self._tenses)
-        return verb, tense, self._perhaps("adverb", self._lexicon.adverbs)
+        verb = self._draw("transitive_verbs" if transitive else "intransitive_verbs")
+        return verb, self._tenses.draw(self._random), self._perhaps("adverb")
 
     def _oblique(self, transitive: bool) -> PrepositionalPhrase | None:
         if not self._happens("oblique", "transitive" if transitive else "intransitive"):
             return None
-        preposition = self._draw(self._lexicon.prepositions["verb"])
-        return PrepositionalPhrase(preposition, self._simple("oblique"))
+        return PrepositionalPhrase(self._draw("verb_prepositions"), self._simple("oblique"))
 
     def _argument(self, place: str) -> NounPhrase:
         """Subject or object: a noun phrase that may carry a modifier and a relative clause."""
@@ -117,7 +116,7 @@ class Grammar:
             return core
         modifier = None
         if self._happens("modifier", place):
-            preposition = self._draw(self._lexicon.prepositions[place])
+            preposition = self._draw(f"{place}_prepositions")
             modifier = PrepositionalPhrase(preposition, self._simple("modifier"))
         relative = self._relative() if self._happens("relative", place) else None
         return replace(core, modifier=modifier, relative=relative)
@@ -126,25 +125,25 @@ class Grammar:
         """A name, or a noun with determiner and adjectives."""
         animacy = "animate" if self._happens("animate", place) else "inanimate"
         if animacy == "animate" and self._happens("name"):
-            return NounPhrase(self._draw(self._lexicon.names), "singular")
-        noun = self._draw(self._lexicon.nouns[animacy])
+            return NounPhrase(self._draw("names"), "singular")
+        noun = self._draw(animacy)
         number = "plural" if self._happens("plural") else "singular"
-        determiner = self._draw(self._lexicon.determiners)
+        determiner = self._draw("determiners")
         adjectives: list[Adjective] = []
         for chance in ("adjective", "second_adjective"):
             if not self._happens(chance):
                 break
-            word = self._draw(self._lexicon.adjectives)
+            word = self._draw("adjectives")
             # The same adjective twice would say nothing new.
             if word not in (earlier.word for earlier in adjectives):
                 adjectives.append(Adjective(word, self._happens("degree")))
         return NounPhrase(noun, number, determiner, tuple(adjectives))
 
-    def _draw(self, items: Weighted[Item]) -> Item:
-        return items.draw(self._random)
+    def _draw(self, words: str) -> Word:
+        return self._lexicon[words].draw(self._random)
 
-    def _perhaps(self, chance: str, words: Weighted[Word]) -> Word | None:
-        return self._draw(words) if self._happens(chance) else None
+    def _perhaps(self, chance: str) -> Word | None:
+        return self._draw(f"{chance}s") if self._happens(chance) else None
 
     def _happens(self, chance: str, place: str | None = None) -> bool:
         probability = self._chances[chance]

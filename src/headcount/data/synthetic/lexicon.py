@@ -11,8 +11,6 @@ from headcount.base.errors import UserError
 
 Item = TypeVar("Item")
 
-_PLAIN, _VERB = "form stem", "base third past kind stem"
-
 
 @dataclass(frozen=True, eq=False)
 class Word:
@@ -50,74 +48,49 @@ class Weighted(Generic[Item]):
         return self.items[bisect(self._bounds, point, hi=len(self.items) - 1)]
 
 
-class Lexicon:
-    """All words of the grammar, grouped by the places where they are drawn."""
+Lexicon = dict[str, Weighted[Word]]
+"""All words of the grammar, by the lists of the rules that they are drawn from; of nouns, by
+animacy: `animate`, `inanimate`; and `names`."""
 
-    def __init__(self, rules: Mapping[str, Any]) -> None:
-        """Raises UserError if one source form belongs to two words."""
 
-        def listed(name: str, upos: str, columns: str = _PLAIN) -> list[Word]:
-            return [_word(upos, columns, row) for row in rules[name]]
+def read_lexicon(rules: Mapping[str, Any]) -> Lexicon:
+    """The words that rules list, and those that they coin.
 
-        nouns = listed("nouns", "NOUN", "singular plural gender animacy stem")
-        adjectives = listed("adjectives", "ADJ")
-        taken = {stem for word in (*nouns, *adjectives) for stem in word.stems.values()}
-        roots = _roots(rules["roots"], taken)
-        nouns += _coined("NOUN", rules["rare_nouns"], roots)
-        names = _coined("PROPN", rules["names"], roots)
-        zipf = [rank ** -rules["zipf"] for rank in range(1, len(nouns) + 1)]
-        ranked = list(zip(nouns, zipf, strict=True))
-        self.nouns = {
-            kind: Weighted({noun: weight for noun, weight in ranked if noun.animacy == kind})
-            for kind in ("animate", "inanimate")
-        }
-        self.names = Weighted(dict(zip(names, zipf, strict=False)))
-        self.pronouns = Weighted(
-            Word("PRON", {number: form}, {"else": ""}, gender, "animate")
-            for form, number, gender in rules["pronouns"]
-        )
-        self.transitive = Weighted(listed("transitive_verbs", "VERB", _VERB))
-        self.intransitive = Weighted(listed("intransitive_verbs", "VERB", _VERB))
-        self.adjectives = Weighted(adjectives)
-        self.adverbs = Weighted(listed("adverbs", "ADV"))
-        self.opening_adverbs = Weighted(listed("opening_adverbs", "ADV"))
-        self.conjunctions = Weighted(listed("conjunctions", "SCONJ"))
-        determiners = listed("determiners", "DET", "singular plural stem")
-        weights = [row[-1] for row in rules["determiners"]]
-        self.determiners = Weighted(dict(zip(determiners, weights, strict=True)))
-        self.prepositions = {
-            place: Weighted(_word("ADP", "form case stem", row) for row in rows)
-            for place, rows in rules["prepositions"].items()
-        }
-        self.degree = _word("ADV", _PLAIN, rules["degree"])
-        self.relativiser = _word("PRON", _PLAIN, rules["relativiser"])
-        self.auxiliary = _word("AUX", _PLAIN, (rules["auxiliary"], ""))
-        self.stop = _word("PUNCT", _PLAIN, (rules["stop"], rules["stop"]))
-        self._check_forms()
+    Raises UserError if one source form belongs to two words.
+    """
+    listed = {name: _words(rules[name], *columns) for name, columns in rules["columns"].items()}
+    known = [*listed["nouns"], *listed["adjectives"]]
+    roots = _roots(rules["roots"], {stem for word in known for stem in word.stems.values()})
+    nouns = [*listed.pop("nouns"), *_coined("NOUN", rules["rare_nouns"], roots)]
+    names = _coined("PROPN", rules["names"], roots)
+    zipf = [rank ** -rules["zipf"] for rank in range(1, len(nouns) + 1)]
+    ranked = list(zip(nouns, zipf, strict=True))
+    for animacy in ("animate", "inanimate"):
+        listed[animacy] = {noun: chance for noun, chance in ranked if noun.animacy == animacy}
+    listed["names"] = dict(zip(names, zipf, strict=False))
+    _check_forms([word for words in listed.values() for word in words])
+    return {name: Weighted(words) for name, words in listed.items()}
 
-    def _check_forms(self) -> None:
-        groups = [*self.nouns.values(), self.names, self.pronouns, self.determiners]
-        groups += [self.transitive, self.intransitive, self.adjectives, self.adverbs]
-        groups += [self.opening_adverbs, self.conjunctions]
-        words = [word for group in groups for word in group.items]
-        words += [self.degree, self.relativiser, self.auxiliary, self.stop]
+
+def _words(rows: Iterable[Sequence[Any]], upos: str, *columns: str) -> dict[Word, float]:
+    """The words of a list with their weights. What is neither stem, weight nor trait is a form."""
+    words = {}
+    for row in rows:
+        cells = dict(zip(columns, row, strict=True))
+        stem, weight = cells.pop("stem"), cells.pop("weight", 1.0)
+        traits = {name: cells.pop(name, "") for name in ("gender", "animacy", "kind", "case")}
+        stems = {"else": stem} if isinstance(stem, str) else stem
+        words[Word(upos, cells, stems, **traits)] = weight
+    return words
+
+
+def _check_forms(words: Iterable[Word]) -> None:
+    owners: dict[str, Word] = {}
+    for word, form in ((each, form) for each in words for form in each.forms.values() if form):
+        owner = owners.setdefault(form, word)
         # A preposition may be drawn in several places.
-        places = self.prepositions.values()
-        words += {word.forms["form"]: word for group in places for word in group.items}.values()
-        owners: dict[str, Word] = {}
-        for word, form in ((each, form) for each in words for form in each.forms.values()):
-            if form and owners.setdefault(form, word) is not word:
-                raise UserError(
-                    f"synthetic.yaml: two words share the source form {form}; rename one"
-                )
-
-
-def _word(upos: str, columns: str, row: Sequence[Any]) -> Word:
-    """The word in a row of the rules: its stem, its traits, and, by what they are of, its forms."""
-    cells = dict(zip(columns.split(), row, strict=False))  # a weight may follow
-    stem = cells.pop("stem")
-    traits = {name: cells.pop(name, "") for name in ("gender", "animacy", "kind", "case")}
-    return Word(upos, cells, {"else": stem} if isinstance(stem, str) else stem, **traits)
+        if owner is not word and not owner.upos == word.upos == "ADP":
+            raise UserError(f"synthetic.yaml: two words share the source form {form}; rename one")
 
 
 def _roots(rules: Mapping[str, Any], taken: set[str]) -> Iterator[str]:

@@ -67,7 +67,7 @@ class Speller:
         root = self._verb(derivation.main, "root", None, None)
         parts = {
             "main": [self._clause(derivation.main, root)],
-            "stop": [_node(self._lexicon.stop, "punct", root)],
+            "stop": [_node(self._only("stop"), "punct", root)],
         }
         if derivation.conjunction and derivation.subordinate:
             verb = self._verb(derivation.subordinate, "advcl", root, None)
@@ -103,7 +103,7 @@ class Speller:
         if clause.subject:
             parts["subject"] = [self._noun_phrase(clause.subject, "nsubj", verb, "nominative")]
         if clause.tense == "future":
-            parts["auxiliary"] = [_node(self._lexicon.auxiliary, "aux", verb)]
+            parts["auxiliary"] = [_node(self._only("auxiliary"), "aux", verb)]
         if clause.adverb:
             parts["adverb"] = [_node(clause.adverb, "advmod", verb)]
         if clause.object:
@@ -127,7 +127,7 @@ class Speller:
             verb = self._verb(phrase.relative, "acl:relcl", noun, phrase)
             missing = "obj" if phrase.relative.subject else "nsubj"
             relative = {
-                "relativiser": [_node(self._lexicon.relativiser, missing, verb)],
+                "relativiser": [_node(self._only("relativiser"), missing, verb)],
                 "clause": [self._clause(phrase.relative, verb)],
             }
             parts["relative"] = [_Phrase("relative", relative)]
@@ -135,7 +135,7 @@ class Speller:
 
     def _adjective(self, adjective: Adjective, noun: _Node, suffix: str) -> _Phrase:
         node = _node(adjective.word, "amod", noun, suffix=suffix)
-        degree = [_node(self._lexicon.degree, "advmod", node)] if adjective.strong else []
+        degree = [_node(self._only("degree"), "advmod", node)] if adjective.strong else []
         return _Phrase("adjective", {"adjective": [node], "degree": degree})
 
     def _prepositional_phrase(
@@ -144,6 +144,9 @@ class Speller:
         inner = self._noun_phrase(phrase.noun_phrase, deprel, head, phrase.preposition.case)
         case = _node(phrase.preposition, "case", inner.parts["noun"][0], governor=head.governor)
         return _Phrase("prepositional_phrase", {"preposition": [case], "noun_phrase": [inner]})
+
+    def _only(self, name: str) -> Word:
+        return self._lexicon[name].items[0]
 
     def _agreement(self, phrase: NounPhrase) -> str:
         gender = self._rules["agreement_gender"][phrase.noun.gender]
