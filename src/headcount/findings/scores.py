@@ -27,14 +27,13 @@ class Scores:
 
     def __init__(self, scores: list[Path], translations: list[Path], references: list[Path]):
         """Takes bleu.json, translations/<test>.txt and `<pair>/<test>.tgt`."""
-        self._bleu: dict[Key, list[RunBleu]] = {}
+        self._bleu: dict[Key, dict[str, RunBleu]] = {}
         for found in map(read_json, scores):
-            key = (found["pair"], found["run"], found["seed"])
-            self._bleu[key] = [
-                RunBleu(row["test_set"], row["score"], row["signature"])
+            self._bleu[found["pair"], found["run"], found["seed"]] = {
+                row["test_set"]: RunBleu(row["test_set"], row["score"], row["signature"])
                 for row in found["scores"]
                 if row["metric"] == "bleu"
-            ]
+            }
         self._texts = {(*run_of(path), path.stem): path for path in translations}
         self._references = {(path.parent.name, path.stem): path for path in references}
         self._compared: dict[tuple[Key, Key, str], Difference] = {}
@@ -46,7 +45,7 @@ class Scores:
                 f"scores: expected bleu.json of {key[1]} ({key[0]}, seed {key[2]}), found none; "
                 f"add {key[1]!r} to the experiment"
             )
-        return self._bleu[key]
+        return list(self._bleu[key].values())
 
     @property
     def keys(self) -> list[Key]:
@@ -55,7 +54,7 @@ class Scores:
 
     def knows(self, key: Key, test: str) -> bool:
         """Whether a run is scored on a test set."""
-        return any(score.test == test for score in self._bleu.get(key, []))
+        return test in self._bleu.get(key, {})
 
     def bleu(self, key: Key, test: str) -> float:
         """BLEU of one run on one test set. Raises UserError if it has none."""
@@ -73,9 +72,11 @@ class Scores:
         new = [key for key in wanted if (baseline, key, test) not in self._compared]
         if new:
             texts = [self._lines(key, test) for key in (baseline, *new)]
-            golden = list(clean_lines(self._reference(baseline[0], test)))
-            language = parse_pair(baseline[0]).tgt
-            found = compare_systems(texts[0], texts[1:], golden, language)
+            pair = baseline[0]
+            if (pair, test) not in self._references:
+                raise UserError(f"references: expected {pair}/{test}.tgt, found none")
+            golden = list(clean_lines(self._references[pair, test]))
+            found = compare_systems(texts[0], texts[1:], golden, parse_pair(pair).tgt)
             self._compared |= {
                 (baseline, key, test): each for key, each in zip(new, found, strict=True)
             }
@@ -88,11 +89,6 @@ class Scores:
                 "translate it first"
             )
         return list(clean_lines(self._texts[*key, test]))
-
-    def _reference(self, pair: str, test: str) -> Path:
-        if (pair, test) not in self._references:
-            raise UserError(f"references: expected {pair}/{test}.tgt, found none")
-        return self._references[pair, test]
 
 
 def describe_search(scores: list[Path]) -> str:

@@ -11,9 +11,9 @@ from headcount.findings.results import Results
 from headcount.findings.tables import Table
 
 TOTAL = "all"
-COLUMNS = ["rule", "jobs", "seconds", "longest_seconds", "cpu_seconds", "memory_mb"]
-
 _MEASURED = {"s": "seconds", "cpu_time": "cpu_seconds", "max_rss": "memory_mb"}
+_SHOWN = {"longest_seconds": "longest job", "cpu_seconds": "processor time"}
+_SHOWN |= {"memory_mb": "memory in MB"}
 _CAPTION = (
     "What the jobs of each rule took when they last ran in this folder: seconds of all together "
     "and of the longest, processor time of all, the most memory of one. A job that came with `dvc "
@@ -27,32 +27,28 @@ _CAPTION = (
 def cost(results: Results) -> Table:
     """Seconds and memory by rule."""
     table = cost_table(results.files("benchmarks"))
-    shown = table.rename(columns={"longest_seconds": "longest job", "memory_mb": "memory in MB"})
-    return Table(table, shown.rename(columns={"cpu_seconds": "processor time"}), _CAPTION)
+    return Table(table, table.rename(columns=_SHOWN), _CAPTION)
 
 
 def cost_table(files: list[Path]) -> pd.DataFrame:
-    """`COLUMNS` by rule, the one that took longest first; the last row is of all jobs.
+    """What jobs took by rule, the one that took longest first; the last row is of all jobs.
 
     Files are `<rule>/<job>.tsv`. `seconds` and `cpu_seconds` are sums over jobs, `longest_seconds`
     and `memory_mb` those of the largest; 0 where no job was measured. Raises UserError for a file
     that is no benchmark.
     """
-    jobs = pd.DataFrame([_read(path) for path in files], columns=["rule", *_MEASURED.values()])
-    rules = [_row(rule, found) for rule, found in jobs.groupby("rule", sort=False)]
-    rules.sort(key=lambda row: (-row["seconds"], row["rule"]))
-    return pd.DataFrame([*rules, _row(TOTAL, jobs)], columns=COLUMNS)
-
-
-def _row(rule: str, jobs: pd.DataFrame) -> dict[str, Any]:
-    return {
-        "rule": rule,
-        "jobs": len(jobs),
-        "seconds": float(jobs["seconds"].sum()),
-        "longest_seconds": float(jobs["seconds"].max()) if len(jobs) else 0.0,
-        "cpu_seconds": float(jobs["cpu_seconds"].sum()),
-        "memory_mb": float(jobs["memory_mb"].max()) if len(jobs) else 0.0,
-    }
+    jobs = pd.DataFrame(map(_read, files), columns=["rule", *_MEASURED.values()])
+    by_rule = pd.concat([jobs, jobs.assign(rule=TOTAL)]).groupby("rule")
+    table = by_rule.agg(
+        jobs=("seconds", "size"),
+        seconds=("seconds", "sum"),
+        longest_seconds=("seconds", "max"),
+        cpu_seconds=("cpu_seconds", "sum"),
+        memory_mb=("memory_mb", "max"),
+    )
+    rules = table.drop(TOTAL, errors="ignore")
+    order = rules.sort_values("seconds", ascending=False, kind="stable").index
+    return table.reindex([*order, TOTAL], fill_value=0).reset_index()
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -12,8 +12,6 @@ from headcount.findings.run_tables import curve_table
 
 _PANELS = (("step", "updates"), ("minutes", "minutes of training"))
 _LINES = (("train_loss", "train (label-smoothed)", "--"), ("dev_loss", "dev", "-"))
-
-
 _CAPTION = (
     "Loss per target token (nats) during training. Dev loss is plain cross-entropy of the averaged "
     "weights; training loss is label-smoothed, of the weights in training, with dropout and the "

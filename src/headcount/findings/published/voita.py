@@ -39,14 +39,21 @@ def decoder_heads_by_layers() -> pd.DataFrame:
 
 
 def dependency_scores() -> pd.DataFrame:
-    """Table 1: relation, direction, pair, of (best, baseline), value (0 to 1)."""
+    """Table 1: pair, relation, direction, accuracy (of the best head), baseline; 0 to 1."""
     table = _split(_PAPER.table("table1"))
-    return table.assign(value=table["value"] / 100)
+    parts = [
+        of_pair.pivot_table("value", ["pair", "relation", "direction"], "of", sort=False) / 100
+        for _, of_pair in table.groupby("pair", sort=False)
+    ]
+    return pd.concat(parts).reset_index().rename(columns={"best": "accuracy"})
 
 
 def dependency_scores_by_pair() -> pd.DataFrame:
-    """Figure 4: relation, direction, pair (one is called baseline), value (0 to 1)."""
-    return _split(_PAPER.table("figure4"))
+    """Figure 4: the same columns; one baseline for all pairs and both directions."""
+    scores = _split(_PAPER.table("figure4")).rename(columns={"value": "accuracy"})
+    of_baseline, keys = scores["pair"] == "baseline", ["relation", "direction"]
+    baseline = scores[of_baseline].set_index(keys)["accuracy"].rename("baseline")
+    return scores[~of_baseline].join(baseline, on=keys)
 
 
 def dependent_positions() -> pd.DataFrame:

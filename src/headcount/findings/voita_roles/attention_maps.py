@@ -2,8 +2,6 @@
 
 import unicodedata
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,21 +67,12 @@ def write_maps(weights: Path, title: str, out: Path) -> None:
     use_style()
     first = title or f"{head.label()}, by {found['level']}"
     drawing = draw_attention(maps, [first, *[""] * (len(maps) - 1)])
-    with known_letters(required=out.suffix != ".svg"):
-        save_drawing(drawing, out, "tight")
-
-
-@contextmanager
-def known_letters(required: bool) -> Iterator[None]:
-    """Context that raises UserError for a letter that no font of the drawing has.
-
-    Not `required` in SVG, where text stays text and the reader's fonts set it.
-    """
     with warnings.catch_warnings():
-        action = "error" if required else "ignore"
+        # In SVG text stays text, and the reader's fonts set it.
+        action = "ignore" if out.suffix == ".svg" else "error"
         warnings.filterwarnings(action, "Glyph .* missing from font")
         try:
-            yield
+            save_drawing(drawing, out, "tight")
         except UserWarning as fault:
             raise UserError(
                 f"{fault}; install a font that has it and name it first in matplotlib's "
@@ -112,7 +101,7 @@ def check_map(found: dict[str, Any]) -> None:
 def _draw(panel: Axes, found: dict[str, Any]) -> AxesImage:
     weights = np.array(found["weights"])
     image = panel.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="equal")
-    keys, queries = (list(map(plain, found[side])) for side in ("keys", "queries"))
+    keys, queries = (list(map(_shown, found[side])) for side in ("keys", "queries"))
     panel.set_xticks(range(len(keys)), keys, rotation=90, fontsize=8)
     panel.set_yticks(range(len(queries)), queries, fontsize=8)
     panel.xaxis.tick_top()
@@ -128,6 +117,6 @@ def _draw(panel: Axes, found: dict[str, Any]) -> AxesImage:
     return image
 
 
-def plain(text: str) -> str:
+def _shown(word: str) -> str:
     """A word as it is drawn: an invisible one is shown."""
-    return text if text.strip() else "␣"
+    return word if word.strip() else "␣"

@@ -12,6 +12,7 @@ from headcount.findings import exhibits
 from headcount.findings.figures import COLOURS, Drawn, colours
 from headcount.findings.panels import note, panels, title_words
 from headcount.findings.published import voita
+from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import Results
 from headcount.findings.run_tables import KEYS
 from headcount.findings.setting import describe_setting, of_one_training
@@ -123,13 +124,7 @@ def score_points(table: pd.DataFrame) -> pd.DataFrame:
     ours = table[table["source"] == "ours"]
     first = ours.groupby(KEYS, sort=False)["treebank"].transform("first")
     ours = ours[ours["treebank"] == first].reindex(columns=[*SCORE_COLUMNS, "seed"])
-    scores = voita.dependency_scores_by_pair().rename(columns={"value": "accuracy"})
-    of_baseline, keys = scores["pair"] == "baseline", ["relation", "direction"]
-    baseline = scores[of_baseline].set_index(keys)["accuracy"].rename("baseline")
-    printed = scores[~of_baseline].join(baseline, on=keys)
-    empty = dict.fromkeys(("run", "seed", "low", "high"), "")
-    printed = printed.assign(treebank="wmt", source="paper", **empty)
-    return pd.concat([ours, printed], ignore_index=True).fillna("")
+    return with_printed(ours, voita.dependency_scores_by_pair().assign(treebank="wmt"))
 
 
 def draw_scores(points: pd.DataFrame) -> Figure:

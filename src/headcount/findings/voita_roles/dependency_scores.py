@@ -7,6 +7,7 @@ import pandas as pd
 from headcount.findings import exhibits
 from headcount.findings.cells import NONE, p_value, run_cells
 from headcount.findings.published import voita
+from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import Results
 from headcount.findings.run_tables import KEYS, gather
 from headcount.findings.setting import of_one_training
@@ -63,9 +64,11 @@ def best_heads(results: Results) -> pd.DataFrame:
             | {name: best[name] for name in ("layer", "head", "trials", "offset")}
             | {"accuracy": best["value"], "low": low, "high": high, "baseline": baseline}
             | {"held_out": _held_out(of_test)}
-            | {"margin": best["value"] - baseline, "p": p, "heads_above": above, "source": "ours"}
+            | {"margin": best["value"] - baseline, "p": p, "heads_above": above}
         )
-    return pd.DataFrame(rows + _printed(), columns=COLUMNS)
+    printed = voita.dependency_scores()
+    printed["margin"] = printed["accuracy"] - printed["baseline"]
+    return with_printed(pd.DataFrame(rows, columns=COLUMNS), printed)
 
 
 def _summary(table: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
@@ -73,8 +76,8 @@ def _summary(table: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
 
     `models` has pair, run and seed of every model; one without trees has a row that says so.
     """
-    measured = table.loc[table["source"] == "ours", KEYS].itertuples(index=False, name=None)
-    measured = list(measured)
+    ours = table[table["source"] == "ours"]
+    measured = list(ours[KEYS].itertuples(index=False, name=None))
     rows = [_readable(row) for row in table.to_dict("records")]
     blank = dict.fromkeys(rows[-1], NONE) | {"trees": "none", "best head": "not available"}
     without = [key for key in models.itertuples(index=False, name=None) if key not in measured]
@@ -103,19 +106,3 @@ def _held_out(of_test: pd.DataFrame) -> float | str:
     chosen = of_test.loc[of_test["half_hits"].idxmax()]
     trials = chosen["trials"] - chosen["half_trials"]
     return float((chosen["hits"] - chosen["half_hits"]) / trials) if trials else ""
-
-
-def _printed() -> list[dict]:
-    scores = voita.dependency_scores()
-    rows = []
-    for pair, of_pair in scores.groupby("pair", sort=False):
-        keys = ["relation", "direction"]
-        both = of_pair.pivot_table(index=keys, columns="of", values="value", sort=False)
-        for (relation, direction), row in both.iterrows():
-            rows.append(
-                dict.fromkeys(COLUMNS, "")
-                | {"pair": pair, "relation": relation, "direction": direction, "source": "paper"}
-                | {"accuracy": row["best"], "baseline": row["baseline"]}
-                | {"margin": row["best"] - row["baseline"]}
-            )
-    return rows

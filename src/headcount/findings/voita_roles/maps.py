@@ -9,9 +9,9 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 
 from headcount.findings import exhibits
-from headcount.findings.cells import fill_empty
 from headcount.findings.figures import Drawn
 from headcount.findings.published import voita
+from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import Results
 from headcount.findings.run_tables import BASE, KEYS
 from headcount.findings.voita_roles.labels import label_classes
@@ -72,12 +72,10 @@ def map_points(roles: pd.DataFrame, paper: list[str]) -> pd.DataFrame:
     `roles` comes from `all_roles`; `paper` names its pairs. Ranks count from 1; the paper tells
     no heads, and no confidence outside Figure 1.
     """
-    ours = roles.assign(source="ours")
     theirs = voita.ranked_heads()
-    theirs = theirs[theirs["pair"].isin(paper)].assign(run="", seed="", head="", source="paper")
-    theirs = theirs.assign(layer=theirs["layer"] - 1)
-    parts = [ours.reindex(columns=MAP_COLUMNS), theirs[MAP_COLUMNS]]
-    return fill_empty(pd.concat(parts, ignore_index=True))
+    theirs["layer"] -= 1
+    ours = roles.reindex(columns=MAP_COLUMNS)
+    return with_printed(ours, theirs[theirs["pair"].isin(paper)])
 
 
 def draw_maps(points: pd.DataFrame, columns: list[str]) -> Figure:

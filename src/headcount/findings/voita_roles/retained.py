@@ -12,6 +12,7 @@ from headcount.findings import exhibits
 from headcount.findings.figures import Drawn
 from headcount.findings.panels import panels
 from headcount.findings.published import voita
+from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import Results
 from headcount.findings.run_tables import KEYS, read_runs, run_of
 from headcount.findings.voita_roles.labels import label_classes, label_count, read_roles
@@ -32,11 +33,7 @@ FUNCTIONS = {
 _SEVERAL = {"facecolor": "none", "edgecolor": "black", "hatch": "////", "linewidth": 0}
 
 
-@exhibits.figure(
-    "voita_fig8",
-    needs=("roles",),
-    uses=("pruned_heads", "pruned_roles"),
-)
+@exhibits.figure("voita_fig8", needs=("roles",), uses=("pruned_heads", "pruned_roles"))
 def fig8(results: Results) -> Drawn:
     """Figure 8: what the heads do that are left."""
     table = retained_of(results)
@@ -86,9 +83,8 @@ def retained_roles(
     by_model = heads.groupby(KEYS, sort=False)["function"].agg(list).to_dict()
     rows = [row for key in models for row in _model_rows(key, by_model.get(key, []), pruned)]
     paper = voita.functions_by_heads().rename(columns={"value": "heads"})
-    paper = paper.assign(pair="opensubtitles.en-ru", run="", seed="", scope="enc_self", start="")
-    paper = paper.assign(several="", labels="", source="paper")
-    return pd.concat([pd.DataFrame(rows, columns=COLUMNS), paper], ignore_index=True)[COLUMNS]
+    paper = paper.assign(pair="opensubtitles.en-ru", scope="enc_self")
+    return with_printed(pd.DataFrame(rows, columns=COLUMNS), paper)
 
 
 def draw_retained(table: pd.DataFrame) -> Figure:
@@ -119,7 +115,7 @@ def _model_rows(key: tuple, heads: list[str], pruned: dict[str, PrunedSettings])
     """The rows of one model, a function a row; `heads` has the labels of each head."""
     pair, name, seed = key
     run = pruned.get(name)
-    model = {"pair": pair, "run": name, "seed": seed, "heads_left": len(heads), "source": "ours"}
+    model = {"pair": pair, "run": name, "seed": seed, "heads_left": len(heads)}
     model |= {"scope": run.scope if run else "", "start": label(run.init_from) if run else name}
     rows = []
     for function in FUNCTIONS:
