@@ -59,11 +59,11 @@ def test_voitas_scores_differ_as_the_text_says():
 
 
 def test_voitas_figures_agree_with_table_2_and_with_each_other():
-    kinds = voita.heads_by_kind().pivot(index=["pair", "pruned"], columns="kind", values="value")
+    kinds = voita.table("figure9").pivot(index=["pair", "pruned"], columns="kind", values="value")
     drawn = {(pair, f"{k.enc_self}/{k.dec_self}/{k.dec_enc}") for (pair, _), k in kinds.iterrows()}
     printed = voita.table2()[["pair", "heads"]].itertuples(index=False, name=None)
     assert set(printed) <= drawn
-    layers = voita.decoder_heads_by_layers().groupby(["pair", "pruned", "kind"])["value"].sum()
+    layers = voita.table("figure10").groupby(["pair", "pruned", "kind"])["value"].sum()
     for (pair, pruned, kind), left in layers.items():
         assert left == kinds.loc[(pair, pruned), kind]
     assert len(layers) == 28 and voita.SOURCE == "Voita et al. 2019, arXiv 1905.09418"
@@ -86,7 +86,7 @@ def test_michels_curves_start_at_one_bleu_and_speed_gains_are_as_printed():
     starts = curves[curves["percent"] == 0].groupby("pair")["value"].unique()
     assert starts[michel.PAIR].tolist() == [36.05] and starts[michel.SMALL_PAIR].tolist() == [34.93]
     assert (curves.groupby(["pair", "scope", "order"]).size() == 11).all()
-    kept = michel.kept_by_epoch()
+    kept = michel.table("figure5")
     assert len(kept) == 16 * 9 and kept["value"].between(0, 101).all()
     wide = michel.speed().pivot(index="batch_size", columns="heads", values="mean")
     gain = (100 * (wide[50] / wide[100] - 1)).round(1)

@@ -108,7 +108,7 @@ def checkpoints(points: pd.DataFrame, heads: list[Path], normalise: str) -> pd.D
 
 def _printed_points() -> pd.DataFrame:
     """The paper's Figure 5: epoch, percent, kept; all heads pruned counted as 0."""
-    printed = michel.kept_by_epoch().rename(columns={"value": "kept"})
+    printed = michel.table("figure5").rename(columns={"value": "kept"})
     epochs = pd.DataFrame({"epoch": printed["epoch"].unique()})
     ends = [epochs.assign(percent=percent, kept=100.0 - percent) for percent in (0, 100)]
     return pd.concat([printed, *ends]).sort_values(["epoch", "percent"])

@@ -9,6 +9,7 @@ from headcount.findings.published.numbers import Published
 
 _PAPER = read_settings(Path(__file__).with_suffix(".yaml"), Published)
 SOURCE, METRIC, BESIDE_OURS = _PAPER.source, _PAPER.metric, _PAPER.beside_ours
+table = _PAPER.table
 PAIR = "wmt14.en-fr"
 SMALL_PAIR = "iwslt14.de-en"
 CLASSIFIER = "BERT"
@@ -27,48 +28,40 @@ def all_but_one(number: int) -> pd.DataFrame:
 
 def transfer() -> float:
     """Pearson's r of the effects of removing each head on two test sets."""
-    return float(_PAPER.table("figure2")["value"].item())
+    return table("figure2")["value"].item()
 
 
 def classifier_all_but_one(number: int) -> pd.DataFrame:
     """Table 3 or 6, BERT: layer, value (change of accuracy with one head), none significant."""
-    return _PAPER.table(f"table{number}")[["layer", "value"]]
+    return table(f"table{number}")[["layer", "value"]]
 
 
 def classifier_transfer() -> float:
     """Pearson's r of the effects of removing each head of BERT, on matched and mismatched."""
-    return float(_PAPER.table("figure2_bert")["value"].item())
+    return table("bert_figure2")["value"].item()
 
 
 def classifier_prunable() -> dict[str, int]:
     """Percent of BERT's heads that can go by importance without a noticeable loss, by task."""
-    table = _PAPER.table("prunable_bert")
-    return dict(zip(table["task"], table["value"], strict=True))
+    return table("prunable_bert").set_index("task")["value"].to_dict()
 
 
 def curves() -> pd.DataFrame:
     """Figures 3, 4 and 6d: pair, scope, order, percent (of heads pruned), value (BLEU)."""
     parts = [
-        _PAPER.table("figure3").assign(pair=PAIR, scope="all"),
-        _PAPER.table("figure4").assign(pair=PAIR, order="importance"),
-        _PAPER.table("figure6d").assign(pair=SMALL_PAIR, scope="all"),
+        table("figure3").assign(pair=PAIR, scope="all"),
+        table("figure4").assign(pair=PAIR, order="importance"),
+        table("figure6d").assign(pair=SMALL_PAIR, scope="all"),
     ]
     return pd.concat(parts, ignore_index=True)[["pair", "scope", "order", "percent", "value"]]
 
 
-def kept_by_epoch() -> pd.DataFrame:
-    """Figure 5: epoch, percent (of heads pruned), value (percent of that epoch's BLEU)."""
-    return _PAPER.table("figure5")
-
-
 def speed() -> pd.DataFrame:
     """Table 4, BERT: heads (percent left), batch_size, mean and sd of examples per second."""
-    wide = _PAPER.table("table4").pivot(
-        index=["heads", "batch_size"], columns="measure", values="value"
-    )
+    wide = table("table4").pivot(index=["heads", "batch_size"], columns="measure", values="value")
     return wide.reset_index()
 
 
 def _with_significance(name: str, keys: list[str]) -> pd.DataFrame:
-    flags = _PAPER.table(f"{name}_significant").rename(columns={"value": "significant"})
-    return _PAPER.table(name).merge(flags, on=keys, validate="one_to_one")
+    flags = table(f"significant_{name}").rename(columns={"value": "significant"})
+    return table(name).merge(flags, on=keys, validate="one_to_one")

@@ -66,9 +66,13 @@ class Published(Section):
     functions: dict[str, dict[Name, dict[Name, str]]] = {}
     """What heads do, in words: by pair, layer and rank, the last two from 1."""
 
-    def table(self, *names: str) -> pd.DataFrame:
-        """The numbers of these tables, one a row; see `PublishedTable.tidy`."""
-        return pd.concat([self.tables[name].tidy() for name in names], ignore_index=True)
+    def table(self, name: str) -> pd.DataFrame:
+        """The numbers of all tables that are called `name` or `name_…`, one a row.
+
+        Columns: what tells rows and columns apart, then value.
+        """
+        named = [key for key in self.tables if key == name or key.startswith(f"{name}_")]
+        return pd.concat([self.tables[key].tidy() for key in named], ignore_index=True)
 
     @property
     def beside_ours(self) -> str:

@@ -73,7 +73,7 @@ def encoder_points(records: pd.DataFrame) -> pd.DataFrame:
         row = dict(zip(ENCODER[:4], key, strict=True)) | means.to_dict() | {"seeds": len(found)}
         rows.append(row | _spread(found, "bleu", found["control_bleu"].iloc[0]))
     rows.sort(key=lambda row: -row["heads_left"])
-    printed = voita.bleu_by_heads().rename(columns={"value": "bleu"})
+    printed = voita.table("figure7").rename(columns={"value": "bleu"})
     return with_printed(pd.DataFrame(rows, columns=ENCODER), printed)
 
 

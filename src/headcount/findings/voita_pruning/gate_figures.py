@@ -80,7 +80,7 @@ def distributions(gates: GatesSettings) -> pd.DataFrame:
             masses = (float(family.p_zero(place)), float(family.p_one(place)))
             rows += [(*head, "mass", end, mass) for end, mass in enumerate(masses)]
     head = (_PAPER.temperature, _PAPER.low, _PAPER.high)
-    for printed in voita.point_masses().itertuples():
+    for printed in voita.table("figure6").itertuples():
         end = 1 if printed.mass == "p_one" else 0
         rows.append((*head, printed.log_alpha, "printed", end, printed.value))
     columns = ["temperature", "low", "high", "log_alpha", "part", "gate", "value"]

@@ -78,7 +78,7 @@ def kind_points(models: pd.DataFrame) -> pd.DataFrame:
         for model in _sweep_of_all(models)
         for kind in KINDS
     ]
-    printed = voita.heads_by_kind().rename(columns={"value": "heads_left"})
+    printed = voita.table("figure9").rename(columns={"value": "heads_left"})
     printed["point"] = printed["pruned"]
     return with_printed(pd.DataFrame(rows, columns=KINDS_LEFT), printed)
 
@@ -98,7 +98,7 @@ def layer_points(models: pd.DataFrame, grid: HeadGrid) -> pd.DataFrame:
         for kind in KINDS[1:]
         for words, left in _by_layers(model[f"{kind}_layers"])
     ]
-    printed = voita.decoder_heads_by_layers().rename(columns={"value": "heads_left"})
+    printed = voita.table("figure10").rename(columns={"value": "heads_left"})
     printed["point"] = printed["pruned"]
     # The paper's axis: heads of this kind, not of the whole model as in Figure 9.
     left = printed.groupby(["kind", "point"], sort=False)["heads_left"].transform("sum")

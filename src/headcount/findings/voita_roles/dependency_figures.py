@@ -75,7 +75,7 @@ def dependent_positions(trees: list[Path], relations: list[str]) -> pd.DataFrame
         total = table.groupby("relation")["count"].transform("sum")
         names = {"pair": path.parent.parent.name, "treebank": path.stem, "source": "ours"}
         frames.append(table.assign(share=table["count"] / total, **names))
-    paper = voita.dependent_positions().rename(columns={"value": "share"})
+    paper = voita.table("figure3").rename(columns={"value": "share"})
     paper = paper[paper["relation"].isin(relations)]
     frames.append(paper.assign(pair="wmt", treebank="wmt", count="", source="paper"))
     return pd.concat(frames, ignore_index=True)[POSITION_COLUMNS]

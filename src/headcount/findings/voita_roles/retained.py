@@ -82,7 +82,7 @@ def retained_roles(
     """
     by_model = heads.groupby(KEYS, sort=False)["function"].agg(list).to_dict()
     rows = [row for key in models for row in _model_rows(key, by_model.get(key, []), pruned)]
-    paper = voita.functions_by_heads().rename(columns={"value": "heads"})
+    paper = voita.table("figure8").rename(columns={"value": "heads"})
     paper = paper.assign(pair="opensubtitles.en-ru", scope="enc_self")
     return with_printed(pd.DataFrame(rows, columns=COLUMNS), paper)
 
