@@ -28,7 +28,7 @@ from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.heads.importance import measure_importance, normalise_layers, read_drawn
 from headcount.model import machine
-from headcount.store.checkpoint import save_weights
+from headcount.store.model_folder import save_weights
 
 IMPORTANCE = [0.5, 3.0, 1.0, 0.2, 4.0, 0.1, 2.0, 0.3]
 EFFECTS = [0.0, -4.0, 0.5, -0.1, -2.0, -0.2, -9.0, -0.3]

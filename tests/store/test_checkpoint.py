@@ -14,11 +14,11 @@ from small_models import TEXT, make_model
 
 from headcount.base.errors import UserError
 from headcount.base.files import NoRoom
-from headcount.store.checkpoint import (
+from headcount.store.model_folder import (
+    ModelFolder,
     load_weights,
     save_weights,
 )
-from headcount.store.model_folder import ModelFolder
 from headcount.training.score import score_targets
 
 

@@ -20,9 +20,8 @@ from headcount.data.batches import collate
 from headcount.model import machine
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
-from headcount.store.checkpoint import load_weights
 from headcount.store.kept_heads import as_many_heads
-from headcount.store.model_folder import ModelFolder
+from headcount.store.model_folder import ModelFolder, load_weights
 from headcount.store.pair_folder import PairFolder
 from headcount.training.headmask import Choice, HeadMask
 from headcount.training.pruning_run import PruningRun

@@ -13,7 +13,7 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.transformer import Transformer
-from headcount.store.checkpoint import load_weights
+from headcount.store.model_folder import load_weights
 from headcount.training import train as train_module
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer

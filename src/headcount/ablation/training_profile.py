@@ -13,7 +13,7 @@ from headcount.base.files import write_result
 from headcount.base.head_values import COLUMNS as HEAD_COLUMNS
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.store.checkpoint import fill, load_weights
+from headcount.store.model_folder import fill, load_weights
 
 COLUMNS = ("update", "test_set", "order", "index", *SCORE_COLUMNS)
 

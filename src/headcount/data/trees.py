@@ -126,10 +126,8 @@ def _unfit(tree: Tree, pieces: list[list[str]]) -> tuple[str, str]:
     """Why a model cannot read a tree, in words, and as the counts call it; empty if it can."""
     if not tree.tokens:
         return "it has no word", "empty"
-    # Spaces apart. A tree without a text is taken as it is.
-    if tree.text is not None and "".join(tree.text.split()) != "".join(
-        "".join(tree.tokens).split()
-    ):
+    letters = "".join("".join(tree.tokens).split())
+    if tree.text is not None and "".join(tree.text.split()) != letters:
         return f"its words do not make up its text {tree.text!r}", "text"
     if not all(pieces):
         return "a word has nothing that the model could read", "word"
@@ -218,16 +216,15 @@ def _check_spans(spans: list[tuple[int, str, int]], words: int, where: str) -> N
     """Raises UserError unless ranges of words follow one another and end with the last word."""
     before = (0, "-", 0)
     for span in spans:
-        name = f"{span[0]}-{span[2]}"
+        fault = ""
         if span[0] <= before[2]:
+            fault = f"begins inside or before the range {before[0]}-{before[2]}"
+        elif span[2] > words:
+            fault = f"ends after the last word, {words}"
+        if fault:
             raise UserError(
-                f"{where}: the range {name} of a token of several words begins inside or before "
-                f"the range {before[0]}-{before[2]}; mend the ranges or leave the sentence out"
-            )
-        if span[2] > words:
-            raise UserError(
-                f"{where}: the range {name} of a token of several words ends after the last word, "
-                f"{words}; mend the range or leave the sentence out"
+                f"{where}: the range {span[0]}-{span[2]} of a token of several words {fault}; mend "
+                "the ranges or leave the sentence out"
             )
         before = span
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import FinishedSet, flush_to_disk, hold, remove_folder, sha256, write_json
 from headcount.base.fingerprint import digest
-from headcount.store.checkpoint import FORMAT, load_weights, read_facts, save_weights
+from headcount.store.model_folder import FORMAT, load_weights, read_facts, save_weights
 
 LARGEST_SHARE = 0.05
 """Of the time of a run, for saving states."""

@@ -17,8 +17,7 @@ from headcount.base.settings.runs import Run, write_run
 from headcount.base.settings.train import TrainSettings
 from headcount.model.machine import pick_device, warn_of_slow_format
 from headcount.model.transformer import Transformer, parameter_count
-from headcount.store.checkpoint import save_weights
-from headcount.store.model_folder import ModelFolder
+from headcount.store.model_folder import ModelFolder, save_weights
 from headcount.store.pair_folder import PairFolder
 from headcount.training.headmask import HeadMask, make_head_mask
 from headcount.training.progress import CURVE_COLUMNS, Progress

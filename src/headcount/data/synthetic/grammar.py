@@ -1,23 +1,20 @@
 """Derivations: what a sentence of the synthetic grammar says, before either language orders it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from headcount.data.synthetic.lexicon import Lexicon, Weighted, Word
 
 
-@dataclass(frozen=True)
-class Adjective:
+class Adjective(NamedTuple):
     """An adjective, strengthened or not by the adverb of degree."""
 
     word: Word
     strong: bool = False
 
 
-@dataclass(frozen=True)
-class NounPhrase:
+class NounPhrase(NamedTuple):
     """A noun with what depends on it. A relative clause lacks its subject or its object."""
 
     noun: Word
@@ -28,16 +25,14 @@ class NounPhrase:
     relative: "Clause | None" = None
 
 
-@dataclass(frozen=True)
-class PrepositionalPhrase:
+class PrepositionalPhrase(NamedTuple):
     """A preposition and its noun phrase."""
 
     preposition: Word
     noun_phrase: NounPhrase
 
 
-@dataclass(frozen=True)
-class Clause:
+class Clause(NamedTuple):
     """A verb with what depends on it. `subject` is None where a relative clause lacks it."""
 
     verb: Word
@@ -49,8 +44,7 @@ class Clause:
     opening_adverb: Word | None = None
 
 
-@dataclass(frozen=True)
-class Derivation:
+class Derivation(NamedTuple):
     """A main clause and perhaps a subordinate one with its conjunction."""
 
     main: Clause
@@ -119,7 +113,7 @@ class Grammar:
             preposition = self._draw(f"{place}_prepositions")
             modifier = PrepositionalPhrase(preposition, self._simple("modifier"))
         relative = self._relative() if self._happens("relative", place) else None
-        return replace(core, modifier=modifier, relative=relative)
+        return core._replace(modifier=modifier, relative=relative)
 
     def _simple(self, place: str) -> NounPhrase:
         """A name, or a noun with determiner and adjectives."""
