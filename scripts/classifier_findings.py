@@ -6,8 +6,7 @@ Not part of the workflow. A model is shown by the name of its folder.
 from pathlib import Path
 
 from headcount.base import command
-from headcount.findings.michel.classifier_files import ClassifierResults
-from headcount.findings.michel.classifiers import write_classifier_findings
+from headcount.findings.michel.classifiers import ClassifierResults, write_classifier_findings
 
 
 def main() -> None:

@@ -13,8 +13,11 @@ from headcount.ablation.pruning_profile import AREA_COLUMNS
 from headcount.ablation.pruning_profile import COLUMNS as OF_PROFILE
 from headcount.base.errors import UserError
 from headcount.findings.figures import use_style
-from headcount.findings.michel.classifier_files import ClassifierResults
-from headcount.findings.michel.classifiers import classifier_figures, classifier_tables
+from headcount.findings.michel.classifiers import (
+    ClassifierResults,
+    classifier_figures,
+    classifier_tables,
+)
 
 ABLATION, PROFILE = (
     ["accuracy" if column == "bleu" else column for column in columns]

@@ -1,30 +1,115 @@
 """Tables and figures of classifiers without some of their heads: accuracy in place of BLEU.
 
-What the paper prints of its BERT on MultiNLI stands beside: one head left in a layer, the
-correlation of two test sets, and the share that can be pruned.
+They are made from the folders of scripts/classifier_ablation.py. What the paper prints of its BERT
+on MultiNLI stands beside: one head left in a layer, the correlation of two test sets, and the share
+that can be pruned.
 """
 
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from headcount.base.errors import UserError
+from headcount.base.files import read_json
 from headcount.findings.figures import Drawn, use_style, write_figures
-from headcount.findings.michel.all_but_one import all_but_one_table
-from headcount.findings.michel.classifier_files import ClassifierResults
-from headcount.findings.michel.curves import orders_figure
-from headcount.findings.michel.measured import ACCURACY
-from headcount.findings.michel.pruning import areas_table, pruning_table
-from headcount.findings.michel.single import single_maps, single_table
-from headcount.findings.michel.transfer import transfer_figure, transfer_table
+from headcount.findings.michel import curves, pruning, single, transfer
+from headcount.findings.michel.measured import ABLATION, ACCURACY, masked_rows
 from headcount.findings.published import michel
+from headcount.findings.run_tables import read_columns
 from headcount.findings.tables import Table, write_tables
 
 _IMPORTANCE = (
     "Importance: size of the derivative of a pair's loss by a head's multiplier, mean over dev."
 )
 _PAPER = {"pair": michel.CLASSIFIER, "run": "", "seed": "", "test_set": "matched"}
+_SCRIPT = "scripts/classifier_ablation.py"
+_TESTS = ["dev", "matched", "mismatched"]
+_TABLES = {
+    "classifier_ablation.csv": ABLATION,
+    "classifier_profile.csv": pruning.PROFILE,
+    "classifier_profile_areas.csv": pruning.AREAS,
+}
+NAMES = (*_TABLES, "classifier_ablation.json")
+
+
+@dataclass(frozen=True)
+class ClassifierResults:
+    """What was measured of some classifiers.
+
+    In all tables `pair` is the name of a classifier's folder, `run` and `seed` are empty, and
+    `bleu` is accuracy in percent. Rows over heads of one kind are left out: a classifier has no
+    other, so they are those over all heads again.
+    """
+
+    ablation: pd.DataFrame  # rows of classifier_ablation.csv that mask heads
+    points: pd.DataFrame  # see `profile_points`
+    areas: pd.DataFrame  # rows of classifier_profile_areas.csv
+    scored: dict[str, dict[str, int]]  # by classifier: pairs of each test set
+    files: list[Path]  # all that was read
+
+    @classmethod
+    def read(cls, folders: list[Path]) -> "ClassifierResults":
+        """Results in these folders, in their order.
+
+        Raises UserError for two folders of one name, and for a folder that lacks a file, a column
+        or a test set.
+        """
+        by_name = {folder.resolve().name: folder for folder in folders}
+        if len(by_name) < len(folders):
+            raise UserError(
+                "--results: expected folders with different names, which stand for the models; "
+                f"found {', '.join(map(str, folders))}; rename one"
+            )
+        files = [folder / name for folder in folders for name in NAMES]
+        for path in files:
+            if not path.is_file():
+                raise UserError(
+                    f"{path.parent}: expected {path.name}, as {_SCRIPT} writes it, found no such "
+                    f"file; run {_SCRIPT} with --out {path.parent}"
+                )
+        ablation, profile, areas = (_stacked(by_name, name) for name in _TABLES)
+        scored = {name: _pairs(folder / NAMES[-1]) for name, folder in by_name.items()}
+        return cls(ablation, pruning.profile_points(profile), areas, scored, files)
+
+
+def _stacked(folders: dict[str, Path], name: str) -> pd.DataFrame:
+    """Rows of a file of every folder; it has `accuracy` where translation has `bleu`."""
+    columns = ["accuracy" if column == "bleu" else column for column in _TABLES[name]]
+    tables = []
+    for model, folder in folders.items():
+        table = read_columns(folder / name, columns).rename(columns={"accuracy": "bleu"})
+        if "scope" in table:
+            table = table[table["scope"] == "all"]
+        else:
+            table = _masked(table, folder / name)
+        tables.append(table.assign(pair=model, run="", seed=""))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _masked(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """The rows that mask heads, of all test sets."""
+    masked = masked_rows(table, path, _SCRIPT)
+    found = list(masked["test_set"].unique())
+    if found != _TESTS:
+        raise UserError(
+            f"{path}: expected the test sets {', '.join(_TESTS)}, found {', '.join(found)}; run "
+            f"{_SCRIPT} again"
+        )
+    return masked
+
+
+def _pairs(path: Path) -> dict[str, int]:
+    sizes = read_json(path).get("pairs", {})
+    lacking = [test for test in _TESTS if test not in sizes]
+    if lacking:
+        raise UserError(
+            f"{path}: expected under 'pairs' how many each test set has, found none of "
+            f"{', '.join(lacking)}; run {_SCRIPT} again"
+        )
+    return sizes
 
 
 def write_classifier_findings(
@@ -41,31 +126,31 @@ def classifier_tables(results: ClassifierResults) -> dict[str, Table]:
 
     Rows whose `source` is paper are of the paper's BERT; ours have ours.
     """
+    setting = _describe(results)
+    alone, none = results.ablation, pd.DataFrame()
     kept = (
         f"Rows whose source is paper: {michel.SOURCE}, Tables 3 (under on dev: best on matched "
-        "itself) and 6 (best on 5,000 training pairs, scored on matched)."
+        f"itself) and 6 (best on 5,000 training pairs, scored on matched). {setting}"
     )
-    moved = f"The paper's row: {michel.SOURCE}, Figure 2, its BERT on MultiNLI."
+    moved = f"The paper's row: {michel.SOURCE}, Figure 2, its BERT on MultiNLI. {setting}"
     shares = michel.classifier_prunable()
-    pruned = (
+    gone = (
         f"{_IMPORTANCE} The paper's row: {michel.SOURCE}, its BERT on MultiNLI, of which it says "
         f"that {shares['mnli']} % can go without a noticeable loss (on SST-2 {shares['sst2']} %, "
-        f"on CoLA {shares['cola']} %, on MRPC {shares['mrpc']} %); no p is printed."
+        f"on CoLA {shares['cola']} %, on MRPC {shares['mrpc']} %); no p is printed. {setting}"
     )
-    made = {
-        "ablation": (single_table, results.ablation, pd.DataFrame(), ""),
-        "all_but_one": (all_but_one_table, results.ablation, _printed_all_but_one(), f"{kept} "),
-        "transfer": (transfer_table, results.ablation, _printed_transfer(), f"{moved} "),
-        "pruning": (pruning_table, results.points, _printed_pruning(), f"{pruned} "),
-        "areas": (areas_table, results.areas, pd.DataFrame(), f"{_IMPORTANCE} "),
+    areas = f"{_IMPORTANCE} {setting}"
+    tables = {
+        "ablation": single.single_table(alone, none, ACCURACY, setting),
+        "all_but_one": single.all_but_one_table(alone, _printed_all_but_one(), ACCURACY, kept),
+        "transfer": transfer.transfer_table(alone, _printed_transfer(), ACCURACY, moved),
+        "pruning": pruning.pruning_table(results.points, _printed_pruning(), ACCURACY, gone),
+        "areas": pruning.areas_table(results.areas, none, ACCURACY, areas),
     }
-    setting = _describe(results)
-    found = {}
-    for name, (tabulate, measured, printed, words) in made.items():
-        table = tabulate(measured, printed, ACCURACY, f"{words}{setting}")
-        tidy, shown = _renamed(table.tidy), _renamed(table.shown)
-        found[f"michel_classifier_{name}"] = Table(tidy, shown, table.caption)
-    return found
+    return {
+        f"michel_classifier_{name}": Table(_renamed(made.tidy), _renamed(made.shown), made.caption)
+        for name, made in tables.items()
+    }
 
 
 def _printed_all_but_one() -> pd.DataFrame:
@@ -98,9 +183,9 @@ def classifier_figures(results: ClassifierResults) -> dict[str, Drawn]:
     """By name: maps of single heads, their effects on two test sets, curves by order of pruning."""
     setting = _describe(results)
     figures = {
-        "ablation": single_maps(results.ablation, ACCURACY, setting),
-        "transfer": transfer_figure(results.ablation, ACCURACY, setting),
-        "pruning": orders_figure([results.points], ACCURACY, f"{_IMPORTANCE} {setting}"),
+        "ablation": single.single_maps(results.ablation, ACCURACY, setting),
+        "transfer": transfer.transfer_figure(results.ablation, ACCURACY, setting),
+        "pruning": curves.orders_figure([results.points], ACCURACY, f"{_IMPORTANCE} {setting}"),
     }
     return {
         f"michel_classifier_{name}": Drawn(figure.drawing, _renamed(figure.data), figure.caption)

@@ -10,7 +10,7 @@ from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
 from headcount.findings.figures import COLOURS, Drawn
 from headcount.findings.michel.measured import BLEU, Metric, describe_ranked
-from headcount.findings.michel.pruning import LOSS, printed_points, read_profiles
+from headcount.findings.michel.pruning import LOSS, measured_points, printed_points
 from headcount.findings.panels import SHORT, legend_above, panels, title_words
 from headcount.findings.published import michel
 from headcount.findings.results import Results
@@ -33,13 +33,13 @@ _BANDS = (
 def orders(results: Results) -> Drawn:
     """Figure 3: BLEU by order of pruning."""
     notes = f"{beside_printed()} 3 and 6d. {describe_ranked(results)}"
-    return orders_figure([results.read(read_profiles, "profiles"), _printed()], BLEU, notes)
+    return orders_figure([measured_points(results), _printed()], BLEU, notes)
 
 
 @exhibits.figure("michel_kinds", needs=("profiles", "ablated"))
 def kinds(results: Results) -> Drawn:
     """Figure 4: BLEU by kind of attention."""
-    points = results.read(read_profiles, "profiles")
+    points = measured_points(results)
     return Drawn(
         _draw_kinds([points, _printed()]),
         points[points["scope"] != "all"],

@@ -1,6 +1,7 @@
 """What tables and figures of heads removed share: the rows on masked heads, and words on them."""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -32,11 +33,13 @@ BLEU = Metric("BLEU", "BLEU", "BLEU", "sentences")
 ACCURACY = Metric("accuracy", "Accuracy", "accuracy (%)", "pairs")
 
 
-def read_ablation(files: list[Path]) -> pd.DataFrame:
+@cache
+def masked_heads(results: Results) -> pd.DataFrame:
     """Rows of ablation.csv that mask heads: pair, run, seed, and its columns.
 
     Raises UserError for files without a single head.
     """
+    files = results.files("ablation")
     return masked_rows(gather(files, ABLATION), files[0], "scripts/ablation.py")
 
 
@@ -55,7 +58,7 @@ def masked_rows(table: pd.DataFrame, file: Path, script: str) -> pd.DataFrame:
 
 def describe_models(results: Results) -> str:
     """Sentences on the models and the data; see `describe_setting`."""
-    return describe_setting(results, results.read(read_ablation, "ablation"))
+    return describe_setting(results, masked_heads(results))
 
 
 def describe_scored(results: Results) -> str:

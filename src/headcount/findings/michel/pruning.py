@@ -1,7 +1,7 @@
 """How many heads can go, in which order: BLEU by steps of pruning, and areas under the curves."""
 
+from functools import cache
 from math import ceil
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -54,7 +54,7 @@ def pruning(results: Results) -> Table:
         f"that 20 % can go without a noticeable loss. {michel.BESIDE_OURS} "
         f"{describe_ranked(results)}"
     )
-    points = results.read(read_profiles, "profiles")
+    points = measured_points(results)
     return pruning_table(points, judged_curves(printed_points()), BLEU, notes)
 
 
@@ -77,9 +77,10 @@ def pruning_table(points: pd.DataFrame, printed: pd.DataFrame, metric: Metric, n
     )
 
 
-def read_profiles(files: list[Path]) -> pd.DataFrame:
+@cache
+def measured_points(results: Results) -> pd.DataFrame:
     """The points of pruning_profile.csv of runs; see `profile_points`."""
-    return profile_points(gather(files, PROFILE))
+    return profile_points(gather(results.files("profiles"), PROFILE))
 
 
 def profile_points(table: pd.DataFrame) -> pd.DataFrame:

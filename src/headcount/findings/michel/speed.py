@@ -1,6 +1,6 @@
 """Speed of one model without more and more of its heads, really removed."""
 
-from pathlib import Path
+from functools import cache
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ COLUMNS += ["speedup"]
 @exhibits.table("michel_speed", needs=("share_speed", "ablation"))
 def speed(results: Results) -> Table:
     """Table 4: speed without heads."""
-    tidy = with_printed(results.read(speeds, "share_speed"), _printed())
+    tidy = with_printed(speeds(results), _printed())
     return Table(
         tidy,
         _summary(tidy),
@@ -46,7 +46,7 @@ def speed(results: Results) -> Table:
 @exhibits.figure("michel_speed", needs=("share_speed", "ablation"))
 def speed_figure(results: Results) -> Drawn:
     """Speed by share of heads removed."""
-    table = results.read(speeds, "share_speed")
+    table = speeds(results)
     return Drawn(
         _draw(table),
         table.assign(source="ours"),
@@ -70,14 +70,15 @@ def _describe_timing(results: Results) -> str:
     )
 
 
-def speeds(files: list[Path]) -> pd.DataFrame:
+@cache
+def speeds(results: Results) -> pd.DataFrame:
     """One share, phase and batch size a row: columns of `COLUMNS`.
 
     `percent` of heads removed; `mean` and `sd` (ddof 1; empty with one repeat) of sentences per
     second over `repeats`; `steps` of the search per sentence; `speedup`: steps per second ÷ those
     with all heads, above 1 is faster. Raises UserError where that was not timed.
     """
-    raw = gather(files, _READ).rename(columns={"model": "percent"})
+    raw = gather(results.files("share_speed"), _READ).rename(columns={"model": "percent"})
     raw["rate"] = raw["sentences"] / raw["seconds"]
     raw["steps"] = raw["steps"] / raw["sentences"]
     groups = raw.groupby([*_SETUP, "percent", "heads_left", "parameters", "steps"], sort=False)

@@ -1,6 +1,6 @@
 """When heads become redundant: pruning profiles at points of the training."""
 
-from pathlib import Path
+from functools import cache
 
 import matplotlib
 import numpy as np
@@ -39,10 +39,10 @@ _ENDS = 15  # percentage points from 0 and 100
 @exhibits.table("michel_training", needs=("training", "training_heads", "ablated"))
 def training(results: Results) -> Table:
     """Heads pruned at points of the training."""
-    points = results.read(training_points, "training")
-    normalise = results.settings["ablation"].normalise
-    ours = checkpoints(points, results.files("training_heads"), normalise)
-    tidy = with_printed(ours, _printed_epochs())
+    names = {"pair": michel.SMALL_PAIR, "run": BASE}
+    epochs = _printed_points().groupby("epoch")
+    paper = [names | {"update": f"epoch {epoch}"} | _profile(rows) for epoch, rows in epochs]
+    tidy = with_printed(_checkpoints(results), pd.DataFrame(paper))
     return Table(
         tidy,
         pd.DataFrame([_shown(row) for row in tidy.to_dict("records")]),
@@ -60,15 +60,16 @@ def training(results: Results) -> Table:
     )
 
 
-def training_points(files: list[Path]) -> pd.DataFrame:
+@cache
+def training_points(results: Results) -> pd.DataFrame:
     """Rows of training_profile.csv: columns of `POINTS`.
 
     `percent` of heads pruned; `kept`: percent of that checkpoint's BLEU with all its heads, between
     `kept_low` and `kept_high` by bootstrap of the difference; empty where that BLEU is below
     `FLOOR`.
     """
-    scores = ["bleu", "delta_low", "delta_high"]
-    table = gather(files, ["update", "test_set", "index", "heads_masked", *scores])
+    columns = ["update", "test_set", "index", "heads_masked", "bleu", "delta_low", "delta_high"]
+    table = gather(results.files("training"), columns)
     groups = table.groupby([*KEYS, "update"], sort=False)
     whole = groups["bleu"].transform("first")
     table["percent"] = 100 * table["index"] / groups["index"].transform("max")
@@ -78,15 +79,16 @@ def training_points(files: list[Path]) -> pd.DataFrame:
     return table[POINTS]
 
 
-def checkpoints(points: pd.DataFrame, heads: list[Path], normalise: str) -> pd.DataFrame:
+def _checkpoints(results: Results) -> pd.DataFrame:
     """One checkpoint a row: columns of `COLUMNS`; empty cells: what is not known.
 
-    `heads`: training_profile_heads.csv of runs, whose importance is not normalised; `normalise`,
-    as `ablation.normalise`: what was done to it before heads were ranked. Raises UserError for a
-    checkpoint without importance.
+    Raises UserError for a checkpoint without importance.
     """
-    importance = gather(heads, ["update", *HEAD, "statistic", "value"])
-    if normalise == "layer_l2":
+    points = training_points(results)
+    columns = ["update", *HEAD, "statistic", "value"]
+    importance = gather(results.files("training_heads"), columns)
+    # The file has it as measured, also where heads were ranked by its share of a layer's norm.
+    if results.settings["ablation"].normalise == "layer_l2":
         layers = importance.groupby([*KEYS, "update", "kind", "layer"])["value"]
         norms = layers.transform(np.linalg.norm)
         importance["value"] /= norms.where(norms > 0, 1)
@@ -112,14 +114,6 @@ def _printed_points() -> pd.DataFrame:
     epochs = pd.DataFrame({"epoch": printed["epoch"].unique()})
     ends = [epochs.assign(percent=percent, kept=100.0 - percent) for percent in (0, 100)]
     return pd.concat([printed, *ends]).sort_values(["epoch", "percent"])
-
-
-def _printed_epochs() -> pd.DataFrame:
-    """The paper's rows of `checkpoints`."""
-    names = {"pair": michel.SMALL_PAIR, "run": BASE}
-    by_epoch = _printed_points().groupby("epoch")
-    rows = [{"update": f"epoch {epoch}"} | _profile(found) for epoch, found in by_epoch]
-    return pd.DataFrame(rows).assign(**names)
 
 
 def _profile(found: pd.DataFrame) -> dict[str, float]:
@@ -159,7 +153,7 @@ def _shown(row: dict) -> dict[str, str]:
 @exhibits.figure("michel_training", needs=("training", "ablated"))
 def training_figure(results: Results) -> Drawn:
     """Figure 5: heads pruned at points of the training."""
-    points = results.read(training_points, "training")
+    points = training_points(results)
     return Drawn(
         _draw(points),
         points,

@@ -10,7 +10,7 @@ from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
 from headcount.findings.cells import NONE, fill_empty, p_value, run_cells, with_bounds
 from headcount.findings.figures import COLOURS, Drawn
-from headcount.findings.michel.measured import BLEU, Metric, describe_scored, read_ablation
+from headcount.findings.michel.measured import BLEU, Metric, describe_scored, masked_heads
 from headcount.findings.panels import SHORT, legend_above, panels, title_words
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import with_printed
@@ -36,7 +36,7 @@ def transfer(results: Results) -> Table:
     )
     paper = {"pair": michel.PAIR, "run": BASE, "test_set": "newstest2013", "kind": "all"}
     paper |= {"other_test_set": "mtnt", "pearson": michel.transfer()}
-    ours = results.read(read_ablation, "ablation")
+    ours = masked_heads(results)
     return transfer_table(ours, pd.DataFrame([paper]), BLEU, printed)
 
 
@@ -101,7 +101,7 @@ def correlations(points: pd.DataFrame) -> pd.DataFrame:
 @exhibits.figure("michel_transfer", needs=("ablated",))
 def transfer_scatter(results: Results) -> Drawn:
     """Figure 2: effects of heads on two test sets."""
-    return transfer_figure(results.read(read_ablation, "ablation"), BLEU, describe_scored(results))
+    return transfer_figure(masked_heads(results), BLEU, describe_scored(results))
 
 
 def transfer_figure(ablation: pd.DataFrame, metric: Metric, notes: str) -> Drawn:
