@@ -6,7 +6,7 @@ masks that leave the encoder's heads alone share its states.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -181,17 +181,16 @@ def write_points(
     masked: MaskedModel,
     tests: dict[str, TestSet],
     points: Sequence[Point],
+    found: Mapping[str, Differences],
     columns: Sequence[str],
     out: Path,
     origin: dict[str, Any],
 ) -> None:
     """Write BLEU with the heads of each point masked as CSV, one point of one test set a row.
 
-    Deltas, their 95 % intervals and p-values are against no mask, by paired bootstrap. Beside `out`
-    goes a JSON of the same name: search, sentences, distinct masks, and `origin`.
+    `found`: what `compare` says of each test set. Beside `out` goes a JSON of the same name:
+    search, sentences, distinct masks, and `origin`.
     """
-    sets = [point.heads for point in points]
-    rows = []
-    for name, test in tests.items():
-        rows += point_rows(masked.grid, name, points, masked.compare(test, sets))
-    write_result(out, columns, rows, {**masked.describe(tests, sets), "provenance": origin})
+    described = masked.describe(tests, [point.heads for point in points])
+    rows = [row for test in tests for row in point_rows(masked.grid, test, points, found[test])]
+    write_result(out, columns, rows, {**described, "provenance": origin})

@@ -39,7 +39,9 @@ def write_masking(
     ranked = read_rankings(rankings, inputs.model, masked.grid)
     points = list_points(masked.grid, settings, ranked, seed)
     tests = inputs.read_tests(settings.test_sets, settings.sentences)
-    write_points(masked, tests, points, COLUMNS, out, origin)
+    sets = [point.heads for point in points]
+    found = {name: masked.compare(test, sets) for name, test in tests.items()}
+    write_points(masked, tests, points, found, COLUMNS, out, origin)
 
 
 def read_rankings(
@@ -95,7 +97,9 @@ def write_untuned(
     masked = inputs.load()
     points = list_untuned(masked.grid, importance, gates, settings.draws, seed)
     tests = inputs.read_tests(settings.test_sets, settings.sentences)
-    write_points(masked, tests, points, UNTUNED_COLUMNS, out, origin)
+    sets = [point.heads for point in points]
+    found = {name: masked.compare(test, sets) for name, test in tests.items()}
+    write_points(masked, tests, points, found, UNTUNED_COLUMNS, out, origin)
 
 
 def list_untuned(
