@@ -171,8 +171,8 @@ class BatchPlan:
             )
         self.budget = budget
         self.seed = seed
-        self.src_lengths = text.lengths[0]
-        self.lengths = text.lengths.max(0)
+        lengths = text.lengths
+        self.src_lengths, self.lengths = lengths[0], lengths.max(0)
         longest = int(self.lengths.argmax())
         if self.lengths[longest] > budget:
             raise UserError(

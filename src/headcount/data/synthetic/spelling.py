@@ -154,12 +154,7 @@ class Speller:
 
 
 def _node(
-    word: Word,
-    deprel: str,
-    head: _Node,
-    form: str = "form",
-    suffix: str = "",
-    governor: str = "",
+    word: Word, deprel: str, head: _Node, form: str = "form", suffix: str = "", governor: str = ""
 ) -> _Node:
     """A word with a suffix, unless its stem is empty; `governor` is what chooses the stem."""
     stem = word.stem(governor)
