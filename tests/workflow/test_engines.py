@@ -199,7 +199,7 @@ def test_snakemake_reports_with_titles_and_opens_offline(clone):
 
 @pytest.mark.skipif(os.cpu_count() < 2, reason="one core runs one job at a time anyway")
 def test_nothing_runs_beside_what_is_timed(origin):
-    events = re.findall(r"^(Job|Finished jobid:) (\d+)(: Timing)?", origin.built, re.MULTILINE)
+    events = re.findall(r"^(Job|Finished jobid:) (\d+)(: Time )?", origin.built, re.MULTILINE)
     timed = {number for _, number, timing in events if timing}
     running: set[str] = set()
     beside = []

@@ -21,27 +21,23 @@ def remove_heads(model: Transformer, multiplier: Tensor) -> Transformer:
     if multiplier.shape != (model.grid.size,):
         raise ValueError(f"expected [{model.grid.size}], found {list(multiplier.shape)}")
     multiplier = multiplier.detach().to(first_device(model))
-    smaller = _empty(model, _settings_without(model, multiplier))
     weights = dict(model.named_parameters())
     names = {module: name for name, module in model.named_modules()}
+    heads: dict[str, list[int]] = {kind: [] for kind in KINDS}
     for kind, layer, attention in model.attentions():
-        kept = _kept_weights(attention, model.part(multiplier, kind, layer))
+        gates = model.part(multiplier, kind, layer)
+        heads[kind].append(int(gates.count_nonzero()))
+        kept = _kept_weights(attention, gates)
         weights |= {f"{names[attention]}.{parameter}": weight for parameter, weight in kept.items()}
+    smaller = _with_heads(model, heads)
     copy_weights(smaller, weights)
     return smaller.train(model.training)
 
 
-def _settings_without(model: Transformer, multiplier: Tensor) -> ModelSettings:
-    """The model's settings, with the heads that are left in each layer of each kind."""
-    kept: dict[str, list[int]] = {kind: [] for kind in KINDS}
-    for kind, layer, _ in model.attentions():
-        kept[kind].append(int((model.part(multiplier, kind, layer) != 0).sum()))
-    width = {"heads": kept, "d_head": model.settings.head_width}
-    return ModelSettings.model_validate({**model.settings.model_dump(), **width})
-
-
-def _empty(model: Transformer, settings: ModelSettings) -> Transformer:
-    """A model of these settings with the same vocabularies, device and number format."""
+def _with_heads(model: Transformer, heads: dict[str, list[int]]) -> Transformer:
+    """A model with so many heads in each layer of each kind, otherwise of the same make."""
+    width = {"heads": heads, "d_head": model.settings.head_width}
+    settings = ModelSettings.model_validate({**model.settings.model_dump(), **width})
     joint = model.own_src_embedding is None
     sizes = model.src_embedding.num_embeddings, model.tgt_embedding.num_embeddings
     with torch.random.fork_rng(devices=[]):  # its weights are overwritten: no draw is to count

@@ -30,20 +30,24 @@ class FusedLoss(torch.autograd.Function):
     def forward(ctx, states: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> Tensor:
         """Loss of states [t, d] with output weights [v, d] and targets [t]; a scalar."""
         ctx.needs = ctx.needs_input_grad[:2]
-        kind = _product_type(states)
+        kind, exact = _product_type(states), torch.promote_types(states.dtype, torch.float32)
         words = weight.to(kind)
-        parts = _Gradients(states, weight, ctx.needs)
-        loss = torch.zeros((), dtype=parts.exact, device=states.device)
+        by_states = torch.empty_like(states) if ctx.needs[0] else None
+        by_weight = torch.zeros_like(weight) if ctx.needs[1] else None
+        loss = torch.zeros((), dtype=exact, device=states.device)
         rows = rows_at_once(len(weight), states.device)
         for start in range(0, len(states), rows):
             part = slice(start, start + rows)
             hidden, wanted = states[part].to(kind), targets[part, None]
-            logs = matmul_transposed(hidden, words).to(parts.exact).log_softmax(-1)
+            logs = matmul_transposed(hidden, words).to(exact).log_softmax(-1)
             loss -= (1 - smoothing) * logs.gather(1, wanted).sum() + smoothing * logs.mean(-1).sum()
-            if any(ctx.needs):
-                scores = _score_gradient(logs, wanted, smoothing).to(kind)
-                parts.add(part, scores, hidden, words)
-        ctx.save_for_backward(*(g for g in (parts.states, parts.weight) if g is not None))
+            scores = _score_gradient(logs, wanted, smoothing).to(kind) if any(ctx.needs) else None
+            if by_states is not None:
+                by_states[part] = matmul_transposed(scores, words.t())
+            if by_weight is not None:
+                # In a short format each part's sum is rounded, the sum of the parts is not.
+                by_weight += weight_gradient(scores, hidden)
+        ctx.save_for_backward(*(g for g in (by_states, by_weight) if g is not None))
         return loss
 
     @staticmethod
@@ -53,24 +57,6 @@ class FusedLoss(torch.autograd.Function):
         saved = iter(ctx.saved_tensors)
         states, weight = (next(saved) * upstream if need else None for need in ctx.needs)
         return states, weight, None, None
-
-
-class _Gradients:
-    """Derivatives of the summed loss by states [t, d] and weights [v, d], where they are needed."""
-
-    def __init__(self, states: Tensor, weight: Tensor, needs: tuple[bool, bool]):
-        self.exact = torch.promote_types(states.dtype, torch.float32)
-        self.states = torch.empty_like(states) if needs[0] else None
-        self.weight = torch.zeros_like(weight) if needs[1] else None
-
-    def add(self, part: slice, scores: Tensor, states: Tensor, words: Tensor) -> None:
-        """Take in some rows, given the derivatives [rows, v] by their scores."""
-        if self.states is not None:
-            self.states[part] = matmul_transposed(scores, words.t())
-        if self.weight is None:
-            return
-        # In a short format each part's sum is rounded, the sum of the parts is not.
-        self.weight += weight_gradient(scores, states)
 
 
 def _score_gradient(logs: Tensor, wanted: Tensor, smoothing: float) -> Tensor:
