@@ -1,9 +1,10 @@
 """What every rule has by its name and need not say: script, log, benchmark, message."""
 
 from collections.abc import Callable, Iterable
-from itertools import product
 from pathlib import Path
 from typing import Any
+
+from snakemake.io import expand
 
 from headcount.base.fingerprint import code
 
@@ -44,14 +45,13 @@ def forget_benchmarks(folder: Path, rules: Iterable[Any], jobs: Iterable[tuple[s
     Table `cost` would count them. `jobs`: rules, and the values of their wildcards.
     """
     patterns = {rule.name: f"{rule.name}/{_job(rule)}.tsv" for rule in rules if rule.benchmark}
-    known: dict[str, set[Path]] = {}
+    known: dict[str, set[str]] = {}
     for rule, values in jobs:
-        products = (dict(zip(values, job, strict=True)) for job in product(*values.values()))
-        files = (folder / patterns[rule].format(**job) for job in products)
-        known.setdefault(rule, set()).update(files)
+        known.setdefault(rule, set()).update(expand(f"{folder}/{patterns[rule]}", **values))
     for rule, files in known.items():
-        for path in set((folder / rule).glob("*.tsv")) - files:
-            path.unlink()
+        for path in (folder / rule).glob("*.tsv"):
+            if str(path) not in files:
+                path.unlink()
 
 
 def given(*names: str) -> Callable[..., list[str]]:

@@ -19,19 +19,16 @@ class Exhibits:
     def __init__(self, plan: Plan, measured: Sequence[str]):
         """`measured`: the first file of each rule that measures every trained model."""
         self._plan, self._measures = plan, [Path(path).stem for path in measured]
-        kinds = [kind for kind, found in INPUTS.items() if self._files(found)]
+        self._found = {kind: self._files(INPUTS[kind]) for kind in INPUTS}
+        kinds = [kind for kind, files in self._found.items() if files]
         made = (chapter.made_from(kinds) for chapter in chapters())
         self.chapters = [chapter for chapter in made if chapter.exhibits]
         (self.cost,) = (chapter for chapter in chapters() if chapter.name == "cost")
+        self.modules = [module for chapter in chapters() for module in chapter.modules]
 
     def inputs(self, chapter: Chapter) -> dict[str, list[str]]:
         """Files of each kind that a chapter is made from."""
-        return {kind: self._files(INPUTS[kind]) for kind in chapter.kinds}
-
-    @property
-    def modules(self) -> list[str]:
-        """Where all exhibits are declared."""
-        return [module for chapter in chapters() for module in chapter.modules]
+        return {kind: self._found[kind] for kind in chapter.kinds}
 
     def pages(self) -> dict[str, str]:
         """What the report is made from: a JSON of each table and figure, and its title."""
@@ -50,12 +47,10 @@ class Exhibits:
 
     def flags(self, chapter: Chapter) -> list[str]:
         """Sections of the settings that a chapter takes, as flags."""
-        settings = self._plan.settings
-        sections = [
-            section(**getattr(settings, name).model_dump())
-            for name, section in chapter.sections.items()
-        ]
-        return [flag for section in sections for flag in as_flags(section)]
+        found = []
+        for name, section in chapter.sections.items():
+            found += as_flags(section(**getattr(self._plan.settings, name).model_dump()))
+        return found
 
     def _files(self, kind: Input) -> list[str]:
         return [
@@ -67,15 +62,11 @@ class Exhibits:
 
     def _folders(self, kind: Input) -> list[tuple[str, str]]:
         """(pair, folder) of each owner of such files: pairs, then runs, then seeds."""
-        layout = self._plan.layout
-        if kind.owner != "pairs":
-            return layout.folders(kind.folder, self._runs(kind.owner))
-        folder = layout.text if kind.folder == "text" else layout.bpe
-        return [(pair, folder(pair)) for pair in layout.pairs]
-
-    def _runs(self, owner: str) -> list[str]:
-        plan = self._plan
-        return {
+        plan, layout = self._plan, self._plan.layout
+        if kind.owner == "pairs":
+            folder = layout.text if kind.folder == "text" else layout.bpe
+            return [(pair, folder(pair)) for pair in layout.pairs]
+        runs = {
             "jobs": [],  # rule cost finds their benchmarks
             "runs": plan.runs,
             "starts": plan.pruning.starts(),
@@ -85,7 +76,8 @@ class Exhibits:
             "timed": ["speed"] if plan.pruned else [],
             "ablated": plan.ablated,
             "profiled": plan.profiled,
-        }[owner]
+        }
+        return layout.folders(kind.folder, runs[kind.owner])
 
     def _named(self, name: str, pair: str) -> list[str]:
         """A name of `INPUTS`, once for each split, test set or treebank of the pair, or measure."""
