@@ -6,7 +6,7 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.base.settings.runs import BASELINE, PrunedSettings, RunSettings, read_run, write_run
-from headcount.findings.run_tables import read_runs
+from headcount.findings.results import read_runs
 
 IMPT = RunSettings(method="importance", heads=6, probability=0.5)
 RANKED = PrunedSettings.model_validate("ranked-gates-enc_self-l0.02-from-impt-6-p0.5")

@@ -18,7 +18,7 @@ from headcount.findings.general.curves import draw_curves
 from headcount.findings.general.scores import mean_scores, score_table, summary
 from headcount.findings.make import add_chapter_flags
 from headcount.findings.page import write_report
-from headcount.findings.run_tables import curve_table
+from headcount.findings.results import curve_table
 
 ORIGIN = {"command": ["x.py", "--a"], "code": {"digest": "0"}, "versions": {"python": "3"}}
 

@@ -14,7 +14,7 @@ from headcount.findings.headmask.importance import read_importance
 from headcount.findings.headmask.importance_figures import distribution, draw_distribution
 from headcount.findings.headmask.masking_figures import draw_cumulative_by_n
 from headcount.findings.masking import SEEDS, cumulative_points, group_points, read_masking
-from headcount.findings.run_tables import read_runs
+from headcount.findings.results import read_runs
 
 PAIR, REVERSE = "multi.en-de", "multi.de-en"
 NAMES = {f"headmask_fig{n}" for n in range(1, 6)} | {"headmask_heads", "headmask_frequency"}

@@ -25,7 +25,7 @@ from headcount.findings.headmask.scores import (
     score_table,
 )
 from headcount.findings.masking import read_masking
-from headcount.findings.run_tables import gather, read_runs
+from headcount.findings.results import gather, read_runs
 from headcount.findings.scores import Scores
 from headcount.findings.tables import write_tables
 

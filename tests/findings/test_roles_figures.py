@@ -8,8 +8,7 @@ from roles_files import BASE, EMPTY, MAP, MODEL, ONLY_DECODER, PAIR, RolesCollec
 
 from headcount.base.settings.importance import LrpSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.findings.results import Results
-from headcount.findings.run_tables import read_runs
+from headcount.findings.results import Results, read_runs
 from headcount.findings.voita_roles import (
     dependency_figures,
     dependency_scores,

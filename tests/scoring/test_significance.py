@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headcount.base.errors import UserError
-from headcount.findings.headmask.inequality import spread
+from headcount.findings.headmask.importance import spread
 from headcount.findings.significance import PairedT, correlate, holm, paired_t, spearman
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.base.files import read_json
-from headcount.findings.run_tables import check_runs, gather
+from headcount.findings.results import check_runs, gather
 from headcount.findings.setting import OVER_SEEDS, of_one_training
 
 COLUMNS = ["test_set", "ranking", "order", "index", "draw", "heads_masked", "bleu", "delta"]

@@ -8,7 +8,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.names import parse_pair
 from headcount.data.lines import clean_lines
-from headcount.findings.run_tables import run_of
+from headcount.findings.results import run_of
 from headcount.scoring.bootstrap import Difference, compare_systems
 
 Key = tuple[str, str, int]  # pair, run, seed

@@ -4,8 +4,7 @@ import pandas as pd
 
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE
+from headcount.findings.results import BASE, Results
 
 OVER_SEEDS = "± and intervals over seeds say how far trainings differ."
 

@@ -1,11 +1,11 @@
-"""Tables as files: tidy CSV for machines, Markdown and LaTeX for people, provenance beside them."""
+"""Tables as files, tidy for machines and readable for people, and the cells that people read."""
 
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,8 @@ from pandas.api.types import is_numeric_dtype
 from headcount.base.errors import UserError
 from headcount.base.files import write_json, write_text
 
+NONE = "–"
+_Cells = TypeVar("_Cells", pd.DataFrame, pd.Series)
 _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
     "\\": "\\textbackslash{}",
     "~": "\\textasciitilde{}",
@@ -111,3 +113,54 @@ def _alignment(shown: pd.DataFrame) -> str:
 def _plain_markdown(text: str) -> str:
     """Text that neither opens a cell nor an HTML tag."""
     return html.escape(" ".join(text.split()), quote=False).replace("|", "\\|")
+
+
+def fill_empty(cells: _Cells) -> _Cells:
+    """The same cells, of any kind; those in which nothing is known are empty text."""
+    return cells.astype(object).where(cells.notna(), "")
+
+
+def mean_sd(values: Sequence[float | str], sign: str = "", digits: int = 2) -> str:
+    """Mean and, from two values on, ± standard deviation (ddof 1); a dash where none is known.
+
+    `sign` "+" writes the sign of positive means too.
+    """
+    known = pd.Series([value for value in values if value != ""], dtype=float)
+    if known.empty:
+        return NONE
+    deviation = f" ± {known.std():.{digits}f}" if len(known) > 1 else ""
+    return f"{known.mean():{sign}z.{digits}f}{deviation}"
+
+
+def mean_count(counts: Sequence[int]) -> str:
+    """Mean of counts over seeds: a whole number where it is one, else with one decimal."""
+    mean = sum(counts) / len(counts)
+    return f"{mean:.0f}" if mean == int(mean) else f"{mean:.1f}"
+
+
+def interval(low: Sequence[float], high: Sequence[float]) -> str:
+    """95 % intervals, one for each seed."""
+    pairs = zip(low, high, strict=True)
+    return ", ".join(f"{a:+z.2f} to {b:+z.2f}" for a, b in pairs if a != "") or NONE
+
+
+def p_value(p: float | str) -> str:
+    """A p-value: two significant digits, and no zeros without end; a dash where none is known."""
+    if p == "":
+        return NONE
+    return "< 0.001" if p < 0.001 else f"{p:#.2g}"
+
+
+def with_bounds(
+    value: float | str, low: float | str, high: float | str, digits: int = 2, unit: str = ""
+) -> str:
+    """A value, and in brackets the ends of its interval where they are known."""
+    if value == "":
+        return NONE
+    bounds = "" if low == "" else f" ({low:.{digits}f} to {high:.{digits}f})"
+    return f"{value:.{digits}f}{unit}{bounds}"
+
+
+def run_cells(pair: str, run: str, seed: int | str) -> dict[str, str]:
+    """Which run a row is of."""
+    return {"pair": pair, "run": run, "seed": str(seed) or NONE}

@@ -7,8 +7,7 @@ from matplotlib.ticker import MaxNLocator
 
 from headcount.findings import exhibits
 from headcount.findings.figures import Drawn, colours
-from headcount.findings.results import Results
-from headcount.findings.run_tables import curve_table
+from headcount.findings.results import Results, curve_table
 
 _PANELS = (("step", "updates"), ("minutes", "minutes of training"))
 _LINES = (("train_loss", "train (label-smoothed)", "--"), ("dev_loss", "dev", "-"))

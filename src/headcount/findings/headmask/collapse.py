@@ -12,9 +12,12 @@ import pandas as pd
 
 from headcount.base.settings.runs import RunSettings
 from headcount.findings import exhibits
-from headcount.findings.cells import NONE
-from headcount.findings.headmask.importance import describe_measured, of_heads, read_importance
-from headcount.findings.headmask.inequality import number
+from headcount.findings.headmask.importance import (
+    describe_measured,
+    number,
+    of_heads,
+    read_importance,
+)
 from headcount.findings.headmask.mask_frequency import (
     frequencies,
     read_masks,
@@ -22,10 +25,9 @@ from headcount.findings.headmask.mask_frequency import (
     with_lengths,
 )
 from headcount.findings.masking import describe_tests, read_masking
-from headcount.findings.results import Results
-from headcount.findings.run_tables import HEAD, KEYS, gather
+from headcount.findings.results import HEAD, KEYS, Results, gather
 from headcount.findings.setting import of_one_training
-from headcount.findings.tables import Table
+from headcount.findings.tables import NONE, Table
 
 ABANDONED = 0.9  # share of the later updates that may mask; a head masked so often hardly learns
 _ROUNDING = 1e-9  # of shares that are read from a file and averaged

@@ -12,11 +12,9 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
-from headcount.findings.figures import Drawn
+from headcount.findings.figures import SHORT, Drawn, colour_bar, heat_panels, run_styles
 from headcount.findings.headmask.importance import describe_measured, of_heads, read_importance
-from headcount.findings.panels import SHORT, colour_bar, heat_panels, run_styles
-from headcount.findings.results import Results
-from headcount.findings.run_tables import KEYS
+from headcount.findings.results import KEYS, Results
 from headcount.findings.setting import OVER_SEEDS, importance_unit
 
 _TICKS = (0.125, 0.25, 0.5, 1, 2, 4, 8)

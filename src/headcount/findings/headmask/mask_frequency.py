@@ -11,11 +11,9 @@ from matplotlib.ticker import MaxNLocator
 
 from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
-from headcount.findings.figures import Drawn
+from headcount.findings.figures import SHORT, Drawn, colour_bar, heat_panels, note
 from headcount.findings.headmask.importance import read_importance
-from headcount.findings.panels import SHORT, colour_bar, heat_panels, note
-from headcount.findings.results import Results
-from headcount.findings.run_tables import HEAD, KEYS, gather
+from headcount.findings.results import HEAD, KEYS, Results, gather
 from headcount.findings.setting import describe_setting
 
 

@@ -10,11 +10,9 @@ from matplotlib.ticker import MaxNLocator
 
 from headcount.base.settings.runs import RunSettings
 from headcount.findings import exhibits, masking
-from headcount.findings.figures import COLOURS, Drawn
+from headcount.findings.figures import COLOURS, Drawn, legend_above, note, panels, run_styles
 from headcount.findings.headmask.importance import read_importance
-from headcount.findings.panels import legend_above, note, panels, run_styles
-from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE
+from headcount.findings.results import BASE, Results
 from headcount.findings.setting import describe_importance, describe_setting
 
 _BLUE, _GREY = COLOURS[0], "#6E6E6E"

@@ -7,14 +7,12 @@ import pandas as pd
 
 from headcount.base.settings.names import parse_pair
 from headcount.findings import exhibits
-from headcount.findings.cells import NONE, p_value
 from headcount.findings.published import headmask
-from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE
+from headcount.findings.results import BASE, Results
 from headcount.findings.scores import Scores, describe_search
 from headcount.findings.setting import OVER_SEEDS, describe_setting, of_one_training
 from headcount.findings.significance import paired_t
-from headcount.findings.tables import Table
+from headcount.findings.tables import NONE, Table, p_value
 
 COLUMNS = ["pair", "run", "seed", "test_set", "statistic", "value", "source", "signature"]
 _TASK = ["pair", "test_set"]

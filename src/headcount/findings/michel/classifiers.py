@@ -18,7 +18,7 @@ from headcount.findings.figures import Drawn, use_style, write_figures
 from headcount.findings.michel import curves, pruning, single, transfer
 from headcount.findings.michel.measured import ABLATION, ACCURACY, masked_rows
 from headcount.findings.published import michel
-from headcount.findings.run_tables import read_columns
+from headcount.findings.results import read_columns
 from headcount.findings.tables import Table, write_tables
 
 _IMPORTANCE = (

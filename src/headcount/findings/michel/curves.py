@@ -8,13 +8,11 @@ from matplotlib.figure import Figure
 
 from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
-from headcount.findings.figures import COLOURS, Drawn
+from headcount.findings.figures import COLOURS, SHORT, Drawn, legend_above, panels, title_words
 from headcount.findings.michel.measured import BLEU, Metric, describe_ranked
 from headcount.findings.michel.pruning import LOSS, measured_points, printed_points
-from headcount.findings.panels import SHORT, legend_above, panels, title_words
 from headcount.findings.published import michel
-from headcount.findings.results import Results
-from headcount.findings.run_tables import KEYS
+from headcount.findings.results import KEYS, Results
 from headcount.findings.setting import of_one_training
 
 _ORDERS = {

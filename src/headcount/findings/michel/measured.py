@@ -8,8 +8,7 @@ import pandas as pd
 
 from headcount.base.errors import UserError
 from headcount.findings.masking import describe_tests
-from headcount.findings.results import Results
-from headcount.findings.run_tables import HEAD, gather
+from headcount.findings.results import HEAD, Results, gather
 from headcount.findings.setting import describe_ranking, describe_setting
 
 SCORES = ["bleu", "delta", "delta_low", "delta_high", "p"]

@@ -7,8 +7,14 @@ import numpy as np
 import pandas as pd
 
 from headcount.findings import exhibits
-from headcount.findings.cells import (
+from headcount.findings.michel.measured import BLEU, SCORES, Metric, describe_ranked
+from headcount.findings.published import michel
+from headcount.findings.published.numbers import with_printed
+from headcount.findings.results import BASE, KEYS, Results, gather
+from headcount.findings.setting import of_one_training
+from headcount.findings.tables import (
     NONE,
+    Table,
     fill_empty,
     interval,
     mean_sd,
@@ -16,13 +22,6 @@ from headcount.findings.cells import (
     run_cells,
     with_bounds,
 )
-from headcount.findings.michel.measured import BLEU, SCORES, Metric, describe_ranked
-from headcount.findings.published import michel
-from headcount.findings.published.numbers import with_printed
-from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE, KEYS, gather
-from headcount.findings.setting import of_one_training
-from headcount.findings.tables import Table
 
 LOSS = 0.05
 """Of p, below which a step's loss is called significant."""

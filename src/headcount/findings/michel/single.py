@@ -10,8 +10,7 @@ from matplotlib.image import AxesImage
 
 from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
-from headcount.findings.cells import NONE, interval, mean_sd, p_value, run_cells
-from headcount.findings.figures import Drawn
+from headcount.findings.figures import SHORT, Drawn, colour_bar, title_words
 from headcount.findings.michel.measured import (
     BLEU,
     LEVEL,
@@ -20,14 +19,12 @@ from headcount.findings.michel.measured import (
     describe_scored,
     masked_heads,
 )
-from headcount.findings.panels import SHORT, colour_bar, title_words
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import with_printed
-from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE, HEAD, KEYS
+from headcount.findings.results import BASE, HEAD, KEYS, Results
 from headcount.findings.setting import of_one_training
 from headcount.findings.significance import holm
-from headcount.findings.tables import Table
+from headcount.findings.tables import NONE, Table, interval, mean_sd, p_value, run_cells
 
 COLUMNS = [*KEYS, "test_set", *HEAD, *SCORES, "p_holm", "significant"]
 _LONE = [*KEYS, "test_set", *HEAD, "heads", "dev_delta", "dev_p", "delta"]

@@ -8,15 +8,12 @@ from matplotlib.figure import Figure
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.findings import exhibits
-from headcount.findings.cells import NONE, fill_empty, run_cells
-from headcount.findings.figures import Drawn, colours
+from headcount.findings.figures import Drawn, colours, legend_above, panels
 from headcount.findings.michel.measured import describe_models
-from headcount.findings.panels import legend_above, panels
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import with_printed
-from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE, KEYS, gather
-from headcount.findings.tables import Table
+from headcount.findings.results import BASE, KEYS, Results, gather
+from headcount.findings.tables import NONE, Table, fill_empty, run_cells
 
 _READ = ["model", "heads_left", "parameters", "phase", "batch_size", "repeat", "sentences"]
 _READ += ["steps", "seconds"]

@@ -10,19 +10,16 @@ from matplotlib.figure import Figure
 
 from headcount.base.errors import UserError
 from headcount.findings import exhibits
-from headcount.findings.cells import NONE, fill_empty, mean_sd, run_cells, with_bounds
-from headcount.findings.figures import Drawn
-from headcount.findings.headmask.inequality import spread
+from headcount.findings.figures import Drawn, panels
+from headcount.findings.headmask.importance import spread
 from headcount.findings.michel.curves import beside_printed, finish
 from headcount.findings.michel.measured import describe_ranked
-from headcount.findings.panels import panels
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import with_printed
-from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE, HEAD, KEYS, gather
+from headcount.findings.results import BASE, HEAD, KEYS, Results, gather
 from headcount.findings.setting import of_one_training
 from headcount.findings.significance import spearman
-from headcount.findings.tables import Table
+from headcount.findings.tables import NONE, Table, fill_empty, mean_sd, run_cells, with_bounds
 
 _KEPT = ["kept", "kept_low", "kept_high"]
 POINTS = [*KEYS, "update", "test_set", "index", "percent", "heads_masked", "bleu", *_KEPT]

@@ -8,17 +8,14 @@ from matplotlib.figure import Figure
 
 from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
-from headcount.findings.cells import NONE, fill_empty, p_value, run_cells, with_bounds
-from headcount.findings.figures import COLOURS, Drawn
+from headcount.findings.figures import COLOURS, SHORT, Drawn, legend_above, panels, title_words
 from headcount.findings.michel.measured import BLEU, Metric, describe_scored, masked_heads
-from headcount.findings.panels import SHORT, legend_above, panels, title_words
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import with_printed
-from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE, HEAD, KEYS
+from headcount.findings.results import BASE, HEAD, KEYS, Results
 from headcount.findings.setting import of_one_training
 from headcount.findings.significance import correlate
-from headcount.findings.tables import Table
+from headcount.findings.tables import NONE, Table, fill_empty, p_value, run_cells, with_bounds
 
 _TESTS = [*KEYS, "test_set", "other_test_set"]
 POINTS = [*_TESTS, *HEAD, "delta", "other_delta"]

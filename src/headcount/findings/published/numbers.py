@@ -6,7 +6,7 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from headcount.base.settings.section import Section
-from headcount.findings.cells import fill_empty
+from headcount.findings.tables import fill_empty
 
 _Whole = Annotated[int, Field(strict=False)]  # keys are text
 Name = Annotated[_Whole | str, Field(union_mode="left_to_right")]

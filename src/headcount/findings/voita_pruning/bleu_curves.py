@@ -5,13 +5,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headcount.findings import exhibits
-from headcount.findings.figures import COLOURS, Drawn
+from headcount.findings.figures import COLOURS, Drawn, legend_above, panels, run_styles
 from headcount.findings.masking import DRAWS, SEEDS, TEST, describe_cover
-from headcount.findings.panels import legend_above, panels, run_styles
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
-from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE
+from headcount.findings.results import BASE, Results
 from headcount.findings.voita_pruning.comparison import CONTENDERS, START, TUNED, UNTUNED, untuned
 from headcount.findings.voita_pruning.heads_left import (
     READ_OFF,

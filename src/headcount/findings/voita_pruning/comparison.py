@@ -6,12 +6,10 @@ import pandas as pd
 
 from headcount.base.errors import UserError
 from headcount.findings import exhibits
-from headcount.findings.cells import NONE, fill_empty, mean_count, mean_sd
-from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE, gather
+from headcount.findings.results import BASE, Results, gather
 from headcount.findings.scores import Scores
 from headcount.findings.setting import OVER_SEEDS, of_one_training
-from headcount.findings.tables import Table
+from headcount.findings.tables import NONE, Table, fill_empty, mean_count, mean_sd
 from headcount.findings.voita_pruning import measured
 from headcount.findings.voita_pruning.measured import key_of
 

@@ -15,11 +15,9 @@ from headcount.base.hard_concrete import HardConcrete
 from headcount.base.settings.runs import SCOPES
 from headcount.base.settings.train import GatesSettings
 from headcount.findings import exhibits
-from headcount.findings.figures import COLOURS, Drawn
-from headcount.findings.panels import SHORT, colour_bar, panels
+from headcount.findings.figures import COLOURS, SHORT, Drawn, colour_bar, panels
 from headcount.findings.published import voita
-from headcount.findings.results import Results
-from headcount.findings.run_tables import HEAD, KEYS, gather
+from headcount.findings.results import HEAD, KEYS, Results, gather
 from headcount.findings.voita_pruning.measured import describe_pruning, pruned_models
 
 _PAPER = HardConcrete(0.5, -0.1, 1.1)  # gives the printed masses

@@ -7,12 +7,10 @@ from matplotlib.ticker import MaxNLocator
 
 from headcount.base.addresses import KINDS, HeadGrid
 from headcount.findings import exhibits
-from headcount.findings.figures import COLOURS, Drawn, colours
-from headcount.findings.panels import SHORT, legend_above, panels
+from headcount.findings.figures import COLOURS, SHORT, Drawn, colours, legend_above, panels
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
-from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE, KEYS
+from headcount.findings.results import BASE, KEYS, Results
 from headcount.findings.setting import OVER_SEEDS
 from headcount.findings.voita_pruning.measured import describe_pruning, pruned_models
 

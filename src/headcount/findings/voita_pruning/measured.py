@@ -12,12 +12,11 @@ from headcount.base.errors import UserError
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.train import GatesSettings
-from headcount.findings.cells import NONE, interval, mean_sd, p_value
 from headcount.findings.masking import describe_tests
-from headcount.findings.results import Results
-from headcount.findings.run_tables import HEAD, KEYS, curve_table, read_runs_of, run_of
+from headcount.findings.results import HEAD, KEYS, Results, curve_table, read_runs_of, run_of
 from headcount.findings.scores import Key, Scores, describe_search
 from headcount.findings.setting import describe_setting
+from headcount.findings.tables import NONE, interval, mean_sd, p_value
 
 DECIDED = 0.9  # a gate with more than this chance of being 0, or of being 1, has polarised
 LAYERS = [f"{kind}_layers" for kind in KINDS]

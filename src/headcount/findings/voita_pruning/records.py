@@ -7,11 +7,9 @@ import pandas as pd
 from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.settings.short_names import decimal
 from headcount.findings import exhibits
-from headcount.findings.cells import NONE, interval, mean_count, mean_sd, p_value
-from headcount.findings.results import Results
-from headcount.findings.run_tables import KEYS
+from headcount.findings.results import KEYS, Results
 from headcount.findings.setting import OVER_SEEDS, of_one_training
-from headcount.findings.tables import Table
+from headcount.findings.tables import NONE, Table, interval, mean_count, mean_sd, p_value
 from headcount.findings.voita_pruning import measured
 from headcount.findings.voita_pruning.measured import DECIDED, LAYERS, key_of
 

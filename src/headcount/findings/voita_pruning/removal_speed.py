@@ -9,13 +9,10 @@ from matplotlib.lines import Line2D
 
 from headcount.base.errors import UserError
 from headcount.findings import exhibits
-from headcount.findings.cells import NONE, mean_count
-from headcount.findings.figures import Drawn
-from headcount.findings.panels import colour_bar
-from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE, KEYS, gather
+from headcount.findings.figures import Drawn, colour_bar
+from headcount.findings.results import BASE, KEYS, Results, gather
 from headcount.findings.scores import Scores
-from headcount.findings.tables import Table
+from headcount.findings.tables import NONE, Table, mean_count
 from headcount.findings.voita_pruning import measured
 
 _TIMED = ["model", "heads_left", "parameters", "file_bytes", "phase", "batch_size", "repeat"]

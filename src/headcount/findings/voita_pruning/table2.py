@@ -7,12 +7,10 @@ import pandas as pd
 from headcount.base.addresses import KINDS
 from headcount.base.settings.short_names import decimal
 from headcount.findings import exhibits
-from headcount.findings.cells import NONE, mean_count, mean_sd
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
-from headcount.findings.results import Results
-from headcount.findings.run_tables import KEYS
-from headcount.findings.tables import Table
+from headcount.findings.results import KEYS, Results
+from headcount.findings.tables import NONE, Table, mean_count, mean_sd
 from headcount.findings.voita_pruning import measured
 from headcount.findings.voita_pruning.measured import key_of
 

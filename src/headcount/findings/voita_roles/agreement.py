@@ -9,12 +9,10 @@ import pandas as pd
 from headcount.base.addresses import KINDS
 from headcount.base.files import read_json
 from headcount.findings import exhibits
-from headcount.findings.cells import NONE, with_bounds
-from headcount.findings.results import Results
-from headcount.findings.run_tables import HEAD, KEYS, gather
+from headcount.findings.results import HEAD, KEYS, Results, gather
 from headcount.findings.setting import of_one_training
 from headcount.findings.significance import bootstrap_correlation, spearman
-from headcount.findings.tables import Table
+from headcount.findings.tables import NONE, Table, with_bounds
 from headcount.findings.voita_roles.labels import wide
 from headcount.findings.voita_roles.measured import describe_roles, gate_survival, head_values
 

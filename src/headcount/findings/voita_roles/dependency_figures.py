@@ -9,12 +9,10 @@ from matplotlib.patches import Patch
 
 from headcount.base.errors import UserError
 from headcount.findings import exhibits
-from headcount.findings.figures import COLOURS, Drawn, colours
-from headcount.findings.panels import note, panels, title_words
+from headcount.findings.figures import COLOURS, Drawn, colours, note, panels, title_words
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
-from headcount.findings.results import Results
-from headcount.findings.run_tables import KEYS
+from headcount.findings.results import KEYS, Results
 from headcount.findings.setting import describe_setting, of_one_training
 from headcount.findings.voita_roles.dependency_scores import NO_TREES, best_heads
 from headcount.findings.voita_roles.labels import SHOWN, arrow

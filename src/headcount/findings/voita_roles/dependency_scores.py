@@ -5,14 +5,12 @@ from functools import cache
 import pandas as pd
 
 from headcount.findings import exhibits
-from headcount.findings.cells import NONE, p_value, run_cells
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
-from headcount.findings.results import Results
-from headcount.findings.run_tables import KEYS, gather
+from headcount.findings.results import KEYS, Results, gather
 from headcount.findings.setting import of_one_training
 from headcount.findings.significance import mcnemar, wilson
-from headcount.findings.tables import Table
+from headcount.findings.tables import NONE, Table, p_value, run_cells
 from headcount.findings.voita_roles.labels import SHOWN, SYNTAX, arrow, exceeds
 from headcount.findings.voita_roles.measured import all_roles, describe_roles
 

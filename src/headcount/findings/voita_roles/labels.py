@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.base.settings.roles import RolesSettings
-from headcount.findings.cells import fill_empty
-from headcount.findings.run_tables import HEAD, KEYS, gather
+from headcount.findings.results import HEAD, KEYS, gather
+from headcount.findings.tables import fill_empty
 
 VALUES = [*HEAD, "statistic", "value"]
 POSITIONS = [*VALUES, "offset", "hits", "trials"]

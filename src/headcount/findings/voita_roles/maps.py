@@ -12,8 +12,7 @@ from headcount.findings import exhibits
 from headcount.findings.figures import Drawn
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
-from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE, KEYS
+from headcount.findings.results import BASE, KEYS, Results
 from headcount.findings.voita_roles.labels import label_classes
 from headcount.findings.voita_roles.measured import all_roles, describe_roles
 

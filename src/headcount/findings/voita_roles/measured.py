@@ -9,11 +9,9 @@ from headcount.base.settings.importance import LrpSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.runs import label
 from headcount.findings import exhibits
-from headcount.findings.cells import NONE, fill_empty, with_bounds
-from headcount.findings.results import Results
-from headcount.findings.run_tables import HEAD, KEYS, gather, read_runs_of
+from headcount.findings.results import HEAD, KEYS, Results, gather, read_runs_of
 from headcount.findings.setting import describe_setting, of_one_training
-from headcount.findings.tables import Table
+from headcount.findings.tables import NONE, Table, fill_empty, with_bounds
 from headcount.findings.voita_roles.labels import HEAD_KEYS, VALUES, read_roles, wide
 
 RELEVANCE = ["relevance", "relevance_low", "relevance_high"]

@@ -10,10 +10,8 @@ from matplotlib.figure import Figure
 from headcount.base.addresses import Head
 from headcount.base.files import read_json
 from headcount.findings import exhibits
-from headcount.findings.figures import Drawn
-from headcount.findings.panels import note
-from headcount.findings.results import Results
-from headcount.findings.run_tables import BASE, KEYS, run_of
+from headcount.findings.figures import Drawn, note
+from headcount.findings.results import BASE, KEYS, Results, run_of
 from headcount.findings.voita_roles.attention_maps import draw_attention
 from headcount.findings.voita_roles.measured import describe_roles
 

@@ -9,12 +9,10 @@ from matplotlib.ticker import MaxNLocator
 from headcount.base.errors import UserError
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.findings import exhibits
-from headcount.findings.figures import Drawn
-from headcount.findings.panels import panels
+from headcount.findings.figures import Drawn, panels
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
-from headcount.findings.results import Results
-from headcount.findings.run_tables import KEYS, read_runs, run_of
+from headcount.findings.results import KEYS, Results, read_runs, run_of
 from headcount.findings.voita_roles.labels import label_classes, label_count, read_roles
 from headcount.findings.voita_roles.maps import CLASSES
 from headcount.findings.voita_roles.measured import describe_roles, trained_heads
