@@ -132,17 +132,11 @@ def _canonical(node: Any) -> str:
     Empty fields differ between Python versions; leaving them out keeps fingerprints equal.
     """
     if isinstance(node, list):
-        return f"[{','.join(_canonical(part) for part in node if not _is_docstring(part))}]"
+        return f"[{','.join(filter(None, map(_canonical, node)))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
+    if isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str):
+        return ""  # a docstring
     fields = ast.iter_fields(node)
     kept = (f"{name}={_canonical(value)}" for name, value in fields if value not in (None, []))
     return f"{type(node).__name__}({','.join(kept)})"
-
-
-def _is_docstring(node: Any) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
