@@ -103,11 +103,7 @@ def write_untuned(
 
 
 def list_untuned(
-    grid: HeadGrid,
-    importance: Path,
-    gates: Mapping[PrunedSettings, Path],
-    draws: int,
-    seed: int,
+    grid: HeadGrid, importance: Path, gates: Mapping[PrunedSettings, Path], draws: int, seed: int
 ) -> list[Point]:
     """The heads that each gates run closed; of its scope as many of least importance, and random.
 
