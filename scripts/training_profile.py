@@ -4,7 +4,7 @@ from pathlib import Path
 
 from headcount.ablation.ablation import first_test
 from headcount.ablation.masked_bleu import MaskedInputs
-from headcount.ablation.training_profile import by_update, write_training_profile
+from headcount.ablation.pruning_profile import by_update, write_training_profile
 from headcount.base import command
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.base.settings.decode import DecodeSettings

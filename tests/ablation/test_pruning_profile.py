@@ -20,8 +20,7 @@ from headcount.ablation.ablation import COLUMNS as ABLATION_COLUMNS
 from headcount.ablation.ablation import first_test, read_single_effects
 from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.ablation.pruning_orders import for_ranking
-from headcount.ablation.pruning_profile import COLUMNS, read_ranking
-from headcount.ablation.training_profile import by_update
+from headcount.ablation.pruning_profile import COLUMNS, by_update, read_ranking
 from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.ablation import AblationSettings

@@ -9,7 +9,7 @@ from chapters import chapter_of, list_run
 from headcount.ablation.ablation import COLUMNS as ABLATION
 from headcount.ablation.pruning_profile import AREA_COLUMNS
 from headcount.ablation.pruning_profile import COLUMNS as PROFILE
-from headcount.ablation.training_profile import COLUMNS as TRAINING
+from headcount.ablation.pruning_profile import TRAINING_COLUMNS as TRAINING
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.model import ModelSettings
 from headcount.deployment.speed import COLUMNS as SPEED

@@ -16,8 +16,8 @@ from tqdm import tqdm
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.files import read_json, sha256, write_json
-from headcount.base.head_values import read_head_values, write_head_values
+from headcount.base.files import read_json, sha256, write_result
+from headcount.base.head_values import COLUMNS, head_rows, read_head_values
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import Batch, ParallelText, in_order
 from headcount.data.vocabulary import PAD
@@ -57,10 +57,9 @@ def write_importance(
     values = dict(zip(names, (whole, *parts), strict=True))
     if settings.normalise == "layer_l2":
         values = {name: normalise_layers(part, model.grid) for name, part in values.items()}
-    write_head_values(out, model.grid, values)
     facts = {"data": settings.data, "sentences": sum(sizes), "halves": sizes}
-    facts |= {"weights": sha256(folder.weights), "label_smoothing": smoothing}
-    write_json(out.with_suffix(".json"), facts | {"provenance": origin})
+    facts |= {"weights": sha256(folder.weights), "label_smoothing": smoothing, "provenance": origin}
+    write_result(out, COLUMNS, head_rows(model.grid.heads(), values), facts)
 
 
 def read_importance(path: Path, folder: ModelFolder, grid: HeadGrid) -> np.ndarray:

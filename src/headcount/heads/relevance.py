@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from tqdm import tqdm
 
-from headcount.base.files import write_json
-from headcount.base.head_values import write_head_values
+from headcount.base.files import write_result
+from headcount.base.head_values import COLUMNS, head_rows
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.importance import LrpSettings
 from headcount.data.batches import Ids, ParallelText, collate
@@ -60,10 +60,9 @@ def write_relevance(
     with tqdm(total=2 * len(text), unit="sentence", disable=None) as bar:
         (sums, steps), (others, _) = (measure_relevance(model, text, each, bar) for each in both)
     values = relevance_values(sums, steps) | {f"relevance_{other}": others.sum(0) / steps.sum()}
-    write_head_values(out, model.grid, values)
     facts = {"sentences": len(text), "steps": int(steps.sum())}
     facts |= {"seconds": round(time.perf_counter() - begun, 2), "provenance": origin}
-    write_json(out.with_suffix(".json"), facts)
+    write_result(out, COLUMNS, head_rows(model.grid.heads(), values), facts)
 
 
 def measure_relevance(

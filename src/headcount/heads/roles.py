@@ -5,7 +5,6 @@ Attention weights live for one layer of one batch; only sums are kept.
 
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +13,6 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from headcount.base.addresses import HeadGrid
 from headcount.base.files import write_csv, write_json
 from headcount.base.head_values import COLUMNS, head_rows
 from headcount.base.settings.roles import RolesSettings
@@ -28,7 +26,6 @@ from headcount.heads.head_measures import (
     Confidence,
     Positions,
     RareWords,
-    View,
     views,
 )
 from headcount.heads.syntax import SYNTAX_COLUMNS, Syntax, best_offsets
@@ -88,8 +85,7 @@ def write_roles(
     write_csv(out / "positions.csv", POSITION_COLUMNS, (row.values() for row in rows))
     rows = [row for treebank, measured in syntax for row in measured.rows(heads, treebank)]
     write_csv(out / "syntax.csv", SYNTAX_COLUMNS, (row.values() for row in rows))
-    shown = _rare_candidate(model.grid, values["rare_two_rarest"])
-    maps = [] if shown is None else _maps(model, text, words, shown, settings)
+    shown, maps = _rare_maps(model, text, words, values["rare_two_rarest"], settings)
     address = None if shown is None else heads[shown]._asdict()
     write_json(out / "maps.json", {"head": address, "level": "subword", "maps": maps})
     facts = {"sentences": len(text), "rare_sentences": roles.rare.sentences, "treebanks": sizes}
@@ -122,29 +118,24 @@ def text_roles(
     at_edges = settings
     if settings.edges == "eos_is_token":
         at_edges = settings.model_copy(update={"eos": "keep"})
-    for batch in in_order(text, settings.batch_tokens, device):
-        seen, places = views(batch, settings), views(batch, at_edges)
-        roles.positions.start(places)
-        roles.rare.start(batch.src, seen["enc_self"])
-        with watch_attention(model, partial(_add, roles, seen, places)):
+    seen, places = {}, {}  # the batch's views
+
+    def add(kind: str, layer: int, weights: Tensor) -> None:
+        roles.confidence.add(kind, layer, weights, seen[kind])
+        if kind != "dec_enc":  # there, positions of two languages would be compared
+            roles.positions.add(kind, layer, weights, places[kind])
+        if kind == "enc_self":
+            rare.add(layer, weights, seen[kind])
+
+    with watch_attention(model, add):
+        for batch in in_order(text, settings.batch_tokens, device):
+            seen.update(views(batch, settings))
+            places.update(views(batch, at_edges))
+            roles.positions.start(places)
+            rare.start(batch.src, seen["enc_self"])
             model.decode(batch.tgt_in, model.encode(batch.src))
-        done(len(batch.indices))
+            done(len(batch.indices))
     return roles
-
-
-def _add(
-    roles: TextRoles,
-    seen: dict[str, View],
-    places: dict[str, View],
-    kind: str,
-    layer: int,
-    weights: Tensor,
-) -> None:
-    roles.confidence.add(kind, layer, weights, seen[kind])
-    if kind != "dec_enc":  # there, positions of two languages would be compared
-        roles.positions.add(kind, layer, weights, places[kind])
-    if kind == "enc_self":
-        roles.rare.add(layer, weights, seen[kind])
 
 
 @torch.inference_mode()
@@ -160,13 +151,12 @@ def measure_syntax(
     sources = [words.ids(piece for token in tree.pieces for piece in token) for tree in trees]
     # A target is needed to make batches; encoding alone reads none.
     text = ParallelText(sources, [[] for _ in sources])
-    model.eval()
-    for batch in in_order(text, settings.batch_tokens, first_device(model)):
-        of_batch = [trees[number] for number in batch.indices]
-        syntax.start(of_batch, batch.indices, batch.src.device)
-        with watch_attention(model, lambda kind, layer, weights: syntax.add(layer, weights)):
+    with watch_attention(model.eval(), lambda kind, layer, weights: syntax.add(layer, weights)):
+        for batch in in_order(text, settings.batch_tokens, first_device(model)):
+            of_batch = [trees[number] for number in batch.indices]
+            syntax.start(of_batch, batch.indices, batch.src.device)
             model.encode(batch.src)
-        done(len(batch.indices))
+            done(len(batch.indices))
     return syntax
 
 
@@ -177,26 +167,24 @@ def _train_counts(pair: PairFolder, words: Vocabulary) -> Tensor:
     return torch.from_numpy(np.bincount(ids, minlength=len(words)))
 
 
-def _rare_candidate(grid: HeadGrid, shares: np.ndarray) -> int | None:
-    """Place of the first encoder layer's head with the largest share, if that has one."""
-    span = grid.span("enc_self", 0)
-    of_layer = shares[span]
-    if not len(of_layer) or np.isnan(of_layer).all():
-        return None
-    return span.start + int(of_layer.argmax())
-
-
-def _maps(
+def _rare_maps(
     model: Transformer,
     text: ParallelText,
     words: tuple[Vocabulary, Vocabulary],
-    place: int,
+    shares: np.ndarray,
     settings: RolesSettings,
-) -> list[dict[str, Any]]:
-    """What a head makes of the first sentences that are short enough to be drawn."""
-    head, found = model.grid.heads()[place], []
+) -> tuple[int | None, list[dict[str, Any]]]:
+    """Place of the first encoder layer's head with the largest share, and what it does.
+
+    That is shown on the first sentences that are short enough. None and nothing without a share.
+    """
+    span = model.grid.span("enc_self", 0)
+    if np.isnan(shares[span]).all():  # as of no head
+        return None, []
+    place, maps = span.start + int(shares[span].argmax()), []
     pairs = zip(text.src, text.tgt, strict=True)
     for ids in [pair for pair in pairs if len(pair[0]) <= LONGEST_MAP][:MAPS]:
         pieces = words[0].pieces(ids[0]), words[1].pieces(ids[1])
-        found.append(attention_map(model, ids, pieces, head, settings, "subword"))
-    return found
+        head = model.grid.heads()[place]
+        maps.append(attention_map(model, ids, pieces, head, settings, "subword"))
+    return place, maps
