@@ -4,13 +4,7 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.data.synthetic.corpus import lexicon, rules
-from headcount.data.synthetic.grammar import (
-    Adjective,
-    Clause,
-    Derivation,
-    NounPhrase,
-    PrepositionalPhrase,
-)
+from headcount.data.synthetic.grammar import Adjective, Clause, NounPhrase, PrepositionalPhrase
 from headcount.data.synthetic.lexicon import Weighted, Word, read_lexicon
 from headcount.data.synthetic.spelling import Speller
 
@@ -39,8 +33,8 @@ def _noun_phrase(
     return NounPhrase(noun, number, article, adjectives, modifier, relative)
 
 
-def _spelt(derivation: Derivation) -> tuple[str, str, list[tuple[int, str]]]:
-    source, target, tree = Speller(lexicon(), rules()).sentence(derivation)
+def _spelt(main: Clause) -> tuple[str, str, list[tuple[int, str]]]:
+    source, target, tree = Speller(lexicon(), rules()).sentence(main)
     return " ".join(source), " ".join(target), [(token.head, token.deprel) for token in tree]
 
 
@@ -52,7 +46,7 @@ def test_agreement_crosses_a_relative_clause():
     subject = _noun_phrase("the", "women", young, relative=relative)
     sleep = Clause(_verb("sleep"), "future", subject)
 
-    source, target, edges = _spelt(Derivation(sleep))
+    source, target, edges = _spelt(sleep)
 
     assert source == "the very young women that watched the red dog will sleep ."
     assert target.split() == [
@@ -100,7 +94,7 @@ def test_object_chooses_the_stem_of_the_verb():
     subordinate = Clause(find, "past", she, letters)
     because = _word(words["conjunctions"], "because")
 
-    source, target, _ = _spelt(Derivation(main, because, subordinate))
+    source, target, _ = _spelt(main._replace(conjunction=because, subordinate=subordinate))
 
     assert source == "a girl gladly carries these cats of the king because she found letters ."
     assert target.split() == [
@@ -128,7 +122,7 @@ def test_governor_chooses_the_stem_of_noun_and_preposition():
 
     def target(verb: str) -> list[str]:
         clause = Clause(_verb(verb), "past", man, oblique=in_bank)
-        return _spelt(Derivation(clause))[1].split()
+        return _spelt(clause)[1].split()
 
     # bank and in are oblique: k; man is masculine: o. Motion: nifo, nis; rest: nebi, nup.
     assert target("run") == ["lato", "diku", "laki", "nifok", "nis", "vonifo", "."]
@@ -139,7 +133,7 @@ def test_object_relative_agrees_with_its_own_subject():
     relative = Clause(_verb("push"), "present", _noun_phrase("the", "boys"))
     lamp = _noun_phrase("this", "lamp", relative=relative)
     fall = Clause(_verb("fall"), "past", lamp)
-    source, target, edges = _spelt(Derivation(fall))
+    source, target, edges = _spelt(fall)
     assert source == "this lamp that the boys push fell ."
     # push: ni + riz (the lamp, its missing object, is inanimate) + on, the masculine plural boys.
     assert target == "laton zibone nirizon ke feta vase vokisa ."

@@ -33,7 +33,10 @@ class PrepositionalPhrase(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """A verb with what depends on it. `subject` is None where a relative clause lacks it."""
+    """A verb with what depends on it. `subject` is None where a relative clause lacks it.
+
+    A main clause may have a subordinate one, with its conjunction.
+    """
 
     verb: Word
     tense: str
@@ -42,14 +45,8 @@ class Clause(NamedTuple):
     oblique: PrepositionalPhrase | None = None
     adverb: Word | None = None
     opening_adverb: Word | None = None
-
-
-class Derivation(NamedTuple):
-    """A main clause and perhaps a subordinate one with its conjunction."""
-
-    main: Clause
     conjunction: Word | None = None
-    subordinate: Clause | None = None
+    subordinate: "Clause | None" = None
 
 
 class Grammar:
@@ -62,12 +59,12 @@ class Grammar:
         self._tenses = Weighted(rules["tense"].keys())
         self._random = random
 
-    def derivation(self) -> Derivation:
-        """A sentence of any length."""
+    def derivation(self) -> Clause:
+        """The main clause of a sentence of any length."""
         main = self._clause()
         if not self._happens("subordinate"):
-            return Derivation(main)
-        return Derivation(main, self._draw("conjunctions"), self._clause())
+            return main
+        return main._replace(conjunction=self._draw("conjunctions"), subordinate=self._clause())
 
     def _clause(self) -> Clause:
         opening = self._perhaps("opening_adverb")

@@ -4,13 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from headcount.data.synthetic.grammar import (
-    Adjective,
-    Clause,
-    Derivation,
-    NounPhrase,
-    PrepositionalPhrase,
-)
+from headcount.data.synthetic.grammar import Adjective, Clause, NounPhrase, PrepositionalPhrase
 from headcount.data.synthetic.lexicon import Lexicon, Word
 
 
@@ -62,17 +56,17 @@ class Speller:
         self._lexicon = lexicon
         self._rules = rules
 
-    def sentence(self, derivation: Derivation) -> Sentence:
-        """The sentence in both languages."""
-        root = self._verb(derivation.main, "root", None, None)
+    def sentence(self, main: Clause) -> Sentence:
+        """The sentence of a main clause in both languages."""
+        root = self._verb(main, "root", None, None)
         parts = {
-            "main": [self._clause(derivation.main, root)],
+            "main": [self._clause(main, root)],
             "stop": [_node(self._only("stop"), "punct", root)],
         }
-        if derivation.conjunction and derivation.subordinate:
-            verb = self._verb(derivation.subordinate, "advcl", root, None)
-            parts["conjunction"] = [_node(derivation.conjunction, "mark", verb)]
-            parts["subordinate"] = [self._clause(derivation.subordinate, verb)]
+        if main.conjunction and main.subordinate:
+            verb = self._verb(main.subordinate, "advcl", root, None)
+            parts["conjunction"] = [_node(main.conjunction, "mark", verb)]
+            parts["subordinate"] = [self._clause(main.subordinate, verb)]
         whole = _Phrase("sentence", parts)
         source = [node for node in _arranged(whole, self._rules["source_order"]) if node.form]
         target = _arranged(whole, self._rules["target_order"])
