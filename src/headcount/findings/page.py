@@ -1,6 +1,5 @@
 """Pages: the report of an experiment, which opens offline, and the list of all exhibits."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,12 @@ def write_report(title: str, exhibits: list[Path], out: Path) -> None:
     )
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     files = {f"{path.parent.name}/{path.name}": path for path in exhibits}
-    shown = list(_chapters(files))
+    shown = []
+    for chapter in chapters():
+        given = [each for each in chapter.exhibits if each.files[-1] in files]
+        if given:
+            found = [_exhibit(each, files.pop(each.files[-1])) for each in given]
+            shown.append({"name": chapter.name, "title": chapter.title, "exhibits": found})
     if files:
         name, path = files.popitem()
         raise UserError(
@@ -48,15 +52,6 @@ def write_report(title: str, exhibits: list[Path], out: Path) -> None:
             "docs/exhibits.md lists them"
         )
     write_text(out, template.render(title=title, chapters=shown) + "\n")
-
-
-def _chapters(files: dict[str, Path]) -> Iterator[dict[str, Any]]:
-    """Name, title and exhibits of each chapter that has a file, which is taken out of `files`."""
-    for chapter in chapters():
-        given = [each for each in chapter.exhibits if each.files[-1] in files]
-        if given:
-            found = [_exhibit(each, files.pop(each.files[-1])) for each in given]
-            yield {"name": chapter.name, "title": chapter.title, "exhibits": found}
 
 
 def _exhibit(exhibit: Exhibit, path: Path) -> dict[str, Any]:

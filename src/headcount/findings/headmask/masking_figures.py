@@ -172,11 +172,10 @@ def _draw_groups_by_method(points: pd.DataFrame, runs: list[str]) -> Figure:
             # Runs stand side by side, so that their error bars can be told apart.
             shift = 0.08 * (place - (len(runs) - 1) / 2)
             _ladder(panel, rows[rows["run"] == run], shift, last, {"label": run, **style})
-        panel.set_xticks(range(last), ["none", *range(1, last)])
-        panel.axvline(0.5, color=_GREY, linewidth=0.6)
-        if "random_group" in set(rows["order"]):
-            panel.set_xticks(range(last + 1), ["none", *range(1, last), "random"])
-            panel.axvline(last - 0.5, color=_GREY, linewidth=0.6)
+        ends = ["random"] if "random_group" in set(rows["order"]) else []
+        panel.set_xticks(range(last + len(ends)), ["none", *range(1, last), *ends])
+        for place in (0.5, last - 0.5)[: 1 + len(ends)]:
+            panel.axvline(place, color=_GREY, linewidth=0.6)
         panel.grid(axis="x", visible=False)
         panel.set_xlabel("masked group (1: most important to the model)")
         _finish(panel, task)

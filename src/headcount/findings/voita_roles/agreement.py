@@ -1,6 +1,6 @@
 """Do measures of a head agree? Rank correlations between all of them, head by head."""
 
-from itertools import combinations
+from itertools import combinations, product
 from math import isnan
 from pathlib import Path
 
@@ -103,12 +103,11 @@ def _table(measures: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in MEASURES if name in measures]
     for key, of_model in measures.groupby(KEYS, sort=False):
         groups = {"all": of_model} | {k: of_model[of_model["kind"] == k] for k in KINDS}
-        for kind, group in groups.items():
-            for first, second in combinations(names, 2):
-                both = group.dropna(subset=[first, second])
-                for scope in (WITHIN, ALL):
-                    found = _compared(both, first, second, scope)
-                    rows.append((*key, kind, scope, first, second, len(both), *found))
+        tried = product(groups.items(), combinations(names, 2), (WITHIN, ALL))
+        for (kind, group), pair, scope in tried:
+            both = group.dropna(subset=list(pair))
+            found = _compared(both, *pair, scope)
+            rows.append((*key, kind, scope, *pair, len(both), *found))
     table = pd.DataFrame(rows, columns=COLUMNS)
     return table[table["heads"] > 2].reset_index(drop=True)
 

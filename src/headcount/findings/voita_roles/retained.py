@@ -79,7 +79,15 @@ def retained_roles(
     pruned is in each of its sweeps.
     """
     by_model = heads.groupby(KEYS, sort=False)["function"].agg(list).to_dict()
-    rows = [row for key in models for row in _model_rows(key, by_model.get(key, []), pruned)]
+    rows = []
+    for pair, name, seed in models:
+        own, run = by_model.get((pair, name, seed), []), pruned.get(name)
+        model = {"pair": pair, "run": name, "seed": seed, "heads_left": len(own)}
+        model |= {"scope": run.scope if run else "", "start": label(run.init_from) if run else name}
+        for function in FUNCTIONS:
+            labels = [label_count(found) for found in own if function_of(found) == function]
+            counts = {"several": sum(count > 1 for count in labels), "labels": sum(labels)}
+            rows.append(model | {"function": function, "heads": len(labels)} | counts)
     paper = voita.table("figure8").rename(columns={"value": "heads"})
     paper = paper.assign(pair="opensubtitles.en-ru", scope="enc_self")
     return with_printed(pd.DataFrame(rows, columns=COLUMNS), paper)
@@ -107,20 +115,6 @@ def draw_retained(table: pd.DataFrame) -> Figure:
         patches.append(Patch(label="several functions", **_SEVERAL))
     figure.legend(handles=patches, loc="outside upper center", ncols=3, frameon=False)
     return figure
-
-
-def _model_rows(key: tuple, heads: list[str], pruned: dict[str, PrunedSettings]) -> list[dict]:
-    """The rows of one model, a function a row; `heads` has the labels of each head."""
-    pair, name, seed = key
-    run = pruned.get(name)
-    model = {"pair": pair, "run": name, "seed": seed, "heads_left": len(heads)}
-    model |= {"scope": run.scope if run else "", "start": label(run.init_from) if run else name}
-    rows = []
-    for function in FUNCTIONS:
-        labels = [label_count(found) for found in heads if function_of(found) == function]
-        counts = {"several": sum(count > 1 for count in labels), "labels": sum(labels)}
-        rows.append(model | {"function": function, "heads": len(labels)} | counts)
-    return rows
 
 
 def _stack(panel: Axes, sweep: pd.DataFrame) -> list[str]:
