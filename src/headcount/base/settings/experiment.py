@@ -68,13 +68,13 @@ class Experiment(Section):
     seeds: Annotated[list[Seed], AfterValidator(each_once)] = Field([1], min_length=1)
     """Random seeds. Differences between runs are means over seeds."""
 
-    text: TextSettings = Field(default_factory=TextSettings)
+    text: TextSettings = TextSettings()
     """Which training pairs are kept."""
 
-    bpe: BpeSettings = Field(default_factory=BpeSettings)
+    bpe: BpeSettings = BpeSettings()
     """Subwords."""
 
-    model: ModelSettings = Field(default_factory=ModelSettings)
+    model: ModelSettings = ModelSettings()
     """The Transformer's sizes."""
 
     # Below the model, whose number of heads it needs.
@@ -90,33 +90,31 @@ class Experiment(Section):
     and `-from-<run>` behind it. Every scope and training run that is pruned needs its control,
     λ = 0."""
 
-    train: TrainSettings = Field(default_factory=TrainSettings)
+    train: TrainSettings = TrainSettings()
     """Training."""
 
-    decode: DecodeSettings = Field(default_factory=DecodeSettings)
+    decode: DecodeSettings = DecodeSettings()
     """Beam search."""
 
-    importance: ImportanceSettings = Field(default_factory=ImportanceSettings)
+    importance: ImportanceSettings = ImportanceSettings()
     """Head importance."""
 
-    masking: MaskingSettings = Field(default_factory=MaskingSettings)
+    masking: MaskingSettings = MaskingSettings()
     """Masking experiments."""
 
-    ablation: Annotated[AblationSettings, AfterValidator(_check_ablation)] = Field(
-        default_factory=AblationSettings
-    )
+    ablation: Annotated[AblationSettings, AfterValidator(_check_ablation)] = AblationSettings()
     """Heads removed one by one, all but one, and more and more of them."""
 
-    gates: GatesSettings = Field(default_factory=GatesSettings)
+    gates: GatesSettings = GatesSettings()
     """Pruning by gates, and the fine-tuning of all pruned models."""
 
-    speed: SpeedSettings = Field(default_factory=SpeedSettings)
+    speed: SpeedSettings = SpeedSettings()
     """Timing the pruned models."""
 
-    roles: RolesSettings = Field(default_factory=RolesSettings)
+    roles: RolesSettings = RolesSettings()
     """What heads attend to."""
 
-    lrp: LrpSettings = Field(default_factory=LrpSettings)
+    lrp: LrpSettings = LrpSettings()
     """Relevance of heads."""
 
     @model_validator(mode="after")

@@ -97,10 +97,8 @@ def read_run_flag(text: str, kind: type[AnyRun], heads: int, *methods: str) -> A
 
 def shown_default(field: FieldInfo) -> str:
     """A key's default as it is written; empty for a key that has none, or none of its own."""
-    if field.is_required():
-        return ""
-    default = field.get_default(call_default_factory=True)
-    if default is None or default == "" or isinstance(default, Section):
+    default = field.default
+    if field.is_required() or default in (None, "") or isinstance(default, Section):
         return ""
     return default if isinstance(default, str) else json.dumps(default)
 

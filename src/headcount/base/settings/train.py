@@ -61,7 +61,7 @@ class TrainSettings(Section):
     select: Literal["best", "last"] = "best"
     """Which weights become the model: those of the lowest dev loss, or of the last update."""
 
-    keep_updates: list[Annotated[int, Field(ge=1)]] = Field(default_factory=list)
+    keep_updates: list[Annotated[int, Field(ge=1)]] = []
     """Updates at which the weights are kept as well."""
 
     precision: Literal["fp32", "bf16"] = "fp32"
