@@ -153,7 +153,7 @@ WRITTEN = {
     "text text/s.en-art/test.json": "text/s.en-art/test.(src|tgt)",
     "text text/s.en-art/test.src": "text/s.en-art/train.(src|tgt)",
     "bpe bpe/s.en-art": "bpe/s.en-art/src.codes",
-    "train 4": r"state/\w+/(.part-000000001/tensors.safetensors|finished)",
+    "train 4": r"state/\w+/(.part-new-update-000000001/tensors.safetensors|finished)",
     "translate 2": "out.txt",
     "bleu bleu.json": "bleu.json",
     "importance heads/importance.csv": "heads/importance.csv",

@@ -1,7 +1,5 @@
 """Training states on disk, and the outputs of a finished training until they are on record."""
 
-import os
-import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -13,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.base.files import FinishedSet, flush_to_disk, hold, remove_folder, sha256, write_json
+from headcount.base.files import FinishedSet, hold, remove_folder, sha256, whole_folder, write_json
 from headcount.base.fingerprint import digest
 from headcount.store.model_folder import FORMAT, load_weights, read_facts, save_weights
 
@@ -87,19 +85,13 @@ class StateStore:
         for kept in self._kept:
             if not self.kept(int(kept)).is_file():
                 raise self._lost(int(kept))
-        final = self.folder / f"update-{update:09d}"
-        part = self.folder / f".part-{update:09d}"
         for unfinished in self.folder.glob(".part-*"):
-            shutil.rmtree(unfinished)
-        save_weights(part / "tensors.safetensors", state.tensors)
-        checksum = sha256(part / "tensors.safetensors")
-        about = {"identity": self.identity, "sha256": checksum, "kept": self._kept}
-        write_json(part / "state.json", {**about, **state.facts})
-        if final.exists():
-            shutil.rmtree(part)
-        else:
-            os.rename(part, final)
-        flush_to_disk(self.folder)
+            remove_folder(unfinished)
+        with whole_folder(self.folder / f"update-{update:09d}") as part:
+            save_weights(part / "tensors.safetensors", state.tensors)
+            checksum = sha256(part / "tensors.safetensors")
+            about = {"identity": self.identity, "sha256": checksum, "kept": self._kept}
+            write_json(part / "state.json", {**about, **state.facts})
         for older in self.saved()[:-2]:
             remove_folder(older)
         now = time.monotonic()

@@ -159,41 +159,35 @@ class Trainer:
             self.states.keep(self.progress.update, self.average.between(self.weights))
 
     def _step(self, losses: list[Tensor], batches: list[Batch]) -> float:
-        """Change the weights by the gradients that lie there; returns the losses' sum."""
+        """Change the weights by the gradients that lie there; returns the losses' sum.
+
+        Raises UserError if a loss or the gradient's norm is not finite. All of the update's passes
+        have been asked for by then, so a GPU is waited for only once; but for Impt-N, whose first
+        pass decides about the second one, and for gates, whose gradient comes to the host after
+        each batch.
+        """
         update = self.progress.update + 1
         norm = torch.nn.utils.clip_grad_norm_(self.weights.values(), self.settings.clip_norm)
-        total = self._checked(losses, norm, batches)
+        *values, whole = torch.stack([*losses, norm]).tolist()
+        for value, batch in zip(values, batches, strict=True):
+            self._require_finite("loss", value, [batch])
+        self._require_finite("gradient norm", whole, batches)
         self.optimiser.param_groups[0]["lr"] = learning_rate(self.settings, update)
         self.optimiser.step()
         self.head_mask.learn()
         self.average.after_update(self.weights, update)
-        return total
+        return sum(values)
 
     def _choose_heads(self, batches: list[Batch], target_tokens: int) -> Tensor | None:
         """The multiplier [heads] of the update at hand; None leaves every head as it is."""
         choice = self.head_mask.choose(self.model, batches, self.progress.update + 1)
         loss = choice.first_pass_loss
-        if loss is not None and not math.isfinite(loss):
-            raise UserError(self._not_finite("loss of the first pass", loss, batches))
+        if loss is not None:
+            self._require_finite("loss of the first pass", loss, batches)
         self.progress.add_choice(choice.masked, loss, target_tokens)
         if choice.multiplier is None:
             return None
         return choice.multiplier.to(self.device, non_blocking=True)
-
-    def _checked(self, losses: list[Tensor], norm: Tensor, batches: list[Batch]) -> float:
-        """The losses' sum. Raises UserError if one of them or the gradient's norm is not finite.
-
-        All of the update's passes have been asked for by then, so a GPU is waited for only once;
-        but for Impt-N, whose first pass decides about the second one, and for gates, whose gradient
-        comes to the host after each batch.
-        """
-        *values, whole = torch.stack([*losses, norm]).tolist()
-        for value, batch in zip(values, batches, strict=True):
-            if not math.isfinite(value):
-                raise UserError(self._not_finite("loss", value, [batch]))
-        if not math.isfinite(whole):
-            raise UserError(self._not_finite("gradient norm", whole, batches))
-        return sum(values)
 
     def _validate(self) -> None:
         start = time.monotonic()
@@ -221,9 +215,12 @@ class Trainer:
             self.progress.epoch += 1
             self.progress.position = 0
 
-    def _not_finite(self, what: str, value: float, batches: list[Batch]) -> str:
+    def _require_finite(self, what: str, value: float, batches: list[Batch]) -> None:
+        """Raise UserError, naming the pairs of some batches, for a number that is not finite."""
+        if math.isfinite(value):
+            return
         pairs = [i + 1 for batch in batches for i in batch.indices]
-        return (
+        raise UserError(
             f"update {self.progress.update + 1}: the {what} is {value}, expected a finite number; "
             f"no weight was changed. Training pairs of this update: {pairs}. "
             "Lower train.peak_lr, lengthen train.warmup_updates, or look at these lines of the "
