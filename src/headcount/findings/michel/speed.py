@@ -81,17 +81,16 @@ def speeds(results: Results) -> pd.DataFrame:
     groups = raw.groupby([*_SETUP, "percent", "heads_left", "parameters", "steps"], sort=False)
     table = groups["rate"].agg(repeats="size", mean="mean", sd="std").reset_index()
     table["sd"] = fill_empty(table["sd"])
-    table["speedup"] = table["mean"] * table["steps"]
-    whole = table[table["percent"] == 0].set_index(_SETUP)["speedup"]
-    setups = list(table[_SETUP].itertuples(index=False, name=None))
-    lacking = [setup for setup in setups if setup not in whole.index]
-    if lacking:
+    by_second = table["mean"] * table["steps"]
+    setups = [table[name] for name in _SETUP]
+    whole = by_second.where(table["percent"] == 0).groupby(setups).transform("first")
+    if whole.isna().any():
+        lacking = next(table.loc[whole.isna(), _SETUP].itertuples(index=False, name=None))
         raise UserError(
-            f"share_speed.csv of {lacking[0]}: expected times of the model with all heads, found "
+            f"share_speed.csv of {lacking}: expected times of the model with all heads, found "
             "none; run scripts/share_speed.py again"
         )
-    table["speedup"] = table["speedup"].to_numpy() / whole.loc[setups].to_numpy()
-    return table[COLUMNS]
+    return table.assign(speedup=by_second / whole)[COLUMNS]
 
 
 def _printed() -> pd.DataFrame:

@@ -109,7 +109,9 @@ def untuned(results: Results) -> pd.DataFrame:
     gates = models[models["how"] == "gates"].rename(columns=kept)
     gates = gates[["pair", "as_run", "seed", "scope", "lambda", "expected"]]
     rows = masked.merge(gates, on=["pair", "as_run", "seed"])
-    for row in rows[rows["heads_left"] != rows["expected"]].to_dict("records"):
+    stale = rows[rows["heads_left"] != rows["expected"]]
+    if len(stale):
+        row = stale.iloc[0]
         raise UserError(
             f"untuned_masking.csv of {row['pair']}, {row['run']}, seed {row['seed']}: as "
             f"{row['as_run']} expected {row['expected']} heads left, found "

@@ -78,17 +78,16 @@ def timed(results: Results) -> pd.DataFrame:
     sizes = ["heads_left", "parameters", "file_bytes"]
     of_model = raw.groupby([*_SETUP, "run", *sizes, "steps"], sort=False)["milliseconds"]
     table = of_model.agg(repeats="size", milliseconds="median", low="min", high="max").reset_index()
-    table["of_step"] = table["milliseconds"] / table["steps"]
-    whole = table.loc[table["run"] == BASE, [*_SETUP, "of_step"]]
-    table = table.merge(whole, "left", _SETUP, suffixes=("", "_whole"))
-    lacking = table[table["of_step_whole"].isna()]
-    if len(lacking):
-        pair, seed, phase, size = lacking[_SETUP].iloc[0]
+    of_step = table["milliseconds"] / table["steps"]
+    setups = [table[name] for name in _SETUP]
+    whole = of_step.where(table["run"] == BASE).groupby(setups).transform("first")
+    if whole.isna().any():
+        pair, seed, phase, size = table.loc[whole.isna(), _SETUP].iloc[0]
         raise UserError(
             f"speed.csv of {pair}, seed {seed}: expected the {BASE} timed beside the pruned models "
             f"({phase}, batch size {size}), found none"
         )
-    table["speedup"] = table["of_step_whole"] / table["of_step"]
+    table["speedup"] = whole / of_step
     table = table.merge(measured.pruned_models(results)[[*KEYS, "how", "scope"]], "left", KEYS)
     return table[COLUMNS].fillna({"how": "", "scope": ""})
 
