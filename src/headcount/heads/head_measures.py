@@ -120,13 +120,12 @@ class Positions:
     def add(self, kind: str, layer: int, weights: Tensor, view: View) -> None:
         """Take in one layer's weights [b, h, q, k]; the batch must have been started."""
         where = pointed(weights, view.keys)
-        offsets = where - torch.arange(where.shape[-1], device=where.device)
         valid = (where != NOWHERE) & view.queries[:, None, :]
-        first = self._grid.span(kind, layer).start
-        for number in range(where.shape[1]):
-            found = offsets[:, number][valid[:, number]] + self._reach
-            counts = np.bincount(found.cpu().numpy(), minlength=self._hits.shape[1])
-            self._hits[first + number] += counts
+        hits = self._hits[self._grid.span(kind, layer)]  # a view
+        heads, queries = (torch.arange(size, device=where.device) for size in where.shape[1:])
+        cells = where - queries + self._reach + hits.shape[1] * heads[:, None]
+        found = np.bincount(cells[valid].cpu().numpy(), minlength=hits.size)
+        hits += found.reshape(hits.shape)
 
     def rows(self, heads: Sequence[Head]) -> list[dict]:
         """A row of `POSITION_COLUMNS` for each head and relative position that it ever points at.
