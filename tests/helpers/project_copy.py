@@ -57,15 +57,16 @@ class ProjectCopy:
 
     def run(self, *arguments: str, **variables: str) -> tuple[int, str]:
         """Run Snakemake to its end; returns exit code and everything it printed."""
-        return self._end("snakemake", "--cores", "2", *arguments, **variables)
+        return self.end("snakemake", "--cores", "2", *arguments, **variables)
 
     def call(self, *command: str, fails: bool = False, **variables: str) -> str:
         """Run a command that must succeed (or must fail); returns everything it printed."""
-        code, output = self._end(*command, **variables)
+        code, output = self.end(*command, **variables)
         assert (code != 0) == fails, output
         return output
 
-    def _end(self, *command: str, **variables: str) -> tuple[int, str]:
+    def end(self, *command: str, **variables: str) -> tuple[int, str]:
+        """Run a command to its end; returns exit code and everything it printed."""
         saves = PROGRAMS & set(re.findall(r"[\w./-]+", " ".join(command))) and not variables
         warm = {"PATH": f"{clients()}{os.pathsep}{PATH}"} if saves else {}
         process = self.start_command(*command, **variables, **warm)

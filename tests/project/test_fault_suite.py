@@ -6,7 +6,7 @@ test stands in its name: `test_f31_f44_…` is of both cases.
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
@@ -14,17 +14,20 @@ CASES = {f"f{number:02}" for number in range(1, 57)} | {f"x{number:02}" for numb
 _NUMBERS = re.compile(r"test_((?:[fx]\d\d_)+)")
 
 
-def numbered() -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Case and test, for every test that bears a case's number."""
+@cache
+def numbered() -> set[str]:
+    """Every case whose number a test bears."""
+    found = set()
     for path in sorted(TESTS.rglob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef) and (found := _NUMBERS.match(node.name)):
-                yield from ((case, node) for case in found[1].strip("_").split("_"))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and (numbers := _NUMBERS.match(node.name)):
+                found.update(numbers[1].strip("_").split("_"))
+    return found
 
 
 def test_every_case_has_a_test_that_bears_its_number():
-    assert sorted(CASES - {case for case, _ in numbered()}) == []
+    assert sorted(CASES - numbered()) == []
 
 
 def test_no_test_bears_the_number_of_a_case_that_is_not_listed():
-    assert sorted({case for case, _ in numbered()} - CASES) == []
+    assert sorted(numbered() - CASES) == []

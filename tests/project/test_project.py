@@ -141,6 +141,7 @@ def copy(monkeypatch, tmp_path):
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
     monkeypatch.setattr(fingerprint, "_ROOT", tmp_path)
     monkeypatch.setattr(fingerprint, "_SOURCE", tmp_path / "src")
+    monkeypatch.setattr(fingerprint.sys, "dont_write_bytecode", False)  # so that it keeps them
     yield tmp_path / "src"
     forget_fingerprints()
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from project_copy import ROOT
+from script_runner import ROOT, run_file
 
 CURVE = "step,dev_loss,seconds\n1,{loss},{seconds}\n"
 
@@ -23,22 +23,31 @@ def two(tmp_path):
     return tmp_path
 
 
-def compare(two) -> tuple[int, list[str]]:
-    command = [sys.executable, ROOT / "workflow/compare.py", two / "old", two / "new"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    return done.returncode, (done.stdout + done.stderr).splitlines()
+@pytest.fixture
+def compare(two, capsys):
+    """Exit code and lines of the command, in this process."""
+
+    def compared() -> tuple[int, list[str]]:
+        code = run_file("workflow/compare.py", [two / "old", two / "new"])
+        printed = capsys.readouterr()
+        return code, (printed.out + printed.err).splitlines()
+
+    return compared
 
 
 def test_time_is_no_difference(two):
-    assert compare(two) == (0, ["3 files in both"])
+    """The command in a process of its own, as a person starts it."""
+    command = [sys.executable, ROOT / "workflow/compare.py", two / "old", two / "new"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "3 files in both\n")
 
 
-def test_a_digit_a_byte_a_missing_and_a_new_file_are_differences(two):
+def test_a_digit_a_byte_a_missing_and_a_new_file_are_differences(two, compare):
     run = two / "new" / "train" / "seed1"
     (run / "curves.csv").write_text(CURVE.format(loss="0.5", seconds=3))
     (run / "weights.safetensors").write_bytes(b"\0\2")
     (two / "new" / "speed.csv").rename(two / "new" / "times.csv")
-    assert compare(two) == (
+    assert compare() == (
         1,
         [
             f"speed.csv: missing from {two / 'new'}",
@@ -50,12 +59,12 @@ def test_a_digit_a_byte_a_missing_and_a_new_file_are_differences(two):
     )
 
 
-def test_a_mean_is_time_in_tables_of_speed_alone(two):
+def test_a_mean_is_time_in_tables_of_speed_alone(two, compare):
     for name, value in (("old", 1), ("new", 2)):
         (two / name / "headmask_table6.csv").write_text(f"run,mean\nbaseline,{value}\n")
-    assert compare(two) == (1, ["headmask_table6.csv: differs", "4 files in both"])
+    assert compare() == (1, ["headmask_table6.csv: differs", "4 files in both"])
 
 
-def test_an_empty_folder_is_no_result(two):
+def test_an_empty_folder_is_no_result(two, compare):
     shutil.rmtree(two / "old")
-    assert compare(two) == (1, [f"{two / 'old'}: expected results of an experiment, found none"])
+    assert compare() == (1, [f"{two / 'old'}: expected results of an experiment, found none"])

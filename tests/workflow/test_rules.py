@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from project_copy import ROOT, ProjectCopy
@@ -12,8 +13,9 @@ from project_copy import ROOT, ProjectCopy
 from headcount.findings.chapters import chapters
 
 LOADED = """
-import json, sys
+import json, runpy, sys
 from pathlib import Path
+from snakemake import cli
 from snakemake.api import SnakemakeApi
 from snakemake.io import strip_wildcard_constraints as plain
 from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
@@ -37,15 +39,26 @@ with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
     }
 everything = workflow._workflow.globals["everything"]
 Path("rules.json").write_text(json.dumps({"rules": found, "everything": everything}))
+sys.path[0], sys.argv[1:] = "workflow", ["plan", "multi30k_short"]
+runpy.run_path("workflow/bridge.py", run_name="__main__")
+cli.main(["--lint"])
 """
+"""One process imports Snakemake for all that the tests below ask of it."""
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory) -> dict[str, dict]:
-    """What Snakemake knows of the tiny experiment: each rule, and every file."""
+def loaded(tmp_path_factory) -> dict[str, Any]:
+    """What Snakemake knows of the tiny experiment: each rule, and every file.
+
+    Also which files the jobs of multi30k_short read, by the first that each makes, and what
+    `snakemake --lint` prints.
+    """
     copy = ProjectCopy(tmp_path_factory.mktemp("work") / "copy")
-    copy.call(sys.executable, "-c", LOADED)
-    return json.loads((copy.folder / "rules.json").read_text())
+    _, lint = copy.end(sys.executable, "-c", LOADED)
+    plans = (copy.folder / "results/multi30k_short/plan").glob("*.json")
+    jobs = [job for file in plans for job in json.loads(file.read_text())]
+    found = json.loads((copy.folder / "rules.json").read_text())
+    return found | {"read": {job["output"][0]: job["input"] for job in jobs}, "lint": lint}
 
 
 @pytest.fixture
@@ -86,13 +99,8 @@ def test_logs_are_named_by_the_job(rules):
     assert named["text"] == "text/{pair}.{split}.log" and named["report"] == "report/report.log"
 
 
-def test_jobs_read_the_texts_of_their_own_pair(tmp_path):
-    copy = ProjectCopy(tmp_path / "copy")
-    copy.call("python", "workflow/bridge.py", "plan", "multi30k_short")
-    pair, read = "multi30k.en-de", {}
-    for file in (copy.folder / "results/multi30k_short/plan").glob("*.json"):
-        for job in json.loads(file.read_text()):
-            read[job["output"][0]] = job["input"]
+def test_jobs_read_the_texts_of_their_own_pair(loaded):
+    pair, read = "multi30k.en-de", loaded["read"]
     tests = [
         f"test_{name}" for name in ("2016_flickr", "2017_flickr", "2017_mscoco", "2018_flickr")
     ]
@@ -117,11 +125,10 @@ def test_jobs_read_the_texts_of_their_own_pair(tmp_path):
     assert {f"{kept}/{n}.safetensors" for n in (100, 400, 1200, 4000)} < set(profile)
 
 
-def test_snakemakes_lint():
+def test_snakemakes_lint(loaded):
     """It misses software for each rule alone: pip installs it for all of them."""
-    found = subprocess.run(["snakemake", "--lint"], cwd=ROOT, capture_output=True, text=True)
-    remarks = set(re.findall(r"^    \* (.*):$", found.stderr, re.MULTILINE))
-    assert remarks == {"Specify a conda environment or container for each rule."}, found.stderr
+    remarks = set(re.findall(r"^    \* (.*):$", loaded["lint"], re.MULTILINE))
+    assert remarks == {"Specify a conda environment or container for each rule."}, loaded["lint"]
 
 
 @pytest.mark.parametrize(
