@@ -3,6 +3,8 @@
 import json
 import math
 import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -47,30 +49,40 @@ def test_sha256_of_a_known_text(tmp_path):
     assert sha256(tmp_path / "t") == expected
 
 
-@pytest.fixture
-def small_files():
-    """A limit of 1000 bytes on every file: what is beyond it does not fit."""
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """A limit on every file, which what is beyond it does not fit.
+
+    No longer than it is needed: what pytest prints may go to a file, too.
+    """
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limit[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limit[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
 
 
-def test_f32_what_does_not_fit_is_told_by_its_name_and_its_size(tmp_path, small_files):
+def test_f32_what_does_not_fit_is_told_by_its_name_and_its_size(tmp_path):
     path = tmp_path / "a.txt"
     write_text(path, "old\n")
     told = r"File too large: it needs 2,000 bytes and [\d,]+ are free there"
-    with pytest.raises(NoRoom, match=told) as fault:
+    with largest_file(1000), pytest.raises(NoRoom, match=told) as fault:
         write_text(path, "ä" * 1000)
     assert fault.value.filename == str(path)
-    with pytest.raises(NoRoom, match=r"it needs more than the [\d,]+ bytes that are free") as fault:
+    told = r"it needs more than the [\d,]+ bytes that are free"
+    with largest_file(1000), pytest.raises(NoRoom, match=told) as fault:
         write_lines(path, ["0123456789"] * 200)
     assert fault.value.filename == str(path)
     assert path.read_text() == "old\n" and [found.name for found in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_f32_of_two_files_at_once_the_one_is_named_that_does_not_fit(tmp_path, small_files):
-    with pytest.raises(NoRoom) as fault, whole_file(tmp_path / "first") as part:
+def test_f32_of_two_files_at_once_the_one_is_named_that_does_not_fit(tmp_path):
+    with (
+        largest_file(1000),
+        pytest.raises(NoRoom) as fault,
+        whole_file(tmp_path / "first") as part,
+    ):
         part.write_text("fits")
         write_text(tmp_path / "second", "x" * 1001)
     assert fault.value.filename == str(tmp_path / "second")
@@ -84,8 +96,8 @@ def test_x13_a_name_that_is_too_long_is_named_as_it_was_given(tmp_path):
     assert fault.value.filename == str(path)
 
 
-def test_f32_a_lock_that_does_not_fit_is_named(tmp_path, small_files):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-    with pytest.raises(NoRoom, match="File too large: it needs more than the") as fault:
+def test_f32_a_lock_that_does_not_fit_is_named(tmp_path):
+    told = "File too large: it needs more than the"
+    with largest_file(0), pytest.raises(NoRoom, match=told) as fault:
         hold(tmp_path / "lock", "here")
     assert fault.value.filename == str(tmp_path / "lock")

@@ -43,7 +43,7 @@ def bpe(tmp_path_factory):
     return segment(tmp_path_factory.mktemp("export"), pairs=20)
 
 
-LEARNT = range(3)  # sentences of the dev set
+LEARNT = (0, 1, 10)  # short sentences of the dev set
 
 
 def learnt(bpe, folder, heads, updates=200, gates=None):
@@ -57,12 +57,12 @@ def learnt(bpe, folder, heads, updates=200, gates=None):
     text = PairFolder(bpe).read("dev")
     size = len(Vocabulary.load(bpe / "src.vocab"))
     model = make_model(joint=True, src_size=size, tgt_size=size, heads=heads, dropout=0.0)
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01, fused=True)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.02, fused=True)
     for _ in range(updates):
         optimiser.zero_grad()
-        loss = token_losses(model, collate(text, list(LEARNT))).mean()
+        loss = token_losses(model, collate(text, LEARNT)).mean()
         if gates is not None:
-            loss = loss + token_losses(model, collate(text, list(LEARNT)), gates).mean()
+            loss = loss + token_losses(model, collate(text, LEARNT), gates).mean()
         loss.backward()
         optimiser.step()
         if loss < 0.1:

@@ -2,7 +2,7 @@
 
 Commands that a test runs to their end, by `run`, `call` and `shell`, are forked from a Python with
 its libraries loaded, and so are those that they start. What a test starts to watch or to kill, and
-what sees other variables, is a process of its own.
+what sees variables that a library may read as it is loaded, is a process of its own.
 """
 
 import os
@@ -46,6 +46,7 @@ class ProjectCopy:
     def start_command(self, *command: str, **variables: str) -> subprocess.Popen:
         """Start a command of this environment in the folder."""
         own = {"PYTHONPATH": str(self.folder / "src"), "PATH": PATH, **PERSON}
+        own["PYTHONDONTWRITEBYTECODE"] = ""  # a copy is its own: what is compiled is kept there
         return subprocess.Popen(
             command,
             cwd=self.folder,
@@ -67,7 +68,8 @@ class ProjectCopy:
 
     def end(self, *command: str, **variables: str) -> tuple[int, str]:
         """Run a command to its end; returns exit code and everything it printed."""
-        saves = PROGRAMS & set(re.findall(r"[\w./-]+", " ".join(command))) and not variables
+        ours = all(name.startswith("HEADCOUNT_") for name in variables)
+        saves = ours and PROGRAMS & set(re.findall(r"[\w./-]+", " ".join(command)))
         warm = {"PATH": f"{clients()}{os.pathsep}{PATH}"} if saves else {}
         process = self.start_command(*command, **variables, **warm)
         output, _ = process.communicate(timeout=600)

@@ -5,8 +5,8 @@ workflow starts them by the dozen. A server here imports the libraries, none of 
 In `clients()` lie programs of those three names: each hands its words, variables, folder and open
 files to the server, in whose fork the command runs as in a process of its own. The command is
 killed when its client is, and the client ends as it does. Variables that Python reads as it starts,
-such as PYTHONHASHSEED, come too late; so do kills from a test, which would hit the client. Such
-commands are started cold: see `ProjectCopy`.
+such as PYTHONHASHSEED, are those of the server; kills from a test would hit the client. So such
+commands are started cold, or by a server of their own: see `ProjectCopy`.
 """
 
 import atexit
@@ -24,8 +24,11 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 LIBRARIES = """
 docutils.parsers.rst jinja2 matplotlib.backends.backend_agg matplotlib.backends.backend_pdf
@@ -58,8 +61,11 @@ os._exit(code)
 
 
 @cache
-def clients() -> Path:
-    """A folder with `python`, `snakemake` and `dvc`, whose server ends with this process."""
+def clients(**variables: str) -> Path:
+    """A folder with `python`, `snakemake` and `dvc`, whose server ends with this process.
+
+    It is started with these variables, and without the PYTHONPATH of this process.
+    """
     folder = Path(tempfile.mkdtemp())  # a short path: sockets allow about a hundred characters
     address = str(folder / "socket")
     for name in PROGRAMS:
@@ -67,7 +73,7 @@ def clients() -> Path:
         (folder / name).chmod(0o755)
     bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, __file__, address]
-    server = subprocess.Popen(command, env=bare, stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(command, env=bare | variables, stdout=subprocess.PIPE, text=True)
     atexit.register(shutil.rmtree, folder)
     atexit.register(server.kill)
     assert server.stdout.readline() == "ready\n"
@@ -114,6 +120,29 @@ def attend(connection: socket.socket) -> list:
     os._exit(0)
 
 
+def leave(command: Callable[[], None]) -> NoReturn:
+    """Run the command and end as Python does, but without taking apart what is loaded.
+
+    That would copy most of the memory shared with the server, and took 0.4 seconds.
+    """
+    code = 0
+    try:
+        command()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int | None) else 1
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # closed, or nobody reads it
+            stream.flush()
+    os._exit((code or 0) & 0xFF)
+
+
 def carry_out(words: list[str], variables: dict[str, str], folder: str) -> None:
     """Be the command: its module path, words and variables are as in a process of its own."""
     die_with_parent()
@@ -121,6 +150,7 @@ def carry_out(words: list[str], variables: dict[str, str], folder: str) -> None:
         variables["HEADCOUNT_JOB"] = str(os.getppid())
     os.environ.clear()
     os.environ.update(variables)
+    sys.dont_write_bytecode = bool(variables.get("PYTHONDONTWRITEBYTECODE"))
     os.chdir(folder)
     command, *sys.argv = words
     sys.executable = str(Path(command).with_name("python"))
@@ -148,4 +178,5 @@ if __name__ == "__main__":
     for library in LIBRARIES.split():
         importlib.import_module(library)
     gc.freeze()  # so that forks share these modules for longer
-    carry_out(*serve(sys.argv[1]))
+    call = serve(sys.argv[1])
+    leave(lambda: carry_out(*call))

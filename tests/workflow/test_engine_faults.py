@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from project_copy import ProjectCopy, planned, ran, saved_states, training_of
+from project_copy import PATH, ProjectCopy, planned, ran, saved_states, training_of
 from shared_results import (
     GATHERED,
     QUIET,
@@ -23,6 +23,7 @@ from shared_results import (
     both_quiet,
     weights,
 )
+from warm_python import clients
 
 pytestmark = pytest.mark.slow
 
@@ -222,12 +223,17 @@ def read_only(copy: ProjectCopy, folder: str, command: str) -> tuple[int, str]:
 def test_f51_dvc_alone_under_another_hash_seed_and_order_of_folders_makes_the_same(
     origin, tmp_path
 ):
-    """All of it by `dvc repro`, and no result before: data and weights are the origin's."""
+    """All of it by `dvc repro`, and no result before: data and weights are the origin's.
+
+    The commands are forked from a Python that was started so.
+    """
     copy = bare_clone(origin, f"{tmp_path.name}-seeded")
     (copy.folder / "src" / "sitecustomize.py").write_text(REVERSED_LISTINGS)
+    other = {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo"}
+    forked = clients(PYTHONPATH=str(copy.folder / "src"), **other)
     lock = copy.folder / "dvc.lock"
     before = yaml.safe_load(lock.read_text())["stages"]["data@quickstart"]["outs"]
-    output = copy.call("dvc", "repro", PYTHONHASHSEED="7", TZ="Asia/Tokyo")
+    output = copy.call("dvc", "repro", PATH=f"{forked}{os.pathsep}{PATH}", **other)
     once = {"synthetic": 1, "text": 3, "bpe": 1, "trees": 1}
     assert ran(output) == once | TRAINED | TRANSLATED | GATHERED | ROLES
     assert weights(copy) == weights(origin)
