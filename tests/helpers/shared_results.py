@@ -13,6 +13,8 @@ SMALLER = (
     ("updates: 150", "updates: 60"),
     ("  - {method: [scratch, importance], lambda: 0.3}\n", ""),
     ("  runs: [baseline]\n  sentences: 10", "  sentences: 10"),
+    ("  draws: 1\n  sentences: 20", "  draws: 1\n  sentences: 6"),
+    ("  repeats: 2\n  batch_sizes: [1, 4]", "  repeats: 1\n  batch_sizes: [4]"),
 )
 """What makes `tiny` smaller for engines: shorter, without ablation, from scratch or by rank."""
 
@@ -51,7 +53,7 @@ def shrink_quickstart(copy: ProjectCopy) -> None:
     for old, new in SMALLER + NAMES:
         copy.change("config/quickstart.yaml", old, new)
     pairs = "train_pairs: {}, dev_pairs: {}, test_pairs: {}"
-    copy.change("config/corpora.yaml", pairs.format(30000, 1000, 1000), pairs.format(600, 40, 40))
+    copy.change("config/corpora.yaml", pairs.format(30000, 1000, 1000), pairs.format(600, 20, 20))
 
 
 def leave_figures_empty(copy: ProjectCopy) -> None:

@@ -17,7 +17,7 @@ import importlib
 import json
 import os
 import runpy
-import select
+import selectors
 import shutil
 import signal
 import socket
@@ -85,39 +85,56 @@ def serve(address: str) -> list:
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(address)
     listening.listen(64)
+    running = selectors.DefaultSelector()  # data of a client and of its command: both, and its id
+    running.register(listening, selectors.EVENT_READ)
     print("ready", flush=True)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait for commands
     while True:
-        connection, _ = listening.accept()
-        if os.fork() == 0:
-            listening.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            return attend(connection)
-        connection.close()
+        for key, _ in running.select():
+            if key.fileobj is listening:
+                if call := begin(listening.accept()[0], running):
+                    return call
+            elif key.fd in running.get_map():  # its other half was not heard a moment ago
+                attend(key, running)
 
 
-def attend(connection: socket.socket) -> list:
-    """Fork the command, which gets the call back, and wait until it ends or its client does."""
-    die_with_parent()
+def begin(connection: socket.socket, running: selectors.BaseSelector) -> list | None:
+    """Fork the command that a client asks for. Returns the call in the fork, which has its files.
+
+    None in the server, also for a client that was killed before it could ask.
+    """
     length, files, _, _ = socket.recv_fds(connection, 4, 3)
     with connection.makefile("rb") as stream:
-        call = json.loads(stream.read(int.from_bytes(length, "big")))
-    child = os.fork()
-    if child == 0:
-        connection.close()
+        text = stream.read(int.from_bytes(length, "big"))
+    command = os.fork() if text else -1
     for number, file in enumerate(files):
-        if child == 0:
+        if command == 0:
             os.dup2(file, number)
         os.close(file)
-    if child == 0:
-        return call
-    ended = os.pidfd_open(child)
-    if ended not in select.select([ended, connection], [], [])[0]:
-        os.kill(child, signal.SIGKILL)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if command > 0:
+        ended = os.pidfd_open(command)
+        for each in (connection, ended):
+            running.register(each, selectors.EVENT_READ, (connection, ended, command))
+        return None
+    connection.close()
+    if command == 0:
+        for key in running.get_map().values():
+            os.close(key.fd) if isinstance(key.fileobj, int) else key.fileobj.close()
+        running.close()
+    return json.loads(text) if text else None
+
+
+def attend(key: selectors.SelectorKey, running: selectors.BaseSelector) -> None:
+    """Tell a client how its command ended, or kill the command whose client is gone."""
+    connection, ended, command = key.data
+    if key.fileobj is connection:
+        os.kill(command, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
+    for each in (connection, ended):
+        running.unregister(each)
     with contextlib.suppress(OSError):
         connection.sendall(f"{code}\n".encode())
-    os._exit(0)
+    connection.close()
+    os.close(ended)
 
 
 def leave(command: Callable[[], None]) -> NoReturn:
