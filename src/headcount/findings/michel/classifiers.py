@@ -32,7 +32,7 @@ _TABLES = {
     "classifier_profile.csv": pruning.PROFILE,
     "classifier_profile_areas.csv": pruning.AREAS,
 }
-NAMES = (*_TABLES, "classifier_ablation.json")
+_NAMES = (*_TABLES, "classifier_ablation.json")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class ClassifierResults:
                 "--results: expected folders with different names, which stand for the models; "
                 f"found {', '.join(map(str, folders))}; rename one"
             )
-        files = [folder / name for folder in folders for name in NAMES]
+        files = [folder / name for folder in folders for name in _NAMES]
         for path in files:
             if not path.is_file():
                 raise UserError(
@@ -71,7 +71,7 @@ class ClassifierResults:
                     f"file; run {_SCRIPT} with --out {path.parent}"
                 )
         ablation, profile, areas = (_stacked(by_name, name) for name in _TABLES)
-        scored = {name: _pairs(folder / NAMES[-1]) for name, folder in by_name.items()}
+        scored = {name: _pairs(folder / _NAMES[-1]) for name, folder in by_name.items()}
         return cls(ablation, pruning.profile_points(profile), areas, scored, files)
 
 

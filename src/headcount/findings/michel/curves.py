@@ -21,6 +21,9 @@ _ORDERS = {
     "single": ("{score} without the head alone", COLOURS[1], "--", "s"),
 }
 _GREY = "#6E6E6E"
+PRINTED = f"{michel.BESIDE_OURS} The paper's curves: {michel.SOURCE}, figure"
+"""What a caption says of the paper's curves, up to the number of its figure."""
+
 _BANDS = (
     "Bands: bootstrap, 95 %, of the difference to all heads; hollow: a significant loss "
     f"(p < {LOSS})."
@@ -30,7 +33,7 @@ _BANDS = (
 @exhibits.figure("michel_pruning", needs=("profiles", "ablated"))
 def orders(results: Results) -> Drawn:
     """Figure 3: BLEU by order of pruning."""
-    notes = f"{beside_printed()} 3 and 6d. {describe_ranked(results)}"
+    notes = f"{PRINTED} 3 and 6d. {describe_ranked(results)}"
     return orders_figure([measured_points(results), _printed()], BLEU, notes)
 
 
@@ -42,14 +45,9 @@ def kinds(results: Results) -> Drawn:
         _draw_kinds([points, _printed()]),
         points[points["scope"] != "all"],
         "BLEU as heads of one kind of attention are pruned, the other kinds whole, the least "
-        f"important first. {_BANDS} {of_one_training('test sentences')} {beside_printed()} 4. "
+        f"important first. {_BANDS} {of_one_training('test sentences')} {PRINTED} 4. "
         f"{describe_ranked(results)}",
     )
-
-
-def beside_printed() -> str:
-    """What a caption says of the paper's curves, up to the number of its figure."""
-    return f"{michel.BESIDE_OURS} The paper's curves: {michel.SOURCE}, figure"
 
 
 def orders_figure(tables: Sequence[pd.DataFrame], metric: Metric, notes: str) -> Drawn:

@@ -186,7 +186,7 @@ def areas(results: Results) -> Table:
         f"Rows whose source is paper: {michel.SOURCE}, the curves of Figures 3, 4 and 6d. "
         f"{michel.BESIDE_OURS} {describe_ranked(results)}"
     )
-    return areas_table(gather(results.files("areas"), AREAS), printed_areas(), BLEU, notes)
+    return areas_table(gather(results.files("areas"), AREAS), _printed_areas(), BLEU, notes)
 
 
 def areas_table(measured: pd.DataFrame, printed: pd.DataFrame, metric: Metric, notes: str) -> Table:
@@ -209,7 +209,7 @@ def areas_table(measured: pd.DataFrame, printed: pd.DataFrame, metric: Metric, n
     )
 
 
-def printed_areas() -> pd.DataFrame:
+def _printed_areas() -> pd.DataFrame:
     """The paper's rows of `areas_table`: means over its digitised curves, by trapezoids."""
     rows = []
     for key, found in printed_points().groupby(CURVE, sort=False):

@@ -181,8 +181,7 @@ def all_but_one(results: Results) -> Table:
         f"(newstest2014); layers in brackets. {michel.BESIDE_OURS} "
         f"{describe_scored(results)}"
     )
-    ours = masked_heads(results)
-    return all_but_one_table(ours, _printed_all_but_one(), BLEU, notes)
+    return all_but_one_table(masked_heads(results), _printed_all_but_one(), BLEU, notes)
 
 
 def all_but_one_table(

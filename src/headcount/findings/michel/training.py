@@ -12,7 +12,7 @@ from headcount.base.errors import UserError
 from headcount.findings import exhibits
 from headcount.findings.figures import Drawn, panels
 from headcount.findings.headmask.importance import spread
-from headcount.findings.michel.curves import beside_printed, finish
+from headcount.findings.michel.curves import PRINTED, finish
 from headcount.findings.michel.measured import describe_ranked
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import with_printed
@@ -157,7 +157,7 @@ def training_figure(results: Results) -> Drawn:
         "Percent of a checkpoint's own BLEU that is kept as more and more of its heads are pruned, "
         "by its own importance, at points of the training; bands: bootstrap, 95 %, of the "
         "difference to all heads; dotted: what equally important heads would give. "
-        f"{of_one_training('test sentences')} {beside_printed()} 5. {describe_ranked(results)}",
+        f"{of_one_training('test sentences')} {PRINTED} 5. {describe_ranked(results)}",
     )
 
 
