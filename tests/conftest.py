@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import shutil
+from collections import Counter
 
 import pytest
 from project_copy import ProjectCopy
@@ -15,14 +16,17 @@ from shared_results import build, fresh_clone
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with engines first, then other slow ones, so that no long one runs alone at the end."""
-    engines, slow = set(), set()
-    for item in items:
-        if {"origin", "project", "killable"} & set(item.fixturenames):
-            engines.add(item.path)
-        if item.get_closest_marker("slow"):
-            slow.add(item.path)
-    items.sort(key=lambda item: (item.path not in engines, item.path not in slow))
+    """Files with engines first, so that no long one runs alone at the end, and the longest of them.
+
+    The second does without the origin, as another process would wait until the first has built it.
+    """
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    shared = {item.path for item in items if "origin" in item.fixturenames}
+    own = {path for path in slow if path.stem == "test_workflow"}
+    items.sort(key=lambda item: (item.path not in shared | own, -slow[item.path]))
+    files = dict.fromkeys(item.path for item in items)
+    begin = {next((path for path in files if path in kind), None) for kind in (shared, own)}
+    items.sort(key=lambda item: item.path not in begin)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 from captions import tell_what_is_covered
-from chapters import gather_results, make_alone, make_chapter
+from chapters import gather_results, make_alone, make_chapter, make_tables
 from headmask_files import MODEL, HeadmaskFiles, masking_rows
 
 from headcount.base.errors import UserError
@@ -76,14 +76,14 @@ def files(tmp_path):
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """All tables of files that no test changes."""
-    return tables(three_runs(tmp_path_factory.mktemp("runs")))
+    return tables(three_runs(tmp_path_factory.mktemp("runs")), make=make_tables)
 
 
 SETTINGS = {"model": MODEL, "importance": ImportanceSettings()}
 
 
-def tables(files, settings=SETTINGS):
-    found, _ = make_chapter("headmask", files.lists(), settings)
+def tables(files, settings=SETTINGS, make=lambda *given: make_chapter(*given)[0]):
+    found = make("headmask", files.lists(), settings)
     assert set(found) == NAMES
     return {name.removeprefix("headmask_"): table for name, table in found.items()}
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from captions import tell_what_is_covered
-from chapters import make_alone, make_chapter
+from chapters import make_alone, make_chapter, make_tables
 from michel_files import MODEL, one_model
 from script_runner import run_script
 
@@ -25,7 +25,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tables(made):
-    return make_chapter("michel", made.listed, PLAIN)[0]
+    return make_tables("michel", made.listed, PLAIN)
 
 
 def ours(table):

@@ -1,5 +1,8 @@
 """An untrained model and texts to translate with its heads masked, for tests of masking jobs."""
 
+import atexit
+import shutil
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -30,8 +33,21 @@ DECODE_FLAGS = ("--beam", 2, "--max-length-factor", 1.0, "--max-length-extra", 3
 def masked_inputs(folder: Path) -> MaskedInputs:
     """The model, and dev, test and other: references are its translations, with or without heads.
 
-    Those of dev are made without enc_self.0.1, of other without dec_self.0.2.
+    Those of dev are made without enc_self.0.1, of other without dec_self.0.2. All of it is made
+    once and copied: several files of tests begin with it.
     """
+    shutil.copytree(_made(), folder, dirs_exist_ok=True)
+    return _inputs(folder)
+
+
+def _inputs(folder: Path) -> MaskedInputs:
+    return MaskedInputs(ModelFolder(folder / "model"), PairFolder(folder / "bpe"), folder, DECODE)
+
+
+@cache
+def _made() -> Path:
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
     bpe = segment(folder)
     size = len(Vocabulary.load(bpe / "src.vocab"))
     torch.manual_seed(1)
@@ -42,7 +58,7 @@ def masked_inputs(folder: Path) -> MaskedInputs:
         model.tgt_embedding.weight[EOS] = 0.0  # some word is always likelier than the end
     facts = PairFolder(bpe).subwords()
     ModelFolder(folder / "model").save(model, dict(model.named_parameters()), facts)
-    found = MaskedInputs(ModelFolder(folder / "model"), PairFolder(bpe), folder, DECODE)
+    found = _inputs(folder)
     lines = list(clean_lines(folder / "dev.src"))
     for test, part, silent in (
         ("dev", lines[:7], 1),
@@ -54,7 +70,7 @@ def masked_inputs(folder: Path) -> MaskedInputs:
         if silent is not None:
             mask[silent] = 0
         write_lines(folder / f"{test}.tgt", translated(found, test, mask))
-    return found
+    return folder
 
 
 @cache

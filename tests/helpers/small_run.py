@@ -1,6 +1,10 @@
 """A training run of seconds on generated text, for tests that stop and resume it."""
 
+import atexit
+import shutil
+import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from headcount.base.settings.data import BpeSettings, SyntheticSettings, TextSettings
@@ -82,7 +86,18 @@ def small_origin(settings: dict) -> dict:
 
 
 def segment(folder: Path, pairs: int = 60) -> Path:
-    """Generate a corpus, clean and segment it; returns the folder that training reads."""
+    """Generate a corpus, clean and segment it; returns the folder that training reads.
+
+    It is made once and copied: many files of tests begin with it.
+    """
+    shutil.copytree(_segmented(pairs), folder, dirs_exist_ok=True)
+    return folder / "bpe"
+
+
+@cache
+def _segmented(pairs: int) -> Path:
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
     size = SyntheticSettings(seed=7, train_pairs=pairs, dev_pairs=12, test_pairs=12)
     write_corpus(folder / "raw", "small", size)
     texts = {}
@@ -93,7 +108,7 @@ def segment(folder: Path, pairs: int = 60) -> Path:
         write_split(source, ("en", "art"), split, TextSettings(), [], texts[split], counts)
     bpe = BpeSettings(merges=60)
     segment_corpus(texts["train"], texts["dev"], ("en", "art"), True, bpe, folder / "bpe")
-    return folder / "bpe"
+    return folder
 
 
 def outcome(folder: Path) -> dict[str, bytes | list[str]]:
