@@ -47,7 +47,8 @@ def forget_benchmarks(folder: Path, rules: Iterable[Any], jobs: Iterable[tuple[s
     patterns = {rule.name: f"{rule.name}/{_job(rule)}.tsv" for rule in rules if rule.benchmark}
     known: dict[str, set[str]] = {}
     for rule, values in jobs:
-        known.setdefault(rule, set()).update(expand(f"{folder}/{patterns[rule]}", **values))
+        pattern = patterns.get(rule, rule)  # a rule that makes no file here has no benchmark
+        known.setdefault(rule, set()).update(expand(f"{folder}/{pattern}", **values))
     for rule, files in known.items():
         for path in (folder / rule).glob("*.tsv"):
             if str(path) not in files:
