@@ -9,7 +9,7 @@ import json
 from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.data import manifest
-from headcount.data.download import fetch_corpus
+from headcount.data.fetching.download import fetch_corpus
 
 
 def main() -> None:

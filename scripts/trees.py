@@ -19,11 +19,12 @@ def main() -> None:
     args, settings = read_flags(parser, TextSettings)
     segmenter, _ = load_segmenters(args.bpe)
     found = find_text(args.raw, args.treebank, segmenter.language, trees=True)
-    trees, counts = align_trees(read_trees(*found), segmenter, settings.normal_form)
+    trees = read_trees(found.path, found.member, found.shown)
+    aligned, counts = align_trees(trees, segmenter, settings.normal_form)
     shown = {"normal_form": settings.normal_form}
     files = [found.path, *(args.bpe / name for name in SEGMENTERS)]
     origin = command.provenance("scripts/trees.py", shown, None, files)
-    write_aligned(args.out, trees, counts, {"provenance": origin})
+    write_aligned(args.out, aligned, counts, {"provenance": origin})
 
 
 if __name__ == "__main__":

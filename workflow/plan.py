@@ -29,6 +29,7 @@ from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.names import SCORED_BY_EXTRA, check_own_file, parse_pair
 from headcount.base.settings.runs import labels
+from headcount.data.fetching.checksums import LOCK, read_lock
 
 CONFIG = Path("config")
 LONGEST_NAME = 255  # of a file, on nearly every file system
@@ -42,14 +43,19 @@ class Plan:
     if a target language could not be scored here.
     """
 
-    def __init__(self, config: Mapping[str, Any], files: Sequence[Path]):
-        """`config`: what `--config` gave, and `--configfile` in `files`."""
+    def __init__(self, config: Mapping[str, Any], files: Sequence[Path], dry: bool = False):
+        """`config`: what `--config` gave, and `--configfile` in `files`.
+
+        `dry`: no job will run, so that a missing file of one's own is only told.
+        """
+        self._dry = dry
         try:
             self.name = experiment_name(config, files, CONFIG)
             self.settings: Experiment = load_experiment(self.name, CONFIG)
             self.corpora: dict[str, Corpus] = load_corpora(CONFIG / "corpora.yaml")
             self.raw = Raw(self.settings.roles.trees, self.corpora)
             self.layout = Layout(self.name, self.settings.pairs, self.settings.seeds)
+            self._recorded = read_lock(LOCK)
             self._check()
         except HeadcountError as fault:
             print(f"error: {fault}", file=sys.stderr)
@@ -85,9 +91,11 @@ class Plan:
         for pair in settings.pairs:
             self._check_lengths(pair)
             text = self.layout.texts(pair, self.splits(pair), *SIDES)
-            _check_own(self.raw.of(pair), text)
+            self._check_own(self.raw.of(pair), text)
             for name in self.raw.treebanks(pair):
-                _check_own(self.raw.of_tree(name), [f"{self.layout.bpe(pair)}/trees/{name}.jsonl"])
+                self._check_own(
+                    self.raw.of_tree(name), [f"{self.layout.bpe(pair)}/trees/{name}.jsonl"]
+                )
         for language in sorted({parse_pair(p).tgt for p in settings.pairs} & {*SCORED_BY_EXTRA}):
             # Imported here: no other language has to wait a third of a second for it.
             from headcount.scoring.bleu import bleu_metric
@@ -95,6 +103,16 @@ class Plan:
             bleu_metric(language)
         for pair in settings.pairs if self.ablated else []:
             self.ablation_tests(pair)
+
+    def say_recorded(self) -> None:
+        """Tell which published files jobs have fetched first, whose checksums nobody knew."""
+        new = [address for address in read_lock(LOCK) if address not in self._recorded]
+        if new:
+            print(
+                f"note: fetched for the first time: {', '.join(new)}. Their checksums are recorded "
+                f"in {LOCK} from now on; commit that file, so that everyone has the same data",
+                file=sys.stderr,
+            )
 
     def _check_lengths(self, pair: str) -> None:
         """Raise UserError for names that are allowed each, and together too long for a file."""
@@ -107,6 +125,31 @@ class Plan:
                     f"characters, found {len(name)} with the run {run} and the test set "
                     f"{test}; take a shorter name for the corpus, a language or the test set"
                 )
+
+    def _check_own(self, source: Source, made: list[str]) -> None:
+        """Raise UserError for a missing file of one's own, unless its copy is here.
+
+        If all that is made of it is here, or no job will run, say so and go on: who pulled that may
+        have no right to the text itself. Snakemake then takes it without a word of its own.
+        """
+        if os.path.exists(source.manifest):
+            return
+        try:
+            for path in source.own:
+                check_own_file(path)
+        except UserError as fault:
+            if all(map(os.path.exists, made)):
+                rest = f"until then {made[0]} and the like stay as they are"
+            elif self._dry:
+                rest = "without it there is only this plan"
+            else:
+                raise
+            print(f"note: {fault}; {rest}", file=sys.stderr)
+
+    def own_files(self, w: Wildcards) -> list[str]:
+        """Files of one's own that belong into the folder of `w`; those that are here, if dry."""
+        own = self.raw.at(w).own
+        return [path for path in own if os.path.exists(path)] if self._dry else own
 
     def tests(self, pair: str) -> list[str]:
         """Names of a pair's test sets."""
@@ -197,23 +240,6 @@ class Plan:
         device = getattr(self.settings, section).device
         here = device == "auto" and shutil.which("nvidia-smi") is not None
         return {"gpu": int(device == "cuda" or here), "mem_mb": mem_mb}
-
-
-def _check_own(source: Source, made: list[str]) -> None:
-    """Raise UserError for a missing file of one's own, unless its copy is here.
-
-    If all that is made of it is here, say so and go on: who pulled that may have no right to the
-    text itself. Snakemake then takes it as it is, without a word of its own.
-    """
-    if os.path.exists(source.manifest):
-        return
-    try:
-        for path in source.own:
-            check_own_file(path)
-    except UserError as fault:
-        if not all(map(os.path.exists, made)):
-            raise
-        print(f"note: {fault}; until then {made[0]} and the like stay as they are", file=sys.stderr)
 
 
 def alternatives(names: Iterable[str]) -> str:

@@ -47,9 +47,9 @@ class Raw:
         corpus = self._corpora[name]
         words = {"licence", "citation", "trees"}
         entry = json.dumps(corpus.model_dump(exclude=words, exclude_none=True))
-        sides = (side for split in (corpus.splits or {}).values() for side in split.values())
         script = "synthetic" if corpus.generator else "download"
-        return Source(name, script, entry, [side.path for side in sides if side.path])
+        own = dict.fromkeys(file.path for file in corpus.files() if file.path)
+        return Source(name, script, entry, list(own))
 
     def treebanks(self, pair: str) -> list[str]:
         """Treebanks in the language of a pair's source, in the order of the settings."""

@@ -66,14 +66,32 @@ def test_published_files_have_a_place_and_a_checksum(load):
 @pytest.mark.parametrize(
     ("source", "told"),
     [
-        ("{file: a.gz}", ": a published file needs its sha256"),
         ("{sha256: abc}", ".sha256: expected 64 hexadecimal digits in lower case, found 'abc'"),
-        (f"{{sha256: {HASH}}}", ": expected either file and sha256 (published), or path"),
-        (f"{{file: a, sha256: {HASH}, path: b}}", ": expected either file and sha256 (publis"),
-        (f"{{file: a.tgz, sha256: {HASH}}}", ": member names a file inside a .tgz or .tar.gz"),
-        (f"{{file: a.gz, sha256: {HASH}, member: b}}", ": member names a file inside a .tgz or"),
+        ("{file: a, md5: abc}", ".md5: expected 32 hexadecimal digits in lower case, found 'abc'"),
+        (f"{{sha256: {HASH}}}", ": expected one of file, url, path, parts, references, found none"),
+        (
+            "{file: a, path: b}",
+            ": expected one of file, url, path, parts, references, found file",
+        ),
+        ("{file: a.tgz}", ": member names a file inside a .tar, .tgz, .tar.gz, .zip, which needs"),
+        ("{path: a.zip}", ": member names a file inside a .tar, .tgz, .tar.gz, .zip, which needs"),
+        ("{file: a.gz, member: b}", ": member names a file inside a .tar, .tgz"),
+        ("{url: 'https://a.org/x?y'}", ".url: expected an address that starts with https://"),
+        ("{url: 'https://a.org/.x'}", ".url: expected a name of letters, digits, . _ and -"),
+        ("{file: a, format: tsv}", ": format tsv and column go together"),
+        ("{file: a, column: 2}", ": format tsv and column go together"),
+        ("{file: a, separator: x}", ": separator is for the format tsv"),
+        ("{file: a, translator: x}", ": translator is for the format sgm"),
+        ("{file: a, format: srt}", ".format: expected plain, sgm, ted, tmx or tsv, found 'srt'"),
+        ("{parts: []}", ".parts: expected a list of at least 1"),
+        ("{references: [{file: a}]}", ".references: expected a list of at least 2"),
+        ("{parts: [{file: a}], sha256: " + HASH + "}", ": parts stand alone; give each of them"),
+        ("{parts: [{path: a, sha265: b}]}", ".parts[0].sha265: unknown key; nearest: sha256"),
         ("{path: a, sha265: b}", ".sha265: unknown key; nearest: sha256"),
-        ("t.en", ": expected a mapping with keys from file, sha256, member, path, found 't.en'"),
+        (
+            "t.en",
+            ": expected a mapping with keys from file, url, sha256, md5, bytes, member, ",
+        ),
     ],
 )
 def test_f03_f05_a_faulty_source_is_named_at_its_line(load, source, told):
@@ -136,7 +154,7 @@ def test_f01_norwegian_must_be_quoted_and_then_is_a_language(load):
         ("splits: {train: {}, dev: {}}", "splits: a test set missing; found train, dev"),
         (
             f"splits: {{train: {{a: {{file: b, sha256: {HASH}}}}}, dev: {{}}, test: {{}}}}",
-            "published files need a base_url to fetch them from",
+            "published files need a base_url to fetch them from, or a url each",
         ),
     ],
 )
@@ -205,3 +223,78 @@ def test_the_pattern_for_own_text_is_valid(load):
     text = (CONFIG / "corpora.yaml").read_text()
     pattern = text[text.index("# mine:") :].replace("# ", "")
     assert corpora.test_sets(load(pattern)["mine"], "en", "nl") == ["news"]
+
+
+FILES = """\
+p:
+  licence: free
+  citation: A
+  base_url: https://a.org/x
+  hold_out: {dev: {of: train, every: 3}}
+  draw: {train: {pairs: 5}}
+  splits:
+    train:
+      zh: {parts: [{file: a.zh}, {url: 'https://b.org/a.tmx.gz'}]}
+      en: {parts: [{file: a.en}, {url: 'https://b.org/a.tmx.gz'}]}
+    t1:
+      zh: {file: s.xml.gz}
+      en: {references: [{file: r.sgm, translator: A}, {file: r.sgm, translator: '2'}]}
+    t2:
+      zh: {url: 'https://b.org/t.tgz', file: u.tgz, member: in/t.zh}
+      en: {path: own/t.tsv, format: tsv, column: 3}
+"""
+
+
+def test_files_have_a_place_and_a_format(load):
+    made = load(FILES)["p"]
+    assert [(file.name, file.read_as) for file in made.files()] == [
+        ("a.zh", "plain"),
+        ("a.tmx.gz", "tmx"),
+        ("a.en", "plain"),
+        ("a.tmx.gz", "tmx"),
+        ("s.xml.gz", "sgm"),
+        ("r.sgm", "sgm"),
+        ("r.sgm", "sgm"),
+        ("u.tgz", "plain"),
+        ("t.tsv", "tsv"),
+    ]
+
+
+def test_several_references_are_targets_alone(load):
+    made = load(FILES)
+    assert corpora.test_sets(made["p"], "zh", "en") == ["t1", "t2"]
+    assert corpora.test_sets(made["p"], "en", "zh") == ["t2"]
+    assert made["p"].languages["dev"] == ["zh", "en"]  # held out of train
+    more = FILES.replace(
+        "every: 3}", "every: 3}, a: {of: train, every: 5}, b: {of: train, every: 7, scored: false}"
+    )
+    assert corpora.test_sets(load(more)["p"], "zh", "en") == ["t1", "t2", "a"]
+    corpora.check_pairs(["p.zh-en", "p.en-zh"], made)
+    dev = FILES.replace("    t1:", "    dev:").replace("hold_out: {dev:", "hold_out: {t3:")
+    with pytest.raises(UserError, match="p has several references in 'en' for dev, which are no"):
+        corpora.check_pairs(["p.en-zh"], load(dev))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            "of: train",
+            "of: trian",
+            "hold_out: expected a new split of one under splits, found dev",
+        ),
+        ("{dev: {of", "{t1: {of", "hold_out: expected a new split of one under splits, found t1 o"),
+        ("draw: {train", "draw: {trian", "draw: no split 'trian'; nearest: train"),
+        ("{file: a.en}, ", "", "splits: train: expected as many parts in each language"),
+        ("every: 3", "every: 1", "every: expected a whole number, 2 or more, found 1"),
+        (
+            "train:\n      zh: {parts",
+            "train:\n      zh: {references",
+            "references are for dev",
+        ),
+        ("  base_url: https://a.org/x\n", "", "published files need a base_url to fetch them fro"),
+    ],
+)
+def test_faulty_rules_of_a_corpus(load, old, new, told):
+    with pytest.raises(UserError, match=told):
+        load(FILES.replace(old, new))

@@ -11,10 +11,12 @@ import pytest
 from text_step import Step
 
 from headcount.base.errors import UserError
+from headcount.data import archives
 from headcount.data import lines as lines_module
-from headcount.data.download import fetch_corpus
+from headcount.data.fetching.download import fetch_corpus
 from headcount.data.lines import LineTally, read_lines
-from headcount.data.text import clean, parting_line
+from headcount.data.parting import parting_line
+from headcount.data.text import clean
 
 ANY_LOSS = ("--max-dropped", "1")
 FOUR = b"one 1\ntwo 2\nthree 3\nfour 4\n"
@@ -104,11 +106,11 @@ def test_f16_bombs_are_refused(write, monkeypatch):
     dense = (b"a" * 1023 + b"\n") * 4096
     with pytest.raises(UserError, match="bomb"):
         read(write(bz2.compress(dense), "a.bz2"))
-    monkeypatch.setattr(lines_module, "HIGHEST_RATIO", 100)
+    monkeypatch.setattr(archives, "HIGHEST_RATIO", 100)
     path = write(archive([("t", dense, tarfile.REGTYPE)]), "a.tgz")
     with pytest.raises(UserError, match="bomb"):
         read(path, "t")
-    monkeypatch.setattr(lines_module, "LARGEST_TEXT", 20)
+    monkeypatch.setattr(archives, "LARGEST_TEXT", 20)
     with pytest.raises(UserError, match="more than 20 bytes"):
         read(write(gzip.compress(FOUR), "a.gz"))
 

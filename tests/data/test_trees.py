@@ -9,8 +9,8 @@ import pytest
 from headcount.base.errors import UserError
 from headcount.data import trees as trees_module
 from headcount.data.bpe import Segmenter
-from headcount.data.download import fetch_corpus
-from headcount.data.manifest import find_text
+from headcount.data.fetching.download import fetch_corpus
+from headcount.data.manifest import FoundText, find_text
 from headcount.data.synthetic.corpus import conllu, generate
 from headcount.data.trees import Arc, align_trees, read_aligned, read_trees, write_aligned
 from headcount.data.vocabulary import Vocabulary
@@ -174,7 +174,8 @@ def test_f17_faults_in_ones_own_trees_name_ones_own_file(tmp_path):
     own.write_text(tree_text(0, 5))
     fetch_corpus("c", {"splits": {"t": {"en": {"path": str(own)}}}}, tmp_path / "raw")
     with pytest.raises(UserError) as caught:
-        list(read_trees(*find_text(tmp_path / "raw" / "manifest.json", "t", "en", trees=True)))
+        found = find_text(tmp_path / "raw" / "manifest.json", "t", "en", trees=True)
+        list(read_trees(found.path, found.member, found.shown))
     assert str(caught.value).startswith(f"{own}: sentence s-7: word 2 has the head 5")
 
 
@@ -246,7 +247,7 @@ def test_treebanks_are_found_by_either_kind_of_manifest(tmp_path):
     manifest = tmp_path / "manifest.json"
     generated = {"splits": {}, "trees": {"test": {"en": entry | {"sha256": empty}}}}
     manifest.write_text(json.dumps(generated))
-    place = (tmp_path / "a.conllu", None, str(tmp_path / "a.conllu"))
+    place = FoundText(tmp_path / "a.conllu", None, str(tmp_path / "a.conllu"))
     assert find_text(manifest, "test", "en", trees=True) == place
     fetched = {"splits": {"ewt": {"en": entry | {"sha256": empty}}}}
     manifest.write_text(json.dumps(fetched))

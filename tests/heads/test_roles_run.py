@@ -166,6 +166,16 @@ def test_attention_of_a_head_is_written_and_drawn(files, tmp_path):
     assert "encoder-decoder attention layer 1 head 2" in (tmp_path / "map.svg").read_text()
 
 
+def test_of_several_references_the_first_is_forced(files, tmp_path):
+    (tmp_path / "s").write_text("the cat\na yak\n")
+    made = []
+    for targets in ("le chat\nun yak\n", "le chat\tun félin\nun yak\tle bœuf\n"):
+        (tmp_path / "t").write_text(targets)
+        files.attention(tmp_path / "a", tmp_path / "s", Head("dec_enc", 1, 2), tmp_path / "t")
+        made.append((tmp_path / "a").read_bytes())
+    assert made[0] == made[1]
+
+
 @pytest.mark.slow
 def test_f25_words_of_any_script_are_drawn_or_the_missing_letter_is_told(tmp_path, capsys):
     """Words from right to left and combining marks; a Chinese letter that the font lacks."""

@@ -38,6 +38,8 @@ AS_PRINTED = [
     ("python workflow/verify.py", "every file is what dvc.lock says", None),
     ("python scripts/train.py --help", "--dev-interval", None),
     ("python scripts/settings_handbook.py", "", "config/README.md"),
+    ("python scripts/corpora.py", "to fetch:", None),
+    ("python scripts/corpora.py --experiment multi30k", "to fetch:", None),
     ("python scripts/exhibits_page.py", "", "docs/exhibits.md"),
     ("snakemake --cores all headmask", "Nothing to be done", None),
     (

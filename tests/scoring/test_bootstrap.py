@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
 
 from headcount.base.errors import UserError
@@ -31,6 +31,29 @@ def test_scores_and_p_values_are_sacrebleus():
         assert difference.signature == str(signatures["BLEU"])
     assert 0.1 < found[0].p_value < 1 and found[1].p_value < 0.01
     assert found[2].bleu == 0
+
+
+def test_several_references_of_a_sentence_count_together():
+    """Each sentence has its best match among them; the signature says how many there are."""
+    second = [line.replace("mat", "rug").replace("red ", "") for line in REFERENCES]
+    both = [f"{one}\t{other}" for one, other in zip(REFERENCES, second, strict=True)]
+    found = compare_systems(BASELINE, [NEAR, second], both, "de", samples=300)
+    for system, difference in zip((NEAR, second), found, strict=True):
+        named = [("baseline", BASELINE), ("system", system)]
+        metric = BLEU(trg_lang="de", references=[REFERENCES, second])
+        signatures, results = PairedTest(named, {"BLEU": metric}, None, "bs", 300)()
+        before, after = results["BLEU"]
+        bleu, chrf = score_corpus(system, both, "de")
+        assert difference.bleu == bleu.score == after.score
+        assert difference.delta == pytest.approx(after.score - before.score, abs=1e-12)
+        assert difference.p_value == after.p_value
+        assert difference.signature == str(signatures["BLEU"])
+        for signature in (bleu.signature, chrf.signature, difference.signature):
+            assert signature.startswith("nrefs:2|")
+        assert chrf.score == CHRF().corpus_score(system, [REFERENCES, second]).score
+    assert found[1].bleu == pytest.approx(100)
+    with pytest.raises(UserError, match="expected 2 references in every line, .* 1 in line 7"):
+        score_corpus(NEAR, [*both[:6], REFERENCES[6], *both[7:]], "de")
 
 
 def test_a_better_system_has_the_opposite_difference_and_the_same_p():

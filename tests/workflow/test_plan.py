@@ -12,6 +12,7 @@ from workflow_modules import load
 from headcount.base.errors import UserError
 from headcount.base.settings.corpora import load_corpora
 from headcount.base.settings.runs import BASELINE, RunSettings
+from headcount.data.fetching.checksums import record
 
 IMPT = RunSettings(method="importance", heads=6)
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,9 +106,9 @@ def own(monkeypatch, tmp_path):
             (tmp_path / "own" / f"{split}.{language}").write_text("a\n")
     (tmp_path / "own" / "trees.conllu").write_text("")
 
-    def planned(pair="mine.ja-en", more=""):
+    def planned(pair="mine.ja-en", more="", dry=False):
         (tmp_path / "config" / "x.yaml").write_text(f"pairs: [{pair}]\n{more}")
-        return module.Plan({"experiment": "x"}, [])
+        return module.Plan({"experiment": "x"}, [], dry)
 
     return planned
 
@@ -117,6 +118,32 @@ OWN = "mine:\n  licence: private\n  citation: none\n  splits:\n" + "".join(
     + "".join(f"      {each}: {{path: own/{split}.{each}}}\n" for each in ("en", "ja", "ko"))
     for split in ("train", "dev", "test")
 ) + "  trees: {gold: {language: ja, path: own/trees.conllu}}\n"  # fmt: skip
+
+
+def test_a_plan_alone_needs_no_file_of_ones_own(own, capsys, tmp_path):
+    (tmp_path / "own" / "dev.ja").unlink()
+    plan = own("mine.ja-en", dry=True)
+    told = capsys.readouterr().err
+    assert "note: own/dev.ja: expected a file of your own, found none" in told
+    assert told.endswith("without it there is only this plan\n")
+    source = plan.raw.of("mine.ja-en")
+    w = {"corpus": "mine", "recipe": source.recipe}
+    assert plan.own_files(w) == [path for path in source.own if path != "own/dev.ja"]
+
+
+def test_files_that_were_fetched_first_are_named_at_the_end(own, capsys, tmp_path):
+    lock = tmp_path / "config" / "corpora.lock.yaml"
+    record(lock, "https://a.org/known.gz", "0" * 64, 1)
+    plan = own("mine.en-ja")
+    plan.say_recorded()
+    assert capsys.readouterr().err == ""
+    record(lock, "https://a.org/new.gz", "1" * 64, 1)
+    plan.say_recorded()
+    told = capsys.readouterr().err
+    assert "first time: https://a.org/new.gz. Their checksums are recorded in config" in told
+    lock.write_text("x: 1\n")
+    code, told = refused(own, capsys)
+    assert code == 2 and "corpora.lock.yaml:1: x" in told
 
 
 def refused(own, capsys, *arguments) -> tuple[int, str]:

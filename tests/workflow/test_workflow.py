@@ -18,6 +18,7 @@ import pytest
 from project_copy import ROOT, ProjectCopy, planned, ran, saved_states, training_of
 from shared_results import GATHERED, ROLES, SMALLER, leave_figures_empty, times
 
+from headcount.data.fetching.checksums import read_lock
 from headcount.data.synthetic.corpus import generate_splits
 from headcount.findings.chapters import chapters
 
@@ -64,7 +65,10 @@ def project(tmp_path_factory) -> ProjectCopy:
 
 
 def _publish(copy: ProjectCopy, mirror: Path) -> None:
-    """A second corpus, gzipped and with checksums, as a person would add one."""
+    """A second corpus, gzipped, as a person would add one.
+
+    Its dev and test sets have two references in English; one file has no checksum.
+    """
     entry = PUBLISHED
     (mirror / "published").mkdir(parents=True)
     for split, sentences in generate_splits(5, 300, 30, 30).items():
@@ -74,7 +78,14 @@ def _publish(copy: ProjectCopy, mirror: Path) -> None:
             data = gzip.compress(lines.encode())
             (mirror / "published" / f"{split}.{language}.gz").write_bytes(data)
             checksum = hashlib.sha256(data).hexdigest()
-            entry += f"      {language}: {{file: {split}.{language}.gz, sha256: {checksum}}}\n"
+            file = f"{{file: {split}.{language}.gz, sha256: {checksum}}}"
+            if (split, language) == ("train", "art"):
+                file = "{file: train.art.gz}"
+            elif split != "train" and language == "en":
+                file = f"{{references: [{file}, {{file: {split}.2.gz}}]}}"
+                other = gzip.compress(lines.replace("the ", "a ").encode())
+                (mirror / "published" / f"{split}.2.gz").write_bytes(other)
+            entry += f"      {language}: {file}\n"
     with (copy.folder / "config" / "corpora.yaml").open("a") as file:
         file.write(entry)
 
@@ -107,11 +118,23 @@ def test_every_rule_runs_and_leaves_what_the_design_names(project):
         for pair in ("synthetic_tiny.en-art", "published.art-en")
         for metric in ("bleu", "chrf")
     }
+    counts = {(row["pair"], row["signature"].split("|")[0]) for row in rows}
+    assert counts == {("synthetic_tiny.en-art", "nrefs:1"), ("published.art-en", "nrefs:2")}
+    masked = (row["signature"].split("|")[0] for row in points)
+    assert set(masked) == {"nrefs:2"}
     for kind in ("pdf", "svg", "png"):
         assert (results / "figures" / f"curves.{kind}").stat().st_size > 2000
     page = (results / "report.html").read_text()
     assert "published.art-en" in page and "<svg" in page
     assert not re.search(r"(src|href)=.https?:", page)  # opens offline
+
+
+def test_checksums_of_first_fetches_are_recorded_and_told_at_the_end(project):
+    lock = read_lock(project.folder / "config" / "corpora.lock.yaml")
+    names = {address.rpartition("/")[2] for address in lock}
+    assert names == {"train.art.gz", "dev.2.gz", "test.2.gz"}
+    assert "note: fetched for the first time: https://" in project.first
+    assert "recorded in config/corpora.lock.yaml from now on; commit that file" in project.first
 
 
 def test_jobs_record_exactly_the_files_that_their_rules_list(project):

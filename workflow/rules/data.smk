@@ -8,7 +8,7 @@
 rule download:
     """Fetch the files of a corpus, or one of its treebanks, under their checksums."""
     input:
-        lambda w: plan.raw.at(w).own,
+        plan.own_files,
     output:
         "data/raw/{corpus}/{recipe}/manifest.json",
     wildcard_constraints:

@@ -33,7 +33,7 @@ SCORE_COLUMNS = ("heads_masked", "heads", "bleu", "delta", "delta_low", "delta_h
 SCORE_COLUMNS += ("signature",)
 
 Differences = dict[Heads, Difference]
-TestSet = tuple[list[str], list[str]]  # source lines and references
+TestSet = tuple[list[str], list[str]]  # lines of its .src and of its .tgt
 
 
 class Point(NamedTuple):
@@ -72,14 +72,14 @@ class MaskedInputs:
         found = {}
         for test in tests:
             self._check_languages(test)
-            sources, references = (list(clean_lines(path)) for path in self._texts(test))
-            if len(sources) != len(references) or not sources:
+            sources, targets = (list(clean_lines(path)) for path in self._texts(test))
+            if len(sources) != len(targets) or not sources:
                 raise UserError(
                     f"{self.text}: {test}.src has {len(sources)} lines, {test}.tgt has "
-                    f"{len(references)}; expected as many on both sides, and at least one; "
+                    f"{len(targets)}; expected as many on both sides, and at least one; "
                     "run scripts/text.py again"
                 )
-            found[test] = (sources[:sentences], references[:sentences])
+            found[test] = (sources[:sentences], targets[:sentences])
         if not found:
             raise UserError("masking.test_sets: expected the name of a test set, found none")
         return found
@@ -119,13 +119,14 @@ class MaskedModel:
 
     def compare(self, test: TestSet, sets: Sequence[Heads], samples: int = 1000) -> Differences:
         """What each set of heads costs against no mask, by paired bootstrap with `samples`."""
-        sources, references = test
+        sources, targets = test
         language = self.tgt.language  # for sacreBLEU
         distinct = list(dict.fromkeys([(), *sets]))
         with tqdm(total=len(distinct) * len(sources), unit="sentence", disable=None) as bar:
             found = self.translations(sources, distinct, bar.update)
-        scores = resample_bleu(list(found.values()), references, language, samples)
-        return dict(zip(found, judge_systems(scores[0], scores, language), strict=True))
+        scores = resample_bleu(list(found.values()), targets, language, samples)
+        judged = judge_systems(scores[0], scores, targets, language)
+        return dict(zip(found, judged, strict=True))
 
     def describe(self, tests: dict[str, TestSet], sets: Iterable[Heads]) -> dict[str, Any]:
         """The search, sentences of each test set, distinct masks with the empty one.
@@ -145,7 +146,7 @@ class MaskedModel:
         return {
             "beam": self.decode.beam,
             "length_penalty": self.decode.length_penalty,
-            "sentences": {test: len(references) for test, (_, references) in tests.items()},
+            "sentences": {test: len(targets) for test, (_, targets) in tests.items()},
             "distinct_masks": len(distinct),
             "masks_closing_a_layer": closing,
         }

@@ -16,6 +16,7 @@ class Stream(IntEnum):
     GATES = 0x47415445  # of an update, the noise of every gate
     HEAD_MASK = 0x4D41534B  # of an update, which heads are masked, or whether any are
     KEPT_HEADS = 0x44524157  # of a pruned run, the order in which random heads are kept
+    PAIRS = 0x50414952  # of a corpus, which of its pairs are drawn
 
     def generator(self, seed: int, *counters: int) -> np.random.Generator:
         """A fresh generator of this stream, at a place that the counters number.

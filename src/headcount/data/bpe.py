@@ -15,7 +15,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_json, write_text
 from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
 from headcount.base.settings.data import BpeSettings
-from headcount.data.lines import clean_lines, write_lines
+from headcount.data.lines import clean_lines, references, write_lines
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import SEPARATOR, Tokeniser, protect, restore
 
@@ -114,7 +114,8 @@ def segment_corpus(
 
     Into `folder`: `{src,tgt}.codes`, `{src,tgt}.vocab`, `{train,dev}.{src,tgt}` (pieces,
     separated by spaces, line i of the text in line i) and, last, `segmentation.json`. If joint,
-    one code file and one vocabulary come from both sides and are written for each. Returns the
+    one code file and one vocabulary come from both sides and are written for each. Of several
+    references of dev the first is cut. Returns the
     number of merges learnt for each side.
     """
     tokenisers = [Tokeniser(language, pretokenised) for language in languages]
@@ -137,7 +138,8 @@ def segment_corpus(
                 pieces[piece] += count
         Vocabulary.of(pieces).save(folder / VOCABULARIES[side])
         for split, paths in (("train", train), ("dev", dev)):
-            words = map(tokenisers[side].split, clean_lines(paths[side]))
+            lines = (references(line)[0] for line in clean_lines(paths[side]))
+            words = map(tokenisers[side].split, lines)
             write_lines(folder / f"{split}.{name}", (" ".join(cutter.cut(line)) for line in words))
     learnt = {name: codes[side].count("\n") - 1 for side, name in enumerate(SIDES)}
     about = {"src_lang": languages[0], "tgt_lang": languages[1], "pretokenised": pretokenised}

@@ -21,14 +21,15 @@ class Example(NamedTuple):
     label: str
 
 
-def read_pairs(path: Path, limit: int | None = None) -> list[Example]:
+def read_pairs(path: Path, limit: int | None = None, member: str | None = None) -> list[Example]:
     """The pairs of a .tsv, .txt or .jsonl that people agreed on, the first `limit` of them.
 
-    Lines are those of `read_lines`. Raises UserError, naming the line, where a sentence or the
-    label is missing, where there is a cell too many, and for a file without any pair.
+    The file may be the `member` of an archive. Lines are those of `read_lines`. Raises UserError,
+    naming the line, where a sentence or the label is missing, where there is a cell too many, and
+    for a file without any pair.
     """
     found: list[Example] = []
-    for number, row in _rows(path):
+    for number, row in _rows(path, member):
         cells = [row.get(column) for column in COLUMNS]
         for column, cell in zip(COLUMNS, cells, strict=True):
             if not isinstance(cell, str) or (column == "gold_label" and not cell.strip()):
@@ -45,11 +46,12 @@ def read_pairs(path: Path, limit: int | None = None) -> list[Example]:
     return found
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict]]:
+def _rows(path: Path, member: str | None) -> Iterator[tuple[int, dict]]:
     """Line number and cells of each row."""
-    lines = enumerate(read_lines(path, None, LineTally()), start=1)
+    lines = enumerate(read_lines(path, member, LineTally()), start=1)
     filled = ((number, line) for number, line in lines if line.strip())
-    columns = [] if path.suffix == ".jsonl" else next(filled, (0, ""))[1].split("\t")
+    is_json = Path(member or path).suffix == ".jsonl"
+    columns = [] if is_json else next(filled, (0, ""))[1].split("\t")
     for number, line in filled:
         if not columns:
             yield number, _object(line, f"{path}:{number}")

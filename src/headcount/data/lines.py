@@ -4,15 +4,8 @@
 carriage return, so sentence numbers would depend on who reads. None of them is used here.
 """
 
-import bz2
 import codecs
-import gzip
-import io
-import lzma
-import tarfile
-import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -20,16 +13,10 @@ from typing import BinaryIO
 
 from headcount.base.errors import UserError
 from headcount.base.files import whole_file
-
-OPENERS = {".gz": gzip.open, ".tgz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-"""How to open a packed file, by the end of its name."""
+from headcount.data.archives import named, unpacked
 
 LONGEST_LINE = 16 * 2**20
 """Bytes; a longer line is refused, so that memory stays bounded."""
-LARGEST_TEXT = 32 * 2**30
-"""Bytes a packed file may unpack to."""
-HIGHEST_RATIO = 1000
-"""Unpacked bytes per packed byte, checked from the first unpacked MiB on."""
 
 
 @dataclass
@@ -54,19 +41,9 @@ def read_lines(path: Path, member: str | None, tally: LineTally, shown: str = ""
     but UTF-8, for NUL bytes, and for a damaged, cut, overblown or unsuitable archive. Damage
     can show as late as at the end: use nothing before the iterator has ended.
     """
-    shown = shown or str(path)
-    name = f"{shown} ({member})" if member else shown
-    try:
-        with _opened(path, member, shown) as stream:
-            yield from _lines(stream, name, tally)
-    except (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, OSError) as fault:
-        # Readers of packed files report damage without an error number; disks have one.
-        if getattr(fault, "errno", None) is not None:
-            raise
-        raise UserError(
-            f"{name}: damaged, cut short, or not what its name says, after {tally.lines} good "
-            f"lines ({fault or type(fault).__name__}); get the file again"
-        ) from None
+    name = named(path, member, shown)
+    with unpacked(path, member, shown, lambda: f"{tally.lines} good lines") as stream:
+        yield from _lines(stream, name, tally)
 
 
 def clean_lines(path: Path) -> Iterator[str]:
@@ -74,6 +51,15 @@ def clean_lines(path: Path) -> Iterator[str]:
     with path.open(encoding="utf-8", newline="\n") as file:
         for line in file:
             yield line.removesuffix("\n")
+
+
+def references(line: str) -> list[str]:
+    """The translations in a line of a `.tgt`, the first one first.
+
+    Dev and test sets may have several of each sentence. Tabs stand between them, as in the files
+    that sacreBLEU reads with `--num-refs`; cleaned text holds none itself.
+    """
+    return line.split("\t")
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
@@ -102,7 +88,7 @@ def _lines(stream: BinaryIO, name: str, tally: LineTally) -> Iterator[str]:
                 f"{name}:{number}: line longer than {LONGEST_LINE} bytes; is this a text with "
                 "one sentence a line?"
             )
-        tally.lines = number
+        tally.lines += 1
         yield _decoded(raw, f"{name}:{number}", offset, tally)
         offset += len(raw)
 
@@ -126,62 +112,3 @@ def _decoded(raw: bytes, where: str, offset: int, tally: LineTally) -> str:
             f"0x{body[fault.start]:02X} ({fault.reason}); mend the line, or convert the file "
             "with iconv if it is in another encoding"
         ) from None
-
-
-@contextmanager
-def _opened(path: Path, member: str | None, shown: str) -> Iterator[BinaryIO]:
-    """The unpacked bytes of a file, or of one member of a tar archive read as a stream."""
-    opener = OPENERS.get(path.suffix.lower(), open)
-    with opener(path, "rb") as packed:
-        stream = io.BufferedReader(_Bounded(packed, path.stat().st_size, shown))
-        if member is None:
-            yield stream
-            return
-        with tarfile.open(fileobj=stream, mode="r|") as archive:
-            yield _member(archive, member, shown)
-            if sum(info.name == member for info in archive) > 1:
-                raise UserError(f"{shown}: holds more than one {member}; pack it anew")
-        while stream.read(2**20):  # the checksum of a packed file stands at its end
-            pass
-
-
-def _member(archive: tarfile.TarFile, member: str, shown: str) -> BinaryIO:
-    """Bytes of a member by name. Nothing is ever unpacked to disk, so no name can escape."""
-    seen = []
-    for info in archive:
-        if info.name != member:
-            seen.append(info.name)
-            continue
-        if info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
-            raise UserError(
-                f"{shown}: expected {member} to be a plain file, found a link or device"
-            )
-        return archive.extractfile(info)
-    listed = ", ".join(name[:100] for name in seen[:10]) + (", …" if len(seen) > 10 else "")
-    raise UserError(f"{shown}: expected a member {member}, found {listed or 'no member'}")
-
-
-class _Bounded(io.RawIOBase):
-    """Unpacked bytes of a file; refuses to give far more than a text so packed could hold."""
-
-    def __init__(self, unpacked: BinaryIO, packed_bytes: int, shown: str):
-        self._unpacked = unpacked
-        self._packed_bytes = packed_bytes
-        self._shown = shown
-        self._total = 0
-        self._limit = min(LARGEST_TEXT, max(2**20, HIGHEST_RATIO * packed_bytes))
-
-    def readable(self) -> bool:
-        """True: this stream is for reading."""
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:
-        """Read into the buffer and return the number of bytes, 0 at the end."""
-        found = self._unpacked.readinto(buffer)
-        self._total += found
-        if self._total > self._limit:
-            raise UserError(
-                f"{self._shown}: unpacks to more than {self._limit} bytes from "
-                f"{self._packed_bytes}; refused as a decompression bomb"
-            )
-        return found

@@ -13,7 +13,8 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.data.batches import Ids, ParallelText, collate
 from headcount.data.bpe import join_pieces
-from headcount.data.text import read_clean
+from headcount.data.lines import LineTally, read_lines, references
+from headcount.data.text import clean, read_clean
 from headcount.data.words import SEPARATOR
 from headcount.heads.word_attention import word_attention
 from headcount.model.observed import watch_attention
@@ -62,8 +63,10 @@ def write_attention(
 
 
 def _read_lines(src: Path, tgt: Path | None) -> tuple[list[str], list[str]]:
-    """Lines of both sides; none of the second where it has no file."""
-    sources, targets = read_clean(src, "none"), read_clean(tgt, "none") if tgt else []
+    """Lines of both sides, of several references the first; none of the second without a file."""
+    sources, tally = read_clean(src, "none"), LineTally()
+    lines = read_lines(tgt, None, tally) if tgt else ()
+    targets = [clean(references(line)[0], "none", tally) for line in lines]
     if not 0 < len(sources) <= MOST:
         raise UserError(f"{src}: expected 1 to {MOST} sentences, found {len(sources)}")
     if tgt and len(targets) != len(sources):

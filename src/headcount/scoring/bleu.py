@@ -8,7 +8,7 @@ from sacrebleu.metrics import BLEU, CHRF
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import read_json, sha256
 from headcount.base.settings.names import SCORED_BY_EXTRA
-from headcount.data.lines import clean_lines
+from headcount.data.lines import clean_lines, references
 
 Lines = list[str]
 
@@ -24,30 +24,46 @@ class Score:
     signature: str
 
 
-def score_corpus(hypotheses: Lines, references: Lines, language: str) -> list[Score]:
-    """Cased BLEU and chrF of a test set with one reference per sentence.
+def score_corpus(hypotheses: Lines, targets: Lines, language: str) -> list[Score]:
+    """Cased BLEU and chrF of a test set; `targets` are the lines of its `.tgt`.
 
     BLEU tokenises as sacreBLEU does for the language: 13a, but for Chinese, Japanese and Korean.
 
     Raises UserError if the two have different numbers of lines, or none.
     """
-    check_lengths(hypotheses, references)
+    check_lengths(hypotheses, targets)
+    streams = reference_streams(targets)
     scores = []
     for name, metric in (("bleu", bleu_metric(language)), ("chrf", CHRF())):
-        score = metric.corpus_score(hypotheses, [references]).score
+        score = metric.corpus_score(hypotheses, streams).score
         scores.append(Score(name, score, str(metric.get_signature())))
     return scores
 
 
-def bleu_metric(language: str, references: list[Lines] | None = None) -> BLEU:
+def reference_streams(targets: Lines) -> list[Lines]:
+    """The lines of a `.tgt` as sacreBLEU takes them: all first references, all second ones, ….
+
+    Raises UserError where a line has more or fewer references than the first.
+    """
+    rows = [references(line) for line in targets]
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(rows[0]):
+            raise UserError(
+                f"scoring: expected {len(rows[0])} references in every line, as in the first, "
+                f"found {len(row)} in line {number}; make the text again"
+            )
+    return [list(stream) for stream in zip(*rows, strict=True)]
+
+
+def bleu_metric(language: str, streams: list[Lines] | None = None) -> BLEU:
     """sacreBLEU's metric for a target language.
 
-    With `references`, these are prepared once, for comparisons, and texts that look tokenised are
-    not warned of: `score_corpus` does that. Raises EnvironmentFault where the language's tokeniser
-    needs a package that is missing.
+    With `streams` of references, these are prepared once, for comparisons, and texts that look
+    tokenised are not warned of: `score_corpus` does that. Raises EnvironmentFault where the
+    language's tokeniser needs a package that is missing.
     """
     try:
-        return BLEU(trg_lang=language, references=references, force=references is not None)
+        return BLEU(trg_lang=language, references=streams, force=streams is not None)
     except (RuntimeError, AssertionError) as fault:  # no package; another release's dictionary
         if language not in SCORED_BY_EXTRA:
             raise
@@ -58,39 +74,38 @@ def bleu_metric(language: str, references: list[Lines] | None = None) -> BLEU:
         ) from None
 
 
-def check_lengths(hypotheses: Lines, references: Lines) -> None:
+def check_lengths(hypotheses: Lines, targets: Lines) -> None:
     """Raise UserError unless there is one hypothesis for each reference, and at least one.
 
     sacreBLEU's own interface would cut the longer list in silence.
     """
-    if len(hypotheses) != len(references) or not references:
+    if len(hypotheses) != len(targets) or not targets:
         raise UserError(
             f"scoring: expected one translation per reference line, found {len(hypotheses)} "
-            f"translations and {len(references)} references; translate the test set again"
+            f"translations and {len(targets)} references; translate the test set again"
         )
 
 
 def score_files(
     tests: list[str],
     translations: list[Path],
-    references: list[Path],
+    targets: list[Path],
     facts: list[Path],
     language: str,
 ) -> list[dict]:
     """Scores of several test sets, a row each: test_set, metric, score, signature, and from the
-    facts beside the translations how these came about: the entries of `SEARCH`.
+    facts beside the translations how these came about: the entries of `SEARCH`. `targets`: the
+    `.tgt` of each.
     """
-    if not len(tests) == len(translations) == len(references) == len(facts):
+    if not len(tests) == len(translations) == len(targets) == len(facts):
         raise UserError(
             f"scoring: expected one file of each kind per test set, found {len(tests)} names, "
-            f"{len(translations)} translations, {len(references)} references, {len(facts)} facts"
+            f"{len(translations)} translations, {len(targets)} references, {len(facts)} facts"
         )
     rows = []
-    for test, hypotheses, reference, about in zip(
-        tests, translations, references, facts, strict=True
-    ):
+    for test, hypotheses, target, about in zip(tests, translations, targets, facts, strict=True):
         search = _search_of(hypotheses, about)
-        scores = score_corpus(list(clean_lines(hypotheses)), list(clean_lines(reference)), language)
+        scores = score_corpus(list(clean_lines(hypotheses)), list(clean_lines(target)), language)
         rows += [{"test_set": test, **asdict(score), **search} for score in scores]
     return rows
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from headcount.scoring.bleu import Lines, bleu_metric, check_lengths
+from headcount.scoring.bleu import Lines, bleu_metric, check_lengths, reference_streams
 
 SEED = 12345
 """Of the resamples; sacreBLEU's own default, so that both give the same p-values."""
@@ -27,7 +27,7 @@ class Difference:
 
 
 def compare_systems(
-    baseline: Lines, systems: list[Lines], references: Lines, language: str, samples: int = 1000
+    baseline: Lines, systems: list[Lines], targets: Lines, language: str, samples: int = 1000
 ) -> list[Difference]:
     """Every system against the baseline, all on the same resamples of the test set.
 
@@ -35,15 +35,15 @@ def compare_systems(
     interval lies between the 2.5 % and 97.5 % quantiles of the resampled differences, which
     sacreBLEU does not give. Source: Koehn 2004. Raises UserError if the numbers of lines differ.
     """
-    scores = resample_bleu([baseline, *systems], references, language, samples)
-    return judge_systems(scores[0], scores[1:], language)
+    scores = resample_bleu([baseline, *systems], targets, language, samples)
+    return judge_systems(scores[0], scores[1:], targets, language)
 
 
 def judge_systems(
-    baseline: np.ndarray, systems: Sequence[np.ndarray], language: str
+    baseline: np.ndarray, systems: Sequence[np.ndarray], targets: Lines, language: str
 ) -> list[Difference]:
     """Every system against the baseline, from their rows of `resample_bleu`."""
-    signature = bleu_metric(language, [[""]]).get_signature()
+    signature = bleu_metric(language, reference_streams(targets[:1])).get_signature()
     signature.update("seed", SEED)
     signature.update("bs", len(baseline) - 1)
     return judge_scores(baseline, systems, str(signature))
@@ -64,15 +64,16 @@ def judge_scores(
 
 
 def resample_bleu(
-    systems: list[Lines], references: Lines, language: str, samples: int = 1000
+    systems: list[Lines], targets: Lines, language: str, samples: int = 1000
 ) -> np.ndarray:
     """BLEU of every system: first on the test set, then on each resample, [systems, 1 + samples].
 
-    Resamples are the same for every system. Raises UserError if the numbers of lines differ.
+    `targets` are the lines of the test set's `.tgt`, with all references of each. Resamples are the
+    same for every system. Raises UserError if the numbers of lines differ.
     """
     for lines in systems:
-        check_lengths(lines, references)
-    metric = bleu_metric(language, [references])
+        check_lengths(lines, targets)
+    metric = bleu_metric(language, reference_streams(targets))
     # What several systems say of a sentence, as most do of most when few heads differ, is counted
     # once. By the pinned version of sacreBLEU: its public methods would read each reference once
     # more for each system.
@@ -88,7 +89,7 @@ def resample_bleu(
     )
     counts = [of_places[of_system] for of_system in rows]  # see `bleu_of_counts`
     scores = [[[metric._compute_score_from_stats(of_system.sum(0)).score] for of_system in counts]]
-    for times in _resamples(len(references), samples):
+    for times in _resamples(len(targets), samples):
         scores.append([bleu_of_counts(times @ of_system) for of_system in counts])
     return np.concatenate(scores, axis=1)
 

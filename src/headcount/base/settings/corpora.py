@@ -2,97 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, RootModel, model_validator
+from pydantic import ConfigDict, Field, RootModel, model_validator
 
 from headcount.base.errors import UserError
 from headcount.base.settings.data import SyntheticSettings
-from headcount.base.settings.names import (
-    CorpusName,
-    FileName,
-    Language,
-    Pair,
-    check_file_name,
-    fitting,
-    nearest,
-    parse_pair,
-    require,
-)
+from headcount.base.settings.names import CorpusName, FileName, Pair, nearest, parse_pair, require
 from headcount.base.settings.reader import read_settings
-from headcount.base.settings.section import Section
-
-_ARCHIVES = (".tgz", ".tar.gz")
+from headcount.base.settings.sources import Published, Treebank
 
 
-def _check_member(text: str) -> str:
-    for part in text.split("/"):
-        check_file_name(part)
-    return text
-
-
-def _check_path(text: str) -> str:
-    # Braces would be wildcards to the workflow, and no line of a list can hold a line end.
-    if not text or not text.isprintable() or set(text) & set("{}"):
-        raise ValueError(f"expected a path without braces or line ends, found {text[:100]!r}")
-    return text
-
-
-Hash = Annotated[
-    str, AfterValidator(fitting(r"[0-9a-f]{64}", "64 hexadecimal digits in lower case"))
-]
-Url = Annotated[
-    str,
-    AfterValidator(
-        fitting(r"https://[A-Za-z0-9][A-Za-z0-9./_~%:+-]*", "an address that starts with https://")
-    ),
-    AfterValidator(lambda text: text.rstrip("/")),
-]
-
-
-class Source(Section):
-    """One side of one split: a published file under a checksum, or a file of one's own."""
-
-    file: FileName | None = None
-    """Name of a published file in the folder at the corpus's `base_url`."""
-
-    sha256: Hash | None = None
-    """Checksum of the file; needed for published ones."""
-
-    member: Annotated[str, AfterValidator(_check_member)] | None = None
-    """The text's name inside the file, when that is a .tgz or .tar.gz."""
-
-    path: Annotated[str, AfterValidator(_check_path)] | None = None
-    """A file of one's own, instead of `file`; relative to the project's folder."""
-
-    @model_validator(mode="after")
-    def _check_kind(self) -> "Source":
-        if (self.file is None) == (self.path is None):
-            raise ValueError("expected either file and sha256 (published), or path (one's own)")
-        if self.file is not None and self.sha256 is None:
-            raise ValueError("a published file needs its sha256")
-        if (self.member is not None) != (self.file or self.path).endswith(_ARCHIVES):
-            raise ValueError("member names a file inside a .tgz or .tar.gz, which needs one")
-        return self
-
-
-class Treebank(Source):
-    """Dependency trees in CoNLL-U, published or one's own."""
-
-    language: Language
-    """What its sentences are written in."""
-
-    base_url: Url | None = None
-    """Address of the folder that holds the published file."""
-
-    @model_validator(mode="after")
-    def _check_address(self) -> "Treebank":
-        if self.file is not None and self.base_url is None:
-            raise ValueError("a published treebank needs a base_url to fetch it from")
-        return self
-
-
-class Corpus(Section):
+class Corpus(Published):
     """One corpus: splits of published or own files, or a generator and its settings, or trees."""
 
     licence: str = Field(min_length=1)
@@ -100,15 +21,6 @@ class Corpus(Section):
 
     citation: str = Field(min_length=1)
     """Whom to cite."""
-
-    base_url: Url | None = None
-    """Address of the folder that holds the published files."""
-
-    pretokenised: bool = False
-    """The text is tokenised already, so the tokeniser stays off."""
-
-    splits: dict[FileName, dict[Language, Source]] | None = None
-    """Files by split and language. Splits are `train`, `dev` and one or more test sets."""
 
     trees: dict[FileName, Treebank] | None = None
     """Treebanks by name, for the roles of heads; a corpus may have nothing else."""
@@ -121,28 +33,52 @@ class Corpus(Section):
 
     @model_validator(mode="after")
     def _check_origin(self) -> "Corpus":
-        if self.trees and self.generator is None and self.splits is None:
+        if self.generator is None and self.splits is None and (self.trees or self.entailment):
             return self
         if (self.generator is None) == (self.splits is None):
             raise ValueError("expected either splits (files), or generator and settings")
         if (self.generator is None) != (self.settings is None):
             raise ValueError("generator and settings go together")
-        sources = (source for sides in (self.splits or {}).values() for source in sides.values())
-        if self.base_url is None and any(source.file for source in sources):
-            raise ValueError("published files need a base_url to fetch them from")
+        self._check_splits()
         lacking = [split for split in ("train", "dev") if split not in self.languages]
         if len(self.languages) + len(lacking) < 3:
             lacking.append("a test set")
         if lacking:
-            raise ValueError(f"splits: {' and '.join(lacking)} missing; found {_list(self.splits)}")
+            found = _list(self.languages)
+            raise ValueError(f"splits: {' and '.join(lacking)} missing; found {found}")
         return self
+
+    def _check_splits(self) -> None:
+        given, held = self.splits or {}, self.hold_out or {}
+        for split, rule in held.items():
+            if split in given or rule.of not in given:
+                raise ValueError(
+                    f"hold_out: expected a new split of one under splits, found {split} of "
+                    f"{rule.of}; {nearest(rule.of, given)}"
+                )
+        for rule in ("overlap", "draw"):
+            strange = (split for split in getattr(self, rule) or {} if split not in self.languages)
+            for split in strange:
+                raise ValueError(f"{rule}: no split {split!r}; {nearest(split, self.languages)}")
+        if any(side.references for side in given.get("train", {}).values()):
+            raise ValueError("splits: train: references are for dev and test sets")
+        for split, sides in given.items():
+            if len({len(side.parts or [side]) for side in sides.values()}) > 1:
+                raise ValueError(f"splits: {split}: expected as many parts in each language")
 
     @property
     def languages(self) -> dict[str, list[str]]:
-        """Languages of each split, in file order."""
+        """Languages of each split, in file order, then those of splits that are held out."""
         if self.generator is not None:
             return {split: ["en", "art"] for split in ("train", "dev", "test")}
-        return {split: list(sides) for split, sides in (self.splits or {}).items()}
+        given = {split: list(sides) for split, sides in (self.splits or {}).items()}
+        return given | {split: given[h.of] for split, h in (self.hold_out or {}).items()}
+
+    def translates(self, split: str, src: str, tgt: str) -> bool:
+        """Whether a split has both languages, and the source in one wording only."""
+        sides = (self.splits or {}).get(split, {})
+        several = src in sides and sides[src].references is not None
+        return {src, tgt} <= {*self.languages.get(split, [])} and not several
 
     @property
     def tree_languages(self) -> dict[str, str]:
@@ -161,12 +97,11 @@ def load_corpora(path: Path) -> dict[str, Corpus]:
 
 
 def test_sets(corpus: Corpus, src: str, tgt: str) -> list[str]:
-    """Names of the test sets that both languages have, in file order."""
-    return [
-        split
-        for split, languages in corpus.languages.items()
-        if split not in ("train", "dev") and src in languages and tgt in languages
-    ]
+    """Names of the test sets that go from one language to the other, in file order."""
+    unscored = (name for name, rule in (corpus.hold_out or {}).items() if not rule.scored)
+    others = {"train", "dev", *unscored}
+    splits = (split for split in corpus.languages if split not in others)
+    return [split for split in splits if corpus.translates(split, src, tgt)]
 
 
 def check_pairs(pairs: Iterable[str], corpora: Mapping[str, Corpus]) -> None:
@@ -188,8 +123,10 @@ def _check_languages(pair: Pair, corpus: Corpus) -> None:
                     f"{place} no {split} text in {language!r}; add it under splits.{split} in "
                     "corpora.yaml"
                 )
+    if not corpus.translates("dev", pair.src, pair.tgt):
+        raise UserError(f"{place} several references in {pair.src!r} for dev, which are no source")
     if not test_sets(corpus, pair.src, pair.tgt):
-        found = _list(corpus.splits or {})
+        found = _list(corpus.languages)
         raise UserError(f"{place} no test set in both languages; it has {found}")
 
 
@@ -249,6 +186,32 @@ def ablation_tests(
             f"name one of {', '.join(known[:-1])} first"
         )
     return found[0], found[1]
+
+
+def _check_languages(pair: Pair, corpus: Corpus) -> None:
+    known = dict.fromkeys(each for sides in corpus.languages.values() for each in sides)
+    for language in (pair.src, pair.tgt):
+        if language not in known:
+            raise UserError(
+                f"pairs: {pair}: corpus {pair.corpus} has no language {language!r}; "
+                f"{nearest(language, known)}"
+            )
+        for split in ("train", "dev"):
+            if language not in corpus.languages.get(split, []):
+                raise UserError(
+                    f"pairs: {pair}: corpus {pair.corpus} has no {split} text in {language!r}; "
+                    f"add it under splits.{split} in corpora.yaml"
+                )
+    if not corpus.translates("dev", pair.src, pair.tgt):
+        raise UserError(
+            f"pairs: {pair}: corpus {pair.corpus} has several references in {pair.src!r} for dev, "
+            "which are no source; take the other direction"
+        )
+    if not test_sets(corpus, pair.src, pair.tgt):
+        raise UserError(
+            f"pairs: {pair}: corpus {pair.corpus} has no test set in both languages; "
+            f"it has {_list(corpus.languages)}"
+        )
 
 
 def _list(names: Iterable[str]) -> str:

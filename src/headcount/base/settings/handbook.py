@@ -5,7 +5,7 @@ from pathlib import Path
 import jinja2
 from pydantic.fields import FieldInfo
 
-from headcount.base.settings.corpora import Corpus, Source, Treebank
+from headcount.base.settings.corpora import Corpus
 from headcount.base.settings.data import SyntheticSettings
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import shown_default
@@ -13,6 +13,7 @@ from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.runs import PrunedSettings, RunSettings, label
 from headcount.base.settings.schema import Schema
 from headcount.base.settings.section import Section
+from headcount.base.settings.sources import Draw, HoldOut, Overlap, Side, Treebank
 from headcount.base.settings.train import GatesSettings
 
 TEMPLATE = Path(__file__).with_suffix(".md")
@@ -33,7 +34,10 @@ _SECTIONS: dict[str, tuple[str, type[Section]]] = {
 }
 _CORPORA: dict[str, tuple[str, type[Section]]] = {
     "<corpus>": ("A corpus", Corpus),
-    "<corpus>.splits.<split>.<language>": ("A file", Source),
+    "<corpus>.splits.<split>.<language>": ("A side of a split", Side),
+    "<corpus>.overlap.<split>": ("Times of subtitles", Overlap),
+    "<corpus>.hold_out.<split>": ("A split out of another", HoldOut),
+    "<corpus>.draw.<split>": ("Some of the pairs", Draw),
     "<corpus>.trees.<treebank>": ("A treebank", Treebank),
     "<corpus>.settings": ("The generated corpus", SyntheticSettings),
 }
@@ -65,7 +69,8 @@ def _row(section: type[Section], field: FieldInfo, prefix: str, name: str) -> tu
     if isinstance(field.default, RunSettings):
         return key, "a run, as in `runs`", f"`{label(field.default)}`", field.description
     if _is_section(field):
-        return key, "a mapping: see below", "all its defaults", field.description
+        default = "must be given" if field.is_required() else "all its defaults"
+        return key, "a mapping: see below", default, field.description
     schema = Schema(section)
     default = f"`{shown_default(field)}`" if shown_default(field) else "none"
     if field.is_required():

@@ -10,7 +10,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.folders import SIDES
 from headcount.data.bpe import Segmenter, load_segmenters
-from headcount.data.lines import clean_lines
+from headcount.data.lines import clean_lines, references
 from headcount.data.vocabulary import UNK
 from headcount.data.words import SEPARATOR
 from headcount.findings import exhibits
@@ -133,10 +133,14 @@ def _pair_statistics(text: Path, split: str, train_sources: set[str]) -> dict[st
 def _pieces(
     folders: PairFolders, split: str, side: str, segmenter: Segmenter
 ) -> Iterator[list[str]]:
-    """Pieces of every line; training and dev text were cut by the BPE step."""
+    """Pieces of every line, of several references of the first.
+
+    Training and dev text were cut by the BPE step.
+    """
     if split in ("train", "dev"):
         return (line.split() for line in clean_lines(folders.bpe / f"{split}.{side}"))
-    return map(segmenter.pieces, clean_lines(folders.text / f"{split}.{side}"))
+    lines = clean_lines(folders.text / f"{split}.{side}")
+    return (segmenter.pieces(references(line)[0]) for line in lines)
 
 
 def _side_statistics(lines: Iterator[list[str]], segmenter: Segmenter) -> dict[str, float]:

@@ -1,0 +1,219 @@
+"""Formats of published text, and archives, sound and broken."""
+
+import gzip
+import io
+import stat
+import tarfile
+import zipfile
+
+import pytest
+
+from headcount.base.errors import UserError
+from headcount.data import archives
+from headcount.data.formats import read_segments, read_sentences
+from headcount.data.lines import LineTally, read_lines
+from headcount.data.manifest import FoundText
+from headcount.data.pairs import overlaps
+
+
+@pytest.fixture
+def text(tmp_path):
+    """A raw text of some content, to be read as the keys say."""
+
+    def written(content, name="a.txt", **how):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return FoundText(path, how.pop("member", None), name, **how)
+
+    return written
+
+
+def read(found):
+    return list(read_sentences(found, LineTally()))
+
+
+def test_talks_keep_title_and_description(text):
+    talk = (
+        "<doc docid='1'>\n<url>http://x</url>\n<keywords>a, b</keywords>\n<speaker>C</speaker>\n"
+        "<talkid>7</talkid>\n<title>A title</title>\n<description>TED Talk: what</description>\n"
+        "<reviewer href='u'>D</reviewer>\n<translator href='u'>E</translator>\n"
+        " A sentence & <b>more</b>.\n\n</doc>\n"
+    )
+    found = read(text(talk, format="ted"))
+    assert found == ["A title", "TED Talk: what", " A sentence & <b>more</b>.", ""]
+
+
+def test_columns_of_a_table(text):
+    table = "1\ta b\tc\n2\td\te\n"
+    assert read(text(table, format="tsv", column=2)) == ["a b", "d"]
+    assert read(text("x ||| y\n", format="tsv", column=1, separator=" ||| ")) == ["x"]
+    with pytest.raises(UserError, match="a.txt:2: expected at least 3 columns, found 2; correct"):
+        read(text("1\t2\t3\n1\t2\n", format="tsv", column=3))
+
+
+def tmx(*units):
+    body = "".join(f"<tu>{unit}</tu>" for unit in units)
+    return (
+        '<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd">'
+        f'<tmx version="1.4"><header/><body>{body}</body></tmx>'
+    )
+
+
+def side(language, words, key="xml:lang"):
+    return f'<tuv {key}="{language}"><seg>{words}</seg></tuv>'
+
+
+def test_translation_memories(text):
+    memory = tmx(
+        side("EN-us", "A &amp;amp; <bpt i='1'>{\\b</bpt>bold<ept i='1'>}</ept>\n<hi>word</hi>.")
+        + side("ro", "unu", key="lang"),
+        side("ro", "doi"),
+        side("en", "three") + side("ro", "trei"),
+    )
+    tally = LineTally()
+    english = text(memory, "a.tmx", format="tmx", language="en")
+    assert list(read_sentences(english, tally)) == ["A &amp; bold\nword.", "", "three"]
+    assert tally.lines == 3
+    packed = text(gzip.compress(memory.encode()), "a.tmx.gz", format="tmx", language="ro")
+    assert read(packed) == ["unu", "doi", "trei"]
+    with pytest.raises(UserError, match="a.tmx: expected sentences in 'tr', found those in en, ro"):
+        read(text(memory, "a.tmx", format="tmx", language="tr"))
+    with pytest.raises(UserError, match=r"a.tmx: not well-formed XML .no element found"):
+        read(text(memory[:-30], "a.tmx", format="tmx", language="en"))
+    cut = gzip.compress(memory.encode() * 1)[:-12]
+    with pytest.raises(UserError, match="damaged, cut short"):
+        read(text(cut, "a.tmx.gz", format="tmx", language="en"))
+
+
+def test_f16_entities_of_xml_cannot_grow(text):
+    bomb = '<!DOCTYPE t [<!ENTITY a "aaaaaaaaaa">'
+    for this, last in zip("bcdefghij", "abcdefghi", strict=True):
+        bomb += f'<!ENTITY {this} "{f"&{last};" * 10}">'
+    memory = f"{bomb}]><tmx><body><tu>{side('en', '&j;')}</tu></body></tmx>"
+    with pytest.raises(UserError, match="not well-formed XML .limit on input amplification"):
+        read(text(memory, "a.tmx", format="tmx", language="en"))
+
+
+def test_a_memory_is_read_in_little_space(text):
+    """Elements that were read are let go of, with their text."""
+    import tracemalloc
+
+    memory = tmx(*(side("en", f"{n} {'word ' * 100}") for n in range(4000))).encode()
+    found = text(memory, "a.tmx", format="tmx", language="en")
+    tracemalloc.start()
+    assert sum(1 for _ in read_sentences(found, LineTally())) == 4000
+    assert tracemalloc.get_traced_memory()[1] < len(memory) / 4
+    tracemalloc.stop()
+
+
+def sgm(*segments, head="<doc docid='d' sysid='ref'>"):
+    return f"<srcset>{head}\n<hl>\n{''.join(segments)}</hl>\n</doc></srcset>"
+
+
+def test_segments_of_test_sets(text):
+    content = sgm(
+        '<seg id="1"> Q&A &amp;lt; AT&amp;T &lt;b&gt; </seg>\n',
+        "<seg id=2>a < b, <i>c</i>\nand d</seg>",
+    )
+    found = read_segments(text(content, format="sgm"), LineTally())
+    assert found == {("d", "1"): " Q&A &lt; AT&T <b> ", ("d", "2"): "a < b, <i>c</i>\nand d"}
+    assert read(text(content, format="sgm")) == list(found.values())
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (sgm("<seg id=1>a</seg>")[:-28], "the file ends within segment 1 of document d; get it ag"),
+        (sgm("<seg>a</seg>"), "segments with an id, in documents with a docid, found <seg> in lin"),
+        (sgm("<seg id=1>a</seg>", head="<doc>"), "with a docid, found <seg id=1> in line 3"),
+        (sgm("<seg id=1>a<seg id=2>b</seg>"), "expected closed segments"),
+        (sgm("<seg id=1>a</seg><seg id=1>b</seg>"), "holds segment 1 of document d twice$"),
+        (sgm(), "expected segments, some; found none"),
+        ("<!DOCTYPE html><title>Moved</title>", "expected segments, some; found none"),
+    ],
+)
+def test_broken_test_sets_are_named(text, content, told):
+    with pytest.raises(UserError, match=f"a.txt: .*{told}"):
+        read(text(content, format="sgm"))
+
+
+FOUR = b"one\ntwo\nthree\nfour\n"
+
+
+def zipped(*members):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members:
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def lines(found):
+    return list(read_lines(found.path, found.member, LineTally(), found.shown))
+
+
+def test_f16_members_of_a_zip(text, monkeypatch):
+    good = zipped(("../up", b"x"), ("in/t", FOUR), ("in/", b""))
+    assert lines(text(good, "a.zip", member="in/t")) == ["one", "two", "three", "four"]
+    with pytest.raises(UserError, match=r"a.zip: expected a member t, found \.\./up, in/t, in/"):
+        lines(text(good, "a.zip", member="t"))
+    with pytest.raises(UserError, match="expected in/ to be a plain file"):
+        lines(text(good, "a.zip", member="in/"))
+    link = zipfile.ZipInfo("t")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with pytest.raises(UserError, match="expected t to be a plain file, found a link or device"):
+        lines(text(zipped((link, b"/etc/passwd")), "a.zip", member="t"))
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        twice = zipped(("t", FOUR), ("t", b"other\n"))
+    with pytest.raises(UserError, match="holds more than one t; pack it anew"):
+        lines(text(twice, "a.zip", member="t"))
+    locked = bytearray(zipped(("t", FOUR)))
+    for place in (6, locked.index(b"PK\x01\x02") + 8):
+        locked[place] |= 1
+    with pytest.raises(UserError, match=r"a.zip .t.: cannot be unpacked: .*password required"):
+        lines(text(bytes(locked), "a.zip", member="t"))
+    monkeypatch.setattr(archives, "HIGHEST_RATIO", 10)
+    with pytest.raises(UserError, match="refused as a decompression bomb"):
+        lines(text(zipped(("t", b"a" * 2**21)), "a.zip", member="t"))
+
+
+def test_f15_a_damaged_zip(text):
+    good = zipped(("t", FOUR * 1000))
+    for content in (good[:-30], b"<html>", good[:40]):
+        with pytest.raises(UserError, match="a.zip .t.: damaged, cut short"):
+            lines(text(content, "a.zip", member="t"))
+    place = good.index(b"PK\x01\x02") + 16
+    with pytest.raises(UserError, match="damaged, .* good lines .Bad CRC-32"):
+        lines(text(good[:place] + b"\0\0\0\0" + good[place + 4 :], "a.zip", member="t"))
+
+
+def test_a_member_may_be_packed_itself(text):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        packed = gzip.compress(FOUR)
+        for name, content in (("./a.gz", packed), ("cut.gz", packed[:-9])):
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    assert len(lines(text(out.getvalue(), "a.tar", member="a.gz"))) == 4
+    with pytest.raises(UserError, match=r"a.tar .cut.gz.: damaged, cut short"):
+        lines(text(out.getvalue(), "a.tar", member="cut.gz"))
+    assert len(lines(text(zipped(("t.gz", gzip.compress(FOUR))), "a.zip", member="t.gz"))) == 4
+
+
+LINKS = (
+    '<cesAlign><linkGrp fromDoc="en/1.gz" toDoc="ru/1.gz"><link xtargets="1;1" overlap="0.95"/>'
+    '<link xtargets=";2"/><link xtargets="2 3;3"/></linkGrp>'
+    '<linkGrp fromDoc="en/2.gz" toDoc="ru/2.gz"><link xtargets="1;1" overlap="0.5"/></linkGrp>'
+    "</cesAlign>"
+)
+IDS = "en/1.gz\tru/1.gz\t1\t1\nen/1.gz\tru/1.gz\t2 3\t3\nen/2.gz\tru/2.gz\t1\t1\n"
+
+
+def test_overlaps_of_subtitles(text):
+    links = text(LINKS, "links.xml")
+    assert list(overlaps(text(IDS, "ids"), links)) == [0.95, 0.0, 0.5]
+    strange = IDS.replace("2 3\t3", "2\t3")
+    told = "ids:2: expected the link of en/1.gz ru/1.gz 2 3 in links.xml, found none"
+    with pytest.raises(UserError, match=told):
+        list(overlaps(text(strange, "ids"), links))
