@@ -23,6 +23,8 @@ from headcount.base.settings.ablation import AblationSettings
 from headcount.model import machine
 from headcount.scoring.bleu import bleu_metric
 
+pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
+
 TESTS = ("dev", "test", "other")
 
 

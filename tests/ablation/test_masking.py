@@ -46,7 +46,10 @@ OWN = [0.5, 3.0, 1.0, 4.0, 0.1, 2.0]  # ranked 3 1 5 2 0 4: groups (1 3) (2 5) (
 BASELINES = [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
 
 
-pytestmark = pytest.mark.filterwarnings("ignore:Initializing zero-element")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:Initializing zero-element"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -29,6 +29,8 @@ from headcount.heads.importance import measure_importance, normalise_layers, rea
 from headcount.model import machine
 from headcount.store.model_folder import save_weights
 
+pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
+
 IMPORTANCE = [0.5, 3.0, 1.0, 0.2, 4.0, 0.1, 2.0, 0.3]
 EFFECTS = [0.0, -4.0, 0.5, -0.1, -2.0, -0.2, -9.0, -0.3]
 FEW = ImportanceSettings(sentences=8)

@@ -29,6 +29,8 @@ from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
+pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
+
 HEADS = {"enc_self": [2, 1], "dec_self": [3], "dec_enc": [1]}
 SIZES = {"encoder_layers": 2, "decoder_layers": 1, "d_model": 24, "d_ff": 32, "d_head": 7}
 MODEL = ModelSettings(preset="tiny", heads=HEADS, **SIZES)

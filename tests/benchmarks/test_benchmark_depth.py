@@ -3,8 +3,12 @@
 import re
 import sys
 
+import pytest
+
 from benchmarks import depth
 from benchmarks.depth import shown
+
+pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 
 
 def test_a_chain_is_printed_with_the_number_of_its_calls():

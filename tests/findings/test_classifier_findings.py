@@ -19,6 +19,8 @@ from headcount.findings.michel.classifiers import (
     classifier_tables,
 )
 
+pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
+
 ABLATION, PROFILE = (
     ["accuracy" if column == "bleu" else column for column in columns]
     for columns in (OF_ABLATION, OF_PROFILE)

@@ -16,6 +16,8 @@ from headcount.findings.headmask.masking_figures import draw_cumulative_by_n
 from headcount.findings.masking import SEEDS, cumulative_points, group_points, read_masking
 from headcount.findings.results import read_runs
 
+pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
+
 PAIR, REVERSE = "multi.en-de", "multi.de-en"
 NAMES = {f"headmask_fig{n}" for n in range(1, 6)} | {"headmask_heads", "headmask_frequency"}
 IMPORTANCE = [1.0, 2, 3, 4, 5, 9]

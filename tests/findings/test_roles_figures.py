@@ -19,6 +19,8 @@ from headcount.findings.voita_roles.labels import label_count, read_roles
 from headcount.findings.voita_roles.measured import all_roles
 from headcount.findings.voita_roles.rare_maps import choose_maps, draw_maps, map_weights
 
+pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
+
 SETTINGS = {"model": MODEL, "roles": RolesSettings(), "lrp": LrpSettings()}
 
 

@@ -18,6 +18,8 @@ from headcount.findings.voita_pruning.measured import all_scores, pruned_models
 from headcount.findings.voita_pruning.records import records
 from headcount.findings.voita_pruning.removal_speed import speed_with_bleu, timed
 
+pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
+
 SETTINGS = {"model": MODEL, "gates": GatesSettings()}
 NAMES = ["fig6", "fig7", "fig9", "fig10", "gates", "methods", "speed"]
 

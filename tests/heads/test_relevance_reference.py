@@ -19,6 +19,8 @@ from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import BOS, EOS
 from headcount.heads.relevance import sentence_relevance
 
+pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
+
 Back = Callable[[Tensor], tuple[Tensor, ...]]
 
 

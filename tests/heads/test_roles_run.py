@@ -28,6 +28,8 @@ from headcount.model.removal import remove_heads
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
+pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
+
 SRC = ["the cat sees the yak", "the cat sleeps", "a yak sees a cat"]
 TGT = ["kat vidas yak", "kat dormas", "yak vidas kat"]
 TREE = AlignedTree("s", [["a"], ["yak"], ["sees"]], [Arc(0, 1, "det"), Arc(1, 2, "nsubj")])

@@ -182,6 +182,7 @@ def test_weights_of_a_search_can_be_watched():
         assert (whole[..., count:] == 0).all()
 
 
+@pytest.mark.slow  # a torch of its own: what it warns of comes once a process
 def test_torch_warns_of_nothing():
     line = (
         "import torch; from headcount.model.kernels.sparse_attention import SparseAttention; "

@@ -192,6 +192,7 @@ def search_plainly(model, source, limit, beam, alpha):
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
 @pytest.mark.parametrize("beam", [2, 4])
 @pytest.mark.parametrize("seed", seeds(3))
+@pytest.mark.slow
 def test_beam_search_against_a_plain_one(seed, beam, alpha):
     model, sources = make_model(seed, heads=UNEVEN), random_sources(3, seed)
     limit = settings(beam=beam, length_penalty=alpha, max_length_extra=5)

@@ -14,6 +14,8 @@ from headcount.store.pair_folder import PairFolder
 from headcount.training.pruning_run import PruningRun
 from headcount.training.training_run import Session
 
+pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
+
 FOUR = {"enc_self": [4, 1], "dec_self": [0, 0, 1], "dec_enc": [0, 0, 2]}
 OTHERS = ["enc_self.1.0", "dec_self.2.0", "dec_enc.2.0", "dec_enc.2.1"]
 

@@ -17,6 +17,8 @@ from headcount.training.headmask import make_head_mask
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 
+pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
+
 HEADS = 17  # of UNEVEN
 
 

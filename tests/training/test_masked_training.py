@@ -18,6 +18,8 @@ from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 from headcount.training.training_run import mask_rows
 
+pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
+
 SHAPE = {"encoder_layers": 1, "decoder_layers": 1}
 SHAPE["heads"] = {"enc_self": [3], "dec_self": [2], "dec_enc": [4]}
 HEADS = 9

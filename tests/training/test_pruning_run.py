@@ -29,6 +29,8 @@ from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 from headcount.training.training_run import Session
 
+pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
+
 COUNTS = {"enc_self": [3, 1], "dec_self": [2], "dec_enc": [3]}
 UNEVEN = MODEL.model_copy(update={"heads": COUNTS, "d_head": 7, "dropout": 0.1})
 GRID = UNEVEN.grid

@@ -42,23 +42,23 @@ def facts_of(trainer):
 
 
 # Every average with every pattern of stops: before the first validation, again and again, and
-# after the last update; every kind of run. Each average, each pattern and three kinds of run are
-# in the fast tests.
+# after the last update; every kind of run.
 @pytest.mark.parametrize(
     ("average", "run", "stops"),
     [
-        pytest.param("none", "impt-3-ema0.9", [1], marks=pytest.mark.slow),
+        ("none", "impt-3-ema0.9", [1]),
         ("none", "random-4", [3, 4, 6]),
-        pytest.param("none", "baseline", [2, 7], marks=pytest.mark.slow),
-        pytest.param("ema", "baseline", [1], marks=pytest.mark.slow),
+        ("none", "baseline", [2, 7]),
+        ("ema", "baseline", [1]),
         ("ema", "impt-3-ema0.9", [2, 7]),
-        pytest.param("ema", "impt-3-ema0.9", [3, 4, 6], marks=pytest.mark.slow),
-        pytest.param("ema", "impt-3", [2, 7], marks=pytest.mark.slow),
+        ("ema", "impt-3-ema0.9", [3, 4, 6]),
+        ("ema", "impt-3", [2, 7]),
         ("last", "impt-3-signed-p0.7", [1]),
-        pytest.param("last", "impt-3-signed-p0.7", [3, 4, 6], marks=pytest.mark.slow),
-        pytest.param("last", "baseline", [2, 7], marks=pytest.mark.slow),
+        ("last", "impt-3-signed-p0.7", [3, 4, 6]),
+        ("last", "baseline", [2, 7]),
     ],
 )
+@pytest.mark.slow
 def test_f30_a_run_taken_up_again_ends_in_the_same_bits(tmp_path, average, run, stops):
     settings = TrainSettings(
         updates=7, warmup_updates=1, peak_lr=0.2, batch_tokens=14, accumulate=3,
