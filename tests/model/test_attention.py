@@ -173,3 +173,19 @@ def test_sinusoids_stay_exact_far_out():
     torch.testing.assert_close(
         sinusoids(5001, 2)[5000], torch.tensor([math.sin(5000), math.cos(5000)])
     )
+
+
+@pytest.mark.parametrize("number_format", [torch.float32, torch.bfloat16])
+def test_dropped_weights_leave_the_mean_as_it_is(number_format):
+    """One key has all the weight: its value is there with 1 / (1 − p), or not, p being its share.
+
+    Of n draws the share that falls has the standard deviation √(p (1 − p) / n).
+    """
+    torch.manual_seed(10)
+    count, dropped = 20_000, 0.25
+    queries = torch.zeros(1, count, 1, 2, dtype=number_format)
+    values = torch.full((1, count, 1, 2), 3.0, dtype=number_format)
+    found = DenseAttention(dropped=dropped).context(queries, queries, values)[0, :, 0, 0].float()
+    assert set(found.tolist()) == {0.0, 4.0}
+    share = (found == 0).float().mean().item()
+    assert abs(share - dropped) < 5 * math.sqrt(dropped * (1 - dropped) / count)

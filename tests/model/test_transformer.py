@@ -10,7 +10,7 @@ from torch import nn
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.model.attention import sinusoids
-from headcount.model.layers import Residual
+from headcount.model.layers import Residual, WholeTargets
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer, check_multiplier, parameter_count
 from headcount.search.beam_search import translate
@@ -170,3 +170,16 @@ def test_wrong_shape_of_multipliers(shape):
         check_multiplier(model, torch.ones(shape), 3)
     for right in (None, torch.ones(17), torch.ones(3, 17)):
         check_multiplier(model, right, 3)
+
+
+def test_weights_of_attention_are_dropped_in_training_alone():
+    """All other dropout is off, so that a second pass differs by that of attention."""
+    model = make_model(dropout=0.0, attention_dropout=0.4)
+    plain = make_model(dropout=0.0)
+    batch = collate(TEXT, [0, 1, 2])
+    torch.testing.assert_close(token_losses(model, batch), token_losses(plain, batch))
+    model.train()
+    one, other = (model.encode(batch.src).keys_values[0][0] for _ in range(2))
+    assert not torch.allclose(one, other)
+    targets = WholeTargets(3, model.encode(batch.src), model.dropped)
+    assert targets.self_attention.dropped == targets.cross_attention.dropped == 0.4

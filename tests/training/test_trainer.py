@@ -86,6 +86,19 @@ def test_a_long_gradient_is_scaled_down(make):
         torch.testing.assert_close(weight.detach(), expected, atol=1e-6, rtol=0)
 
 
+def test_without_a_largest_norm_a_gradient_stays_as_it_is(make):
+    """The first step of Adam is lr · g / (|g| + ε), of the whole g."""
+    trainer = make(
+        double=True, updates=1, warmup_updates=1, peak_lr=0.5, epsilon=0.1,
+        batch_tokens=21, clip_norm=0, label_smoothing=0.0,
+    )  # fmt: skip
+    before, gradient = weights_of(trainer), gradients(trainer.model, TEXT, 0.0)
+    trainer.fit()
+    for name, weight in trainer.weights.items():
+        expected = before[name] - 0.5 * gradient[name] / (gradient[name].abs() + 0.1)
+        torch.testing.assert_close(weight.detach(), expected, atol=1e-6, rtol=0)
+
+
 class Waits(TorchDispatchMode):
     """Notes operations that need a number on the host, for which it would wait for a GPU."""
 

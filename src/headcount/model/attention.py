@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from headcount.model.kernels.dropout import dropout
 from headcount.model.kernels.matmul import Linear, linear
 
 
@@ -30,21 +31,24 @@ class Attention(Protocol):
 class DenseAttention:
     """Every query attends to all keys but padding or, if causal, later ones."""
 
-    def __init__(self, mask: Tensor | None = None, causal: bool = False):
+    def __init__(self, mask: Tensor | None = None, causal: bool = False, dropped: float = 0.0):
         """`mask`: boolean, [b, 1, 1 or q, k], True = may be attended to; None: every key may.
 
-        `causal` lets each position see itself and those before it.
+        `causal` lets each position see itself and those before it. `dropped`: share of the weights
+        at 0 at random, the others scaled so that their mean stays.
         """
         self.mask = mask
         self.causal = causal
+        self.dropped = dropped
 
     def context(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """Outputs of heads [b, h, q, e], by torch's fused kernel where that is fast."""
         if queries.dtype == torch.bfloat16 and queries.device.type == "cpu":
             # The fused kernel for a CPU needs four to six times as long for a gradient in bf16.
-            return self.weights(queries, keys).to(values.dtype) @ values
+            weights = dropout(self.weights(queries, keys), self.dropped, training=True)
+            return weights.to(values.dtype) @ values
         return functional.scaled_dot_product_attention(
-            queries, keys, values, attn_mask=self.mask, is_causal=self.causal
+            *(queries, keys, values), self.mask, self.dropped, is_causal=self.causal
         )
 
     def weights(self, queries: Tensor, keys: Tensor) -> Tensor:

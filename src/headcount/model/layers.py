@@ -82,10 +82,11 @@ class Targets(Protocol):
 class WholeTargets(Targets):
     """Targets from their first position on, each position blind to later ones."""
 
-    def __init__(self, length: int, memory: Memory):
+    def __init__(self, length: int, memory: Memory, dropped: float):
+        """`dropped`: share of the weights of attention at 0 at random."""
         self.positions = slice(0, length)
-        self.self_attention = DenseAttention(causal=True)
-        self.cross_attention = DenseAttention(memory.mask)
+        self.self_attention = DenseAttention(causal=True, dropped=dropped)
+        self.cross_attention = DenseAttention(memory.mask, dropped=dropped)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """The keys and values as they are: nothing was before."""

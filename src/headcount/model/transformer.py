@@ -59,6 +59,11 @@ class Transformer(nn.Module):
         """The source embedding: the target's own where the vocabulary is joint."""
         return self.tgt_embedding if self.own_src_embedding is None else self.own_src_embedding
 
+    @property
+    def dropped(self) -> float:
+        """Share of the weights of attention at 0 at random: none but in training."""
+        return self.settings.attention_dropout if self.training else 0.0
+
     def attentions(self) -> Iterator[tuple[str, int, MultiHeadAttention]]:
         """Kind, layer and module of every attention, in the flat order of the heads."""
         for layer, block in enumerate(self.encoder):
@@ -71,7 +76,7 @@ class Transformer(nn.Module):
     def encode(self, src: Tensor, multiplier: Tensor | None = None) -> Memory:
         """The source [b, k], read by the encoder and projected for every decoder layer."""
         mask = padding_mask(src, PAD)
-        pattern = DenseAttention(mask)
+        pattern = DenseAttention(mask, dropped=self.dropped)
         states = self.embed(self.src_embedding, src, slice(0, src.shape[1]))
         for number, layer in enumerate(self.encoder):
             states = layer(states, pattern, self.part(multiplier, "enc_self", number))
@@ -90,7 +95,7 @@ class Transformer(nn.Module):
         They are whole targets, each position blind to later ones, unless `targets` says what else
         they are, as a search does.
         """
-        targets = targets or WholeTargets(tgt_in.shape[1], memory)
+        targets = targets or WholeTargets(tgt_in.shape[1], memory, self.dropped)
         states = self.embed(self.tgt_embedding, tgt_in, targets.positions)
         for number, layer in enumerate(self.decoder):
             of_self = self.part(multiplier, "dec_self", number)

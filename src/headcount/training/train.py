@@ -167,7 +167,8 @@ class Trainer:
         each batch.
         """
         update = self.progress.update + 1
-        norm = torch.nn.utils.clip_grad_norm_(self.weights.values(), self.settings.clip_norm)
+        longest = self.settings.clip_norm or math.inf
+        norm = torch.nn.utils.clip_grad_norm_(self.weights.values(), longest)
         *values, whole = torch.stack([*losses, norm]).tolist()
         for value, batch in zip(values, batches, strict=True):
             self._require_finite("loss", value, [batch])

@@ -57,6 +57,9 @@ class ModelSettings(PresetSection):
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on embeddings, on feed-forward activations and on every sub-layer's output."""
 
+    attention_dropout: float = Field(0.0, ge=0, lt=1)
+    """Dropout on the weights of attention, as tensor2tensor's Transformer base has it (0.1)."""
+
     @model_validator(mode="after")
     def _check_heads(self) -> "ModelSettings":
         if isinstance(self.heads, int):

@@ -39,8 +39,8 @@ class TrainSettings(Section):
     epsilon: float = Field(1e-9, gt=0)
     """Adam's ε."""
 
-    clip_norm: float = Field(1.0, gt=0)
-    """Largest norm of the gradient; a longer one is scaled down to it."""
+    clip_norm: float = Field(1.0, ge=0)
+    """Largest norm of the gradient; a longer one is scaled down to it. 0: none is."""
 
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Share of the probability spread evenly over the whole vocabulary."""
