@@ -1,25 +1,29 @@
-"""Score the translations of one run: BLEU and chrF with signatures, for each test set."""
+"""Score the translations of one run, for each test set: BLEU, chrF, tokenised BLEU, signatures."""
 
 from pathlib import Path
 
 from headcount.base import command
 from headcount.base.files import write_json
+from headcount.base.settings.data import BpeSettings
 from headcount.base.settings.names import parse_pair
+from headcount.data.words import Tokeniser
 from headcount.scoring.bleu import score_files
 
 
 def main() -> None:
     """Read the flags and write the scores as JSON."""
-    parser = command.parser(__doc__, "--seed", out="scores to write")
+    parser = command.parser(__doc__, "--seed", "--pretokenised", out="scores to write")
     parser.add_argument("--pair", required=True, help="pair, such as multi30k.en-de")
     parser.add_argument("--run", required=True, help="training variant, such as baseline")
     parser.add_argument("--tests", required=True, nargs="+", help="names of the test sets")
     for kind in ("translations", "references", "facts"):  # facts: those of the translations
         words = f"{kind}, one file per test set"
         parser.add_argument(f"--{kind}", required=True, nargs="+", type=Path, help=words)
+    words = "words of scripts without spaces, for tokenised BLEU: characters, jieba or none"
+    parser.add_argument("--unspaced", default=BpeSettings().unspaced, help=words)
     args = parser.parse_args()
-    language = parse_pair(args.pair).tgt
-    scores = score_files(args.tests, args.translations, args.references, args.facts, language)
+    words = Tokeniser(parse_pair(args.pair).tgt, args.pretokenised, args.unspaced)
+    scores = score_files(args.tests, args.translations, args.references, args.facts, words)
     inputs = [*args.translations, *args.references, *args.facts]
     head = {"pair": args.pair, "run": args.run, "seed": args.seed}
     origin = command.provenance("scripts/bleu.py", {}, args.seed, inputs)

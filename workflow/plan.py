@@ -231,6 +231,10 @@ class Plan:
         corpus = self.corpora[parse_pair(w["pair"]).corpus]
         return ["--pretokenised"] if corpus.pretokenised or corpus.generator else []
 
+    def words(self, w: Wildcards) -> list[str]:
+        """How the words of a pair's target are found, as flags."""
+        return [*self.pretokenised(w), "--unspaced", self.settings.bpe.unspaced]
+
     def section(self, *names: str) -> list[str]:
         """Sections of the experiment, as flags: every key, so that the command says it all."""
         return [flag for name in names for flag in as_flags(getattr(self.settings, name))]

@@ -1,6 +1,7 @@
 """Byte-pair encoding: nothing is lost, nothing collides, the same input gives the same files."""
 
 import json
+import sys
 from collections import Counter
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from script_runner import run_script
 
-from headcount.base.errors import UserError
+from headcount.base.errors import EnvironmentFault, UserError
 from headcount.data.bpe import PieceCutter, Segmenter, join_pieces, learn_codes, load_segmenters
 from headcount.data.vocabulary import UNK, Vocabulary
 from headcount.data.words import Tokeniser, protect, restore
@@ -106,9 +107,50 @@ def test_f27_language_without_rules_of_its_own():
     assert unknown.join(["Qala", ",", "wen", "!"]) == "Qala, wen!"
 
 
+def test_characters_of_scripts_without_spaces_are_words_and_join_without_spaces():
+    chinese = Tokeniser("zh", False, "characters")
+    line = "我们用 Python 写了3本书。"
+    words = ["我", "们", "用", "Python", "写", "了", "3", "本", "书", "。"]
+    assert chinese.split(line) == words
+    assert chinese.join(words) == "我们用 Python 写了 3 本书。"
+    assert Tokeniser("zh", True, "characters").split("我们 用") == ["我们", "用"]
+
+
+def test_marks_stay_on_their_characters():
+    """Of Thai: ที่ is a consonant, a vowel above it and a tone above that."""
+    assert Tokeniser("th", False, "characters").split("ที่นี่") == ["ที่", "นี่"]
+    whole = Tokeniser("th", False, "none")
+    assert whole.split("ที่นี่") == ["ที่นี่"]
+
+
+def test_jieba_finds_words_of_chinese_alone():
+    pytest.importorskip("jieba", reason="the extra zh")
+    assert Tokeniser("zh", False, "jieba").split("我们喜欢翻译") == ["我们", "喜欢", "翻译"]
+    assert Tokeniser("ja", False, "jieba").split("翻訳") == ["翻", "訳"]
+
+
+def test_without_jieba_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jieba", None)
+    with pytest.raises(
+        EnvironmentFault, match=r"jieba .* not installed; pip install -e '\.\[zh\]'"
+    ):
+        Tokeniser("zh", False, "jieba")
+
+
+def test_whole_words_are_units_and_rare_ones_unknown(segment):
+    """Of the words that stand once the first by code point are known."""
+    code, folder = segment("whole", "--unit", "words", "--largest", 3, "--joint", "false")
+    assert code == 0
+    assert (folder / "src.vocab").read_text() == "the 2\nlow 1\nlower 1\n"
+    source, _ = load_segmenters(folder)
+    assert source.decode(source.encode("the low cow")) == "the low <unk>"
+    assert (folder / "train.src").read_text().splitlines()[0] == "the low tower"
+
+
 def test_unknown_pieces():
     vocabulary = Vocabulary([("lo@@", 2), ("w", 1)])
-    segmenter = Segmenter("en", True, "#version: 0.2\nl o\n", vocabulary)
+    cutter = PieceCutter("#version: 0.2\nl o\n")
+    segmenter = Segmenter(Tokeniser("en", True), cutter, vocabulary)
     assert segmenter.pieces("low x") == ["lo@@", "w", "x"]
     assert segmenter.encode("low x") == [4, 5, UNK]
     assert segmenter.encode("") == []
@@ -149,8 +191,11 @@ def test_files_of_the_step(segment, capsys):
         "src_lang": "en",
         "tgt_lang": "de",
         "pretokenised": True,
+        "unit": "subwords",
         "merges": 5,
         "joint": True,
+        "largest": None,
+        "unspaced": "characters",
         "merges_learnt": {"src": 5, "tgt": 5},
     }
     for kind in ("codes", "vocab"):

@@ -321,3 +321,17 @@ def test_reading_is_the_same_packed_or_not(write):
     for name, pack in list(zip(names, packers, strict=True))[1:]:
         with pytest.raises(UserError, match="damaged"):
             read(write(pack(FOUR)[:-3], name))
+
+
+@pytest.mark.parametrize(
+    ("language", "romanian", "expected"),
+    [
+        ("ro", "as_is", "Aşa ţi-am spus că în țară"),
+        ("ro", "comma_below", "Așa ți-am spus că în țară"),
+        ("ro", "no_diacritics", "Asa ti-am spus ca in tara"),
+        ("tr", "no_diacritics", "Aşa ţi-am spus că în țară"),  # the setting is Romanian's alone
+    ],
+)
+def test_letters_of_romanian(language, romanian, expected):
+    spelt = spelling(language, TextSettings(romanian=romanian))
+    assert spelt("Aşa ţi-am spus că în țară") == expected

@@ -8,12 +8,13 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.data import trees as trees_module
-from headcount.data.bpe import Segmenter
+from headcount.data.bpe import PieceCutter, Segmenter
 from headcount.data.fetching.download import fetch_corpus
 from headcount.data.manifest import FoundText, find_text
 from headcount.data.synthetic.corpus import conllu, generate
 from headcount.data.trees import Arc, align_trees, read_aligned, read_trees, write_aligned
 from headcount.data.vocabulary import Vocabulary
+from headcount.data.words import Tokeniser
 
 # French: `du` is de + le; an empty node stands after 3; `chat` has a subtype of relation.
 FRENCH = """\
@@ -55,7 +56,8 @@ def read(read_bytes):
 
 def segmenter(*words: str) -> Segmenter:
     """Knows these words; every other is cut into characters."""
-    return Segmenter("fr", True, "#version: 0.2\n", Vocabulary([(word, 1) for word in words]))
+    vocabulary = Vocabulary([(word, 1) for word in words])
+    return Segmenter(Tokeniser("fr", True), PieceCutter("#version: 0.2\n"), vocabulary)
 
 
 def test_f26_tokens_of_several_words_are_one_and_empty_nodes_are_none(read):

@@ -16,7 +16,8 @@ from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import sha256
 from headcount.base.settings.names import SCORED_BY_EXTRA
 from headcount.data.lines import clean_lines
-from headcount.scoring.bleu import score_corpus, score_files
+from headcount.data.words import Tokeniser
+from headcount.scoring.bleu import score_corpus, score_files, tokenised_bleu
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCES = [f"the {a} cat number {n} sat on the {b} mat ." for n, (a, b) in enumerate(
@@ -116,16 +117,17 @@ def test_files_of_several_test_sets(tmp_path):
     facts = [tmp_path / f"{path.name}.json" for path in files]
     for path, about in zip(files, facts, strict=True):
         about.write_text(json.dumps({**search, "empty": 0, "sha256": sha256(path)}))
-    rows = score_files(["a", "b"], files, [tmp_path / "ref"] * 2, facts, "de")
+    german = Tokeniser("de", pretokenised=False)
+    rows = score_files(["a", "b"], files, [tmp_path / "ref"] * 2, facts, german)
     assert [(row["test_set"], row["metric"]) for row in rows] == [
-        ("a", "bleu"), ("a", "chrf"), ("b", "bleu"), ("b", "chrf"),
-    ]  # fmt: skip
+        (test, metric) for test in "ab" for metric in ("bleu", "chrf", "bleu_tok_lc")
+    ]
     assert rows[0]["score"] == pytest.approx(bleu_of(WORSE, REFERENCES))
-    assert rows[2]["score"] == pytest.approx(100)
-    assert {key: rows[2][key] for key in search} == search
+    assert [row["score"] for row in rows[3:]] == pytest.approx([100, 100, 100])
+    assert {key: rows[3][key] for key in search} == search
     told = "found 1 names, 2 translations, 1 references, 2 facts"
     with pytest.raises(UserError, match=told):
-        score_files(["a"], files, files[:1], facts, "de")
+        score_files(["a"], files, files[:1], facts, german)
 
 
 def bleu_flags(folder):
@@ -161,3 +163,26 @@ def test_f33_damaged_facts_of_translations_are_named(tmp_path, text, capsys):
 def test_f18_lines_end_at_newlines_only(tmp_path):
     (tmp_path / "text").write_bytes("a\u2028b\rc\x0cd\n\nlast\n".encode())
     assert list(clean_lines(tmp_path / "text")) == ["a\u2028b\rc\x0cd", "", "last"]
+
+
+def test_tokenised_lower_cased_bleu_is_that_of_words_and_not_of_letters():
+    """Of 6 words in the hypothesis 5 are right, and 3 of 5 pairs, 1 of 4 triples, 0 of 3 fours.
+
+    The third word differs: what goes across it is wrong. sacreBLEU's smoothing makes 1 / 2 of the
+    first count that is 0.
+    """
+    split = Tokeniser("en", pretokenised=False).split
+    found = tokenised_bleu(["The cat is there, now"], [["the CAT was there , now"]], split)
+    expected = 100 * (5 / 6 * 3 / 5 * 1 / 4 * (1 / 2) / 3) ** (1 / 4)
+    assert found.score == pytest.approx(expected) and found.metric == "bleu_tok_lc"
+    assert "case:lc" in found.signature and "tok:none" in found.signature
+    both = tokenised_bleu(["a cat sat down"], [["a dog lay down"], ["A cat sat down"]], split)
+    assert both.score == pytest.approx(100) and "nrefs:2" in both.signature
+
+
+def test_languages_without_spaces_are_scored_by_characters():
+    """One of seven Thai characters differs; by spaces the whole line would be one wrong word."""
+    bleu, _ = score_corpus(["กาขาคาง"], ["กาขาคาน"], "th")
+    assert "tok:char" in bleu.signature
+    expected = 100 * (6 / 7 * 5 / 6 * 4 / 5 * 3 / 4) ** (1 / 4)
+    assert bleu.score == pytest.approx(expected)

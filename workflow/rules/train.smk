@@ -67,7 +67,8 @@ rule bleu:
         run=alternatives([*plan.runs, *plan.pruned]),
     params:
         tests=plan.tests_of,
+        words=plan.words,
     shell:
-        "python scripts/bleu.py --pair {wildcards.pair:q} --run {wildcards.run:q}"
+        "python scripts/bleu.py --pair {wildcards.pair:q} --run {wildcards.run:q} {params.words:q}"
         " --seed {wildcards.seed} --tests {params.tests:q} --translations {input.translations:q}"
         " --references {input.references:q} --facts {input.facts:q} --out {output:q} > {log:q} 2>&1"

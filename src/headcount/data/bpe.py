@@ -49,6 +49,19 @@ class PieceCutter:
         return pieces
 
 
+class WordCutter:
+    """Leaves every word whole, in the form that pieces have."""
+
+    def cut(self, words: Iterable[str]) -> list[str]:
+        """The words in order, each a piece."""
+        return list(map(protect, words))
+
+
+def make_cutter(unit: str, codes: str) -> PieceCutter | WordCutter:
+    """What cuts words into units, as in `BpeSettings`; whole words need no codes."""
+    return WordCutter() if unit == "words" else PieceCutter(codes)
+
+
 def join_pieces(pieces: Iterable[str]) -> list[str]:
     """Words of a sequence of pieces; a last piece that waits for more ends its word."""
     words, word = [], ""
@@ -82,12 +95,12 @@ def learn_codes(words: Counter[str], merges: int) -> str:
 class Segmenter:
     """One side of a pair: from a line of text to subword ids and back."""
 
-    def __init__(self, language: str, pretokenised: bool, codes: str, vocabulary: Vocabulary):
-        """`codes` is the text of a code file; `vocabulary` has the pieces the model knows."""
-        self.language = language
-        self.vocabulary = vocabulary
-        self._tokeniser = Tokeniser(language, pretokenised)
-        self._cutter = PieceCutter(codes)
+    def __init__(self, tokeniser: Tokeniser, cutter: PieceCutter | WordCutter, words: Vocabulary):
+        """`words` has the pieces the model knows."""
+        self.language = tokeniser.language
+        self.vocabulary = words
+        self._tokeniser = tokeniser
+        self._cutter = cutter
 
     def pieces(self, line: str) -> list[str]:
         """Pieces of a cleaned line, those outside the vocabulary included."""
@@ -118,25 +131,26 @@ def segment_corpus(
     references of dev the first is cut. Returns the
     number of merges learnt for each side.
     """
-    tokenisers = [Tokeniser(language, pretokenised) for language in languages]
+    tokenisers = [Tokeniser(each, pretokenised, settings.unspaced) for each in languages]
     counts = [
         Counter(word for line in clean_lines(path) for word in tokeniser.split(line))
         for path, tokeniser in zip(train, tokenisers, strict=True)
     ]
+    merges = settings.merges if settings.unit == "subwords" else 0
     if settings.joint:
         both = counts[0] + counts[1]
-        codes = [learn_codes(both, settings.merges)] * 2
+        codes = [learn_codes(both, merges)] * 2
         counts = [both, both]
     else:
-        codes = [learn_codes(count, settings.merges) for count in counts]
+        codes = [learn_codes(count, merges) for count in counts]
     for side, name in enumerate(SIDES):
-        cutter = PieceCutter(codes[side])
+        cutter = make_cutter(settings.unit, codes[side])
         write_text(folder / CODES[side], codes[side])
         pieces: Counter[str] = Counter()
         for word, count in counts[side].items():
             for piece in cutter.cut([word]):
                 pieces[piece] += count
-        Vocabulary.of(pieces).save(folder / VOCABULARIES[side])
+        Vocabulary.of(pieces, settings.largest).save(folder / VOCABULARIES[side])
         for split, paths in (("train", train), ("dev", dev)):
             lines = (references(line)[0] for line in clean_lines(paths[side]))
             words = map(tokenisers[side].split, lines)
@@ -160,8 +174,8 @@ def load_segmenters(folder: Path) -> tuple[Segmenter, Segmenter]:
         src = Vocabulary.load(src_words)
         tgt = src if about["joint"] else Vocabulary.load(tgt_words)
         return (
-            Segmenter(about["src_lang"], about["pretokenised"], codes[0], src),
-            Segmenter(about["tgt_lang"], about["pretokenised"], codes[1], tgt),
+            _segmenter(about["src_lang"], about, codes[0], src),
+            _segmenter(about["tgt_lang"], about, codes[1], tgt),
         )
     except (FileNotFoundError, ValueError, KeyError) as fault:
         raise UserError(
@@ -170,10 +184,17 @@ def load_segmenters(folder: Path) -> tuple[Segmenter, Segmenter]:
         ) from None
 
 
+def _segmenter(
+    language: str, about: dict[str, Any], codes: str, vocabulary: Vocabulary
+) -> Segmenter:
+    tokeniser = Tokeniser(language, about["pretokenised"], about["unspaced"])
+    return Segmenter(tokeniser, make_cutter(about["unit"], codes), vocabulary)
+
+
 def read_segmentation(folder: Path) -> dict[str, Any]:
     """How `segment_corpus` cut the text of a pair. Raises UserError if nothing whole says so."""
     path = folder / SEGMENTATION
-    keys = {"src_lang", "tgt_lang", "pretokenised", "joint"}
+    keys = {"src_lang", "tgt_lang", "pretokenised", "joint", "unit", "unspaced"}
     try:
         about = read_json(path)
     except (FileNotFoundError, ValueError):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from headcount.base.errors import UserError
 from headcount.base.settings.data import TextSettings
 from headcount.data.lines import clean_lines
+from headcount.data.words import UNSPACED
 
 LONGEST_WORD = 1000
 """Characters; a training pair with a longer word is left out."""
@@ -19,13 +20,7 @@ an English word, Thai about twice as many: none comes near `max_ratio` by its sc
 
 _RATIO_FROM = 5  # words: short sentences may differ by any ratio
 
-# Thai, Lao, Tibetan, Burmese; Khmer; Chinese and Japanese with their punctuation, wide forms and
-# rare characters. Korean is written with spaces. The script of a character decides, not whether its
-# line has a space: `Yes` has none, Thai has them between phrases, Japanese around foreign words.
-_UNSPACED = re.compile(
-    "[\u0e00-\u109f\u1780-\u17ff\u2e80-\u312f\u3190-\u9fff\uf900-\ufaff\uff01-\uff9f"
-    "\U0001b000-\U0001b16f\U00020000-\U0003ffff]"
-)
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def measure(line: str) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +14,8 @@ from headcount.data.filters import PairFilter
 from headcount.data.lines import LineTally, read_lines
 from headcount.data.pairs import RawSplit
 
+_COMMA_BELOW = str.maketrans("ŞşŢţ", "ȘșȚț")
+_NO_DIACRITICS = str.maketrans("ŞşŢţȘșȚțĂăÂâÎî", "SsTtSsTtAaAaIi")
 _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _CONTROLS = re.compile(f"[\x01-\x08\x0e-\x1f\x7f-\x9f{_BREAKS}]")
 
@@ -39,6 +41,7 @@ def write_split(
     raw = RawSplit(manifest, split, languages)
     tallies = LineTally(), LineTally()
     judge = PairFilter(settings, held_out, active=split == "train")
+    spelt = [spelling(language, settings) for language in languages]
     read = kept = 0
     with ExitStack() as stack:
         parts = [stack.enter_context(whole_file(path)) for path in out]
@@ -47,8 +50,10 @@ def write_split(
         )
         for sentence, *translations in raw.rows(tallies):
             read += 1
-            one = clean(sentence, settings.normal_form, tallies[0])
-            others = [clean(each, settings.normal_form, tallies[1]) for each in translations]
+            one = spelt[0](clean(sentence, settings.normal_form, tallies[0]))
+            others = [
+                spelt[1](clean(each, settings.normal_form, tallies[1])) for each in translations
+            ]
             if judge.keeps(one, others[0]):
                 kept += 1
                 src.write(f"{one}\n")
@@ -74,6 +79,17 @@ def write_split(
         "tgt": asdict(tallies[1]),
     }
     write_json(counts, found)
+
+
+def spelling(language: str, settings: TextSettings) -> Callable[[str], str]:
+    """What is done to the letters of a language's lines: something to Romanian, or nothing.
+
+    Source: the preparation of Sennrich et al. 2016 for WMT16, `normalise-romanian` and
+    `remove-diacritics`.
+    """
+    tables = {"as_is": {}, "comma_below": _COMMA_BELOW, "no_diacritics": _NO_DIACRITICS}
+    table = tables[settings.romanian] if language == "ro" else {}
+    return lambda line: line.translate(table) if table else line
 
 
 def clean(line: str, normal_form: str, tally: LineTally) -> str:

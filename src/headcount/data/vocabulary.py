@@ -24,9 +24,12 @@ class Vocabulary:
         return len(self._pieces)
 
     @classmethod
-    def of(cls, counts: Mapping[str, int]) -> "Vocabulary":
-        """Vocabulary of counted pieces: frequent ones first, equals in code-point order."""
-        return cls(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+    def of(cls, counts: Mapping[str, int], largest: int | None = None) -> "Vocabulary":
+        """Vocabulary of counted pieces: frequent ones first, equals in code-point order.
+
+        No more than `largest` of them; without it all.
+        """
+        return cls(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:largest])
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":

@@ -1,11 +1,28 @@
 """Words of a line and back: Moses's rules by language, and an escaping that loses nothing."""
 
+import logging
 import re
+from typing import Any
 
+import regex
+
+from headcount.base.errors import EnvironmentFault
 from headcount.data.vocabulary import Vocabulary
 
 SEPARATOR = "@@"
 """Ends every piece that the next piece continues."""
+
+# Thai, Lao, Tibetan, Burmese; Khmer; Chinese and Japanese with their punctuation, wide forms and
+# rare characters. Korean is written with spaces. The script of a character decides, not whether its
+# line has a space: `Yes` has none, Thai has them between phrases, Japanese around foreign words.
+UNSPACED = (
+    "\u0e00-\u109f\u1780-\u17ff\u2e80-\u312f\u3190-\u9fff\uf900-\ufaff\uff01-\uff9f"
+    "\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
+"""Characters of scripts that are written without spaces, as a class of a regular expression."""
+_RUN = regex.compile(f"([{UNSPACED}]+)")
+_CHARACTER = regex.compile(rf"[{UNSPACED}]\p{{M}}*")  # with the vowels and tones that stand on it
+_INNER_SPACE = regex.compile(f"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
 
 _SPECIALS = tuple(Vocabulary([]).pieces(range(4)))
 _UNSAFE = re.compile(r"[\\\s]")
@@ -19,8 +36,15 @@ class Tokeniser:
     has no rules for gets its general ones. Nothing is escaped, so `&amp;` stays what it is.
     """
 
-    def __init__(self, language: str, pretokenised: bool):
+    def __init__(self, language: str, pretokenised: bool, unspaced: str = "none"):
+        """`unspaced`: how words of scripts without spaces are found, as in `BpeSettings`.
+
+        Raises EnvironmentFault where jieba is asked for and missing.
+        """
+        self.language = language
         self._moses = None
+        self._jieba = _jieba() if unspaced == "jieba" and language == "zh" else None
+        self._unspaced = unspaced != "none" and not pretokenised
         if not pretokenised:
             # Imported here because it takes a quarter of a second that not every text needs.
             import sacremoses
@@ -30,12 +54,37 @@ class Tokeniser:
 
     def split(self, line: str) -> list[str]:
         """Words of a cleaned line."""
-        return self._moses.tokenize(line, escape=False) if self._moses else line.split()
+        if not self._moses:
+            return line.split()
+        if not self._unspaced or line.isascii():
+            return self._moses.tokenize(line, escape=False)
+        parts = enumerate(_RUN.split(line))  # every second one is a run
+        return [word for place, part in parts for word in self._words(part, place % 2 == 1)]
 
     def join(self, words: list[str]) -> str:
         """A line as people write it. Its white space is single spaces, whatever the words hold."""
         line = self._undo.detokenize(words, unescape=False) if self._moses else " ".join(words)
-        return " ".join(line.split())
+        line = " ".join(line.split())
+        return _INNER_SPACE.sub("", line) if self._unspaced else line
+
+    def _words(self, part: str, unspaced: bool) -> list[str]:
+        """Words of a part of a line, all or nothing of which is of a script without spaces."""
+        if not unspaced:
+            return self._moses.tokenize(part, escape=False)
+        return self._jieba.lcut(part) if self._jieba else _CHARACTER.findall(part)
+
+
+def _jieba() -> Any:
+    """The segmenter, its dictionary loaded. Raises EnvironmentFault if it is not installed."""
+    try:
+        import jieba
+    except ImportError:
+        raise EnvironmentFault(
+            "bpe.unspaced: jieba finds the words of Chinese and is not installed; pip install -e "
+            "'.[zh]', or take characters"
+        ) from None
+    jieba.setLogLevel(logging.WARNING)
+    return jieba
 
 
 def protect(word: str) -> str:

@@ -1,5 +1,6 @@
 """BLEU and chrF of translations, with their signatures."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -7,8 +8,9 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import read_json, sha256
-from headcount.base.settings.names import SCORED_BY_EXTRA
+from headcount.base.settings.names import SCORED_BY_CHARACTERS, SCORED_BY_EXTRA
 from headcount.data.lines import clean_lines, references
+from headcount.data.words import Tokeniser
 
 Lines = list[str]
 
@@ -19,7 +21,7 @@ SEARCH = ("beam", "length_penalty", "sentences", "truncated", "capped")
 class Score:
     """One corpus score; larger is better."""
 
-    metric: str  # bleu or chrf
+    metric: str  # bleu, chrf or bleu_tok_lc
     score: float  # points, 0–100
     signature: str
 
@@ -27,7 +29,7 @@ class Score:
 def score_corpus(hypotheses: Lines, targets: Lines, language: str) -> list[Score]:
     """Cased BLEU and chrF of a test set; `targets` are the lines of its `.tgt`.
 
-    BLEU tokenises as sacreBLEU does for the language: 13a, but for Chinese, Japanese and Korean.
+    BLEU's words are found by `bleu_metric`.
 
     Raises UserError if the two have different numbers of lines, or none.
     """
@@ -55,15 +57,35 @@ def reference_streams(targets: Lines) -> list[Lines]:
     return [list(stream) for stream in zip(*rows, strict=True)]
 
 
+def tokenised_bleu(hypotheses: Lines, targets: Lines, words: Callable[[str], list[str]]) -> Score:
+    """BLEU of lower-cased text in the project's own words, as older papers print it.
+
+    `words`: what cuts a line. With Moses's it is the score of `multi-bleu.perl -lc`; it depends on
+    the tokeniser, so it compares with no one else's. `targets`: as of `score_corpus`.
+    """
+    found, *expected = (
+        [" ".join(words(line)) for line in lines]
+        for lines in (hypotheses, *reference_streams(targets))
+    )
+    metric = BLEU(lowercase=True, tokenize="none", force=True)
+    score = metric.corpus_score(found, expected).score
+    return Score("bleu_tok_lc", score, f"{metric.get_signature()}|words:own")
+
+
 def bleu_metric(language: str, streams: list[Lines] | None = None) -> BLEU:
-    """sacreBLEU's metric for a target language.
+    """sacreBLEU's metric for a target language, by its tokeniser for that.
+
+    That is 13a, but for Chinese, Japanese and Korean; of other languages that are written without
+    spaces characters are words.
 
     With `streams` of references, these are prepared once, for comparisons, and texts that look
     tokenised are not warned of: `score_corpus` does that. Raises EnvironmentFault where the
     language's tokeniser needs a package that is missing.
     """
     try:
-        return BLEU(trg_lang=language, references=streams, force=streams is not None)
+        words = {"tokenize": "char"} if language in SCORED_BY_CHARACTERS else {}
+        force = streams is not None
+        return BLEU(trg_lang=language, references=streams, force=force, **words)
     except (RuntimeError, AssertionError) as fault:  # no package; another release's dictionary
         if language not in SCORED_BY_EXTRA:
             raise
@@ -91,11 +113,11 @@ def score_files(
     translations: list[Path],
     targets: list[Path],
     facts: list[Path],
-    language: str,
+    tokeniser: Tokeniser,
 ) -> list[dict]:
     """Scores of several test sets, a row each: test_set, metric, score, signature, and from the
     facts beside the translations how these came about: the entries of `SEARCH`. `targets`: the
-    `.tgt` of each.
+    `.tgt` of each; `tokeniser`: of the target language.
     """
     if not len(tests) == len(translations) == len(targets) == len(facts):
         raise UserError(
@@ -105,7 +127,9 @@ def score_files(
     rows = []
     for test, hypotheses, target, about in zip(tests, translations, targets, facts, strict=True):
         search = _search_of(hypotheses, about)
-        scores = score_corpus(list(clean_lines(hypotheses)), list(clean_lines(target)), language)
+        found, expected = list(clean_lines(hypotheses)), list(clean_lines(target))
+        scores = score_corpus(found, expected, tokeniser.language)
+        scores.append(tokenised_bleu(found, expected, tokeniser.split))
         rows += [{"test_set": test, **asdict(score), **search} for score in scores]
     return rows
 

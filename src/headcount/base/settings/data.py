@@ -42,6 +42,11 @@ class TextSettings(Section):
     normal_form: Literal["NFC", "none"] = "NFC"
     """Unicode normal form of every line, references included; NFC changes no visible character."""
 
+    romanian: Literal["as_is", "comma_below", "no_diacritics"] = "as_is"
+    """Lines in Romanian (`ro`): as they are; with ș and ț in place of ş and ţ, as its alphabet has
+    them; or without any diacritics, as Sennrich et al. 2016 have the source of Romanian to
+    English."""
+
     drop_duplicates: bool = False
     """Leave out a training pair that occurred before. Duplicates are counted in any case."""
 
@@ -50,10 +55,23 @@ class TextSettings(Section):
 
 
 class BpeSettings(Section):
-    """How words are cut into subwords."""
+    """How lines are cut into words, and words into subwords."""
+
+    unit: Literal["subwords", "words"] = "subwords"
+    """What a model reads and writes: pieces of words, learnt; or whole words, of which `largest`
+    are known."""
 
     merges: int = Field(8000, ge=0, le=LARGEST)
-    """Number of merge operations learnt, per code file."""
+    """Number of merge operations learnt, per code file; none for whole words."""
 
     joint: bool = True
     """One code file and vocabulary for both languages. The model then ties all embeddings."""
+
+    largest: int | None = Field(None, ge=1, le=LARGEST)
+    """Largest vocabulary: so many pieces, or words, the most frequent ones; any other is unknown.
+    Without it all of the training text."""
+
+    unspaced: Literal["characters", "jieba", "none"] = "characters"
+    """Words of a script that is written without spaces: each of its characters (with the marks on
+    it); those that jieba finds, for Chinese only (`pip install -e '.[zh]'`); or none, so that
+    what stands between spaces is cut as one word."""

@@ -49,6 +49,8 @@ FileName = Annotated[str, AfterValidator(check_file_name)]
 SCORED_BY_EXTRA = ("ja", "ko")
 """Target languages whose words sacreBLEU finds by a package that the project's extra of that name
 installs."""
+SCORED_BY_CHARACTERS = ("th", "lo", "km", "my", "bo")
+"""Target languages that are written without spaces, and whose words sacreBLEU does not find."""
 
 
 class Pair(NamedTuple):

@@ -12,7 +12,7 @@ from headcount.findings.tables import Table
 
 COLUMNS = ["pair", "run", "seed", "test_set", "metric", "score", "signature"]
 COLUMNS += ["beam", "length_penalty", "sentences", "truncated", "capped"]
-_TITLES = {"bleu": "BLEU", "chrf": "chrF"}
+_TITLES = {"bleu": "BLEU", "chrf": "chrF", "bleu_tok_lc": "tokenised lower-cased BLEU"}
 
 
 @exhibits.table("bleu", needs=("scores",), uses=("pruned_scores",))
