@@ -119,8 +119,6 @@ def test_characters_of_scripts_without_spaces_are_words_and_join_without_spaces(
 def test_marks_stay_on_their_characters():
     """Of Thai: ที่ is a consonant, a vowel above it and a tone above that."""
     assert Tokeniser("th", False, "characters").split("ที่นี่") == ["ที่", "นี่"]
-    whole = Tokeniser("th", False, "none")
-    assert whole.split("ที่นี่") == ["ที่นี่"]
 
 
 def test_jieba_finds_words_of_chinese_alone():

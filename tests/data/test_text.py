@@ -16,7 +16,8 @@ from headcount.data import lines as lines_module
 from headcount.data.fetching.download import fetch_corpus
 from headcount.data.lines import LineTally, read_lines
 from headcount.data.parting import parting_line
-from headcount.data.text import clean
+from headcount.base.settings.data import TextSettings
+from headcount.data.text import clean, spelling
 
 ANY_LOSS = ("--max-dropped", "1")
 FOUR = b"one 1\ntwo 2\nthree 3\nfour 4\n"

@@ -73,5 +73,5 @@ class BpeSettings(Section):
 
     unspaced: Literal["characters", "jieba", "none"] = "characters"
     """Words of a script that is written without spaces: each of its characters (with the marks on
-    it); those that jieba finds, for Chinese only (`pip install -e '.[zh]'`); or none, so that
-    what stands between spaces is cut as one word."""
+    it); those that jieba finds, for Chinese only (`pip install -e '.[zh]'`); or none but those of
+    Moses's rules."""
