@@ -105,7 +105,8 @@ def test_round_trip_of_each_section(section):
 
 
 def test_flags_are_plain_words():
-    assert as_flags(BpeSettings(merges=500, joint=False)) == ["--merges", "500", "--joint", "false"]
+    flags = as_flags(BpeSettings(merges=500, joint=False), "merges", "joint")
+    assert flags == ["--merges", "500", "--joint", "false"]
     assert as_flags(Sample(word="-x", counts=[1, 2], layers={"a": [4]})) == (
         ["--word=-x", "--number", "0.5", "--count", "3", "--switch", "true", "--choice", "one"]
         + ["--counts", "[1, 2]", "--layers", '{"a": [4]}']

@@ -45,6 +45,7 @@ def folders(tmp_path):
         (bpe / f"{name}.codes").write_text("#version: 0.2\n")
         (bpe / f"{name}.vocab").write_text("".join(f"{line}\n" for line in counts))
     about = {"src_lang": "en", "tgt_lang": "de", "pretokenised": True, "joint": False, "merges": 0}
+    about |= {"unit": "subwords", "unspaced": "none"}
     (bpe / "segmentation.json").write_text(json.dumps(about))
     return PairFolders("c.en-de", ["train", "dev", "test_9"], text, bpe)
 

@@ -11,12 +11,12 @@ import pytest
 from text_step import Step
 
 from headcount.base.errors import UserError
+from headcount.base.settings.data import TextSettings
 from headcount.data import archives
 from headcount.data import lines as lines_module
 from headcount.data.fetching.download import fetch_corpus
 from headcount.data.lines import LineTally, read_lines
 from headcount.data.parting import parting_line
-from headcount.base.settings.data import TextSettings
 from headcount.data.text import clean, spelling
 
 ANY_LOSS = ("--max-dropped", "1")

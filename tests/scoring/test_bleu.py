@@ -172,11 +172,11 @@ def test_tokenised_lower_cased_bleu_is_that_of_words_and_not_of_letters():
     first count that is 0.
     """
     split = Tokeniser("en", pretokenised=False).split
-    found = tokenised_bleu(["The cat is there, now"], [["the CAT was there , now"]], split)
+    found = tokenised_bleu(["The cat is there, now"], ["the CAT was there , now"], split)
     expected = 100 * (5 / 6 * 3 / 5 * 1 / 4 * (1 / 2) / 3) ** (1 / 4)
     assert found.score == pytest.approx(expected) and found.metric == "bleu_tok_lc"
     assert "case:lc" in found.signature and "tok:none" in found.signature
-    both = tokenised_bleu(["a cat sat down"], [["a dog lay down"], ["A cat sat down"]], split)
+    both = tokenised_bleu(["a cat sat down"], ["a dog lay down\tA cat sat down"], split)
     assert both.score == pytest.approx(100) and "nrefs:2" in both.signature
 
 

@@ -194,7 +194,7 @@ def _segmenter(
 def read_segmentation(folder: Path) -> dict[str, Any]:
     """How `segment_corpus` cut the text of a pair. Raises UserError if nothing whole says so."""
     path = folder / SEGMENTATION
-    keys = {"src_lang", "tgt_lang", "pretokenised", "joint", "unit", "unspaced"}
+    keys = {"src_lang", "tgt_lang", "pretokenised", "joint"}
     try:
         about = read_json(path)
     except (FileNotFoundError, ValueError):
