@@ -146,7 +146,10 @@ def test_f03_unknown_key_names_the_nearest_of_its_section(fault):
 
 
 def test_f03_unknown_key_far_from_all_lists_those_there_are(fault):
-    assert fault(PAIRS + "bpe: {zzz: 1}") == "x.yaml:2: bpe.zzz: unknown key; known: unit, merges, joint, largest, unspaced"
+    assert (
+        fault(PAIRS + "bpe: {zzz: 1}")
+        == "x.yaml:2: bpe.zzz: unknown key; known: unit, merges, joint, largest, unspaced"
+    )
 
 
 def test_f03_key_of_another_section_is_sent_there(fault):

@@ -133,6 +133,7 @@ INSTALLS = [
     "pip install -e '.[export]'",
     "pip install -e '.[ja]'",
     "pip install -e '.[parse]'",
+    "pip install -e '.[zh]'",
     "pip install -e '.[ssh]'",
     "pip install uv",
     "pip install",

@@ -55,8 +55,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     groups = table.groupby([*keys, "metric"], sort=False)["score"].agg(["mean", "std", "count"])
     several = groups["count"].min() > 1
     frame = pd.DataFrame(index=pd.MultiIndex.from_frame(table[keys].drop_duplicates()))
-    for metric, title in _TITLES.items():
-        of_metric = groups.xs(metric, level="metric")
+    for metric in table["metric"].unique():
+        of_metric, title = groups.xs(metric, level="metric"), _TITLES[metric]
         frame[title] = of_metric["mean"]
         if several:
             frame[f"{title} ± (seeds)"] = of_metric["std"]
