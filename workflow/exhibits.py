@@ -70,6 +70,8 @@ class Exhibits:
             "jobs": [],  # rule cost finds their benchmarks
             "runs": plan.runs,
             "starts": plan.pruning.starts(),
+            "controls": plan.pruning.controls(),
+            "compared": plan.pruning.compared(),
             "pruned": plan.pruned,
             "gates": plan.pruning.named("gates"),
             "penalised": plan.pruning.penalised(),

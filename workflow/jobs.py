@@ -26,7 +26,8 @@ def jobs(plan: Plan, rules: Iterable[Any]) -> Iterator[tuple[str, Values]]:
     yield "bpe", {"pair": settings.pairs}
     for rule, runs in (
         *((rule, plan.runs) for rule in ("train", *measures, "masking")),
-        *(("gates", named("gates")), ("scratch", named("scratch"))),
+        *(("gates", plan.pruning.fine_tuned()), ("scratch", named("scratch"))),
+        ("gates_from_none", plan.pruning.gates_from_none()),
         ("fine_tune", named("importance", "random")),
         ("untuned_masking", plan.pruning.starts()),
         *((rule, plan.ablated) for rule in ("ablation", "pruning_profile", "share_speed")),

@@ -239,6 +239,11 @@ class Plan:
         """Sections of the experiment, as flags: every key, so that the command says it all."""
         return [flag for name in names for flag in as_flags(getattr(self.settings, name))]
 
+    def gates_from_none_flags(self) -> list[str]:
+        """Flags of gates from random weights: lengths of fine-tuning do not matter to them."""
+        gates = self.settings.gates.from_random_weights(self.settings.train)
+        return [*self.section("model", "train"), *as_flags(gates)]
+
     def device(self, section: str, mem_mb: int) -> dict[str, int]:
         """Memory and GPUs of a job of a section: one, if it is to use one and there is one."""
         device = getattr(self.settings, section).device

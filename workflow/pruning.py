@@ -19,15 +19,32 @@ class Pruning:
         self.settings = settings
         self.trained = {label(run): run for run in settings.runs}
         self.runs = {label(run): run for run in settings.pruned}
-        self._start = {name: label(run.init_from) for name, run in self.runs.items()}
+        self._start = {name: run.start for name, run in self.runs.items()}
 
     def named(self, *methods: str) -> list[str]:
         """Names of the runs made by these methods: gates, scratch, importance, random."""
         return [name for name, run in self.runs.items() if run.method in methods]
 
+    def gates_from_none(self) -> list[str]:
+        """Names of the gates runs that start from random weights."""
+        return [name for name in self.named("gates") if self.runs[name].from_none]
+
+    def fine_tuned(self) -> list[str]:
+        """Names of the gates runs that start from a trained model."""
+        return [name for name in self.named("gates") if not self.runs[name].from_none]
+
     def starts(self) -> list[str]:
         """Names of the training runs from whose models pruned runs start, in order of `runs`."""
         return [name for name in self.trained if name in self._start.values()]
+
+    def controls(self) -> list[str]:
+        """Names of the training runs that are the control of pruned ones, in order of `runs`."""
+        found = {label(run.control) for run in self.runs.values()}
+        return [name for name in self.trained if name in found]
+
+    def compared(self) -> list[str]:
+        """Names of the training runs that pruned runs start from or are compared with."""
+        return [name for name in self.trained if name in {*self.starts(), *self.controls()}]
 
     def penalised(self) -> list[str]:
         """Names of the gates runs with λ above 0, which may have lost heads."""
@@ -60,12 +77,12 @@ class Pruning:
         return [file for run in runs for file in self.layout.beside("prune", w, run, "heads.csv")]
 
     def timed(self) -> list[str]:
-        """Names of the runs that are timed: what pruning starts from, then what has lost heads.
+        """Names of the runs that are timed: one with all heads, then what has lost some.
 
         Not the controls, nor what has the very heads of a run that is timed; and models trained
         with masked heads are as large as the baseline.
         """
-        starts = self.starts()
+        starts = self.compared()
         start = label(BASELINE) if label(BASELINE) in starts else "".join(starts[:1])
         smaller = [n for n, run in self.runs.items() if run.method != "scratch" and run.lambda_ > 0]
         return [start, *smaller] if starts else []
@@ -101,8 +118,9 @@ class Pruning:
         """Updates of a training or fine-tuning; one with a first pass counts for more."""
         settings = self.settings
         if name in self.runs:
-            scratch = self.runs[name].method == "scratch"
-            return settings.train.updates if scratch else settings.gates.updates
+            run = self.runs[name]
+            anew = run.method == "scratch" or run.from_none
+            return settings.train.updates if anew else settings.gates.updates
         run = self.trained[name]
         passes = 1 + FIRST_PASS * run.probability if run.method == "importance" else 1
         return settings.train.updates * passes

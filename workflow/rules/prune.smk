@@ -20,10 +20,23 @@ use rule train as gates with:
         **PRUNED,
         gates="<pruned>/gates.csv",
     wildcard_constraints:
-        run=alternatives(plan.pruning.named("gates")),
+        run=alternatives(plan.pruning.fine_tuned()),
     params:
         init_from=plan.pruning.start_flags,
         settings=plan.section("train", "gates"),
+
+
+use rule train as gates_from_none with:
+    """Train with a gate on every head, from random weights; remove the heads that close."""
+    input:
+        multiext("<bpe>/", *TRAINING),
+    output:
+        **PRUNED,
+        gates="<pruned>/gates.csv",
+    wildcard_constraints:
+        run=alternatives(plan.pruning.gates_from_none()),
+    params:
+        settings=plan.gates_from_none_flags(),
 
 
 use rule train as scratch with:

@@ -7,15 +7,17 @@ import numpy as np
 import torch
 
 from headcount.base.addresses import Head, HeadGrid
+from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.train import GatesSettings
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer, copy_weights, parameter_count
 from headcount.store.kept_heads import as_many_heads, gates_heads, tell_heads_left
 from headcount.store.model_folder import ModelFolder
 from headcount.training.gates import HeadGates
+from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 from headcount.training.training_run import (
     ModelRun,
@@ -41,22 +43,57 @@ class PruningRun(ModelRun):
 
         Also writes gates.csv: log α and what follows from it, a row per validation and gated head,
         with the start as step 0. heads.csv has log_alpha, p_zero and p_one of gated heads, too.
+        Raises UserError for a run that starts from random weights.
         """
+        if self.run.from_none:
+            raise _other_start(self.run, "a trained model", "gates_from_none")
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
             model = self._load(init_from)
-            names = init_from.original_heads(model.grid)
-            tuning = settings.fine_tuning(self.train)
-            gates = HeadGates(self.run, model.grid, settings, tuning, self.session.seed)
             freeze_outside(model, self.run)
-            trainer = self.trainer(model, tuning, states, gates)
-            trainer.fit()
-            write_rows(folder / "gates.csv", GATE_COLUMNS, gate_rows(gates, trainer))
-            copy_weights(model, trainer.chosen())
-            smaller = remove_heads(model, gates.test_time())
-            facts = self.write_facts(folder, trainer, smaller)
-            save_pruned(folder, smaller, facts, model.grid, names, final_gates(gates))
+            names = init_from.original_heads(model.grid)
+            self._learn_gates(model, names, settings, states, folder)
+
+    def finish_gates_from_none(
+        self, model: ModelSettings, settings: GatesSettings, out: Path
+    ) -> None:
+        """Train a fresh model with gates, by the baseline's recipe, and remove as `finish_gates`.
+
+        Also writes gates.csv. The weights are drawn as the baseline's of the seed, and all of them
+        are trained, whatever the scope: a decoder that is frozen at random translates nothing. The
+        last weights become the model. Raises UserError for a run that starts from a trained model.
+        """
+        if not self.run.from_none:
+            raise _other_start(self.run, "none", "gates")
+        with self.session.unfinished(self.train, out) as (states, folder):
+            if not states:
+                return
+            whole = self.on_device(self.fresh_model(model))
+            settings = settings.from_random_weights(self.train)
+            self._learn_gates(whole, whole.grid.heads(), settings, states, folder)
+
+    def _learn_gates(
+        self,
+        model: Transformer,
+        names: list[Head],
+        settings: GatesSettings,
+        states: StateStore,
+        folder: Path,
+    ) -> None:
+        """Train the model with gates, and write it without the heads that close to a folder.
+
+        `names`: the addresses of its heads in the first model of all.
+        """
+        recipe = settings.fine_tuning(self.train)
+        gates = HeadGates(self.run, model.grid, settings, recipe, self.session.seed)
+        trainer = self.trainer(model, recipe, states, gates)
+        trainer.fit()
+        write_rows(folder / "gates.csv", GATE_COLUMNS, gate_rows(gates, trainer))
+        copy_weights(model, trainer.chosen())
+        smaller = remove_heads(model, gates.test_time())
+        facts = self.write_facts(folder, trainer, smaller)
+        save_pruned(folder, smaller, facts, model.grid, names, final_gates(gates))
 
     def finish_fine_tuned(
         self,
@@ -109,6 +146,14 @@ class PruningRun(ModelRun):
         model = folder.load()
         folder.check(self.pair)
         return self.on_device(model)
+
+
+def _other_start(run: PrunedSettings, expected: str, script: str) -> UserError:
+    """What to say of a run that does not start where a job does: which script is for it."""
+    return UserError(
+        f"--run: expected a run that starts from {expected}, found {label(run)}; take "
+        f"scripts/{script}.py for this one"
+    )
 
 
 def write_removed(folder: ModelFolder, kept: np.ndarray, out: Path, origin: dict[str, Any]) -> None:

@@ -87,8 +87,8 @@ class Experiment(Section):
     pruned: PrunedRuns = []
     """Pruned runs, for every pair and seed. A run is a mapping (keys below), or its short name:
     `gates-<scope>-l<λ>`, with `scratch-`, `ranked-` or `drawn-` before it for the other methods,
-    and `-from-<run>` behind it. Every scope and training run that is pruned needs its control,
-    λ = 0."""
+    and `-from-<run>` or `-from-none` behind it. Every scope and training run that is pruned needs
+    its control, λ = 0; what is from none needs the baseline."""
 
     train: TrainSettings = TrainSettings()
     """Training."""
@@ -123,6 +123,12 @@ class Experiment(Section):
             check_groups(self.masking.groups, self.model.grid.size)
         except UserError as fault:
             raise ValueError(str(fault)) from None
+        warmup = self.gates.lambda_warmup_updates
+        if warmup > self.train.updates and any(run.from_none for run in self.pruned):
+            raise ValueError(
+                f"gates.lambda_warmup_updates: expected at most train.updates, {self.train.updates}, "
+                f"where gates begin with random weights, found {warmup}; lower it"
+            )
         if self.ablation.runs and self.importance.normalise != "none":
             raise ValueError(
                 f"importance.normalise: expected none where ablation.runs names runs, found "

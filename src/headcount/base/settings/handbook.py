@@ -67,7 +67,7 @@ def _rows(section: type[Section], prefix: str) -> list[list[str]]:
 def _row(section: type[Section], field: FieldInfo, prefix: str, name: str) -> tuple[str, ...]:
     key = f"`{prefix}{name}`"
     if isinstance(field.default, RunSettings):
-        return key, "a run, as in `runs`", f"`{label(field.default)}`", field.description
+        return key, "a run, as in `runs`, or none", f"`{label(field.default)}`", field.description
     if _is_section(field):
         default = "must be given" if field.is_required() else "all its defaults"
         return key, "a mapping: see below", default, field.description

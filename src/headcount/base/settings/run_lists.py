@@ -54,7 +54,7 @@ def _check_pruned(pruned: list[PrunedSettings], info: ValidationInfo) -> list[Pr
     runs = info.data["runs"]
     for run in pruned:
         name = repr(label(run))
-        if run.init_from not in runs:
+        if not run.from_none and run.init_from not in runs:
             raise ValueError(
                 f"{name} starts from the run {label(run.init_from)!r}, which is not among `runs` "
                 f"({', '.join(labels(runs))}); add it there"
@@ -64,7 +64,12 @@ def _check_pruned(pruned: list[PrunedSettings], info: ValidationInfo) -> list[Pr
                 f"{name} needs the heads that {label(run.gates_run)!r} keeps, which is not among "
                 "`pruned`; add it there"
             )
-        if run.control not in pruned:
+        if run.from_none and run.control not in runs:
+            raise ValueError(
+                f"{name} needs the run {label(run.control)!r}, whose training it is compared "
+                "with, which is not among `runs`; add it there"
+            )
+        if not run.from_none and run.control not in pruned:
             raise ValueError(
                 f"{name} needs its control {label(run.control)!r}, fine-tuned for as many updates "
                 "with λ = 0, which is not among `pruned`; add it there"

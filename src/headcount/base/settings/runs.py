@@ -130,9 +130,24 @@ class RunSettings(Section):
 BASELINE = RunSettings(method="baseline")
 
 
-# The class itself reads short names; messages say that text will do as well.
-_RunOrName = Annotated[
-    RunSettings, BeforeValidator(lambda given: given, json_schema_input_type=str | RunSettings)
+NONE = "none"
+RANDOM_WEIGHTS = "random weights"
+"""What tables and figures call the start of a run that is `from: none`."""
+
+
+def _read_start(given: Any) -> Any:
+    """The mapping for the short name of a training run; `none` as it is."""
+    if not isinstance(given, str) or given == NONE:
+        return given
+    try:
+        return read_training_name(given)
+    except ValueError as fault:
+        raise ValueError(f"{fault}; random weights are written {NONE}") from None
+
+
+_Start = Annotated[
+    RunSettings | Literal["none"],
+    BeforeValidator(_read_start, json_schema_input_type=str | RunSettings),
 ]
 
 
@@ -140,19 +155,22 @@ class PrunedSettings(Section):
     """A pruned run: the heads that a model loses, and how those that stay were chosen."""
 
     method: Literal["gates", "scratch", "importance", "random"]
-    """Fine-tune a trained model with a gate on every head, and remove the heads whose gates close;
-    or, to compare with that: train the heads that the gates kept from a random start; keep as many
-    by importance, or as many at random, both fine-tuned for as long."""
+    """Train with a gate on every head, a trained model further or one from random weights (`from`),
+    and remove the heads whose gates close; or, to compare with that: train the heads that the gates
+    kept from a random start; keep as many by importance, or as many at random, both fine-tuned for
+    as long."""
 
     scope: Literal["enc_self", "all"] = "all"
-    """Which heads may go: those of encoder self-attention (the decoder is frozen), or all."""
+    """Which heads may go: those of encoder self-attention (a trained decoder is then frozen), or
+    all."""
 
     lambda_: float = Field(alias="lambda", ge=0, lt=_MOST_LAMBDA)
     """λ of the gates, the price of one head in nats per target token; 0: the control, which
     fine-tuning alone changes."""
 
-    init_from: _RunOrName = Field(BASELINE, alias="from")
-    """The training run whose model is pruned, one of `runs`."""
+    init_from: _Start = Field(BASELINE, alias="from")
+    """The training run whose model is pruned, one of `runs`; or `none`: gates from random weights,
+    trained by `train` with nothing frozen. Its control is the baseline."""
 
     @model_validator(mode="before")
     @classmethod
@@ -163,6 +181,25 @@ class PrunedSettings(Section):
     def _check_lambda(self) -> "PrunedSettings":
         _check_decimals("lambda", self.lambda_, 9)
         return self
+
+    @model_validator(mode="after")
+    def _check_start(self) -> "PrunedSettings":
+        if self.from_none and self.method in ("importance", "random"):
+            raise ValueError(
+                f"method {self.method} fine-tunes what is left of a trained model, found from: "
+                f"{NONE}; name a training run, or take method gates or scratch"
+            )
+        return self
+
+    @property
+    def from_none(self) -> bool:
+        """Whether the gates begin with random weights, in place of those of a training run."""
+        return self.init_from == NONE
+
+    @property
+    def start(self) -> str:
+        """What tables call the start: the name of a training run, or random weights."""
+        return RANDOM_WEIGHTS if self.from_none else label(self.init_from)
 
     @property
     def word(self) -> str:
@@ -180,12 +217,21 @@ class PrunedSettings(Section):
         return self.model_copy(update={"method": "gates"})
 
     @property
-    def control(self) -> "PrunedSettings":
-        """The run with λ = 0: what fine-tuning alone does to the same model, heads apart."""
+    def control(self) -> "Run":
+        """What says how much BLEU was lost: the same training without a price on heads.
+
+        The run with λ = 0, which tells what fine-tuning alone does to the same model. Gates from
+        random weights have as many updates as the baseline, so that is theirs: what it does not
+        have, gates and their noise, belongs to the method.
+        """
+        if self.from_none:
+            return BASELINE
         return self.model_copy(update={"method": "gates", "lambda_": 0.0})
 
     def counted(self, heads: int) -> "PrunedSettings":
         """This run on a model with so many heads, a share of them resolved to the number N."""
+        if self.from_none:
+            return self
         return self.model_copy(update={"init_from": self.init_from.counted(heads)})
 
 
@@ -196,7 +242,8 @@ def label(run: Run) -> str:
     """The name of a run in paths and tables: suffixes in a fixed order, numbers in one spelling."""
     if isinstance(run, PrunedSettings):
         before = "" if run.method == "gates" else f"{run.word}-"
-        after = "" if run.init_from == BASELINE else f"-from-{label(run.init_from)}"
+        start = NONE if run.from_none else run.start
+        after = "" if run.init_from == BASELINE else f"-from-{start}"
         return f"{before}gates-{run.scope}-l{decimal(run.lambda_)}{after}"
     if run.method == "baseline":
         return run.method

@@ -2,7 +2,8 @@
 
 Each is read into the mapping that it stands for; the classes in `runs.py` check what that says.
 Training runs: `baseline`; `random-<N>`; `impt-<N>`, with suffixes. Pruned runs:
-`gates-<scope>-l<λ>`, with `scratch-`, `ranked-` or `drawn-` before it, and `-from-<run>` behind.
+`gates-<scope>-l<λ>`, with `scratch-`, `ranked-` or `drawn-` before it, and `-from-<run>` or
+`-from-none` behind.
 """
 
 import re
@@ -104,8 +105,9 @@ def _pruned_forms(text: str) -> str:
     plain = [f"gates-{scope}{tail}" for scope in SCOPES]
     forms = [*plain, *(f"{w}-{name}" for w in ("scratch", "ranked", "drawn") for name in plain)]
     return (
-        "expected gates-<scope>-l<λ>, with -from-<run> at its end or not, or scratch-, ranked- or "
-        f"drawn- before it; <scope> is {' or '.join(SCOPES)}, <λ> a plain decimal number of at "
+        "expected gates-<scope>-l<λ>, with -from-<run> or -from-none at its end or not, or "
+        "scratch-, ranked- or drawn- before it; "
+        f"<scope> is {' or '.join(SCOPES)}, <λ> a plain decimal number of at "
         f"most 9 decimals; found {text[:100]!r}; {nearest(text, forms)}"
     )
 

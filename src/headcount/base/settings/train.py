@@ -89,8 +89,15 @@ class TrainSettings(Section):
         return self
 
 
+_LENGTHS = ("updates", "peak_lr", "warmup_updates", "dev_interval")  # keys of both sections
+
+
 class GatesSettings(PresetSection):
-    """Pruning by fine-tuning with a gate on every head; λ and scope stand in the run's name."""
+    """Pruning by training with a gate on every head; λ and scope stand in the run's name.
+
+    Gates from random weights take `updates`, `peak_lr`, `warmup_updates` and `dev_interval` from
+    `train`.
+    """
 
     flag_prefix: ClassVar[str] = "gates-"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -170,6 +177,9 @@ class GatesSettings(PresetSection):
 
         The last weights become the model: when gates are still open the dev loss is lowest.
         """
-        names = ("updates", "peak_lr", "warmup_updates", "dev_interval")
-        rates = {name: getattr(self, name) for name in names}
+        rates = {name: getattr(self, name) for name in _LENGTHS}
         return train.model_copy(update={**rates, "select": "last", "keep_updates": []})
+
+    def from_random_weights(self, train: TrainSettings) -> "GatesSettings":
+        """These settings with the length and rates of training, for gates from random weights."""
+        return self.model_copy(update={name: getattr(train, name) for name in _LENGTHS})

@@ -1,0 +1,35 @@
+"""Train with Hard Concrete gates on heads, from random weights; write it without closed heads.
+
+Killed or stopped, the same command goes on from the last saved state, to the same last bit.
+"""
+
+from headcount.base import command
+from headcount.base.folders import TRAINING
+from headcount.base.settings.flags import read_flags, read_run_flag
+from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.runs import PrunedSettings, label
+from headcount.base.settings.train import GatesSettings, TrainSettings
+from headcount.model.machine import use_threads
+from headcount.store.pair_folder import PairFolder
+from headcount.training.pruning_run import PruningRun
+from headcount.training.training_run import Session
+
+
+def main() -> None:
+    """Read the flags, train, and write the folder of the run."""
+    parser = command.parser(__doc__, *command.TRAINING, out="folder of the run")
+    parser.add_argument("--run", required=True, help="gates-all-l0.01-from-none, …")
+    args, model, train, gates = read_flags(parser, ModelSettings, TrainSettings, GatesSettings)
+    run = read_run_flag(args.run, PrunedSettings, model.grid.size, "gates")
+    use_threads(train.threads)
+    gates = gates.from_random_weights(train)
+    settings = {"run": label(run), "model": model, "train": train, "gates": gates}
+    pair = PairFolder(args.bpe)
+    files = pair.files(TRAINING)
+    origin = command.provenance("scripts/gates_from_none.py", settings, args.seed, files)
+    session = Session(args.seed, origin, args.state, args.save_seconds)
+    PruningRun(run, pair, train, session).finish_gates_from_none(model, gates, args.out)
+
+
+if __name__ == "__main__":
+    command.run(main)
