@@ -4,7 +4,7 @@ from layout import Layout, Wildcards
 
 from headcount.base.folders import MODEL_FILES
 from headcount.base.settings.experiment import Experiment
-from headcount.base.settings.runs import BASELINE, label
+from headcount.base.settings.runs import BASELINE, RANDOM_WEIGHTS, label
 
 MODEL = tuple(f"model/{name}" for name in MODEL_FILES)
 FIRST_PASS = 0.7  # of impt, in updates of a plain training; docs/speed.md has the measurement
@@ -27,7 +27,7 @@ class Pruning:
 
     def gates_from_none(self) -> list[str]:
         """Names of the gates runs that start from random weights."""
-        return [name for name in self.named("gates") if self.runs[name].from_none]
+        return self.gates_from(RANDOM_WEIGHTS)
 
     def fine_tuned(self) -> list[str]:
         """Names of the gates runs that start from a trained model."""

@@ -27,7 +27,7 @@ class Chapter:
     """Sections of the settings that its exhibits take; no two share a flag."""
 
     uses: tuple[str, ...] = ("trained_runs",)
-    """Kinds of `INPUTS` that captions take, whatever the exhibit."""
+    """Kinds of `INPUTS` that are taken whatever the exhibit, of which there may be no file."""
 
     exhibits: tuple[Exhibit, ...] = ()
     """In the order of reports."""
@@ -65,6 +65,7 @@ _CHAPTERS = (
         "voita_pruning",
         "Voita et al.: pruning heads by gates",
         {"model": ModelSettings, "gates": GatesSettings},
+        ("trained_runs", "control_translations"),
     ),
     Chapter(
         "michel",

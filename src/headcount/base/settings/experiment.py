@@ -126,8 +126,8 @@ class Experiment(Section):
         warmup = self.gates.lambda_warmup_updates
         if warmup > self.train.updates and any(run.from_none for run in self.pruned):
             raise ValueError(
-                f"gates.lambda_warmup_updates: expected at most train.updates, {self.train.updates}, "
-                f"where gates begin with random weights, found {warmup}; lower it"
+                f"gates.lambda_warmup_updates: expected at most {self.train.updates}, as many as "
+                f"train.updates, where gates start from random weights, found {warmup}; lower it"
             )
         if self.ablation.runs and self.importance.normalise != "none":
             raise ValueError(

@@ -93,11 +93,7 @@ _LENGTHS = ("updates", "peak_lr", "warmup_updates", "dev_interval")  # keys of b
 
 
 class GatesSettings(PresetSection):
-    """Pruning by training with a gate on every head; λ and scope stand in the run's name.
-
-    Gates from random weights take `updates`, `peak_lr`, `warmup_updates` and `dev_interval` from
-    `train`.
-    """
+    """Pruning by fine-tuning with a gate on every head; λ and scope stand in the run's name."""
 
     flag_prefix: ClassVar[str] = "gates-"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -151,7 +147,8 @@ class GatesSettings(PresetSection):
     """Keep that rate, or let it rise and fall in proportion to the rate of the weights."""
 
     updates: int = Field(6000, ge=1)
-    """Updates of fine-tuning; also of the runs that gates are compared with."""
+    """Updates of fine-tuning; also of the runs that gates are compared with. Gates from random
+    weights take this key and the three below from `train`."""
 
     peak_lr: float = Field(3e-4, gt=0)
     """Learning rate of the weights at the end of the warm-up; the schedule is `train.schedule`."""

@@ -10,7 +10,7 @@ import pandas as pd
 from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.head_values import read_head_values
-from headcount.base.settings.runs import PrunedSettings, label
+from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings, label
 from headcount.base.settings.train import GatesSettings
 from headcount.findings.masking import describe_tests
 from headcount.findings.results import HEAD, KEYS, Results, curve_table, read_runs_of, run_of
@@ -37,13 +37,23 @@ _UNEQUAL = (
     "well as of heads, and speaks neither for nor against the paper."
 )
 
+_FEWER = (
+    " Gates on a trained model had the updates before and those of fine-tuning, gates from random "
+    "weights only their own: BLEU of the two, side by side, shows that as well."
+)
+_ANEW = (
+    " Gates from random weights: the same gates, with updates, schedule and rates of training, and "
+    "nothing frozen; their control is the baseline, trained for as many updates without gates."
+)
+
 
 @cache
 def pruned_models(results: Results) -> pd.DataFrame:
     """A pruned model a row, in the order of its files: columns of `COLUMNS`.
 
-    `how`: gates, ranked, drawn or scratch. `start`: the training run that was pruned; `control`:
-    the λ = 0 run of the same scope, start and seed; `gates_run`: the gates run that this one is
+    `how`: gates, ranked, drawn or scratch. `start`: the training run that was pruned, or random
+    weights; `control`: the λ = 0 run of the same scope, start and seed, of random weights the
+    baseline; `gates_run`: the gates run that this one is
     compared with, or is. `heads` of the original model, `heads_left`, and `scope_…` of the kinds
     that could lose any; `<kind>` and `<kind>_layers` (a tuple): heads left. `polarised`: share of
     gates, 0 to 1; empty where nothing was gated. Raises UserError for a heads.csv that does not say
@@ -62,12 +72,18 @@ def pruned_models(results: Results) -> pd.DataFrame:
                 f"{words} has {row['heads_left']} heads: expected as many as {row['gates_run']}, "
                 f"found {expected}; make prune/ again"
             )
-        if key_of(row, "control") not in left:
+        if row["start"] != RANDOM_WEIGHTS and key_of(row, "control") not in left:
             raise UserError(
                 f"{words}: expected its control {row['control']!r}, fine-tuned for as many updates "
                 "with λ = 0, found no such run; add it to `pruned`"
             )
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def with_all_heads(models: pd.DataFrame) -> pd.DataFrame:
+    """Pruned models with a trained model for each start: for random weights, their control."""
+    random = models["start"] == RANDOM_WEIGHTS
+    return models.assign(start=models["start"].mask(random, models["control"]))
 
 
 def key_of(model: Mapping[str, Any], name: str = "run") -> Key:
@@ -81,11 +97,11 @@ def _model(path: Path, run: PrunedSettings, grid: HeadGrid) -> dict[str, Any]:
     for kind, _, span in grid.layers():
         layers[kind].append(int(gates[span].sum()))
     left = {kind: sum(counts) for kind, counts in layers.items()}
-    named = {"gates_run": run.gates_run, "control": run.control, "start": run.init_from}
+    named = {"gates_run": run.gates_run, "control": run.control}
     return (
         dict(zip(KEYS, run_of(path), strict=True))
         | {"how": run.word, "scope": run.scope, "lambda": run.lambda_}
-        | {name: label(other) for name, other in named.items()}
+        | {"start": run.start, **{name: label(other) for name, other in named.items()}}
         | {"heads": grid.size, "heads_left": sum(left.values())}
         | {"scope_heads": sum(sum(grid.counts[kind]) for kind in run.kinds)}
         | {"scope_left": sum(left[kind] for kind in run.kinds), **left}
@@ -105,9 +121,10 @@ def _polarised(path: Path, run: PrunedSettings) -> float | str:
 
 @cache
 def all_scores(results: Results) -> Scores:
-    """BLEU of pruned runs and of those that they start from."""
+    """BLEU of pruned runs and of the training runs that they start from or have for a control."""
     scores = [*results.files("start_scores"), *results.files("pruned_scores")]
-    return Scores(scores, results.files("pruned_translations"), results.files("references"))
+    texts = [*results.files("control_translations"), *results.files("pruned_translations")]
+    return Scores(scores, texts, results.files("references"))
 
 
 @cache
@@ -142,12 +159,15 @@ def describe_updates(results: Results, models: pd.DataFrame) -> str:
         return " or ".join(f"{number:,}" for number in numbers)
 
     anew = models["how"] == "scratch"
-    before, tuned = (different(models[~anew], name) for name in ("start", "run"))
-    scratch = different(models[anew], "run")
+    random = ~anew & (models["start"] == RANDOM_WEIGHTS)
+    before, tuned = (different(models[~anew & ~random], name) for name in ("start", "run"))
+    scratch, gated = (different(models[rows], "run") for rows in (anew, random))
+    parts = [f"{before} of the model that was pruned, then {tuned} of fine-tuning"] * bool(tuned)
+    parts += [f"{scratch} from scratch"] * bool(scratch)
+    parts += [f"{gated} with gates from random weights"] * bool(gated)
+    unequal = _UNEQUAL if tuned and scratch and scratch != tuned else ""
     return (
-        f"Updates, by the curves: {before} of the model that was pruned, then {tuned} of "
-        f"fine-tuning{f'; {scratch} from scratch' if scratch else ''}."
-        f"{_UNEQUAL if scratch and scratch != tuned else ''}"
+        f"Updates, by the curves: {'; '.join(parts)}.{unequal}{_FEWER if gated and tuned else ''}"
     )
 
 
@@ -155,12 +175,14 @@ def describe_pruning(results: Results) -> str:
     """What λ is, how models were fine-tuned, and `describe_setting` of the models at the start."""
     gates: GatesSettings = results.settings["gates"]
     begin = "drawn evenly around 0" if gates.init == "glorot" else f"{gates.init:g}"
-    starts = pruned_models(results)[["pair", "start", "seed"]].set_axis(KEYS, axis=1)
+    models = pruned_models(results)
+    starts = with_all_heads(models)[["pair", "start", "seed"]].set_axis(KEYS, axis=1)
+    anew = (models["start"] == RANDOM_WEIGHTS).any()
     return (
         f"λ: {_LAMBDA[gates.lambda_reduction]}. Fine-tuning: {gates.updates} updates; gates with "
         f"temperature {gates.temperature:g}, stretch {gates.stretch_low:g} to "
         f"{gates.stretch_high:g}, log α at the start {begin}, rate {gates.lr:g}; "
-        f"{_RULES[gates.eval]}. {describe_setting(results, starts)}"
+        f"{_RULES[gates.eval]}.{_ANEW if anew else ''} {describe_setting(results, starts)}"
     )
 
 

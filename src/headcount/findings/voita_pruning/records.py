@@ -5,9 +5,10 @@ from functools import cache
 import pandas as pd
 
 from headcount.base.addresses import KINDS, HeadGrid
+from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.short_names import decimal
 from headcount.findings import exhibits
-from headcount.findings.results import KEYS, Results
+from headcount.findings.results import BASE, KEYS, Results
 from headcount.findings.setting import OVER_SEEDS, of_one_training
 from headcount.findings.tables import NONE, Table, interval, mean_count, mean_sd, p_value
 from headcount.findings.voita_pruning import measured
@@ -42,7 +43,8 @@ def records(results: Results) -> pd.DataFrame:
     """One pruned run on one test set a row: columns of `COLUMNS`.
 
     `lambda` in nats per target token and head; `<kind>_layers` lists heads left by layer, separated
-    by spaces; `delta` = BLEU − that of the λ = 0 control.
+    by spaces; `delta` = BLEU − that of the control, which is the run with λ = 0 or, for gates from
+    random weights, the baseline; `start_bleu` of these is empty.
     """
     models, scores = measured.pruned_models(results), measured.all_scores(results)
     for _, compared in models.groupby(["pair", "control", "seed"], sort=False):
@@ -53,9 +55,11 @@ def records(results: Results) -> pd.DataFrame:
     rows = []
     for model in models.to_dict("records"):
         key, start, control = (key_of(model, name) for name in ("run", "start", "control"))
+        trained = model["start"] != RANDOM_WEIGHTS
         model |= {name: " ".join(map(str, model[name])) for name in LAYERS}
         for test, bleu, _ in scores.of(key):
-            row = model | {"test_set": test, "bleu": bleu, "start_bleu": scores.bleu(start, test)}
+            row = model | {"test_set": test, "bleu": bleu}
+            row["start_bleu"] = scores.bleu(start, test) if trained else ""
             row["control_bleu"] = scores.bleu(control, test)
             rows.append(row | measured.compare(scores, key, control, test))
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -73,6 +77,7 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
         row["polarised"] = mean_sd(found["polarised"])
         row |= {"start": mean_sd(found["start_bleu"]), "BLEU": mean_sd(found["bleu"])}
         control = (found["how"] == "gates") & (found["lambda"] == 0)
+        control &= found["start"] != RANDOM_WEIGHTS
         rows.append(row | measured.difference_cells(found[~control]))
     return pd.DataFrame(rows)
 
@@ -110,12 +115,14 @@ def _falls(runs: pd.DataFrame, grid: HeadGrid) -> pd.DataFrame:
 
     `runs` comes from `records`, `grid` has the heads of the original model. `falls_at`, λ to p: the
     first run whose delta lies below −`limit` points; empty where none does. `holds_at`: heads of
-    the run before it, the control if there is none. `runs_shorn`: how many runs have lost a head;
-    over these, `<kind>_share` is the mean share of heads left and `enc_self_lowest` counts those
+    the run before it, the control if there is none (of gates from random weights the baseline).
+    `runs_shorn`: how many runs have lost a head; over these, `<kind>_share` is the mean share of heads left and `enc_self_lowest` counts those
     where no other kind has a share as small; empty unless the scope is all.
     """
     rows = []
     for key, found in runs[runs["how"] == "gates"].groupby(_SWEEP, sort=False):
+        if key[2] == RANDOM_WEIGHTS:
+            found = pd.concat([_whole(found), found], ignore_index=True)
         # The control stands first even where a run with λ above 0 kept as many heads, or more.
         found = found.assign(penalised=found["lambda"] > 0, lost=-found["heads_left"])
         sweep = found.sort_values(["penalised", "lost", "lambda"], kind="stable")
@@ -127,6 +134,13 @@ def _falls(runs: pd.DataFrame, grid: HeadGrid) -> pd.DataFrame:
                 fall = _fall(of_test.to_dict("records"), limit)
                 rows.append(head | {"test_set": test, "limit": limit} | fall)
     return pd.DataFrame(rows, columns=FALLS)
+
+
+def _whole(found: pd.DataFrame) -> pd.DataFrame:
+    """The baseline, which has all heads, as the run with λ = 0 of a sweep: a row per test set."""
+    rows = found.drop_duplicates("test_set").copy()
+    left = {"heads_left": rows["heads"], "scope_left": rows["scope_heads"]}
+    return rows.assign(run=BASE, **{"lambda": 0.0, "delta": 0.0}, **left)
 
 
 def _fall(sweep: list[dict], limit: float) -> dict:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from headcount.base.addresses import KINDS
+from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.short_names import decimal
 from headcount.findings import exhibits
 from headcount.findings.published import voita
@@ -17,6 +18,7 @@ from headcount.findings.voita_pruning.measured import key_of
 COLUMNS = [*KEYS, "test_set", "scope", "lambda", "start", "training", "updates", "updates_before"]
 COLUMNS += [*KINDS, "heads_left", "bleu", "source", "signature"]
 _TRAINING = {"gates": "trained", "scratch": "scratch"}
+_GATED = "gates from random weights"
 
 
 @exhibits.table("voita_table2", needs=("pruned_bleu", "updates"))
@@ -26,7 +28,7 @@ def table2(results: Results) -> Table:
     table = with_printed(_few_heads(results, chosen), _printed())
     return Table(
         table,
-        pd.DataFrame(_shown(table)),
+        _columns(table),
         "BLEU of models with few heads: fine-tuned with gates from the trained model, and trained "
         "from scratch with exactly the heads that are then left. Heads: encoder self-attention / "
         "decoder self-attention / decoder-encoder attention. λ = 0 is the control, fine-tuned for "
@@ -50,19 +52,22 @@ def _few_heads(results: Results, chosen: pd.DataFrame) -> pd.DataFrame:
     """A score a row: columns of `COLUMNS`; λ and scope are empty for models that lost no head.
 
     Training: `none` for the model that was pruned, `trained` after fine-tuning with gates,
-    `scratch`; λ in nats per target token and head; `updates` of that training, and
-    `updates_before` of the model that it began with.
+    `gates from random weights`, `scratch`; λ in nats per target token and head; `updates` of that
+    training, and `updates_before` of the model that it began with.
     """
     grid = results.model.grid
     full = {kind: sum(grid.counts[kind]) for kind in KINDS} | {"heads_left": grid.size}
     models = []
-    for model in chosen.drop_duplicates(["pair", "start", "seed"]).to_dict("records"):
+    wholes = measured.with_all_heads(chosen).drop_duplicates(["pair", "start", "seed"])
+    for model in wholes.to_dict("records"):
         whole = {"run": model["start"], "scope": "", "lambda": "", "training": "none"}
         models.append(model | whole | full | {"updates_before": 0})
     for model in chosen.to_dict("records"):
-        anew = model["how"] == "scratch"
+        gated = model["how"] == "gates" and model["start"] == RANDOM_WEIGHTS
+        anew = gated or model["how"] == "scratch"
         before = 0 if anew else measured.updates_of(results, key_of(model, "start"))
-        models.append(model | {"training": _TRAINING[model["how"]], "updates_before": before})
+        training = _GATED if gated else _TRAINING[model["how"]]
+        models.append(model | {"training": training, "updates_before": before})
     rows = []
     for model in models:
         key = key_of(model)
@@ -77,6 +82,12 @@ def _printed() -> pd.DataFrame:
     table = voita.table2().rename(columns={"value": "bleu"})
     heads = table["heads"].str.split("/", expand=True).astype(int).set_axis(KINDS, axis=1)
     return table.join(heads).assign(heads_left=heads.sum(axis=1), signature=voita.METRIC)
+
+
+def _columns(table: pd.DataFrame) -> pd.DataFrame:
+    """`_shown`, with a column for gates from random weights where there are any."""
+    shown = pd.DataFrame(_shown(table))
+    return shown if (table["training"] == _GATED).any() else shown.drop(columns=_GATED)
 
 
 def _shown(table: pd.DataFrame) -> Iterator[dict[str, str]]:
@@ -101,5 +112,6 @@ def _cells(found: pd.DataFrame, start: str, scope: str, lambda_: float | str) ->
         "heads": "/".join(mean_count(kept[kind]) for kind in KINDS),
         "from trained": mean_sd(bleu.get("trained") or bleu.get("none", [])),
         "from scratch": mean_sd(bleu.get("scratch", [])),
+        _GATED: mean_sd(bleu.get(_GATED, [])),
         "source": found["source"].iloc[0],
     }

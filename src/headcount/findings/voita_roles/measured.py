@@ -7,7 +7,6 @@ import pandas as pd
 
 from headcount.base.settings.importance import LrpSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.base.settings.runs import label
 from headcount.findings import exhibits
 from headcount.findings.results import HEAD, KEYS, Results, gather, read_runs_of
 from headcount.findings.setting import describe_setting, of_one_training
@@ -123,7 +122,7 @@ def gate_survival(kept: list[Path], runs: list[Path]) -> pd.DataFrame:
         name == "gate" and run.method == "gates" and run.lambda_ > 0 and kind in run.kinds
         for name, run, kind in zip(rows["statistic"], found, rows["kind"], strict=True)
     ]
-    rows["run"] = [label(run.init_from) for run in found]
+    rows["run"] = [run.start for run in found]
     rows["survival"] = (rows["value"] != 0).astype(float)
     in_scope = rows[pd.Series(counted, dtype=bool)]
     return in_scope.groupby(HEAD_KEYS, sort=False)["survival"].mean().reset_index()

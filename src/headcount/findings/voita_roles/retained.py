@@ -7,7 +7,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from headcount.base.errors import UserError
-from headcount.base.settings.runs import PrunedSettings, label
+from headcount.base.settings.runs import PrunedSettings
 from headcount.findings import exhibits
 from headcount.findings.figures import Drawn, panels
 from headcount.findings.published import voita
@@ -83,7 +83,7 @@ def retained_roles(
     for pair, name, seed in models:
         own, run = by_model.get((pair, name, seed), []), pruned.get(name)
         model = {"pair": pair, "run": name, "seed": seed, "heads_left": len(own)}
-        model |= {"scope": run.scope if run else "", "start": label(run.init_from) if run else name}
+        model |= {"scope": run.scope if run else "", "start": run.start if run else name}
         for function in FUNCTIONS:
             labels = [label_count(found) for found in own if function_of(found) == function]
             counts = {"several": sum(count > 1 for count in labels), "labels": sum(labels)}
