@@ -116,8 +116,9 @@ def _falls(runs: pd.DataFrame, grid: HeadGrid) -> pd.DataFrame:
     `runs` comes from `records`, `grid` has the heads of the original model. `falls_at`, λ to p: the
     first run whose delta lies below −`limit` points; empty where none does. `holds_at`: heads of
     the run before it, the control if there is none (of gates from random weights the baseline).
-    `runs_shorn`: how many runs have lost a head; over these, `<kind>_share` is the mean share of heads left and `enc_self_lowest` counts those
-    where no other kind has a share as small; empty unless the scope is all.
+    `runs_shorn`: how many runs have lost a head; over these, `<kind>_share` is the mean share of
+    heads left and `enc_self_lowest` counts those where no other kind has a share as small; empty
+    unless the scope is all.
     """
     rows = []
     for key, found in runs[runs["how"] == "gates"].groupby(_SWEEP, sort=False):
