@@ -9,6 +9,7 @@ from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import read_run_flag
 from headcount.base.settings.runs import BASELINE, PrunedSettings, RunSettings, label, labels
 
+NONE = "gates-all-l0.01-from-none"
 IMPT = RunSettings(method="importance", heads=7, probability=0.5, decay=0.9)
 
 
@@ -43,6 +44,12 @@ def run_of(method: str, scope: str, lambda_: float, init_from=BASELINE) -> Prune
             "scratch-gates-enc_self-l2-from-impt-7-p0.5-ema0.9",
         ),
         ("drawn-gates-all-l3", run_of("random", "all", 3.0), "drawn-gates-all-l3"),
+        ("gates-all-l0.010-from-none", run_of("gates", "all", 0.01, "none"), NONE),
+        (
+            "scratch-gates-enc_self-l0.2-from-none",
+            run_of("scratch", "enc_self", 0.2, "none"),
+            "scratch-gates-enc_self-l0.2-from-none",
+        ),
     ],
 )
 def test_a_name_is_read_and_printed(text, run, name):
@@ -82,6 +89,9 @@ def test_a_control_names_its_gates_run_and_a_scope_its_kinds():
         ),
         ("gates-all-l0.1\n", r"found 'gates-all-l0.1\\n'"),
         ("../gates-all-l0.1", r"found '\.\./gates"),
+        ("gates-all-l1-from-non", "expected baseline, .* found 'non'.*weights are written none"),
+        ("ranked-gates-all-l1-from-none", "method importance fine-tunes .* found from: none; name"),
+        ("drawn-gates-all-l1-from-none", "method random .* or take method gates or scratch"),
         ("", "found ''"),
     ],
 )
@@ -107,9 +117,37 @@ def test_what_a_run_needs_must_be_made():
             check("gates-all-l1", *lacking)
 
 
+def test_gates_from_random_weights_are_compared_with_the_baseline():
+    """No run with λ = 0 is asked for: the baseline has as many updates, of the same start."""
+    run = read("scratch-gates-all-l0.3-from-none")
+    assert (run.from_none, run.start, run.control) == (True, "random weights", BASELINE)
+    assert label(run.gates_run) == "gates-all-l0.3-from-none"
+    trained = read("gates-all-l0.3")
+    assert (trained.from_none, trained.start, label(trained.control)) == (
+        *(False, "baseline", "gates-all-l0"),
+    )
+
+    def check(*pruned: str, runs: str = "baseline") -> Experiment:
+        given = {"pairs": ["c.en-de"], "runs": [runs], "pruned": list(pruned)}
+        return Experiment.model_validate(given)
+
+    entry = {"method": ["gates", "scratch"], "lambda": 0.3, "from": "none"}
+    found = check(entry).pruned
+    assert labels(found) == ["gates-all-l0.3-from-none", "scratch-gates-all-l0.3-from-none"]
+    with pytest.raises(ValueError, match=r"needs the run 'baseline', whose training it is comp"):
+        check(NONE, runs="random-4")
+    with pytest.raises(ValueError, match=r"'scratch-gates-all-l0.3-from-none' needs the heads"):
+        check("scratch-gates-all-l0.3-from-none")
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        (
+            "pruned: [gates-all-l0-from-none]\ngates: {lambda_warmup_updates: 31}\n"
+            "train: {updates: 30, warmup_updates: 3}",
+            r"gates\.lambda_warmup_updates: expected at most 30, .* found 31; lower it",
+        ),
         (
             "pruned: [gates-all-l0,\n  gates-al-l1]",
             r"x\.yaml:3: pruned\[1\]: scope: expected enc_self or all",

@@ -9,6 +9,7 @@ from headcount.base.settings.runs import BASELINE, PrunedSettings, RunSettings, 
 from headcount.findings.results import read_runs
 
 IMPT = RunSettings(method="importance", heads=6, probability=0.5)
+FROM_NONE = PrunedSettings.model_validate("gates-enc_self-l0.02-from-none")
 RANKED = PrunedSettings.model_validate("ranked-gates-enc_self-l0.02-from-impt-6-p0.5")
 
 
@@ -27,9 +28,10 @@ def test_every_key_of_a_run_stands_in_its_file(tmp_path):
     assert (found["method"], found["scope"], found["lambda"]) == ("importance", "enc_self", 0.02)
     assert found["run"] == "ranked-gates-enc_self-l0.02-from-impt-6-p0.5"
     assert found["from"]["heads"] == 6
+    assert json.loads(write(tmp_path, FROM_NONE, "n").read_text())["from"] == "none"
 
 
-@pytest.mark.parametrize("run", [BASELINE, IMPT, RANKED])
+@pytest.mark.parametrize("run", [BASELINE, IMPT, RANKED, FROM_NONE])
 def test_a_run_is_read_back_as_it_was(tmp_path, run):
     assert read_run(write(tmp_path, run, "any")) == run
 

@@ -16,8 +16,8 @@ from headcount.findings.inputs import file_flag
 Run = tuple[str, str, int]  # pair, run, seed
 
 _OF = {
-    "train": {"scores": "start_scores", "curves": "start_curves"},
-    "prune": {"scores": "pruned_scores", "curves": "pruned_curves"},
+    "train": {"scores": "start_scores", "curves": "start_curves", "texts": "control_translations"},
+    "prune": {"scores": "pruned_scores", "curves": "pruned_curves", "texts": "pruned_translations"},
 }
 UNTUNED = (
     "test_set,order,as_run,draw,heads_masked,heads,bleu,delta,delta_low,delta_high,p,signature"
@@ -38,7 +38,7 @@ class VoitaFiles:
         self._add("references", f"text/{pair}/{test}.tgt", "".join(f"{line}\n" for line in lines))
 
     def scores(self, phase: str, run: Run, found: dict[str, tuple[float, list[str]]]) -> None:
-        """By test set: BLEU and the translations, which a run that was not pruned need not have."""
+        """By test set: BLEU and the translations."""
         place = f"{phase}/{run[0]}/{run[1]}/seed{run[2]}"
         rows = [
             {"test_set": test, "metric": "bleu", "score": bleu, "signature": "sig"}
@@ -48,9 +48,8 @@ class VoitaFiles:
         head = dict(zip(("pair", "run", "seed"), run, strict=True))
         self._add(_OF[phase]["scores"], f"{place}/bleu.json", json.dumps(head | {"scores": rows}))
         for test, (_, lines) in found.items():
-            if phase == "prune":
-                text = "".join(f"{line}\n" for line in lines)
-                self._add("pruned_translations", f"{place}/translations/{test}.txt", text)
+            text = "".join(f"{line}\n" for line in lines)
+            self._add(_OF[phase]["texts"], f"{place}/translations/{test}.txt", text)
 
     def heads(self, run: Run, kept: list[float], p_zero: list[float] | None = None) -> None:
         """Test-time gate of every head; for a gates run P(0), and P(1) is the rest."""
@@ -64,7 +63,8 @@ class VoitaFiles:
         pruned = PrunedSettings.model_validate(run[1])
         write_run(path.parent, pruned)
         self.listed["pruned_runs"].append(path.with_name("run.json"))
-        list_run(self.listed, self.folder, (run[0], label(pruned.init_from), run[2]))
+        begun = pruned.control if pruned.from_none else pruned.init_from
+        list_run(self.listed, self.folder, (run[0], label(begun), run[2]))
 
     def curve(self, phase: str, run: Run, *steps: int) -> None:
         """A curve with a validation at each of these updates."""
@@ -138,6 +138,12 @@ PRUNED = {
     "gates-all-l0-from-random-1": ([1, 1, 1, 1, 1, 1], (1, 1)),
     "gates-all-l0.1-from-random-1": ([1, 0, 1, 1, 1, 1], (2, 2)),
 }
+FROM_NONE = {
+    "gates-all-l0-from-none": ([1, 1, 1, 1, 1, 1], (6, 6)),
+    "gates-all-l0.1-from-none": ([0, 1, 0, 1, 1, 0], (10, 14)),
+    "scratch-gates-all-l0.1-from-none": ([0, 1, 0, 1, 1, 0], (4, 4)),
+    "gates-enc_self-l0.2-from-none": ([0, 0, 1, 1, 1, 1], (2, 8)),
+}
 CHANCES = {  # P(0); of the heads that are not gated 0.5, which counts for nothing
     "gates-all-l0.1": [0.95, 0.85, 0.05, 0.05, 0.2, 0.3],
     "gates-enc_self-l0.2": [0.95, 0.05, 0.85, 0.5, 0.5, 0.5],
@@ -171,13 +177,14 @@ def pruned_runs(
             made.scores("train", (PAIR, run, seed), {"test": translated(wrong[seed - 1])})
             made.curve("train", (PAIR, run, seed), 600, 1200)
         for run in runs:
-            kept, wrong = PRUNED[run]
+            kept, wrong = (PRUNED | FROM_NONE)[run]
             key = (PAIR, run, seed)
             chances = CHANCES.get(run, [1.0 - gate for gate in kept])
             gated = run.startswith("gates")
             made.scores("prune", key, {"test": translated(wrong[seed - 1])})
             made.heads(key, kept, chances if gated else None)
-            made.curve("prune", key, *((1300,) if run.startswith("scratch") else (50, 100)))
+            anew = run.startswith("scratch") or run.endswith("from-none")
+            made.curve("prune", key, *((1300,) if anew else (50, 100)))
             if gated:
                 made.gates(key, {0: [0.25] * 6, 10: chances})
         made.untuned(PAIR, seed, CUTS)

@@ -36,7 +36,7 @@ use rule train as gates_from_none with:
     wildcard_constraints:
         run=alternatives(plan.pruning.gates_from_none()),
     params:
-        settings=plan.gates_from_none_flags(),
+        settings=lambda w: plan.gates_from_none_flags(),
 
 
 use rule train as scratch with:

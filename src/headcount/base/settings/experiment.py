@@ -121,14 +121,10 @@ class Experiment(Section):
     def _check_across_sections(self) -> "Experiment":
         try:
             check_groups(self.masking.groups, self.model.grid.size)
+            if any(run.from_none for run in self.pruned):
+                self.gates.from_random_weights(self.train)
         except UserError as fault:
             raise ValueError(str(fault)) from None
-        warmup = self.gates.lambda_warmup_updates
-        if warmup > self.train.updates and any(run.from_none for run in self.pruned):
-            raise ValueError(
-                f"gates.lambda_warmup_updates: expected at most {self.train.updates}, as many as "
-                f"train.updates, where gates start from random weights, found {warmup}; lower it"
-            )
         if self.ablation.runs and self.importance.normalise != "none":
             raise ValueError(
                 f"importance.normalise: expected none where ablation.runs names runs, found "

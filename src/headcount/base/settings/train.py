@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from headcount.base.errors import UserError
 from headcount.base.settings.section import LARGEST, MOST_THREADS, PresetSection, Section
 
 
@@ -178,5 +179,14 @@ class GatesSettings(PresetSection):
         return train.model_copy(update={**rates, "select": "last", "keep_updates": []})
 
     def from_random_weights(self, train: TrainSettings) -> "GatesSettings":
-        """These settings with the length and rates of training, for gates from random weights."""
+        """These settings with the length and rates of training, for gates from random weights.
+
+        Raises UserError if λ would never reach its full height.
+        """
+        warmup = self.lambda_warmup_updates
+        if warmup > train.updates:
+            raise UserError(
+                f"gates.lambda_warmup_updates: expected at most {train.updates}, as many as "
+                f"train.updates, where gates start from random weights, found {warmup}; lower it"
+            )
         return self.model_copy(update={name: getattr(train, name) for name in _LENGTHS})
