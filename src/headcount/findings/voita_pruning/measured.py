@@ -33,13 +33,12 @@ _LAMBDA = {
     "mean_over_modules": "weight of the mean over gated layers of their expected open heads",
 }
 _UNEQUAL = (
-    " The two differ, so BLEU from scratch beside BLEU after pruning shows the work of updates as "
+    "The two differ, so BLEU from scratch beside BLEU after pruning shows the work of updates as "
     "well as of heads, and speaks neither for nor against the paper."
 )
-
 _FEWER = (
-    " Gates on a trained model had the updates before and those of fine-tuning, gates from random "
-    "weights only their own: BLEU of the two, side by side, shows that as well."
+    ", where gates on a trained model had those before and those of fine-tuning: BLEU of the two, "
+    "side by side, shows that as well"
 )
 _ANEW = (
     " Gates from random weights: the same gates, with updates, schedule and rates of training, and "
@@ -164,11 +163,11 @@ def describe_updates(results: Results, models: pd.DataFrame) -> str:
     scratch, gated = (different(models[rows], "run") for rows in (anew, random))
     parts = [f"{before} of the model that was pruned, then {tuned} of fine-tuning"] * bool(tuned)
     parts += [f"{scratch} from scratch"] * bool(scratch)
-    parts += [f"{gated} with gates from random weights"] * bool(gated)
-    unequal = _UNEQUAL if tuned and scratch and scratch != tuned else ""
-    return (
-        f"Updates, by the curves: {'; '.join(parts)}.{unequal}{_FEWER if gated and tuned else ''}"
-    )
+    words = [f"Updates, by the curves: {'; '.join(parts)}."] * bool(parts)
+    words += [_UNEQUAL] * bool(tuned and scratch and scratch != tuned)
+    fewer = _FEWER if tuned else ""
+    words += [f"Gates from random weights had {gated} updates, by the curves{fewer}."] * bool(gated)
+    return " ".join(words)
 
 
 def describe_pruning(results: Results) -> str:

@@ -7,12 +7,12 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from headcount.base.errors import UserError
-from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings
 from headcount.findings import exhibits
 from headcount.findings.figures import Drawn, panels
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
-from headcount.findings.results import KEYS, Results, read_runs, run_of
+from headcount.findings.results import BASE, KEYS, Results, read_runs, run_of
 from headcount.findings.voita_roles.labels import label_classes, label_count, read_roles
 from headcount.findings.voita_roles.maps import CLASSES
 from headcount.findings.voita_roles.measured import describe_roles, trained_heads
@@ -36,9 +36,11 @@ def fig8(results: Results) -> Drawn:
     """Figure 8: what the heads do that are left."""
     table = retained_of(results)
     none = "" if results.files("pruned_attention") else "This experiment prunes no model. "
+    drawn = (table["start"] == RANDOM_WEIGHTS).any()
+    baseline = "; of gates from random weights the baseline" if drawn else ""
     caption = (
         "What the encoder heads do that models have left, measured anew in each pruned model; "
-        "the first bar is the model that was pruned, every other a λ. A model "
+        f"the first bar is the model that was pruned{baseline}, every other a λ. A model "
         "without any has no bar, and 0 below it. Every head counts once; hatched: heads with "
         "several functions, of two kinds or of one (two relations, or both directions of one). "
         "The paper prints in a head's cell how many functions it has; this is not read off. "
@@ -139,7 +141,8 @@ def _sweeps(table: pd.DataFrame):
     ours = table[table["source"] == "ours"]
     pruned = ours[ours["scope"] != ""]
     for (pair, start, scope), sweep in pruned.groupby(["pair", "start", "scope"], sort=False):
-        whole = ours[(ours["pair"] == pair) & (ours["run"] == start) & (ours["scope"] == "")]
+        trained = BASE if start == RANDOM_WEIGHTS else start
+        whole = ours[(ours["pair"] == pair) & (ours["run"] == trained) & (ours["scope"] == "")]
         title = f"{pair}, from {start}, gates on {scope}"
         yield title, pd.concat([whole, sweep], ignore_index=True)
     if pruned.empty and ours.empty:
