@@ -8,6 +8,7 @@ from roles_files import BASE, EMPTY, MAP, MODEL, ONLY_DECODER, PAIR, RolesCollec
 
 from headcount.base.settings.importance import LrpSettings
 from headcount.base.settings.roles import RolesSettings
+from headcount.base.settings.runs import PrunedSettings, label
 from headcount.findings.results import Results, read_runs
 from headcount.findings.voita_roles import (
     dependency_figures,
@@ -174,6 +175,19 @@ def test_figure_8_is_drawn_if_no_pruned_model_has_an_encoder_head(tmp_path):
         "source == 'ours'"
     )
     assert len(ours) == len(retained.FUNCTIONS) and set(ours["heads_left"]) == {0}
+
+
+def test_figure_8_shows_the_baseline_before_gates_from_random_weights():
+    """Nothing was pruned there; the baseline is what was trained for as many updates."""
+    drawn = PrunedSettings.model_validate("gates-all-l0.3-from-none")
+    runs = [BASE, (BASE[0], label(drawn), BASE[2])]
+    columns = ["pair", "run", "seed", "function"]
+    heads = pd.DataFrame([(*runs[0], "rare"), (*runs[0], ""), (*runs[1], "v→s")], columns=columns)
+    table = retained.retained_roles(heads, runs, {label(drawn): drawn})
+    figure = retained.draw_retained(table)
+    titles = [panel.get_title(loc="left") for panel in figure.axes]
+    panel = figure.axes[titles.index(f"{BASE[0]}, from random weights, gates on all")]
+    assert [tick.get_text() for tick in panel.get_xticklabels()] == ["2", "1"]
 
 
 def test_figure_8_tells_how_many_heads_have_several_functions(data):

@@ -370,7 +370,11 @@ def test_f38_a_training_without_memory_names_its_budget(base, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize(
-    "name", ["gates-all-l0.3", "scratch-gates-all-l0.3", "ranked-gates-all-l0.3"]
+    "name",
+    [
+        *("gates-all-l0.3", "gates-all-l0.3-from-none"),
+        *("scratch-gates-all-l0.3", "ranked-gates-all-l0.3"),
+    ],
 )
 def test_finished_outputs_are_placed_again_without_training(
     base, tmp_path, name, monkeypatch, capsys
@@ -382,7 +386,9 @@ def test_finished_outputs_are_placed_again_without_training(
     for out in ("first", "again"):
         capsys.readouterr()
         pruned = pruning(base, name, tmp_path, updates=2)
-        if name.startswith("gates"):
+        if name.endswith("from-none"):
+            pruned.finish_gates_from_none(UNEVEN, SHORT, tmp_path / out)
+        elif name.startswith("gates"):
             pruned.finish_gates(ModelFolder(folder / "model"), SHORT, tmp_path / out)
         elif name.startswith("scratch"):
             pruned.finish_scratch(UNEVEN, kept, tmp_path / out)
