@@ -1,5 +1,7 @@
 """What the command line asks for: an experiment by its name, and nothing else."""
 
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,13 @@ def experiment_name(config: Mapping[str, Any], files: Sequence[Path], folder: Pa
     if unknown:
         raise UserError(_of_key(unknown[0], folder / f"{name}.yaml"))
     return name
+
+
+def makes_nothing() -> bool:
+    """Whether this command only plans: a dry run, an estimate, or the page of the papers."""
+    program, *flags = sys.argv
+    dry = any(re.fullmatch(r"-[Fkpq]*n[Fkpq]*|--dry-?run", flag) for flag in flags)
+    return dry or Path(program).name in ("estimate.py", "papers.py")
 
 
 def _of_file(file: Path, folder: Path) -> str:

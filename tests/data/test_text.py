@@ -336,3 +336,8 @@ def test_reading_is_the_same_packed_or_not(write):
 def test_letters_of_romanian(language, romanian, expected):
     spelt = spelling(language, TextSettings(romanian=romanian))
     assert spelt("Aşa ţi-am spus că în țară") == expected
+
+
+def test_lower_case_comes_after_the_letters_of_romanian():
+    spelt = spelling("ro", TextSettings(romanian="comma_below", lowercase=True))
+    assert spelt("AŞA ŢI-AM SPUS") == "așa ți-am spus"

@@ -41,6 +41,7 @@ AS_PRINTED = [
     ("python scripts/corpora.py", "to fetch:", None),
     ("python scripts/corpora.py --experiment multi30k", "to fetch:", None),
     ("python scripts/exhibits_page.py", "", "docs/exhibits.md"),
+    ("python workflow/papers.py", "", "docs/papers.md"),
     ("snakemake --cores all headmask", "Nothing to be done", None),
     (
         "python scripts/attention.py --model"

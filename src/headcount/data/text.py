@@ -82,14 +82,19 @@ def write_split(
 
 
 def spelling(language: str, settings: TextSettings) -> Callable[[str], str]:
-    """What is done to the letters of a language's lines: something to Romanian, or nothing.
+    """What is done to the letters of a language's lines: lower case, or something to Romanian.
 
     Source: the preparation of Sennrich et al. 2016 for WMT16, `normalise-romanian` and
     `remove-diacritics`.
     """
     tables = {"as_is": {}, "comma_below": _COMMA_BELOW, "no_diacritics": _NO_DIACRITICS}
     table = tables[settings.romanian] if language == "ro" else {}
-    return lambda line: line.translate(table) if table else line
+
+    def spell(line: str) -> str:
+        line = line.translate(table) if table else line
+        return line.lower() if settings.lowercase else line
+
+    return spell
 
 
 def clean(line: str, normal_form: str, tally: LineTally) -> str:

@@ -42,6 +42,9 @@ class TextSettings(Section):
     normal_form: Literal["NFC", "none"] = "NFC"
     """Unicode normal form of every line, references included; NFC changes no visible character."""
 
+    lowercase: bool = False
+    """Every line in lower case, of both sides, references included."""
+
     romanian: Literal["as_is", "comma_below", "no_diacritics"] = "as_is"
     """Lines in Romanian (`ro`): as they are; with ș and ț in place of ş and ţ, as its alphabet has
     them; or without any diacritics, as Sennrich et al. 2016 have the source of Romanian to

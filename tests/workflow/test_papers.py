@@ -1,0 +1,100 @@
+"""The papers' own experiments: their values, and that they are planned with nothing on disk."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from project_copy import ROOT
+from workflow_modules import load
+
+from headcount.base.settings.corpora import check_pairs, load_corpora
+from headcount.base.settings.experiment import load_experiment
+from headcount.base.settings.runs import labels
+
+CONFIG = ROOT / "config"
+HEADMASK = ["headmask_ro", "headmask_tr", "headmask_vi", "headmask_zh"]
+VOITA = ["voita_opensubtitles", "voita_wmt_de", "voita_wmt_fr", "voita_wmt_ru"]
+MICHEL = ["michel_iwslt14", "michel_wmt"]
+
+
+def settings(name: str):
+    return load_experiment(name, CONFIG)
+
+
+def test_every_paper_is_there(monkeypatch):
+    assert load(monkeypatch, "papers").names() == sorted([*HEADMASK, *VOITA, *MICHEL])
+
+
+@pytest.mark.parametrize("name", HEADMASK)
+def test_headmask_has_the_values_of_the_paper(name):
+    """144 heads, of which 18 and 36 are masked, in 8 groups; the rate is 512^-½ · 4000^-½."""
+    found = settings(name)
+    assert labels(found.runs) == ["baseline", "random-18", "random-36", "impt-18", "impt-36"]
+    assert found.model.grid.size == 144 and found.masking.groups == 8
+    train = found.train
+    assert (train.beta1, train.beta2, train.epsilon) == (0.9, 0.98, 1e-9)
+    assert train.peak_lr == pytest.approx(512**-0.5 * 4000**-0.5, rel=1e-3)
+    assert train.warmup_updates == 4000 and train.schedule == "inverse_sqrt"
+    assert train.label_smoothing == found.model.dropout == 0.1 and train.clip_norm == 0
+
+
+@pytest.mark.parametrize("name", VOITA)
+def test_voita_has_the_values_of_the_paper(name):
+    """Scale 4 and 16,000 updates of warm-up: 4 · 512^-½ · 16000^-½; 4 batches of 4,000 tokens."""
+    found = settings(name)
+    assert found.model.grid.size == 144 and found.model.d_ff == 2048
+    for section in (found.train, found.gates):
+        assert section.peak_lr == pytest.approx(4 * 512**-0.5 * 16000**-0.5, rel=3e-3)
+        assert section.warmup_updates == 16000
+    assert found.train.batch_tokens * found.train.accumulate == 16000
+    assert found.bpe.merges == 32000 and not found.bpe.joint
+    for scope in ("enc_self", "all"):
+        of_scope = [run for run in found.pruned if run.scope == scope]
+        gates = [run.lambda_ for run in of_scope if run.method == "gates"]
+        scratch = [run.lambda_ for run in of_scope if run.method == "scratch"]
+        assert len(gates) == 13 and scratch == gates[1:]  # every pruned model has its scratch
+
+
+def test_michel_has_the_values_of_the_paper():
+    """18 layers of 16 heads; 18 of 8 with a feed-forward width of 1,024, pruned as it trains."""
+    big, small = map(settings, reversed(MICHEL))
+    assert big.model.grid.size == 288 and big.ablation.test_sets == ["newstest2013", "mtnt"]
+    assert small.model.grid.size == 144 and small.model.d_ff == 1024
+    assert small.train.keep_updates == small.ablation.updates
+    assert small.ablation.updates[:10] == [1000 * epoch for epoch in range(1, 11)]
+
+
+@pytest.mark.parametrize("name", [*HEADMASK, *VOITA, *MICHEL])
+def test_corpora_have_the_pairs(name):
+    check_pairs(settings(name).pairs, load_corpora(CONFIG / "corpora.yaml"))
+
+
+@pytest.mark.slow
+def test_all_are_planned_with_nothing_on_disk_as_the_page_says(tmp_path):
+    for name in ("config", "workflow", "scripts", "src", "dvc.yaml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "docs").mkdir()
+    asked = [sys.executable, "workflow/papers.py"]
+    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    told = "note: own/nist/train.zh: expected a file of your own, found none"
+    assert told in done.stderr and "without it there is only this plan" in done.stderr
+    page = Path("docs", "papers.md")
+    made = (tmp_path / page).read_text()
+    assert made == (ROOT / page).read_text(), "repair: python workflow/papers.py"
+    # headmask_ro: 5 runs, 2 directions, 3 seeds. voita_wmt_de: 2 scopes of 13 λ, 12 with scratch.
+    assert "| 3 | 224 | 30 | 0 | 0 | 30 |" in made and "| 1 | 177 | 1 | 26 | 24 | 1 |" in made
+
+
+def test_only_commands_that_make_nothing_plan_without_text_of_ones_own(monkeypatch):
+    asked = load(monkeypatch, "asked")
+    for line, nothing in (
+        ("snakemake -n", True),
+        ("snakemake -nq rules", True),
+        ("snakemake --dry-run --cores 2", True),
+        ("workflow/estimate.py headmask_zh", True),
+        ("snakemake --cores 2 --nolock", False),
+    ):
+        monkeypatch.setattr(sys, "argv", line.split())
+        assert asked.makes_nothing() is nothing
