@@ -22,6 +22,7 @@ BENCH = "results/bench/train/multi30k.en-de/baseline/seed1/model"
 
 AS_PRINTED = [
     ("snakemake -n", "Nothing to be done", None),
+    ("snakemake -n --config experiment=headmask_ro", "wmt16_ro_en.ro-en", None),
     ("snakemake --cores all raw", "Nothing to be done", None),
     ("dvc status", "up to date", None),
     ("dvc repro", "up to date", None),
