@@ -63,6 +63,8 @@ class Exhibits:
     def _folders(self, kind: Input) -> list[tuple[str, str]]:
         """(pair, folder) of each owner of such files: pairs, then runs, then seeds."""
         plan, layout = self._plan, self._plan.layout
+        if kind.owner == "classifiers":
+            return plan.classifiers.folders(kind.folder)
         if kind.owner == "pairs":
             folder = layout.text if kind.folder == "text" else layout.bpe
             return [(pair, folder(pair)) for pair in layout.pairs]
@@ -85,11 +87,11 @@ class Exhibits:
         """A name of `INPUTS`, once for each split, test set or treebank of the pair, or measure."""
         plan = self._plan
         for word, found in (
-            ("<split>", plan.splits(pair)),
-            ("<test>", plan.tests(pair)),
-            ("<treebank>", plan.raw.treebanks(pair)),
-            ("<measure>", self._measures),
+            ("<split>", plan.splits),
+            ("<test>", plan.tests),
+            ("<treebank>", plan.raw.treebanks),
+            ("<measure>", lambda _: self._measures),
         ):
             if word in name:
-                return [name.replace(word, each) for each in found]
+                return [name.replace(word, each) for each in found(pair)]
         return [name]

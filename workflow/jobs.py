@@ -41,6 +41,10 @@ def jobs(plan: Plan, rules: Iterable[Any]) -> Iterator[tuple[str, Values]]:
         yield "bleu", of_phase
         for pair in settings.pairs:
             yield "translate", of_phase | {"pair": [pair], "test": plan.tests(pair)}
+    classifiers: Values = {"pair": plan.classifiers.corpora, "seed": settings.seeds}
+    yield "entailment", {"pair": plan.classifiers.corpora}
+    yield "fine_tune_classifier", classifiers | {"run": plan.classifiers.fine_tuned}
+    yield "classifier_ablation", classifiers | {"run": [*plan.classifiers.models]}
     for pair in settings.pairs:
         yield "text", {"pair": [pair], "split": plan.splits(pair)}
         yield "trees", {"pair": [pair], "treebank": plan.raw.treebanks(pair)}

@@ -15,7 +15,7 @@ PAGE = Path("docs/papers.md")
 CONFIG = Path("config")
 PAPERS = ("headmask_", "voita_", "michel_")
 """How the names of experiments begin that have the papers' own text and sizes."""
-RULES = ("train", "gates", "scratch", "masking", "ablation", "translate")
+RULES = ("train", "gates", "scratch", "masking", "ablation", "classifier_ablation", "translate")
 _BEGINNING = """# The papers' own experiments
 
 Each is one file in `config/`, with what its paper says, what its code says, and what was chosen
@@ -43,7 +43,8 @@ def rows(counted: dict[str, Counter[str]]) -> Iterator[str]:
     """A line of the table for each experiment."""
     for name, jobs in counted.items():
         settings: Experiment = load_experiment(name, CONFIG)
-        cells = [f"`{name}`", settings.title, ", ".join(settings.pairs), len(settings.seeds)]
+        of = settings.pairs or [settings.classifiers.corpus]
+        cells = [f"`{name}`", settings.title, ", ".join(of), len(settings.seeds)]
         cells += [jobs.total(), *(jobs[rule] for rule in RULES)]
         yield f"| {' | '.join(map(str, cells))} |\n"
 

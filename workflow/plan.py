@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from asked import experiment_name
+from classifiers import Classifiers
 from layout import Layout, Wildcards
 from pruning import Pruning
 from raw import Raw, Source
 
 from headcount.base.errors import HeadcountError, UserError
-from headcount.base.folders import SIDES
+from headcount.base.folders import ENTAILMENT_PARTS, SIDES
 from headcount.base.settings.ablation import RerankSettings
 from headcount.base.settings.corpora import (
     Corpus,
     ablation_tests,
+    check_entailment,
     check_masking_tests,
     check_pairs,
     check_treebanks,
@@ -49,6 +51,7 @@ class Plan:
         `dry`: no job will run, so that a missing file of one's own is only told.
         """
         self._dry = dry
+        self._lacking: set[str] = set()  # manifests of what is planned without one's own files
         try:
             self.name = experiment_name(config, files, CONFIG)
             self.settings: Experiment = load_experiment(self.name, CONFIG)
@@ -56,6 +59,7 @@ class Plan:
             self.raw = Raw(self.settings.roles.trees, self.corpora)
             self.layout = Layout(self.name, self.settings.pairs, self.settings.seeds)
             self._recorded = read_lock(LOCK)
+            self.classifiers = Classifiers(self.layout, self.settings)
             self._check()
         except HeadcountError as fault:
             print(f"error: {fault}", file=sys.stderr)
@@ -103,6 +107,16 @@ class Plan:
             bleu_metric(language)
         for pair in settings.pairs if self.ablated else []:
             self.ablation_tests(pair)
+        for corpus in self.classifiers.corpora:
+            check_entailment(corpus, self.corpora)
+            text = [f"{self.layout.text(corpus)}/{part}.jsonl" for part in ENTAILMENT_PARTS]
+            self._check_own(self.raw.of(corpus), text)
+        for name in self.classifiers.models:
+            folders = self.classifiers.folders("masking")
+            made = [f"{folder}/classifier_ablation.csv" for _, folder in folders]
+            self._check_own(self.classifiers.source(name), made, f"config/{self.name}.yaml")
+        if not self._dry:
+            self.classifiers.check_library()
 
     def say_recorded(self) -> None:
         """Tell which published files jobs have fetched first, whose checksums nobody knew."""
@@ -126,7 +140,9 @@ class Plan:
                     f"{test}; take a shorter name for the corpus, a language or the test set"
                 )
 
-    def _check_own(self, source: Source, made: list[str]) -> None:
+    def _check_own(
+        self, source: Source, made: list[str], settings: str = "config/corpora.yaml"
+    ) -> None:
         """Raise UserError for a missing file of one's own, unless its copy is here.
 
         If all that is made of it is here, or no job will run, say so and go on: who pulled that may
@@ -136,20 +152,22 @@ class Plan:
             return
         try:
             for path in source.own:
-                check_own_file(path)
+                check_own_file(path, settings)
         except UserError as fault:
             if all(map(os.path.exists, made)):
                 rest = f"until then {made[0]} and the like stay as they are"
             elif self._dry:
                 rest = "without it there is only this plan"
+                self._lacking.add(source.manifest)
             else:
                 raise
             print(f"note: {fault}; {rest}", file=sys.stderr)
 
     def own_files(self, w: Wildcards) -> list[str]:
-        """Files of one's own that belong into the folder of `w`; those that are here, if dry."""
-        own = self.raw.at(w).own
-        return [path for path in own if os.path.exists(path)] if self._dry else own
+        """Files of one's own that belong into the folder of `w`, but those planned without."""
+        model = dict(w.items()).get("model")
+        source = self.classifiers.source(model) if model else self.raw.at(w)
+        return [] if source.manifest in self._lacking else source.own
 
     def tests(self, pair: str) -> list[str]:
         """Names of a pair's test sets."""

@@ -208,7 +208,7 @@ def test_f05_long_values_are_cut(fault):
 
 def test_f05_missing_key_is_named_where_it_belongs(fault):
     assert fault("seeds: [1]") == "x.yaml:1: pairs: missing; expected a list of at least 1 " + (
-        "(each text)"
+        "(each text), or classifiers.models"
     )
 
 

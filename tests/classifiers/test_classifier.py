@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 from script_runner import run_script
-from small_bert import WORDS, pairs, save_bert
+from small_bert import WORDS, pairs, save_bert, write_pairs
 from torch.nn import functional
 
 from headcount.ablation.pruning_orders import list_curves
@@ -20,12 +20,6 @@ from headcount.classifiers.hooked_encoder import HookedEncoder
 from headcount.data.entailment import Example
 from headcount.model import machine
 from headcount.scoring.bootstrap import resample_accuracy
-
-
-def write(path, found: list[Example]):
-    rows = [dict(zip(("sentence1", "sentence2", "gold_label"), p, strict=True)) for p in found]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -214,9 +208,11 @@ def test_accuracy_of_resamples_by_hand():
 def test_the_script_writes_the_same_statistics(learnt, tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
     files = {
-        "dev": write(tmp_path / "dev.jsonl", pairs(60, seed=2)),
-        "matched": write(tmp_path / "matched.jsonl", pairs(80, seed=3)),
-        "mismatched": write(tmp_path / "mismatched.jsonl", pairs(80, seed=4, words=WORDS[:6])),
+        "dev": write_pairs(tmp_path / "dev.jsonl", pairs(60, seed=2)),
+        "matched": write_pairs(tmp_path / "matched.jsonl", pairs(80, seed=3)),
+        "mismatched": write_pairs(
+            tmp_path / "mismatched.jsonl", pairs(80, seed=4, words=WORDS[:6])
+        ),
     }
     flags = [word for name, path in files.items() for word in (f"--{name}", path)]
     flags += ["--model", learnt, "--out", tmp_path / "out", "--steps", 3, "--draws", 1]
@@ -241,18 +237,6 @@ def test_the_script_writes_the_same_statistics(learnt, tmp_path, monkeypatch):
     steps = [r for r in profile if (r["scope"], r["order"]) == ("all", "importance")]
     assert [row["heads_masked"] for row in steps] == ["0", "2", "4", "6"]
     assert (tmp_path / "out" / "classifier_profile_areas.csv").stat().st_size > 0
-    findings = ["--results", tmp_path / "out", "--out", tmp_path / "findings"]
-    assert run_script("classifier_findings", findings) == 0
-    tables = ("ablation", "all_but_one", "transfer", "pruning", "areas")
-    figures = ("ablation", "transfer", "pruning")
-    expected = {f"tables/{n}.{end}" for n in tables for end in ("csv", "md", "tex", "json")}
-    expected |= {
-        f"figures/{n}.{end}" for n in figures for end in ("pdf", "svg", "png", "csv", "json")
-    }
-    written = [path for path in (tmp_path / "findings").rglob("*") if path.is_file()]
-    names = {path.relative_to(tmp_path / "findings").as_posix() for path in written}
-    assert {name.replace("michel_classifier_", "") for name in names} == expected
-    assert all(path.stat().st_size > 0 for path in written)
 
 
 def test_f09_labels_and_models_that_do_not_fit_are_refused(classifier, tmp_path):

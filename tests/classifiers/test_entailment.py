@@ -1,11 +1,14 @@
 """Labelled sentence pairs as MultiNLI has them: what is read, and what is refused."""
 
 import json
+import zipfile
 
 import pytest
 
 from headcount.base.errors import UserError
-from headcount.data.entailment import Example, read_pairs
+from headcount.base.settings.classifiers import EntailmentSettings
+from headcount.data.entailment import Example, read_pairs, write_parts
+from headcount.data.manifest import write_manifest
 
 ROWS = [
     {"index": "0", "sentence1": 'He said "no', "sentence2": "He spoke", "gold_label": "entailment"},
@@ -101,3 +104,55 @@ def test_f09_damaged_lines_are_named(tmp_path):
     path.write_text("[1]\n")
     with pytest.raises(UserError, match=r"dev\.jsonl:1: expected a JSON object, found \[1\]"):
         read_pairs(path)
+
+
+@pytest.fixture
+def manifest(tmp_path):
+    """40 training pairs, of which people agreed on 30; two test sets in an archive."""
+    labels = ("entailment", "neutral", "contradiction", "-")
+    rows = [
+        {"sentence1": f"a {number}", "sentence2": "b", "gold_label": labels[number % 4]}
+        for number in range(40)
+    ]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    (folder / "train").write_text(lines)  # as a file of one's own is named
+    with zipfile.ZipFile(folder / "all.zip", "w") as archive:
+        for test in ("matched", "mismatched"):
+            archive.writestr(f"x/{test}.jsonl", lines)
+    entailment = {"train": {"file": "train", "own": "own/train.jsonl"}} | {
+        test: {"file": "all.zip", "member": f"x/{test}.jsonl"} for test in ("matched", "mismatched")
+    }
+    write_manifest(folder, {"entailment": entailment}, {})
+    return folder / "manifest.json"
+
+
+def test_pairs_for_dev_are_drawn_and_left_out_of_fine_tuning(manifest, tmp_path):
+    out = tmp_path / "parts"
+    write_parts(manifest, EntailmentSettings(dev_pairs=10), out)
+    counts = {"train": 20, "dev": 10, "matched": 30, "mismatched": 30}
+    assert json.loads((out / "parts.json").read_text()) == counts
+    parts = {part: read_pairs(out / f"{part}.jsonl") for part in counts}
+    assert not {*parts["train"]} & {*parts["dev"]}
+    assert {*parts["train"], *parts["dev"]} == {*parts["matched"]}
+    for part in ("train", "dev"):  # in the order of the corpus, and not its first ones
+        places = [int(pair.first.split()[1]) for pair in parts[part]]
+        assert places == sorted(places) and places[-1] > 30
+    write_parts(manifest, EntailmentSettings(dev_pairs=10, train_pairs=5), tmp_path / "fewer")
+    assert read_pairs(tmp_path / "fewer" / "dev.jsonl") == parts["dev"]
+    fewer = read_pairs(tmp_path / "fewer" / "train.jsonl")
+    assert len(fewer) == 5 and {*fewer} < {*parts["train"]}
+    write_parts(manifest, EntailmentSettings(dev_pairs=10, split_seed=2), tmp_path / "other")
+    assert read_pairs(tmp_path / "other" / "dev.jsonl") != parts["dev"]
+
+
+def test_f09_too_few_pairs_and_none_at_all_are_refused(manifest, tmp_path):
+    with pytest.raises(UserError, match="expected 30 pairs for dev and some to train, found 30"):
+        write_parts(manifest, EntailmentSettings(dev_pairs=30), tmp_path / "parts")
+    with pytest.raises(UserError, match="expected 10 .* and 21 to train, found 30 .* train_pairs"):
+        write_parts(manifest, EntailmentSettings(dev_pairs=10, train_pairs=21), tmp_path / "parts")
+    write_manifest(manifest.parent, {}, {})
+    with pytest.raises(UserError, match=r"expected labelled pairs 'train', found \[\]"):
+        write_parts(manifest, EntailmentSettings(), tmp_path / "parts")
+    assert not (tmp_path / "parts").exists()

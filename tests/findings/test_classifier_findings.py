@@ -6,18 +6,12 @@ import math
 
 import pytest
 from captions import tell_what_is_covered
-from script_runner import run_script
+from chapters import chapter_of, gather_results, make_chapter, make_tables
 
 from headcount.ablation.ablation import COLUMNS as OF_ABLATION
 from headcount.ablation.pruning_profile import AREA_COLUMNS
 from headcount.ablation.pruning_profile import COLUMNS as OF_PROFILE
 from headcount.base.errors import UserError
-from headcount.findings.figures import use_style
-from headcount.findings.michel.classifiers import (
-    ClassifierResults,
-    classifier_figures,
-    classifier_tables,
-)
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 
@@ -46,12 +40,13 @@ def table(path, columns, rows):
         csv.writer(file).writerows([columns, *rows])
 
 
-def model(folder, abreast: int, effects: dict[str, list], all_but_one: dict[str, dict]):
-    """Results of a classifier with six heads, `abreast` in a layer.
+def model(root, name: str, abreast: int, effects: dict[str, list], all_but_one: dict[str, dict]):
+    """Results of a classifier with six heads, `abreast` in a layer; returns their folder.
 
     By test set change and p, `effects`: without each head; `all_but_one`: with only the head at
     that place in its layer.
     """
+    folder = root / "multi" / name / "seed1"
     folder.mkdir(parents=True)
     rows = []
     for test, single in effects.items():
@@ -89,20 +84,41 @@ def folders(tmp_path_factory):
     }
     flat = {test: {0: (-1, 0.5), 3: (-1, 0.5), 5: (-1, 0.5)} for test in PAIRS}
     turned = {test: effects[::-1] for test, effects in EFFECTS.items()}
-    mini = model(root / "mini", 3, EFFECTS, all_but_one)
-    return [mini, model(root / "other" / "slim", 2, turned, flat)]
+    mini = model(root, "mini", 3, EFFECTS, all_but_one)
+    return [mini, model(root, "slim", 2, turned, flat)]
+
+
+FILES = {
+    "classifier_ablation": "classifier_ablation.csv",
+    "classifier_facts": "classifier_ablation.json",
+    "classifier_profiles": "classifier_profile.csv",
+    "classifier_areas": "classifier_profile_areas.csv",
+}
+
+
+def lists(folders) -> dict[str, list]:
+    """Files of these classifiers by kind."""
+    return {kind: [folder / name for folder in folders] for kind, name in FILES.items()}
+
+
+def plain(found: dict) -> dict:
+    return {name.removeprefix("michel_classifier_"): made for name, made in found.items()}
 
 
 @pytest.fixture(scope="module")
-def results(folders):
-    return ClassifierResults.read(folders)
+def made(folders):
+    """Tables and figures by their names without what these begin with."""
+    return [plain(found) for found in make_chapter("michel_classifiers", lists(folders), {})]
 
 
 @pytest.fixture(scope="module")
-def tables(results):
-    found = classifier_tables(results)
-    assert all(name.startswith("michel_classifier_") for name in found)
-    return {name.removeprefix("michel_classifier_"): table for name, table in found.items()}
+def tables(made):
+    return made[0]
+
+
+@pytest.fixture(scope="module")
+def figures(made):
+    return made[1]
 
 
 def of_mini(made):
@@ -117,7 +133,8 @@ def test_single_heads_are_of_each_model_and_test_set(tables):
     assert matched["accuracy"].to_list() == [74, 79, 82, 77, 80, 76]
     # p 0.0001, 0.5, 0.004, 0.02, 0.9, 0.003: the smallest times 6, the next times 5, 4, 3, 2, 1.
     assert matched["p_holm"].to_list() == pytest.approx([0.0006, 1, 0.016, 0.06, 1, 0.015])
-    assert set(found.columns).isdisjoint({"pair", "run", "seed", "bleu"})
+    assert set(found.columns).isdisjoint({"pair", "run", "bleu"})
+    assert (set(found["corpus"]), set(found["seed"])) == ({"multi"}, {1})
     assert set(found["source"]) == {"ours"}
     rows = tables["ablation"].shown.to_dict("records")
     (row,) = (r for r in rows if (r["model"], r["test set"]) == ("mini", "matched"))
@@ -168,10 +185,7 @@ def test_pruning_is_over_all_heads_once(tables):
     assert areas["difference"].to_list() == ["–", "-10.00"]
 
 
-def test_captions_tell_what_is_there_and_nothing_else(results, tables):
-    use_style()
-    figures = classifier_figures(results)
-    assert all(name.startswith("michel_classifier_") for name in figures)
+def test_captions_tell_what_is_there_and_nothing_else(figures, tables):
     for each in (*tables.values(), *figures.values()):
         assert "mini on dev (60 pairs), matched (90 pairs), mismatched (70 pairs)" in each.caption
         assert "ccuracy" in each.caption
@@ -183,28 +197,31 @@ def test_captions_tell_what_is_there_and_nothing_else(results, tables):
     drawn = {name: each.caption for name, each in figures.items()}
     assert len(tell_what_is_covered(drawn)) == 2  # the third has no interval
     cited = [name for name, each in tables.items() if "Michel et al. 2019" in each.caption]
-    assert cited == ["all_but_one", "transfer", "pruning"]
+    assert sorted(cited) == ["all_but_one", "pruning", "transfer"]
     caption = tables["pruning"].caption
     assert "40 % can go without a noticeable loss (on SST-2 60 %, on CoLA 50 %" in caption
     assert "Orders: importance, the least important first; random; one per layer" in caption
     assert "paired bootstrap" in caption and "Holm" in tables["ablation"].caption
 
 
-def test_figures_have_accuracy_of_every_model(results):
-    use_style()
-    maps, transfer, orders = (made.drawing for made in classifier_figures(results).values())
+def test_figures_have_accuracy_of_every_model(figures):
+    named = ("ablation", "transfer", "pruning")
+    maps, transfer, orders = (figures[name].drawing for name in named)
     images = [axes.images[0].get_array() for axes in maps.axes if axes.images]
     # Matched and mismatched of either model, one kind; dev chooses, and is not shown.
     assert [image.shape for image in images] == [(2, 3), (2, 3), (3, 2), (3, 2)]
     assert images[1].tolist() == [[-3, -1, 1], [-2, 1, 1]]
     assert images[2].tolist() == [[-4, 0], [-3, 2], [-1, -6]]
-    assert maps.axes[0].get_ylabel() == "mini\nmatched\n\nlayer"
+    assert maps.axes[0].get_ylabel() == "multi\nmini, seed 1\nmatched\n\nlayer"
     assert maps.axes[-1].get_ylabel() == "accuracy change"
     assert len(transfer.axes) == 2 * 3 and not transfer.legends
     assert transfer.axes[0].get_xlabel() == "accuracy change on matched"
-    assert transfer.axes[0].get_title(loc="left") == "mini: r = 0.67"
+    assert transfer.axes[0].get_title(loc="left") == "multi, mini, seed 1: r = 0.67"
     mini, slim = orders.axes
-    assert [mini.get_title(loc="left"), mini.get_ylabel()] == ["mini\nmatched", "accuracy (%)"]
+    assert [mini.get_title(loc="left"), mini.get_ylabel()] == [
+        "multi, mini, seed 1\nmatched",
+        "accuracy (%)",
+    ]
     assert slim.lines[0].get_ydata().tolist() == [80, 79, 70, 35]
 
 
@@ -239,50 +256,30 @@ def test_the_papers_transfer_and_pruned_share_stand_beside(tables):
     assert (shown["without a significant loss"], shown["first loss at"]) == ("40 % (58)", "–")
 
 
-@pytest.mark.slow
-def test_the_script_writes_tables_and_figures(folders, tmp_path):
-    arguments = ["--results", *folders, "--out", tmp_path]
-    assert run_script("classifier_findings", arguments) == 0
-    for name in ("ablation", "all_but_one", "transfer", "pruning", "areas"):
-        for end in ("csv", "md", "tex", "json"):
-            assert (tmp_path / "tables" / f"michel_classifier_{name}.{end}").stat().st_size > 0
-    for name in ("ablation", "transfer", "pruning"):
-        for end in ("pdf", "svg", "png", "csv", "json"):
-            assert (tmp_path / "figures" / f"michel_classifier_{name}.{end}").stat().st_size > 0
-    points = tmp_path / "figures" / "michel_classifier_pruning.csv"
-    assert points.read_text().startswith("model,test_set,scope,order,draw,index,percent,")
-    made = json.loads((tmp_path / "tables" / "michel_classifier_areas.json").read_text())
-    assert len(made["provenance"]["inputs"]) == 2 * 4
-
-
-def test_a_folder_without_results_is_refused(tmp_path, capsys):
-    arguments = ["--results", tmp_path / "none", "--out", tmp_path / "out"]
-    assert run_script("classifier_findings", arguments) == 2
-    said = capsys.readouterr().err
-    assert "none: expected classifier_ablation.csv, as scripts/classifier_ablation.py" in said
-    assert "found no such file; run scripts/classifier_ablation.py with --out" in said
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize("test, left", [("dev", "matched, mismatched"), ("matched", "dev, mism")])
-def test_a_folder_without_a_test_set_is_refused(tmp_path, test, left):
-    folder = model(tmp_path / "mini", 3, EFFECTS, dict.fromkeys(PAIRS, {}))
+def test_a_file_without_a_test_set_is_refused(tmp_path, folders, test, left):
+    folder = model(tmp_path, "mini", 3, EFFECTS, dict.fromkeys(PAIRS, {}))
     path = folder / "classifier_ablation.csv"
     lines = path.read_text().splitlines()
     path.write_text("\n".join(line for line in lines if not line.startswith(f"{test},")))
-    words = rf"ablation\.csv: expected the test sets dev, matched, mismatched, found {left}"
+    words = rf"mini/seed1/\S+ablation\.csv: expected the test sets dev, .*, found {left}"
     with pytest.raises(UserError, match=words):
-        ClassifierResults.read([folder])
+        make_tables("michel_classifiers", lists([folders[1], folder]), {})
 
 
-def test_files_of_something_else_are_refused(tmp_path, folders):
-    twin = model(tmp_path / "mini", 3, EFFECTS, dict.fromkeys(PAIRS, {}))
-    with pytest.raises(UserError, match="expected folders with different names, .* rename one"):
-        ClassifierResults.read([folders[0], twin])
+def test_files_of_something_else_are_refused(tmp_path):
+    twin = model(tmp_path, "mini", 3, EFFECTS, dict.fromkeys(PAIRS, {}))
     (twin / "classifier_ablation.json").write_text('{"pairs": {"dev": 60}}')
     with pytest.raises(UserError, match=r"ablation\.json: .* found none of matched, mismatched"):
-        ClassifierResults.read([twin])
+        make_tables("michel_classifiers", lists([twin]), {})
+    (twin / "classifier_ablation.json").write_text(json.dumps({"pairs": PAIRS}))
     path = twin / "classifier_profile.csv"
     path.write_text(path.read_text().replace("accuracy", "bleu"))
     with pytest.raises(UserError, match=r"profile\.csv: .*; found none named accuracy"):
-        ClassifierResults.read([twin])
+        make_tables("michel_classifiers", lists([twin]), {})
+
+
+def test_metrics_are_accuracies_with_all_heads(folders):
+    (numbers,) = (each for each in chapter_of("general").exhibits if each.name == "metrics")
+    found = numbers.make(gather_results("general", lists(folders[:1]), {}))
+    assert found == {"multi": {"mini": {test: {"accuracy": WHOLE} for test in PAIRS}}}

@@ -1,5 +1,6 @@
 """A small BERT, and sentence pairs that it can learn to classify."""
 
+import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import torch
 import transformers
 
-from headcount.data.entailment import Example
+from headcount.data.entailment import COLUMNS, Example
 
 WORDS = [f"w{n}" for n in range(8)]
 
@@ -26,9 +27,17 @@ def pairs(count: int, seed: int, words=WORDS) -> list[Example]:
     return found
 
 
+def write_pairs(path: Path, found: Sequence[Example]) -> Path:
+    """Write pairs as JSON lines, as MultiNLI does."""
+    rows = (json.dumps(dict(zip(COLUMNS, pair, strict=True))) for pair in found)
+    path.write_text("".join(f"{row}\n" for row in rows))
+    return path
+
+
 def save_bert(folder: Path, labels: Sequence[str] = ("contradiction", "entailment")) -> Path:
     """A BERT of 2 layers with 3 heads, drawn at random, saved as the library does it."""
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "vocab.txt").write_text("\n".join(words) + "\n")
     transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
     torch.manual_seed(1)

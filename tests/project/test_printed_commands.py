@@ -18,6 +18,7 @@ from small_bert import pairs, save_bert
 PRINTED = printed_commands(ROOT)
 
 WORDS = "data/bpe/quickstart/synthetic.en-art"
+MINE = "results/mine/multinli/bert/seed1"
 BENCH = "results/bench/train/multi30k.en-de/baseline/seed1/model"
 
 AS_PRINTED = [
@@ -61,15 +62,19 @@ AS_PRINTED = [
     ),
     (
         "python scripts/classifier_ablation.py --model FOLDER_OR_HUB_NAME --dev dev.jsonl"
-        " --matched dev_matched.tsv --mismatched dev_mismatched.tsv --out results/classifier",
+        " --matched dev_matched.tsv --mismatched dev_mismatched.tsv"
+        f" --out {MINE}",
         "",
-        "results/classifier/classifier_ablation.csv",
+        f"{MINE}/classifier_ablation.csv",
     ),
     (
-        "python scripts/classifier_findings.py --results results/classifier"
-        " --out results/classifier_findings",
+        "python scripts/findings.py michel_classifiers --out results/mine"
+        f" --classifier-ablation {MINE}/classifier_ablation.csv"
+        f" --classifier-facts {MINE}/classifier_ablation.json"
+        f" --classifier-profiles {MINE}/classifier_profile.csv"
+        f" --classifier-areas {MINE}/classifier_profile_areas.csv",
         "",
-        "results/classifier_findings/tables/michel_classifier_ablation.md",
+        "results/mine/tables/michel_classifier_ablation.md",
     ),
     (
         "python scripts/synthetic.py --seed 1 --train-pairs 20000 --dev-pairs 1000"
@@ -86,6 +91,7 @@ DRY = {
     "snakemake --cores all -F": "another build; test_workflow.py forces a training",
     "snakemake --cores all --config experiment=multi30k_short": "a download, hours of training",
     "snakemake --cores all --config experiment=multi30k": "a download, days of training",
+    "snakemake --cores all --config experiment=michel_bert": "a download, hours on a GPU",
     "snakemake --cores all --config experiment=bench"
     " -- data/bpe/bench/multi30k.en-de/segmentation.json": "a download",
     f"snakemake --cores all --config experiment=bench -- {BENCH}/weights.safetensors": "a download",

@@ -8,7 +8,7 @@ import pytest
 from project_copy import ROOT
 from workflow_modules import load
 
-from headcount.base.settings.corpora import check_pairs, load_corpora
+from headcount.base.settings.corpora import check_entailment, check_pairs, load_corpora
 from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.runs import labels
 
@@ -16,6 +16,7 @@ CONFIG = ROOT / "config"
 HEADMASK = ["headmask_ro", "headmask_tr", "headmask_vi", "headmask_zh"]
 VOITA = ["voita_opensubtitles", "voita_wmt_de", "voita_wmt_fr", "voita_wmt_ru"]
 MICHEL = ["michel_iwslt14", "michel_wmt"]
+BERT = "michel_bert"
 
 
 def settings(name: str):
@@ -23,7 +24,7 @@ def settings(name: str):
 
 
 def test_every_paper_is_there(monkeypatch):
-    assert load(monkeypatch, "papers").names() == sorted([*HEADMASK, *VOITA, *MICHEL])
+    assert load(monkeypatch, "papers").names() == sorted([*HEADMASK, *VOITA, *MICHEL, BERT])
 
 
 @pytest.mark.parametrize("name", HEADMASK)
@@ -63,6 +64,17 @@ def test_michel_has_the_values_of_the_paper():
     assert small.model.grid.size == 144 and small.model.d_ff == 1024
     assert small.train.keep_updates == small.ablation.updates
     assert small.ablation.updates[:10] == [1000 * epoch for epoch in range(1, 11)]
+
+
+def test_bert_has_the_values_of_the_paper_and_of_devlin_et_al():
+    """Table 6: 5,000 training pairs choose. Fine-tuning: batches of 32, 3 epochs, 2e-5."""
+    found = settings(BERT)
+    assert not found.pairs and found.classifiers.dev_pairs == 5000
+    (model,) = found.classifiers.models.values()
+    assert model.hub == "google-bert/bert-base-uncased" and len(model.revision) == 40
+    tuning = found.fine_tuning
+    assert (tuning.batch, tuning.epochs, tuning.peak_lr, tuning.warmup) == (32, 3, 2e-5, 0.1)
+    check_entailment(found.classifiers.corpus, load_corpora(CONFIG / "corpora.yaml"))
 
 
 @pytest.mark.parametrize("name", [*HEADMASK, *VOITA, *MICHEL])

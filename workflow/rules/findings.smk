@@ -20,7 +20,7 @@ for chapter in exhibits.chapters:
             chapter=chapter.name,
             files=given(*chapter.kinds),
             settings=exhibits.flags(chapter),
-            folder=subpath(output[0], ancestor=2),
+            folder=lambda _: plan.layout.results,
         message:
             f"Making the tables and figures of {chapter.title}"
         shell:

@@ -9,6 +9,13 @@ DESCRIPTION, WEIGHTS = "model.json", "weights.safetensors"
 MODEL_FILES = (DESCRIPTION, WEIGHTS)
 """What loads a model alone."""
 
+CLASSIFIER_FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+"""A fine-tuned classifier and its tokeniser, as the Hugging Face library saves them."""
+CLASSIFIER_SOURCES = ("*.json", "*.safetensors", "*.txt", "*.model")
+"""What any of the library's models and tokenisers are read from; no code and no pickles."""
+ENTAILMENT_PARTS = ("train", "dev", "matched", "mismatched")
+"""What the labelled pairs of a corpus are parted into."""
+
 SEGMENTATION = "segmentation.json"
 CODES = tuple(f"{side}.codes" for side in SIDES)
 VOCABULARIES = tuple(f"{side}.vocab" for side in SIDES)

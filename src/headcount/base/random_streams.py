@@ -17,6 +17,7 @@ class Stream(IntEnum):
     HEAD_MASK = 0x4D41534B  # of an update, which heads are masked, or whether any are
     KEPT_HEADS = 0x44524157  # of a pruned run, the order in which random heads are kept
     PAIRS = 0x50414952  # of a corpus, which of its pairs are drawn
+    ENTAILMENT = 0x4D4E4C49  # of labelled pairs, which are left out of fine-tuning
 
     def generator(self, seed: int, *counters: int) -> np.random.Generator:
         """A fresh generator of this stream, at a place that the counters number.

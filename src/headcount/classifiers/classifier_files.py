@@ -3,37 +3,42 @@
 Nothing of theirs is ever run: weights are read as safetensors, and code beside them is left alone.
 """
 
-import re
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.files import read_json, sha256, whole_file, write_json
+from headcount.base.folders import CLASSIFIER_SOURCES
+from headcount.base.settings.classifiers import COMMIT, HUB_NAME
 
-_READ = ("*.json", "*.safetensors", "*.txt", "*.model")
-"""What a tokeniser and a model are read from; no code and no pickles."""
-_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
-_COMMIT = re.compile(r"[0-9a-f]{40}")
+_OF_LAYER = ".layer."  # in the names of weights of an encoder's layers
+RECORD = "manifest.json"
+"""Beside the files of a model that was copied: their SHA-256, by name."""
 
 
 def fetch_classifier(name: str, commit: str | None) -> Path:
     """The folder of a model: the one of that name, or a copy of the hub's as of a commit.
 
-    Raises UserError for a name that is neither, and unless the commit of a model on the hub is
+    Of a folder with a record its files are compared. Raises UserError for a name that is neither,
+    for a file that is not as recorded, and unless the commit of a model on the hub is
     given in full: its name alone may mean other weights tomorrow. Raises EnvironmentFault where
     the library is missing, or the hub cannot be reached and no copy is here.
     """
     if Path(name).is_dir():
         if commit:
             raise UserError(f"--revision: {name} is a folder, which has one version; leave it out")
+        _check_record(Path(name))
         return Path(name)
-    if not _HUB_NAME.fullmatch(name):
+    if not HUB_NAME.fullmatch(name):
         raise UserError(
             f"--model {name}: expected a folder, or a name on the hub as in google/bert, found "
             "neither"
         )
-    if not _COMMIT.fullmatch(commit or ""):
+    if not COMMIT.fullmatch(commit or ""):
         raise UserError(
             f"--model {name}: no folder here, and a model on the hub may change; expected the "
             f"commit to take as --revision, 40 digits and letters a to f, found {commit}. The "
@@ -42,31 +47,67 @@ def fetch_classifier(name: str, commit: str | None) -> Path:
     return _download(name, commit)
 
 
+def copy_classifier(name: str, commit: str | None, record: Path) -> None:
+    """Copy the files of a model into the folder of `record`, which is written in the end.
+
+    Raises UserError and EnvironmentFault as `fetch_classifier` does, and UserError for a model
+    without weights as safetensors.
+    """
+    found = classifier_inputs(fetch_classifier(name, commit))
+    if not any(path.suffix == ".safetensors" for path in found):
+        raise _no_weights(name)
+    for path in found:
+        with whole_file(record.parent / path.name, path.stat().st_size) as part:
+            shutil.copyfile(path, part)
+    files = {path.name: sha256(record.parent / path.name) for path in found}
+    write_json(record, {"model": name, "revision": commit, "files": files})
+
+
+def _check_record(folder: Path) -> None:
+    record = folder / RECORD
+    for name, expected in (read_json(record)["files"] if record.exists() else {}).items():
+        path = folder / name
+        found = sha256(path) if path.is_file() else "no such file"
+        if found != expected:
+            raise UserError(
+                f"{path}: changed since it was fetched. Expected SHA-256 {expected}, found "
+                f"{found}; delete {record}, and the same command fetches it again"
+            )
+
+
 def classifier_inputs(folder: Path) -> list[Path]:
     """The files that a model and its tokeniser are read from."""
-    return sorted(path for pattern in _READ for path in folder.glob(pattern))
+    paths = (path for pattern in CLASSIFIER_SOURCES for path in folder.glob(pattern))
+    return sorted(path for path in paths if path.name != RECORD)
 
 
-def read_classifier(folder: Path) -> tuple[Any, nn.Module]:
-    """Tokeniser and model, ready to be scored.
-
-    Raises UserError for a folder without a whole classifier, with weights in pickles only, and for
-    a model that needs code of its own; EnvironmentFault where the library is missing.
-    """
+def classifier_library() -> Any:
+    """The Hugging Face library. Raises EnvironmentFault where it is missing."""
     try:
-        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+        import transformers
     except ImportError as fault:
         raise _missing_library() from fault
+    return transformers
+
+
+def read_classifier(folder: Path, labels: Sequence[str] = ()) -> tuple[Any, nn.Module]:
+    """Tokeniser and model, ready to be scored; with `labels` to be trained to find these.
+
+    Then the model needs no classifying layer. Raises UserError for a folder without a whole
+    classifier, with weights in pickles only, and for a model that needs code of its own;
+    EnvironmentFault where the library is missing.
+    """
+    library = classifier_library()
     if not list(folder.glob("*.safetensors")):
-        raise UserError(
-            f"--model {folder}: expected weights as .safetensors, found none; pickled weights "
-            "(.bin, .pt) can run code and are not read. Convert the model, or name another"
-        )
+        raise _no_weights(folder)
     rules = {"local_files_only": True, "trust_remote_code": False}
+    names = {"id2label": dict(enumerate(labels))} if labels else {}
+    if labels:
+        names["label2id"] = {label: number for number, label in enumerate(labels)}
     try:
-        tokeniser = AutoTokenizer.from_pretrained(folder, **rules)
-        model, report = AutoModelForSequenceClassification.from_pretrained(
-            folder, **rules, use_safetensors=True, output_loading_info=True
+        tokeniser = library.AutoTokenizer.from_pretrained(folder, **rules)
+        model, report = library.AutoModelForSequenceClassification.from_pretrained(
+            folder, **rules, **names, use_safetensors=True, output_loading_info=True
         )
     except MemoryError:
         raise
@@ -75,10 +116,12 @@ def read_classifier(folder: Path) -> tuple[Any, nn.Module]:
             f"--model {folder}: expected a whole classifier and its tokeniser that need no code of "
             f"their own: {' '.join(str(fault).split())[:200]}"
         ) from fault
-    if report["missing_keys"]:
+    lacking = sorted(key for key in report["missing_keys"] if not labels or _OF_LAYER in key)
+    if lacking:
+        asked = "is it whole?" if labels else "is the model trained to classify?"
         raise UserError(
-            f"--model {folder}: the weights lack {sorted(report['missing_keys'])[0]}, which the "
-            "library would draw at random; is the model trained to classify?"
+            f"--model {folder}: the weights lack {lacking[0]}, which the library would draw at "
+            f"random; {asked}"
         )
     return tokeniser, model.eval()
 
@@ -89,7 +132,8 @@ def _download(name: str, commit: str) -> Path:
     except ImportError as fault:
         raise _missing_library() from fault
     try:
-        return Path(snapshot_download(name, revision=commit, allow_patterns=list(_READ)))
+        kinds = list(CLASSIFIER_SOURCES)
+        return Path(snapshot_download(name, revision=commit, allow_patterns=kinds))
     except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as fault:
         raise UserError(
             f"--model {name}: the hub has no such model for everyone, or none of commit {commit}; "
@@ -101,6 +145,13 @@ def _download(name: str, commit: str) -> Path:
             f"({' '.join(str(fault).split())[:120]}); look at the network and give the same "
             "command again, or name a local folder"
         ) from fault
+
+
+def _no_weights(name: Path | str) -> UserError:
+    return UserError(
+        f"--model {name}: expected weights as .safetensors, found none; pickled weights "
+        "(.bin, .pt) can run code and are not read. Convert the model, or name another"
+    )
 
 
 def _missing_library() -> EnvironmentFault:

@@ -1,12 +1,18 @@
 """Sentence pairs with a label, as MultiNLI publishes them: tab-separated or JSON lines."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from headcount.base.errors import UserError
+from headcount.base.files import write_json, write_text
+from headcount.base.random_streams import Stream
+from headcount.base.settings.classifiers import EntailmentSettings
+from headcount.base.settings.corpora import ENTAILMENT
 from headcount.data.lines import LineTally, read_lines
+from headcount.data.manifest import find_file, read_manifest
 
 COLUMNS = ("sentence1", "sentence2", "gold_label")
 UNDECIDED = "-"
@@ -21,20 +27,23 @@ class Example(NamedTuple):
     label: str
 
 
-def read_pairs(path: Path, limit: int | None = None, member: str | None = None) -> list[Example]:
+def read_pairs(
+    path: Path, limit: int | None = None, member: str | None = None, shown: str | None = None
+) -> list[Example]:
     """The pairs of a .tsv, .txt or .jsonl that people agreed on, the first `limit` of them.
 
-    The file may be the `member` of an archive. Lines are those of `read_lines`. Raises UserError,
-    naming the line, where a sentence or the label is missing, where there is a cell too many, and
-    for a file without any pair.
+    The file may be the `member` of an archive, and messages may call it otherwise, `shown`. Lines
+    are those of `read_lines`. Raises UserError, naming the line, where a sentence or the label is
+    missing, where there is a cell too many, and for a file without any pair.
     """
     found: list[Example] = []
-    for number, row in _rows(path, member):
+    shown = shown or str(path)
+    for number, row in _rows(path, member, shown):
         cells = [row.get(column) for column in COLUMNS]
         for column, cell in zip(COLUMNS, cells, strict=True):
             if not isinstance(cell, str) or (column == "gold_label" and not cell.strip()):
                 raise UserError(
-                    f"{path}:{number}: expected {', '.join(COLUMNS)}, found no {column}; a "
+                    f"{shown}:{number}: expected {', '.join(COLUMNS)}, found no {column}; a "
                     "classifier is tested on labelled pairs, such as MultiNLI's dev_matched"
                 )
         if cells[2].strip() != UNDECIDED:
@@ -42,24 +51,57 @@ def read_pairs(path: Path, limit: int | None = None, member: str | None = None) 
         if limit is not None and len(found) == limit:
             break
     if not found:
-        raise UserError(f"{path}: expected labelled sentence pairs, found none")
+        raise UserError(f"{shown}: expected labelled sentence pairs, found none")
     return found
 
 
-def _rows(path: Path, member: str | None) -> Iterator[tuple[int, dict]]:
+def write_parts(manifest: Path, settings: EntailmentSettings, folder: Path) -> None:
+    """Write train, dev, matched and mismatched of a corpus, each a .jsonl; parts.json counts them.
+
+    Dev is drawn from the training pairs, and so are those for fine-tuning from the others; both
+    stay in the order of the corpus. Raises UserError for a corpus without labelled pairs or with
+    too few of them, and as `read_pairs`.
+    """
+    listed = read_manifest(manifest).get("entailment", {})
+    found = {}
+    for split in ENTAILMENT:
+        if split not in listed:
+            raise UserError(f"{manifest}: expected labelled pairs {split!r}, found {list(listed)}")
+        file = find_file(manifest, listed[split])
+        found[split] = read_pairs(file.path, None, file.member, file.shown)
+    every, dev, train = found["train"], settings.dev_pairs, settings.train_pairs
+    if dev + (train or 1) > len(every):
+        raise UserError(
+            f"classifiers: expected {dev} pairs for dev and {train or 'some'} to train, found "
+            f"{len(every)} training pairs on whose label people agreed; lower dev_pairs"
+            f"{' or train_pairs' if train else ''}"
+        )
+    order = Stream.ENTAILMENT.generator(settings.split_seed).permutation(len(every))
+    last = None if train is None else dev + train
+    drawn = {"train": sorted(order[dev:last]), "dev": sorted(order[:dev])}
+    parts = {part: [every[place] for place in places] for part, places in drawn.items()} | {
+        test: found[test] for test in ENTAILMENT[1:]
+    }
+    for part, pairs in parts.items():
+        rows = (json.dumps(dict(zip(COLUMNS, pair, strict=True))) for pair in pairs)
+        write_text(folder / f"{part}.jsonl", "".join(f"{row}\n" for row in rows))
+    write_json(folder / "parts.json", {part: len(pairs) for part, pairs in parts.items()})
+
+
+def _rows(path: Path, member: str | None, shown: str) -> Iterator[tuple[int, dict]]:
     """Line number and cells of each row."""
-    lines = enumerate(read_lines(path, member, LineTally()), start=1)
+    lines = enumerate(read_lines(path, member, LineTally(), shown), start=1)
     filled = ((number, line) for number, line in lines if line.strip())
-    is_json = Path(member or path).suffix == ".jsonl"
+    is_json = re.search(r"\.jsonl(\.\w+)?$", member or shown) is not None
     columns = [] if is_json else next(filled, (0, ""))[1].split("\t")
     for number, line in filled:
         if not columns:
-            yield number, _object(line, f"{path}:{number}")
+            yield number, _object(line, f"{shown}:{number}")
             continue
         cells = line.split("\t")  # quotation marks are part of the sentences
         if len(cells) > len(columns):
             raise UserError(
-                f"{path}:{number}: expected at most {len(columns)} cells, as in the header, found "
+                f"{shown}:{number}: expected at most {len(columns)} cells, as in the header, found "
                 f"{len(cells)}; take the tab out of the sentence"
             )
         yield number, dict(zip(columns, cells, strict=False))

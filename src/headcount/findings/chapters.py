@@ -72,6 +72,7 @@ _CHAPTERS = (
         "Sixteen heads: heads removed from trained models",
         {"model": ModelSettings, "ablation": AblationSettings, "importance": RerankSettings},
     ),
+    Chapter("michel_classifiers", "Sixteen heads: heads removed from classifiers", uses=()),
     Chapter("cost", "What it took", uses=()),
 )
 

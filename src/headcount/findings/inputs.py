@@ -36,6 +36,7 @@ OWNERS = {
     "timed": "the timing of pruned runs",
     "ablated": "training runs that are ablated",
     "profiled": "training runs that are pruned during their training",
+    "classifiers": "classifiers of sentence pairs",
 }
 
 INPUTS = {
@@ -82,6 +83,10 @@ INPUTS = {
     "share_speed": Input("ablated", "masking", ("share_speed.csv",)),
     "training": Input("profiled", "masking", ("training_profile.csv",)),
     "training_heads": Input("profiled", "masking", ("training_profile_heads.csv",)),
+    "classifier_ablation": Input("classifiers", "masking", ("classifier_ablation.csv",)),
+    "classifier_facts": Input("classifiers", "masking", ("classifier_ablation.json",)),
+    "classifier_profiles": Input("classifiers", "masking", ("classifier_profile.csv",)),
+    "classifier_areas": Input("classifiers", "masking", ("classifier_profile_areas.csv",)),
 }
 
 GROUPS = {
@@ -89,6 +94,7 @@ GROUPS = {
     "masked": ("masking", "masking_facts", "importance"),
     "roles": ("attention", "positions", "syntax", "relevance", "importance"),
     "ablated": ("ablation", "ablation_facts"),
+    "classified": ("classifier_ablation", "classifier_facts"),
     "pruned_bleu": ("pruned_runs", "kept", "start_scores", "pruned_scores")
     + ("pruned_translations", "references"),
     "pruned_heads": ("pruned_runs", "kept"),

@@ -12,6 +12,9 @@ from headcount.base.settings.names import CorpusName, FileName, Pair, nearest, p
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.sources import Published, Treebank
 
+ENTAILMENT = ("train", "matched", "mismatched")
+"""The labelled pairs that a corpus for classifiers has."""
+
 
 class Corpus(Published):
     """One corpus: splits of published or own files, or a generator and its settings, or trees."""
@@ -128,6 +131,17 @@ def _check_languages(pair: Pair, corpus: Corpus) -> None:
     if not test_sets(corpus, pair.src, pair.tgt):
         found = _list(corpus.languages)
         raise UserError(f"{place} no test set in both languages; it has {found}")
+
+
+def check_entailment(name: str, corpora: Mapping[str, Corpus]) -> None:
+    """Raise UserError for a corpus that does not exist, or lacks labelled pairs of a split."""
+    require(name, corpora, f"classifiers.corpus: no corpus {name!r} in corpora.yaml")
+    for split in ENTAILMENT:
+        if split not in (corpora[name].entailment or {}):
+            raise UserError(
+                f"classifiers.corpus: {name} has no labelled pairs {split!r}; add them under "
+                "entailment in corpora.yaml"
+            )
 
 
 def check_masking_tests(

@@ -7,7 +7,8 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from headcount.base.errors import UserError
 from headcount.base.ranking import check_groups
-from headcount.base.settings.ablation import AblationSettings, MaskingSettings
+from headcount.base.settings.ablation import AblationSettings, ClassifierSettings, MaskingSettings
+from headcount.base.settings.classifiers import ClassifiersSettings, FineTuningSettings
 from headcount.base.settings.data import BpeSettings, TextSettings
 from headcount.base.settings.decode import DecodeSettings, SpeedSettings
 from headcount.base.settings.importance import ImportanceSettings, LrpSettings
@@ -57,13 +58,14 @@ Seed = Annotated[int, Field(ge=1, le=10**9)]
 
 
 class Experiment(Section):
-    """One experiment file. Only `pairs` must be there."""
+    """One experiment file. Only `pairs` must be there, or `classifiers` with models."""
 
     title: str = Field("", max_length=200)
     """Shown on the report."""
 
-    pairs: Annotated[list[PairName], AfterValidator(each_once)] = Field(min_length=1)
-    """What to train: `<corpus>.<source>-<target>`, with corpora from `corpora.yaml`."""
+    pairs: Annotated[list[PairName], AfterValidator(each_once)] = Field([], min_length=1)
+    """What to train: `<corpus>.<source>-<target>`, with corpora from `corpora.yaml`; may be left
+    out where `classifiers` has models."""
 
     seeds: Annotated[list[Seed], AfterValidator(each_once)] = Field([1], min_length=1)
     """Random seeds. Differences between runs are means over seeds."""
@@ -117,8 +119,21 @@ class Experiment(Section):
     lrp: LrpSettings = LrpSettings()
     """Relevance of heads."""
 
+    classifiers: ClassifiersSettings = ClassifiersSettings()
+    """Classifiers of sentence pairs, and their corpus."""
+
+    fine_tuning: FineTuningSettings = FineTuningSettings()
+    """Fine-tuning of classifiers."""
+
+    classifier_ablation: ClassifierSettings = ClassifierSettings()
+    """Heads of classifiers removed one by one, all but one, and more and more of them."""
+
     @model_validator(mode="after")
     def _check_across_sections(self) -> "Experiment":
+        if not self.pairs and not self.classifiers.models:
+            raise ValueError(
+                "pairs: missing; expected a list of at least 1 (each text), or classifiers.models"
+            )
         try:
             check_groups(self.masking.groups, self.model.grid.size)
             if any(run.from_none for run in self.pruned):

@@ -5,6 +5,7 @@ from pathlib import Path
 import jinja2
 from pydantic.fields import FieldInfo
 
+from headcount.base.settings.classifiers import ClassifierModel
 from headcount.base.settings.corpora import Corpus
 from headcount.base.settings.data import SyntheticSettings
 from headcount.base.settings.experiment import Experiment
@@ -27,6 +28,7 @@ _SECTIONS: dict[str, tuple[str, type[Section]]] = {
     "": ("The experiment file", Experiment),
     "runs.": ("A run in `runs`", RunSettings),
     "pruned.": ("A run in `pruned`", PrunedSettings),
+    "classifiers.models.<name>.": ("A model in `classifiers.models`", ClassifierModel),
 } | {
     f"{name}.": (f"`{name}`", field.annotation)
     for name, field in Experiment.model_fields.items()

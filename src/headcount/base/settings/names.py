@@ -100,8 +100,11 @@ def closest(name: str, known: Iterable[str]) -> str:
     return names[close[0]] if close else ""
 
 
-def check_own_file(path: str) -> None:
-    """Raise UserError unless a path leads to a file of one's own, with the nearest that exists."""
+def check_own_file(path: str, settings: str = "config/corpora.yaml") -> None:
+    """Raise UserError unless a path leads to a file of one's own, with the nearest that exists.
+
+    `settings`: the file that names it.
+    """
     if os.path.isfile(path):
         return
     if os.path.isdir(path):
@@ -114,7 +117,7 @@ def check_own_file(path: str) -> None:
     hint = f"; nearest: {near}" if near else ""
     raise UserError(
         f"{path}: expected a file of your own, {found}{hint}; correct the path in "
-        "config/corpora.yaml, or put the file there"
+        f"{settings}, or put the file there"
     )
 
 

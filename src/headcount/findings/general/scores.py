@@ -7,7 +7,7 @@ import pandas as pd
 
 from headcount.base.files import read_json
 from headcount.findings import exhibits
-from headcount.findings.results import Results
+from headcount.findings.results import Results, gather
 from headcount.findings.tables import Table
 
 COLUMNS = ["pair", "run", "seed", "test_set", "metric", "score", "signature"]
@@ -26,10 +26,13 @@ def bleu(results: Results) -> Table:
     return Table(table, summary(table), caption)
 
 
-@exhibits.numbers("metrics", needs=("scores",), uses=("pruned_scores",))
+@exhibits.numbers("metrics", needs=(), uses=("scores", "pruned_scores", "classifier_ablation"))
 def metrics(results: Results) -> dict[str, Any]:
     """Mean scores of every run."""
-    return mean_scores(_scores(results))
+    columns = ["test_set", "order", "accuracy"]
+    ablated = gather(results.files("classifier_ablation"), columns)
+    whole = ablated[ablated["order"] == "none"].rename(columns={"accuracy": "score"})
+    return mean_scores(pd.concat([_scores(results), whole.assign(metric="accuracy")]))
 
 
 def _scores(results: Results) -> pd.DataFrame:

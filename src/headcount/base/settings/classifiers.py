@@ -1,0 +1,102 @@
+"""Settings of classifiers of sentence pairs: where they come from, and how they are fine-tuned."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from headcount.base.settings.names import CorpusName, check_corpus_name, fitting
+from headcount.base.settings.section import LARGEST, MOST_THREADS, Section
+
+HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+COMMIT = re.compile(r"[0-9a-f]{40}")
+
+_HubName = Annotated[
+    str, AfterValidator(fitting(HUB_NAME.pattern, "a name on the hub, as google-bert/bert-base"))
+]
+_Commit = Annotated[
+    str, AfterValidator(fitting(COMMIT.pattern, "a whole commit, 40 digits and letters a to f"))
+]
+_Path = Annotated[str, AfterValidator(fitting(r"[^\n{}]+", "a folder, without braces"))]
+
+
+class ClassifierModel(Section):
+    """A model of the Hugging Face library: one of its hub, or a folder of one's own."""
+
+    hub: _HubName | None = None
+    """Name on the hub, as in `google-bert/bert-base-uncased`; goes with `revision`."""
+
+    revision: _Commit | None = None
+    """Its commit in full: a name alone may mean other weights tomorrow."""
+
+    path: _Path | None = None
+    """A folder of one's own, instead of `hub`; relative to the project's folder."""
+
+    fine_tune: bool = True
+    """Fine-tune it on the corpus; else it is taken as it is, and must be a classifier already."""
+
+    labels: list[str] = []
+    """Of one that is not fine-tuned: names of its labels in the order of their numbers, where its
+    own are only numbered."""
+
+    @model_validator(mode="after")
+    def _check_origin(self) -> "ClassifierModel":
+        if (self.hub is None) == (self.path is None) or (self.hub is None) != (
+            self.revision is None
+        ):
+            raise ValueError("expected hub and revision, or path")
+        if self.fine_tune and self.labels:
+            raise ValueError("labels: a fine-tuned model has those of the corpus; leave them out")
+        return self
+
+
+class EntailmentSettings(Section):
+    """How labelled pairs are parted, the same way for every model and seed."""
+
+    dev_pairs: int = Field(5000, ge=1)
+    """Training pairs that are drawn to choose and rank heads, and left out of fine-tuning."""
+
+    train_pairs: int | None = Field(None, ge=1)
+    """Training pairs to draw of the others for fine-tuning; without it all."""
+
+    split_seed: int = Field(1, ge=0)
+    """Of both draws."""
+
+
+class ClassifiersSettings(EntailmentSettings):
+    """Classifiers of sentence pairs, whose heads are removed (Michel et al., BERT)."""
+
+    corpus: CorpusName = "multinli"
+    """A corpus with `entailment`: its `train`, and `matched` and `mismatched` to score."""
+
+    models: dict[Annotated[str, AfterValidator(check_corpus_name)], ClassifierModel] = {}
+    """Models by a name of one's own (keys below); each is ablated with every seed. Empty: none, and
+    no tables."""
+
+
+class FineTuningSettings(Section):
+    """Fine-tuning of classifiers, by the library's own trainer: AdamW, the rate falls to 0."""
+
+    epochs: int = Field(3, ge=1, le=1000)
+    """Passes over the training pairs."""
+
+    batch: int = Field(32, ge=1, le=LARGEST)
+    """Pairs of an update."""
+
+    peak_lr: float = Field(2e-5, gt=0)
+    """Highest rate."""
+
+    warmup: float = Field(0.1, ge=0, lt=1)
+    """Share of the updates in which the rate rises, in a straight line."""
+
+    weight_decay: float = Field(0.01, ge=0)
+    """Of AdamW; not of biases and norms."""
+
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """Number format of the matrix products."""
+
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where to train; auto takes a GPU where there is one."""
+
+    threads: int = Field(1, ge=1, le=MOST_THREADS)
+    """CPU threads."""

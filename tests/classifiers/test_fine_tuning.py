@@ -1,0 +1,134 @@
+"""A small BERT fine-tuned by the library's trainer: what it starts from, learns, and leaves."""
+
+import json
+import math
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from script_runner import run_script
+from small_bert import pairs, save_bert, write_pairs
+from torch.nn import functional
+
+from headcount.base.errors import UserError
+from headcount.base.folders import CLASSIFIER_FILES
+from headcount.base.settings.classifiers import FineTuningSettings
+from headcount.classifiers.classifier import Classifier
+from headcount.classifiers.classifier_files import (
+    copy_classifier,
+    fetch_classifier,
+    read_classifier,
+)
+from headcount.classifiers.fine_tuning import fine_tune_classifier
+from headcount.model import machine
+
+LABELS = ["contradiction", "entailment"]
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    """The folder of a BERT that was never trained to classify."""
+    folder = save_bert(tmp_path / "bert")
+    model = transformers.AutoModel.from_pretrained(folder)
+    model.save_pretrained(folder)
+    return folder
+
+
+def tune(start, found, settings, tmp_path, name: str, seed: int = 1):
+    """The folder that fine-tuning writes."""
+    torch.set_num_threads(1)
+    states, out = tmp_path / "state", tmp_path / name
+    fine_tune_classifier(start, found, settings, seed, states, out, {})
+    return out
+
+
+def test_only_what_is_trained_anew_may_be_missing(encoder):
+    with pytest.raises(UserError, match="the weights lack classifier.bias.* trained to classify"):
+        read_classifier(encoder)
+    _, model = read_classifier(encoder, LABELS)
+    assert model.config.label2id == {"contradiction": 0, "entailment": 1}
+    weights = load_file(encoder / "model.safetensors")
+    lost = next(name for name in weights if "layer.1" in name)
+    kept = {name: value for name, value in weights.items() if name != lost}
+    save_file(kept, encoder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(UserError, match=r"the weights lack \S+\.layer\.1\.\S+, .*; is it whole\?"):
+        read_classifier(encoder, LABELS)
+
+
+def test_a_copy_has_a_record_of_its_files_and_no_code(encoder, tmp_path):
+    (encoder / "own.py").write_text("raise SystemExit\n")
+    record = tmp_path / "raw" / "manifest.json"
+    assert run_script("fetch_classifier", ["--model", encoder, "--out", record]) == 0
+    files = json.loads(record.read_text())["files"]
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= files.keys()
+    assert {path.name for path in record.parent.iterdir()} == {*files, "manifest.json"}
+    assert fetch_classifier(str(record.parent), None) == record.parent
+    (record.parent / "config.json").write_text("{}")
+    with pytest.raises(UserError, match=r"config\.json: changed since it was fetched"):
+        fetch_classifier(str(record.parent), None)
+    (encoder / "model.safetensors").unlink()
+    with pytest.raises(UserError, match=r"expected weights as \.safetensors, found none"):
+        copy_classifier(str(encoder), None, tmp_path / "again" / "manifest.json")
+
+
+@pytest.mark.slow
+def test_it_learns_and_its_loss_bounds_its_errors(encoder, tmp_path):
+    """Of two labels, one that is wrong has at most half the probability: its loss is ln 2 or more.
+
+    So errors are at most the mean loss by ln 2. Whoever guesses, has 0.5 and a loss of ln 2.
+    """
+    found = pairs(3000, seed=1)
+    settings = FineTuningSettings(epochs=10, batch=50, peak_lr=3e-3, device="cpu")
+    out = tune(encoder, found, settings, tmp_path, "out")
+    classifier = Classifier.load(out / "model", device="cpu")
+    texts = [pair.first for pair in found], [pair.second for pair in found]
+    with torch.no_grad():
+        scores = classifier.encoder.model(**classifier.tokeniser(*texts, return_tensors="pt"))
+    gold = torch.from_numpy(classifier.gold(found))
+    loss = functional.cross_entropy(scores.logits, gold).item()
+    accuracy = classifier.correct(found, [()])[()].mean()
+    assert accuracy >= 1 - loss / math.log(2) > 0.75
+    facts = json.loads((out / "fine_tuning.json").read_text())
+    assert (facts["pairs"], facts["updates"], facts["labels"]) == (3000, 600, LABELS)
+    assert loss < facts["loss"] < math.log(2)  # the latter is the mean over the training
+
+
+@pytest.mark.slow
+def test_the_same_to_the_last_bit_also_where_it_was_stopped(encoder, tmp_path, monkeypatch):
+    found = pairs(90, seed=1)
+    settings = FineTuningSettings(epochs=3, batch=20, peak_lr=1e-3, device="cpu")
+    whole = tune(encoder, found, settings, tmp_path, "whole")
+    assert sorted(path.name for path in (whole / "model").iterdir()) == sorted(CLASSIFIER_FILES)
+    assert not (tmp_path / "state").exists()
+    weights = (whole / "model" / "model.safetensors").read_bytes()
+
+    class Stopped(Exception):
+        pass
+
+    def stop(self, args, state, *others, **named):
+        if state.epoch == 2:
+            raise Stopped
+
+    with monkeypatch.context() as patched:
+        patched.setattr(transformers.TrainerCallback, "on_epoch_begin", stop)
+        with pytest.raises(Stopped):
+            tune(encoder, found, settings, tmp_path, "again")
+    assert len(list((tmp_path / "state").glob("*/checkpoint-10"))) == 1  # two epochs of 5 updates
+    again = tune(encoder, found, settings, tmp_path, "again")
+    assert (again / "model" / "model.safetensors").read_bytes() == weights
+    other = tune(encoder, found, settings, tmp_path, "other", seed=2)
+    assert (other / "model" / "model.safetensors").read_bytes() != weights
+
+
+@pytest.mark.slow
+def test_the_script_tells_what_it_read(encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
+    train = write_pairs(tmp_path / "train.jsonl", pairs(40, seed=1))
+    flags = ["--model", encoder, "--train", train, "--seed", 3, "--state", tmp_path / "state"]
+    flags += ["--out", tmp_path / "out", "--epochs", 1, "--device", "cpu"]
+    assert run_script("fine_tune_classifier", flags) == 0
+    provenance = json.loads((tmp_path / "out" / "fine_tuning.json").read_text())["provenance"]
+    assert provenance["seed"] == 3 and provenance["settings"]["fine_tuning"]["epochs"] == 1
+    read = {path.rpartition("/")[2] for path in provenance["inputs"]}
+    assert {"train.jsonl", "model.safetensors", "tokenizer.json"} <= read
