@@ -167,7 +167,8 @@ class Plan:
         """Files of one's own that belong into the folder of `w`, but those planned without."""
         model = dict(w.items()).get("model")
         source = self.classifiers.source(model) if model else self.raw.at(w)
-        return [] if source.manifest in self._lacking else source.own
+        lacking = source.manifest in self._lacking
+        return [path for path in source.own if os.path.exists(path) or not lacking]
 
     def tests(self, pair: str) -> list[str]:
         """Names of a pair's test sets."""
