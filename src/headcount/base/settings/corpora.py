@@ -127,7 +127,10 @@ def _check_languages(pair: Pair, corpus: Corpus) -> None:
                     "corpora.yaml"
                 )
     if not corpus.translates("dev", pair.src, pair.tgt):
-        raise UserError(f"{place} several references in {pair.src!r} for dev, which are no source")
+        raise UserError(
+            f"{place} several references in {pair.src!r} for dev, which are no source; take the "
+            "other direction"
+        )
     if not test_sets(corpus, pair.src, pair.tgt):
         found = _list(corpus.languages)
         raise UserError(f"{place} no test set in both languages; it has {found}")
@@ -200,32 +203,6 @@ def ablation_tests(
             f"name one of {', '.join(known[:-1])} first"
         )
     return found[0], found[1]
-
-
-def _check_languages(pair: Pair, corpus: Corpus) -> None:
-    known = dict.fromkeys(each for sides in corpus.languages.values() for each in sides)
-    for language in (pair.src, pair.tgt):
-        if language not in known:
-            raise UserError(
-                f"pairs: {pair}: corpus {pair.corpus} has no language {language!r}; "
-                f"{nearest(language, known)}"
-            )
-        for split in ("train", "dev"):
-            if language not in corpus.languages.get(split, []):
-                raise UserError(
-                    f"pairs: {pair}: corpus {pair.corpus} has no {split} text in {language!r}; "
-                    f"add it under splits.{split} in corpora.yaml"
-                )
-    if not corpus.translates("dev", pair.src, pair.tgt):
-        raise UserError(
-            f"pairs: {pair}: corpus {pair.corpus} has several references in {pair.src!r} for dev, "
-            "which are no source; take the other direction"
-        )
-    if not test_sets(corpus, pair.src, pair.tgt):
-        raise UserError(
-            f"pairs: {pair}: corpus {pair.corpus} has no test set in both languages; "
-            f"it has {_list(corpus.languages)}"
-        )
 
 
 def _list(names: Iterable[str]) -> str:
