@@ -25,10 +25,10 @@ LOCKS = {
     "run": "Everything that `pip install -e .` needs, but for torch and what only torch needs.",
     "test": "What the extra `test` needs beyond run.txt.",
     "extras": "What the other extras need beyond run.txt and test.txt.",
-    "torch": "torch as the Python package index builds it, on Linux with NVIDIA's libraries.",
+    "torch": "torch as the package index builds it, with NVIDIA's libraries; accelerate needs it.",
 }
 _INSTALLED = {"run": ("run", "torch"), "test": ("run", "torch", "test")}
-_OF_TORCH = re.compile(r"(torch|triton|(nvidia|cuda)-[a-z0-9-]+)==")
+_OF_TORCH = re.compile(r"(torch|accelerate|triton|(nvidia|cuda)-[a-z0-9-]+)==")
 _PIN = re.compile(r"^([a-z0-9][a-z0-9.-]*)==([^\s;\\]+)")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})\b")
 _AGAIN = "run: python .ci/locks.py write"
