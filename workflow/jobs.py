@@ -14,14 +14,13 @@ def measuring(plan: Plan, rules: Iterable[Any]) -> list[Any]:
     return [rule for rule in rules if rule.output and rule.output[0].startswith(heads)]
 
 
-def jobs(plan: Plan, rules: Iterable[Any]) -> Iterator[tuple[str, Values]]:
+def jobs(plan: Plan, measures: Iterable[str]) -> Iterator[tuple[str, Values]]:
     """Names of rules, each with a list of values for every wildcard; jobs are their product.
 
-    A rule may come several times. One without any job comes with an empty list. `rules`:
-    Snakemake's.
+    A rule may come several times. One without any job comes with an empty list. `measures`: names
+    of those that measure trained models.
     """
     settings, named = plan.settings, plan.pruning.named
-    measures = [rule.name for rule in measuring(plan, rules)]
     of_seeds: Values = {"pair": settings.pairs, "seed": settings.seeds}
     yield "bpe", {"pair": settings.pairs}
     for rule, runs in (

@@ -1,0 +1,147 @@
+"""Seconds that each unit of work takes on this machine, from a few seconds of each."""
+
+import io
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import redirect_stderr
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from headcount.base.settings.experiment import Experiment
+from headcount.base.settings.train import TrainSettings
+from headcount.data.batches import ParallelText
+from headcount.data.vocabulary import EOS
+from headcount.heads.importance import measure_importance
+from headcount.heads.relevance import sentence_relevance
+from headcount.model.machine import pick_device, use_threads
+from headcount.model.transformer import Transformer, parameter_count
+from headcount.scoring.bootstrap import resample_bleu
+from headcount.search.beam_search import translate
+from headcount.training.score import mean_loss
+from headcount.training.states import StateStore
+from headcount.training.train import Trainer
+
+FIXED = {"lines": 2.5e-5, "segmented": 3.5e-4, "exhibits": 0.4}
+"""Seconds that are not measured: of Multi30k and `quickstart` on one core of a Zen 4."""
+SECONDS = 1.0
+"""That each other unit is measured, at least twice."""
+_WORDS = "the a heads of translation are more than one better really sixteen are".split()
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Mean lengths of a text's two sides, and how many subwords there are."""
+
+    src: int  # subwords of a sentence
+    tgt: int
+    vocabulary: int
+
+    def drawn(self, pairs: int) -> ParallelText:
+        """Sentence pairs of these lengths, of subwords at random."""
+        draw = np.random.default_rng(1).integers
+        sides = (draw(EOS + 2, self.vocabulary, (pairs, size)) for size in (self.src, self.tgt))
+        return ParallelText(*(side.tolist() for side in sides))
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What was measured here with the model and the batches of one experiment."""
+
+    rates: dict[str, float]  # seconds by unit of `UNITS`
+    parameters: int  # of the model
+    memory: int  # bytes of a training at the most; on a GPU, of that
+    device: str
+
+
+def measure_machine(settings: Experiment, sentences: Sentences, start: float) -> Machine:
+    """Seconds by unit, and memory.
+
+    `start` is what a job takes before it begins. The model is untrained: its translations all end
+    at the target's mean length, to which the search is cut.
+    """
+    use_threads(settings.train.threads)
+    device = pick_device(settings.train.device)
+    sizes = (sentences.vocabulary, sentences.vocabulary)
+    model = Transformer(settings.model, *sizes, settings.bpe.joint).to(device)
+    text = sentences.drawn(256)
+    with redirect_stderr(io.StringIO()):  # no progress of a training that nobody asked for
+        rates = FIXED | {"starts": start, "updates": _update(model, text, settings.train)}
+    model.eval()
+    for unit, (count, work) in _works(model, text, settings).items():
+        rates[unit] = _seconds(work) / count
+    return Machine(rates, parameter_count(model), _peak(device), device.type)
+
+
+def _works(
+    model: Transformer, text: ParallelText, settings: Experiment
+) -> dict[str, tuple[int, Callable[[], object]]]:
+    """How many of each unit some work has, and the work."""
+    src, tgt = text.src, text.tgt
+    cut = {"max_length_factor": len(tgt[0]) / (len(src[0]) + 1), "max_length_extra": 1}
+    decode = settings.decode.model_copy(update=cut)
+    budget, few = 4 * settings.train.batch_tokens, src[:64]
+    return {
+        "forwards": (len(text), lambda: mean_loss(model, text, budget)),
+        "passes": (
+            len(text),
+            lambda: measure_importance(model, text, settings.importance, 0.0),
+        ),
+        "translations": (len(few), lambda: translate(model, few, decode)),
+        "single": (2, lambda: [translate(model, [ids], decode) for ids in few[:2]]),
+        "relevances": (1, lambda: sentence_relevance(model, src[0], tgt[0], settings.lrp)),
+        "resamples": (400, _resampling(4, 100, len(tgt[0]))),
+    }
+
+
+def _peak(device: torch.device) -> int:
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    """Seconds of one round of the work, the first one left out."""
+    work()
+    rounds, begun = 0, time.perf_counter()
+    while not rounds or time.perf_counter() - begun < SECONDS:
+        work()
+        rounds += 1
+    return (time.perf_counter() - begun) / rounds
+
+
+def _update(model: Transformer, text: ParallelText, settings: TrainSettings) -> float:
+    """Seconds of one update, by the clock of training itself."""
+    first = _trained(model, text, settings, 2)
+    return _trained(model, text, settings, max(3, min(200, round(2 * SECONDS / first))))
+
+
+def _trained(
+    model: Transformer, text: ParallelText, settings: TrainSettings, updates: int
+) -> float:
+    """Seconds of an update, of so many."""
+    short = {"updates": updates, "dev_interval": updates, "warmup_updates": 1, "keep_updates": []}
+    budget = max(settings.batch_tokens, text.longest)
+    settings = settings.model_copy(update={**short, "batch_tokens": budget})
+    dev = ParallelText(text.src[:1], text.tgt[:1])
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = Trainer(
+            model, text, dev, settings, 1, StateStore(Path(folder), {"estimate": True}, 1e9)
+        )
+        trainer.fit()
+    (row,) = trainer.progress.curve
+    of_pair = len(text.src[0]) + len(text.tgt[0]) + 2
+    pairs = max(1, budget // text.longest) * settings.accumulate
+    return pairs * of_pair / row["tokens_per_s"]
+
+
+def _resampling(systems: int, lines: int, words: int) -> Callable[[], object]:
+    draw = np.random.default_rng(1)
+    made = [[" ".join(draw.choice(_WORDS, words)) for _ in range(lines)] for _ in range(systems)]
+    return lambda: resample_bleu(made, made[0], "en", 1000)
