@@ -92,6 +92,10 @@ class Workload:
             "forwards": -(-of.updates // of.dev_interval) * self._dev(w),
         }
 
+    def _relevance(self, w: Values) -> Units:
+        """By both rules."""
+        return {"relevances": 2 * self._dev(w, self.settings.lrp.max_sentences)}
+
     def _roles(self, w: Values) -> Units:
         """Weights of attention have to be made, which takes about as long again."""
         texts = 1 + len(self.plan.treebanks.of_pair(w["pair"]))
