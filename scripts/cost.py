@@ -25,7 +25,8 @@ def main() -> None:
     found = sorted(args.benchmarks.glob("*/*.tsv"))
     files = [path for path in found if path.parent.name not in LATER]
     (chapter,) = (each for each in chapters() if each.name == "cost")
-    made = make_exhibits(chapter, Results({"benchmarks": files}, {}))
+    estimate = [path for path in [args.benchmarks / "estimate.csv"] if path.exists()]
+    made = make_exhibits(chapter, Results({"benchmarks": files, "estimate": estimate}, {}))
     origin = command.provenance("scripts/cost.py", {}, None, [], chapter.modules)
     write_tables(made["table"], args.out, origin)
 

@@ -15,7 +15,7 @@ import pandas as pd
 KINDS = {".safetensors", ".txt", ".csv"}
 """Ends of the files that are compared; others hold records of how these were made, or show them."""
 CLOCK = ["seconds", "longest_seconds", "cpu_seconds", "memory_mb", "tokens_per_s", "milliseconds"]
-CLOCK += ["speedup"]
+CLOCK += ["speedup", "estimated_seconds"]
 SPEED = ["mean", "sd", "low", "high"]
 """Columns of the clock in any table; and those that are so in a table of speed."""
 KEPT_OUT = {"logs", "state", "benchmarks"}

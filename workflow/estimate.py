@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
+from announce import KEPT
 from engine import planned_jobs
 from phases import assign, declared
 from plan import Plan
@@ -24,10 +25,16 @@ from work import Workload
 from headcount.base import command
 from headcount.base.files import write_csv
 from headcount.estimate.rates import measure_machine
-from headcount.estimate.work import Work, by_rule, estimate_table, seconds_of, wall_seconds
+from headcount.estimate.work import (
+    COLUMNS,
+    Work,
+    by_rule,
+    estimate_table,
+    seconds_of,
+    wall_seconds,
+)
+from headcount.model.machine import use_threads
 
-KEPT = "estimate.csv"
-"""Where the estimate of an experiment stays, beside the records of its jobs."""
 _LETTERS = {"m": 60, "h": 3600, "d": 86400}
 _BYTES = 12  # of a subword on disk: cleaned, and cut
 
@@ -44,6 +51,7 @@ class Estimate:
         self.sizes = pairs_of(self.plan)
         self.sentences, self.lengths_from = sentences_of(self.plan)
         self.workload = Workload(self.plan, self.sizes)
+        use_threads(self.plan.settings.train.threads)
         self.machine = measure_machine(self.plan.settings, self.sentences, start)
         self.table = estimate_table(self._works(), self.machine.rates, self._records())
 
@@ -152,7 +160,7 @@ def main() -> None:
     args = parser.parse_args()
     estimate = Estimate(args.experiment)
     kept = _folder(args.experiment) / KEPT
-    write_csv(kept, list(estimate.table.columns), estimate.table.values.tolist())
+    write_csv(kept, COLUMNS, estimate.table.values.tolist())
     print("\n".join(told(estimate, args.cores, args.gpus)))
     if args.until:
         workers = estimate.workers(args.cores, args.gpus)

@@ -107,14 +107,19 @@ class Pruning:
             run = self.runs[name]
             waiting = [n for n, other in self.runs.items() if other.gates_run == run != other]
         after = max((self.urgency({"run": each}) for each in waiting), default=0)
-        return self._updates(name) + after
+        return self.updates(name) + after
 
     def ranking_urgency(self, w: Wildcards) -> float:
         """Updates of the longest run that waits for the importance of a model's heads."""
         waiting = (n for n in self.named("importance") if self._start[n] == w["run"])
-        return max(map(self._updates, waiting), default=0)
+        return max(map(self.updates, waiting), default=0)
 
-    def _updates(self, name: str) -> float:
+    def all_updates(self) -> float:
+        """Updates of all trainings and fine-tunings of the experiment."""
+        each = sum(map(self.updates, [*self.trained, *self.runs]))
+        return each * len(self.settings.pairs) * len(self.settings.seeds)
+
+    def updates(self, name: str) -> float:
         """Updates of a training or fine-tuning; one with a first pass counts for more."""
         settings = self.settings
         if name in self.runs:

@@ -45,7 +45,7 @@ class Raw:
         """The corpus of this name, or of this pair: all but its words and trees."""
         name = name.partition(".")[0]
         corpus = self._corpora[name]
-        words = {"licence", "citation", "trees"}
+        words = {"licence", "citation", "trees", "pairs", "length"}
         entry = json.dumps(corpus.model_dump(exclude=words, exclude_none=True))
         script = "synthetic" if corpus.generator else "download"
         own = dict.fromkeys(file.path for file in corpus.files() if file.path)

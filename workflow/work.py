@@ -1,12 +1,12 @@
 """What each job of an experiment has to do, before anything is there: from settings alone."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import product
 
 import numpy as np
 from jobs import jobs
 from plan import Plan
-from pruning import FIRST_PASS
 
 from headcount.ablation.pruning_orders import list_curves
 from headcount.base.ranking import random_sets, ranked_sets
@@ -45,13 +45,15 @@ class Workload:
 
     def _units(self, rule: str, w: Values) -> Units:
         """All but the start of a job; rules that are not here take no more than that."""
+        train = partial(self._trained, interval=self.settings.train.dev_interval)
+        fine_tune = partial(self._trained, interval=self.settings.gates.dev_interval)
         of_rule: dict[str, Callable[[Values], Units]] = {
             "text": self._text,
             "bpe": self._bpe,
-            "train": self._train,
-            "gates": self._pruned,
-            "scratch": self._pruned,
-            "fine_tune": self._pruned,
+            "train": train,
+            "gates": fine_tune,
+            "scratch": train,
+            "fine_tune": fine_tune,
             "importance": lambda w: {"passes": self._drawn(w)},
             "relevance": lambda w: {
                 "relevances": 2 * self._dev(w, self.settings.lrp.max_sentences)
@@ -78,19 +80,10 @@ class Workload:
         cut = 0.1 if self.plan.pretokenised(w) else 1.0
         return {"segmented": cut * self.sizes[w["pair"]]["train"]}
 
-    def _train(self, w: Values) -> Units:
-        run, train = self.plan.pruning.trained[w["run"]], self.settings.train
-        passes = FIRST_PASS * run.probability if run.method == "importance" else 0
-        validated = -(-train.updates // train.dev_interval) * self._dev(w)
-        return {"updates": train.updates * (1 + passes), "forwards": validated}
-
-    def _pruned(self, w: Values) -> Units:
-        run = self.plan.pruning.runs[w["run"]]
-        of = self.settings.train if run.method == "scratch" else self.settings.gates
-        return {
-            "updates": of.updates,
-            "forwards": -(-of.updates // of.dev_interval) * self._dev(w),
-        }
+    def _trained(self, w: Values, interval: int) -> Units:
+        """A training or fine-tuning, with its validations."""
+        updates = self.plan.pruning.updates(w["run"])
+        return {"updates": updates, "forwards": -(-updates // interval) * self._dev(w)}
 
     def _relevance(self, w: Values) -> Units:
         """By both rules."""
@@ -109,8 +102,9 @@ class Workload:
     def _masking(self, w: Values) -> Units:
         settings, heads = self.settings.masking, self.grid.size
         own = w["run"] == "baseline" or "baseline" not in self.plan.runs
-        rankings = [list(range(heads))] + ([] if own else [list(range(heads))[::-1]])
-        points = [each for r in rankings for each in ranked_sets(r, settings.groups)]
+        # Two rankings that have no set in common but none and all, as is likely of real ones.
+        rankings = [np.random.default_rng(seed).permutation(heads) for seed in range(2 - own)]
+        points = [each for r in rankings for each in ranked_sets(list(r), settings.groups)]
         points += random_sets(heads, settings.groups, settings.draws, 1)
         masks = len({point.heads for point in points})
         tests = self.plan.masking_tests(w["pair"])
@@ -130,9 +124,9 @@ class Workload:
         return self._masked(sum(m * self._first(w, test, number) for test, m in masks.items()))
 
     def _profile(self, w: Values) -> Units:
-        values = np.arange(self.grid.size, dtype=float)
         asked = self.settings.ablation
-        curves = list_curves(self.grid, lambda _: values, lambda _: -values, values, asked, 1)
+        importance, effects = np.random.default_rng(0).random((2, self.grid.size))
+        curves = list_curves(self.grid, lambda _: importance, effects, asked, 1)
         masks = len({heads for curve in curves for heads in curve.sets})
         test = self.plan.ablation.tests[w["pair"]][0]
         return self._masked(masks * self._first(w, test, asked.sentences))

@@ -9,7 +9,7 @@ from script_runner import run_script
 from workflow_modules import load
 
 from headcount.base.errors import UserError
-from headcount.findings.cost.rules import cost_table
+from headcount.findings.cost.rules import COLUMNS, ESTIMATED, cost_table
 
 HEAD = "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load\tcpu_time\n"
 
@@ -66,7 +66,17 @@ def test_what_comes_later_does_not_count(tmp_path, measured):
 def test_where_nothing_ran_the_table_says_so(tmp_path):
     """As in a fresh clone whose results came with `dvc pull`."""
     table = made(tmp_path)
-    assert table.to_numpy().tolist() == [["all", 0, 0, 0, 0, 0]]
+    assert table[COLUMNS].to_numpy().tolist() == [["all", 0, 0, 0, 0, 0]]
+    assert table[ESTIMATED].isna().all()
+
+
+def test_the_estimate_stands_beside_what_jobs_took(tmp_path, measured):
+    """Rule by rule, jobs times seconds; of all the sum over rules that have run."""
+    rows = "train,2,30\ntrain,1,9\nbleu,2,3\nspeed,1,50\n"
+    (tmp_path / "estimate.csv").write_text(f"rule,jobs,rated_seconds\n{rows}")
+    found = made(tmp_path).set_index("rule")[ESTIMATED]
+    assert found.drop("text").to_dict() == {"train": 69, "bleu": 6, "all": 75}
+    assert pd.isna(found["text"])
 
 
 class Rule:

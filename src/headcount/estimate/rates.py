@@ -19,7 +19,7 @@ from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import EOS
 from headcount.heads.importance import measure_importance
 from headcount.heads.relevance import sentence_relevance
-from headcount.model.machine import pick_device, use_threads
+from headcount.model.machine import pick_device
 from headcount.model.transformer import Transformer, parameter_count
 from headcount.scoring.bootstrap import resample_bleu
 from headcount.search.beam_search import translate
@@ -65,7 +65,6 @@ def measure_machine(settings: Experiment, sentences: Sentences, start: float) ->
     `start` is what a job takes before it begins. The model is untrained: its translations all end
     at the target's mean length, to which the search is cut.
     """
-    use_threads(settings.train.threads)
     device = pick_device(settings.train.device)
     sizes = (sentences.vocabulary, sentences.vocabulary)
     model = Transformer(settings.model, *sizes, settings.bpe.joint).to(device)

@@ -19,7 +19,7 @@ UNITS = {
     "exhibits": "tables and figures",
 }
 
-COLUMNS = ("rule", "job", "jobs", "alone", "seconds", "source", *UNITS)
+COLUMNS = ("rule", "job", "jobs", "alone", "rated_seconds", "seconds", *UNITS)
 
 Units = Mapping[str, float]
 
@@ -45,16 +45,15 @@ def estimate_table(
 ) -> pd.DataFrame:
     """`COLUMNS`, one row for each `Work`; seconds and units are those of one job.
 
-    `measured`: mean seconds of a job by rule, where all of the rule's have run here before; then
-    `source` is `record`, else `rates`.
+    `rated_seconds` are by the rates; `seconds` too, but for rules all of whose jobs have run here
+    before: `measured` has the mean seconds of one of them.
     """
     rows = []
     for work in works:
-        known = measured.get(work.rule)
-        seconds = seconds_of(work.units, rates) if known is None else known
-        source = "rates" if known is None else "record"
+        rated = seconds_of(work.units, rates)
+        seconds = measured.get(work.rule, rated)
         counts = [float(work.units.get(unit, 0)) for unit in UNITS]
-        rows.append([work.rule, work.job, work.jobs, work.alone, seconds, source, *counts])
+        rows.append([work.rule, work.job, work.jobs, work.alone, rated, seconds, *counts])
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

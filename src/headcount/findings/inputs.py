@@ -41,6 +41,7 @@ OWNERS = {
 
 INPUTS = {
     "benchmarks": Input("jobs", "benchmarks", ("<rule>/<job>.tsv",)),
+    "estimate": Input("jobs", "benchmarks", ("estimate.csv",)),
     "counts": Input("pairs", "text", ("<split>.json",)),
     "text": Input("pairs", "text", ("<split>.src", "<split>.tgt")),
     "references": Input("pairs", "text", ("<test>.tgt",)),

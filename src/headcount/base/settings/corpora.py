@@ -25,24 +25,12 @@ class Corpus(Published):
     citation: str = Field(min_length=1)
     """Whom to cite."""
 
-<<<<<<< HEAD
-=======
-    base_url: Url | None = None
-    """Address of the folder that holds the published files."""
-
-    pretokenised: bool = False
-    """The text is tokenised already, so the tokeniser stays off."""
-
     pairs: dict[FileName, Annotated[int, Field(ge=1)]] = {}
     """About how many sentence pairs a split has, for the estimate of what an experiment costs."""
 
     length: int | None = Field(None, ge=1, le=1000)
     """About how many subwords a sentence has, for that too."""
 
-    splits: dict[FileName, dict[Language, Source]] | None = None
-    """Files by split and language. Splits are `train`, `dev` and one or more test sets."""
-
->>>>>>> ecc8d41 (Estimate: what an experiment costs here, from a few seconds of measuring and the records of its jobs)
     trees: dict[FileName, Treebank] | None = None
     """Treebanks by name, for the roles of heads; a corpus may have nothing else."""
 

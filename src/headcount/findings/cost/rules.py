@@ -11,23 +11,36 @@ from headcount.findings.results import Results
 from headcount.findings.tables import Table
 
 TOTAL = "all"
+ESTIMATED = "estimated_seconds"
 _MEASURED = {"s": "seconds", "cpu_time": "cpu_seconds", "max_rss": "memory_mb"}
 _SHOWN = {"longest_seconds": "longest job", "cpu_seconds": "processor time"}
-_SHOWN |= {"memory_mb": "memory in MB"}
+_SHOWN |= {"memory_mb": "memory in MB", ESTIMATED: "estimated"}
 _CAPTION = (
     "What the jobs of each rule took when they last ran in this folder: seconds of all together "
     "and of the longest, processor time of all, the most memory of one. A job that came with `dvc "
     "pull` has not run here and does not count; a training that was resumed counts from there on. "
     "Memory and processor time are sampled, every half second at first and then every half "
-    "minute: those of a short job are too low."
+    "minute: those of a short job are too low. Estimated: seconds of all together, by a few "
+    "seconds of measuring before the experiment first began here (workflow/estimate.py)."
 )
 
 
-@exhibits.table("cost", needs=("benchmarks",))
+@exhibits.table("cost", needs=("benchmarks",), uses=("estimate",))
 def cost(results: Results) -> Table:
     """Seconds and memory by rule."""
     table = cost_table(results.files("benchmarks"))
+    table[ESTIMATED] = _estimated(table["rule"], results.files("estimate"))
     return Table(table, table.rename(columns=_SHOWN), _CAPTION)
+
+
+def _estimated(rules: pd.Series, files: list[Path]) -> pd.Series:
+    """Seconds of these rules by the estimate; an empty cell where there is none of a rule."""
+    if not files:
+        return pd.Series("", index=rules.index)
+    table = pd.read_csv(files[0])
+    seconds = (table["rated_seconds"] * table["jobs"]).groupby(table["rule"]).sum()
+    known = {**seconds, TOTAL: seconds[seconds.index.isin(rules)].sum()}
+    return rules.map(known).astype(object).fillna("")
 
 
 def cost_table(files: list[Path]) -> pd.DataFrame:
