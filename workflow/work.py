@@ -10,6 +10,8 @@ from plan import Plan
 
 from headcount.ablation.pruning_orders import list_curves
 from headcount.base.ranking import random_sets, ranked_sets
+from headcount.base.settings.gates import GatesSettings
+from headcount.base.settings.train import TrainSettings
 from headcount.estimate.work import Units, Work
 
 Values = Mapping[str, str]  # wildcards of one job
@@ -45,8 +47,8 @@ class Workload:
 
     def _units(self, rule: str, w: Values) -> Units:
         """All but the start of a job; rules that are not here take no more than that."""
-        train = partial(self._trained, interval=self.settings.train.dev_interval)
-        fine_tune = partial(self._trained, interval=self.settings.gates.dev_interval)
+        train = partial(self._trained, of=self.settings.train)
+        fine_tune = partial(self._trained, of=self.settings.gates)
         of_rule: dict[str, Callable[[Values], Units]] = {
             "text": self._text,
             "bpe": self._bpe,
@@ -80,10 +82,10 @@ class Workload:
         cut = 0.1 if self.plan.pretokenised(w) else 1.0
         return {"segmented": cut * self.sizes[w["pair"]]["train"]}
 
-    def _trained(self, w: Values, interval: int) -> Units:
+    def _trained(self, w: Values, of: TrainSettings | GatesSettings) -> Units:
         """A training or fine-tuning, with its validations."""
-        updates = self.plan.pruning.updates(w["run"])
-        return {"updates": updates, "forwards": -(-updates // interval) * self._dev(w)}
+        validated = -(-of.updates // of.dev_interval) * self._dev(w)
+        return {"updates": self.plan.pruning.updates(w["run"]), "forwards": validated}
 
     def _relevance(self, w: Values) -> Units:
         """By both rules."""
@@ -91,7 +93,7 @@ class Workload:
 
     def _roles(self, w: Values) -> Units:
         """Weights of attention have to be made, which takes about as long again."""
-        texts = 1 + len(self.plan.treebanks.of_pair(w["pair"]))
+        texts = 1 + len(self.plan.treebanks(w))
         runs = len(self.plan.pruning.penalised()) if "run" not in w else 1
         return {"forwards": 2 * runs * texts * self._dev(w, self.settings.roles.sentences)}
 
@@ -107,18 +109,18 @@ class Workload:
         points = [each for r in rankings for each in ranked_sets(list(r), settings.groups)]
         points += random_sets(heads, settings.groups, settings.draws, 1)
         masks = len({point.heads for point in points})
-        tests = self.plan.masking_tests(w["pair"])
+        tests = self.plan.masking_tests(w)
         return self._masked(masks * sum(self._first(w, t, settings.sentences) for t in tests))
 
     def _untuned(self, w: Values) -> Units:
         settings = self.settings.masking
         masks = 1 + len(self.plan.pruning.gates_from(w["run"])) * (2 + settings.draws)
-        tests = self.plan.masking_tests(w["pair"])
+        tests = self.plan.masking_tests(w)
         return self._masked(masks * sum(self._first(w, t, settings.sentences) for t in tests))
 
     def _ablation(self, w: Values) -> Units:
         heads, layers = self.grid.size, len(list(self.grid.layers()))
-        tests = self.plan.ablation.tests[w["pair"]]
+        tests = self.plan.ablation_tests(w["pair"])
         number = self.settings.ablation.sentences
         masks = {test: 1 + heads + (heads if test == "dev" else layers) for test in ("dev", *tests)}
         return self._masked(sum(m * self._first(w, test, number) for test, m in masks.items()))
@@ -128,12 +130,12 @@ class Workload:
         importance, effects = np.random.default_rng(0).random((2, self.grid.size))
         curves = list_curves(self.grid, lambda _: importance, effects, asked, 1)
         masks = len({heads for curve in curves for heads in curve.sets})
-        test = self.plan.ablation.tests[w["pair"]][0]
+        test = self.plan.ablation_tests(w["pair"])[0]
         return self._masked(masks * self._first(w, test, asked.sentences))
 
     def _training_profile(self, w: Values) -> Units:
         asked = self.settings.ablation
-        test = self.plan.ablation.tests[w["pair"]][0]
+        test = self.plan.ablation_tests(w["pair"])[0]
         points = len(asked.updates)
         masked = self._masked(points * (asked.steps + 1) * self._first(w, test, asked.sentences))
         return {**masked, "passes": points * self._drawn(w)}

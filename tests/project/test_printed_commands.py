@@ -23,6 +23,7 @@ BENCH = "results/bench/train/multi30k.en-de/baseline/seed1/model"
 
 AS_PRINTED = [
     ("snakemake -n", "Nothing to be done", None),
+    ("python workflow/estimate.py quickstart --until 5m", "in 5.0 m:", None),
     ("snakemake -n --config experiment=headmask_ro", "wmt16_ro_en.ro-en", None),
     ("snakemake --cores all raw", "Nothing to be done", None),
     ("dvc status", "up to date", None),
