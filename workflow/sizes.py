@@ -7,7 +7,6 @@ from pathlib import Path
 from plan import Plan
 
 from headcount.base.errors import UserError
-from headcount.base.settings.corpora import GENERATED_SPLITS
 from headcount.base.settings.names import parse_pair
 from headcount.estimate.rates import Sentences
 
@@ -45,7 +44,9 @@ def _pairs(plan: Plan, pair: str, split: str) -> int:
     corpus = plan.corpora[name]
     known = dict(corpus.pairs)
     if corpus.settings:
-        known |= {each: getattr(corpus.settings, f"{each}_pairs") for each in GENERATED_SPLITS}
+        known |= {
+            each: getattr(corpus.settings, f"{each}_pairs") for each in ("train", "dev", "test")
+        }
     if split not in known:
         raise UserError(
             f"config/corpora.yaml: {name} does not say how many pairs {split} has; name it under "
