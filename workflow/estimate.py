@@ -23,6 +23,7 @@ from sizes import pairs_of, sentences_of
 from work import Workload
 
 from headcount.base import command
+from headcount.base.errors import UserError
 from headcount.base.files import write_csv
 from headcount.estimate.rates import measure_machine
 from headcount.estimate.work import (
@@ -35,6 +36,7 @@ from headcount.estimate.work import (
 )
 from headcount.model.machine import use_threads
 
+UNMEASURED = ("fine_tune_classifier", "classifier_ablation")
 _LETTERS = {"m": 60, "h": 3600, "d": 86400}
 _BYTES = 12  # of a subword on disk: cleaned, and cut
 
@@ -45,7 +47,12 @@ class Estimate:
     def __init__(self, experiment: str):
         """Measures, which takes some ten seconds."""
         begun = time.perf_counter()
-        self.plan = Plan({"experiment": experiment}, [])
+        self.plan = Plan({"experiment": experiment}, [], dry=True)
+        if not self.plan.settings.pairs:
+            raise UserError(
+                f"{experiment} has no pairs, and what classifiers cost is not estimated; name a pair "
+                "to have its part told"
+            )
         self.jobs = planned_jobs(experiment)
         start = time.perf_counter() - begun  # Python, packages, a plan: as long as a job's own
         self.sizes = pairs_of(self.plan)
@@ -121,11 +128,13 @@ def told(estimate: Estimate, cores: int, gpus: int) -> Iterator[str]:
     )
     yield (
         f"{updates:,.0f} updates, at most {tokens:.2g} tokens; a model of "
-        f"{machine.parameters:,} parameters; {machine.memory / 1e9:.1f} GB of memory a training; "
+        f"{machine.parameters:,} parameters; {machine.memory / 1e9:.1f} GB of memory where it was measured; "
         f"{estimate.disk() / 1e9:.1f} GB on disk besides raw text"
     )
     lengths = f"{estimate.sentences.src} and {estimate.sentences.tgt} subwords"
     yield f"sentences of {lengths}, {estimate.lengths_from}"
+    if left_out := [rule for rule in UNMEASURED if any(j["rule"] == rule for j in estimate.jobs)]:
+        yield f"not counted, because nothing here measures them: {', '.join(left_out)}"
     yield f"{'rule':20}{'jobs':>6}{'together':>12}{'longest':>12}"
     for row in by_rule(table).itertuples():
         yield f"{row.rule:20}{row.jobs:6}{_time(row.seconds):>12}{_time(row.longest):>12}"

@@ -53,7 +53,7 @@ class Workload:
             case "bpe":  # text that is tokenised already is cut a dozen times as fast
                 cut = 0.1 if self.plan.pretokenised(w) else 1.0
                 return {"segmented": cut * sizes["train"]}
-            case "train" | "scratch":
+            case "train" | "scratch" | "gates_from_none":
                 return self._trained(w, settings.train)
             case "gates" | "fine_tune":
                 return self._trained(w, settings.gates)

@@ -20,7 +20,7 @@ from headcount.data.vocabulary import EOS
 from headcount.heads.importance import measure_importance
 from headcount.heads.relevance import sentence_relevance
 from headcount.model.machine import pick_device
-from headcount.model.transformer import Transformer, parameter_count
+from headcount.model.transformer import Transformer, first_device, parameter_count
 from headcount.scoring.bootstrap import resample_bleu
 from headcount.search.beam_search import translate
 from headcount.training.score import mean_loss
@@ -29,6 +29,8 @@ from headcount.training.train import Trainer
 
 FIXED = {"lines": 2.5e-5, "segmented": 3.5e-4, "exhibits": 0.4}
 """Seconds that are not measured: of Multi30k and `quickstart` on one core of a Zen 4."""
+TOKENS = 2048
+"""Of a batch that is measured on a processor."""
 SECONDS = 1.0
 """That each other unit is measured, at least twice."""
 _WORDS = ["attention", "heads", "of", "translation", "models", "are", "more", "than", "one"]
@@ -68,7 +70,7 @@ def measure_machine(settings: Experiment, sentences: Sentences, start: float) ->
     device = pick_device(settings.train.device)
     sizes = (sentences.vocabulary, sentences.vocabulary)
     model = Transformer(settings.model, *sizes, settings.bpe.joint).to(device)
-    text = sentences.drawn(256)
+    text = sentences.drawn(128)
     with redirect_stderr(io.StringIO()):  # no progress of a training that nobody asked for
         rates = FIXED | {"starts": start, "updates": _update(model, text, settings.train)}
     model.eval()
@@ -106,8 +108,11 @@ def _peak(device: torch.device) -> int:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Seconds of one round of the work, the first one left out."""
+    """Seconds of one round of the work, the first one left out unless it is long."""
+    begun = time.perf_counter()
     work()
+    if (first := time.perf_counter() - begun) > SECONDS:
+        return first
     rounds, begun = 0, time.perf_counter()
     while not rounds or time.perf_counter() - begun < SECONDS:
         work()
@@ -116,28 +121,32 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _update(model: Transformer, text: ParallelText, settings: TrainSettings) -> float:
-    """Seconds of one update, by the clock of training itself."""
-    first = _trained(model, text, settings, 2)
-    return _trained(model, text, settings, max(3, min(200, round(2 * SECONDS / first))))
+    """Seconds of one update, by the clock of training itself on a part of its batches.
+
+    A processor has enough to do with `TOKENS`; a GPU gets a whole batch.
+    """
+    whole = max(settings.batch_tokens, text.longest)
+    budget = max(min(whole, TOKENS), text.longest) if first_device(model).type == "cpu" else whole
+    first = _trained(model, text, settings, budget, 2)
+    several = max(3, min(200, round(2 * SECONDS / first)))
+    part = first if first > 2 * SECONDS else _trained(model, text, settings, budget, several)
+    return part * settings.accumulate * whole / budget
 
 
 def _trained(
-    model: Transformer, text: ParallelText, settings: TrainSettings, updates: int
+    model: Transformer, text: ParallelText, settings: TrainSettings, budget: int, updates: int
 ) -> float:
-    """Seconds of an update, of so many."""
-    short = {"updates": updates, "dev_interval": updates, "warmup_updates": 1, "keep_updates": []}
-    budget = max(settings.batch_tokens, text.longest)
-    settings = settings.model_copy(update={**short, "batch_tokens": budget})
+    """Seconds of an update of one batch of this budget, the mean of so many."""
+    changes = {"updates": updates, "dev_interval": updates, "warmup_updates": 1, "keep_updates": []}
+    changes |= {"batch_tokens": budget, "accumulate": 1}
     dev = ParallelText(text.src[:1], text.tgt[:1])
     with tempfile.TemporaryDirectory() as folder:
-        trainer = Trainer(
-            model, text, dev, settings, 1, StateStore(Path(folder), {"estimate": True}, 1e9)
-        )
+        states = StateStore(Path(folder), {"estimate": True}, 1e9)
+        trainer = Trainer(model, text, dev, settings.model_copy(update=changes), 1, states)
         trainer.fit()
     (row,) = trainer.progress.curve
     of_pair = len(text.src[0]) + len(text.tgt[0]) + 2
-    pairs = max(1, budget // text.longest) * settings.accumulate
-    return pairs * of_pair / row["tokens_per_s"]
+    return budget // text.longest * of_pair / row["tokens_per_s"]
 
 
 def _resampling(systems: int, lines: int, words: int) -> Callable[[], object]:
