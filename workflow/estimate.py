@@ -50,8 +50,8 @@ class Estimate:
         self.plan = Plan({"experiment": experiment}, [], dry=True)
         if not self.plan.settings.pairs:
             raise UserError(
-                f"{experiment} has no pairs, and what classifiers cost is not estimated; name a pair "
-                "to have its part told"
+                f"{experiment} has no pairs, and what classifiers cost is not estimated; name a "
+                "pair to have its part told"
             )
         self.jobs = planned_jobs(experiment)
         start = time.perf_counter() - begun  # Python, packages, a plan: as long as a job's own
@@ -128,8 +128,8 @@ def told(estimate: Estimate, cores: int, gpus: int) -> Iterator[str]:
     )
     yield (
         f"{updates:,.0f} updates, at most {tokens:.2g} tokens; a model of "
-        f"{machine.parameters:,} parameters; {machine.memory / 1e9:.1f} GB of memory where it was measured; "
-        f"{estimate.disk() / 1e9:.1f} GB on disk besides raw text"
+        f"{machine.parameters:,} parameters; {machine.memory / 1e9:.1f} GB of memory where it was "
+        f"measured; {estimate.disk() / 1e9:.1f} GB on disk besides raw text"
     )
     lengths = f"{estimate.sentences.src} and {estimate.sentences.tgt} subwords"
     yield f"sentences of {lengths}, {estimate.lengths_from}"

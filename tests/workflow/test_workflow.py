@@ -27,9 +27,9 @@ pytestmark = pytest.mark.slow
 CURVE_COLUMNS = ("step", "epoch", "train_loss", "dev_loss", "lr", "tokens_per_s", "seconds")
 CURVE_COLUMNS += ("first_pass_loss",)
 
-DECODED = {"translate": 5, "bleu": 5, "masking": 1, "untuned_masking": 1, "speed": 1}
+DECODED = {"translate": 6, "bleu": 6, "masking": 1, "untuned_masking": 1, "speed": 1}
 DECODED |= {"ablation": 1, "pruning_profile": 1, "training_profile": 1, "share_speed": 1}
-"""Jobs that decode, for each pair: the baseline and four pruned runs."""
+"""Jobs that decode, for each pair: the baseline and five pruned runs."""
 
 RULE = r"(?m)^(?:use rule \w+ as|rule) (\w+)(?: with)?:"
 PARTLY = {"pruned_roles", "cost"}
@@ -58,6 +58,8 @@ def project(tmp_path_factory) -> ProjectCopy:
     pairs = "pairs: [synthetic_tiny.en-art, published.art-en]"
     experiment = experiment.replace("pairs: [synthetic_tiny.en-art]", pairs)
     experiment = experiment.replace("keep_updates: [30", "keep_updates: [10, 30")
+    anew = "  - {method: gates, lambda: 0.3, from: none}\n\nbpe:"
+    experiment = experiment.replace("\nbpe:", anew)
     (copy.folder / "config" / "every_rule.yaml").write_text(experiment)
     variables = f"HEADCOUNT_MIRROR={shlex.quote(str(mirror))} ACCESS_TOKEN={SECRET}"
     copy.first = copy.shell(f"{variables} snakemake --cores 2 --config experiment=every_rule")
@@ -95,7 +97,11 @@ def test_every_rule_runs_and_leaves_what_the_design_names(project):
     rules = [name for file in files for name in re.findall(RULE, file.read_text())]
     rules += [chapter.name for chapter in chapters()]  # one rule each, made in a loop
     assert {"download", "synthetic", "train", "report", "all"} <= set(rules)
-    assert set(rules) - {"all", "raw"} == set(ran(project.first))  # raw: only where asked for
+    classifiers = (ROOT / "workflow" / "rules" / "classifiers.smk").read_text()
+    elsewhere = {*re.findall(RULE, classifiers), "michel_classifiers"}  # test_classifiers runs them
+    assert {"fetch_classifier", "classifier_ablation"} <= elsewhere
+    # raw: only where asked for
+    assert set(rules) - {"all", "raw"} - elsewhere == set(ran(project.first))
     results = project.folder / "results" / "every_rule"
     run = results / "train" / "published.art-en" / "baseline" / "seed1"
     for name in ("model/weights.safetensors", "model/model.json", "updates/10.safetensors"):
@@ -116,7 +122,7 @@ def test_every_rule_runs_and_leaves_what_the_design_names(project):
     assert {(row["pair"], row["metric"]) for row in rows} == {
         (pair, metric)
         for pair in ("synthetic_tiny.en-art", "published.art-en")
-        for metric in ("bleu", "chrf")
+        for metric in ("bleu", "chrf", "bleu_tok_lc")
     }
     counts = {(row["pair"], row["signature"].split("|")[0]) for row in rows}
     assert counts == {("synthetic_tiny.en-art", "nrefs:1"), ("published.art-en", "nrefs:2")}
@@ -281,10 +287,11 @@ def test_pruned_models_from_real_runs(project):
     assert {row["model"] for row in timed} == {
         "baseline",
         "gates-all-l0.3",
+        "gates-all-l0.3-from-none",
         "ranked-gates-all-l0.3",
     }
     scored = {row["run"] for row in csv.DictReader((results / "tables" / "bleu.csv").open())}
-    assert scored == {"baseline", "gates-all-l0", *kept}
+    assert scored == {"baseline", "gates-all-l0", "gates-all-l0.3-from-none", *kept}
     page = (results / "report.html").read_text()
     for name in ("voita_table2", "voita_pruning", "voita_fig7", "voita_gates", "voita_speed"):
         assert f'-{name}">' in page
