@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headcount.base.fingerprint import code, digest
-from headcount.base.settings.corpora import Corpus
+from headcount.base.settings.corpora import WORDS, Corpus
 from headcount.base.settings.names import parse_pair
 
 
@@ -45,8 +45,7 @@ class Raw:
         """The corpus of this name, or of this pair: all but its words and trees."""
         name = name.partition(".")[0]
         corpus = self._corpora[name]
-        words = {"licence", "citation", "trees", "pairs", "length"}
-        entry = json.dumps(corpus.model_dump(exclude=words, exclude_none=True))
+        entry = json.dumps(corpus.model_dump(exclude=set(WORDS), exclude_none=True))
         script = "synthetic" if corpus.generator else "download"
         own = dict.fromkeys(file.path for file in corpus.files() if file.path)
         return Source(name, script, entry, list(own))

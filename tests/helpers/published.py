@@ -22,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from headcount.base.settings.corpora import Corpus
+from headcount.base.settings.corpora import WORDS, Corpus
 from headcount.base.settings.sources import File, Source
 
 PAIRS = 60
@@ -178,8 +178,7 @@ class Built:
 
     def entry(self, contents: dict[str, bytes]) -> dict[str, Any]:
         """The corpus's entry, with the checksums of these files where the true ones are known."""
-        words = {"licence", "citation", "trees"}
-        return self._local(self._corpus.model_dump(exclude=words, exclude_none=True), contents)
+        return self._local(self._corpus.model_dump(exclude=set(WORDS), exclude_none=True), contents)
 
     def _local(self, value: Any, contents: dict[str, bytes]) -> Any:
         if isinstance(value, list):

@@ -16,6 +16,10 @@ ENTAILMENT = ("train", "matched", "mismatched")
 """The labelled pairs that a corpus for classifiers has."""
 
 
+WORDS = frozenset({"licence", "citation", "trees", "pairs", "length"})
+"""Keys of a corpus that shape none of its files, but those of its treebanks."""
+
+
 class Corpus(Published):
     """One corpus: splits of published or own files, or a generator and its settings, or trees."""
 
