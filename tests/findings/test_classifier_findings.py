@@ -187,21 +187,19 @@ def test_pruning_is_over_all_heads_once(tables):
 
 def test_captions_tell_what_is_there_and_nothing_else(figures, tables):
     for each in (*tables.values(), *figures.values()):
-        assert "mini on dev (60 pairs), matched (90 pairs), mismatched (70 pairs)" in each.caption
-        assert "ccuracy" in each.caption
+        assert "mini on dev (60 pairs), matched (90 pairs), mismatched (70 pairs)" in each.text
+        assert "ccuracy" in each.text
         for absent in ("BLEU", "decoder", "sentences"):
-            assert absent not in each.caption
-    captions = {name: each.caption for name, each in tables.items()}
-    assert tell_what_is_covered(captions) == sorted(tables)
-    assert "Intervals and p over test pairs" in captions["ablation"]
-    drawn = {name: each.caption for name, each in figures.items()}
-    assert len(tell_what_is_covered(drawn)) == 2  # the third has no interval
-    cited = [name for name, each in tables.items() if "Michel et al. 2019" in each.caption]
+            assert absent not in each.text
+    assert tell_what_is_covered(tables) == sorted(tables)
+    assert "Intervals and p over test pairs" in tables["ablation"].text
+    assert len(tell_what_is_covered(figures)) == 2  # the third has no interval
+    cited = [name for name, each in tables.items() if "Michel et al. 2019" in each.text]
     assert sorted(cited) == ["all_but_one", "pruning", "transfer"]
-    caption = tables["pruning"].caption
+    caption = tables["pruning"].text
     assert "40 % can go without a noticeable loss (on SST-2 60 %, on CoLA 50 %" in caption
     assert "Orders: importance, the least important first; random; one per layer" in caption
-    assert "paired bootstrap" in caption and "Holm" in tables["ablation"].caption
+    assert "paired bootstrap" in caption and "Holm" in tables["ablation"].text
 
 
 def test_figures_have_accuracy_of_every_model(figures):

@@ -1,24 +1,23 @@
-"""Score tables, curves and the page, from small files made here."""
+"""Score tables and curves, from small files made here."""
 
 import json
-import re
 import resource
 from argparse import ArgumentParser
 
 import pandas as pd
 import pytest
+from captions import check_caption
 from matplotlib.figure import Figure
-from written import write_figure, write_table
+from written import write_figure
 
 from headcount.base.errors import UserError
 from headcount.base.files import NoRoom
 from headcount.findings.chapters import chapters
 from headcount.findings.figures import use_style
 from headcount.findings.general.curves import draw_curves
-from headcount.findings.general.scores import mean_scores, score_table, summary
+from headcount.findings.general.scores import bleu, mean_scores, score_table, summary
 from headcount.findings.make import add_chapter_flags
-from headcount.findings.page import write_report
-from headcount.findings.results import curve_table
+from headcount.findings.results import Results, curve_table
 
 ORIGIN = {"command": ["x.py", "--a"], "code": {"digest": "0"}, "versions": {"python": "3"}}
 
@@ -51,6 +50,19 @@ def test_scores_of_two_seeds(tmp_path):
 def test_one_seed_has_no_deviation(tmp_path):
     shown = summary(score_table([score_file(tmp_path, 1, 30.0, 50.0)]))
     assert list(shown.columns) == ["pair", "run", "test_set", "BLEU", "chrF", "seeds"]
+
+
+def test_sentences_and_translations_that_were_cut_are_warned_of(tmp_path):
+    files = [score_file(tmp_path, seed, 30.0, 50.0) for seed in (1, 2)]
+    assert not bleu(Results({"scores": files, "pruned_scores": []}, {})).warnings
+    files[1].write_text(files[1].read_text().replace('"capped": 0', '"capped": 1'))
+    table = bleu(Results({"scores": files, "pruned_scores": []}, {}))
+    (warning,) = table.warnings
+    assert warning == (
+        "baseline, seed 2, test of c.en-de: sentences cut before they were translated: 0 of 2; "
+        "translations at the limit on their length: 1."
+    )
+    check_caption("bleu", table.caption)
 
 
 def curve_file(folder, seed, losses):
@@ -111,48 +123,6 @@ def test_f32_a_figure_that_does_not_fit_is_told_as_any_other_file(tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     assert told.value.filename == str(tmp_path / "f.pdf") and not list(tmp_path.iterdir())
-
-
-def test_f54_the_page_escapes_what_it_is_given(tmp_path):
-    use_style()
-    tables, figures = tmp_path / "tables", tmp_path / "figures"
-    table = pd.DataFrame({"x": [1]})
-    write_figure(Figure(figsize=(1, 1)), table, figures / "curves", "A <b> caption", ORIGIN)
-    cells = pd.DataFrame({"run": ["<script>alert(1)</script>"], "score": [1.5]})
-    write_table(cells, tables / "bleu", "Scores & <i>more</i>", ORIGIN)
-    write_report("<title>", [tables / "bleu.json", figures / "curves.json"], tmp_path / "r.html")
-    page = (tmp_path / "r.html").read_text()
-    assert "<script>" not in page and "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-    assert "Scores &amp; &lt;i&gt;more" in page and "A &lt;b&gt; caption" in page
-    assert page.count("<svg") == 1 and "<td>1.50</td>" in page and "x.py --a" in page
-
-
-def test_the_page_has_chapters_and_a_table_of_contents(tmp_path):
-    """In the order of the chapters, whatever that of the files; a table may share a name."""
-    use_style()
-    table, made = pd.DataFrame({"x": [1]}), []
-    for name in ("michel_ablation", "headmask_table5", "bleu"):
-        write_table(table, tmp_path / "tables" / name, f"What {name} shows.", ORIGIN)
-        made.append(tmp_path / "tables" / f"{name}.json")
-    write_figure(
-        Figure(figsize=(1, 1)), table, tmp_path / "figures" / "michel_ablation", "A map.", ORIGIN
-    )
-    made.append(tmp_path / "figures" / "michel_ablation.json")
-    write_report("Title", made, tmp_path / "r.html")
-    page = (tmp_path / "r.html").read_text()
-    places = ["general", "table-bleu", "headmask", "table-headmask_table5"]
-    places += ["michel", "table-michel_ablation", "figure-michel_ablation"]
-    assert re.findall('<a href="#(.*?)">', page) == places
-    assert re.findall('<h[23] id="(.*?)">', page) == places
-    assert ">Table 5: variance of the importance of heads</h3>" in page
-    assert '<h2 id="headmask">HeadMask: training with masked heads</h2>' in page
-
-
-def test_a_file_of_no_exhibit_is_not_put_on_the_page(tmp_path):
-    write_table(pd.DataFrame({"x": [1]}), tmp_path / "tables" / "blue", "A table.", ORIGIN)
-    with pytest.raises(UserError, match="blue.json: expected a file of a declared table or figure"):
-        write_report("Title", [tmp_path / "tables" / "blue.json"], tmp_path / "r.html")
-    assert not (tmp_path / "r.html").exists()
 
 
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)

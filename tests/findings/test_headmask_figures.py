@@ -93,19 +93,18 @@ def test_figure_1_of_one_seed(found):
     }
     spreads = ["bootstrap, 95 %, of the change from no mask", "range of draws"]
     assert sorted(set(figure.data["spread"])) == spreads
-    assert "; of random heads: ".join(spreads) in figure.caption
-    assert "Scored on test (7 sentences), by beam 3, length penalty 0.6." in figure.caption
+    assert "; of random heads: ".join(spreads) in figure.text
+    assert "Scored on test (7 sentences), by beam 3, length penalty 0.6." in figure.text
 
 
 def test_captions_say_which_runs_are_drawn_and_what_bars_are_not(found):
     for name, figure in found.items():
         of_base = name in ("fig1", "fig2")
         words = f"Data: {PAIR}; seed 1" + ("." if of_base else "; N = 1 of 6 heads.")
-        assert words in figure.caption  # N is random-1's
+        assert words in figure.text  # N is random-1's
     for name in ("fig4", "fig5"):
-        assert "an interval of the difference between two models" in found[name].caption
-    captions = {name: figure.caption for name, figure in found.items()}
-    assert tell_what_is_covered(captions) == ["fig1", "fig2", "fig4", "fig5"]
+        assert "an interval of the difference between two models" in found[name].text
+    assert tell_what_is_covered(found) == ["fig1", "fig2", "fig4", "fig5"]
 
 
 def test_several_seeds_are_a_mean_with_their_deviation(files):
@@ -125,9 +124,9 @@ def test_several_seeds_are_a_mean_with_their_deviation(files):
 @pytest.mark.slow
 def test_captions_name_the_seeds(files):
     add_run(files, (PAIR, "baseline", 2), 34.0)
-    caption = figures(files)["fig1"].caption
-    assert "standard deviation over seeds" in caption and "seeds 1, 2" in caption
-    assert tell_what_is_covered({"fig1": caption}) == []
+    figure = figures(files)["fig1"]
+    assert "standard deviation over seeds" in figure.text and "seeds 1, 2" in figure.text
+    assert tell_what_is_covered({"fig1": figure}) == []
 
 
 def test_figure_2_runs_from_no_head_to_all(found):
@@ -153,7 +152,7 @@ def test_figures_without_random_draws(tmp_path):
         *("least important first", "most important first", "no head masked")
     }
     assert "random heads" not in legend(found["fig5"].drawing)
-    assert "random heads:" not in found["fig1"].caption
+    assert "random heads:" not in found["fig1"].text
     ticks = [tick.get_text() for tick in found["fig4"].drawing.axes[0].get_xticklabels()]
     assert ticks == ["none", "1", "2"]
 
@@ -189,8 +188,8 @@ def test_figure_4_has_every_run_between_its_ends(found):
     assert ticks == ["none", "1", "2", "random"]
     assert legend(figure.drawing) == ["baseline", "random-1"]
     assert points(figure, "random-1", "none") == [[0, 31, 31, 31]]
-    assert "Groups are those of each model's own ranking" in figure.caption
-    assert "N = 1 of 6 heads" in figure.caption
+    assert "Groups are those of each model's own ranking" in figure.text
+    assert "N = 1 of 6 heads" in figure.text
 
 
 def test_figure_5_has_a_panel_for_each_n(files):
@@ -212,13 +211,13 @@ def test_figure_5_has_a_panel_for_each_n(files):
 @pytest.mark.slow
 def test_two_n_are_not_told_to_be_one(files):
     add_run(files, (PAIR, "impt-3", 1), 28.0)
-    assert "one N only" not in figures(files)["fig5"].caption
+    assert "one N only" not in figures(files)["fig5"].text
 
 
 def test_one_n_is_drawn_and_told(found):
     figure = found["fig5"]
     assert [axes.get_title(loc="left") for axes in figure.drawing.axes] == [f"{PAIR}\ntest, N = 1"]
-    assert "This experiment has one N only; the paper compares two." in figure.caption
+    assert "This experiment has one N only; the paper compares two." in figure.text
 
 
 def test_layers_and_heads_count_from_zero(found):
@@ -254,7 +253,7 @@ def test_the_baseline_alone(tmp_path):
     found = figures(files)
     assert "No run of this experiment masks heads" in found["frequency"].drawing.texts[0].get_text()
     assert list(found["frequency"].data.columns[:4]) == ["pair", "run", "seed", "step"]
-    assert "No run of this experiment masks heads in training." in found["fig5"].caption
+    assert "No run of this experiment masks heads in training." in found["fig5"].text
     assert [axes.get_title(loc="left") for axes in found["fig5"].drawing.axes] == [f"{PAIR}\ntest"]
 
 
@@ -304,6 +303,6 @@ def test_figures_are_written_with_their_numbers(files, tmp_path):
         assert found == {".csv", ".pdf", ".svg", ".png", ".json"}
         about = read_json(out / f"{name}.json")
         assert about["provenance"] == origin
-        assert "2 encoder and 1 decoder layers" in about["caption"]
+        assert "2 encoder and 1 decoder layers" in " ".join(about["notes"])
     tidy = pd.read_csv(out / "headmask_fig4.csv")
     assert set(tidy["run"]) == {"baseline", "random-1"}

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 from captions import tell_what_is_covered
-from chapters import gather_results, make_alone, make_chapter, make_tables
+from chapters import gather_results, make_alone, make_tables
 from headmask_files import MODEL, HeadmaskFiles, masking_rows
 
 from headcount.base.errors import UserError
@@ -20,7 +20,7 @@ from headcount.findings.headmask.importance import (
 from headcount.findings.headmask.mask_frequency import read_masks, with_lengths
 from headcount.findings.headmask.scores import (
     compare_scores,
-    score_caption,
+    score_notes,
     score_summary,
     score_table,
 )
@@ -76,14 +76,14 @@ def files(tmp_path):
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """All tables of files that no test changes."""
-    return tables(three_runs(tmp_path_factory.mktemp("runs")), make=make_tables)
+    return tables(three_runs(tmp_path_factory.mktemp("runs")))
 
 
 SETTINGS = {"model": MODEL, "importance": ImportanceSettings()}
 
 
-def tables(files, settings=SETTINGS, make=lambda *given: make_chapter(*given)[0]):
-    found = make("headmask", files.lists(), settings)
+def tables(files, settings=SETTINGS):
+    found = make_tables("headmask", files.lists(), settings)
     assert set(found) == NAMES
     return {name.removeprefix("headmask_"): table for name, table in found.items()}
 
@@ -168,14 +168,15 @@ def test_pairs_stand_in_the_table_of_their_direction(files):
     order = score_summary(tidy[4])[["pair", "source"]].drop_duplicates().values.tolist()
     assert order[:3] == [[PAIR, "ours"], ["wmt.en-ro", "ours"], ["wmt16.en-ro", "paper"]]
     assert order[3:] == [["iwslt15.en-vi", "paper"], ["wmt17.en-tr", "paper"]]
-    caption = score_caption(3, tidy[3], gather_results("headmask", listed, SETTINGS))
-    assert "all pairs into English" in caption and f"Data: {REVERSE}; seed 1." in caption
+    notes = score_notes(3, tidy[3], gather_results("headmask", listed, SETTINGS))
+    assert f"Data: {REVERSE}; seed 1." in notes
 
 
 def test_a_table_without_a_pair_of_ours_says_so(found):
     table = found["table3"]
     assert ours(table).empty and len(table.shown) == 9
-    assert "This experiment has no such pair." in table.caption
+    assert "This experiment has no such pair." in table.notes
+    assert "all pairs into English" in table.caption
 
 
 def test_inequality_of_heads(found):
@@ -239,6 +240,9 @@ def test_collapse_is_told_from_masks_losses_and_bleu(found):
     # 29 unmasked, 36 with the top group masked: + 7, interval from 6 to 9.
     assert impt[["top_group_delta", "top_group_low", "top_group_high"]].tolist() == [7, 6, 9]
     assert (impt["heads"], impt["n"], impt["collapsed"]) == (6, 2, "yes")
+    warnings = found["collapse"].warnings
+    assert len(warnings) == (evidence["collapsed"] == "yes").sum()
+    assert warnings[0].startswith(f"impt-2, seed 1 of {PAIR} collapsed: training masked 1 of 6")
     random = evidence.loc[("random-1", 1)]
     assert (random["abandoned_heads"], random["first_pass_loss"], random["collapsed"]) == (
         0,
@@ -299,8 +303,8 @@ def test_a_run_that_masks_half_of_the_time_can_collapse_too(files):
 
 
 def test_captions_say_how_and_on_what_bleu_was_measured(found):
-    assert "beam 3, length penalty 0.6" in found["table2"].caption
-    assert "(7 sentences), by beam 3, length penalty 0.6" in found["collapse"].caption
+    assert "beam 3, length penalty 0.6" in found["table2"].text
+    assert "(7 sentences), by beam 3, length penalty 0.6" in found["collapse"].text
 
 
 def test_the_baseline_alone(tmp_path):
@@ -310,8 +314,9 @@ def test_the_baseline_alone(tmp_path):
     found = tables(files)
     assert ours(found["table2"])["statistic"].tolist() == ["bleu", "bleu_mean"]
     assert "p (t-test)" not in found["table2"].shown.columns
-    assert "N =" not in found["table2"].caption
+    assert "N =" not in found["table2"].text
     assert found["collapse"].tidy["collapsed"].tolist() == ["no"]
+    assert not found["collapse"].warnings
     assert found["stability"].shown["between pairs of seeds"].tolist() == ["–"]
 
 
@@ -322,29 +327,28 @@ def test_without_a_baseline_there_are_no_differences(tmp_path):
     add_run(files, (PAIR, "random-1", 1), 30.0, LINES, [1.0, 2, 3, 4, 5, 9], masks)
     found = tables(files)
     assert set(ours(found["table2"])["statistic"]) == {"bleu", "bleu_mean"}
-    assert "No run is named baseline." in found["table2"].caption
+    assert "No run is named baseline." in found["table2"].text
     assert ours(found["table5"])["ratio_to_baseline"].tolist() == [""]
 
 
 def test_captions_name_model_data_seeds_and_n(found):
     for name in NAMES - {"headmask_table1", "headmask_table3"}:
-        caption = found[name.removeprefix("headmask_")].caption
+        caption = found[name.removeprefix("headmask_")].text
         assert "2 encoder and 1 decoder layers, d_model 8, d_ff 16, 6 heads, post-norm" in caption
         assert f"Data: {PAIR}; seeds 1, 2; N = 1, 2 of 6 heads." in caption
-    assert "its two scores differ by 0.32" in found["table2"].caption
-    assert "paired bootstrap (sacreBLEU's, which is nearly one-sided)" in found["table2"].caption
-    assert "sig bleu" in found["table2"].caption and "bs:1000" in found["table2"].caption
-    assert "nats per sentence" in found["table5"].caption
+    assert "its two scores differ by 0.32" in found["table2"].text
+    assert "paired bootstrap (sacreBLEU's, which is nearly one-sided)" in found["table2"].text
+    assert "sig bleu" in found["table2"].text and "bs:1000" in found["table2"].text
+    assert "nats per sentence" in found["table5"].text
 
 
 def test_captions_say_what_intervals_cover(found):
-    captions = {name: table.caption for name, table in found.items()}
-    assert tell_what_is_covered(captions) == ["collapse", "table2", "table3", "table4"]
+    assert tell_what_is_covered(found) == ["collapse", "table2", "table3", "table4"]
 
 
 def test_the_papers_bleu_is_called_another_metric(found):
     told = "unknown, for the paper tells neither its tokenisation nor whether case counts"
-    assert f"Our BLEU is sacreBLEU's, the paper's: {told}." in found["table2"].caption
+    assert f"Our BLEU is sacreBLEU's, the paper's: {told}." in found["table2"].text
     printed = found["table2"].tidy.query("source == 'paper'")
     assert set(printed["signature"]) == {told}
 
@@ -354,7 +358,7 @@ def test_importance_of_another_kind_has_its_own_words(tmp_path):
     files.text(PAIR, 100, 10, {"flickr": LINES})
     add_run(files, (PAIR, "baseline", 1), 30.0, LINES, [1.0, 2, 3, 4, 5, 9])
     settings = ImportanceSettings(reduction="mean", abs="batch", data="dev", normalise="layer_l2")
-    caption = tables(files, {"model": MODEL, "importance": settings})["table6"].caption
+    caption = tables(files, {"model": MODEL, "importance": settings})["table6"].text
     assert "share of its layer's L2 norm" in caption and "size for each batch" in caption
     assert "sentence pairs of dev" in caption
 
@@ -367,7 +371,7 @@ def test_every_exhibit_is_made_of_what_it_says_that_it_needs(files):
 @pytest.mark.slow
 def test_tables_are_written_and_escaped(files, tmp_path):
     out = tmp_path / "tables"
-    found, _ = make_chapter("headmask", files.lists(), SETTINGS)
+    found = make_tables("headmask", files.lists(), SETTINGS)
     write_tables(found, out, {"command": []})
     for name in NAMES:
         assert {path.suffix for path in out.glob(f"{name}.*")} == {".csv", ".md", ".tex", ".json"}

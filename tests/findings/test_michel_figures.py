@@ -27,11 +27,10 @@ def figures(tmp_path_factory):
 
 def test_there_is_one_of_each_and_it_can_be_laid_out(figures):
     assert sorted(figures) == sorted(NAMES)
-    assert all("a.x-y" in figure.caption for figure in figures.values())
-    captions = {name: figure.caption for name, figure in figures.items()}
+    assert all("a.x-y" in figure.text for figure in figures.values())
     scored = ["ablation", "kinds", "pruning", "training"]
-    assert tell_what_is_covered(captions) == scored
-    assert all("Our BLEU is sacreBLEU's, the paper's" in captions[name] for name in scored[1:])
+    assert tell_what_is_covered(figures) == scored
+    assert all("Our BLEU is sacreBLEU's, the paper's" in figures[name].text for name in scored[1:])
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a layout that failed is told by a warning
         figures["ablation"].drawing.draw_without_rendering()

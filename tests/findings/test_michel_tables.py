@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from captions import tell_what_is_covered
-from chapters import make_alone, make_chapter, make_tables
+from chapters import chapter_of, make_alone, make_tables
 from michel_files import MODEL, one_model
 from script_runner import run_script
 
@@ -172,7 +172,7 @@ def test_speed_by_hand(tables):
     assert (whole["mean"], half["mean"], half["speedup"]) == (3, 6, 3)
     assert (whole["sd"], half["sd"]) == pytest.approx((math.sqrt(2), 2 * math.sqrt(2)))
     assert found.loc[(50, 16)]["speedup"] == 1.5
-    caption = tables["michel_speed"].caption
+    caption = tables["michel_speed"].text
     assert "the first 8 sentences of dev, by 1 thread(s) of a cpu, beam 3." in caption
     printed = tables["michel_speed"].tidy
     bert = printed[(printed["source"] == "paper") & (printed["percent"] == 50)]
@@ -186,7 +186,7 @@ def test_faults_of_files_are_told(made, tmp_path):
     path.write_text("\n".join(line for line in lines if ",single," not in line) + "\n")
     changed = made.listed | {"ablation": [path]}
     with pytest.raises(UserError, match=r"ablation\.csv: expected rows of order single"):
-        make_chapter("michel", changed, PLAIN)
+        make_tables("michel", changed, PLAIN)
     timed = path.with_name("share_speed.csv")
     lines = made.listed["share_speed"][0].read_text().splitlines()
     timed.write_text("\n".join(line for line in lines if not line.startswith("0,")) + "\n")
@@ -195,23 +195,23 @@ def test_faults_of_files_are_told(made, tmp_path):
     )
     changed = made.listed | {"share_speed": [timed]}
     with pytest.raises(UserError, match="expected times of the model with all heads, found none"):
-        make_chapter("michel", changed, PLAIN)
+        make_tables("michel", changed, PLAIN)
 
 
 def test_captions_name_source_and_setting(tables):
     for name, table in tables.items():
-        assert "a.x-y" in table.caption and "6 heads" in table.caption, name
-    assert michel.SOURCE in tables["michel_pruning"].caption
-    assert "divided by its layer's L2 norm" in tables["michel_pruning"].caption
+        assert "a.x-y" in table.text and "6 heads" in table.text, name
+    assert michel.SOURCE in tables["michel_pruning"].text
+    assert "divided by its layer's L2 norm" in tables["michel_pruning"].text
 
 
 def test_captions_say_what_intervals_cover_and_which_bleu_the_paper_has(tables):
-    captions = {name.removeprefix("michel_"): table.caption for name, table in tables.items()}
+    found = {name.removeprefix("michel_"): table for name, table in tables.items()}
     scored = ["ablation", "all_but_one", "areas", "pruning", "training", "transfer"]
-    assert tell_what_is_covered(captions) == scored
+    assert tell_what_is_covered(found) == scored
     for name in scored:
-        assert "sacreBLEU's, the paper's: text tokenised by Moses" in captions[name]
-    assert "Intervals and p over heads" in captions["transfer"]
+        assert "sacreBLEU's, the paper's: text tokenised by Moses" in found[name].text
+    assert "Intervals and p over heads" in found["transfer"].text
 
 
 @pytest.mark.slow
@@ -235,5 +235,8 @@ def test_each_is_made_of_the_files_that_it_declares(made):
 
 def test_without_pruning_in_training_there_is_no_exhibit_of_it(made):
     lists = {kind: files for kind, files in made.listed.items() if "training" not in kind}
-    tables, figures = make_chapter("michel", lists, PLAIN)
-    assert "michel_training" not in tables | figures and len(tables) == 6 and len(figures) == 5
+    left = chapter_of("michel").made_from([kind for kind, found in lists.items() if found])
+    assert "michel_training" not in {each.name for each in left.exhibits}
+    forms = [each.form for each in left.exhibits]
+    assert (forms.count("table"), forms.count("figure")) == (6, 5)
+    assert len(make_tables("michel", lists, PLAIN)) == 6

@@ -7,7 +7,7 @@ its twin from scratch 4; on the encoder alone 2 and 8 at λ = 0.2. A wrong line 
 import pandas as pd
 import pytest
 from chapters import gather_results, make_tables
-from voita_files import FROM_NONE, MODEL, PRUNED, pruned_runs
+from voita_files import FROM_NONE, MODEL, pruned_runs
 
 from headcount.base.settings.train import GatesSettings
 from headcount.findings.voita_pruning.bleu_curves import method_points
@@ -16,11 +16,13 @@ from headcount.findings.voita_pruning.records import records
 
 SETTINGS = {"model": MODEL, "gates": GatesSettings()}
 START = "random weights"
+OTHERS = ["gates-all-l0", "gates-all-l0.1"]
+OTHERS += [f"{run}-from-random-1" for run in OTHERS]
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    return pruned_runs(tmp_path_factory.mktemp("runs"), [*PRUNED, *FROM_NONE])
+    return pruned_runs(tmp_path_factory.mktemp("runs"), [*OTHERS, *FROM_NONE])
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +76,10 @@ def test_captions_tell_the_start_the_control_and_the_updates(tables):
         "those before and those of fine-tuning: BLEU of the two, side by side, shows that as well."
     )
     for name in ("table2", "pruning", "comparison"):
-        assert words in tables[name].caption
-        assert "1,200 of the model that was pruned, then 100 of fine" in tables[name].caption
+        assert words in tables[name].text
+        assert "1,200 of the model that was pruned, then 100 of fine" in tables[name].text
     for table in tables.values():
-        assert "nothing frozen; their control is the baseline, trained for as" in table.caption
+        assert "nothing frozen; their control is the baseline, trained for as" in table.text
 
 
 def test_bleu_falls_below_the_baseline(tables):
@@ -123,7 +125,7 @@ def test_alone_they_have_all_tables(tmp_path):
     found = make_tables("voita_pruning", made.listed, SETTINGS)
     assert set(found) == {f"voita_{name}" for name in ("table2", "comparison", "falls", "pruning")}
     assert "Gates from random weights had 1,300 updates, by the curves. Tr" in (
-        found["voita_table2"].caption
+        found["voita_table2"].text
     )
     (row,) = found["voita_comparison"].tidy.to_dict("records")
     assert (row["contender"], row["control_delta"]) == ("gates", pytest.approx(-6))

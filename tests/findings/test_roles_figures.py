@@ -1,12 +1,24 @@
 """Figures of roles; every expected number is worked out beside it."""
 
+import math
+
 import pandas as pd
 import pytest
 from captions import tell_what_is_covered
 from chapters import gather_results, make_chapter
-from roles_files import BASE, EMPTY, MAP, MODEL, ONLY_DECODER, PAIR, RolesCollection, collection
+from roles_files import (
+    BASE,
+    EMPTY,
+    MODEL,
+    ONLY_DECODER,
+    PAIR,
+    SENTENCE,
+    RolesCollection,
+    collection,
+)
 
 from headcount.base.settings.importance import LrpSettings
+from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.findings.results import Results, read_runs
@@ -47,7 +59,9 @@ def data(results):
             results.files("trees"), RolesSettings().relations
         ),
         "fig4": dependency_figures.score_points(dependency_scores.best_heads(results)),
-        "fig5": map_weights(choose_maps(results.files("maps"))),
+        "fig5": map_weights(
+            choose_maps(results.files("sentence_maps"), results.files("attention"))
+        ),
         "fig8": retained.retained_of(results),
     }
 
@@ -58,8 +72,7 @@ def test_figures_have_these_numbers(made, data):
     assert list(found) == [f"voita_{name}" for name in data]
     for name, expected in data.items():
         pd.testing.assert_frame_equal(found[f"voita_{name}"].data, expected)
-    captions = {name: figure.caption for name, figure in found.items()}
-    assert tell_what_is_covered(captions) == ["voita_fig4"]
+    assert tell_what_is_covered(found) == ["voita_fig4"]
 
 
 def test_figures_1_and_2_part_the_baseline_from_the_others(data):
@@ -73,6 +86,19 @@ def test_figures_1_and_2_part_the_baseline_from_the_others(data):
     assert (abs(paper.astype(float) - 1) < 0.02).all()
     drawn = maps.draw_maps(first, ["relevance"]).axes[0]  # the first layer at the bottom
     assert [tick.get_text() for tick in drawn.get_yticklabels()] == ["layer 1", "layer 0"]
+
+
+def test_figure_2_has_no_plainly_trained_model(tmp_path):
+    """One with other heads is such a model; the table has it."""
+    made = collection(tmp_path)
+    run = (PAIR, "baseline-h2", 1)
+    names = ("confidence", "entropy", "rare_rarest", "rare_two_rarest", "rare_two_rarest_chance")
+    made.attention(run, dict.fromkeys(names, [0.1] * 6))
+    made.values("relevance", run, {"relevance": [0.3, 0.7, 0.6, 0.4, 1.0, 1.0]})
+    settings = SETTINGS | {"model": ModelSettings(preset="tiny")}
+    found = gather_results("voita_roles", made.listed, settings)
+    assert set(maps.fig2(found).data["run"]) == {"random-1", ""}
+    assert {"baseline", "baseline-h2"} < set(all_roles(found)["run"])
 
 
 def test_functions_have_classes():
@@ -104,7 +130,7 @@ def test_figure_3_draws_relations_that_the_paper_has_not(results):
 
 
 def test_figure_3_tells_which_trees_it_counts(results):
-    caption = dependency_figures.fig3(results).caption
+    caption = dependency_figures.fig3(results).text
     assert "Ours are counted over every sentence of each treebank" in caption
     assert "first 1000 sentences" not in caption and "Data: toy.en-xx" in caption
 
@@ -120,19 +146,23 @@ def test_figure_5_has_the_weights_of_the_baselines_candidate(data):
     rows = data["fig5"]
     cells = rows[["run", "head", "query", "key", "weight"]].to_numpy().tolist()
     head = ["baseline", "enc_self.0.1"]
-    assert cells == [[*head, "a", "c", 1.0], [*head, "b", "c", 0.5]]
+    assert cells == [
+        [*head, "a", "a", 1.0], [*head, "a", "b", 0.0],
+        [*head, "b", "a", 0.5], [*head, "b", "b", 0.5],
+    ]  # fmt: skip
 
 
 def test_figure_5_takes_turns_between_pairs(tmp_path):
     made = RolesCollection(tmp_path)
     for run, count in (((PAIR, "random-1", 1), 3), (BASE, 3), (("o.en-yy", "random-1", 2), 2)):
-        made.maps(run, [MAP] * count)
-    chosen = choose_maps(made.listed["maps"])
+        made.sentences(run, [SENTENCE] * count)
+        made.attention(run, {"rare_two_rarest": [0.1, 0.2, 0.9, 0.9, math.nan, math.nan]})
+    chosen = choose_maps(made.listed["sentence_maps"], made.listed["attention"])
     assert [(each.run[:2], each.sentence) for each in chosen] == [
         ((PAIR, "baseline"), 1), (("o.en-yy", "random-1"), 1), ((PAIR, "baseline"), 2),
     ]  # fmt: skip
-    made.maps((PAIR, "x", 3), [])
-    assert choose_maps(made.listed["maps"][-1:]) == []
+    # A model of which nothing was measured on rare words has no candidate.
+    assert choose_maps(made.listed["sentence_maps"], []) == []
     assert map_weights([]).empty and draw_maps([]).texts[0].get_text().startswith("No sentence")
 
 

@@ -11,9 +11,9 @@ from chapters import gather_results, make_alone, make_tables
 from roles_files import (
     BASE,
     DOWN,
-    MAP,
     MODEL,
     PAIR,
+    SENTENCE,
     UP,
     RolesCollection,
     collection,
@@ -23,14 +23,19 @@ from script_runner import run_script
 from headcount.base.errors import UserError
 from headcount.base.settings.importance import LrpSettings
 from headcount.base.settings.roles import RolesSettings
+from headcount.findings.measures import bleu_lost
 from headcount.findings.significance import bootstrap_correlation, mcnemar, wilson
 from headcount.findings.voita_roles import (
     agreement,
     dependency_figures,
     dependency_scores,
 )
-from headcount.findings.voita_roles.attention_maps import check_map, is_right_to_left
-from headcount.findings.voita_roles.labels import arrow, exceeds
+from headcount.findings.voita_roles.attention_maps import (
+    check_map,
+    is_right_to_left,
+    read_sentences,
+)
+from headcount.findings.voita_roles.labels import HEAD_KEYS, arrow, exceeds
 from headcount.findings.voita_roles.measured import all_roles, describe_roles, gate_survival
 
 
@@ -87,9 +92,9 @@ def test_relevance_by_the_ratio_rule_counts_by_its_size(tmp_path):
     assert rows == [[0, 0, 1, -0.7], [0, 1, 2, 0.3], [1, 1, 1, -0.9], [1, 0, 2, 0.1]]
     assert agreement.measures(found)["relevance"].tolist() == [0.7, 0.3, 0.1, 0.9, 1, 1]
     words = "Relevance: ratio rule, signed, ranked and compared by its size, up to 200"
-    assert "Relevance: alpha-beta rule, up to" in describe_roles(found)
+    assert "Relevance: alpha-beta rule, up to" in describe_roles(found)[0]
     ratio = SETTINGS | {"lrp": LrpSettings(rule="ratio")}
-    assert words in describe_roles(gather_results("voita_roles", made.listed, ratio))
+    assert words in describe_roles(gather_results("voita_roles", made.listed, ratio))[0]
 
 
 def test_table_1_has_the_best_head_of_each_relation(tables):
@@ -144,13 +149,12 @@ def test_measures_are_compared_with_and_without_layers(tables):
 
 
 def test_captions_say_what_intervals_cover(tables):
-    captions = {name: table.caption for name, table in tables.items()}
-    assert tell_what_is_covered(captions) == ["agreement", "roles", "table1"]
+    assert tell_what_is_covered(tables) == ["agreement", "roles", "table1"]
     for name, what in (("agreement", "heads"), ("roles", "sentences"), ("table1", "trials")):
-        assert f"Intervals and p over {what} are of one trained model" in captions[name]
+        assert f"Intervals and p over {what} are of one trained model" in tables[name].text
     assert (
         "BLEU lost: on the first test set, when that head alone is masked, so more is worse"
-        in (captions["agreement"])
+        in tables["agreement"].text
     )
 
 
@@ -162,7 +166,7 @@ def test_the_caption_says_on_how_many_sentences_measures_stand(tables, tmp_path)
     assert found == "Sentences: BLEU lost: 60 of web; importance: 1000 of train."
     assert agreement.describe_sizes([], [importance]) == "Sentences: importance: 1000 of train."
     assert agreement.describe_sizes([], []) == ""
-    assert "Sentences: BLEU lost: 60 of test; importance: 12 of dev." in tables["agreement"].caption
+    assert "Sentences: BLEU lost: 60 of test; importance: 12 of dev." in tables["agreement"].text
 
 
 def test_survival_counts_only_runs_with_a_penalty_and_the_head_in_scope(made):
@@ -177,20 +181,34 @@ def test_survival_counts_only_runs_with_a_penalty_and_the_head_in_scope(made):
     assert gate_survival([], []).empty
 
 
+def test_survival_of_runs_from_random_weights_is_of_no_model(tmp_path):
+    made = RolesCollection(tmp_path)
+    made.kept((PAIR, "gates-all-l0.1-from-none", 1), [1, 0, 1, 0, 1, 0])
+    assert gate_survival(made.listed["kept"], made.listed["pruned_runs"]).empty
+
+
+def test_a_sentence_ends_where_its_line_does_whatever_its_subwords(tmp_path):
+    path, sentence = tmp_path / "sentences.jsonl", SENTENCE | {"source": ["a\u2028\x85b", "</s>"]}
+    path.write_text(f"{json.dumps(sentence, ensure_ascii=False)}\n" * 2)
+    assert read_sentences(path) == [sentence, sentence]
+
+
 def test_bleu_lost_is_of_the_first_test_set_and_of_single_heads(tmp_path):
     made = RolesCollection(tmp_path)
     rows = [
-        "dev,single,enc_self,0,0,-9", "dev,single,dec_enc,0,0,-9",
-        "web,none,,,,0", "web,single,enc_self,0,0,-0.25", "web,single,dec_enc,0,0,0.5",
-        "web,all_but_one,enc_self,0,1,-7", "news,single,enc_self,0,0,-3",
+        "dev,single,enc_self,0,0,-9,-9,-9", "dev,single,dec_enc,0,0,-9,-9,-9",
+        "web,none,,,,0,0,0", "web,single,enc_self,0,0,-0.25,-1.5,1",
+        "web,single,dec_enc,0,0,0.5,-2,0.75", "web,all_but_one,enc_self,0,1,-7,-8,-6",
+        "news,single,enc_self,0,0,-3,-4,-2",
     ]  # fmt: skip
-    text = "\n".join(["test_set,order,kind,layer,head,delta", *rows])
+    text = "\n".join(["test_set,order,kind,layer,head,delta,delta_low,delta_high", *rows])
     made.text("ablation", f"masking/{PAIR}/baseline/seed1/ablation.csv", text)
-    found = agreement.bleu_lost(made.listed["ablation"])
-    assert found.values.tolist() == [
-        [PAIR, "baseline", 1, "enc_self", 0, 0, 0.25], [PAIR, "baseline", 1, "dec_enc", 0, 0, -0.5]
-    ]  # fmt: skip
-    assert agreement.bleu_lost([]).empty
+    found = bleu_lost(made.listed["ablation"])
+    assert found[[*HEAD_KEYS, "value", "note"]].to_numpy().tolist() == [
+        [PAIR, "baseline", 1, "enc_self", 0, 0, 0.25, "95\u00a0%: -1 to 1.5"],
+        [PAIR, "baseline", 1, "dec_enc", 0, 0, -0.5, "95\u00a0%: -0.75 to 2"],
+    ]
+    assert bleu_lost([]).empty
 
 
 @pytest.mark.slow
@@ -201,7 +219,7 @@ def test_f27_without_trees_the_tables_say_so(tmp_path):
     made.listed["trees"] = []
     table = make_tables("voita_roles", made.listed, SETTINGS)["voita_table1"]
     assert set(table.tidy["source"]) == {"paper"}
-    assert dependency_scores.NO_TREES in table.caption
+    assert dependency_scores.NO_TREES in table.text
     shown = table.shown
     ours = shown[shown["source"] == "ours"]
     names = ["run", "trees", "relation", "best head", "baseline"]
@@ -277,4 +295,4 @@ def test_scripts_from_right_to_left_are_known():
 )
 def test_maps_of_another_shape_are_refused(changes, words):
     with pytest.raises(UserError, match=words):
-        check_map(MAP | changes)
+        check_map({"queries": ["a", "b"], "keys": ["c"], "weights": [[1.0], [0.5]]} | changes)

@@ -54,11 +54,10 @@ def test_figures_have_these_numbers(files, data):
     assert list(found) == [f"voita_{name}" for name in NAMES]
     for name in NAMES[1:]:  # the first is of the settings alone
         pd.testing.assert_frame_equal(found[f"voita_{name}"].data, data[name])
-    captions = {name: figure.caption for name, figure in found.items()}
-    assert tell_what_is_covered(captions) == []  # two seeds: all bars are over seeds
-    assert "how far trainings differ" in captions["voita_fig7"]
-    assert "Our BLEU is sacreBLEU's, the paper's" in captions["voita_fig7"]
-    assert "1,300 from scratch" in captions["voita_methods"]
+    assert tell_what_is_covered(found) == []  # two seeds: all bars are over seeds
+    assert "how far trainings differ" in found["voita_fig7"].text
+    assert "Our BLEU is sacreBLEU's, the paper's" in found["voita_fig7"].text
+    assert "1,300 from scratch" in found["voita_methods"].text
 
 
 def ours(points):
@@ -137,9 +136,8 @@ def test_with_one_seed_the_interval_lies_around_the_control(one_seed):
 @pytest.mark.slow
 def test_without_a_run_on_all_kinds_figure_9_is_the_papers(one_seed):
     found = make_figures(one_seed.listed)
-    assert "no gates run on all kinds" in found["voita_fig9"].caption
-    captions = {name: figure.caption for name, figure in found.items()}
-    assert tell_what_is_covered(captions) == ["voita_fig7", "voita_methods"]  # one seed
+    assert "no gates run on all kinds" in found["voita_fig9"].text
+    assert tell_what_is_covered(found) == ["voita_fig7", "voita_methods"]  # one seed
     assert set(found["voita_fig9"].data["source"]) == {"paper"}
 
 
@@ -151,7 +149,7 @@ def test_methods_are_drawn_on_the_first_test_set(one_seed, tmp_path):
         (panel,) = found.drawing.axes
         assert panel.get_title(loc="left").startswith(f"{PAIR}, {min(tests)}")
         assert set(found.data["test_set"]) == tests
-        assert ("Other test sets are in the numbers" in found.caption) == (len(tests) > 1)
+        assert ("Other test sets are in the numbers" in found.text) == (len(tests) > 1)
 
 
 def test_figures_9_and_10_are_the_papers_without_a_run_on_all_kinds(one_seed):

@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from headcount.base.settings.runs import RunSettings, write_run
+from headcount.base.settings.run_file import write_run
+from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.section import Section
 from headcount.findings.chapters import Chapter, chapters
 from headcount.findings.figures import use_style

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import RunSettings, write_run
+from headcount.base.settings.run_file import write_run
+from headcount.base.settings.runs import RunSettings
 
 # Six heads, other numbers of them in every layer and kind.
 HEADS = {"enc_self": [2, 1], "dec_self": [1], "dec_enc": [2]}

@@ -92,6 +92,13 @@ class ProjectCopy:
         self.call("git", "commit", "-q", "--allow-empty", "-m", "state")
 
 
+def link_project(folder: Path) -> Path:
+    """The folder, with links to what a plan reads: for commands that change nothing of it."""
+    for name in ("config", "workflow", "scripts", "src", "dvc.yaml"):
+        (folder / name).symlink_to(ROOT / name)
+    return folder
+
+
 def ran(output: str) -> dict[str, int]:
     """Numbers of jobs by rule in an output, over all the Snakemake runs in it."""
     found: dict[str, int] = {}

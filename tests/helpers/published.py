@@ -17,6 +17,7 @@ import zipfile
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -29,6 +30,7 @@ PAIRS = 60
 PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 
+@cache
 def sentence(split: str, part: int, number: int, language: str, version: int = 0) -> str:
     """What stands in a file: the same words in every language, one of them its name."""
     words = random.Random(f"{split} {part} {number}").sample("abcdefghijklmnop", 5)

@@ -11,7 +11,8 @@ from headcount.base.settings.flags import as_flags
 from headcount.base.settings.importance import LrpSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.roles import RolesSettings
-from headcount.base.settings.runs import PrunedSettings, write_run
+from headcount.base.settings.run_file import write_run
+from headcount.base.settings.runs import PrunedSettings
 from headcount.findings.inputs import file_flag
 
 Run = tuple[str, str, int]  # pair, run, seed
@@ -32,7 +33,8 @@ BASE, OTHER = (PAIR, "baseline", 1), (PAIR, "random-1", 1)
 PRUNED = (PAIR, "gates-enc_self-l0.2", 1)
 EMPTY = (PAIR, "gates-enc_self-l0.9", 1)
 ONLY_DECODER = {"confidence": [math.nan] * 4 + [0.5, 0.4]}
-MAP = {"queries": ["a", "b"], "keys": ["c"], "weights": [[1.0], [0.5]]}
+SENTENCE = {"source": ["a", "b"], "target": ["<s>", "c"]}
+SENTENCE |= {"weights": {"enc_self.0.1": [[1.0, 0.0], [0.5, 0.5]], "dec_enc.0.0": [[0.2, 0.8]] * 2}}
 DOWN, UP = "to_dependent", "to_governor"
 
 
@@ -56,7 +58,7 @@ class RolesCollection:
         path = self.folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-        self.listed[field].append(path)
+        self.listed.setdefault(field, []).append(path)
 
     def attention(self, run: Run, values: dict[str, list[float]], pruned: bool = False) -> None:
         """Statistics by name, each with a value per head in flat order."""
@@ -115,11 +117,10 @@ class RolesCollection:
             write_run(folder, PrunedSettings.model_validate(run[1]))
             self.listed["pruned_runs"].append(folder / "run.json")
 
-    def maps(self, run: Run, maps: list[dict]) -> None:
-        """Attention maps of a head of the first layer."""
-        head = {"kind": "enc_self", "layer": 0, "head": 1}
-        text = json.dumps({"head": head, "level": "subword", "maps": maps})
-        self.text("maps", f"{_place(run, False)}/maps.json", text)
+    def sentences(self, run: Run, sentences: list[dict]) -> None:
+        """Attention of some heads on sentences."""
+        text = "".join(f"{json.dumps(sentence)}\n" for sentence in sentences)
+        self.text("sentence_maps", f"{_place(run, False)}/sentences.jsonl", text)
 
     def trees(self, pair: str, treebank: str, rows: list[str]) -> None:
         """Rows: relation,offset,count."""
@@ -158,11 +159,11 @@ def collection(folder) -> RolesCollection:
         ratio = {"relevance_ratio": [-0.5, 0.1, 0.2, -0.3, 1.0, 1.0]}
         made.values("relevance", run, {"relevance": relevance} | bounds | ratio)
         made.values("importance", run, {"importance": [3.0, 1.0, 2.0, 4.0, 5.0, 6.0]})
-        made.maps(run, [MAP])
+        made.sentences(run, [SENTENCE])
     losses = (("enc_self", 0, 0, -1), ("enc_self", 0, 1, -4), ("enc_self", 1, 0, 2))
     losses += (("enc_self", 1, 1, -3),)
-    lines = [f"test,single,{','.join(map(str, loss))}" for loss in losses]
-    text = "\n".join(["test_set,order,kind,layer,head,delta", *lines])
+    lines = [f"test,single,{','.join(map(str, loss))},{loss[3] - 1},2" for loss in losses]
+    text = "\n".join(["test_set,order,kind,layer,head,delta,delta_low,delta_high", *lines])
     made.text("ablation", f"masking/{PAIR}/baseline/seed1/ablation.csv", text)
     facts = (("ablation", {"dev": 40, "test": 60}), ("importance", 12))
     for name, sizes in facts:

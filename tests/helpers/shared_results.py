@@ -11,12 +11,13 @@ QUIET = "Nothing to be done"
 RUN = "results/quickstart/train/synthetic.en-art/baseline"
 SMALLER = (
     ("updates: 150", "updates: 60"),
+    ("runs: [baseline, baseline-h1]\n", ""),
     ("  - {method: [scratch, importance], lambda: 0.3}\n", ""),
     ("  runs: [baseline]\n  sentences: 10", "  sentences: 10"),
     ("  draws: 1\n  sentences: 20", "  draws: 1\n  sentences: 6"),
     ("  repeats: 2\n  batch_sizes: [1, 4]", "  repeats: 1\n  batch_sizes: [4]"),
 )
-"""What makes `tiny` smaller for engines: shorter, without ablation, from scratch or by rank."""
+"""What makes `tiny` smaller for engines: shorter, one training, no ablation, scratch or ranks."""
 
 NAMES = (
     ("synthetic_tiny.en-art", "synthetic.en-art"),
@@ -36,9 +37,9 @@ def measuring() -> list[str]:
     return [re.match(r"\w+", rule)[0] for rule in rules if re.search(outputs, rule)]
 
 
-GATHERED = {"general": 1, "headmask": 1, "voita_pruning": 1, "cost": 1, "report": 1}
+GATHERED = {"general": 1, "headmask": 1, "voita_pruning": 1, "claims": 1, "cost": 1, "report": 1}
 """What shows all runs in the end."""
-ROLES = {"voita_roles": 1}
+ROLES = {"voita_roles": 1, "atlas": 1}
 """The same, of what heads do: translations have no part in it."""
 
 TRANSLATED = {"translate": 3, "bleu": 3, "masking": 1, "untuned_masking": 1, "speed": 1}

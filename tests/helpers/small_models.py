@@ -5,8 +5,9 @@ from torch import Tensor
 
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.data.batches import ParallelText
+from headcount.data.batches import ParallelText, collate
 from headcount.model.attention import MultiHeadAttention
+from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import BeamSearch
 from headcount.search.encode import encode_once
@@ -61,3 +62,19 @@ def search_of(
 def one_pair(text: ParallelText, number: int) -> ParallelText:
     """A text of one pair alone."""
     return ParallelText([text.src[number]], [text.tgt[number]])
+
+
+def token_slopes(model: Transformer, number: int, smoothing: float = 0.0) -> Tensor:
+    """∂ℓ_t/∂ξ [heads, tokens] of one sentence of `TEXT` alone, by central differences.
+
+    All of a batch are that sentence; each has a multiplier of its own, which differs in one head.
+    """
+    nudges = 1e-5 * torch.eye(model.grid.size, dtype=torch.float64)
+    multiplier = torch.cat([1 + nudges, 1 - nudges])
+    copies = ParallelText(
+        [TEXT.src[number]] * len(multiplier), [TEXT.tgt[number]] * len(multiplier)
+    )
+    with torch.no_grad():
+        losses = token_losses(model, collate(copies, range(len(multiplier))), multiplier, smoothing)
+    up, down = losses.view(2, model.grid.size, -1)
+    return (up - down) / 2e-5

@@ -9,7 +9,8 @@ from chapters import chapter_of, list_run
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import PrunedSettings, label, write_run
+from headcount.base.settings.run_file import write_run
+from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.train import GatesSettings
 from headcount.findings.inputs import file_flag
 

@@ -1,6 +1,6 @@
 """Chapters of tables and figures: one for each paper, or half of one, and a general one."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -21,7 +21,10 @@ class Chapter:
     """Of its rule, and of the package that declares its exhibits."""
 
     title: str
-    """Heading in reports."""
+    """Heading in the list of all exhibits."""
+
+    question: str
+    """Of `questions.QUESTIONS`, under which the report has exhibits that name no other."""
 
     sections: dict[str, type[Section]] = field(default_factory=dict)
     """Sections of the settings that its exhibits take; no two share a flag."""
@@ -29,8 +32,11 @@ class Chapter:
     uses: tuple[str, ...] = ("trained_runs",)
     """Kinds of `INPUTS` that are taken whatever the exhibit, of which there may be no file."""
 
+    runs: str = "runs"
+    """Which of `OWNERS` its training runs are; `same_heads` where others are nothing to compare."""
+
     exhibits: tuple[Exhibit, ...] = ()
-    """In the order of reports."""
+    """In the order of the list of all exhibits."""
 
     @property
     def kinds(self) -> list[str]:
@@ -50,34 +56,53 @@ class Chapter:
 
 
 _CHAPTERS = (
-    Chapter("general", "Corpora, scores and training", uses=()),
+    Chapter("general", "Corpora, scores and training", "training", uses=()),
     Chapter(
         "headmask",
         "HeadMask: training with masked heads",
+        "headmask",
         {"model": ModelSettings, "importance": ImportanceSettings},
+        runs="same_heads",
     ),
     Chapter(
         "voita_roles",
         "Voita et al.: what heads do",
+        "functions",
         {"model": ModelSettings, "roles": RolesSettings, "lrp": LrpSettings},
     ),
     Chapter(
         "voita_pruning",
         "Voita et al.: pruning heads by gates",
+        "gates",
         {"model": ModelSettings, "gates": GatesSettings},
         ("trained_runs", "control_translations"),
     ),
     Chapter(
         "michel",
         "Sixteen heads: heads removed from trained models",
+        "removal",
         {"model": ModelSettings, "ablation": AblationSettings, "importance": RerankSettings},
     ),
-    Chapter("michel_classifiers", "Sixteen heads: heads removed from classifiers", uses=()),
-    Chapter("cost", "What it took", uses=()),
+    Chapter(
+        "atlas",
+        "Head atlas",
+        "functions",
+        {"model": ModelSettings, "importance": ImportanceSettings, "roles": RolesSettings},
+    ),
+    Chapter(
+        "michel_classifiers", "Sixteen heads: heads removed from classifiers", "removal", uses=()
+    ),
+    Chapter("claims", "What the papers claim", "claims", uses=()),
+    Chapter("cost", "What it took", "speed", uses=()),
 )
 
 
 @cache
 def chapters() -> tuple[Chapter, ...]:
-    """All chapters with their exhibits, in the order of reports."""
-    return tuple(replace(each, exhibits=tuple(declared(each.name))) for each in _CHAPTERS)
+    """All chapters with their exhibits."""
+    return tuple(replace(each, exhibits=tuple(_exhibits(each))) for each in _CHAPTERS)
+
+
+def _exhibits(chapter: Chapter) -> Iterator[Exhibit]:
+    for each in declared(chapter.name):
+        yield replace(each, question=each.question or chapter.question)

@@ -23,8 +23,15 @@ FORMS = {
     "table": ("tables/", ("csv", "md", "tex", "json")),
     "figure": ("figures/", ("svg", "pdf", "png", "csv", "json")),
     "numbers": ("", ("json",)),
+    "page": ("", ("html",)),
 }
-"""What functions return, a `Table`, a `Drawn` or what is JSON; the folder and the ends of files."""
+"""What functions return; the folder and the ends of files.
+
+That is a `Table`, a `Drawn`, what is JSON, or what makes a page's HTML of its provenance.
+"""
+
+SHOWN = ("table", "figure")
+"""Forms that the report shows."""
 
 _PACKAGE = "headcount.findings"
 _DECLARED = re.compile(
@@ -37,7 +44,7 @@ Maker = TypeVar("Maker", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One table, one figure, or a file of numbers for `dvc metrics`."""
+    """One table, one figure, a file of numbers for `dvc metrics`, or a page of its own."""
 
     form: str
     """One of `FORMS`."""
@@ -60,6 +67,12 @@ class Exhibit:
     uses: tuple[str, ...] = ()
     """Kinds of which there may be no file."""
 
+    question: str = ""
+    """Of `questions.QUESTIONS`, under which the report has it; unless given, its chapter's."""
+
+    beside: str = ""
+    """Of a figure: the table after which the report has it."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "needs", without_groups(self.needs))
         object.__setattr__(self, "uses", without_groups(self.uses))
@@ -69,6 +82,11 @@ class Exhibit:
         """Its files below the folder of an experiment's results; a `.json` is the last."""
         folder, ends = FORMS[self.form]
         return [f"{folder}{self.name}.{end}" for end in ends]
+
+    @property
+    def anchor(self) -> str:
+        """Its name within a page: a table and a figure may share theirs."""
+        return f"{self.form}-{self.name}"
 
     @property
     def module(self) -> str:
@@ -93,6 +111,7 @@ def _declare(form: str, *words: Any, **more: Any) -> Callable[[Maker], Maker]:
 table = partial(_declare, "table")
 figure = partial(_declare, "figure")
 numbers = partial(_declare, "numbers")
+page = partial(_declare, "page")
 
 
 def declared(chapter: str) -> list[Exhibit]:

@@ -1,6 +1,6 @@
 """Figures as files, alike everywhere, and their panels: one for each pair, task or model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -17,9 +17,15 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from headcount.base.files import write_bytes, write_json, write_text
+from headcount.findings.described import Described
 from headcount.findings.results import KEYS
 
 SHORT = {"enc_self": "enc", "dec_self": "dec", "dec_enc": "dec-enc"}  # kinds, on axes
+_LONG = {
+    "enc_self": "encoder self-attention",
+    "dec_self": "decoder self-attention",
+    "dec_enc": "encoder-decoder attention",
+}
 _ABREAST = 3
 _MARKERS = "osD^vPX"
 _BAR_LENGTH = 3.0  # of a colour bar, in inches at most
@@ -44,12 +50,19 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawn(Described):
     """One figure: the drawing, every number in it, and what it shows."""
 
     drawing: Figure
     data: pd.DataFrame
     caption: str
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def explain_kinds(kinds: Iterable[str] = tuple(SHORT)) -> str:
+    """A sentence for notes: what the short names of these kinds of attention stand for."""
+    return f"{', '.join(f'{SHORT[kind]}: {_LONG[kind]}' for kind in kinds)}."
 
 
 def colours(count: int) -> list[str]:
@@ -69,7 +82,7 @@ def use_style() -> None:
 def write_figures(figures: Mapping[str, Drawn], folder: Path, provenance: dict[str, Any]) -> None:
     """Write `<name>.pdf`, `.svg`, `.png`, the numbers drawn as `.csv`, and `.json` of each.
 
-    The last holds caption and provenance.
+    The last holds the words and provenance.
     """
     for name, figure in figures.items():
         drawing = figure.drawing
@@ -80,7 +93,7 @@ def write_figures(figures: Mapping[str, Drawn], folder: Path, provenance: dict[s
             save_drawing(drawing, folder / f"{name}.{kind}", box)
         numbers = figure.data.to_csv(index=False, lineterminator="\n")
         write_text(folder / f"{name}.csv", numbers)
-        about = {"caption": figure.caption, "provenance": provenance}
+        about = {**figure.words(), "provenance": provenance}
         write_json(folder / f"{name}.json", about)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.base import command
-from headcount.base.files import write_json
+from headcount.base.files import write_json, write_text
 from headcount.base.settings.flags import add_flags, from_flags
 from headcount.findings.chapters import Chapter
 from headcount.findings.exhibits import FORMS
@@ -43,6 +43,8 @@ def write_chapter(chapter: Chapter, args: Namespace) -> None:
     write_figures(made["figure"], args.out / "figures", origin)
     for name, found in made["numbers"].items():
         write_json(args.out / f"{name}.json", found)
+    for name, page in made["page"].items():
+        write_text(args.out / f"{name}.html", page(origin))
 
 
 def make_exhibits(chapter: Chapter, results: Results) -> dict[str, dict[str, Any]]:

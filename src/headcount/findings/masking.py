@@ -20,9 +20,9 @@ CHANGE = f"{TEST}, of the change from no mask"
 _COVERED = {SEEDS: OVER_SEEDS} | dict.fromkeys((TEST, CHANGE), of_one_training("test sentences"))
 
 
-def describe_cover(spreads: Iterable[str]) -> str:
+def describe_cover(spreads: Iterable[str]) -> tuple[str, ...]:
     """A sentence for each kind of these: what bars and bands of it cover; none for draws."""
-    return " ".join(dict.fromkeys(_COVERED[name] for name in spreads if name in _COVERED))
+    return tuple(dict.fromkeys(_COVERED[name] for name in spreads if name in _COVERED))
 
 
 def read_masking(files: list[Path]) -> pd.DataFrame:

@@ -10,7 +10,15 @@ import pandas as pd
 from headcount.base.errors import UserError
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import BASELINE, Run, RunSettings, label, read_run
+from headcount.base.settings.run_file import read_run
+from headcount.base.settings.runs import (
+    BASELINE,
+    RANDOM_WEIGHTS,
+    PrunedSettings,
+    Run,
+    RunSettings,
+    label,
+)
 from headcount.base.settings.section import Section
 
 BASE = label(BASELINE)
@@ -48,6 +56,15 @@ def read_runs_of(files: list[Path], runs: list[Path]) -> dict[str, Run]:
     return known
 
 
+def at_start(rows: pd.DataFrame, runs: "pd.Series[PrunedSettings]") -> pd.DataFrame:
+    """Rows of pruned runs as rows of the models that these began with; of no model, none.
+
+    `runs` has the settings of each row's run, by the rows' index.
+    """
+    moved = rows.assign(run=[run.start for run in runs[rows.index]])
+    return moved[moved["run"] != RANDOM_WEIGHTS]
+
+
 def gather(files: list[Path], columns: list[str]) -> pd.DataFrame:
     """Rows of all files, with pair, run and seed before their own columns, in the files' order.
 
@@ -55,7 +72,8 @@ def gather(files: list[Path], columns: list[str]) -> pd.DataFrame:
     """
     frames = [pd.DataFrame(columns=[*KEYS, *columns])]
     for path in files:
-        frame = read_columns(path, columns)
+        frame = read_table(path)
+        require_columns(frame, path, columns)
         for key, value in zip(reversed(KEYS), reversed(run_of(path)), strict=True):
             frame.insert(0, key, value)
         frames.append(frame)
@@ -81,16 +99,19 @@ def check_runs(files: list[Path], rows: pd.DataFrame, expected: str) -> None:
             raise UserError(f"{path}: expected {expected}")
 
 
-def read_columns(path: Path, columns: list[str]) -> pd.DataFrame:
-    """Rows of a CSV, with all its columns. Raises UserError if it lacks one of `columns`."""
-    frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
+def read_table(path: Path) -> pd.DataFrame:
+    """Rows of a CSV, with all its columns."""
+    return pd.read_csv(path, keep_default_na=False, na_values=[""])
+
+
+def require_columns(frame: pd.DataFrame, path: Path, columns: list[str]) -> None:
+    """Raise UserError if the rows of a file lack one of `columns`."""
     lacking = [column for column in columns if column not in frame.columns]
     if lacking:
         raise UserError(
             f"{path}: expected the columns {', '.join(columns)}; found none named "
             f"{', '.join(lacking)}; make the file again"
         )
-    return frame
 
 
 _Read = TypeVar("_Read")

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.names import parse_pair
 from headcount.data.lines import clean_lines
 from headcount.findings.results import run_of
+from headcount.findings.tables import NONE, interval, mean_sd, p_value
 from headcount.scoring.bootstrap import Difference, compare_systems
 
 Key = tuple[str, str, int]  # pair, run, seed
@@ -96,3 +99,25 @@ def describe_search(scores: list[Path]) -> str:
     found = [row for path in scores for row in read_json(path)["scores"]]
     searches = {f"beam {row['beam']}, length penalty {row['length_penalty']}" for row in found}
     return f"Translated with {'; '.join(sorted(searches))}."
+
+
+def compare(scores: Scores, key: Key, against: Key, test: str) -> dict[str, Any]:
+    """Cells on BLEU of one run less that of another: delta, its interval, p, signature."""
+    found = scores.compare(against, [key], test)[key]
+    cells = {"delta": found.delta, "delta_low": found.low, "delta_high": found.high}
+    return cells | {"p": found.p_value, "signature": found.signature}
+
+
+def difference_cells(rows: pd.DataFrame) -> dict[str, str]:
+    """Rows of `compare` as people read them; interval and p if each seed has one row.
+
+    Rows with an empty delta are passed over.
+    """
+    rows = rows[rows["delta"] != ""]
+    by_seed = rows.groupby("seed", sort=False)["delta"].agg(lambda cells: cells.mean())
+    alone = rows if len(by_seed) == len(rows) else rows[:0]
+    return {
+        "difference": mean_sd(by_seed, "+"),
+        "95 % interval": interval(alone["delta_low"], alone["delta_high"]),
+        "p": ", ".join(map(p_value, alone["p"])) or NONE,
+    }

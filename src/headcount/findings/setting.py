@@ -8,6 +8,14 @@ from headcount.findings.results import BASE, Results
 
 OVER_SEEDS = "± and intervals over seeds say how far trainings differ."
 
+PHASES = (
+    "Encode: one pass of the encoder over a batch, with the keys and values that the decoder "
+    "takes from it, one step a sentence; decode: beam search of whole sentences, encoder "
+    "included, after the comma its steps a sentence, for a damaged model makes other and longer "
+    "ones."
+)
+"""What is timed, for notes of tables of speed."""
+
 _ABS = {"none": "signed, above 0 where the head lowers the loss", "batch": "size for each batch"}
 _ABS |= {kind: f"size for each {kind}" for kind in ("sentence", "token")}
 _ABS |= {"position": "size for each query position"}
@@ -21,17 +29,23 @@ def of_one_training(what: str) -> str:
     )
 
 
-def describe_setting(results: Results, rows: pd.DataFrame) -> str:
-    """Two sentences, from the model's settings and the pair, run and seed of each row."""
+def describe_setting(results: Results, rows: pd.DataFrame) -> tuple[str, str]:
+    """A sentence on the model and one on the data, from the pair, run and seed of each row."""
     model, heads = results.model, results.model.grid.size
     pairs, seeds = ", ".join(rows["pair"].unique()), rows["seed"].unique()
-    counts = [results.runs[run].heads for run in rows["run"].unique() if run != BASE]
+    runs = {run: results.runs[run] for run in rows["run"].unique() if run != BASE}
+    counts = [run.heads for run in runs.values() if run.attention_heads is None]
+    wider = [
+        f"; {name}: {run.own_model(model).grid.size} heads, together as wide"
+        for name, run in runs.items()
+        if run.attention_heads is not None
+    ]
     masked = f"; N = {', '.join(map(str, dict.fromkeys(counts)))} of {heads} heads"
     return (
         f"Model: {model.encoder_layers} encoder and {model.decoder_layers} decoder layers, "
-        f"d_model {model.d_model}, d_ff {model.d_ff}, {heads} heads, {model.norm}-norm. "
-        f"Data: {pairs}; {'seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}"
-        f"{masked if counts else ''}."
+        f"d_model {model.d_model}, d_ff {model.d_ff}, {heads} heads, {model.norm}-norm.",
+        f"Data: {pairs}; {'seeds' if len(seeds) > 1 else 'seed'} "
+        f"{', '.join(map(str, seeds))}{masked if counts else ''}{''.join(wider)}.",
     )
 
 

@@ -2,6 +2,7 @@
 
 import html
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,10 @@ from pandas.api.types import is_numeric_dtype
 
 from headcount.base.errors import UserError
 from headcount.base.files import write_json, write_text
+from headcount.findings.described import Described
 
 NONE = "–"
+_NUMBER = re.compile(rf"[+−-]?\.?\d|< ?\d|{NONE}|$")
 _Cells = TypeVar("_Cells", pd.DataFrame, pd.Series)
 _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
     "\\": "\\textbackslash{}",
@@ -24,18 +27,20 @@ _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Described):
     """One table: tidy, as people read it, and what it shows."""
 
     tidy: pd.DataFrame
     shown: pd.DataFrame
     caption: str
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def write_tables(tables: Mapping[str, Table], folder: Path, provenance: dict[str, Any]) -> None:
     """Write `<name>.csv` (the tidy one), `.md`, `.tex` (as people read it) and `.json` of each.
 
-    The JSON holds caption, shown cells and provenance. Row indices are not written. The CSV keeps
+    The JSON holds the words, shown cells and provenance. Row indices are not written. The CSV keeps
     six significant digits, the others fewer. Raises UserError if a table is empty or
     holds a missing or infinite number.
     """
@@ -44,10 +49,10 @@ def write_tables(tables: Mapping[str, Table], folder: Path, provenance: dict[str
             _check(frame, folder / name)
         exact = table.tidy.map(_exact).to_csv(index=False, lineterminator="\n")
         write_text(folder / f"{name}.csv", exact)
-        write_text(folder / f"{name}.md", _markdown(table.shown, table.caption))
-        write_text(folder / f"{name}.tex", _latex(table.shown, table.caption, name))
+        write_text(folder / f"{name}.md", _markdown(table))
+        write_text(folder / f"{name}.tex", _latex(table, name))
         about = {
-            "caption": table.caption,
+            **table.words(),
             "columns": [str(column) for column in table.shown.columns],
             "rows": table.shown.map(_readable).to_numpy().tolist(),
             "provenance": provenance,
@@ -85,22 +90,26 @@ def _readable(cell: Any) -> str:
     return f"{cell:.2f}" if abs(cell) >= 1 else f"{cell:.3g}"
 
 
-def _markdown(shown: pd.DataFrame, caption: str) -> str:
+def _markdown(table: Table) -> str:
+    """Caption, warnings, notes and cells, with an empty line between."""
+    shown = table.shown
     cells = shown.map(_readable).map(_plain_markdown)
     cells.columns = [_plain_markdown(str(column)) for column in shown.columns]
     sides = ["right" if side == "r" else "left" for side in _alignment(shown)]
     body = cells.to_markdown(index=False, disable_numparse=True, colalign=sides)
-    return f"{_plain_markdown(caption)}\n\n{body}\n"
+    parts = [table.caption, *table.warnings, " ".join(table.notes)]
+    words = "\n\n".join(_plain_markdown(part) for part in parts if part)
+    return f"{words}\n\n{body}\n"
 
 
-def _latex(shown: pd.DataFrame, caption: str, name: str) -> str:
-    style = shown.map(_readable).style.hide(axis="index")
+def _latex(table: Table, name: str) -> str:
+    style = table.shown.map(_readable).style.hide(axis="index")
     style = style.format(escape="latex").format_index(axis="columns", escape="latex")
     return style.to_latex(
         hrules=True,
-        caption=caption.translate(str.maketrans(_LATEX)),
+        caption=table.text.translate(str.maketrans(_LATEX)),
         label=f"tab:{name}",
-        column_format=_alignment(shown),
+        column_format=_alignment(table.shown),
         position_float="centering",
     )
 
@@ -108,6 +117,16 @@ def _latex(shown: pd.DataFrame, caption: str, name: str) -> str:
 def _alignment(shown: pd.DataFrame) -> str:
     """One letter a column: numbers to the right, text to the left."""
     return "".join("r" if is_numeric_dtype(dtype) else "l" for dtype in shown.dtypes)
+
+
+def sides(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Where the readable cells of each column stand: right if all begin as numbers do, else left.
+
+    A dash, for what is not known, may stand among numbers.
+    """
+    by_column = [[row[place] for row in rows] for place in range(len(columns))]
+    number = [all(map(_NUMBER.match, cells)) for cells in by_column]
+    return ["right" if found else "left" for found in number]
 
 
 def _plain_markdown(text: str) -> str:

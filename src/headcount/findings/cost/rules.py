@@ -17,11 +17,14 @@ _SHOWN = {"longest_seconds": "longest job", "cpu_seconds": "processor time"}
 _SHOWN |= {"memory_mb": "memory in MB", ESTIMATED: "estimated"}
 _CAPTION = (
     "What the jobs of each rule took when they last ran in this folder: seconds of all together "
-    "and of the longest, processor time of all, the most memory of one. A job that came with `dvc "
-    "pull` has not run here and does not count; a training that was resumed counts from there on. "
-    "Memory and processor time are sampled, every half second at first and then every half "
-    "minute: those of a short job are too low. Estimated: seconds of all together, by a few "
-    "seconds of measuring before the experiment first began here (workflow/estimate.py)."
+    "and of the longest, processor time of all, the most memory of one."
+)
+_NOTES = (
+    "A job that came with `dvc pull` has not run here and does not count; a training that was "
+    "resumed counts from there on. Memory and processor time are sampled, every half second at "
+    "first and then every half minute: those of a short job are too low. Estimated: seconds of "
+    "all together, by a few seconds of measuring when these settings were first run or estimated "
+    "here (workflow/estimate.py).",
 )
 
 
@@ -30,7 +33,7 @@ def cost(results: Results) -> Table:
     """Seconds and memory by rule."""
     table = cost_table(results.files("benchmarks"))
     table[ESTIMATED] = _estimated(table["rule"], results.files("estimate"))
-    return Table(table, table.rename(columns=_SHOWN), _CAPTION)
+    return Table(table, table.rename(columns=_SHOWN), _CAPTION, _NOTES)
 
 
 def _estimated(rules: pd.Series, files: list[Path]) -> pd.Series:

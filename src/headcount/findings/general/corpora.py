@@ -30,9 +30,13 @@ class PairFolders(NamedTuple):
 
 
 _CAPTION = (
-    "The corpora; a / b is source / target. Words are counted after tokenising, pieces after "
-    "byte-pair encoding. Dropped: by the filters for training. In train too: source lines that are "
-    "also in the training source."
+    "Sizes of the corpora, source / target. Lines of a test set that are in train too, and "
+    "unknown pieces, should be few."
+)
+_NOTES = (
+    "Words are counted after tokenising, pieces after byte-pair encoding. Dropped: pairs, by the "
+    "filters for training, and their share of the pairs before. In train too: source lines that "
+    "are also in the training source.",
 )
 
 
@@ -40,7 +44,7 @@ _CAPTION = (
 def corpus(results: Results) -> Table:
     """Sizes of the corpora."""
     table = corpus_table(pair_folders(results.files("counts"), results.files("segmented")))
-    return Table(table, summary(table), _CAPTION)
+    return Table(table, summary(table), _CAPTION, _NOTES)
 
 
 def pair_folders(counts: list[Path], segmented: list[Path]) -> list[PairFolders]:
@@ -66,9 +70,10 @@ def corpus_table(pairs: list[PairFolders]) -> pd.DataFrame:
 
     Side is `src`, `tgt` or `both`. Statistics:
 
-    - both: `sentences`; for train `duplicates` and `dropped_<filter>` (pairs); elsewhere
-      `overlap` (source lines that are in the training source too; lines without words do not
-      count) and `overlap_share` (of all lines);
+    - both: `sentences`; for train `duplicates` and `dropped_<filter>` (pairs), and
+      `dropped_share` (by all filters, of the pairs before them); elsewhere `overlap` (source lines
+      that are in the training source too; lines without words do not count) and `overlap_share`
+      (of all lines);
     - src and tgt: `words`, `words_mean` and `words_max` (a sentence), `pieces_per_word`,
       `unknown_share` (of the pieces).
 
@@ -94,10 +99,12 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     keys = ["pair", "split"]
     wide = table.pivot(index=keys, columns=["statistic", "side"], values="value")
     wide = wide.loc[table[keys].drop_duplicates().itertuples(index=False)]
+    share = wide.pop(("dropped_share", "both"))
     dropped = [name for name in wide.columns if name[0].startswith("dropped_")]
     columns = {
         "sentences": _cells(wide["sentences", "both"], "{:.0f}"),
         "dropped": _cells(wide[dropped].sum(axis=1, min_count=1), "{:.0f}"),
+        "share dropped": _cells(share * 100, "{:.2f} %"),
         "duplicates": _cells(wide["duplicates", "both"], "{:.0f}"),
         "in train too": _cells(wide["overlap", "both"], "{:.0f}"),
         "words": _sides(wide["words"], "{:.0f}"),
@@ -124,6 +131,8 @@ def _pair_statistics(text: Path, split: str, train_sources: set[str]) -> dict[st
     found = {"sentences": counts["pairs_kept"]}
     if split == "train":
         dropped = {f"dropped_{name}": count for name, count in counts["dropped"].items()}
+        lost = sum(dropped.values())
+        dropped["dropped_share"] = lost / (counts["pairs_kept"] + lost)
         return found | {"duplicates": counts["found"]["duplicates"]} | dropped
     lines = list(clean_lines(text / f"{split}.src"))
     shared = sum(line in train_sources for line in lines)

@@ -12,17 +12,20 @@ from headcount.findings.results import Results, curve_table
 _PANELS = (("step", "updates"), ("minutes", "minutes of training"))
 _LINES = (("train_loss", "train (label-smoothed)", "--"), ("dev_loss", "dev", "-"))
 _CAPTION = (
-    "Loss per target token (nats) during training. Dev loss is plain cross-entropy of the averaged "
-    "weights; training loss is label-smoothed, of the weights in training, with dropout and the "
-    "update's head mask on."
+    "Loss per target token (nats) during training, by updates and by time. A dev loss that still "
+    "falls at the end is of a training that was cut short."
+)
+_NOTES = (
+    "Dev loss is plain cross-entropy of the averaged weights; training loss is label-smoothed, of "
+    "the weights in training, with dropout and the update's head mask on.",
 )
 
 
-@exhibits.figure("curves", needs=("curves",))
+@exhibits.figure("curves", needs=("curves",), beside="bleu")
 def curves(results: Results) -> Drawn:
     """Loss by updates and by time."""
     table = results.read(curve_table, "curves")
-    return Drawn(draw_curves(table), table, _CAPTION)
+    return Drawn(draw_curves(table), table, _CAPTION, _NOTES)
 
 
 def draw_curves(table: pd.DataFrame) -> Figure:

@@ -8,10 +8,13 @@ import pandas as pd
 from headcount.base.files import read_json
 from headcount.findings import exhibits
 from headcount.findings.results import Results, gather
+from headcount.findings.scores import describe_search
 from headcount.findings.tables import Table
 
 COLUMNS = ["pair", "run", "seed", "test_set", "metric", "score", "signature"]
 COLUMNS += ["beam", "length_penalty", "sentences", "truncated", "capped"]
+_CAPTION = "Scores of every run on every test set: means over seeds, and how far seeds differ."
+_FEW = 0.01  # of a test set's sentences, up to which cutting some off is worth no warning
 _TITLES = {"bleu": "BLEU", "chrf": "chrF", "bleu_tok_lc": "tokenised lower-cased BLEU"}
 
 
@@ -19,11 +22,23 @@ _TITLES = {"bleu": "BLEU", "chrf": "chrF", "bleu_tok_lc": "tokenised lower-cased
 def bleu(results: Results) -> Table:
     """BLEU and chrF of every run."""
     table = _scores(results)
-    signatures = "; ".join(table["signature"].unique())
-    searches = table[["beam", "length_penalty"]].drop_duplicates().itertuples(index=False)
-    search = "; ".join(f"beam {beam}, length penalty {penalty}" for beam, penalty in searches)
-    caption = f"Corpus scores of every run, by {search}. Signatures: {signatures}."
-    return Table(table, summary(table), caption)
+    signatures = f"Signatures: {'; '.join(table['signature'].unique())}."
+    search = describe_search([*results.files("scores"), *results.files("pruned_scores")])
+    return Table(table, summary(table), _CAPTION, (signatures, search), _cut(table))
+
+
+def _cut(table: pd.DataFrame) -> tuple[str, ...]:
+    """A warning for each run and test set of which many sentences or translations were cut off."""
+    bleu = table[table["metric"] == "bleu"]
+    many = bleu[["truncated", "capped"]].max(axis=1) > _FEW * bleu["sentences"]
+    found = []
+    for row in bleu[many].itertuples():
+        found.append(
+            f"{row.run}, seed {row.seed}, {row.test_set} of {row.pair}: sentences cut before they "
+            f"were translated: {row.truncated} of {row.sentences}; translations at the limit on "
+            f"their length: {row.capped}."
+        )
+    return tuple(found)
 
 
 @exhibits.numbers("metrics", needs=(), uses=("scores", "pruned_scores", "classifier_ablation"))

@@ -33,18 +33,22 @@ ABANDONED = 0.9  # share of the later updates that may mask; a head masked so of
 _ROUNDING = 1e-9  # of shares that are read from a file and averaged
 
 CAPTION = (
-    "Did training with masked heads collapse? Frequency: share of updates that masked a head. "
-    f"Abandoned heads: masked in at least {100 * ABANDONED:.0f} % of the updates of the second "
-    "half (times p in a run that masks with probability p only). Share of the N most masked: their "
-    "share of all masks of the run. First pass and masked: loss per target token (nats, "
-    "label-smoothed) over the second half, with all heads and without dropout, and as trained; the "
-    "latter is over all updates, in a run with probability p also those that mask nothing. The "
-    "second half: validation intervals that lie wholly in it. Importance of the N most masked "
-    "heads: relative to the mean head. Top group masked: change in BLEU on the first test set when "
-    "the most important group is masked in the trained model, with its 95 % interval over test "
-    "sentences. Collapsed: yes if there is an abandoned head and harm is seen, either in a loss of "
-    "the first pass above the masked loss, or in that interval, if it lies above 0. "
-    f"{of_one_training('test sentences')}"
+    "Did training with masked heads collapse? It did where heads that were masked nearly always "
+    "hurt the model that has them all."
+)
+NOTES = (
+    "Frequency: share of updates that masked a head. Abandoned heads: masked in at least "
+    f"{100 * ABANDONED:.0f} % of the updates of the second half (times p in a run that masks with "
+    "probability p only). Share of the N most masked: their share of all masks of the run. First "
+    "pass and masked: loss per target token (nats, label-smoothed) over the second half, with all "
+    "heads and without dropout, and as trained; the latter is over all updates, in a run with "
+    "probability p also those that mask nothing. The second half: validation intervals that lie "
+    "wholly in it. Importance of the N most masked heads: relative to the mean head. Top group "
+    "masked: change in BLEU on the first test set when the most important group is masked in the "
+    "trained model, with its 95 % interval over test sentences. Collapsed: yes if there is an "
+    "abandoned head and harm is seen, either in a loss of the first pass above the masked loss, "
+    "or in that interval, if it lies above 0.",
+    of_one_training("test sentences"),
 )
 CURVES = ["step", "train_loss", "first_pass_loss"]
 _UNMASKED = {
@@ -73,8 +77,20 @@ def collapse(results: Results) -> Table:
         results.read(read_masking, "masking"),
     )
     tests = results.read(describe_tests, "masking_facts")
-    caption = f"{CAPTION} {tests} {describe_measured(results)}"
-    return Table(tidy, _summary(tidy), caption)
+    notes = (*NOTES, tests, *describe_measured(results))
+    return Table(tidy, _summary(tidy), CAPTION, notes, _warnings(tidy))
+
+
+def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
+    """A sentence for each run and seed that collapsed: what is seen of it."""
+    found = []
+    for row in table[table["collapsed"] == "yes"].itertuples():
+        found.append(
+            f"{row.run}, seed {row.seed} of {row.pair} collapsed: training masked "
+            f"{row.abandoned_heads} of {row.heads} heads nearly always, and with all heads on "
+            "they hurt. Its scores are of a failed training, not of the method."
+        )
+    return tuple(found)
 
 
 def collapse_table(

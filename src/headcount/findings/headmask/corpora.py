@@ -10,14 +10,14 @@ from headcount.findings.tables import Table
 
 COLUMNS = ["pair", "split", "role", "sentences", "source"]
 
-CAPTION = (
-    "The data sets as used: sentence pairs after cleaning, and for training after filtering. Rows "
-    f"whose source is paper are those of {headmask.SOURCE}: rounded, and without the sizes of "
-    "dev and test sets."
+CAPTION = "The data sets as used: sentence pairs after cleaning, and for training after filtering."
+NOTES = (
+    f"Rows whose source is paper are those of {headmask.SOURCE}: rounded, and without the sizes "
+    "of dev and test sets.",
 )
 
 
-@exhibits.table("headmask_table1", needs=("counts",))
+@exhibits.table("headmask_table1", needs=("counts",), question="training")
 def table1(results: Results) -> Table:
     """Table 1: data sets.
 
@@ -34,7 +34,7 @@ def table1(results: Results) -> Table:
         rows += [(row.pair, split, "dev", "", "paper") for split in row.dev.split()]
         rows += [(row.pair, split, "test", "", "paper") for split in row.test.split()]
     sizes = pd.DataFrame(rows, columns=COLUMNS)
-    return Table(sizes, _by_pair(sizes), CAPTION)
+    return Table(sizes, _by_pair(sizes), CAPTION, NOTES)
 
 
 def _by_pair(table: pd.DataFrame) -> pd.DataFrame:

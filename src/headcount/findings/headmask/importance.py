@@ -27,11 +27,13 @@ _PLUS = ["ratio_to_baseline", "cv", "gini", "max_over_mean", "heads", "source"]
 _HALVES = ("importance_first_half", "importance_second_half")
 
 STABILITY_CAPTION = (
-    "How stable the ranking of heads is: Spearman's rank correlation of importances over all heads "
-    "of the model. Between halves of the data: one model measured on either half, half the data "
-    "each, so a lower bound for the ranking that is used, from all of it; low values mean that a "
-    "ranking is noise, as happens where heads are nearly equal. Between seeds: two models "
-    "trained alike; heads of one layer are interchangeable, so only kinds and layers can agree."
+    "How stable the ranking of heads is: Spearman's rank correlation of importances over all "
+    "heads of the model. Near 0 a ranking is noise, as happens where heads are nearly equal."
+)
+STABILITY_NOTES = (
+    "Between halves of the data: one model measured on either half, half the data each, so a "
+    "lower bound for the ranking that is used, from all of it. Between seeds: two models trained "
+    "alike; heads of one layer are interchangeable, so only kinds and layers can agree.",
 )
 STABILITY_COLUMNS = [*KEYS, "other_seed", "comparison", "heads", "spearman"]
 
@@ -52,17 +54,18 @@ def of_heads(table: pd.DataFrame, statistic: str = "importance") -> pd.DataFrame
     return table[table["statistic"] == statistic].drop(columns="statistic")
 
 
-def describe_measured(results: Results) -> str:
+def describe_measured(results: Results) -> tuple[str, ...]:
     """Sentences: how importance was measured, and on which runs."""
     runs = results.read(read_importance, "importance")
-    return f"{describe_importance(results.ranking)} {describe_setting(results, runs)}"
+    return (describe_importance(results.ranking), *describe_setting(results, runs))
 
 
-@exhibits.table("headmask_stability", needs=("importance",))
+@exhibits.table("headmask_stability", needs=("importance",), question="agreement")
 def stability(results: Results) -> Table:
     """Stability of the ranking of heads."""
     tidy = stability_table(results.read(read_importance, "importance"))
-    return Table(tidy, stability_summary(tidy), f"{STABILITY_CAPTION} {describe_measured(results)}")
+    notes = (*STABILITY_NOTES, *describe_measured(results))
+    return Table(tidy, stability_summary(tidy), STABILITY_CAPTION, notes)
 
 
 def stability_table(importance: pd.DataFrame) -> pd.DataFrame:
@@ -158,19 +161,24 @@ def table6(results: Results) -> Table:
 
 
 def _inequality(results: Results, number: int) -> Table:
-    unit = importance_unit(results.ranking)
-    what = {5: f"Variance (ddof 0; square of: {unit})", 6: f"Mean ({unit})"}[number]
     caption = (
-        f"{what} of the importance of heads, by training "
-        "method. Its scale depends on how the loss is summed, so compare across sources only the "
-        "ratio to the baseline of the same seed and the measures without a unit: coefficient of "
-        "variation (cv), Gini coefficient, largest over mean; ± is the standard deviation over "
-        f"seeds. {OVER_SEEDS} Rows whose source is paper: {headmask.SOURCE}; their cv follows "
-        f"from its two tables. {describe_measured(results)}"
+        f"{_NAMES[number].capitalize()} of the importance of heads, by training method. Its scale "
+        "depends on how the loss is summed, so compare across sources only the ratio to the "
+        "baseline and the measures without a unit."
+    )
+    unit = importance_unit(results.ranking)
+    what = {5: f"Variance: ddof 0; square of: {unit}.", 6: f"Mean: {unit}."}[number]
+    notes = (
+        f"{what} Ratio: to the baseline of the same seed. Without a unit: coefficient of "
+        "variation (cv), Gini coefficient, largest over mean. ± is the standard deviation over "
+        "seeds.",
+        OVER_SEEDS,
+        f"Rows whose source is paper: {headmask.SOURCE}; their cv follows from its two tables.",
+        *describe_measured(results),
     )
     rows = _ours(results.read(read_importance, "importance"), number) + _printed(number)
     tidy = pd.DataFrame(rows, columns=[*KEYS, _NAMES[number], *_PLUS])
-    return Table(tidy, _by_run(tidy), caption)
+    return Table(tidy, _by_run(tidy), caption, notes)
 
 
 def _ours(importance: pd.DataFrame, number: int) -> list[tuple]:

@@ -12,7 +12,14 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
-from headcount.findings.figures import SHORT, Drawn, colour_bar, heat_panels, run_styles
+from headcount.findings.figures import (
+    SHORT,
+    Drawn,
+    colour_bar,
+    explain_kinds,
+    heat_panels,
+    run_styles,
+)
 from headcount.findings.headmask.importance import describe_measured, of_heads, read_importance
 from headcount.findings.results import KEYS, Results
 from headcount.findings.setting import OVER_SEEDS, importance_unit
@@ -20,33 +27,34 @@ from headcount.findings.setting import OVER_SEEDS, importance_unit
 _TICKS = (0.125, 0.25, 0.5, 1, 2, 4, 8)
 
 
-@exhibits.figure("headmask_fig3", needs=("importance",))
+@exhibits.figure("headmask_fig3", needs=("importance",), beside="headmask_table5")
 def fig3(results: Results) -> Drawn:
     """Figure 3: distribution of the importance of heads."""
     heads = distribution(results.read(read_importance, "importance"))
-    seeds = " Heads of all seeds together; lines are means over seeds, bands ± their deviation. "
-    seeds += OVER_SEEDS
-    several = heads["seed"].nunique() > 1
     caption = (
-        "Distribution of the importance of heads, by training method. Left: every head a dot; "
-        "box and whiskers: quartiles and extremes. Right: heads by rank, relative to the mean "
-        "head of their model; a flat line would be equal heads."
-        f"{seeds if several else ''} {describe_measured(results)}"
+        "Distribution of the importance of heads, by training method: every head a dot (left), "
+        "and heads by rank, relative to the mean head of their model (right). A flat line would "
+        "be equal heads."
     )
-    unit = importance_unit(results.ranking)
-    return Drawn(draw_distribution(heads, list(heads["run"].unique()), unit), heads, caption)
+    boxes = "Box and whiskers: quartiles and extremes."
+    seeds = "Heads of all seeds together; lines are means over seeds, bands ± their deviation."
+    several = (seeds, OVER_SEEDS) if heads["seed"].nunique() > 1 else ()
+    drawing = draw_distribution(
+        heads, list(heads["run"].unique()), importance_unit(results.ranking)
+    )
+    return Drawn(drawing, heads, caption, (boxes, *several, *describe_measured(results)))
 
 
-@exhibits.figure("headmask_heads", needs=("importance",))
+@exhibits.figure("headmask_heads", needs=("importance",), beside="headmask_table6")
 def heads(results: Results) -> Drawn:
     """Importance of every head."""
     table = distribution(results.read(read_importance, "importance"))
     caption = (
-        "Importance of every head, relative to the mean head of its model. enc: encoder "
-        "self-attention, dec: decoder self-attention, dec-enc: encoder-decoder attention, each "
-        f"followed by its layer, from 0. Grey: no such head. {describe_measured(results)}"
+        "Importance of every head, relative to the mean head of its model; a row is a kind of "
+        "attention and its layer, from 0."
     )
-    return Drawn(_draw_heads(table), table, caption)
+    notes = ("Grey: no such head.", explain_kinds(), *describe_measured(results))
+    return Drawn(_draw_heads(table), table, caption, notes)
 
 
 def distribution(importance: pd.DataFrame) -> pd.DataFrame:

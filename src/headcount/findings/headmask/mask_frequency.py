@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
-from headcount.findings.figures import SHORT, Drawn, colour_bar, heat_panels, note
+from headcount.findings.figures import SHORT, Drawn, colour_bar, explain_kinds, heat_panels, note
 from headcount.findings.headmask.importance import read_importance
 from headcount.findings.results import HEAD, KEYS, Results, gather
 from headcount.findings.setting import describe_setting
@@ -49,16 +49,16 @@ def frequencies(masks: pd.DataFrame) -> pd.Series:
     return sums["count"] / sums["updates"]
 
 
-@exhibits.figure("headmask_frequency", needs=("masks", "importance"))
+@exhibits.figure("headmask_frequency", needs=("masks", "importance"), beside="headmask_collapse")
 def frequency(results: Results) -> Drawn:
     """How often training masked each head."""
     masks, runs = results.read(read_masks, "masks"), results.read(read_importance, "importance")
     caption = (
         "Share of updates that masked each head, over training; heads of a kind from the first "
         "layer (top) to the last. A bright line is a head that is masked in nearly every update "
-        f"and hardly learns. {describe_setting(results, runs)}"
+        "and hardly learns."
     )
-    return Drawn(_draw(masks), masks, caption)
+    return Drawn(_draw(masks), masks, caption, (explain_kinds(), *describe_setting(results, runs)))
 
 
 def _draw(masks: pd.DataFrame) -> Figure:

@@ -1,6 +1,7 @@
 """HeadMask's Figures 1, 2, 4 and 5: BLEU of trained models with more or fewer heads masked."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -23,8 +24,9 @@ _LINES = {
     "random_cumulative": ("random heads", ":"),
 }
 _TASK = masking.RUN[:2]
+_Draw = Callable[[Axes, pd.DataFrame], None]
 _OF_BASE = f"run == {BASE!r}"
-_OF_ONE_MODEL = "None of these is an interval of the difference between two models. "
+_OF_ONE_MODEL = "None of these is an interval of the difference between two models."
 
 
 @exhibits.figure("headmask_fig1", needs=("masked",))
@@ -33,10 +35,12 @@ def fig1(results: Results) -> Drawn:
     base = _rows(results).query(_OF_BASE)
     groups = masking.group_points(base)
     caption = (
-        f"BLEU of the {BASE} when one group of heads is masked, without retraining. Heads are "
-        f"ranked by importance over the whole model. {_measured(results, base, groups)}"
+        f"BLEU of the {BASE} when one group of heads is masked, without retraining. Were all "
+        "heads alike, all groups would be as high as random heads."
     )
-    return Drawn(_draw_groups(groups), groups, caption)
+    ranked = "Heads are ranked by importance over the whole model."
+    notes = (ranked, *_measured(results, base, groups))
+    return Drawn(_draw_of_base(groups, _draw_groups), groups, caption, notes)
 
 
 @exhibits.figure("headmask_fig2", needs=("masked",))
@@ -46,9 +50,10 @@ def fig2(results: Results) -> Drawn:
     cumulative = masking.cumulative_points(base)
     caption = (
         f"BLEU of the {BASE} as more and more heads are masked, without retraining, from either "
-        f"end of the ranking by importance. {_measured(results, base, cumulative)}"
+        "end of the ranking by importance. The gap between the curves is what the ranking knows."
     )
-    return Drawn(_draw_cumulative(cumulative), cumulative, caption)
+    notes = _measured(results, base, cumulative)
+    return Drawn(_draw_of_base(cumulative, _draw_cumulative), cumulative, caption, notes)
 
 
 @exhibits.figure("headmask_fig4", needs=("masked",))
@@ -57,11 +62,14 @@ def fig4(results: Results) -> Drawn:
     rows = _rows(results)
     groups = masking.group_points(rows)
     caption = (
-        "BLEU when one group of heads is masked, by training method; at the ends no mask, and "
-        "as many random heads. Groups are those of each model's own ranking by importance. "
-        f"{_measured(results, rows, groups, _OF_ONE_MODEL)}"
+        "BLEU when one group of heads is masked, by training method; at the ends no mask, and as "
+        "many random heads. A method that spreads importance makes a flat line."
     )
-    return Drawn(_draw_groups_by_method(groups, _runs(results)), groups, caption)
+    ranked = "Groups are those of each model's own ranking by importance."
+    notes = (ranked, _OF_ONE_MODEL, *_measured(results, rows, groups))
+    runs = _runs(results)
+    drawing = _draw_by_task(groups, partial(_draw_groups_by_method, runs), len(runs), 4.8)
+    return Drawn(drawing, groups, caption, notes)
 
 
 @exhibits.figure("headmask_fig5", needs=("masked",))
@@ -70,16 +78,17 @@ def fig5(results: Results) -> Drawn:
     rows = _rows(results)
     cumulative = masking.cumulative_points(rows)
     counts = {key[-1] for key, _ in _panels_by_n(cumulative, results.runs)}
-    which = "This experiment has one N only; the paper compares two. " if len(counts) == 1 else ""
+    which = "This experiment has one N only; the paper compares two." if len(counts) == 1 else ""
     if counts == {0}:
-        which = "No run of this experiment masks heads in training. "
+        which = "No run of this experiment masks heads in training."
     caption = (
-        "BLEU as more and more heads are masked, by training method; a panel for each number N "
-        f"of heads masked in training. {which}Heads are ranked by each model's own importance. "
-        f"{_measured(results, rows, cumulative, _OF_ONE_MODEL)}"
+        "BLEU as more and more heads are masked, by training method; a panel for each number N of "
+        "heads masked in training. A curve that falls later is of a model that loses less."
     )
+    ranked = "Heads are ranked by each model's own importance."
+    notes = (which, ranked, _OF_ONE_MODEL, *_measured(results, rows, cumulative))
     drawing = draw_cumulative_by_n(cumulative, results.runs, _runs(results))
-    return Drawn(drawing, cumulative, caption)
+    return Drawn(drawing, cumulative, caption, notes)
 
 
 def _rows(results: Results) -> pd.DataFrame:
@@ -91,8 +100,8 @@ def _runs(results: Results) -> list[str]:
     return list(results.read(read_importance, "importance")["run"].unique())
 
 
-def _measured(results: Results, rows: pd.DataFrame, points: pd.DataFrame, of_bars: str = "") -> str:
-    """What bars and bands of a figure mean, and how BLEU and importance were measured.
+def _measured(results: Results, rows: pd.DataFrame, points: pd.DataFrame) -> tuple[str, ...]:
+    """Sentences on what bars and bands of a figure mean, and how BLEU and importance were measured.
 
     `rows` are of the runs that are drawn; without any, all runs are told. With one seed a bar says
     how sure the change from no mask is, not the BLEU at its centre.
@@ -103,84 +112,78 @@ def _measured(results: Results, rows: pd.DataFrame, points: pd.DataFrame, of_bar
     words += f"; of random heads: {masking.DRAWS} (and seeds)." if drawn else "."
     tests = results.read(masking.describe_tests, "masking_facts")
     runs = _rows(results) if rows.empty else rows
-    return (
-        f"{words} {masking.describe_cover(exact)} {of_bars}{tests} "
-        f"{describe_importance(results.ranking)} {describe_setting(results, runs)}"
-    )
+    measured = (tests, describe_importance(results.ranking))
+    return (words, *masking.describe_cover(exact), *measured, *describe_setting(results, runs))
 
 
-def _draw_groups(points: pd.DataFrame) -> Figure:
+def _draw_by_task(points: pd.DataFrame, draw: _Draw, keys: int, width: float) -> Figure:
+    """A panel for each pair and test set, of this width, and a legend of so many keys in a row."""
+    tasks = list(points.groupby(_TASK, sort=False))
+    figure, axes = panels(len(tasks), width=width)
+    for panel, (task, rows) in zip(axes, tasks, strict=True):
+        draw(panel, rows)
+        _finish(panel, task)
+    legend_above(figure, axes, keys)
+    return figure
+
+
+def _draw_of_base(points: pd.DataFrame, draw: _Draw) -> Figure:
+    """Figure 1 or 2, which are of the baseline alone."""
+    if points.empty:
+        return note(f"This experiment has no run named {BASE}.")
+    return _draw_by_task(points, draw, keys=3, width=4.2)
+
+
+def _draw_groups(panel: Axes, rows: pd.DataFrame) -> None:
     """Figure 1: BLEU of the baseline with each group masked alone; see `group_points`."""
-    if points.empty:
-        return note(f"This experiment has no run named {BASE}.")
-    tasks = list(points.groupby(_TASK, sort=False))
-    figure, axes = panels(len(tasks))
-    for panel, (task, rows) in zip(axes, tasks, strict=True):
-        groups = rows[rows["order"] == "group"].sort_values("index")
-        place = range(1, len(groups) + 1)
-        style = {"color": _BLUE, "width": 0.7, "capsize": 3, "ecolor": "black"}
-        style |= {"yerr": _errors(groups), "label": "this group masked"}
-        panel.bar(place, groups["bleu"], **style)
-        _level(panel, rows[rows["order"] == "none"])
-        for row in rows[rows["order"] == "random_group"].itertuples():  # one, or none
-            behind = {"color": _GREY, "alpha": 0.3, "linewidth": 0, "zorder": 0.5}
-            panel.axhspan(row.low, row.high, label="as many random heads", **behind)
-        panel.set_xticks(place)
-        sizes = sorted(set(groups["heads_masked"].astype(int)))
-        size = "–".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
-        panel.set_xlabel(f"group of {size} heads (1: most important)")
-        panel.grid(axis="x", visible=False)
-        panel.set_axisbelow(True)
-        _finish(panel, task)
-    legend_above(figure, axes, 3)
-    return figure
+    groups = rows[rows["order"] == "group"].sort_values("index")
+    place = range(1, len(groups) + 1)
+    style = {"color": _BLUE, "width": 0.7, "capsize": 3, "ecolor": "black"}
+    style |= {"yerr": _errors(groups), "label": "this group masked"}
+    panel.bar(place, groups["bleu"], **style)
+    _level(panel, rows[rows["order"] == "none"])
+    for row in rows[rows["order"] == "random_group"].itertuples():  # one, or none
+        behind = {"color": _GREY, "alpha": 0.3, "linewidth": 0, "zorder": 0.5}
+        panel.axhspan(row.low, row.high, label="as many random heads", **behind)
+    panel.set_xticks(place)
+    sizes = sorted(set(groups["heads_masked"].astype(int)))
+    size = "–".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
+    panel.set_xlabel(f"group of {size} heads (1: most important)")
+    panel.grid(axis="x", visible=False)
+    panel.set_axisbelow(True)
 
 
-def _draw_cumulative(points: pd.DataFrame) -> Figure:
+def _draw_cumulative(panel: Axes, rows: pd.DataFrame) -> None:
     """Figure 2: BLEU of the baseline with more and more heads masked; see `cumulative_points`."""
-    if points.empty:
-        return note(f"This experiment has no run named {BASE}.")
-    tasks = list(points.groupby(_TASK, sort=False))
-    figure, axes = panels(len(tasks))
-    for panel, (task, rows) in zip(axes, tasks, strict=True):
-        for order, marker in _MARKERS.items():
-            ranked, (words, line) = rows[rows["order"] == order], _LINES[order]
-            style = {"color": _BLUE, "linestyle": line, "marker": marker, "label": words}
-            style |= {"yerr": _errors(ranked), "capsize": 2, "markersize": 5, "linewidth": 1.3}
-            # Points at the ends of the axes are drawn whole.
-            panel.errorbar(ranked["heads_masked"], ranked["bleu"], clip_on=False, **style)
-        drawn = rows[rows["order"] == "random_cumulative"]
-        if len(drawn):
-            x, words = drawn["heads_masked"], "range of their draws"
-            panel.plot(x, drawn["bleu"], ":", color=_GREY, label="random heads")
-            band = {"color": _GREY, "alpha": 0.2, "linewidth": 0, "label": words}
-            panel.fill_between(x, drawn["low"], drawn["high"], **band)
-        _level(panel, rows[rows["heads_masked"] == 0])
-        _heads_axis(panel, rows)
-        _finish(panel, task)
-    legend_above(figure, axes, 3)
-    return figure
+    for order, marker in _MARKERS.items():
+        ranked, (words, line) = rows[rows["order"] == order], _LINES[order]
+        style = {"color": _BLUE, "linestyle": line, "marker": marker, "label": words}
+        style |= {"yerr": _errors(ranked), "capsize": 2, "markersize": 5, "linewidth": 1.3}
+        # Points at the ends of the axes are drawn whole.
+        panel.errorbar(ranked["heads_masked"], ranked["bleu"], clip_on=False, **style)
+    drawn = rows[rows["order"] == "random_cumulative"]
+    if len(drawn):
+        x, words = drawn["heads_masked"], "range of their draws"
+        panel.plot(x, drawn["bleu"], ":", color=_GREY, label="random heads")
+        band = {"color": _GREY, "alpha": 0.2, "linewidth": 0, "label": words}
+        panel.fill_between(x, drawn["low"], drawn["high"], **band)
+    _level(panel, rows[rows["heads_masked"] == 0])
+    _heads_axis(panel, rows)
 
 
-def _draw_groups_by_method(points: pd.DataFrame, runs: list[str]) -> Figure:
+def _draw_groups_by_method(runs: list[str], panel: Axes, rows: pd.DataFrame) -> None:
     """Figure 4: Figure 1's measure for every run, with its ends: no mask, and random groups."""
-    tasks = list(points.groupby(_TASK, sort=False))
-    figure, axes = panels(len(tasks), width=4.8)
-    for panel, (task, rows) in zip(axes, tasks, strict=True):
-        last = int(rows["index"].max()) + 1
-        for place, (run, style) in enumerate(run_styles(runs).items()):
-            # Runs stand side by side, so that their error bars can be told apart.
-            shift = 0.08 * (place - (len(runs) - 1) / 2)
-            _ladder(panel, rows[rows["run"] == run], shift, last, {"label": run, **style})
-        ends = ["random"] if "random_group" in set(rows["order"]) else []
-        panel.set_xticks(range(last + len(ends)), ["none", *range(1, last), *ends])
-        for place in (0.5, last - 0.5)[: 1 + len(ends)]:
-            panel.axvline(place, color=_GREY, linewidth=0.6)
-        panel.grid(axis="x", visible=False)
-        panel.set_xlabel("masked group (1: most important to the model)")
-        _finish(panel, task)
-    legend_above(figure, axes, len(runs))
-    return figure
+    last = int(rows["index"].max()) + 1
+    for place, (run, style) in enumerate(run_styles(runs).items()):
+        # Runs stand side by side, so that their error bars can be told apart.
+        shift = 0.08 * (place - (len(runs) - 1) / 2)
+        _ladder(panel, rows[rows["run"] == run], shift, last, {"label": run, **style})
+    ends = ["random"] if "random_group" in set(rows["order"]) else []
+    panel.set_xticks(range(last + len(ends)), ["none", *range(1, last), *ends])
+    for place in (0.5, last - 0.5)[: 1 + len(ends)]:
+        panel.axvline(place, color=_GREY, linewidth=0.6)
+    panel.grid(axis="x", visible=False)
+    panel.set_xlabel("masked group (1: most important to the model)")
 
 
 def _ladder(panel: Axes, rows: pd.DataFrame, shift: float, last: int, style: dict) -> None:

@@ -44,8 +44,8 @@ def table4(results: Results) -> Table:
 
 def _scores(results: Results, number: int) -> Table:
     tidy = score_table(number, _compared(results))
-    search = results.read(describe_search, "scores")
-    return Table(tidy, score_summary(tidy), f"{score_caption(number, tidy, results)} {search}")
+    caption = f"BLEU by training method: {_RULES[number]}. Differences are to the {BASE}."
+    return Table(tidy, score_summary(tidy), caption, score_notes(number, tidy, results))
 
 
 @cache
@@ -147,23 +147,27 @@ def _same_task(printed: Sequence[str], ours: Sequence[str]) -> bool:
     return languages[0] == languages[1] and printed[1].lower() == ours[1].lower()
 
 
-def score_caption(number: int, table: pd.DataFrame, results: Results) -> str:
-    """What Table `number` shows, of whom, and by which tests."""
+def score_notes(number: int, table: pd.DataFrame, results: Results) -> tuple[str, ...]:
+    """What the columns of Table `number` mean, by which tests, and of whom."""
     ours = table[(table["source"] == "ours") & (table["seed"] != "")]
-    setting = describe_setting(results, ours) if len(ours) else "This experiment has no such pair."
-    alone = "" if BASE in set(ours["run"]) or ours.empty else f" No run is named {BASE}."
-    signatures = "; ".join(ours["signature"].unique())
+    known = len(ours) > 0
+    setting = describe_setting(results, ours) if known else ("This experiment has no such pair.",)
     return (
-        f"BLEU by training method: {_RULES[number]} (Table 2: the first pair; Tables 3 and 4: all "
-        "pairs, by direction; so the first pair stands twice). Differences are to the "
-        f"{BASE} of the same seed; ± is the standard deviation over seeds; p by paired bootstrap "
-        "(sacreBLEU's, which is nearly one-sided), for each seed in turn, and, with several seeds, "
-        "by paired t-test, with the 95 % t interval of the mean difference. "
-        f"{of_one_training('test sentences')} {OVER_SEEDS} "
-        f"Rows whose source is paper: {headmask.SOURCE}, Table "
-        f"{number}, and any score of the same languages and test set.{_MISPRINT.get(number, '')} "
-        f"{headmask.BESIDE_OURS}"
-        f"{alone} {setting}" + (f" Signatures: {signatures}." if len(ours) else "")
+        f"No run is named {BASE}." if known and BASE not in set(ours["run"]) else "",
+        "Table 2 has the first pair; Tables 3 and 4 have all pairs, by direction; so the first "
+        "pair stands twice.",
+        f"Differences are to the {BASE} of the same seed; ± is the standard deviation over seeds; "
+        "p by paired bootstrap (sacreBLEU's, which is nearly one-sided), for each seed in turn, "
+        "and, with several seeds, by paired t-test, with the 95 % t interval of the mean "
+        "difference.",
+        of_one_training("test sentences"),
+        OVER_SEEDS,
+        f"Rows whose source is paper: {headmask.SOURCE}, Table {number}, and any score of the "
+        f"same languages and test set.{_MISPRINT.get(number, '')}",
+        headmask.BESIDE_OURS,
+        *setting,
+        f"Signatures: {'; '.join(ours['signature'].unique())}." if known else "",
+        results.read(describe_search, "scores"),
     )
 
 

@@ -21,8 +21,8 @@ _ORDERS = {
     "single": ("{score} without the head alone", COLOURS[1], "--", "s"),
 }
 _GREY = "#6E6E6E"
-PRINTED = f"{michel.BESIDE_OURS} The paper's curves: {michel.SOURCE}, figure"
-"""What a caption says of the paper's curves, up to the number of its figure."""
+PRINTED = f"The paper's curves: {michel.SOURCE}, figure"
+"""What a note says of the paper's curves, up to the number of its figure."""
 
 _BANDS = (
     "Bands: bootstrap, 95 %, of the difference to all heads; hollow: a significant loss "
@@ -30,14 +30,14 @@ _BANDS = (
 )
 
 
-@exhibits.figure("michel_pruning", needs=("profiles", "ablated"))
+@exhibits.figure("michel_pruning", needs=("profiles", "ablated"), beside="michel_pruning")
 def orders(results: Results) -> Drawn:
     """Figure 3: BLEU by order of pruning."""
-    notes = f"{PRINTED} 3 and 6d. {describe_ranked(results)}"
+    notes = (michel.BESIDE_OURS, f"{PRINTED} 3 and 6d.", *describe_ranked(results))
     return orders_figure([measured_points(results), _printed()], BLEU, notes)
 
 
-@exhibits.figure("michel_kinds", needs=("profiles", "ablated"))
+@exhibits.figure("michel_kinds", needs=("profiles", "ablated"), beside="michel_areas")
 def kinds(results: Results) -> Drawn:
     """Figure 4: BLEU by kind of attention."""
     points = measured_points(results)
@@ -45,13 +45,19 @@ def kinds(results: Results) -> Drawn:
         _draw_kinds([points, _printed()]),
         points[points["scope"] != "all"],
         "BLEU as heads of one kind of attention are pruned, the other kinds whole, the least "
-        f"important first. {_BANDS} {of_one_training('test sentences')} {PRINTED} 4. "
-        f"{describe_ranked(results)}",
+        "important first. The curve that falls first is of the kind that is needed most.",
+        (
+            _BANDS,
+            of_one_training("test sentences"),
+            michel.BESIDE_OURS,
+            f"{PRINTED} 4.",
+            *describe_ranked(results),
+        ),
     )
 
 
-def orders_figure(tables: Sequence[pd.DataFrame], metric: Metric, notes: str) -> Drawn:
-    """Curves by order of pruning: ours, then those beside them; `notes` end the caption.
+def orders_figure(tables: Sequence[pd.DataFrame], metric: Metric, notes: tuple[str, ...]) -> Drawn:
+    """Curves by order of pruning: ours, then those beside them; `notes` come last.
 
     A panel per model: the score by share of heads pruned. A hollow mark has a significant loss. The
     star is one head in every layer and kind.
@@ -76,7 +82,8 @@ def orders_figure(tables: Sequence[pd.DataFrame], metric: Metric, notes: str) ->
         figure,
         tables[0],
         f"{metric.initial} as more and more heads of all kinds are pruned, nothing retrained, by "
-        f"the order in which they go. {_BANDS} {of_one_training(f'test {metric.counted}')} {notes}",
+        "the order in which they go. A curve that stays high longer is of a better order.",
+        (_BANDS, of_one_training(f"test {metric.counted}"), *notes),
     )
 
 

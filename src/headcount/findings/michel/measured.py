@@ -55,17 +55,17 @@ def masked_rows(table: pd.DataFrame, file: Path, script: str) -> pd.DataFrame:
     return masked.astype({"layer": int, "head": int})
 
 
-def describe_models(results: Results) -> str:
+def describe_models(results: Results) -> tuple[str, ...]:
     """Sentences on the models and the data; see `describe_setting`."""
     return describe_setting(results, masked_heads(results))
 
 
-def describe_scored(results: Results) -> str:
+def describe_scored(results: Results) -> tuple[str, ...]:
     """Sentences on the test sets, the search, the models and the data."""
-    return f"{results.read(describe_tests, 'ablation_facts')} {describe_models(results)}"
+    return (results.read(describe_tests, "ablation_facts"), *describe_models(results))
 
 
-def describe_ranked(results: Results) -> str:
+def describe_ranked(results: Results) -> tuple[str, ...]:
     """`describe_scored`, and how heads were ranked."""
     words = describe_ranking(results.settings["ablation"], results.ranking)
-    return f"{describe_scored(results)} {words}"
+    return (*describe_scored(results), words)

@@ -41,8 +41,8 @@ _ORDERS = {
     "random": "random",
     "one_per_layer": "one per layer, only the most important head of each layer and kind left",
 }
-_KINDS_ALONE = " Of kinds alone, the others stay whole; shares are those of the scope's heads."
-_DRAWN = " Of random orders, means of what the draws give."
+_KINDS_ALONE = "Of kinds alone, the others stay whole; shares are those of the scope's heads."
+_DRAWN = "Of random orders, means of what the draws give."
 
 
 @exhibits.table("michel_pruning", needs=("profiles", "ablated"))
@@ -50,29 +50,39 @@ def pruning(results: Results) -> Table:
     """How many heads can be pruned."""
     notes = (
         f"Rows whose source is paper: {michel.SOURCE}, Figures 3, 4 and 6d, digitised; it says "
-        f"that 20 % can go without a noticeable loss. {michel.BESIDE_OURS} "
-        f"{describe_ranked(results)}"
+        "that 20 % can go without a noticeable loss.",
+        michel.BESIDE_OURS,
+        *describe_ranked(results),
     )
     points = measured_points(results)
     return pruning_table(points, judged_curves(printed_points()), BLEU, notes)
 
 
-def pruning_table(points: pd.DataFrame, printed: pd.DataFrame, metric: Metric, notes: str) -> Table:
-    """How far each order goes, then a paper's rows of `judged_curves`; `notes` end the caption."""
+def pruning_table(
+    points: pd.DataFrame, printed: pd.DataFrame, metric: Metric, notes: tuple[str, ...]
+) -> Table:
+    """How far each order goes, then a paper's rows of `judged_curves`; `notes` come last."""
     tidy = with_printed(judged_curves(points), printed)
     orders = set(tidy["order"])
     listed = "; ".join(words for order, words in _ORDERS.items() if order in orders)
+    kinds = _KINDS_ALONE if set(tidy["scope"]) != {"all"} else ""
     return Table(
         tidy,
         _summary(tidy),
         "Largest share of heads that can be pruned, nothing retrained, without a significant loss "
-        f"of {metric.word}: the last step before the first whose loss has p < {LOSS} by paired "
-        "bootstrap (tests in fixed order, the smallest share first, so that none needs a "
-        "correction). Beside it the largest share up to which every step keeps "
-        f"{KEEPING:.0%} of {metric.word}. Orders: {listed.format(score=metric.word)}."
-        f"{_KINDS_ALONE if set(tidy['scope']) != {'all'} else ''}"
-        f"{_DRAWN if 'random' in orders else ''} "
-        f"{of_one_training(f'test {metric.counted}')} {notes}",
+        f"of {metric.word}, by the order in which they go. The larger, the better the order finds "
+        "heads that can go.",
+        (
+            "Without a significant loss: the last step before the first whose loss has p < "
+            f"{LOSS} by paired bootstrap (tests in fixed order, the smallest share first, so that "
+            "none needs a correction). Beside it the largest share up to which every step keeps "
+            f"{KEEPING:.0%} of {metric.word}.",
+            f"Orders: {listed.format(score=metric.word)}.",
+            kinds,
+            _DRAWN if "random" in orders else "",
+            of_one_training(f"test {metric.counted}"),
+            *notes,
+        ),
     )
 
 
@@ -183,14 +193,17 @@ AREAS += ["delta_high", "p"]
 def areas(results: Results) -> Table:
     """Mean BLEU over shares of heads pruned."""
     notes = (
-        f"Rows whose source is paper: {michel.SOURCE}, the curves of Figures 3, 4 and 6d. "
-        f"{michel.BESIDE_OURS} {describe_ranked(results)}"
+        f"Rows whose source is paper: {michel.SOURCE}, the curves of Figures 3, 4 and 6d.",
+        michel.BESIDE_OURS,
+        *describe_ranked(results),
     )
     return areas_table(gather(results.files("areas"), AREAS), _printed_areas(), BLEU, notes)
 
 
-def areas_table(measured: pd.DataFrame, printed: pd.DataFrame, metric: Metric, notes: str) -> Table:
-    """Rows of pruning_profile_areas.csv, then a paper's; `notes` end the caption.
+def areas_table(
+    measured: pd.DataFrame, printed: pd.DataFrame, metric: Metric, notes: tuple[str, ...]
+) -> Table:
+    """Rows of pruning_profile_areas.csv, then a paper's; `notes` come last.
 
     Cells are empty where a curve was compared with no other.
     """
@@ -202,10 +215,14 @@ def areas_table(measured: pd.DataFrame, printed: pd.DataFrame, metric: Metric, n
         tidy,
         pd.DataFrame([_area_cells(row, metric) for row in tidy.to_dict("records")]),
         f"Mean {metric.word} over shares of heads pruned from none to all: the larger, the better "
-        f"the order finds the heads that can go{needed}. Differences, with 95 % interval and p by "
-        f"paired bootstrap, are to the order by importance over all heads{against}. Of random "
-        f"orders the mean; resamples draw orders as well as {metric.counted}, and few orders make "
-        f"a rough interval. {of_one_training(f'test {metric.counted}')} {notes}",
+        f"the order finds the heads that can go{needed}.",
+        (
+            "Differences, with 95 % interval and p by paired bootstrap, are to the order by "
+            f"importance over all heads{against}. Of random orders the mean; resamples draw "
+            f"orders as well as {metric.counted}, and few orders make a rough interval.",
+            of_one_training(f"test {metric.counted}"),
+            *notes,
+        ),
     )
 
 

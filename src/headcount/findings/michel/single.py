@@ -10,7 +10,7 @@ from matplotlib.image import AxesImage
 
 from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
-from headcount.findings.figures import SHORT, Drawn, colour_bar, title_words
+from headcount.findings.figures import SHORT, Drawn, colour_bar, explain_kinds, title_words
 from headcount.findings.michel.measured import (
     BLEU,
     LEVEL,
@@ -31,11 +31,6 @@ _LONE = [*KEYS, "test_set", *HEAD, "heads", "dev_delta", "dev_p", "delta"]
 _LONE += ["delta_low", "delta_high", "p", "significant"]
 _LINEAR = 0.5  # points: the colour scale is linear up to here, then logarithmic
 _TICKS = (-64, -16, -4, -1, 0, 1, 4, 16, 64)
-_KINDS = {
-    "enc_self": "enc: encoder self-attention",
-    "dec_self": "dec: decoder self-attention",
-    "dec_enc": "dec-enc: encoder-decoder attention",
-}
 
 
 @exhibits.table("michel_ablation", needs=("ablated",))
@@ -43,15 +38,17 @@ def ablation_table(results: Results) -> Table:
     """Table 1: BLEU without each head."""
     notes = (
         f"Rows whose source is paper: {michel.SOURCE}, Table 1 (encoder self-attention, "
-        f"newstest2013). {michel.BESIDE_OURS} {describe_scored(results)}"
+        "newstest2013).",
+        michel.BESIDE_OURS,
+        *describe_scored(results),
     )
     return single_table(masked_heads(results), _printed_single(), BLEU, notes)
 
 
 def single_table(
-    ablation: pd.DataFrame, printed: pd.DataFrame, metric: Metric, notes: str
+    ablation: pd.DataFrame, printed: pd.DataFrame, metric: Metric, notes: tuple[str, ...]
 ) -> Table:
-    """Each head masked alone, then a paper's rows; `notes` end the caption.
+    """Each head masked alone, then a paper's rows; `notes` come last.
 
     `printed` may have no row, else it has columns of `single_heads`.
     """
@@ -60,9 +57,14 @@ def single_table(
         tidy,
         _summary(tidy),
         f"{metric.initial} change when one head is masked, nothing retrained, by kind of "
-        f"attention. Significant: p < {LEVEL} by paired bootstrap (a p that is nearly one-sided), "
-        "and in brackets how many of these are gains; Holm: still so once p is corrected for all "
-        f"heads of the model. {of_one_training(f'test {metric.counted}')} {notes}",
+        "attention. Where few changes are significant, the test set shows few heads to be needed.",
+        (
+            f"Significant: p < {LEVEL} by paired bootstrap (a p that is nearly one-sided), and in "
+            "brackets how many of these are gains; Holm: still so once p is corrected for all "
+            "heads of the model.",
+            of_one_training(f"test {metric.counted}"),
+            *notes,
+        ),
     )
 
 
@@ -105,25 +107,29 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@exhibits.figure("michel_ablation", needs=("ablated",))
+@exhibits.figure("michel_ablation", needs=("ablated",), beside="michel_ablation")
 def ablation_maps(results: Results) -> Drawn:
     """Maps of BLEU without each head."""
     return single_maps(masked_heads(results), BLEU, describe_scored(results))
 
 
-def single_maps(ablation: pd.DataFrame, metric: Metric, notes: str) -> Drawn:
-    """Maps of single heads on the test sets; `notes` end the caption."""
+def single_maps(ablation: pd.DataFrame, metric: Metric, notes: tuple[str, ...]) -> Drawn:
+    """Maps of single heads on the test sets; `notes` come last."""
     alone = single_heads(ablation).assign(source="ours").astype(object)
     shown = alone[alone["test_set"] != "dev"].astype({"delta": float})
-    kinds = ", ".join(words for kind, words in _KINDS.items() if (shown["kind"] == kind).any())
     return Drawn(
         _draw(shown, metric),
         shown,
-        f"{metric.initial} change when one head is masked, nothing retrained, by kind, layer "
-        "and head; colours are linear up to half a point, then logarithmic. Dots: "
-        f"p < {LEVEL} by paired bootstrap (nearly one-sided); rings: still so once "
-        f"corrected for all heads (Holm). {of_one_training(f'test {metric.counted}')} {kinds}. "
-        f"{notes}",
+        f"{metric.initial} change when one head is masked, nothing retrained, by kind, layer and "
+        "head. Dots and rings are heads of which the change is significant.",
+        (
+            f"Colours are linear up to half a point, then logarithmic. Dots: p < {LEVEL} by "
+            "paired bootstrap (nearly one-sided); rings: still so once corrected for all heads "
+            "(Holm).",
+            of_one_training(f"test {metric.counted}"),
+            explain_kinds(kind for kind in KINDS if (shown["kind"] == kind).any()),
+            *notes,
+        ),
     )
 
 
@@ -178,25 +184,30 @@ def all_but_one(results: Results) -> Table:
     """Tables 2 and 5: one head left in a layer."""
     notes = (
         f"Rows whose source is paper: {michel.SOURCE}, Tables 2 (as our dev, newstest2013) and 5 "
-        f"(newstest2014); layers in brackets. {michel.BESIDE_OURS} "
-        f"{describe_scored(results)}"
+        "(newstest2014).",
+        michel.BESIDE_OURS,
+        *describe_scored(results),
     )
     return all_but_one_table(masked_heads(results), _printed_all_but_one(), BLEU, notes)
 
 
 def all_but_one_table(
-    ablation: pd.DataFrame, printed: pd.DataFrame, metric: Metric, notes: str
+    ablation: pd.DataFrame, printed: pd.DataFrame, metric: Metric, notes: tuple[str, ...]
 ) -> Table:
-    """One head left in a layer, then a paper's rows of `lone_heads`; `notes` end the caption."""
+    """One head left in a layer, then a paper's rows of `lone_heads`; `notes` come last."""
     tidy = with_printed(lone_heads(ablation), printed)
     return Table(
         tidy,
         _layers_summary(tidy),
         f"{metric.initial} change when a layer keeps one head of a kind of attention, all other "
-        "layers whole: the head that is best on dev, scored on the test set, with 95 % interval "
-        f"and p by paired bootstrap; p < {LEVEL} is called significant. The change on dev is that "
-        "of the best of several, and so too good. "
-        f"{of_one_training(f'test {metric.counted}')} {notes}",
+        "layers whole. Without a significant loss one head is enough, as far as test sets tell.",
+        (
+            "The head that stays is the one that is best on dev; it is scored on the test set, "
+            f"with 95 % interval and p by paired bootstrap; p < {LEVEL} is called significant. "
+            "The change on dev is that of the best of several, and so too good.",
+            of_one_training(f"test {metric.counted}"),
+            *notes,
+        ),
     )
 
 

@@ -13,6 +13,7 @@ from headcount.findings.michel.measured import describe_models
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import BASE, KEYS, Results, gather
+from headcount.findings.setting import PHASES
 from headcount.findings.tables import NONE, Table, fill_empty, run_cells
 
 _READ = ["model", "heads_left", "parameters", "phase", "batch_size", "repeat", "sentences"]
@@ -22,48 +23,56 @@ COLUMNS = [*_SETUP, "percent", "heads_left", "parameters", "repeats", "mean", "s
 COLUMNS += ["speedup"]
 
 
-@exhibits.table("michel_speed", needs=("share_speed", "ablation"))
+@exhibits.table("michel_speed", needs=("share_speed", "ablation"), question="speed")
 def speed(results: Results) -> Table:
     """Table 4: speed without heads."""
     tidy = with_printed(speeds(results), _printed())
     return Table(
         tidy,
         _summary(tidy),
-        "Sentences per second by share of heads removed (the least important ones) and batch size: "
-        "mean ± standard deviation over repeats, in which the models take turns; in brackets the "
-        "gain over the model with all heads, in steps per second. Encode: one pass of the encoder "
-        "over a batch, with the keys and values that the decoder takes from it, one step a "
-        "sentence; decode: beam search of whole sentences, encoder included, after the comma its "
-        "steps a sentence, for a damaged model makes other and longer ones. A gain within the "
-        f"deviation is none. {_describe_timing(results)} Rows whose source is paper: "
-        f"{michel.SOURCE}, Table 4, BERT.",
+        "Sentences per second by share of heads removed (the least important ones) and batch "
+        "size: in brackets the gain over the model with all heads. A gain within the deviation is "
+        "none.",
+        (
+            "Mean ± standard deviation over repeats, in which the models take turns; gains are in "
+            "steps per second.",
+            PHASES,
+            *_describe_timing(results),
+            f"Rows whose source is paper: {michel.SOURCE}, Table 4, BERT.",
+        ),
     )
 
 
-@exhibits.figure("michel_speed", needs=("share_speed", "ablation"))
+@exhibits.figure(
+    "michel_speed", needs=("share_speed", "ablation"), question="speed", beside="michel_speed"
+)
 def speed_figure(results: Results) -> Drawn:
     """Speed by share of heads removed."""
     table = speeds(results)
     return Drawn(
         _draw(table),
         table.assign(source="ours"),
-        "Speed without a share of heads, the least important ones, really removed, relative to the "
-        "model with all heads. Bars: a standard deviation of the repeats on either side. Encode: "
-        "one pass of the encoder over a batch, with the keys and values that the decoder takes "
-        "from it; decode: steps of the beam search, encoder included, since a damaged model makes "
-        f"other and longer translations. {_describe_timing(results)}",
+        "Speed without a share of heads, the least important ones, really removed, relative to "
+        "the model with all heads. Bars: a standard deviation of the repeats on either side.",
+        (
+            "Encode: one pass of the encoder over a batch, with the keys and values that the "
+            "decoder takes from it; decode: steps of the beam search, encoder included, since a "
+            "damaged model makes other and longer translations.",
+            *_describe_timing(results),
+        ),
     )
 
 
-def _describe_timing(results: Results) -> str:
+def _describe_timing(results: Results) -> tuple[str, ...]:
     """On what the times were taken, by the JSON beside each share_speed.csv, models and data."""
     found = [read_json(path.with_suffix(".json")) for path in results.files("share_speed")]
     searches = sorted({fact["beam"] for fact in found})
     machines = sorted({f"{fact['threads']} thread(s) of a {fact['device']}" for fact in found})
     sizes = sorted({str(fact["sentences"]) for fact in found})
     return (
-        f"Timed on the first {', '.join(sizes)} sentences of dev, by {', '.join(machines)}, "
-        f"beam {', '.join(map(str, searches))}. {describe_models(results)}"
+        f"Timed on the first {', '.join(sizes)} sentences of dev, by {', '.join(machines)}, beam "
+        f"{', '.join(map(str, searches))}.",
+        *describe_models(results),
     )
 
 

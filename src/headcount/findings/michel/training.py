@@ -44,16 +44,21 @@ def training(results: Results) -> Table:
         tidy,
         pd.DataFrame([_shown(row) for row in tidy.to_dict("records")]),
         "The pruning profile at points of the training: percent of that checkpoint's BLEU that is "
-        "kept when 20, 40 and 60 % of its heads, the least important ones, are pruned (read "
-        "between steps in a straight line), with 95 % intervals by paired bootstrap; R² of a "
-        "straight line through the profile from no head to all, near 1 where all heads matter "
-        "alike; end mass, the share of the points between whose value is within "
-        f"{_ENDS} points of 100 or 0 %; coefficient of variation of the importance by which they "
-        "are pruned, and its rank correlation with that at the last of these updates. "
-        f"{of_one_training('test sentences')} Below a BLEU of {FLOOR:.0f} a checkpoint has no "
-        f"profile. Rows whose source is paper: {michel.SOURCE}, Figure 5 (IWSLT14 De-En, epochs "
-        "in place of updates; all heads pruned counted as 0). "
-        f"{michel.BESIDE_OURS} {describe_ranked(results)}",
+        "kept when 20, 40 and 60 % of its heads, the least important ones, are pruned. It rises "
+        "where training makes some heads matter more than others.",
+        (
+            "Kept: read between steps in a straight line, with 95 % intervals by paired "
+            "bootstrap; R²: of a straight line through the profile from no head to all, near 1 "
+            "where all heads matter alike; end mass, the share of the points between whose value "
+            f"is within {_ENDS} points of 100 or 0 %; coefficient of variation of the importance "
+            "by which they are pruned, and its rank correlation with that at the last of these "
+            f"updates. Below a BLEU of {FLOOR:.0f} a checkpoint has no profile.",
+            of_one_training("test sentences"),
+            f"Rows whose source is paper: {michel.SOURCE}, Figure 5 (IWSLT14 De-En, epochs in "
+            "place of updates; all heads pruned counted as 0).",
+            michel.BESIDE_OURS,
+            *describe_ranked(results),
+        ),
     )
 
 
@@ -147,17 +152,23 @@ def _shown(row: dict) -> dict[str, str]:
     return shown | {"source": row["source"]}
 
 
-@exhibits.figure("michel_training", needs=("training", "ablated"))
+@exhibits.figure("michel_training", needs=("training", "ablated"), beside="michel_training")
 def training_figure(results: Results) -> Drawn:
     """Figure 5: heads pruned at points of the training."""
     points = training_points(results)
     return Drawn(
         _draw(points),
         points,
-        "Percent of a checkpoint's own BLEU that is kept as more and more of its heads are pruned, "
-        "by its own importance, at points of the training; bands: bootstrap, 95 %, of the "
-        "difference to all heads; dotted: what equally important heads would give. "
-        f"{of_one_training('test sentences')} {PRINTED} 5. {describe_ranked(results)}",
+        "Percent of a checkpoint's own BLEU that is kept as more and more of its heads are "
+        "pruned, by its own importance, at points of the training. Dotted: what equally important "
+        "heads would give.",
+        (
+            "Bands: bootstrap, 95 %, of the difference to all heads.",
+            of_one_training("test sentences"),
+            michel.BESIDE_OURS,
+            f"{PRINTED} 5.",
+            *describe_ranked(results),
+        ),
     )
 
 

@@ -28,8 +28,9 @@ _STRAIGHT = 2  # points: axes of the scatter are linear up to here, if they go f
 def transfer(results: Results) -> Table:
     """Figure 2 as a table: effects of heads on two test sets."""
     printed = (
-        f"The paper's row: {michel.SOURCE}, newstest2013 against MTNT. "
-        f"{michel.BESIDE_OURS} {describe_scored(results)}"
+        f"The paper's row: {michel.SOURCE}, newstest2013 against MTNT.",
+        michel.BESIDE_OURS,
+        *describe_scored(results),
     )
     paper = {"pair": michel.PAIR, "run": BASE, "test_set": "newstest2013", "kind": "all"}
     paper |= {"other_test_set": "mtnt", "pearson": michel.transfer()}
@@ -38,9 +39,9 @@ def transfer(results: Results) -> Table:
 
 
 def transfer_table(
-    ablation: pd.DataFrame, printed: pd.DataFrame, metric: Metric, notes: str
+    ablation: pd.DataFrame, printed: pd.DataFrame, metric: Metric, notes: tuple[str, ...]
 ) -> Table:
-    """Correlations of effects, then a paper's rows of `correlations`; `notes` end the caption."""
+    """Correlations of effects, then a paper's rows of `correlations`; `notes` come last."""
     tidy = with_printed(correlations(transfer_points(ablation)), printed)
     rows = []
     for row in tidy.to_dict("records"):
@@ -56,8 +57,13 @@ def transfer_table(
         tidy,
         pd.DataFrame(rows),
         f"Correlation, over heads, of the {metric.word} change on two test sets when the head is "
-        "masked; intervals (95 %) by bootstrap over heads, p by shuffling them. Both sides have "
-        f"the noise of their {metric.counted}, which lowers it. {of_one_training('heads')} {notes}",
+        "masked. Near 1, the same heads matter on both.",
+        (
+            "Intervals (95 %) by bootstrap over heads, p by shuffling them. Both sides have the "
+            f"noise of their {metric.counted}, which lowers the correlation.",
+            of_one_training("heads"),
+            *notes,
+        ),
     )
 
 
@@ -95,21 +101,24 @@ def correlations(points: pd.DataFrame) -> pd.DataFrame:
     return fill_empty(pd.DataFrame(rows, columns=COLUMNS))
 
 
-@exhibits.figure("michel_transfer", needs=("ablated",))
+@exhibits.figure("michel_transfer", needs=("ablated",), beside="michel_transfer")
 def transfer_scatter(results: Results) -> Drawn:
     """Figure 2: effects of heads on two test sets."""
     return transfer_figure(masked_heads(results), BLEU, describe_scored(results))
 
 
-def transfer_figure(ablation: pd.DataFrame, metric: Metric, notes: str) -> Drawn:
-    """The effects of single heads on two test sets; `notes` end the caption."""
+def transfer_figure(ablation: pd.DataFrame, metric: Metric, notes: tuple[str, ...]) -> Drawn:
+    """The effects of single heads on two test sets; `notes` come last."""
     points = transfer_points(ablation)
     return Drawn(
         _draw(points, metric),
         points,
-        f"{metric.initial} change on two test sets when a head is masked, a point per head; r "
-        "is Pearson's. Where effects go far beyond 2 points, axes are linear up to there, then "
-        f"logarithmic; dotted: the same effect on both. {notes}",
+        f"{metric.initial} change on two test sets when a head is masked, a point per head; r is "
+        "Pearson's. On the dotted line the effect is the same on both.",
+        (
+            "Where effects go far beyond 2 points, axes are linear up to there, then logarithmic.",
+            *notes,
+        ),
     )
 
 

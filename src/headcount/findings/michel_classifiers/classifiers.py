@@ -2,9 +2,10 @@
 
 What the paper prints of its BERT on MultiNLI stands beside: one head left in a layer, the
 correlation of two test sets, and the share that can be pruned. A classifier has one kind of
-attention, so what is over heads of one kind is left out: it is over all heads again.
+attention, so curves over heads of one kind are left out: they are those over all heads.
 """
 
+from dataclasses import replace
 from functools import cache
 from math import ceil
 from pathlib import Path
@@ -42,19 +43,20 @@ def ablation(results: Results) -> Table:
 def all_but_one(results: Results) -> Table:
     """Tables 3 and 6: one head left in a layer of a classifier."""
     notes = (
-        f"Rows whose source is paper: {michel.SOURCE}, Tables 3 (under on dev: best on matched "
-        "itself) and 6 (best on 5,000 training pairs, scored on matched). "
+        f"Rows whose source is paper: {michel.SOURCE}, Tables 3 (as our dev; best on matched "
+        "itself) and 6 (best on 5,000 training pairs, scored on matched).",
+        *_describe(results),
     )
-    printed, notes = _printed_all_but_one(), notes + _describe(results)
+    printed = _printed_all_but_one()
     return _named(single.all_but_one_table(_masked(results), printed, ACCURACY, notes))
 
 
 @exhibits.table("michel_classifier_transfer", needs=("classified",))
 def transfer_of_heads(results: Results) -> Table:
     """Effects of a classifier's heads on two test sets, as numbers."""
-    notes = f"The paper's row: {michel.SOURCE}, Figure 2, its BERT on MultiNLI. "
-    printed, notes = _printed_transfer(), notes + _describe(results)
-    return _named(transfer.transfer_table(_masked(results), printed, ACCURACY, notes))
+    paper = f"The paper's row: {michel.SOURCE}, Figure 2, its BERT on MultiNLI."
+    notes = (paper, *_describe(results))
+    return _named(transfer.transfer_table(_masked(results), _printed_transfer(), ACCURACY, notes))
 
 
 @exhibits.table("michel_classifier_pruning", needs=("classifier_profiles", "classified"))
@@ -62,38 +64,47 @@ def pruned(results: Results) -> Table:
     """How many heads of a classifier can be pruned."""
     shares = michel.classifier_prunable()
     notes = (
-        f"{_IMPORTANCE} The paper's row: {michel.SOURCE}, its BERT on MultiNLI, of which it says "
-        f"that {shares['mnli']} % can go without a noticeable loss (on SST-2 {shares['sst2']} %, "
-        f"on CoLA {shares['cola']} %, on MRPC {shares['mrpc']} %); no p is printed. "
+        _IMPORTANCE,
+        f"The paper's row: {michel.SOURCE}, its BERT on MultiNLI, of which it says that "
+        f"{shares['mnli']} % can go without a noticeable loss (on SST-2 {shares['sst2']} %, on "
+        f"CoLA {shares['cola']} %, on MRPC {shares['mrpc']} %); no p is printed.",
+        *_describe(results),
     )
-    printed, notes = _printed_pruning(), notes + _describe(results)
-    return _named(pruning.pruning_table(_points(results), printed, ACCURACY, notes))
+    return _named(pruning.pruning_table(_points(results), _printed_pruning(), ACCURACY, notes))
 
 
 @exhibits.table("michel_classifier_areas", needs=("classifier_areas", "classified"))
 def areas(results: Results) -> Table:
     """Mean accuracy over shares of heads pruned."""
     ours = _over_all(results.files("classifier_areas"), pruning.AREAS)
-    notes = f"{_IMPORTANCE} {_describe(results)}"
+    notes = (_IMPORTANCE, *_describe(results))
     return _named(pruning.areas_table(ours, pd.DataFrame(), ACCURACY, notes))
 
 
-@exhibits.figure("michel_classifier_ablation", needs=("classified",))
+@exhibits.figure(
+    "michel_classifier_ablation", needs=("classified",), beside="michel_classifier_ablation"
+)
 def ablation_maps(results: Results) -> Drawn:
     """Maps of accuracy without each head."""
     return _named(single.single_maps(_masked(results), ACCURACY, _describe(results)))
 
 
-@exhibits.figure("michel_classifier_transfer", needs=("classified",))
+@exhibits.figure(
+    "michel_classifier_transfer", needs=("classified",), beside="michel_classifier_transfer"
+)
 def transfer_scatter(results: Results) -> Drawn:
     """Figure 2 of classifiers: effects of heads on two test sets."""
     return _named(transfer.transfer_figure(_masked(results), ACCURACY, _describe(results)))
 
 
-@exhibits.figure("michel_classifier_pruning", needs=("classifier_profiles", "classified"))
+@exhibits.figure(
+    "michel_classifier_pruning",
+    needs=("classifier_profiles", "classified"),
+    beside="michel_classifier_pruning",
+)
 def orders(results: Results) -> Drawn:
     """Figure 3 of classifiers: accuracy by order of pruning."""
-    notes = f"{_IMPORTANCE} {_describe(results)}"
+    notes = (_IMPORTANCE, *_describe(results))
     return _named(curves.orders_figure([_points(results)], ACCURACY, notes))
 
 
@@ -133,7 +144,7 @@ def _gathered(files: list[Path], columns: list[str]) -> pd.DataFrame:
     return gather(files, own).rename(columns={"accuracy": "bleu"})
 
 
-def _describe(results: Results) -> str:
+def _describe(results: Results) -> tuple[str, str]:
     """Sentences on units, models and pairs. Raises UserError for a file that counts no pairs."""
     sizes = []
     for path in results.files("classifier_facts"):
@@ -147,7 +158,7 @@ def _describe(results: Results) -> str:
         tests = ", ".join(f"{test} ({count} pairs)" for test, count in counts.items())
         sizes.append(f"{run_of(path)[1]} on {tests}")
     scored = "; ".join(dict.fromkeys(sizes))  # the same of every seed
-    return f"Accuracy in percent, changes in points. Scored: {scored}."
+    return ("Accuracy in percent, changes in points.", f"Scored: {scored}.")
 
 
 def _printed_all_but_one() -> pd.DataFrame:
@@ -169,7 +180,8 @@ def _printed_transfer() -> pd.DataFrame:
 def _printed_pruning() -> pd.DataFrame:
     """The paper's row of how many heads can be pruned, MultiNLI."""
     percent = michel.classifier_prunable()["mnli"]
-    heads = michel.CLASSIFIER_HEADS * len(michel.classifier_all_but_one(3))  # a row there a layer
+    layers = len(michel.classifier_all_but_one(3))  # a row each
+    heads = michel.CLASSIFIER_HEADS * layers
     curve = {"scope": "all", "order": "importance", "heads": heads}
     # Rounded up, as its code does with the heads of a step.
     held = {"holds_at": ceil(heads * percent / 100), "holds_percent": percent}
@@ -180,6 +192,6 @@ def _named(made: _Made) -> _Made:
     """The same with the names of columns that classifiers have."""
     names = {"pair": "corpus", "run": "model", "bleu": "accuracy"}
     if isinstance(made, Drawn):
-        return Drawn(made.drawing, made.data.rename(columns=names), made.caption)
+        return replace(made, data=made.data.rename(columns=names))
     tidy, shown = (table.rename(columns=names) for table in (made.tidy, made.shown))
-    return Table(tidy, shown, made.caption)
+    return replace(made, tidy=tidy, shown=shown)

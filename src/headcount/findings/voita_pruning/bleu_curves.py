@@ -18,7 +18,12 @@ from headcount.findings.voita_pruning.heads_left import (
     draw_line,
     title,
 )
-from headcount.findings.voita_pruning.measured import describe_compared, describe_scored
+from headcount.findings.voita_pruning.measured import (
+    describe_compared,
+    describe_scored,
+    pruned_models,
+    warn_of_updates,
+)
 from headcount.findings.voita_pruning.records import records
 
 ENCODER = ["pair", "test_set", "run", "lambda", "heads_left", "bleu", "low", "high", "spread"]
@@ -33,25 +38,28 @@ _METHODS = dict(zip(CONTENDERS, STYLES, strict=True))
 _APART = 0.012  # of an axis, between markers that would hide one another
 
 
-@exhibits.figure("voita_fig7", needs=("pruned_bleu",))
+@exhibits.figure("voita_fig7", needs=("pruned_bleu",), beside="voita_falls")
 def fig7(results: Results) -> Drawn:
     """Figure 7: BLEU by encoder heads left."""
     points = encoder_points(records(results))
     found = points.loc[points["source"] == "ours", "spread"].unique()
-    ours = (
-        f"Bars: {' or '.join(found)}, with one seed of the difference to the control, laid around "
-        f"the control. {describe_cover(found)}"
-        if len(found)
-        else "This experiment has no gates run on encoder self-attention from the baseline."
-    )
+    ours = ("This experiment has no gates run on encoder self-attention from the baseline.",)
+    if len(found):
+        bars = f"Bars: {' or '.join(found)}, with one seed of the difference to the control, laid "
+        ours = (f"{bars}around the control.", *describe_cover(found))
     return Drawn(
         _draw_encoder(points),
         points,
         "BLEU by the number of encoder self-attention heads left, fine-tuned with gates on these "
         "alone while the decoder is frozen; each point is a λ. The control was fine-tuned for as "
-        f"many updates with λ = 0. {ours} Right: {voita.SOURCE}, Figure 7; every panel has a "
-        f"scale of its own. {READ_OFF} {voita.BESIDE_OURS} "
-        f"{describe_scored(results)}",
+        "many updates with λ = 0.",
+        (
+            *ours,
+            f"Right: {voita.SOURCE}, Figure 7; every panel has a scale of its own.",
+            READ_OFF,
+            voita.BESIDE_OURS,
+            *describe_scored(results),
+        ),
     )
 
 
@@ -112,24 +120,35 @@ def _levels(panel: Axes, rows: pd.DataFrame) -> None:
         panel.axhline(height, color=colour, linestyle=line, linewidth=0.9, label=words)
 
 
-@exhibits.figure("voita_methods", needs=("pruned_bleu", "updates"), uses=("untuned_scores",))
+@exhibits.figure(
+    "voita_methods",
+    needs=("pruned_bleu", "updates"),
+    uses=("untuned_scores",),
+    beside="voita_comparison",
+)
 def methods(results: Results) -> Drawn:
     """BLEU by heads left, for every way to choose them."""
     points = method_points(records(results), untuned(results))
     spreads = points["spread"].unique()
     shown = points[points["test_set"] == points.groupby("pair")["test_set"].transform("first")]
-    others = "Other test sets are in the numbers. " if len(shown) < len(points) else ""
+    others = " Other test sets are in the numbers." if len(shown) < len(points) else ""
     return Drawn(
         _draw_methods(shown),
         points,
-        "Change in BLEU (below 0: worse) by the number of heads left, for gates, the most "
-        "important heads of the start model (ranked), random heads (drawn), and the heads that "
-        "gates kept trained from scratch. Fine-tuned: all for as many updates, against the λ = 0 "
-        "control; scratch: by the whole recipe. Not fine-tuned: the baseline's own weights with "
-        "heads silenced, against that model with all heads. By start: gates on models trained with "
-        "masked heads, each against its own control. Heads are those that the scope may lose; "
-        f"markers at one number of them stand side by side. Scales differ. {others}Bars: "
-        f"{' or '.join(spreads)}. {describe_cover(spreads)} {describe_compared(results)}",
+        "Change in BLEU (below 0: worse) by the number of heads left, for every way to choose "
+        "them. A way that stays near 0 longer chooses better.",
+        (
+            "Ways: gates, the most important heads of the start model (ranked), random heads "
+            "(drawn), and the heads that gates kept trained from scratch. Fine-tuned: all for as "
+            "many updates, against the λ = 0 control; scratch: for as many in total. Not "
+            "fine-tuned: the baseline's own weights with heads silenced, against that model with "
+            "all heads. By start: gates on models trained with masked heads, each against its own "
+            "control. Heads are those that the scope may lose; markers at one number of them "
+            f"stand side by side. Scales differ.{others} Bars: {' or '.join(spreads)}.",
+            *describe_cover(spreads),
+            *describe_compared(results),
+        ),
+        warn_of_updates(results, pruned_models(results)),
     )
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 from headcount.base.errors import UserError
 from headcount.findings import exhibits
 from headcount.findings.results import BASE, Results, gather
-from headcount.findings.scores import Scores
+from headcount.findings.scores import Scores, compare, difference_cells
 from headcount.findings.setting import OVER_SEEDS, of_one_training
 from headcount.findings.tables import NONE, Table, fill_empty, mean_count, mean_sd
 from headcount.findings.voita_pruning import measured
@@ -30,19 +30,26 @@ def comparison(results: Results) -> Table:
     return Table(
         tidy,
         _summary(tidy),
-        "Ways to choose which heads to keep, at equal numbers: gates; ranked, the most important "
-        "ones of the start model, chosen in one go by importance.csv as it is (divided by the "
-        "layer's norm only where importance.normalise says so); drawn at random, for tuned models "
-        "once per seed. Tuned: every model fine-tuned for as many updates; scratch: the heads that "
-        "gates kept, trained from a random start by the whole recipe; differences are to the gates "
-        "run. Untuned: the start model's own weights with those heads silenced; differences are to "
-        "that model with all heads, on the same sentences. Start: gates on models trained with "
-        "masked heads, at the same λ, which need not keep as many heads; differences are to gates "
-        "on the baseline. To control: difference to the λ = 0 run of the same scope and start, "
-        "which says what pruning cost. Intervals (95 %) and p by paired bootstrap, for each seed "
-        "in turn; of several random draws the mean, and in brackets their range. ± is the standard "
-        f"deviation over seeds. {of_one_training('test sentences')} {OVER_SEEDS} "
-        f"{measured.describe_compared(results)}",
+        "Ways to choose which heads to keep, at equal numbers: how the BLEU of each differs from "
+        "that of gates, and of the model with all heads.",
+        (
+            "Ways: gates; ranked, the most important ones of the start model, chosen in one go by "
+            "importance.csv as it is (divided by the layer's norm only where importance.normalise "
+            "says so); drawn at random, for tuned models once per seed. Tuned: every model "
+            "fine-tuned for as many updates; scratch: the heads that gates kept, trained from a "
+            "random start for as many updates in total; differences are to the gates run. "
+            "Untuned: the start model's own weights with those heads silenced; differences are to "
+            "that model with all heads, on the same sentences. Start: gates on models trained "
+            "with masked heads, at the same λ, which need not keep as many heads; differences are "
+            "to gates on the baseline. To control: difference to the λ = 0 run of the same scope "
+            "and start, which says what pruning cost. Intervals (95 %) and p by paired bootstrap, "
+            "for each seed in turn; of several random draws the mean, and in brackets their "
+            "range. ± is the standard deviation over seeds.",
+            of_one_training("test sentences"),
+            OVER_SEEDS,
+            *measured.describe_compared(results),
+        ),
+        measured.warn_of_updates(results, measured.pruned_models(results)),
     )
 
 
@@ -91,7 +98,7 @@ def _rows(comparison: str, groups: list[list[dict]], contender: str, scores: Sco
                 row |= {"gates_run": base["run"], "test_set": test, "bleu": bleu}
                 if model is not base:
                     row |= {"against": base["run"]}
-                    row |= measured.compare(scores, key_of(model), key, test)
+                    row |= compare(scores, key_of(model), key, test)
                 rows.append(row | {"control_delta": bleu - control})
     return rows
 
@@ -131,6 +138,6 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
         row = {"pair": pair, "test set": test, "comparison": comparison, "as": gates_run}
         row |= {"contender": contender, "heads left": mean_count(seeds["heads_left"].first())}
         row["BLEU"] = mean_sd(seeds["bleu"].mean()) + draws
-        row |= {"against": found["against"].iloc[0] or NONE} | measured.difference_cells(found)
+        row |= {"against": found["against"].iloc[0] or NONE} | difference_cells(found)
         rows.append(row | {"to control": mean_sd(found["control_delta"], "+")})
     return pd.DataFrame(rows)

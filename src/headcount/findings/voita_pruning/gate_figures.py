@@ -15,7 +15,7 @@ from headcount.base.hard_concrete import HardConcrete
 from headcount.base.settings.runs import SCOPES
 from headcount.base.settings.train import GatesSettings
 from headcount.findings import exhibits
-from headcount.findings.figures import COLOURS, SHORT, Drawn, colour_bar, panels
+from headcount.findings.figures import COLOURS, SHORT, Drawn, colour_bar, explain_kinds, panels
 from headcount.findings.published import voita
 from headcount.findings.results import HEAD, KEYS, Results, gather
 from headcount.findings.voita_pruning.measured import describe_pruning, pruned_models
@@ -35,27 +35,34 @@ def fig6(results: Results) -> Drawn:
     return Drawn(
         _draw_distributions(table),
         table,
-        "Distribution of one gate, in closed form. Left: the Concrete distribution, and what it "
-        "becomes when stretched beyond 0 and 1 and cut there. Right: Hard Concrete at three "
-        "locations log α. Lines: density (left scale; that of Concrete grows without end at 0 and "
-        "1, and is drawn up to 4). Bars: probability of exactly 0 and exactly 1 (right scale), "
-        f"beside the ends so that they can be told apart. {voita.SOURCE} prints the masses in "
-        f"brackets; they belong to temperature {_PAPER.temperature:g}, while its code trains with "
-        f"0.33. This experiment has {gates.temperature:g}.",
+        "Distribution of one gate, in closed form: how Concrete becomes Hard Concrete when it is "
+        "stretched beyond 0 and 1 and cut there (left), and Hard Concrete at three locations log "
+        "α (right).",
+        (
+            "Lines: density (left scale; that of Concrete grows without end at 0 and 1, and is "
+            "drawn up to 4). Bars: probability of exactly 0 and exactly 1 (right scale), beside "
+            "the ends so that they can be told apart.",
+            f"{voita.SOURCE} prints the masses in brackets; they belong to temperature "
+            f"{_PAPER.temperature:g}, while its code trains with 0.33. This experiment has "
+            f"{gates.temperature:g}.",
+        ),
     )
 
 
-@exhibits.figure("voita_gates", needs=("pruned_heads", "gates"))
+@exhibits.figure("voita_gates", needs=("pruned_heads", "gates"), beside="voita_pruning")
 def gates(results: Results) -> Drawn:
     """Gates over fine-tuning."""
     table = trajectories(results.files("gates"), pruned_models(results))
     return Drawn(
         _draw_gates(table),
         table,
-        "Gates over fine-tuning: probability that a gate is not 0, at every validation. A row is a "
-        "head, kinds and their layers from the first (top) to the last, divided by lines. enc: "
-        "encoder self-attention, dec: decoder self-attention, dec-enc: decoder-encoder attention. "
-        f"Titles say how many gated heads are left at the end. {describe_pruning(results)}",
+        "Gates over fine-tuning: probability that a gate is not 0, at every validation. A row is "
+        "a head; titles say how many gated heads are left at the end.",
+        (
+            "Rows: kinds and their layers from the first (top) to the last, divided by lines.",
+            explain_kinds(),
+            *describe_pruning(results),
+        ),
     )
 
 

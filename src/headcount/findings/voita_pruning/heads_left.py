@@ -7,7 +7,15 @@ from matplotlib.ticker import MaxNLocator
 
 from headcount.base.addresses import KINDS, HeadGrid
 from headcount.findings import exhibits
-from headcount.findings.figures import COLOURS, SHORT, Drawn, colours, legend_above, panels
+from headcount.findings.figures import (
+    COLOURS,
+    SHORT,
+    Drawn,
+    colours,
+    explain_kinds,
+    legend_above,
+    panels,
+)
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import BASE, KEYS, Results
@@ -28,40 +36,53 @@ _EDGE = 0.03  # of an axis, so that points at its ends are seen whole
 READ_OFF = "The paper's points are read off its drawing; it prints neither λ nor spread."
 
 
-@exhibits.figure("voita_fig9", needs=("pruned_heads",))
+@exhibits.figure("voita_fig9", needs=("pruned_heads",), beside="voita_pruning")
 def fig9(results: Results) -> Drawn:
     """Figure 9: heads left of each kind."""
     points = kind_points(pruned_models(results))
     return Drawn(
         _draw_kinds(points),
         points,
-        "Heads left of each kind of attention as more are pruned, with gates on all kinds; "
-        "each point is a λ. enc: encoder self-attention, dec: decoder self-attention, dec-enc: "
-        f"decoder-encoder attention. {_describe_ours(points)}Right: {voita.SOURCE}, Figure 9. "
-        f"{READ_OFF} {describe_pruning(results)}",
+        "Heads left of each kind of attention as more are pruned, with gates on all kinds; each "
+        "point is a λ. The line that falls first is of the kind that is needed least.",
+        (
+            *_describe_ours(points),
+            f"Right: {voita.SOURCE}, Figure 9.",
+            explain_kinds(),
+            READ_OFF,
+            *describe_pruning(results),
+        ),
     )
 
 
-@exhibits.figure("voita_fig10", needs=("pruned_heads",))
+@exhibits.figure("voita_fig10", needs=("pruned_heads",), beside="voita_pruning")
 def fig10(results: Results) -> Drawn:
     """Figure 10: heads left in the decoder's layers."""
     points = layer_points(pruned_models(results), results.model.grid)
     return Drawn(
         draw_layers(points),
         points,
-        "Heads left in the decoder's layers as more heads of that kind are pruned, with gates "
-        "on all kinds; each point is a λ. Two neighbouring layers are taken together where a "
-        f"decoder has more than three, as in the paper. {_describe_ours(points)}Below: "
-        f"{voita.SOURCE}, Figure 10. {READ_OFF} {describe_pruning(results)}",
+        "Heads left in the decoder's layers as more heads of that kind are pruned, with gates on "
+        "all kinds; each point is a λ. The line that falls first is of the layer that needs its "
+        "heads least.",
+        (
+            "Two neighbouring layers are taken together where a decoder has more than three, as "
+            "in the paper.",
+            *_describe_ours(points),
+            f"Below: {voita.SOURCE}, Figure 10.",
+            READ_OFF,
+            *describe_pruning(results),
+        ),
     )
 
 
-def _describe_ours(points: pd.DataFrame) -> str:
-    """What bars are, or that there are no points of ours."""
+def _describe_ours(points: pd.DataFrame) -> tuple[str, ...]:
+    """Sentences on what bars are, or that there are no points of ours."""
     ours = points[points["source"] == "ours"]
-    none = "" if len(ours) else "This experiment has no gates run on all kinds from the baseline. "
+    if ours.empty:
+        return ("This experiment has no gates run on all kinds from the baseline.",)
     several = ours["seed"].nunique() > 1
-    return none + (f"Bars: standard deviation over seeds. {OVER_SEEDS} " if several else "")
+    return ("Bars: standard deviation over seeds.", OVER_SEEDS) if several else ()
 
 
 def kind_points(models: pd.DataFrame) -> pd.DataFrame:

@@ -16,7 +16,6 @@ from headcount.findings.masking import describe_tests
 from headcount.findings.results import HEAD, KEYS, Results, curve_table, read_runs_of, run_of
 from headcount.findings.scores import Key, Scores, describe_search
 from headcount.findings.setting import describe_setting
-from headcount.findings.tables import NONE, interval, mean_sd, p_value
 
 DECIDED = 0.9  # a gate with more than this chance of being 0, or of being 1, has polarised
 LAYERS = [f"{kind}_layers" for kind in KINDS]
@@ -33,8 +32,9 @@ _LAMBDA = {
     "mean_over_modules": "weight of the mean over gated layers of their expected open heads",
 }
 _UNEQUAL = (
-    "The two differ, so BLEU from scratch beside BLEU after pruning shows the work of updates as "
-    "well as of heads, and speaks neither for nor against the paper."
+    "Models from scratch had not as many updates as pruned ones had in total, so BLEU from "
+    "scratch beside BLEU after pruning shows the work of updates as well as of heads, and speaks "
+    "neither for nor against the paper."
 )
 _FEWER = (
     ", where gates on a trained model had those before and those of fine-tuning: BLEU of the two, "
@@ -146,7 +146,7 @@ def updates_of(results: Results, key: Key) -> int:
     return _updates(results)[key]
 
 
-def describe_updates(results: Results, models: pd.DataFrame) -> str:
+def describe_updates(results: Results, models: pd.DataFrame) -> list[str]:
     """Sentences: how long models were fine-tuned, after what, and how long from scratch.
 
     `models`: some of `pruned_models`.
@@ -164,13 +164,29 @@ def describe_updates(results: Results, models: pd.DataFrame) -> str:
     parts = [f"{before} of the model that was pruned, then {tuned} of fine-tuning"] * bool(tuned)
     parts += [f"{scratch} from scratch"] * bool(scratch)
     words = [f"Updates, by the curves: {'; '.join(parts)}."] * bool(parts)
-    words += [_UNEQUAL] * bool(tuned and scratch and scratch != tuned)
     fewer = _FEWER if tuned else ""
     words += [f"Gates from random weights had {gated} updates, by the curves{fewer}."] * bool(gated)
-    return " ".join(words)
+    return words
 
 
-def describe_pruning(results: Results) -> str:
+def warn_of_updates(results: Results, models: pd.DataFrame) -> tuple[str, ...]:
+    """A warning if one of these models was trained from scratch for longer or less long.
+
+    `models`: some of `pruned_models`.
+    """
+    scratch = models[models["how"] == "scratch"].to_dict("records")
+    return (_UNEQUAL,) * any(_unequal(results, model) for model in scratch)
+
+
+def _unequal(results: Results, model: Mapping[str, Any]) -> bool:
+    """Whether a model from scratch had more or fewer updates than the pruned one had in total."""
+    gates = updates_of(results, key_of(model, "gates_run"))
+    from_none = model["start"] == RANDOM_WEIGHTS
+    before = 0 if from_none else updates_of(results, key_of(model, "start"))
+    return updates_of(results, key_of(model)) != before + gates
+
+
+def describe_pruning(results: Results) -> tuple[str, ...]:
     """What λ is, how models were fine-tuned, and `describe_setting` of the models at the start."""
     gates: GatesSettings = results.settings["gates"]
     begin = "drawn evenly around 0" if gates.init == "glorot" else f"{gates.init:g}"
@@ -181,41 +197,20 @@ def describe_pruning(results: Results) -> str:
         f"λ: {_LAMBDA[gates.lambda_reduction]}. Fine-tuning: {gates.updates} updates; gates with "
         f"temperature {gates.temperature:g}, stretch {gates.stretch_low:g} to "
         f"{gates.stretch_high:g}, log α at the start {begin}, rate {gates.lr:g}; "
-        f"{_RULES[gates.eval]}.{_ANEW if anew else ''} {describe_setting(results, starts)}"
+        f"{_RULES[gates.eval]}.{_ANEW if anew else ''}",
+        *describe_setting(results, starts),
     )
 
 
-def describe_scored(results: Results) -> str:
+def describe_scored(results: Results) -> tuple[str, ...]:
     """How translations were searched for, then `describe_pruning`."""
     scores = [*results.files("start_scores"), *results.files("pruned_scores")]
-    return f"{describe_search(scores)} {describe_pruning(results)}"
+    return (describe_search(scores), *describe_pruning(results))
 
 
-def describe_compared(results: Results) -> str:
+def describe_compared(results: Results) -> tuple[str, ...]:
     """How many updates models had, on what untuned ones were scored, then `describe_scored`."""
     spent = describe_updates(results, pruned_models(results))
     facts = results.files("untuned_facts")
-    untuned = f" Untuned: {describe_tests(facts)}" if facts else ""
-    return f"{spent}{untuned} {describe_scored(results)}"
-
-
-def compare(scores: Scores, key: Key, against: Key, test: str) -> dict[str, Any]:
-    """Cells on BLEU of one run less that of another: delta, its interval, p, signature."""
-    found = scores.compare(against, [key], test)[key]
-    cells = {"delta": found.delta, "delta_low": found.low, "delta_high": found.high}
-    return cells | {"p": found.p_value, "signature": found.signature}
-
-
-def difference_cells(rows: pd.DataFrame) -> dict[str, str]:
-    """Rows of `compare` as people read them; interval and p if each seed has one row.
-
-    Rows with an empty delta are passed over.
-    """
-    rows = rows[rows["delta"] != ""]
-    by_seed = rows.groupby("seed", sort=False)["delta"].agg(lambda cells: cells.mean())
-    alone = rows if len(by_seed) == len(rows) else rows[:0]
-    return {
-        "difference": mean_sd(by_seed, "+"),
-        "95 % interval": interval(alone["delta_low"], alone["delta_high"]),
-        "p": ", ".join(map(p_value, alone["p"])) or NONE,
-    }
+    untuned = f"Untuned: {describe_tests(facts)}" if facts else ""
+    return (*spent, untuned, *describe_scored(results))

@@ -9,6 +9,7 @@ from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.short_names import decimal
 from headcount.findings import exhibits
 from headcount.findings.results import BASE, KEYS, Results
+from headcount.findings.scores import compare, difference_cells
 from headcount.findings.setting import OVER_SEEDS, of_one_training
 from headcount.findings.tables import NONE, Table, interval, mean_count, mean_sd, p_value
 from headcount.findings.voita_pruning import measured
@@ -26,15 +27,22 @@ def pruning(results: Results) -> Table:
     return Table(
         table,
         _summary(table),
-        "Every pruned run. Heads left, in all and by kind; in brackets by layer, the first layer "
-        f"first. Polarised: share of gates with a chance above {DECIDED} of being 0, or of being "
-        "1. Difference: to the run with λ = 0 of the same scope, start and seed, which was "
-        "fine-tuned for as many updates and has lost no head to λ; its 95 % interval and p by "
-        "paired bootstrap over test sentences, for each seed in turn. Start: BLEU of the model "
-        "that was pruned. The difference of a run from scratch also holds that it was trained "
-        f"anew. {of_one_training('test sentences')} {OVER_SEEDS} "
-        f"{measured.describe_updates(results, measured.pruned_models(results))} "
-        f"{measured.describe_scored(results)}",
+        "Every pruned run: how many heads it has left, and how its BLEU differs from the control "
+        "that was fine-tuned for as long and has lost no head to λ.",
+        (
+            "Heads left: in all and by kind; in brackets by layer, the first layer first. "
+            f"Polarised: share of gates with a chance above {DECIDED} of being 0, or of being 1. "
+            "Difference: to the run with λ = 0 of the same scope, start and seed, which was "
+            "fine-tuned for as many updates and has lost no head to λ; its 95 % interval and p by "
+            "paired bootstrap over test sentences, for each seed in turn. Start: BLEU of the "
+            "model that was pruned. The difference of a run from scratch also holds that it was "
+            "trained anew.",
+            of_one_training("test sentences"),
+            OVER_SEEDS,
+            *measured.describe_updates(results, measured.pruned_models(results)),
+            *measured.describe_scored(results),
+        ),
+        measured.warn_of_updates(results, measured.pruned_models(results)),
     )
 
 
@@ -61,7 +69,7 @@ def records(results: Results) -> pd.DataFrame:
             row = model | {"test_set": test, "bleu": bleu}
             row["start_bleu"] = scores.bleu(start, test) if trained else ""
             row["control_bleu"] = scores.bleu(control, test)
-            rows.append(row | measured.compare(scores, key, control, test))
+            rows.append(row | compare(scores, key, control, test))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -78,7 +86,7 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
         row |= {"start": mean_sd(found["start_bleu"]), "BLEU": mean_sd(found["bleu"])}
         control = (found["how"] == "gates") & (found["lambda"] == 0)
         control &= found["start"] != RANDOM_WEIGHTS
-        rows.append(row | measured.difference_cells(found[~control]))
+        rows.append(row | difference_cells(found[~control]))
     return pd.DataFrame(rows)
 
 
@@ -98,15 +106,19 @@ def falls(results: Results) -> Table:
     return Table(
         tidy,
         pd.DataFrame([_shown(row) for row in tidy.to_dict("records")]),
-        "At how many heads BLEU first falls by more than a limit below the λ = 0 control, when the "
-        "runs of a sweep over λ are taken from most heads to fewest. Heads are those of the scope: "
-        "encoder self-attention alone, or all. Holds to: fewest heads before that fall. The 95 % "
-        "interval and p are those of the run that fell, by paired bootstrap; where the interval "
-        "reaches above −limit, the fall may be less. Which goes first, for the scope all: shares "
-        "of heads left by kind (encoder, decoder, decoder-encoder), mean over the runs that lost "
-        "any; the kind with the smallest; and in how many of these runs encoder self-attention has "
-        f"the smallest share of the three. {of_one_training('test sentences')} "
-        f"{measured.describe_scored(results)}",
+        "At how many heads BLEU first falls by more than a limit below the λ = 0 control, when "
+        "the runs of a sweep over λ are taken from most heads to fewest. Also which kind of "
+        "attention goes first.",
+        (
+            "Heads are those of the scope: encoder self-attention alone, or all. Holds to: fewest "
+            "heads before that fall. The 95 % interval and p are those of the run that fell, by "
+            "paired bootstrap; where the interval reaches above −limit, the fall may be less. "
+            "Which goes first, for the scope all: shares of heads left by kind (encoder, decoder, "
+            "decoder-encoder), mean over the runs that lost any; the kind with the smallest; and "
+            "in how many of these runs encoder self-attention has the smallest share of the three.",
+            of_one_training("test sentences"),
+            *measured.describe_scored(results),
+        ),
     )
 
 

@@ -12,6 +12,7 @@ from headcount.findings import exhibits
 from headcount.findings.figures import Drawn, colour_bar
 from headcount.findings.results import BASE, KEYS, Results, gather
 from headcount.findings.scores import Scores
+from headcount.findings.setting import PHASES
 from headcount.findings.tables import NONE, Table, mean_count
 from headcount.findings.voita_pruning import measured
 
@@ -30,25 +31,30 @@ _MARKERS = {
 _SIZES = (("parameters", "parameters (millions)"), ("file_bytes", "file (MB)"))
 
 
-@exhibits.table("voita_speedup", needs=("pruned_heads", "pruned_speed"))
+@exhibits.table("voita_speedup", needs=("pruned_heads", "pruned_speed"), question="speed")
 def speedup(results: Results) -> Table:
     """Speed and size without the heads."""
     table = timed(results)
     return Table(
         table,
         _summary(table),
-        "Speed and size of models whose heads were really removed. Milliseconds per sentence: "
-        "median over repeats, in which the models take turns; in brackets the fastest and the "
-        f"slowest repeat. Speed-up: median of the {BASE} ÷ median of the model, each by its steps; "
-        "above 1 is faster, and a difference within the spread of the repeats is none. Encode: one "
-        "pass of the encoder over a batch, with the keys and values that the decoder takes from "
-        "it, one step a sentence; decode: beam search of whole sentences, encoder included, after "
-        "the comma its steps a sentence, for a damaged model makes other and longer ones. Several "
-        f"seeds: means over seeds. {measured.describe_pruning(results)}",
+        "Speed and size of models whose heads were really removed: milliseconds per sentence, and "
+        f"the speed-up per step against the {BASE}. A difference within the spread of the repeats "
+        "is none.",
+        (
+            "Milliseconds per sentence: median over repeats, in which the models take turns; in "
+            f"brackets the fastest and the slowest repeat. Speed-up: median of the {BASE} ÷ "
+            "median of the model, each by its steps; above 1 is faster. Several seeds: means over "
+            "seeds.",
+            PHASES,
+            *measured.describe_pruning(results),
+        ),
     )
 
 
-@exhibits.figure("voita_speed", needs=("pruned_bleu", "pruned_speed"))
+@exhibits.figure(
+    "voita_speed", needs=("pruned_bleu", "pruned_speed"), question="speed", beside="voita_speedup"
+)
 def speed(results: Results) -> Drawn:
     """BLEU by time and by size."""
     table = speed_with_bleu(timed(results), measured.all_scores(results))
@@ -56,10 +62,13 @@ def speed(results: Results) -> Drawn:
         _draw(table),
         table,
         "BLEU on the first test set by time per sentence and by size, of models whose heads were "
-        "really removed. Time: median over repeats in which the models take turns; bars from the "
-        "fastest repeat to the slowest. Encode: one pass of the encoder over a batch; decode: beam "
-        f"search of whole sentences, encoder included. A point is a model of one seed. "
-        f"{measured.describe_scored(results)}",
+        "really removed. A point is a model of one seed; up and to the left is better.",
+        (
+            "Time: median over repeats in which the models take turns; bars from the fastest "
+            "repeat to the slowest. Encode: one pass of the encoder over a batch; decode: beam "
+            "search of whole sentences, encoder included.",
+            *measured.describe_scored(results),
+        ),
     )
 
 

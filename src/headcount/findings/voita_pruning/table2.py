@@ -30,14 +30,19 @@ def table2(results: Results) -> Table:
         table,
         _columns(table),
         "BLEU of models with few heads: fine-tuned with gates from the trained model, and trained "
-        "from scratch with exactly the heads that are then left. Heads: encoder self-attention / "
-        "decoder self-attention / decoder-encoder attention. λ = 0 is the control, fine-tuned for "
-        "as many updates with λ = 0; the model that was pruned comes first, without a λ. Shown "
-        "are the sweep over all kinds, and those runs on the encoder alone that have a twin from "
-        f"scratch. Rows whose source is paper: {voita.SOURCE}, Table 2, EN-RU, one run each; it "
-        "prints neither λ nor the names of its test sets, and one number for its baseline. "
-        f"{voita.BESIDE_OURS} {measured.describe_updates(results, chosen)} "
-        f"{measured.describe_scored(results)}",
+        "from scratch with exactly the heads that are then left.",
+        (
+            "Heads: encoder self-attention / decoder self-attention / decoder-encoder attention. "
+            "λ = 0 is the control, fine-tuned for as many updates with λ = 0; the model that was "
+            "pruned comes first, without a λ. Shown are the sweep over all kinds, and those runs "
+            "on the encoder alone that have a twin from scratch.",
+            f"Rows whose source is paper: {voita.SOURCE}, Table 2, EN-RU, one run each; it prints "
+            "neither λ nor the names of its test sets, and one number for its baseline.",
+            voita.BESIDE_OURS,
+            *measured.describe_updates(results, chosen),
+            *measured.describe_scored(results),
+        ),
+        measured.warn_of_updates(results, chosen),
     )
 
 

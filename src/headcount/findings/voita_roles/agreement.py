@@ -9,34 +9,28 @@ import pandas as pd
 from headcount.base.addresses import KINDS
 from headcount.base.files import read_json
 from headcount.findings import exhibits
-from headcount.findings.results import HEAD, KEYS, Results, gather
+from headcount.findings.measures import MEASURES, RELEVANCE, bleu_lost, statistics, survival
+from headcount.findings.results import HEAD, KEYS, Results
 from headcount.findings.setting import of_one_training
 from headcount.findings.significance import bootstrap_correlation, spearman
 from headcount.findings.tables import NONE, Table, with_bounds
-from headcount.findings.voita_roles.labels import wide
-from headcount.findings.voita_roles.measured import describe_roles, gate_survival, head_values
+from headcount.findings.voita_roles.measured import describe_roles
 
-MEASURES = {
-    "importance": "importance",
-    "relevance": "relevance",
-    "relevance_ratio": "relevance (ratio rule, size)",
-    "relevance_alpha_beta": "relevance (alpha-beta rule)",
-    "confidence": "confidence",
-    "survival": "survival under gates",
-    "bleu_lost": "BLEU lost without it",
-}
-RELEVANCE = ["relevance", "relevance_ratio", "relevance_alpha_beta"]
+COMPARED = ["importance", *RELEVANCE, "confidence", "survival", "bleu_lost"]
 COLUMNS = [*KEYS, "kind", "scope", "first", "second", "heads", "spearman", "low", "high"]
 WITHIN, ALL = "within layers", "all heads"
 
 CAPTION = (
     "Rank correlation (Spearman) of measures over the heads of a model, with 95 % bootstrap "
-    "intervals over heads. Survival: in how many of the gates runs on this model with λ above 0 "
-    "a head is left; BLEU lost: on the first test set, when that head alone is masked, so more is "
-    "worse. These two say what happens when heads are removed, the others are cheap. Within "
-    "layers: of what each head has above its layer's mean, as relevance is a share of its "
-    "layer. A dash: one of the two has the same value for every head. "
-    f"{of_one_training('heads')}"
+    "intervals over heads. Survival and BLEU lost say what happens when heads are removed; the "
+    "other measures are cheap."
+)
+NOTES = (
+    "Survival: in how many of the gates runs on this model with λ above 0 a head is left; BLEU "
+    "lost: on the first test set, when that head alone is masked, so more is worse. Within "
+    "layers: of what each head has above its layer's mean, as relevance is a share of its layer. "
+    "A dash: one of the two has the same value for every head.",
+    of_one_training("heads"),
 )
 
 
@@ -44,39 +38,28 @@ CAPTION = (
     "voita_agreement",
     needs=("roles", "measures", "importance_facts"),
     uses=("pruned_heads", "ablated"),
+    question="agreement",
 )
 def agreement(results: Results) -> Table:
     """How far measures of a head agree."""
     table = _table(measures(results))
     sizes = describe_sizes(results.files("ablation_facts"), results.files("importance_facts"))
-    caption = " ".join(filter(None, (CAPTION, sizes, describe_roles(results))))
-    return Table(table, _summary(table), caption)
+    notes = (*NOTES, sizes, *describe_roles(results))
+    return Table(table, _summary(table), CAPTION, notes)
 
 
 def measures(results: Results) -> pd.DataFrame:
-    """A head of any kind a row, with a column for each measure; of relevance the size."""
-    found = wide(head_values(results, "measures"), list(MEASURES)).dropna(axis=1, how="all")
-    for name in found.columns.intersection(RELEVANCE):
-        # The ratio rule's sign says for or against the word, not how much.
-        found[name] = found[name].abs()
-    survival = gate_survival(results.files("kept"), results.files("pruned_runs"))
-    lost = bleu_lost(results.files("ablation"))
-    for other in (survival, lost):
-        found = found.merge(other, "left", [*KEYS, *HEAD])
-    return found
-
-
-def bleu_lost(ablation: list[Path]) -> pd.DataFrame:
-    """A head a row: pair, run, seed, kind, layer, head, bleu_lost.
-
-    `bleu_lost` is in points, on the first test set of each model's ablation.csv that is not dev,
-    with that head masked alone; larger means that more was lost.
-    """
-    rows = gather(ablation, [*HEAD, "test_set", "order", "delta"])
-    single = rows[(rows["order"] == "single") & (rows["test_set"] != "dev")]
-    first = single.groupby(KEYS, sort=False)["test_set"].transform("first")
-    effects = single[single["test_set"] == first]
-    return effects[[*KEYS, *HEAD]].assign(bleu_lost=-effects["delta"].astype(float))
+    """A head of any kind a row, with a column for each of `COMPARED`; of relevance the size."""
+    rows = pd.concat(
+        [
+            statistics(results.files("measures")),
+            survival(results.files("kept"), results.files("pruned_runs")),
+            bleu_lost(results.files("ablation")),
+        ]
+    )
+    found = rows.pivot_table("value", [*KEYS, *HEAD], "measure", sort=False).reset_index()
+    named = [name for name in COMPARED if name in found]
+    return found[[*KEYS, *HEAD, *named]]
 
 
 def describe_sizes(ablation: list[Path], importance: list[Path]) -> str:
@@ -96,20 +79,19 @@ def describe_sizes(ablation: list[Path], importance: list[Path]) -> str:
 def _table(measures: pd.DataFrame) -> pd.DataFrame:
     """A pair of measures a row, for each model, kind (and all kinds) and scope: `COLUMNS`.
 
-    `measures` has a head a row with the columns of `MEASURES`, NaN where one was not measured;
-    heads that lack either measure are left out.
+    `measures` has a head a row with columns of `COMPARED`, NaN where one was not measured;
+    heads that lack either measure are left out, and so are fewer than three heads.
     """
     rows = []
-    names = [name for name in MEASURES if name in measures]
+    names = [name for name in COMPARED if name in measures]
     for key, of_model in measures.groupby(KEYS, sort=False):
         groups = {"all": of_model} | {k: of_model[of_model["kind"] == k] for k in KINDS}
-        tried = product(groups.items(), combinations(names, 2), (WITHIN, ALL))
-        for (kind, group), pair, scope in tried:
+        for (kind, group), pair in product(groups.items(), combinations(names, 2)):
             both = group.dropna(subset=list(pair))
-            found = _compared(both, *pair, scope)
-            rows.append((*key, kind, scope, *pair, len(both), *found))
-    table = pd.DataFrame(rows, columns=COLUMNS)
-    return table[table["heads"] > 2].reset_index(drop=True)
+            for scope in (WITHIN, ALL) if len(both) > 2 else ():
+                found = _compared(both, *pair, scope)
+                rows.append((*key, kind, scope, *pair, len(both), *found))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -118,7 +100,7 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (*run, first, second), found in chosen.groupby([*KEYS, "first", "second"], sort=False):
         row = dict(zip(KEYS, run, strict=True))
-        row |= {"first": MEASURES[first], "second": MEASURES[second]}
+        row |= {"first": MEASURES[first].title, "second": MEASURES[second].title}
         row |= {"all kinds": NONE, "encoder": NONE}
         for kind, *cells in found[["kind", "spearman", "low", "high"]].itertuples(index=False):
             row["all kinds" if kind == "all" else "encoder"] = with_bounds(*cells)
@@ -128,8 +110,6 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
 
 def _compared(both: pd.DataFrame, first: str, second: str, scope: str) -> tuple:
     """Rank correlation and its interval; empty where it has no value."""
-    if len(both) < 3:
-        return "", "", ""
     values = [both[name].astype(float) for name in (first, second)]
     if scope == WITHIN:
         layers = [both["kind"], both["layer"]]

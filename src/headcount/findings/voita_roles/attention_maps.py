@@ -1,5 +1,6 @@
 """Attention maps: which key each query looks at, as heat maps with words along both sides."""
 
+import json
 import unicodedata
 import warnings
 from pathlib import Path
@@ -13,6 +14,7 @@ from matplotlib.image import AxesImage
 from headcount.base.addresses import Head
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
+from headcount.data.lines import clean_lines
 from headcount.findings.figures import save_drawing, use_style
 
 ENDINGS = (".svg", ".pdf", ".png")
@@ -47,6 +49,22 @@ def draw_attention(maps: list[dict[str, Any]], titles: list[str]) -> Figure:
     bar.set_label("weight", fontsize="small")
     bar.ax.tick_params(labelsize="small")
     return figure
+
+
+def read_sentences(path: Path) -> list[dict[str, Any]]:
+    """A model's sentences.jsonl: subwords of both sides and weights by head, see heads/roles.py."""
+    return [json.loads(line) for line in clean_lines(path)]
+
+
+def read_maps(path: Path, head: Head) -> list[dict[str, Any]]:
+    """The maps of one head, one for each sentence, from a model's sentences.jsonl."""
+    return [_map_of(sentence, head) for sentence in read_sentences(path)]
+
+
+def _map_of(sentence: dict[str, Any], head: Head) -> dict[str, Any]:
+    queries = sentence["source" if head.kind == "enc_self" else "target"]
+    keys = sentence["target" if head.kind == "dec_self" else "source"]
+    return {"queries": queries, "keys": keys, "weights": sentence["weights"][head.name()]}
 
 
 def write_maps(weights: Path, title: str, out: Path) -> None:

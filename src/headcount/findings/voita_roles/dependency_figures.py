@@ -14,7 +14,7 @@ from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import KEYS, Results
 from headcount.findings.setting import describe_setting, of_one_training
-from headcount.findings.voita_roles.dependency_scores import NO_TREES, best_heads
+from headcount.findings.voita_roles.dependency_scores import DOBJ, NO_TREES, best_heads
 from headcount.findings.voita_roles.labels import SHOWN, arrow
 from headcount.findings.voita_roles.measured import all_roles, describe_roles
 
@@ -22,10 +22,11 @@ POSITION_COLUMNS = ["pair", "treebank", "relation", "offset", "count", "share", 
 SCORE_COLUMNS = ["pair", "run", "treebank", "relation", "direction", "accuracy", "low", "high"]
 SCORE_COLUMNS += ["baseline", "source"]
 _FARTHEST = 7  # words; as far as the paper draws
-_DOBJ = "Universal Dependencies call obj what the paper calls dobj."
 
 
-@exhibits.figure("voita_fig3", needs=("roles",), uses=("pruned_heads", "trees"))
+@exhibits.figure(
+    "voita_fig3", needs=("roles",), uses=("pruned_heads", "trees"), beside="voita_table1"
+)
 def fig3(results: Results) -> Drawn:
     """Figure 3: where dependents stand."""
     relations = results.settings["roles"].relations
@@ -35,26 +36,37 @@ def fig3(results: Results) -> Drawn:
     trees = f"counted {trees}heads are measured on" if counted else NO_TREES
     caption = (
         "Where dependents stand, in words before (−) or after (+) what they depend on; shares of "
-        f"all arcs of a relation. Ours are {trees}. {_DOBJ} Positions farther than seven are in "
-        f"the numbers, not in the drawing. {voita.SOURCE}, Figure 3: predicted trees of WMT, for "
-        f"nsubj, obj, amod and advmod. {voita.READ_OFF} "
-        f"{describe_setting(results, all_roles(results))}"
+        "all arcs of a relation. A high peak makes the positional baseline hard to beat."
     )
-    return Drawn(draw_positions(points, relations), points, caption)
+    notes = (
+        f"Ours are {trees}. Positions farther than seven are in the numbers, not in the drawing.",
+        DOBJ,
+        f"{voita.SOURCE}, Figure 3: predicted trees of WMT, for nsubj, obj, amod and advmod.",
+        voita.READ_OFF,
+        *describe_setting(results, all_roles(results)),
+    )
+    return Drawn(draw_positions(points, relations), points, caption, notes)
 
 
-@exhibits.figure("voita_fig4", needs=("roles",), uses=("pruned_heads",))
+@exhibits.figure("voita_fig4", needs=("roles",), uses=("pruned_heads",), beside="voita_table1")
 def fig4(results: Results) -> Drawn:
     """Figure 4: accuracy of the best heads."""
     points = score_points(best_heads(results))
-    ours = "" if (points["source"] == "ours").any() else f"Ours are {NO_TREES}. "
     caption = (
         "Accuracy of the best encoder head for each relation and direction, on the first treebank "
-        "of each model; thin bars: 95 % Wilson interval; thick lines: positional baseline on the "
-        f"same trials. {of_one_training('trials')} {ours}{_DOBJ} Below: {voita.SOURCE}, "
-        f"Figure 4, one baseline for both directions. {voita.READ_OFF} {describe_roles(results)}"
+        "of each model. It says something where it is well above the positional baseline (thick "
+        "lines)."
     )
-    return Drawn(draw_scores(points), points, caption)
+    notes = (
+        "" if (points["source"] == "ours").any() else f"Ours are {NO_TREES}.",
+        "Thin bars: 95 % Wilson interval; thick lines: positional baseline on the same trials.",
+        of_one_training("trials"),
+        DOBJ,
+        f"Below: {voita.SOURCE}, Figure 4, one baseline for both directions.",
+        voita.READ_OFF,
+        *describe_roles(results),
+    )
+    return Drawn(draw_scores(points), points, caption, notes)
 
 
 def dependent_positions(trees: list[Path], relations: list[str]) -> pd.DataFrame:

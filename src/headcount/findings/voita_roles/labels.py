@@ -78,10 +78,16 @@ def label_count(function: str) -> int:
     return len(function.split(", ")) if function else 0
 
 
+def preferred(positions: pd.DataFrame) -> pd.DataFrame:
+    """Of each head the row of the position that it points at most often."""
+    if positions.empty:
+        return positions
+    return positions.loc[positions.groupby(HEAD_KEYS, sort=False)["hits"].idxmax()]
+
+
 def _positions(positions: pd.DataFrame, settings: RolesSettings) -> pd.DataFrame:
     """The position each encoder head points at most often, and the label if it always does."""
-    rows = positions[positions["kind"] == "enc_self"]
-    most = rows.loc[rows.groupby(HEAD_KEYS, sort=False)["hits"].idxmax()] if len(rows) else rows
+    most = preferred(positions[positions["kind"] == "enc_self"])
     found = most[[*HEAD_KEYS, "offset", "value"]].rename(columns={"value": "share"})
     labelled = found["share"] >= settings.positional_share
     return found.assign(position=found["offset"].map("{:+d}".format).where(labelled, ""))

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 
+from headcount.base.settings.runs import BASELINE
 from headcount.findings import exhibits
 from headcount.findings.figures import Drawn
 from headcount.findings.published import voita
@@ -26,37 +27,44 @@ CLASSES = {
 }
 _LIMITS = {"relevance": None, "confidence": (0, 1)}
 _TITLE = {"loc": "left", "fontsize": "small"}
-_MAPS = (
+_SORTED = (
     "Rows of a map are encoder layers, the first at the bottom; in each, heads are sorted by "
-    "relevance. Function: relative position, relation (v: verb, s: subject, o: object, n: "
-    "noun, a: adjective, adv: adverb; v→o looks from the verb to its object), or rare words; "
-    f"at most two are written. Several: of more than one of these kinds. {voita.SOURCE}"
+    "relevance."
+)
+_MAPS = (
+    "Function: relative position, relation (v: verb, s: subject, o: object, n: noun, a: "
+    "adjective, adv: adverb; v→o looks from the verb to its object), or rare words; at most two "
+    "are written. Several: of more than one of these kinds."
 )
 
 
-@exhibits.figure("voita_fig1", needs=("roles",), uses=("pruned_heads",))
+@exhibits.figure("voita_fig1", needs=("roles",), uses=("pruned_heads",), beside="voita_roles")
 def fig1(results: Results) -> Drawn:
     """Figure 1: heads of the baseline."""
     roles = all_roles(results)
     points = map_points(roles[roles["run"] == BASE], ["opensubtitles.en-ru"])
     caption = (
         "Relevance, confidence and function of the encoder's heads in models trained plainly. "
-        f"{_MAPS}, Figure 1, below. {voita.READ_OFF} {describe_roles(results)}"
+        f"{_SORTED}"
     )
-    return Drawn(draw_maps(points, ["relevance", "confidence"]), points, caption)
+    paper = f"Below: {voita.SOURCE}, Figure 1."
+    notes = (_MAPS, paper, voita.READ_OFF, *describe_roles(results))
+    return Drawn(draw_maps(points, ["relevance", "confidence"]), points, caption, notes)
 
 
-@exhibits.figure("voita_fig2", needs=("roles",), uses=("pruned_heads",))
+@exhibits.figure("voita_fig2", needs=("roles",), uses=("pruned_heads",), beside="voita_roles")
 def fig2(results: Results) -> Drawn:
     """Figure 2: heads of models trained otherwise."""
     roles = all_roles(results)
-    points = map_points(roles[roles["run"] != BASE], ["wmt.en-de", "wmt.en-fr"])
+    masked = [name for name, run in results.runs.items() if run.method != BASELINE.method]
+    points = map_points(roles[roles["run"].isin(masked)], ["wmt.en-de", "wmt.en-fr"])
     caption = (
         "Relevance and function of the encoder's heads in models trained with masked heads. "
-        f"{_MAPS}, Figure 2, below: plainly trained models of two more pairs, WMT. "
-        f"{voita.READ_OFF} {describe_roles(results)}"
+        f"{_SORTED}"
     )
-    return Drawn(draw_maps(points, ["relevance"]), points, caption)
+    paper = f"Below: {voita.SOURCE}, Figure 2: plainly trained models of two more pairs, WMT."
+    notes = (_MAPS, paper, voita.READ_OFF, *describe_roles(results))
+    return Drawn(draw_maps(points, ["relevance"]), points, caption, notes)
 
 
 def function_class(function: str) -> str:

@@ -8,7 +8,7 @@ import pandas as pd
 from headcount.base.settings.importance import LrpSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.findings import exhibits
-from headcount.findings.results import HEAD, KEYS, Results, gather, read_runs_of
+from headcount.findings.results import HEAD, KEYS, Results, at_start, gather, read_runs_of
 from headcount.findings.setting import describe_setting, of_one_training
 from headcount.findings.tables import NONE, Table, fill_empty, with_bounds
 from headcount.findings.voita_roles.labels import HEAD_KEYS, VALUES, read_roles, wide
@@ -19,14 +19,18 @@ NUMBERS += ["rare_rarest", "rare_two_rarest", "rare_two_rarest_chance", "importa
 COLUMNS = [*KEYS, *HEAD, "rank", "function", *NUMBERS, "offset", "share"]
 
 CAPTION = (
-    "Every encoder head of every trained model, layer by layer, the most relevant first. Function: "
-    "relative position of the word it points at, if nearly always the same; relations for which it "
-    "exceeds the positional baseline by the margin; rare, if it points at the rarest words. "
-    "Relevance: share of its layer by relevance propagation, with its 95 % bootstrap interval over "
-    "sentences. Confidence: mean largest weight. Position: where it points most often, and in what "
-    "share of cases. Rarest, two rarest: share of largest weights there. Importance: nats per "
-    "sentence unless the settings say otherwise. Survives: in how many of the gates runs on this "
-    f"model with λ above 0. {of_one_training('sentences')}"
+    "Every encoder head of every trained model, layer by layer, the most relevant first. Its "
+    "function is what it nearly always looks at, if anything."
+)
+NOTES = (
+    "Function: relative position of the word it points at, if nearly always the same; relations "
+    "for which it exceeds the positional baseline by the margin; rare, if it points at the rarest "
+    "words. Relevance: share of its layer by relevance propagation, with its 95 % bootstrap "
+    "interval over sentences. Confidence: mean largest weight. Position: where it points most "
+    "often, and in what share of cases. Rarest, two rarest: share of largest weights there. "
+    "Importance: nats per sentence unless the settings say otherwise. Survives: in how many of "
+    "the gates runs on this model with λ above 0.",
+    of_one_training("sentences"),
 )
 
 
@@ -35,7 +39,7 @@ def roles(results: Results) -> Table:
     """Every encoder head."""
     table = all_roles(results)
     shown = pd.DataFrame(map(_readable, table.to_dict("records")))
-    return Table(table, shown, f"{CAPTION} {describe_roles(results)}")
+    return Table(table, shown, CAPTION, (*NOTES, *describe_roles(results)))
 
 
 def _readable(row: dict) -> dict:
@@ -92,20 +96,20 @@ def all_roles(results: Results) -> pd.DataFrame:
     return fill_empty(found[COLUMNS])
 
 
-def describe_roles(results: Results) -> str:
-    """How roles were measured, and the models, in words for captions."""
+def describe_roles(results: Results) -> tuple[str, ...]:
+    """How roles were measured, and the models, in words for notes."""
     settings: RolesSettings = results.settings["roles"]
     lrp: LrpSettings = results.settings["lrp"]
     margin = f"{100 * settings.margin:g} "
     margin += "points" if settings.margin_kind == "absolute" else "per cent of it"
     signed = ", signed, ranked and compared by its size" if lrp.rule == "ratio" else ""
     return (
-        f"Measured on the first {settings.sentences} sentences of dev and of each treebank; "
-        f"EOS: {settings.eos.replace('_', ' ')}. Positional: {settings.positional_share:.0%} "
-        f"of largest weights at one relative position. Syntactic: {margin} above the "
-        f"baseline. Rare: {settings.rare_share:.0%} at the two rarest subwords. Relevance: "
-        f"{lrp.rule.replace('_', '-')} rule{signed}, up to {lrp.max_sentences} sentences. "
-        f"{describe_setting(results, all_roles(results))}"
+        f"Measured on the first {settings.sentences} sentences of dev and of each treebank; EOS: "
+        f"{settings.eos.replace('_', ' ')}. Positional: {settings.positional_share:.0%} of "
+        f"largest weights at one relative position. Syntactic: {margin} above the baseline. Rare: "
+        f"{settings.rare_share:.0%} at the two rarest subwords. Relevance: "
+        f"{lrp.rule.replace('_', '-')} rule{signed}, up to {lrp.max_sentences} sentences.",
+        *describe_setting(results, all_roles(results)),
     )
 
 
@@ -114,7 +118,8 @@ def gate_survival(kept: list[Path], runs: list[Path]) -> pd.DataFrame:
 
     Survival is the share, 0 to 1, of the gates runs with λ above 0 that leave the head, among those
     whose scope has it. `kept` are the heads.csv of pruned runs, `runs` the run.json beside them;
-    others than gates are passed over. Raises UserError for a heads.csv of a run without its own.
+    others than gates are passed over, and so are gates from random weights, which prune no model.
+    Raises UserError for a heads.csv of a run without its own run.json.
     """
     rows = gather(kept, VALUES)
     found = rows["run"].map(read_runs_of(kept, runs))
@@ -122,7 +127,6 @@ def gate_survival(kept: list[Path], runs: list[Path]) -> pd.DataFrame:
         name == "gate" and run.method == "gates" and run.lambda_ > 0 and kind in run.kinds
         for name, run, kind in zip(rows["statistic"], found, rows["kind"], strict=True)
     ]
-    rows["run"] = [run.start for run in found]
-    rows["survival"] = (rows["value"] != 0).astype(float)
-    in_scope = rows[pd.Series(counted, dtype=bool)]
+    in_scope = at_start(rows[pd.Series(counted, dtype=bool)], found)
+    in_scope = in_scope.assign(survival=(in_scope["value"] != 0).astype(float))
     return in_scope.groupby(HEAD_KEYS, sort=False)["survival"].mean().reset_index()

@@ -8,11 +8,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from headcount.base.addresses import Head
-from headcount.base.files import read_json
 from headcount.findings import exhibits
 from headcount.findings.figures import Drawn, note
-from headcount.findings.results import BASE, KEYS, Results, run_of
-from headcount.findings.voita_roles.attention_maps import draw_attention
+from headcount.findings.results import BASE, HEAD, KEYS, Results, gather, run_of
+from headcount.findings.voita_roles.attention_maps import draw_attention, read_maps
+from headcount.findings.voita_roles.labels import VALUES
 from headcount.findings.voita_roles.measured import describe_roles
 
 COLUMNS = [*KEYS, "head", "sentence", "query", "place", "key", "weight"]
@@ -28,29 +28,49 @@ class RareMap(NamedTuple):
     found: dict[str, Any]
 
 
-@exhibits.figure("voita_fig5", needs=("roles", "maps"), uses=("pruned_heads",))
+@exhibits.figure("voita_fig5", needs=("roles", "sentence_maps"), uses=("pruned_heads",))
 def fig5(results: Results) -> Drawn:
     """Figure 5: attention to rare words."""
-    chosen = choose_maps(results.files("maps"))
-    caption = (
-        "Attention of the candidate for the rare-word head, the head of the first encoder layer "
-        "with the largest share at the two rarest subwords, on the first sentences of dev that are "
-        "short; queries down, keys across. Whether it is a rare-word head stands in voita_roles. "
-        "The paper's Figure 5 shows one sentence for each of three pairs. "
-        f"{describe_roles(results)}"
+    chosen = choose_maps(results.files("sentence_maps"), results.files("attention"))
+    return Drawn(
+        draw_maps(chosen),
+        map_weights(chosen),
+        "Attention of the candidate for the rare-word head on the first sentences of dev that are "
+        "short; queries down, keys across. Whether it is a rare-word head stands in voita_roles.",
+        (
+            "The candidate: the head of the first encoder layer with the largest share at the two "
+            "rarest subwords.",
+            "The paper's Figure 5 shows one sentence for each of three pairs.",
+            *describe_roles(results),
+        ),
     )
-    return Drawn(draw_maps(chosen), map_weights(chosen), caption)
 
 
-def choose_maps(files: list[Path]) -> list[RareMap]:
+def choose_maps(files: list[Path], attention: list[Path]) -> list[RareMap]:
     """Up to three maps: the first sentence of each pair, then the second ones, and so on.
 
-    `files` are maps.json; of each pair the first baseline counts, or the first model without one.
+    `files` are sentences.jsonl, `attention` the attention.csv of the same models. Of each pair the
+    first baseline counts, or the first model without one.
     """
+    candidates = rare_candidates(attention)
     by_pair: dict[str, Path] = {}
     for path in sorted(files, key=lambda path: run_of(path)[1] != BASE):
-        by_pair.setdefault(run_of(path)[0], path)
-    return list(filter(None, chain(*zip_longest(*map(_read, by_pair.values())))))[:MOST]
+        if run_of(path) in candidates:
+            by_pair.setdefault(run_of(path)[0], path)
+    found = [_read(path, candidates[run_of(path)]) for path in by_pair.values()]
+    return list(filter(None, chain(*zip_longest(*found))))[:MOST]
+
+
+def rare_candidates(attention: list[Path]) -> dict[tuple[str, str, int], Head]:
+    """By pair, run and seed the head of the first encoder layer with the largest share.
+
+    Of the two rarest subwords, that is. A model without any sentence to measure it on has none.
+    """
+    rows = gather(attention, VALUES)
+    first = (rows["statistic"] == "rare_two_rarest") & (rows["layer"] == 0)
+    largest = rows[first].sort_values("value", ascending=False, kind="stable")
+    chosen = largest.drop_duplicates(KEYS)
+    return {tuple(row[:3]): Head(*row[3:]) for row in chosen[[*KEYS, *HEAD]].to_numpy().tolist()}
 
 
 def draw_maps(chosen: list[RareMap]) -> Figure:
@@ -73,9 +93,6 @@ def map_weights(chosen: list[RareMap]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _read(path: Path) -> list[RareMap]:
-    file = read_json(path)
-    return [
-        RareMap(run_of(path), Head(**file["head"]), number, found)
-        for number, found in enumerate(file["maps"], start=1)
-    ]
+def _read(path: Path, head: Head) -> list[RareMap]:
+    numbered = enumerate(read_maps(path, head), start=1)
+    return [RareMap(run_of(path), head, number, found) for number, found in numbered]

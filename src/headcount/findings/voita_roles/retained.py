@@ -35,18 +35,24 @@ _SEVERAL = {"facecolor": "none", "edgecolor": "black", "hatch": "////", "linewid
 def fig8(results: Results) -> Drawn:
     """Figure 8: what the heads do that are left."""
     table = retained_of(results)
-    none = "" if results.files("pruned_attention") else "This experiment prunes no model. "
+    none = "" if results.files("pruned_attention") else "This experiment prunes no model."
     drawn = (table["start"] == RANDOM_WEIGHTS).any()
     baseline = "; of gates from random weights the baseline" if drawn else ""
     caption = (
-        "What the encoder heads do that models have left, measured anew in each pruned model; "
-        f"the first bar is the model that was pruned{baseline}, every other a λ. A model "
-        "without any has no bar, and 0 below it. Every head counts once; hatched: heads with "
-        "several functions, of two kinds or of one (two relations, or both directions of one). "
-        "The paper prints in a head's cell how many functions it has; this is not read off. "
-        f"{none}{voita.SOURCE}, Figure 8: EN-RU, OpenSubtitles. {describe_roles(results)}"
+        "What the encoder heads do that models have left, measured anew in each pruned model; the "
+        f"first bar is the model that was pruned{baseline}, every other a λ. Functions that the "
+        "shortest bars still have are those that survive."
     )
-    return Drawn(draw_retained(table), table, caption)
+    notes = (
+        none,
+        "A model without any head has no bar, and 0 below it. Every head counts once; hatched: "
+        "heads with several functions, of two kinds or of one (two relations, or both directions "
+        "of one). The paper prints in a head's cell how many functions it has; this is not read "
+        "off.",
+        f"{voita.SOURCE}, Figure 8: EN-RU, OpenSubtitles.",
+        *describe_roles(results),
+    )
+    return Drawn(draw_retained(table), table, caption, notes)
 
 
 def function_of(function: str) -> str:

@@ -1,0 +1,174 @@
+"""Decisions that compare measures of heads, corpora, or whole models."""
+
+from itertools import combinations
+from math import comb, sqrt
+
+import pandas as pd
+
+from headcount.findings.claims.evidence import MODEL, Evidence
+from headcount.findings.claims.roles import heads_of_baseline
+from headcount.findings.claims.verdicts import (
+    ALPHA,
+    MIN_SEEDS,
+    NO_RUN,
+    NOT_APPLICABLE,
+    UNIT,
+    Decision,
+    Estimate,
+    agree,
+    by_model,
+    judge,
+    over_trainings,
+    p_of_interval,
+    too_few,
+    undecided,
+    with_error,
+)
+from headcount.findings.significance import holm, wilson
+
+_COLUMNS = ["kind", "scope", "first", "second", "spearman", "low", "high"]
+
+
+def _correlations(evidence: Evidence, kind: str, scope: str) -> pd.DataFrame:
+    """Rank correlations between measures of the baseline's heads, where they have a value."""
+    rows = evidence.baseline("tables/voita_agreement.csv", _COLUMNS)
+    chosen = rows[(rows["kind"] == kind) & (rows["scope"] == scope)].dropna(subset=_COLUMNS[4:])
+    found = chosen.astype(dict.fromkeys(_COLUMNS[4:], float))
+    found["p"] = [p_of_interval(*row) for row in found[_COLUMNS[4:]].itertuples(index=False)]
+    return found
+
+
+def measures_agree(
+    evidence: Evidence, measures: list[str], kind: str, scope: str, least: float, fail: float
+) -> Decision:
+    """Whether two measures of heads correlate by at least `least` (Spearman), and not by chance.
+
+    Fails if the correlation is at most `fail` with an interval that ends below `least`.
+    """
+    rows = _correlations(evidence, kind, scope)
+    both = rows["first"].isin(measures) & rows["second"].isin(measures)
+
+    def decide(model: pd.DataFrame) -> Decision:
+        rho, low, high, p = (float(model[name].iloc[0]) for name in (*_COLUMNS[4:], "p"))
+        holds = rho >= least and low > 0 and p < ALPHA
+        fails = rho <= fail and high < least
+        return judge(holds, fails, " and ".join(measures), (rho, low, high, p))
+
+    return by_model(rows[both], MODEL, decide)
+
+
+def all_measures_agree(evidence: Evidence, measures: list[str], kind: str, scope: str) -> Decision:
+    """Whether every two of the measures correlate above 0, p corrected by Holm.
+
+    Value: the smallest correlation. Fails if one is significantly below 0.
+    """
+    rows = _correlations(evidence, kind, scope)
+    inside = rows["first"].isin(measures) & rows["second"].isin(measures)
+    count = len(list(combinations(measures, 2)))
+
+    def decide(model: pd.DataFrame) -> Decision:
+        tested = model.assign(p=holm(model["p"].to_numpy()))
+        good = (tested["spearman"] > 0) & (tested["p"] < ALPHA)
+        bad = (tested["spearman"] < 0) & (tested["p"] < ALPHA)
+        worst = tested.loc[tested["spearman"].idxmin()]
+        reason = f"{good.sum()} of {count} pairs above 0, {bad.sum()} below; least: "
+        reason += f"{worst['first']} and {worst['second']}"
+        p = tested.loc[bad, "p"].min() if bad.any() else tested["p"].max()
+        holds = good.sum() == count
+        found = (*worst[_COLUMNS[4:]], p)
+        return judge(bool(holds), bool(bad.any()), reason, found)
+
+    return by_model(rows[inside], MODEL, decide)
+
+
+def relevant_are_known(evidence: Evidence, overlap: float) -> Decision:
+    """Whether the most relevant encoder heads are those with a function, and the most confident.
+
+    As many heads as have a function, over all layers. Value: the smaller of the two shared parts.
+    Fails if neither is above chance (hypergeometric) and the interval ends below `overlap`.
+    """
+
+    def decide(model: pd.DataFrame) -> Decision:
+        known = set(model.index[model["function"] != ""])
+        if not known:
+            return Decision(NOT_APPLICABLE, "no head has a function", seeds=1)
+        relevant, sure = (
+            set(model[name].nlargest(len(known)).index) for name in ("relevance", "confidence")
+        )
+        shared = [len(relevant & other) for other in (known, sure)]
+        chances = [at_least(each, len(model), len(known)) for each in shared]
+        reason = f"{shared[0]} of {len(known)} have a function, {shared[1]} are most confident"
+        value, p = min(shared) / len(known), max(chances)
+        bounds = wilson(min(shared), len(known))
+        fails = min(chances) >= ALPHA and bounds[1] < overlap
+        holds = value >= overlap and p < ALPHA
+        return judge(holds, fails, reason, (value, *bounds, p))
+
+    return by_model(heads_of_baseline(evidence), MODEL, decide)
+
+
+def at_least(shared: int, heads: int, chosen: int) -> float:
+    """Probability that two sets of `chosen` of so many heads share at least so many by chance."""
+    ways = (
+        comb(chosen, each) * comb(heads - chosen, chosen - each)
+        for each in range(shared, chosen + 1)
+    )
+    return sum(ways) / comb(heads, chosen)
+
+
+def subjects_by_domain(evidence: Evidence, rich: str, poor: str) -> Decision:
+    """Whether heads find subjects by a larger margin where persons vary more.
+
+    Of corpora whose pairs' names begin with `rich` and `poor`, both directions. Value: difference
+    of margins over the positional baseline where it is smallest, a normal interval of two shares.
+    """
+    columns = ["relation", "direction", "accuracy", "margin", "trials"]
+    rows = evidence.baseline("tables/voita_table1.csv", columns)
+    rows = rows[rows["relation"] == "nsubj"].astype(dict.fromkeys(columns[2:], float))
+    sides = [rows[rows["pair"].str.startswith(name)] for name in (rich, poor)]
+    if any(side.empty for side in sides):
+        return undecided(f"{NO_RUN} on both {rich}… and {poor}…")
+    both = sides[0].merge(sides[1], "cross", suffixes=("", "_poor"))
+    both = both[both["direction"] == both["direction_poor"]]
+    found = pd.DataFrame(
+        [_margins(row) for row in both.to_dict("records")], columns=Estimate._fields
+    )
+    worst = found.loc[found["value"].idxmin()]
+    count = sum(len(side[MODEL].drop_duplicates()) for side in sides)
+    holds, fails = bool((found["low"] > 0).all()), bool((found["high"] < 0).any())
+    p = min(1.0, found["p"].min() * len(found)) if fails else found["p"].max()
+    reason = f"{len(found)} comparisons of models and directions"
+    return judge(holds, fails and p < ALPHA, reason, (*worst[:3], p), count)
+
+
+def _margins(row: dict) -> Estimate:
+    """Difference of two margins, its interval by the accuracies alone, and p."""
+    value = row["margin"] - row["margin_poor"]
+    parts = [
+        row[f"accuracy{end}"] * (1 - row[f"accuracy{end}"]) / row[f"trials{end}"]
+        for end in ("", "_poor")
+    ]
+    return with_error(value, sqrt(sum(parts)))
+
+
+def more_heads_better(evidence: Evidence, few: int, many: int, least: float) -> Decision:
+    """Whether models with `many` heads a layer have at least `least` BLEU more than with `few`.
+
+    Of models that are alike in all else, on each test set of each pair. Value: the difference of
+    the two of a seed, with a t interval over seeds.
+    """
+    rows = evidence.rows("tables/heads_per_layer.csv", ["test_set", "heads_per_layer", "bleu"])
+    # Means over seeds have none.
+    models = rows.dropna(subset="seed").set_index([*UNIT, "test_set"])
+    with_many, with_few = (
+        models[models["heads_per_layer"] == heads]["bleu"].astype(float) for heads in (many, few)
+    )
+    parts = []
+    for _, gains in (with_many - with_few).dropna().groupby(["pair", "test_set"], sort=False):
+        if len(gains) < MIN_SEEDS:
+            parts.append(too_few(gains))
+            continue
+        gain = over_trainings(gains)
+        holds = gain.value >= least and gain.low > 0
+        parts.append(judge(holds, gain.high <= 0, f"{many} heads to {few}", gain, len(gains)))
+    return agree(parts) if parts else undecided(f"{NO_RUN} with {few} and {many} heads a layer")

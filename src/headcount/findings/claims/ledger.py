@@ -1,0 +1,135 @@
+"""The claims as data: what each says, what the paper prints, what decides it."""
+
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+from pydantic import RootModel
+
+from headcount.base.settings.reader import read_settings
+from headcount.base.settings.section import Section
+from headcount.findings.published import headmask, michel, voita
+
+PAPERS = {
+    "HM": ("headmask", "Sun et al. 2020, HeadMask"),
+    "MI": ("michel", "Michel et al. 2019"),
+    "VO": ("voita", "Voita et al. 2019"),
+    "VB": ("voita", "Libovický 2019, a blog on Voita et al."),
+    "X": ("", "across papers"),
+}
+"""By the first letters of a claim: where its numbers are published, and how people call it.
+
+The claims of a paper are a family: they are corrected for being many.
+"""
+
+_PUBLISHED = {
+    "headmask": lambda name: headmask.table(int(name.removeprefix("table"))),
+    "michel": michel.table,
+    "voita": voita.table,
+}
+_Limit = float | int | str | bool | list[float] | list[str]
+
+
+class Printed(Section):
+    """Numbers that a paper prints, as `findings/published` has them."""
+
+    tables: list[str]
+    """Names of its tables; numbers come in their order."""
+
+    where: dict[str, int | str] = {}
+    """Which rows: column and value."""
+
+    against: dict[str, int | str] = {}
+    """Which rows are beside them, for a difference or ratio; all other columns are the same."""
+
+    how: Literal["value", "difference", "ratio", "sum", "count"] = "value"
+    """What is made of them."""
+
+    def numbers(self, paper: str) -> list[float]:
+        """The numbers, in the paper's units. Raises KeyError for a table or column it lacks."""
+        found = [number for name in self.tables for number in self._of(_PUBLISHED[paper](name))]
+        return found if self.how != "sum" else [sum(found)]
+
+    def _of(self, table: pd.DataFrame) -> list[float]:
+        if self.how == "count":
+            return [float(len(table))]
+        chosen = _rows(table, self.where)
+        if not self.against:
+            return chosen["value"].astype(float).tolist()
+        keys = [name for name in table.columns if name not in ("value", *self.where)]
+        other = _rows(table, self.against)
+        if not keys:
+            chosen, other = chosen.assign(key=0), other.assign(key=0)
+        both = chosen.merge(other, on=keys or ["key"], suffixes=("", "_against"))
+        sides = both["value"], both["value_against"]
+        made = sides[0] - sides[1] if self.how == "difference" else sides[0] / sides[1]
+        return made.round(3).tolist()
+
+
+def _rows(table: pd.DataFrame, where: dict[str, int | str]) -> pd.DataFrame:
+    for column, value in where.items():
+        table = table[table[column] == value]
+    return table
+
+
+class Needs(Section):
+    """The run that decides a claim."""
+
+    run: str
+    """What is run, in words."""
+
+    experiments: list[str] = []
+    """Files in config/ that run it; none where no file does."""
+
+
+class Claim(Section):
+    """One claim of a paper."""
+
+    place: str
+    """Section, table or figure."""
+
+    statement: str
+    """What it says."""
+
+    statistic: str
+    """What the number that decides it is, with its unit and direction."""
+
+    decide: str
+    """The function that decides it, in `decisions.DECISIONS`."""
+
+    limits: dict[str, _Limit] = {}
+    """Its arguments: thresholds."""
+
+    printed: dict[str, Printed | float | str | list[float]] = {}
+    """The paper's own numbers."""
+
+    needs: Needs
+    """The run that decides it."""
+
+
+class Ledger(RootModel[dict[str, Claim]]):
+    """Claims by their names."""
+
+
+@cache
+def claims() -> dict[str, Claim]:
+    """All claims by name, in the order of the papers."""
+    return read_settings(Path(__file__).with_suffix(".yaml"), Ledger).root
+
+
+def paper_of(name: str) -> str:
+    """First letters of a claim's name: its paper, one of `PAPERS`."""
+    return name.partition("-")[0]
+
+
+def printed_words(name: str, claim: Claim) -> str:
+    """The paper's own numbers in one line, by what they are; empty where it prints none."""
+    parts = []
+    for what, found in claim.printed.items():
+        if isinstance(found, Printed):
+            found = found.numbers(PAPERS[paper_of(name)][0])
+        values = found if isinstance(found, list) else [found]
+        words = ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in values)
+        parts.append(f"{what.replace('_', ' ')}: {words}")
+    return "; ".join(parts)

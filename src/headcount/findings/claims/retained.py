@@ -1,0 +1,277 @@
+"""Decisions on which heads gates leave: their functions, kinds and layers."""
+
+from itertools import permutations
+from math import nan, sqrt
+
+import numpy as np
+import pandas as pd
+
+from headcount.base.addresses import KINDS
+from headcount.findings.claims.evidence import MODEL, Evidence
+from headcount.findings.claims.roles import heads_of_baseline, label_effect
+from headcount.findings.claims.verdicts import (
+    ALPHA,
+    MIN_SEEDS,
+    NO_RUN,
+    NOT_APPLICABLE,
+    UNDECIDED,
+    UNIT,
+    Decision,
+    by_model,
+    few_seeds,
+    judge,
+    undecided,
+    welch,
+    with_error,
+)
+from headcount.findings.results import BASE
+from headcount.findings.significance import spearman
+
+_CLASSES = ("positional", "syntactic", "rare")
+_SHUFFLES = 9999
+_MOST_EXACT = 8  # points whose orders are all tried
+
+
+def functions_survive(evidence: Evidence) -> Decision:
+    """Whether heads with a known function are left by more gates runs than others.
+
+    Value: difference of mean survival, 0 to 1; p by shuffling functions within layers.
+    """
+    rows = heads_of_baseline(evidence).dropna(subset="survival")
+
+    def decide(model: pd.DataFrame) -> Decision:
+        marked = model["function"] != ""
+        if marked.all() or not marked.any():
+            return Decision(NOT_APPLICABLE, f"{marked.sum()} heads have a function", seeds=1)
+        effect, p = label_effect(marked, model["survival"], model["layer"])
+        reason = f"{marked.sum()} of {len(model)} heads have a function"
+        found = (effect, nan, nan, p)
+        return judge(effect > 0 and p < ALPHA, effect < 0 and p < ALPHA, reason, found)
+
+    return by_model(rows, MODEL, decide)
+
+
+def _retained(evidence: Evidence) -> pd.DataFrame:
+    """Heads with each function in the baseline (no scope) and in what gates leave of it."""
+    columns = ["scope", "start", "heads_left", "function", "heads", "labels"]
+    rows = evidence.rows("figures/voita_fig8.csv", columns)
+    return rows[rows["start"] == BASE].fillna({"scope": ""})
+
+
+def _types(model: pd.DataFrame) -> set[str]:
+    """Functions of Voita et al. that some head of a model has."""
+    found = model[model["heads"].astype(int) > 0]["function"]
+    words = set(" ".join(found.astype(str)).replace("unknown", "").split())
+    # "rare or unknown" is the paper's; ours tell the two apart.
+    return words & set(_CLASSES)
+
+
+def functions_stay(evidence: Evidence, left: float, near: float, chance: float) -> Decision:
+    """Whether all functions of the full encoder are there with this share of its heads left.
+
+    In the run nearest to it, no further than `near`. Value: share of the functions. Undecided if
+    heads drawn at random would keep all of them with a probability above `chance`.
+    """
+    rows = _retained(evidence)
+
+    def decide(model: pd.DataFrame) -> Decision:
+        full, pruned = model[model["scope"] == ""], model[model["scope"] != ""]
+        if full.empty:
+            return undecided("the full model's functions are in no file", 1)
+        whole, size = _types(full), int(full["heads_left"].iloc[0])
+        apart = (pruned["heads_left"].astype(float) / size - left).abs()
+        if not whole:
+            return Decision(NOT_APPLICABLE, "no head has a function", seeds=1)
+        if not (apart <= near).any():
+            return undecided(f"no run leaves about {left:.0%} of the encoder's heads", 1)
+        run = pruned[pruned["run"] == pruned.loc[apart.idxmin(), "run"]]
+        count = int(run["heads_left"].iloc[0])
+        kept, by_chance = _types(run) & whole, _kept_by_chance(full, whole, size, count)
+        reason = f"{run['run'].iloc[0]}, {count} of {size} heads; {len(kept)} of {len(whole)} "
+        reason += f"functions; by chance all with probability {by_chance:.2f}"
+        holds = kept == whole and by_chance <= chance
+        return judge(holds, kept != whole, reason, (len(kept) / len(whole),))
+
+    return by_model(rows, UNIT, decide)
+
+
+def _kept_by_chance(full: pd.DataFrame, whole: set[str], size: int, count: int) -> float:
+    """Probability that `count` heads drawn from the full model have all of its functions."""
+    heads = [
+        {name for name in whole if name in row["function"].split()}
+        for row in full.to_dict("records")
+        for _ in range(int(row["heads"]))
+    ]
+    heads += [set()] * (size - len(heads))
+    has = np.array([[name in head for name in sorted(whole)] for head in heads])
+    order = np.random.default_rng(1).permuted(np.tile(np.arange(size), (_SHUFFLES, 1)), axis=1)
+    return float(has[order[:, :count]].any(axis=1).all(axis=1).mean())
+
+
+def functions_drift(evidence: Evidence) -> Decision:
+    """Whether the labels per head rise as heads go, and some class of function gains heads.
+
+    Value: rank correlation of labels per head with heads left, over a sweep. Fails if no pruned
+    model has any label: a gain that a loss hides cannot be told from the counts.
+    """
+    rows = _retained(evidence)
+
+    def decide(sweep: pd.DataFrame) -> Decision:
+        models = sweep.groupby("run", sort=False).agg(
+            left=("heads_left", "first"), labels=("labels", "sum"), scope=("scope", "first")
+        )
+        models = models[models["left"].astype(int) > 0].astype({"left": float, "labels": float})
+        pruned = models[models["scope"] != ""]
+        if len(pruned) < 3:
+            return undecided(f"{len(pruned)} pruned models", 1)
+        counts = sweep.assign(heads=sweep["heads"].astype(int)).groupby(["function", "run"])
+        table = counts["heads"].sum().unstack(fill_value=0)
+        known = table.loc[[f for f in table.index if set(f.split()) & set(_CLASSES)]]
+        full = models.index[models["scope"] == ""]
+        gained = any(known[pruned.index].gt(known[run], axis=0).any(axis=None) for run in full)
+        density = (models["labels"] / models["left"]).to_numpy()
+        rho, p = _ranked(models["left"].to_numpy(), density)
+        none = bool((pruned["labels"] == 0).all())
+        reason = f"{len(pruned)} pruned models; {'some' if gained else 'no'} class gains heads"
+        return judge(gained and rho < 0 and p < ALPHA, none, reason, (rho, nan, nan, p))
+
+    parts = [
+        pd.concat([rows[rows["scope"] == ""], rows[rows["scope"] == scope]]).assign(sweep=scope)
+        for scope in dict.fromkeys(rows["scope"])
+        if scope
+    ]
+    sweeps = pd.concat(parts) if parts else rows.assign(sweep="")
+    return by_model(sweeps, [*UNIT, "sweep"], decide)
+
+
+def _ranked(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+    """Spearman's correlation and its two-sided p over orders of one side: all of them, or draws.
+
+    0 and 1 if either side is constant.
+    """
+    rho = spearman(first, second)
+    if np.isnan(rho):
+        return 0.0, 1.0
+    if len(first) <= _MOST_EXACT:
+        orders = np.array(list(permutations(range(len(first)))))
+    else:
+        tiled = np.tile(np.arange(len(first)), (_SHUFFLES, 1))
+        orders = np.vstack(
+            [np.arange(len(first)), np.random.default_rng(1).permuted(tiled, axis=1)]
+        )
+    ranks = [pd.Series(side).rank().to_numpy() for side in (first, second)]
+    one, other = (rank - rank.mean() for rank in ranks)
+    found = one[orders] @ other / (np.linalg.norm(one) * np.linalg.norm(other))
+    return rho, float((np.abs(found) >= abs(rho) - 1e-9).mean())
+
+
+def _kinds_left(evidence: Evidence, least: float) -> pd.DataFrame:
+    """Shares left of each kind where at least this share of all heads is gone: a run a row."""
+    columns = ["kind", "pruned", "heads_left"]
+    rows = evidence.rows("figures/voita_fig9.csv", columns).astype({"heads_left": float})
+    wide = rows.pivot_table("heads_left", [*MODEL, "pruned"], "kind").reset_index()
+    wide = wide.reindex(columns=[*MODEL, "pruned", *KINDS])
+    whole = wide[list(KINDS)].sum(axis=1) + wide["pruned"].astype(float)
+    return wide[wide["pruned"].astype(float) >= least * whole - 1e-9]
+
+
+def kinds_in_order(evidence: Evidence, pruned: float, points: int) -> Decision:
+    """Whether encoder self-attention loses most heads, and decoder-encoder attention fewest.
+
+    At most points of the sweep with at least the share `pruned` gone, and by the means over them.
+    Value: heads of decoder-encoder minus encoder self-attention left, mean; the interval is that of
+    heads drawn at random from kinds that all had equally many, as wide as at the widest point,
+    since points of a sweep hang together. Fewer than `points` decide nothing.
+    """
+
+    def decide(sweep: pd.DataFrame) -> Decision:
+        if len(sweep) < points:
+            return undecided(f"{len(sweep)} points with {pruned:.0%} of the heads gone", 1)
+        enc, dec, cross = (sweep[kind] for kind in KINDS)
+        ordered = (enc < sweep[["dec_self", "dec_enc"]].min(axis=1)) & (cross >= dec)
+        mean = sweep[list(KINDS)].mean()
+        straight = mean["enc_self"] < mean["dec_self"] <= mean["dec_enc"]
+        turned = mean.idxmin() == "dec_enc" or mean.idxmax() == "enc_self"
+        reason = f"in order at {ordered.sum()} of {len(sweep)} points"
+        left = sweep[list(KINDS)].sum(axis=1)
+        error = sqrt(_difference_variance(left, left + sweep["pruned"].astype(float)).max())
+        found = with_error(float(mean["dec_enc"] - mean["enc_self"]), error)
+        holds = ordered.mean() > 0.5 and straight and found.p < ALPHA
+        return judge(bool(holds), bool(turned and found.p < ALPHA), reason, found)
+
+    return by_model(_kinds_left(evidence, pruned), UNIT, decide)
+
+
+def _difference_variance(left: pd.Series, whole: pd.Series) -> pd.Series:
+    """Of heads left of one of three kinds minus another, if `left` of `whole` are drawn at random.
+
+    Each kind is a third: variances of 2/9 a head, a covariance of −1/9, and drawn without
+    replacement.
+    """
+    return 2 / 3 * left * (whole - left) / (whole - 1)
+
+
+def place_of_decoder_self(evidence: Evidence, long: str, short: str, pruned: float) -> Decision:
+    """Whether decoder self-attention stands higher between the others on the long corpus.
+
+    Value: place between encoder (0) and decoder-encoder attention (1), long minus short corpus,
+    which pairs' names begin with; Welch's t over seeds.
+    """
+    rows = _kinds_left(evidence, pruned)
+    place = (rows["dec_self"] - rows["enc_self"]) / (rows["dec_enc"] - rows["enc_self"])
+    known = rows.assign(place=place.replace([np.inf, -np.inf], nan)).dropna(subset="place")
+    by_seed = known.groupby(UNIT)["place"].mean().reset_index()
+    sides = [by_seed[by_seed["pair"].str.startswith(name)]["place"] for name in (long, short)]
+    if any(side.empty for side in sides):
+        return undecided(f"{NO_RUN} on both {long}… and {short}…")
+    count, fewest = sum(map(len, sides)), min(map(len, sides))
+    if fewest < MIN_SEEDS:
+        value = float(sides[0].mean() - sides[1].mean())
+        return Decision(UNDECIDED, few_seeds(fewest), value, seeds=count)
+    found = welch(*sides)
+    reason = f"{len(sides[0])} and {len(sides[1])} trainings"
+    return judge(found.low > 0, found.high < 0, reason, found, count)
+
+
+def decoder_layers_in_order(evidence: Evidence) -> Decision:
+    """Whether decoder self-attention is left in lower layers than decoder-encoder attention.
+
+    Value: mean layer of heads left, decoder-encoder minus self, mean over the sweep's points; the
+    interval is that of heads drawn at random from the layers, as wide as at the widest point, since
+    points of a sweep hang together. Also needs self-attention below, and the other above, the
+    middle.
+    """
+    columns = ["kind", "layers", "pruned", "heads_left"]
+    rows = evidence.rows("figures/voita_fig10.csv", columns)
+    rows = rows.assign(place=[_middle(cell) for cell in rows["layers"]])
+    return by_model(rows.astype({"heads_left": float, "pruned": float}), UNIT, _layers_in_order)
+
+
+def _middle(layers: object) -> float:
+    """Of `2` it is 2, of `2–3` 2.5."""
+    return float(np.mean([int(part) for part in str(layers).split("–")]))
+
+
+def _layers_in_order(sweep: pd.DataFrame) -> Decision:
+    """As `decoder_layers_in_order`, of one sweep."""
+    points, middle = [], np.mean(sorted(sweep["place"].unique()))
+    for _, run in sweep.groupby("run", sort=False):
+        sides = [run[run["kind"] == kind] for kind in ("dec_self", "dec_enc")]
+        if all(side["heads_left"].sum() and side["pruned"].iloc[0] for side in sides):
+            means = [np.average(side["place"], weights=side["heads_left"]) for side in sides]
+            points.append((*means, sqrt(sum(map(_variance, sides)))))
+    if not points:
+        return undecided("no point prunes both kinds of the decoder and leaves some of each", 1)
+    low, high, errors = map(np.array, zip(*points, strict=True))
+    found = with_error(float((high - low).mean()), float(errors.max()))
+    apart = low.mean() < middle < high.mean()
+    reason = f"{len(points)} points; mean layers {low.mean():.2f} and {high.mean():.2f}"
+    sure = found.p < ALPHA
+    return judge(found.value > 0 and sure and apart, found.value < 0 and sure, reason, found)
+
+
+def _variance(side: pd.DataFrame) -> float:
+    """Of the mean layer of as many heads, drawn from layers that all had equally many."""
+    left, places = side["heads_left"].sum(), side["place"].to_numpy()
+    whole = left + side["pruned"].iloc[0]
+    return float(places.var() / left * (whole - left) / (whole - 1))

@@ -1,0 +1,298 @@
+"""Decisions on what encoder heads of a trained model do: relevance, confidence, functions."""
+
+from collections.abc import Sequence
+from math import isnan, sqrt
+
+import numpy as np
+import pandas as pd
+
+from headcount.findings.claims.evidence import MODEL, Evidence
+from headcount.findings.claims.verdicts import (
+    ALPHA,
+    MIN_SEEDS,
+    NO_RUN,
+    NOT_APPLICABLE,
+    UNDECIDED,
+    Decision,
+    Estimate,
+    by_model,
+    judge,
+    undecided,
+    with_error,
+)
+from headcount.findings.significance import holm, mcnemar, wilson
+from headcount.findings.voita_roles.labels import label_classes
+
+_SHUFFLES = 9999
+_COLUMNS = ["layer", "head", "function", "relevance", "relevance_low"]
+_COLUMNS += ["relevance_high", "confidence", "rare_two_rarest", "rare_two_rarest_chance"]
+_COLUMNS += ["survival"]
+
+
+def heads_of_baseline(evidence: Evidence) -> pd.DataFrame:
+    """Every encoder head of the baseline; relevance by size, function empty text where none."""
+    rows = evidence.baseline("tables/voita_roles.csv", _COLUMNS)
+    rows["function"] = [_function(cell) for cell in rows["function"]]
+    numbers = _COLUMNS[3:]
+    rows[numbers] = rows[numbers].astype(float)
+    rows["relevance"] = rows["relevance"].abs()  # the ratio rule has signs
+    return rows
+
+
+def _function(cell: str | float) -> str:
+    """The labels of a head; where no head has a relation, its position was read as a number."""
+    if isinstance(cell, str):
+        return cell
+    return "" if isnan(cell) else f"{cell:+.0f}"
+
+
+def few_heads_relevant(evidence: Evidence, over: float, near: float) -> Decision:
+    """Whether in most layers the top head's relevance is above `over` times a uniform share.
+
+    And its interval above the uniform share. Value: that relevance over the uniform share, in the
+    layer that completes the majority. Fails if all heads are within `near` of uniform.
+    """
+
+    def decide(model: pd.DataFrame) -> Decision:
+        uniform = 1 / model.groupby("layer")["head"].transform("size")
+        times = model[["relevance", "relevance_low", "relevance_high"]].div(uniform, axis=0)
+        leads = times.loc[times["relevance"].groupby(model["layer"]).idxmax()]
+        standing = (leads["relevance"] > over) & (leads["relevance_low"] > 1)
+        reason = f"{standing.sum()} of {len(leads)} layers; largest "
+        reason += f"{leads['relevance'].max():.2f} times uniform"
+        deciding = leads.nlargest(len(leads) // 2 + 1, "relevance").iloc[-1]
+        flat = bool(((times["relevance"] - 1).abs() <= near).all())
+        return judge(standing.mean() > 0.5, flat, reason, deciding)
+
+    return by_model(heads_of_baseline(evidence), MODEL, decide)
+
+
+def rare_head_leads(evidence: Evidence, quantile: float) -> Decision:
+    """Whether layer 1's most relevant head points most at rare words, and is not confident.
+
+    Confident: above this quantile of the encoder. Value: models in which it does. By chance it
+    would in one of as many as there are heads, to the power of models: p, of a verdict that it
+    holds. Fails if it is another head in every model, of at least `MIN_SEEDS`.
+    """
+    rows = heads_of_baseline(evidence)
+    first = rows[rows["layer"] == 0].dropna(subset="rare_two_rarest")
+    bars = rows.groupby(MODEL)["confidence"].quantile(quantile)
+    hits = chance = 0
+    for key, model in first.groupby(MODEL, sort=False):
+        lead = model.loc[model["relevance"].idxmax()]
+        same = lead.name == model["rare_two_rarest"].idxmax()
+        hits += bool(same and lead["confidence"] < bars[key])
+        chance += np.log(len(model))
+    models = first[MODEL].drop_duplicates().shape[0]
+    if not models:
+        return undecided(NO_RUN)
+    p = float(np.exp(-chance))
+    holds = hits == models and p < ALPHA
+    reason = f"in {hits} of {models} models, by chance with p = {p:.2g}"
+    fails = hits == 0 and models >= MIN_SEEDS
+    found = (hits / models, np.nan, np.nan, p if holds else np.nan)
+    return judge(holds, fails, reason, found, models)
+
+
+def positional_heads(evidence: Evidence, share: float, none: float) -> Decision:
+    """Whether some head points at -1, and some at +1, in at least this share of cases.
+
+    By the lower ends of intervals. Value: the largest share at -1 or +1, whichever is smaller.
+    Fails if no head's interval reaches `none` at either.
+    """
+    columns = ["kind", "layer", "head", "offset", "hits", "trials"]
+    rows = evidence.baseline("heads/positions.csv", columns)
+    near = rows[(rows["kind"] == "enc_self") & rows["offset"].isin([-1, 1])]
+
+    def decide(model: pd.DataFrame) -> Decision:
+        ends = [wilson(h, t) for h, t in zip(model["hits"], model["trials"], strict=True)]
+        table = model.assign(low=[e[0] for e in ends], high=[e[1] for e in ends])
+        table["value"] = table["hits"] / table["trials"]
+        best = [
+            table[table["offset"] == offset].nlargest(1, "value").iloc[0]
+            for offset in (-1, 1)
+            if (table["offset"] == offset).any()
+        ]
+        worse = min(best, key=lambda row: row["value"])
+        holds = len(best) == 2 and all(row["low"] >= share for row in best)
+        reason = ", ".join(f"{row['value']:.2f} at {row['offset']:+d}" for row in best)
+        numbers = worse[["value", "low", "high"]]
+        return judge(holds, bool((table["high"] < none).all()), reason, numbers)
+
+    return by_model(near, MODEL, decide)
+
+
+def _positional(model: pd.DataFrame) -> pd.Series:
+    return model["function"].map(lambda found: "positional" in label_classes(found))
+
+
+def positional_heads_sure(evidence: Evidence, confidence: float, margin: float) -> Decision:
+    """Whether all positional heads have a confidence above this. Value: the smallest.
+
+    It fails, and holds, by `margin` at least: confidence has no interval in the files.
+    """
+
+    def decide(model: pd.DataFrame) -> Decision:
+        found = model.loc[_positional(model), "confidence"]
+        if found.empty:
+            return Decision(NOT_APPLICABLE, "no positional head", seeds=1)
+        least = float(found.min())
+        reason = f"{len(found)} positional heads"
+        holds, fails = least >= confidence + margin, least <= confidence - margin
+        return judge(holds, fails, reason, (least,))
+
+    return by_model(heads_of_baseline(evidence), MODEL, decide)
+
+
+def positional_heads_lead(evidence: Evidence) -> Decision:
+    """Whether positional heads stand higher in relevance and confidence than others.
+
+    Value: how much higher their mean rank is, from 0 to 1, in the measure in which they stand
+    lower; p by shuffling labels within layers.
+    """
+
+    def decide(model: pd.DataFrame) -> Decision:
+        marked = _positional(model)
+        if not marked.any():
+            return Decision(NOT_APPLICABLE, "no positional head", seeds=1)
+        within = model.groupby("layer")["relevance"].rank(pct=True)
+        found = [label_effect(marked, ranks, model["layer"])
+                 for ranks in (within, model["confidence"].rank(pct=True))]  # fmt: skip
+        value, p = min(found)
+        reason = f"{marked.sum()} positional heads; relevance {found[0][0]:+.2f}, "
+        reason += f"confidence {found[1][0]:+.2f}"
+        holds = all(effect > 0 and chance < ALPHA for effect, chance in found)
+        fails = any(effect < 0 and chance < ALPHA for effect, chance in found)
+        p = max(chance for _, chance in found) if not fails else min(1.0, 2 * p)
+        return judge(holds, fails, reason, (value, np.nan, np.nan, p))
+
+    return by_model(heads_of_baseline(evidence), MODEL, decide)
+
+
+def label_effect(marked: pd.Series, values: pd.Series, layers: pd.Series) -> tuple[float, float]:
+    """Mean value of marked heads minus that of the others, and its two-sided p.
+
+    P is the share of shufflings of the marks within layers that differ as much. NaN, and 1, if
+    all heads or none are marked.
+    """
+    marks, numbers = marked.to_numpy(dtype=bool), values.to_numpy(dtype=float)
+    if marks.all() or not marks.any():
+        return np.nan, 1.0
+    shuffled = np.tile(marks, (_SHUFFLES + 1, 1))
+    generator, expected = np.random.default_rng(1), 0.0
+    for layer in layers.unique():
+        places = np.flatnonzero(layers == layer)
+        shuffled[1:, places] = generator.permuted(shuffled[1:, places], axis=1)
+        expected += marks[places].sum() * numbers[places].mean()
+    sums, count = shuffled @ numbers, marks.sum()
+    rest = len(marks) - count
+    effect = sums[0] / count - (numbers.sum() - sums[0]) / rest
+    # Layers with many marks may have other values, so shuffled sums lie around what they expect.
+    extreme = np.abs(sums - expected) >= abs(sums[0] - expected) - 1e-9
+    return float(effect), float(extreme.mean())
+
+
+def syntactic_heads(evidence: Evidence, relations: Sequence[str], margin: float) -> Decision:
+    """Whether some head beats the positional baseline by `margin`, for each relation both ways.
+
+    Of a head chosen on half of the trials and judged on the others, and with p below α for the
+    best head, corrected for the choice of the head and by Holm for relations and directions.
+    Value: the smallest such margin. Fails if no head reaches it anywhere, even on its own trials.
+    """
+    columns = ["treebank", "relation", "direction", "held_out", "baseline"]
+    rows = evidence.baseline("tables/voita_table1.csv", [*columns, "margin", "p"])
+
+    def decide(model: pd.DataFrame) -> Decision:
+        model = model.assign(p_holm=holm(model["p"].to_numpy(dtype=float)))
+        chosen = model[model["relation"].isin(relations)]
+        if len(chosen) < 2 * len(relations):
+            return undecided("a relation has no trials", 1)
+        gains = (chosen["held_out"] - chosen["baseline"]).astype(float)
+        reached = (gains >= margin) & (chosen["p_holm"] < ALPHA)
+        none = bool((chosen["margin"].astype(float) < margin).all())
+        reason = f"{reached.sum()} of {len(chosen)} relations and directions"
+        p = chosen["p_holm"].max() if reached.all() else np.nan
+        return judge(bool(reached.all()), none, reason, (gains.min(), np.nan, np.nan, p))
+
+    return by_model(rows, [*MODEL, "treebank"], decide)
+
+
+def several_heads_per_relation(evidence: Evidence, margin: float) -> Decision:
+    """Whether at least two heads exceed the positional baseline by `margin` for some relation.
+
+    Each with p below α (McNemar), times the number of heads, relations and directions. Value: the
+    margin of a relation's second best head, the largest. Fails if the interval of every second head
+    ends below `margin`. Not applicable without any head that exceeds it.
+    """
+    columns = ["treebank", "relation", "direction", "hits", "trials"]
+    rows = evidence.baseline("heads/syntax.csv", [*columns, "head_only", "baseline_only"])
+
+    def decide(model: pd.DataFrame) -> Decision:
+        first, second = {}, {}
+        for names, heads in model.groupby(columns[1:3], sort=False):
+            best = heads.nlargest(2, "hits")[["head_only", "baseline_only", "trials"]]
+            first[names], second[names] = (
+                _margin(*counts, len(model)) for counts in best.itertuples(index=False)
+            )
+        if not any(each.value >= margin and each.p < ALPHA for each in first.values()):
+            return Decision(NOT_APPLICABLE, "no syntactic head", seeds=1)
+        where = max(second, key=lambda names: second[names].value)
+        most, fails = second[where], all(each.high < margin for each in second.values())
+        return judge(most.value >= margin and most.p < ALPHA, fails, " ".join(where), most)
+
+    return by_model(rows, [*MODEL, "treebank"], decide)
+
+
+def _margin(head_only: int, baseline_only: int, trials: int, tests: int) -> Estimate:
+    """Share of trials that a head gets right minus the baseline's; p by McNemar, times `tests`."""
+    value = (head_only - baseline_only) / trials
+    error = sqrt(((head_only + baseline_only) / trials - value**2) / trials)
+    p = min(1.0, tests * mcnemar(head_only, baseline_only))
+    return with_error(value, error)._replace(p=p)
+
+
+def rare_word_head(evidence: Evidence, share: float, near: float) -> Decision:
+    """Whether a first-layer head points at one of the two rarest tokens in most cases.
+
+    Value: the best head's share; its interval counts sentences, not tokens, and so is wide. Fails
+    if it ends within `near` of what shuffled frequencies give.
+    """
+    sizes = evidence.facts("heads/roles.json", "rare_sentences")
+    rows = heads_of_baseline(evidence)
+    first = rows[rows["layer"] == 0].dropna(subset="rare_two_rarest")
+
+    def decide(model: pd.DataFrame) -> Decision:
+        best = model.loc[model["rare_two_rarest"].idxmax()]
+        size = sizes[tuple(best[MODEL])]
+        found, chance = best["rare_two_rarest"], best["rare_two_rarest_chance"]
+        low, high = wilson(found * size, size)
+        reason = f"{size} sentences; by chance {chance:.2f}"
+        return judge(low > share, high < chance + near, reason, (found, low, high))
+
+    return by_model(first, MODEL, decide)
+
+
+def one_head_dominates(evidence: Evidence, ratio: float, equal: float) -> Decision:
+    """Whether layer 1's most relevant head has `ratio` times the relevance of the next, always.
+
+    Value: the mean over models, at least `MIN_SEEDS`; the interval covers all of theirs. Fails if
+    most have a ratio below `equal`.
+    """
+    rows = heads_of_baseline(evidence)
+    ratios = []
+    for _, model in rows[rows["layer"] == 0].groupby(MODEL, sort=False):
+        first, second = (row for _, row in model.nlargest(2, "relevance").iterrows())
+        low = first["relevance_low"] / second["relevance_high"]
+        high = first["relevance_high"] / second["relevance_low"]
+        ratios.append((first["relevance"] / second["relevance"], low, high))
+    if not ratios:
+        return undecided(NO_RUN)
+    values, lows, highs = map(np.array, zip(*ratios, strict=True))
+    holds = bool((values > ratio).all() and (lows > 1).all())
+    fails = bool((values < equal).mean() > 0.5)
+    reason = f"{(values > ratio).sum()} of {len(values)} models"
+    found = (values.mean(), lows.min(), highs.max())
+    if len(values) < MIN_SEEDS:
+        return Decision(UNDECIDED, f"{reason}: a claim about all models needs {MIN_SEEDS}",
+                        *found, seeds=len(values))  # fmt: skip
+    return judge(holds, fails, reason, found, len(values))

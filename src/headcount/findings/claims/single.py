@@ -1,0 +1,143 @@
+"""Decisions on single heads and layers of one trained model, nothing retrained."""
+
+import pandas as pd
+
+from headcount.findings.claims.evidence import MODEL, TEST, Evidence
+from headcount.findings.claims.verdicts import (
+    ALPHA,
+    EFFECT,
+    Decision,
+    by_model,
+    change_of,
+    judge,
+)
+from headcount.findings.results import HEAD
+from headcount.findings.significance import wilson
+
+LEVEL = 0.01  # the paper's, of a single p
+
+
+def _single_heads(evidence: Evidence) -> pd.DataFrame:
+    """Every head masked alone, on every test set and dev."""
+    columns = ["test_set", *HEAD, *EFFECT]
+    return evidence.baseline("tables/michel_ablation.csv", columns)
+
+
+def _with_sentences(evidence: Evidence, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of test sets other than dev, with the number of sentences that were scored."""
+    sizes = evidence.facts("masking/ablation.json", "sentences")
+    tested = rows[rows["test_set"] != "dev"]
+    keys = tested[TEST].itertuples(index=False, name=None)
+    return tested.assign(sentences=[sizes[key[:4]][key[4]] for key in keys])
+
+
+def few_heads_matter(evidence: Evidence, most: float, fail: float, sentences: int) -> Decision:
+    """Whether few heads change BLEU significantly (p < 0.01) when masked alone.
+
+    Value: their share. Holds up to `most` on at least as many sentences; fails above `fail`.
+    """
+
+    def decide(model: pd.DataFrame) -> Decision:
+        hits, size = int((model["p"] < LEVEL).sum()), model["sentences"].iloc[0]
+        share = hits / len(model)
+        reason = f"{hits} of {len(model)} heads, {size} sentences"
+        reason += f" of at least {sentences}" if size < sentences else ""
+        holds = share <= most and size >= sentences
+        return judge(holds, share > fail, reason, (share, *wilson(hits, len(model))))
+
+    return by_model(_with_sentences(evidence, _single_heads(evidence)), TEST, decide)
+
+
+def single_heads_break(evidence: Evidence, large: float, small: float, few: float) -> Decision:
+    """Whether most heads cost more than `large` BLEU when masked alone.
+
+    Value: share of heads that cost more than `small`. Fails if that is below `few`.
+    """
+    rows = _single_heads(evidence)
+
+    def decide(model: pd.DataFrame) -> Decision:
+        hits = int((model["delta"] < -small).sum())
+        broken = (model["delta"] < -large).mean()
+        reason = f"{hits} of {len(model)} heads cost over {small:g} BLEU"
+        found = (hits / len(model), *wilson(hits, len(model)))
+        return judge(broken > 0.5, found[0] < few, reason, found)
+
+    return by_model(rows[rows["test_set"] != "dev"], TEST, decide)
+
+
+def some_heads_harm(evidence: Evidence, least: float) -> Decision:
+    """Whether some head's removal raises BLEU significantly on each of two test sets.
+
+    Value: how many. Fails if no head gains more than `least` on any set.
+    """
+
+    def decide(model: pd.DataFrame) -> Decision:
+        gains = model[(model["delta"] > 0) & (model["p"] < LEVEL)]
+        sets = gains.groupby(HEAD).size()
+        both = int((sets > 1).sum())
+        tests = model["test_set"].nunique()
+        reason = f"{len(sets)} heads gain on one of {tests} sets, {both} on more"
+        return judge(both > 0, model["delta"].max() <= least, reason, (both,))
+
+    return by_model(_single_heads(evidence), MODEL, decide)
+
+
+def effects_transfer(evidence: Evidence, weak: float, high: float) -> Decision:
+    """Whether the effects of single heads correlate (Pearson) across test sets.
+
+    With an interval above 0 too. Fails if r is at most `weak` and its interval ends below `high`.
+    """
+    columns = ["test_set", "other_test_set", "kind", "pearson"]
+    columns += ["pearson_low", "pearson_high", "pearson_p"]
+    rows = evidence.baseline("tables/michel_transfer.csv", columns)
+    rows = rows[(rows["kind"] == "all") & rows["pearson"].notna()]
+
+    def decide(model: pd.DataFrame) -> Decision:
+        r, low, top, p = map(float, model[["pearson", *columns[-3:]]].iloc[0])
+        reason = " and ".join(model[["test_set", "other_test_set"]].iloc[0])
+        return judge(low > 0 and p < ALPHA, r <= weak and top < high, reason, (r, low, top, p))
+
+    return by_model(rows, [*TEST, "other_test_set"], decide)
+
+
+def _layers(evidence: Evidence) -> pd.DataFrame:
+    """The best single head of every layer and kind, chosen on dev and scored elsewhere."""
+    columns = ["test_set", "kind", "layer", *EFFECT]
+    return evidence.baseline("tables/michel_all_but_one.csv", columns)
+
+
+def one_head_suffices(evidence: Evidence, hold: float, fail: float, sentences: int) -> Decision:
+    """Whether most layers lose nothing significant (p < 0.01) with the best of their heads alone.
+
+    Value: their share. Holds from `hold` on, on at least as many sentences; fails below `fail`.
+    """
+
+    def decide(model: pd.DataFrame) -> Decision:
+        fine = int((~((model["delta"] < 0) & (model["p"] < LEVEL))).sum())
+        share, size = fine / len(model), model["sentences"].iloc[0]
+        reason = f"{fine} of {len(model)} layers, {size} sentences"
+        reason += f" of at least {sentences}" if size < sentences else ""
+        found = (share, *wilson(fine, len(model)))
+        return judge(share >= hold and size >= sentences, share < fail, reason, found)
+
+    return by_model(_with_sentences(evidence, _layers(evidence)), TEST, decide)
+
+
+def last_cross_layer_breaks(evidence: Evidence, loss: float, small: float) -> Decision:
+    """Whether the last decoder-encoder layer loses most with one head, and at least `loss` BLEU.
+
+    Fails if it loses less than `small`, or if another layer clearly loses more.
+    """
+
+    def decide(model: pd.DataFrame) -> Decision:
+        cross = model[model["kind"] == "dec_enc"]
+        last = cross.loc[cross["layer"].idxmax()]
+        others = model.drop(last.name)
+        worst = (last["delta_high"] < others["delta_low"]).all()
+        outdone = (others["delta_high"] < last["delta_low"]).any()
+        reason = f"the others lose up to {-others['delta'].min():.2f}"
+        holds = worst and last["delta_high"] <= -loss
+        fails = outdone or last["delta_low"] > -small
+        return judge(holds, fails, reason, change_of(last, tested=holds))
+
+    return by_model(_layers(evidence), TEST, decide)

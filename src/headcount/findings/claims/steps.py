@@ -1,0 +1,195 @@
+"""Decisions on heads pruned in steps: how many, in which order, how early, how fast."""
+
+from math import exp, log, sqrt
+
+import pandas as pd
+from scipy.special import stdtr, stdtrit
+
+from headcount.findings.claims.evidence import MODEL, TEST, Evidence
+from headcount.findings.claims.verdicts import (
+    ALPHA,
+    EFFECT,
+    Decision,
+    by_model,
+    change_of,
+    contrasts,
+    judge,
+    small_loss,
+    undecided,
+)
+
+
+def _curves(evidence: Evidence) -> pd.DataFrame:
+    """BLEU as heads of all kinds are pruned, in every order."""
+    columns = ["test_set", "scope", "order", "percent", "bleu", *EFFECT]
+    rows = evidence.baseline("figures/michel_pruning.csv", columns)
+    return rows[rows["scope"] == "all"].astype({"percent": float})
+
+
+def prunable_share(
+    evidence: Evidence, percent: float, limit: float, bound: float, early: float
+) -> Decision:
+    """Whether at least `percent` of the heads can go by importance with a small loss of BLEU.
+
+    Value: the BLEU change there. Fails if `early` percent or fewer lose more than `bound`.
+    """
+    rows = _curves(evidence)
+
+    def decide(model: pd.DataFrame) -> Decision:
+        far = model[model["percent"] >= percent - 1e-9]
+        row = far.loc[far["percent"].idxmin()]
+        first = model[(model["percent"] > 0) & (model["percent"] <= early + 1e-9)]
+        lost = first[first["delta_high"] < -bound]
+        small, fails = small_loss(row, limit, bound), len(lost) > 0
+        row = lost.iloc[0] if fails else row
+        reason = f"at {row['percent']:.0f} %"
+        return judge(small, fails, reason, change_of(row, tested=fails))
+
+    return by_model(rows[rows["order"] == "importance"], TEST, decide)
+
+
+def one_per_layer_fails(evidence: Evidence, share: float, loss: float, small: float) -> Decision:
+    """Whether one head in every layer loses more than `share` of BLEU, or more than `loss`.
+
+    Value: the BLEU change. Fails if it loses less than `small`.
+    """
+    rows = _curves(evidence)
+
+    def decide(model: pd.DataFrame) -> Decision:
+        row = model.iloc[0]
+        most = max(-loss, -share * (row["bleu"] - row["delta"]))
+        reason = f"{row['percent']:.0f} % of the heads gone"
+        fails = row["delta_low"] > -small
+        holds = row["delta_high"] < most
+        return judge(holds, fails, reason, change_of(row, tested=holds))
+
+    return by_model(rows[rows["order"] == "one_per_layer"], TEST, decide)
+
+
+def area_compared(evidence: Evidence, others: list[str], against: str, below: bool) -> Decision:
+    """Whether areas under the pruning curve lie below (or above) that of `against`, all of them.
+
+    Curves are named `<scope>/<order>`. Value: difference to it, of the one that is nearest.
+    """
+    columns = ["test_set", "scope", "order", "against", *EFFECT]
+    rows = evidence.baseline("tables/michel_areas.csv", columns)
+    rows = rows[(rows["against"] == against) & (rows["scope"] + "/" + rows["order"]).isin(others)]
+
+    def decide(model: pd.DataFrame) -> Decision:
+        if len(model) < len(others):
+            return undecided("a curve is missing", 1)
+        gaps = model["delta"] * (-1 if below else 1)
+        low = -model["delta_high"] if below else model["delta_low"]
+        high = -model["delta_low"] if below else model["delta_high"]
+        nearest = model.loc[gaps.idxmin()]
+        holds = (low > 0) & (model["p"] < ALPHA)
+        fails = (high < 0) & (model["p"] < ALPHA)
+        p = model.loc[fails, "p"].min() * len(others) if fails.any() else model["p"].max()
+        reason = f"{nearest['scope']}/{nearest['order']} against {against}"
+        found = (*nearest[EFFECT[:3]], min(1.0, p))
+        return judge(bool(holds.all()), bool(fails.any()), reason, found)
+
+    return by_model(rows, TEST, decide)
+
+
+def concentrates(evidence: Evidence, floor: float) -> Decision:
+    """Whether the pruning profile is less of a line, and nearer its ends, late than early.
+
+    First against last checkpoint, over trainings; those whose first has BLEU below `floor` are left
+    out, since nothing can fall there.
+    """
+    columns = ["update", "bleu", "r_squared", "end_mass"]
+    rows = evidence.baseline("tables/michel_training.csv", columns).dropna(subset=columns)
+    by_time = rows.astype({"update": int}).sort_values("update").groupby(MODEL, sort=False)
+    first, last = by_time.first(), by_time.last()
+    kept = first["bleu"].astype(float) >= floor
+    if len(first) and not kept.any():
+        return undecided(f"the first checkpoint has BLEU below {floor:g}", len(first))
+    names = ["r_squared", "end_mass"]
+    changes = (last[names] - first[names])[kept].astype(float)
+    return contrasts({"R² of a line": changes["r_squared"], "end mass": -changes["end_mass"]})
+
+
+def early_distinction(evidence: Evidence, kept: float, first: float, early: float) -> Decision:
+    """Whether `kept` percent of BLEU stay at 40 % pruned within the share `early` of the training.
+
+    And fewer than `first` percent at the first checkpoint. Value: percent kept at the best of the
+    early checkpoints. Fails if up to half of the training no interval reaches `kept`.
+    """
+    columns = ["test_set", "update", "kept_40", "kept_low_40", "kept_high_40"]
+    rows = evidence.baseline("tables/michel_training.csv", columns).dropna(subset=columns)
+
+    def decide(model: pd.DataFrame) -> Decision:
+        share = model["update"].astype(int) / model["update"].astype(int).max()
+        soon, half = model[share <= early].iloc[1:], model[share <= 0.5]
+        best = (soon if len(soon) else half if len(half) else model).nlargest(1, "kept_40").iloc[0]
+        start = model.iloc[0]
+        holds = len(soon) and (best["kept_low_40"] >= kept) and start["kept_high_40"] < first
+        fails = len(half) and (half["kept_high_40"] < kept).all() and share[half.index[-1]] > 0.25
+        reason = f"update {best['update']} of {model['update'].astype(int).max()}"
+        return judge(bool(holds), bool(fails), reason, best[columns[-3:]].astype(float))
+
+    return by_model(rows, TEST, decide)
+
+
+def faster_without(evidence: Evidence, percent: float) -> Decision:
+    """Whether a model without `percent` of its heads is faster at the largest batch.
+
+    And gains more there than at the smallest. Value: sentences per second over those of the whole
+    model, Welch's t on the repeats; of encoding and decoding each.
+    """
+    columns = ["phase", "batch_size", "percent", "repeats", "mean", "sd"]
+    rows = evidence.baseline("figures/michel_speed.csv", columns)
+
+    def decide(model: pd.DataFrame) -> Decision:
+        sizes = sorted(model["batch_size"].unique())
+        ratios = [_ratio(model[model["batch_size"] == size], percent) for size in sizes]
+        if None in ratios or len(sizes) < 2:
+            return undecided(f"{percent:g} % at two batch sizes is not timed", 1)
+        least, most = ratios[0], ratios[-1]
+        reason = f"{model['phase'].iloc[0]}: {most[0]:.2f} at batch {sizes[-1]}, "
+        reason += f"{least[0]:.2f} at batch {sizes[0]}"
+        return judge(most[1] > 1 and most[0] > least[0], most[2] < 1, reason, most)
+
+    return by_model(rows, [*MODEL, "phase"], decide)
+
+
+def _ratio(rows: pd.DataFrame, percent: float) -> tuple[float, float, float, float] | None:
+    """Speed without `percent` of the heads over that with all, its interval, and p that it is 1."""
+    sides = [rows[rows["percent"] == share] for share in (0, percent)]
+    if any(side.empty for side in sides):
+        return None
+    whole, pruned = (side.iloc[0] for side in sides)
+    parts = [(row["sd"] / row["mean"]) ** 2 / row["repeats"] for row in (whole, pruned)]
+    error, middle = sqrt(sum(parts)), log(pruned["mean"] / whole["mean"])
+    if not error:
+        return exp(middle), exp(middle), exp(middle), float(middle == 0)
+    sizes = [row["repeats"] - 1 for row in (whole, pruned)]
+    degrees = sum(parts) ** 2 / sum(p * p / n for p, n in zip(parts, sizes, strict=True))
+    reach = error * float(stdtrit(degrees, 0.975))
+    p = 2 * float(stdtr(degrees, -abs(middle / error)))
+    return exp(middle), exp(middle - reach), exp(middle + reach), p
+
+
+def attention_share(evidence: Evidence, least: float, most: float) -> Decision:
+    """Whether the heads hold a share of a model's parameters between `least` and `most`.
+
+    By what a model without some heads lacks; embeddings count among all parameters.
+    """
+    columns = ["percent", "heads_left", "parameters"]
+    rows = evidence.baseline("figures/michel_speed.csv", columns).dropna(subset=columns)
+
+    def decide(model: pd.DataFrame) -> Decision:
+        found = model.astype({"heads_left": int, "parameters": int})
+        sizes = found["heads_left"]
+        whole, few = found.loc[sizes.idxmax()], found.loc[sizes.idxmin()]
+        gone = whole["heads_left"] - few["heads_left"]
+        if not gone:
+            return undecided("no model without some heads", 1)
+        each = (whole["parameters"] - few["parameters"]) / gone
+        share = float(each * whole["heads_left"] / whole["parameters"])
+        reason = f"{each:.0f} of {whole['parameters']} parameters a head, embeddings counted"
+        inside = least <= share <= most
+        return judge(inside, not inside, reason, (share,))
+
+    return by_model(rows, MODEL, decide)

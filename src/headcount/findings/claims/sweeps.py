@@ -1,0 +1,245 @@
+"""Decisions on gates: how many heads they leave, which, and what that costs."""
+
+from math import nan
+
+import numpy as np
+import pandas as pd
+
+from headcount.base.settings.runs import RANDOM_WEIGHTS
+from headcount.findings.claims.evidence import MODEL, Evidence
+from headcount.findings.claims.roles import heads_of_baseline
+from headcount.findings.claims.verdicts import (
+    ALPHA,
+    EFFECT,
+    HOLDS,
+    NOT_APPLICABLE,
+    UNDECIDED,
+    UNIT,
+    Decision,
+    by_model,
+    change_of,
+    contrasts,
+    judge,
+    small_loss,
+    undecided,
+)
+from headcount.findings.results import BASE
+from headcount.findings.significance import spearman
+
+_SWEEP = [*UNIT, "test_set"]
+_PRUNED = ["test_set", "how", "scope", "lambda", "start", "heads"]
+_PRUNED += ["heads_left", "scope_heads", "scope_left", "enc_self_layers", "polarised", "bleu"]
+_PRUNED += EFFECT
+
+
+def _gates(evidence: Evidence, start: str = BASE) -> pd.DataFrame:
+    """Gates runs from one start, a test set a row, with `gone`: the share of the scope's heads."""
+    rows = evidence.rows("tables/voita_pruning.csv", _PRUNED)
+    chosen = rows[(rows["how"] == "gates") & (rows["start"] == start)].astype({"lambda": float})
+    gone = 1 - chosen["scope_left"].astype(float) / chosen["scope_heads"].astype(float)
+    return chosen.assign(gone=gone)
+
+
+def prunable_by_gates(
+    evidence: Evidence,
+    scope: str,
+    share: float,
+    limit: float,
+    bound: float,
+    fail_share: float,
+    fail_loss: float,
+) -> Decision:
+    """Whether gates can close this share of the scope's heads at a small loss, see `small_loss`.
+
+    Against the model that was fine-tuned as long with λ = 0. Value: the BLEU change of the run that
+    decides. Fails if one that closes up to `fail_share` clearly loses more than `fail_loss`, and
+    none that closes more loses less.
+    """
+    rows = _gates(evidence)
+
+    def decide(model: pd.DataFrame) -> Decision:
+        small = model[[small_loss(row, limit, bound) for row in model.to_dict("records")]]
+        far = small[small["gone"] >= share]
+        lost = model[(model["gone"] <= fail_share) & (model["delta_high"] < -fail_loss)]
+        tame = model[model["delta"] >= -fail_loss]["gone"].max()
+        fails = len(lost) > 0 and not tame > lost["gone"].min()
+        chosen = next(each for each in (far, lost if fails else far, small, model) if len(each))
+        row = chosen.loc[chosen["gone"].idxmax()]
+        reason = f"{row['run']} on {row['test_set']}, {row['gone']:.0%} of the heads gone"
+        return judge(len(far) > 0, fails, reason, change_of(row, tested=fails))
+
+    return by_model(rows[(rows["scope"] == scope) & (rows["gone"] > 0)], _SWEEP, decide)
+
+
+def gates_settle(evidence: Evidence, share: float, few: float, moving: float) -> Decision:
+    """Whether at least this share of gates ends nearly open or closed, at every λ that prunes.
+
+    Value: the smallest share of polarised gates. Fails if it is below `few` in a run whose gates
+    had settled: mean change of P(open) over the last interval below `moving`.
+    """
+    rows = _gates(evidence).drop_duplicates([*MODEL])
+    pruning = rows[(rows["gone"] > 0) & rows["polarised"].notna()]
+    moves = _last_moves(evidence)
+
+    def decide(model: pd.DataFrame) -> Decision:
+        polarised = model["polarised"].astype(float)
+        worst = model.loc[polarised.idxmin()]
+        moved = moves.get(tuple(worst[MODEL]), nan)
+        reason = f"{worst['run']}; P(open) moved by {moved:.3f} over its last interval"
+        least = float(polarised.min())
+        return judge(least >= share, least < few and moved < moving, reason, (least,))
+
+    return by_model(pruning, [*UNIT, "scope"], decide)
+
+
+def _last_moves(evidence: Evidence) -> dict[tuple, float]:
+    """Mean change of P(open) between the last two records of each gates run."""
+    columns = ["step", "kind", "layer", "head", "p_open"]
+    moves = {}
+    for key, rows in evidence.rows("figures/voita_gates.csv", columns).groupby(MODEL):
+        wide = rows.pivot_table("p_open", "step", columns[1:4])
+        if len(wide) > 1:
+            moves[key] = float((wide.iloc[-1] - wide.iloc[-2]).abs().mean())
+    return moves
+
+
+def more_penalty_fewer_heads(evidence: Evidence, rho: float, counts: int) -> Decision:
+    """Whether heads left fall with λ (Spearman at most `rho`), through as many different counts.
+
+    Value: the correlation. Fails if, of as many λ, it is 0 or above.
+    """
+    rows = _gates(evidence).drop_duplicates([*MODEL])
+
+    def decide(model: pd.DataFrame) -> Decision:
+        left = model["scope_left"].astype(float)
+        found = spearman(model["lambda"].to_numpy(), left.to_numpy())
+        known = 0.0 if np.isnan(found) else found
+        reason = f"{left.nunique()} counts from {len(model)} λ, scope {model['scope'].iloc[0]}"
+        reason += f"; needs {counts}" if left.nunique() < counts else ""
+        fails = len(model) >= counts and known >= 0
+        return judge(known <= rho and left.nunique() >= counts, fails, reason, (known,))
+
+    return by_model(rows, [*UNIT, "scope"], decide)
+
+
+def layers_may_empty(evidence: Evidence, loss: float, collapse: float) -> Decision:
+    """Whether a model without any head in some encoder layer is within `loss` BLEU.
+
+    Value: the smallest BLEU change of such a model. Fails if each clearly loses more than the share
+    `collapse` of BLEU.
+    """
+    rows = _gates(evidence)
+    emptied = rows["enc_self_layers"].astype(str).map(lambda cell: "0" in cell.split())
+
+    def decide(model: pd.DataFrame) -> Decision:
+        empty = model[emptied[model.index]]
+        if empty.empty:
+            return undecided("no layer was emptied", 1)
+        best = empty.loc[empty["delta"].idxmax()]
+        whole = empty["bleu"] - empty["delta"]
+        fails = bool((empty["delta_high"] < -collapse * whole).all())
+        reason = f"{best['run']}, heads by layer {best['enc_self_layers']}"
+        found = change_of(best, tested=fails)
+        return judge(best["delta_low"] >= -loss, fails, reason, found)
+
+    return by_model(rows, _SWEEP, decide)
+
+
+def fine_tuning_wins(evidence: Evidence, least: float, near: float) -> Decision:
+    """Whether gates on a trained model keep more BLEU than gates from random weights.
+
+    At heads left that differ by at most the share `near` of the scope; over trainings, with a mean
+    above `least`.
+    """
+    tuned, fresh = _gates(evidence), _gates(evidence, RANDOM_WEIGHTS)
+    both = fresh.merge(tuned, on=[*_SWEEP, "scope"], suffixes=("", "_tuned"))
+    apart = (both["gone"] - both["gone_tuned"]).abs()
+    both = both[(both["gone"] > 0) & (apart <= near)]
+    gains = (both["bleu_tuned"] - both["bleu"]).astype(float).groupby(
+        [both[name] for name in UNIT]
+    ).mean()  # fmt: skip
+    return _gain(gains, "fine-tuned to random weights", least)
+
+
+def pruned_beats_scratch(evidence: Evidence) -> Decision:
+    """Whether a pruned model has more BLEU than one of the same heads trained from scratch.
+
+    Of the configuration with the fewest heads left, over trainings.
+    """
+    columns = ["test_set", "comparison", "contender", "gates_run", "heads_left"]
+    rows = evidence.rows("tables/voita_comparison.csv", [*columns, "delta"])
+    chosen = rows[(rows["comparison"] == "tuned") & (rows["contender"] == "scratch")]
+    runs = chosen.groupby(["experiment", "pair", "gates_run"])["heads_left"].mean()
+    if len(runs):
+        sparsest = runs.groupby(["experiment", "pair"]).idxmin().tolist()
+        keys = chosen[["experiment", "pair", "gates_run"]].itertuples(index=False, name=None)
+        chosen = chosen[[key in sparsest for key in keys]]
+    gains = -chosen.astype({"delta": float}).groupby(UNIT)["delta"].mean()
+    return _gain(gains, "pruned to scratch", 0.0)
+
+
+def _gain(gains: pd.Series, name: str, least: float) -> Decision:
+    """Whether gains over trainings are above 0, with a mean of more than `least`."""
+    found = contrasts({name: -gains}, lambda value: -value)
+    low, high = sorted((found.low, found.high))
+    verdict = found.verdict
+    if verdict == HOLDS and not found.value > least:
+        verdict = UNDECIDED
+    return Decision(verdict, found.reason, found.value, low, high, found.p, found.seeds)
+
+
+def interpretable_suffice(evidence: Evidence, limit: float, bound: float, fail: float) -> Decision:
+    """Whether as few encoder heads as have a function do, at a small loss of BLEU.
+
+    Value: the BLEU change of the gates run that decides. Fails if one that leaves as many heads, or
+    more, clearly loses more than `fail`, and none that leaves as few loses less.
+    """
+    heads = heads_of_baseline(evidence)
+    labelled = (heads["function"] != "").groupby([heads[name] for name in UNIT]).sum()
+    rows = _gates(evidence)
+    rows = rows[(rows["scope"] == "enc_self") & (rows["gone"] > 0)]
+
+    def decide(model: pd.DataFrame) -> Decision:
+        count = int(labelled.get(tuple(model[UNIT].iloc[0]), 0))
+        if not count:
+            return Decision(NOT_APPLICABLE, "no head has a function", seeds=1)
+        few, many = (model[model["scope_left"] <= count], model[model["scope_left"] >= count])
+        fine = few[[small_loss(row, limit, bound) for row in few.to_dict("records")]]
+        lost = many[many["delta_high"] < -fail]
+        fails = len(lost) > 0 and not (few["delta"] >= -fail).any()
+        chosen = next(each for each in (fine, lost if fails else few, model) if len(each))
+        row = chosen.loc[(chosen["scope_left"] - count).abs().idxmin()]
+        reason = f"{count} heads have a function; {row['run']} leaves {row['scope_left']}"
+        return judge(len(fine) > 0, fails, reason, change_of(row, tested=fails))
+
+    return by_model(rows, _SWEEP, decide)
+
+
+def gates_beat_ranking(evidence: Evidence, shares: list[float], near: float) -> Decision:
+    """Whether gates keep more BLEU than ranking by importance, tuned alike, at these shares pruned.
+
+    A run counts for the share that it is within `near` of. Value: gates minus ranked, where it is
+    smallest. Fails if gates keep less in one comparison, after Bonferroni's correction for their
+    number.
+    """
+    columns = ["test_set", "gates_run", "comparison", "contender", "heads_left"]
+    rows = evidence.rows("tables/voita_comparison.csv", [*columns, *EFFECT])
+    ranked = rows[(rows["comparison"] == "tuned") & (rows["contender"] == "ranked")]
+    heads = evidence.rows("tables/voita_pruning.csv", _PRUNED).groupby("experiment")["heads"].max()
+    gone = 1 - ranked["heads_left"].astype(float) / ranked["experiment"].map(heads).astype(float)
+    ranked = ranked.assign(gone=gone)
+
+    def decide(model: pd.DataFrame) -> Decision:
+        at = [model[(model["gone"] - share).abs() <= near] for share in shares]
+        if any(found.empty for found in at):
+            missing = [f"{s:.0%}" for s, found in zip(shares, at, strict=True) if found.empty]
+            return undecided(f"no runs of both with {' and '.join(missing)} of the heads gone", 1)
+        near_by = pd.concat(at)
+        worst = near_by.loc[near_by["delta"].idxmax()]
+        less = near_by.loc[near_by["delta_low"] > 0, "p"]
+        p = near_by["p"].max() if less.empty else min(1.0, less.min() * len(near_by))
+        holds = bool((near_by["delta_high"] < 0).all())
+        found = (-worst["delta"], -worst["delta_high"], -worst["delta_low"], p)
+        return judge(holds, len(less) > 0 and p < ALPHA, worst["gates_run"], found)
+
+    return by_model(ranked, _SWEEP, decide)

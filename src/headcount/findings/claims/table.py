@@ -1,0 +1,136 @@
+"""The ledger as a table: a verdict on every claim, computed from files of results."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isnan
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from headcount.findings import exhibits
+from headcount.findings.claims.decisions import decide
+from headcount.findings.claims.evidence import FLOOR, Evidence
+from headcount.findings.claims.ledger import PAPERS, Claim, claims, paper_of, printed_words
+from headcount.findings.claims.verdicts import (
+    ALPHA,
+    FAILS,
+    HOLDS,
+    MIN_SEEDS,
+    UNDECIDED,
+    VERDICTS,
+    Decision,
+)
+from headcount.findings.results import Results
+from headcount.findings.significance import holm
+from headcount.findings.tables import NONE, Table, p_value, with_bounds
+
+COLUMNS = ["claim", "paper", "place", "statement", "printed", "verdict", "reason", "statistic"]
+COLUMNS += ["value", "low", "high", "p", "p_adjusted", "seeds", "experiments", "files", "needs"]
+COLUMNS += ["run_by"]
+
+_NOTES = (
+    "Holds, does not hold: by the limits of the claim in findings/claims/ledger.yaml, at "
+    f"p < {ALPHA} where there is a p; undecided: neither, for the reason told.",
+    "A claim about a trained model is decided for each model, on its test sentences, and has a "
+    "verdict if all models agree: with one training it is a verdict on that one. A claim that "
+    f"compares ways of training needs {MIN_SEEDS} seeds. A model whose BLEU is below {FLOOR:g} "
+    "decides nothing.",
+    "Value: the statistic, with its 95 % interval; of several models the mean, and an interval "
+    "that covers all of theirs. p of a BLEU difference is sacreBLEU's, near a one-sided one; "
+    "others are two-sided. Adjusted: Holm, over the claims of a paper that have a p.",
+)
+
+
+@exhibits.table(
+    "claims",
+    needs=("exhibits",),
+    uses=("masking", "ablation_facts", "positions", "syntax", "role_facts"),
+)
+def ledger(results: Results) -> Table:
+    """Verdicts on the papers' claims."""
+    files = [
+        path
+        for kind in (*ledger.exhibit.needs, *ledger.exhibit.uses)
+        for path in results.files(kind)
+    ]
+    tidy = ledger_table(Evidence(files), claims())
+    counts = Counter(tidy["verdict"])
+    told = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
+    experiments = sorted({each for cell in tidy["experiments"] for each in cell.split()})
+    caption = f"What results say of {len(tidy)} claims of the papers: {told}. "
+    caption += f"From: {', '.join(experiments) or 'no results'}."
+    return Table(tidy, _summary(tidy), caption, _NOTES)
+
+
+def ledger_table(evidence: Evidence, known: Mapping[str, Claim]) -> pd.DataFrame:
+    """A claim a row: columns of `COLUMNS`; cells are empty where there is no number.
+
+    `files` are those that were read, `run_by` the experiments in config/ that decide it.
+    """
+    found = {name: decide(claim, evidence) for name, claim in known.items()}
+    decisions = {name: decision for name, (decision, _) in found.items()}
+    adjusted = adjust({name: decision.p for name, decision in decisions.items()})
+    rows = []
+    for name, claim in known.items():
+        final = corrected(decisions[name], adjusted[name])
+        numbers = (final.value, final.low, final.high, final.p, adjusted[name])
+        files = found[name][1]
+        rows.append(
+            (name, PAPERS[paper_of(name)][1], claim.place, claim.statement)
+            + (printed_words(name, claim), final.verdict, final.reason, claim.statistic)
+            + tuple("" if isnan(number) else number for number in numbers)
+            + (final.seeds, " ".join(sorted({_experiment(path) for path in files})))
+            + (" ".join(map(_within, files)), claim.needs.run, " ".join(claim.needs.experiments))
+        )
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _experiment(path: Path) -> str:
+    """Name of the results that a file belongs to."""
+    return path.parents[_depth(path)].name
+
+
+def _within(path: Path) -> str:
+    """A file from the folder of its results on, wherever that is."""
+    return path.relative_to(path.parents[_depth(path) + 1]).as_posix()
+
+
+def _depth(path: Path) -> int:
+    return 4 if path.parent.name.startswith("seed") else 1
+
+
+def adjust(p_values: Mapping[str, float]) -> dict[str, float]:
+    """P by claim, corrected by Holm within each paper; NaN where there is none."""
+    adjusted = dict.fromkeys(p_values, np.nan)
+    for paper in PAPERS:
+        tested = [n for n, p in p_values.items() if paper_of(n) == paper and not isnan(p)]
+        corrected_p = holm(np.array([p_values[name] for name in tested]))
+        adjusted |= dict(zip(tested, corrected_p.tolist(), strict=True))
+    return adjusted
+
+
+def corrected(decision: Decision, p_adjusted: float) -> Decision:
+    """The decision, undecided if it rests on a p that its family's correction lifts to α."""
+    if decision.verdict in (HOLDS, FAILS) and decision.p < ALPHA <= p_adjusted:
+        reason = f"{decision.verdict} alone, but not corrected for its paper's claims"
+        return replace(decision, verdict=UNDECIDED, reason=f"{reason}; {decision.reason}")
+    return decision
+
+
+def _summary(tidy: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it."""
+    shown = pd.DataFrame()
+    for column in ("claim", "statement", "verdict", "statistic"):
+        shown[column] = tidy[column]
+    bounds = tidy[["value", "low", "high"]].itertuples(index=False, name=None)
+    shown["value"] = [with_bounds(*row) for row in bounds]
+    shown["p"] = tidy["p"].map(p_value)
+    shown["p adjusted"] = tidy["p_adjusted"].map(p_value)
+    shown["seeds"] = [str(seeds) if seeds else NONE for seeds in tidy["seeds"]]
+    shown["why"] = tidy["reason"]
+    undecided = tidy["verdict"] == UNDECIDED
+    needs = tidy["needs"] + " (" + tidy["run_by"].replace("", "no file") + ")"
+    shown["what decides it"] = needs.where(undecided, NONE)
+    return shown

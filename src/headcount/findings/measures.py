@@ -1,0 +1,214 @@
+"""Every number that an experiment has of a head, in one table, and what each of them means."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from headcount.findings.headmask.mask_frequency import frequencies, read_masks
+from headcount.findings.results import HEAD, KEYS, Results, at_start, gather, read_runs_of
+from headcount.findings.voita_roles.labels import (
+    HEAD_KEYS,
+    POSITIONS,
+    SYNTAX,
+    VALUES,
+    arrow,
+    preferred,
+)
+from headcount.findings.voita_roles.measured import gate_survival
+
+COLUMNS = [*HEAD_KEYS, "measure", "of", "value", "note"]
+RELEVANCE = ["relevance", "relevance_ratio", "relevance_alpha_beta"]
+
+
+class Measure(NamedTuple):
+    """One number that a head has."""
+
+    title: str
+    unit: str
+    more: str
+    """What a larger value means."""
+
+    source: str
+    """The files that it is read from."""
+
+    group: str = "What it is worth"
+    around_zero: bool = False
+    """Whether values above and below 0 mean opposite things."""
+
+
+_DELTA = ("delta", "delta_low", "delta_high")
+_SHARE = "share of its layer"
+_ATTENTION, _GATES = "What it attends to", "Training and gates"
+MEASURES = {
+    "importance": Measure(
+        "importance", "nats", "the loss depends more on it", "heads/…/importance.csv"
+    ),
+    "relevance": Measure(
+        "relevance", _SHARE, "predictions depend more on it", "heads/…/relevance.csv"
+    ),
+    "relevance_ratio": Measure(
+        "relevance (ratio rule, size)",
+        _SHARE,
+        "predictions depend more on it, for or against",
+        "heads/…/relevance.csv",
+    ),
+    "relevance_alpha_beta": Measure(
+        "relevance (alpha-beta rule)",
+        _SHARE,
+        "predictions depend more on it",
+        "heads/…/relevance.csv",
+    ),
+    "confidence": Measure(
+        "confidence", "mean largest weight", "surer", "attention.csv", _ATTENTION
+    ),
+    "survival": Measure(
+        "survival under gates",
+        "share of the gates runs with λ above 0",
+        "more of them keep it",
+        "prune/…/heads.csv",
+    ),
+    "bleu_lost": Measure(
+        "BLEU lost without it",
+        "points on the first test set",
+        "BLEU falls further when it alone is masked; below 0, BLEU rises",
+        "masking/…/ablation.csv",
+        around_zero=True,
+    ),
+    "entropy": Measure("entropy", "nats", "attention more spread", "attention.csv", _ATTENTION),
+    "rare_two_rarest": Measure(
+        "attention to rare words",
+        "share of largest weights at the two rarest subwords",
+        "more often at rare words",
+        "attention.csv",
+        _ATTENTION,
+    ),
+    "position": Measure(
+        "attention to one relative position",
+        "share of largest weights at the position it prefers",
+        "more often there",
+        "positions.csv",
+        _ATTENTION,
+    ),
+    "syntax": Measure(
+        "accuracy for a relation",
+        "points above the positional baseline",
+        "finds the relation more often than the baseline; below 0, less often",
+        "syntax.csv",
+        _ATTENTION,
+        around_zero=True,
+    ),
+    "masked": Measure(
+        "masked in training", "share of updates", "masked more often", "train/…/masks.csv", _GATES
+    ),
+    "open": Measure(
+        "chance that its gate is open", "probability", "likelier kept", "prune/…/heads.csv", _GATES
+    ),
+}
+"""By the statistic's name in its file where it is read as it stands."""
+
+
+def all_measures(results: Results) -> pd.DataFrame:
+    """A head and measure a row, of every trained and every pruned model: `COLUMNS`.
+
+    What was not measured has no row. `of`: the relation, or the gates run; empty for measures that
+    a head has once. `note`: words beside the number, such as the position that is preferred.
+    """
+    kept, runs = results.files("kept"), results.files("pruned_runs")
+    found = [
+        *(statistics(results.files(kind)) for kind in ("measures", "pruned_attention")),
+        survival(kept, runs),
+        bleu_lost(results.files("ablation")),
+        positions(of_all_models(results, "positions")),
+        syntax(of_all_models(results, "syntax")),
+        masked(results.files("masks")),
+        openness(kept, runs),
+    ]
+    return pd.concat([frame for frame in found if not frame.empty] or found, ignore_index=True)
+
+
+def of_all_models(results: Results, kind: str) -> list[Path]:
+    """Files of a kind, such as `positions`, of trained models and then of pruned ones."""
+    return [*results.files(kind), *results.files(f"pruned_{kind}")]
+
+
+def statistics(files: list[Path]) -> pd.DataFrame:
+    """Measures that stand in files as they are; of relevance the size: `COLUMNS`."""
+    rows = gather(files, VALUES)
+    rows = rows[rows["statistic"].isin(list(MEASURES))].rename(columns={"statistic": "measure"})
+    values = rows["value"].astype(float)
+    # The ratio rule's sign says for or against the word, not how much.
+    return _told(rows.assign(value=values.mask(rows["measure"].isin(RELEVANCE), values.abs())))
+
+
+def survival(kept: list[Path], runs: list[Path]) -> pd.DataFrame:
+    """In what share of gates runs on a model each of its heads is left, see `gate_survival`."""
+    return _told(gate_survival(kept, runs).rename(columns={"survival": "value"}), "survival")
+
+
+def bleu_lost(ablation: list[Path]) -> pd.DataFrame:
+    """BLEU points lost with that head masked alone, larger: more was lost: `COLUMNS`.
+
+    On the first test set of each model's ablation.csv that is not dev; the note is its interval.
+    """
+    rows = gather(ablation, [*HEAD, "test_set", "order", *_DELTA])
+    single = rows[(rows["order"] == "single") & (rows["test_set"] != "dev")]
+    first = single.groupby(KEYS, sort=False)["test_set"].transform("first")
+    effects = single[single["test_set"] == first]
+    delta, low, high = (effects[name].astype(float) for name in _DELTA)
+    notes = [
+        f"95\u00a0%: {0 - top:.2g} to {0 - end:.2g}" for end, top in zip(low, high, strict=True)
+    ]
+    return _told(effects.assign(value=-delta, note=notes), "bleu_lost")
+
+
+def positions(files: list[Path]) -> pd.DataFrame:
+    """Share, 0 to 1, of a self-attention head's largest weights at the position it prefers.
+
+    The note is that position: key minus query, in subwords.
+    """
+    most = preferred(gather(files, POSITIONS))
+    notes = [f"at {offset:+d}" if offset else "at 0" for offset in most["offset"]]
+    return _told(most.assign(note=notes), "position")
+
+
+def syntax(files: list[Path]) -> pd.DataFrame:
+    """Points of accuracy above the positional baseline, by relation, direction and treebank."""
+    rows = gather(files, SYNTAX)
+    for name in ("hits", "baseline_hits", "trials"):
+        rows[name] = rows[name].astype(float)
+    ends = zip(rows["relation"], rows["direction"], rows["treebank"], strict=True)
+    named = [f"{relation} {arrow(relation, way)} ({bank})" for relation, way, bank in ends]
+    above = 100 * (rows["hits"] - rows["baseline_hits"]) / rows["trials"]
+    notes = [
+        f"accuracy {share:.0%}".replace("%", "\u00a0%") for share in rows["hits"] / rows["trials"]
+    ]
+    return _told(rows.assign(of=named, value=above, note=notes), "syntax")
+
+
+def masked(files: list[Path]) -> pd.DataFrame:
+    """Share, 0 to 1, of a training's updates that masked a head; nothing of runs that mask none."""
+    rows = read_masks(files)
+    return _told(frequencies(rows).rename("value").reset_index(), "masked")
+
+
+def openness(kept: list[Path], runs: list[Path]) -> pd.DataFrame:
+    """Chance that a gate is not 0 when a gates run ends, for the heads of its scope.
+
+    Told of the run's own model, and of the model that it began with.
+    """
+    rows = gather(kept, VALUES)
+    of_run = rows["run"].map(read_runs_of(kept, runs))
+    gated = [
+        name == "p_zero" and run.method == "gates" and kind in run.kinds
+        for name, run, kind in zip(rows["statistic"], of_run, rows["kind"], strict=True)
+    ]
+    own = rows[pd.Series(gated, dtype=bool)]
+    own = own.assign(of=own["run"], value=1 - own["value"].astype(float))
+    return _told(pd.concat([own, at_start(own, of_run)], ignore_index=True), "open")
+
+
+def _told(rows: pd.DataFrame, measure: str | None = None) -> pd.DataFrame:
+    """Rows with all of `COLUMNS` and no others; `of` and `note` are empty where they lack them."""
+    named = rows if measure is None else rows.assign(measure=measure)
+    return named.reindex(columns=COLUMNS, fill_value="")

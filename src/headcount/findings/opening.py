@@ -1,0 +1,98 @@
+"""What the report opens with: the papers' claims that these results decide, with their evidence."""
+
+import csv
+from collections.abc import Collection, Iterator
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from headcount.base.errors import UserError
+from headcount.findings.exhibits import FORMS, Exhibit
+from headcount.findings.inputs import INPUTS
+from headcount.findings.tables import p_value, with_bounds
+
+LEDGER = "tables/claims.csv"
+DECIDED = ("holds", "does not hold")
+"""Verdicts that are findings; claims with others are listed with the reason why they are not."""
+
+_COLUMNS = ("paper", "place", "statement", "printed", "verdict", "reason", "statistic", "value")
+_COLUMNS += ("low", "high", "p_adjusted", "seeds", "files")
+
+
+class Finding(NamedTuple):
+    """One claim of a paper, and what became of it here."""
+
+    verdict: str
+    statement: str
+    source: str  # paper and place in it
+    numbers: str  # statistic and value, with interval, p and trainings; empty without a number
+    printed: str  # by the paper; empty if it prints no number
+    reason: str
+    evidence: list[Exhibit]
+
+
+def read_findings(ledger: Path, shown: Collection[Exhibit]) -> list[Finding]:
+    """Every claim of a table `claims`; `shown` are the exhibits that evidence may be among.
+
+    Empty if there is no such table. Raises UserError if it lacks a column.
+    """
+    if not ledger.exists():
+        return []
+    with ledger.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        lacking = [name for name in _COLUMNS if name not in (rows.fieldnames or [])]
+        if lacking:
+            raise UserError(
+                f"{ledger}: expected the columns {', '.join(_COLUMNS)}; found none named "
+                f"{', '.join(lacking)}; make the table again"
+            )
+        return [_finding(row, shown) for row in rows]
+
+
+def _finding(row: dict[str, str], shown: Collection[Exhibit]) -> Finding:
+    return Finding(
+        row["verdict"],
+        row["statement"],
+        f"{row['paper']}, {row['place']}",
+        _numbers(row),
+        row["printed"],
+        row["reason"],
+        list(_evidence(row["files"].split(), row["place"].lower(), shown)),
+    )
+
+
+def _numbers(row: dict[str, str]) -> str:
+    """The statistic in words, its value, interval and p, and on how many trainings it stands."""
+    if not row["value"]:
+        return ""
+    value, low, high = (float(row[name]) if row[name] else "" for name in ("value", "low", "high"))
+    words = row["statistic"][:1].upper() + row["statistic"][1:]
+    found = f"{words}: {with_bounds(value, low, high)}"
+    if row["p_adjusted"]:
+        p = p_value(float(row["p_adjusted"]))
+        found += f", p {p if p.startswith('<') else f'= {p}'}"
+    return f"{found}; {row['seeds']} training{'s' if row['seeds'] != '1' else ''}"
+
+
+def _evidence(files: list[str], place: str, shown: Collection[Exhibit]) -> Iterator[Exhibit]:
+    """The exhibits that the files of a claim are of, or that are made from them; each once.
+
+    Of several that are made from one file, that of the claim's own place in the paper, or else the
+    one that is made from the fewest kinds, as that shows most of the file.
+    """
+    given = set()
+    for name in files:
+        path = PurePosixPath(*PurePosixPath(name).parts[1:])  # without the experiment
+        found = [each for each in shown if _is_of(each, path)]
+        found.sort(
+            key=lambda each: (each.title.partition(":")[0].lower() not in place, len(each.needs))
+        )
+        given.update(found[:1])
+    yield from (each for each in shown if each in given)
+
+
+def _is_of(exhibit: Exhibit, path: PurePosixPath) -> bool:
+    """Whether a file below the results is one of this exhibit, or of a kind that it needs."""
+    if path.parts[0] in {folder.rstrip("/") for folder, _ in FORMS.values()}:
+        return str(path.with_suffix("")) == exhibit.files[0].rpartition(".")[0]
+    kinds = (INPUTS[kind] for kind in exhibit.needs)
+    return any(kind.folder == path.parts[0] and path.name in kind.names for kind in kinds)

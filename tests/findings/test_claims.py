@@ -1,0 +1,220 @@
+"""Verdicts on the papers' claims, on planted data for which each holds and does not hold."""
+
+import json
+from math import nan
+
+import pandas as pd
+import pytest
+from captions import check_caption
+from planted_claims import LITTLE, MUCH, PLANTED, decided
+from planted_files import PAIR, ablation, both_methods, deltas, of, steps, transfer, write_results
+from planted_heads import heads_with, roles, widths
+from project_copy import ROOT
+from script_runner import run_script
+
+from headcount.base.errors import UserError
+from headcount.base.settings.experiment import experiment_names
+from headcount.findings.claims.decisions import DECISIONS, decide
+from headcount.findings.claims.evidence import Evidence, result_files
+from headcount.findings.claims.ledger import claims, printed_words
+from headcount.findings.claims.roles import label_effect
+from headcount.findings.claims.table import adjust, corrected
+from headcount.findings.claims.verdicts import (
+    FAILS,
+    HOLDS,
+    NOT_APPLICABLE,
+    UNDECIDED,
+    Decision,
+    combined,
+    welch,
+)
+
+NAMES = (
+    [f"HM-{number:02}" for number in range(1, 16)]
+    + [f"MI-{number:02}" for number in range(1, 18)]
+    + [f"VO-{number:02}" for number in range(1, 27)]
+    + [f"VB-{number:02}" for number in range(1, 5)]
+    + [f"X-{number:02}" for number in range(1, 4)]
+)
+"""Of the 65 claims of the papers."""
+
+
+def test_the_ledger_has_every_claim_once():
+    assert list(claims()) == NAMES and len(NAMES) == 65
+    assert {claim.decide for claim in claims().values()} == set(DECISIONS)
+    assert set(NAMES) - set(PLANTED) == {"MI-10"}  # nothing writes a file that could decide it
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_claim_holds_and_does_not_hold_on_planted_data(tmp_path, name):
+    for verdict, files in zip((HOLDS, FAILS), PLANTED[name], strict=True):
+        found = decided(tmp_path / verdict, name, files())
+        assert found.verdict == verdict, found
+
+
+def test_without_files_every_claim_is_undecided_for_want_of_a_run():
+    found = {name: decide(claim, Evidence([]))[0] for name, claim in claims().items()}
+    assert {decision.verdict for decision in found.values()} == {UNDECIDED}
+    assert all(decision.reason.startswith("no such run") for decision in found.values())
+
+
+def test_one_seed_decides_nothing_about_trainings(tmp_path):
+    """BLEU 0.5 above the baseline, one seed: no t interval; two seeds have one, and too few."""
+    one = decided(tmp_path / "one", "HM-04", deltas("random", {PAIR: [0.5]}))
+    assert (one.verdict, one.value, one.seeds) == (UNDECIDED, 0.5, 1)
+    assert one.reason == "one seed: a claim about trainings needs 3"
+    two = decided(tmp_path / "two", "HM-06", both_methods([0.5, 0.7], [0.1, 0.1]))
+    assert (two.verdict, two.reason) == (UNDECIDED, "2 seeds: a claim about trainings needs 3")
+    assert two.value == pytest.approx(0.5)  # the mean of 0.4 and 0.6
+    ((name, rows),) = widths(20, 21).items()
+    first = decided(tmp_path / "first", "VO-24", {name: [row for row in rows if row["seed"] == 1]})
+    assert (first.verdict, first.value, first.reason) == (UNDECIDED, 1.0, one.reason)
+
+
+def test_few_sentences_decide_nothing(tmp_path):
+    """1 of 10 heads is below 15 %, but of 60 sentences hardly any effect is significant."""
+    tests = {"test": [LITTLE] * 9 + [MUCH]}
+    found = decided(tmp_path / "few", "MI-01", ablation(tests, sentences=60))
+    assert (found.verdict, found.value) == (UNDECIDED, 0.1)
+    assert found.reason == "between the limits: 1 of 10 heads, 60 sentences of at least 1000"
+    wide = steps({0: 0.0, 10: 0.0, 20: -3.5})
+    for row in wide["figures/michel_pruning.csv"]:
+        row |= {"p": 0.09, "delta_low": row["delta"] - 5}
+    found = decided(tmp_path / "wide", "MI-06", wide)  # not significant, but perhaps 8.5 BLEU
+    assert (found.verdict, found.value) == (UNDECIDED, -3.5)
+
+
+def test_a_model_that_hardly_translates_decides_nothing(tmp_path):
+    """One head in each layer costs 20 of 30 BLEU, says one file; the other that BLEU is 4.9."""
+    scores = [of(test_set="test", metric="bleu", score=4.9)]
+    files = PLANTED["MI-07"][0]() | {"tables/bleu.csv": scores}
+    found = decided(tmp_path, "MI-07", files)
+    assert found.verdict == UNDECIDED
+    assert found.reason == "no such run with a baseline of BLEU 5 or more"
+
+
+def test_what_has_no_premise_is_not_applicable(tmp_path):
+    heads = roles(heads_with(function=["v→s", "", ""]))
+    for name in ("VO-05", "VO-06"):
+        found = decided(tmp_path / name, name, heads)
+        assert (found.verdict, found.reason) == (NOT_APPLICABLE, "no positional head")
+
+
+def test_models_that_disagree_leave_a_claim_undecided(tmp_path):
+    """One of two experiments has r 0.6, the other 0.0: the mean, and an interval around both."""
+    folders = [
+        write_results(tmp_path / name, files)
+        for name, files in (
+            ("a", transfer(0.6, 0.3, 0.8, 0.001)),
+            ("b", transfer(0, -0.2, 0.2, 0.9)),
+        )
+    ]
+    files = [path for folder in folders for path in result_files(folder)]
+    found, read = decide(claims()["MI-03"], Evidence(files))
+    assert found.reason == "of 2: holds in 1, does not hold in 1 (test and dev)"
+    assert found == Decision(UNDECIDED, found.reason, 0.3, -0.2, 0.8, 0.9, 2)
+    assert read == [folder / "tables" / "michel_transfer.csv" for folder in folders]
+
+
+def test_seeds_of_several_experiments_add_up(tmp_path):
+    """0.4, 0.5 and 0.6 over three folders: mean 0.5, t interval 0.5 ± 4.303 · 0.1 / √3."""
+    folders = [
+        write_results(tmp_path / name, deltas("random", {PAIR: [gain]}))
+        for name, gain in (("a", 0.4), ("b", 0.5), ("c", 0.6))
+    ]
+    files = [path for folder in folders for path in result_files(folder)]
+    found, _ = decide(claims()["HM-04"], Evidence(files))
+    assert (found.verdict, found.seeds) == (HOLDS, 3)
+    assert (found.value, found.low, found.high) == pytest.approx((0.5, 0.2516, 0.7484), abs=1e-4)
+
+
+def test_runs_are_chosen_in_each_experiment_by_its_heads(tmp_path):
+    """12 heads are 12.5 % of 96, but 25 % of 48, where they do not count: 0.4 and 0.6 are left."""
+    small, large = deltas("random", {PAIR: [0.4]}), deltas("random", {PAIR: [0.6]})
+    other = [
+        row | {"run": "random-12", "value": 9.0} for row in small["tables/headmask_table2.csv"]
+    ]
+    small["tables/headmask_table2.csv"] += other
+    for rows in large.values():
+        for row in rows:
+            row["run"] = row["run"].replace("random-12", "random-24").replace("-6", "-12")
+            row |= {"heads": 96} if "heads" in row else {}
+    folders = [
+        write_results(tmp_path / name, found) for name, found in (("a", small), ("b", large))
+    ]
+    files = [path for folder in folders for path in result_files(folder)]
+    found, _ = decide(claims()["HM-04"], Evidence(files))
+    assert found.value == pytest.approx(0.5) and found.seeds == 2
+
+
+def test_the_same_experiment_twice_is_refused(tmp_path):
+    once = write_results(tmp_path / "x" / "tiny", transfer(0.6, 0.3, 0.8, 0.001))
+    again = write_results(tmp_path / "y" / "tiny", transfer(0.6, 0.3, 0.8, 0.001))
+    files = result_files(once) + result_files(again)
+    with pytest.raises(UserError, match="expected the results of each experiment once, found"):
+        Evidence(files)
+
+
+def test_families_are_corrected_and_lose_verdicts():
+    """Holm over two of one paper: 0.01 · 2 and 0.04 · 1; the third paper's p stands alone."""
+    adjusted = adjust({"MI-01": 0.01, "MI-02": 0.04, "MI-03": nan, "VO-01": 0.04})
+    assert adjusted == pytest.approx({"MI-01": 0.02, "MI-02": 0.04, "MI-03": nan, "VO-01": 0.04},
+                                     nan_ok=True)  # fmt: skip
+    lost = corrected(Decision(HOLDS, "why", p=0.03), 0.06)
+    assert lost.verdict == UNDECIDED
+    assert lost.reason == "holds alone, but not corrected for its paper's claims; why"
+    assert corrected(Decision(FAILS, "why", p=0.03), 0.04).verdict == FAILS
+    assert corrected(Decision(HOLDS, "a count"), nan).verdict == HOLDS
+
+
+def test_sums_of_intervals_are_as_wide_as_their_parts_together():
+    """2 · (1 ± 0.5) − (3 ± 1): −1, from 2 · 0.5 − 4 to 2 · 1.5 − 2; z = 1 / (2 / 1.96) = 0.98."""
+    found = combined((2, -1), [(1, 0.5, 1.5), (3, 2, 4)])
+    assert found[:3] == (-1, -3, 1) and found.p == pytest.approx(0.3271, abs=1e-4)
+
+
+def test_welch_by_hand():
+    """Means 2 and 5, variances 1 and 1 of three: t = 3 / √(2/3) = 3.674 with 4 degrees."""
+    found = welch(pd.Series([1.0, 2.0, 3.0]), pd.Series([4.0, 5.0, 6.0]))
+    assert (found.value, found.low, found.high) == pytest.approx((-3, -5.267, -0.733), abs=1e-3)
+    assert found.p == pytest.approx(0.0213, abs=1e-4)
+
+
+def test_labels_are_shuffled_within_layers():
+    """Two layers of two heads; the marked one of each is 1 higher: 2 of 4 shufflings as extreme."""
+    marked, layers = pd.Series([True, False] * 2), pd.Series([0, 0, 1, 1])
+    effect, p = label_effect(marked, pd.Series([2.0, 1.0, 9.0, 8.0]), layers)
+    assert effect == 1 and p == pytest.approx(0.5, abs=0.02)
+
+
+def test_published_numbers_are_not_typed_again():
+    """From the tables' own numbers: 47.04 − 46.62 = 0.42 first; 33.21 / 77.28 = 0.430."""
+    words = {name: printed_words(name, claim) for name, claim in claims().items()}
+    assert words["HM-04"] == "delta: 0.42, 0.87, 0.79, 0.68, 0.36, 0.27, 0.66, 0.39, 0.42"
+    assert words["HM-07"].startswith("random over baseline: 0.43, 0.463, 0.479, 0.51; impt")
+    assert words["MI-01"] == "significant: 8; of: 96"
+    assert words["MI-05"] == "delta: -13.56; held out delta: -18.89"
+    assert words["VO-07"] == ("margin: 10, 32, 17, 25, 37, 15, 32, 38, 2, 1, 10, 1, 2, 5, 6, 9")
+    assert words["VO-11"] == "ratio: 1.324, 1.02, 1.138"
+    assert words["VO-21"] == "delta: 0.15, 0.41, 0.5, 0.49, 0.01, 0.25, 0.43"
+
+
+def test_runs_that_would_decide_are_experiments():
+    known = experiment_names(ROOT / "config")
+    named = {each for claim in claims().values() for each in claim.needs.experiments}
+    assert named and named <= set(known)
+
+
+@pytest.mark.slow
+def test_the_command_writes_a_verdict_for_each(tmp_path):
+    folder = write_results(tmp_path / "planted", PLANTED["MI-03"][0]())
+    assert run_script("claims", ["--results", folder, "--out", tmp_path / "out"]) == 0
+    table = pd.read_csv(tmp_path / "out" / "claims.csv", keep_default_na=False)
+    assert list(table["claim"]) == NAMES
+    row = table[table["claim"] == "MI-03"].iloc[0]
+    assert (row["verdict"], row["p"], row["p_adjusted"]) == ("holds", "0.001", "0.001")
+    assert (row["experiments"], row["files"]) == ("planted", "planted/tables/michel_transfer.csv")
+    about = json.loads((tmp_path / "out" / "claims.json").read_text())
+    caption = "What results say of 65 claims of the papers: 1 holds, 64 undecided. From: planted."
+    assert about["caption"] == caption
+    check_caption("claims", caption)

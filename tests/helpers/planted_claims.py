@@ -1,0 +1,215 @@
+"""Files for which each claim of the papers holds, and for which it does not.
+
+`PLANTED[claim]` is two functions that return such files, in this order.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from planted_files import (
+    PAIR,
+    Files,
+    ablation,
+    areas,
+    both_methods,
+    deltas,
+    early_heads,
+    effect,
+    groups_of,
+    kept_at_40,
+    layers,
+    mask_counts,
+    masked_runs,
+    orders_of,
+    parameters,
+    profiles,
+    ratios,
+    speeds,
+    spreads,
+    steps,
+    super_heads,
+    transfer,
+    write_results,
+)
+from planted_heads import (
+    agreement,
+    all_pairs,
+    correlation,
+    decoder_layers,
+    domains,
+    from_none,
+    functions,
+    gates,
+    heads_with,
+    kinds_left,
+    places,
+    positions,
+    ranked,
+    rare_words,
+    relations,
+    roles,
+    scratch,
+    settled,
+    sweep,
+    syntax,
+    widths,
+)
+
+from headcount.findings.claims.decisions import decide
+from headcount.findings.claims.evidence import Evidence, result_files
+from headcount.findings.claims.ledger import claims
+from headcount.findings.claims.verdicts import Decision
+
+LITTLE, MUCH = effect(0.0), effect(-6.0)
+UP, DOWN = [0, -1, -2, -30], [0, -20, -25, -30]
+SYNTAX_ONLY = {"syntactic": 3, "unknown": 5}
+REVERSED = heads_with(layer=[0] * 12, function=["-1"] * 6 + [""] * 6,
+                      relevance=[0.01] * 6 + [0.15] * 6, confidence=[0.1] * 6 + [0.9] * 6,
+                      survival=[0.0] * 6 + [1.0] * 6)  # fmt: skip
+LEADING = [row | {"function": "-1" if row["function"] == "" else ""} for row in REVERSED]
+
+UNKNOWN_LEAD = [row | {"confidence": 1 - row["confidence"]} for row in REVERSED]
+
+
+def decided(folder: Path, name: str, files: Files) -> Decision:
+    """The decision on a claim from these files, before its family is corrected for."""
+    evidence = Evidence(result_files(write_results(folder / "planted", files)))
+    return decide(claims()[name], evidence)[0]
+
+
+PLANTED: dict[str, tuple[Callable[[], Files], Callable[[], Files]]] = {
+    "HM-01": (partial(groups_of, [-20, -15, -9, -5, -3, -2, -1, 0]),
+              partial(groups_of, [0, -1, -2, -3, -5, -9, -15, -20])),
+    "HM-02": (partial(groups_of, [-20, -15, -9, -5, -3, 0, -0.1, 0]),
+              partial(groups_of, [-20, -15, -9, -5, -3, -3, 0, 0])),
+    "HM-03": (partial(orders_of, UP, DOWN), partial(orders_of, DOWN, UP)),
+    "HM-04": (partial(deltas, "random", {PAIR: [0.4, 0.5, 0.6], "b.de-en": [0.4, 0.5, 0.6]}),
+              partial(deltas, "random", {PAIR: [-0.4, -0.5, -0.6], "b.de-en": [0.4, 0.5, 0.6]})),
+    "HM-05": (partial(deltas, "impt", {PAIR: [0.4, 0.5, 0.6], "b.vi-en": [-0.1, 0.0, 0.1]}),
+              partial(deltas, "impt", {PAIR: [-0.4, -0.5, -0.6], "b.vi-en": [-0.1, 0.0, 0.1]})),
+    "HM-06": (partial(both_methods, [0.5, 0.6, 0.7], [0.1, 0.1, 0.1]),
+              partial(both_methods, [0.1, 0.1, 0.1], [0.5, 0.6, 0.7])),
+    "HM-07": (partial(ratios, 5, [0.4, 0.5, 0.6], [0.1, 0.11, 0.12]),
+              partial(ratios, 5, [0.4, 0.5, 0.6], [4, 5, 6])),
+    "HM-08": (partial(ratios, 6, [0.78, 0.8, 0.82], [0.7, 0.75, 0.8]),
+              partial(ratios, 6, [0.78, 0.8, 0.82], [1.5, 1.6, 1.7])),
+    "HM-09": (partial(spreads, [0.3, 0.31, 0.32], [0.2, 0.21, 0.22]),
+              partial(spreads, [0.3, 0.31, 0.32], [0.8, 0.81, 0.82])),
+    "HM-10": (partial(super_heads, 5, 4, 2), partial(super_heads, 3, 4, 9)),
+    "HM-11": (partial(masked_runs, {"baseline": [[-20, -1]], "random-6": [[-9, -1]],
+                                    "impt-6": [[-3, -1]]}, "group"),
+              partial(masked_runs, {"baseline": [[-3, -1]], "random-6": [[-9, -1]],
+                                    "impt-6": [[-20, -1]]}, "group")),
+    "HM-12": (partial(masked_runs, {"random-6": [[-20, 0]], "impt-6": [[-3, 0]]}, "group"),
+              partial(masked_runs, {"random-6": [[-3, 0]], "impt-6": [[-20, 0]]}, "group")),
+    "HM-13": (partial(lambda gaps: masked_runs(gaps, "orders"), {
+        "baseline": [[0, -1, -30], [0, -25, -30]],
+        **dict.fromkeys(("random-6", "impt-6"), [[0, -1, -30], [0, -15, -30]]),
+        **dict.fromkeys(("random-12", "impt-12"), [[0, -1, -30], [0, -5, -30]])}),
+              partial(lambda gaps: masked_runs(gaps, "orders"), {
+        "baseline": [[0, -1, -30], [0, -5, -30]],
+        **dict.fromkeys(("random-6", "impt-6"), [[0, -1, -30], [0, -15, -30]]),
+        **dict.fromkeys(("random-12", "impt-12"), [[0, -1, -30], [0, -25, -30]])})),
+    "HM-14": (partial(early_heads, [0.5, 0.6, 0.7], [0, 1, 2]),
+              partial(early_heads, [-0.1, 0.0, 0.1], [0, 1, 2])),
+    "HM-15": (partial(mask_counts, [0.12, 0.13] * 8),
+              partial(mask_counts, [0.6, 0.6, *[0.8 / 14] * 14])),
+    "MI-01": (partial(ablation, {"test": [LITTLE] * 9 + [MUCH]}),
+              partial(ablation, {"test": [LITTLE] * 5 + [MUCH] * 5})),
+    "MI-02": (partial(ablation, {"test": [effect(1.0)] * 2, "dev": [effect(1.0), LITTLE]}),
+              partial(ablation, {"test": [MUCH, LITTLE], "dev": [MUCH, LITTLE]})),
+    "MI-03": (partial(transfer, 0.6, 0.3, 0.8, 0.001), partial(transfer, 0.0, -0.2, 0.2, 0.9)),
+    "MI-04": (partial(layers, [0, 0, 0, 0, -5, -5]), partial(layers, [0, -5, -5, -5, -5, -5])),
+    "MI-05": (partial(layers, [0, -1, -2, -3, -4, -9]), partial(layers, [-9, -1, -2, -3, -4, 0])),
+    "MI-06": (partial(steps, {0: 0, 10: 0, 20: -0.2, 30: -5}),
+              partial(steps, {0: 0, 10: -2, 20: -5})),
+    "MI-07": (partial(steps, {88: -20}, "one_per_layer"),
+              partial(steps, {88: -0.2}, "one_per_layer")),
+    "MI-08": (partial(areas, {"all/single": -5}, "all/importance"),
+              partial(areas, {"all/single": 5}, "all/importance")),
+    "MI-09": (partial(agreement, correlation("importance", "loss_change", 0.8, kind="all",
+                                             scope="all heads")),
+              partial(agreement, correlation("importance", "loss_change", 0.1, kind="all",
+                                             scope="all heads"))),
+    "MI-11": (partial(profiles, {"r_squared": 0.8, "end_mass": 0.7}),
+              partial(profiles, {"r_squared": 0.98, "end_mass": 0.1})),
+    "MI-12": (partial(kept_at_40, {10: 60, 100: 90, 1000: 92}),
+              partial(kept_at_40, {10: 20, 400: 60, 1000: 92})),
+    "MI-13": (partial(areas, {"enc_self/importance": 5, "dec_self/importance": 3},
+                      "dec_enc/importance"),
+              partial(areas, {"enc_self/importance": 5, "dec_self/importance": -3},
+                      "dec_enc/importance")),
+    "MI-14": (partial(speeds, 101, 118), partial(speeds, 101, 90)),
+    "MI-15": (partial(parameters, 33), partial(parameters, 60)),
+    "MI-16": (partial(areas, {"all/importance_signed": -5}, "all/importance"),
+              partial(areas, {"all/importance_signed": 5}, "all/importance")),
+    "MI-17": (partial(areas, {"all/importance_raw": -5}, "all/importance"),
+              partial(areas, {"all/importance_raw": 5}, "all/importance")),
+    "VO-01": (partial(roles, heads_with(layer=[0] * 4 + [1] * 4,
+                                        relevance=[0.4, 0.2, 0.2, 0.2] * 2)),
+              partial(roles, heads_with(layer=[0] * 4, relevance=[0.26, 0.25, 0.25, 0.24]))),
+    "VO-02": (partial(agreement, correlation("relevance", "confidence", 0.5)),
+              partial(agreement, correlation("relevance", "confidence", -0.5))),
+    "VO-03": (partial(roles, heads_with(relevance=[0.4, 0.2, 0.2, 0.2],
+                                        rare_two_rarest=[0.8, 0.1, 0.1, 0.1],
+                                        confidence=[0.3, 0.5, 0.5, 0.5]), 3),
+              partial(roles, heads_with(relevance=[0.4, 0.2, 0.2, 0.2],
+                                        rare_two_rarest=[0.1, 0.8, 0.1, 0.1],
+                                        confidence=[0.3, 0.5, 0.5, 0.5]), 3)),
+    "VO-04": (partial(positions, 950, 940), partial(positions, 500, 400)),
+    "VO-05": (partial(roles, heads_with(function=["-1", "+1", ""], confidence=[0.9, 0.85, 0.1])),
+              partial(roles, heads_with(function=["-1", "+1", ""], confidence=[0.9, 0.7, 0.1]))),
+    "VO-06": (partial(roles, LEADING), partial(roles, REVERSED)),
+    "VO-07": (partial(relations, {"nsubj": 0.2, "obj": 0.15, "amod": 0.01}),
+              partial(relations, {"nsubj": 0.05, "obj": 0.02, "amod": 0.2})),
+    "VO-08": (partial(syntax, [700, 600, 100]), partial(syntax, [700, 300, 100])),
+    "VO-09": (partial(domains, 0.3, 0.1), partial(domains, 0.1, 0.3)),
+    "VO-10": (partial(rare_words, 0.8), partial(rare_words, 0.2)),
+    "VO-11": (partial(roles, heads_with(relevance=[0.5, 0.3, 0.2]), 3),
+              partial(roles, heads_with(relevance=[0.31, 0.3, 0.3]), 3)),
+    "VO-12": (partial(sweep, [8, 4], [0.1, -0.1]), partial(sweep, [8, 4], [-3, -9])),
+    "VO-13": (partial(settled, 0.95, 0.0), partial(settled, 0.4, 0.001)),
+    "VO-14": (partial(roles, LEADING), partial(roles, REVERSED)),
+    "VO-15": (partial(functions, [("baseline", "", 24, {"positional": 1, "syntactic": 1, "rare": 1,
+                                                        "unknown": 21}),
+                                  ("gates-1", "enc_self", 8, {"positional": 1, "syntactic": 1,
+                                                              "rare": 1, "unknown": 5})]),
+              partial(functions, [("baseline", "", 24, {"positional": 1, "rare": 1, "unknown": 22}),
+                                  ("gates-1", "enc_self", 8, {"rare": 1, "unknown": 7})])),
+    "VO-16": (partial(functions, [("baseline", "", 16, {"syntactic": 1, "unknown": 15}),
+                                  *((f"gates-{left}", "enc_self", left,
+                                     {"syntactic": 2, "unknown": left - 2})
+                                    for left in (12, 8, 6, 4, 3))]),
+              partial(functions, [("baseline", "", 16, SYNTAX_ONLY),
+                                  *((f"gates-{left}", "enc_self", left, {"unknown": left})
+                                    for left in (12, 8, 6, 4, 3))])),
+    "VO-17": (lambda: {"figures/voita_fig9.csv": kinds_left([(8, 10, 14), (4, 8, 12), (2, 4, 8)])},
+              lambda: {"figures/voita_fig9.csv": kinds_left([(14, 10, 8), (12, 8, 4), (8, 4, 2)])}),
+    "VO-18": (partial(places, [10, 11, 10], [3, 4, 3]), partial(places, [3, 4, 3], [10, 11, 10])),
+    "VO-19": (partial(decoder_layers, (15, 1), (1, 15)), partial(decoder_layers, (1, 15), (15, 1))),
+    "VO-20": (partial(sweep, [30, 20], [0.1, -0.1], "all", 48),
+              partial(sweep, [36, 20], [-3, -9], "all", 48)),
+    "VO-21": (partial(scratch, 0.5), partial(scratch, -0.5)),
+    "VO-22": (partial(from_none, 0.5), partial(from_none, -0.5)),
+    "VO-23": (partial(sweep, [16, 12, 8, 4, 2], [0] * 5),
+              partial(sweep, [2, 4, 8, 12, 16], [0] * 5)),
+    "VO-24": (partial(widths, 20, 21), partial(widths, 21, 20)),
+    "VO-25": (partial(gates, [{"lambda": 0.1, "left": 4, "delta": -0.2, "enc_self_layers": "4 0"}]),
+              partial(gates, [{"lambda": 0.1, "left": 4, "delta": -20, "enc_self_layers": "4 0"}])),
+    "VO-26": (partial(agreement, correlation("relevance", "survival", 0.5)),
+              partial(agreement, correlation("relevance", "survival", -0.5))),
+    "VB-01": (lambda: sweep([8, 4], [0.1, -0.1]) | roles(heads_with(function=["-1"] * 4)),
+              lambda: sweep([8, 4], [-3, -9]) | roles(heads_with(function=["-1"] * 4))),
+    "VB-02": (partial(ablation, {"test": [MUCH] * 6 + [LITTLE] * 4}),
+              partial(ablation, {"test": [LITTLE] * 20})),
+    "VB-03": (partial(roles, LEADING), partial(roles, UNKNOWN_LEAD)),
+    "VB-04": (partial(sweep, [16, 12, 8, 4, 2], [0] * 5),
+              partial(sweep, [2, 4, 8, 12, 16], [0] * 5)),
+    "X-01": (partial(all_pairs, 0.5), partial(all_pairs, -0.5)),
+    "X-02": (partial(ranked, -3), partial(ranked, 3)),
+    "X-03": (partial(lambda gaps: masked_runs(gaps, "orders"), {
+        "baseline": [[0, -25, -30]], "random-6": [[0, -5, -30]], "impt-6": [[0, -1, -30]]}),
+             partial(lambda gaps: masked_runs(gaps, "orders"), {
+        "baseline": [[0, -1, -30]], "random-6": [[0, -5, -30]], "impt-6": [[0, -25, -30]]})),
+}  # fmt: skip
