@@ -1,24 +1,62 @@
 """What a run tells first: what its experiment will cost here."""
 
+import csv
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
+
+from plan import Plan
 
 from headcount.base import command
+from headcount.base.files import write_csv
+from headcount.base.fingerprint import digest
+from headcount.base.settings.names import parse_pair
 
-KEPT = "estimate.csv"
-"""The estimate of an experiment, beside the records of its jobs."""
 WORTH = 1000
 """Updates, of all trainings, from which on measuring pays: it takes some ten seconds."""
 
 
-def announce(experiment: str, updates: int, cores: int | None) -> None:
+def kept(experiment: str) -> Path:
+    """The estimate of an experiment, beside the records of its jobs."""
+    return Path("results", experiment, "benchmarks", "estimate.csv")
+
+
+def shaping(plan: Plan) -> str:
+    """Digest of what shapes the work: all settings but the title, and how much text there is."""
+    named = [*plan.classifiers.corpora, *(parse_pair(p).corpus for p in plan.settings.pairs)]
+    sizes = {"pairs", "length", "settings"}
+    corpora = {name: plan.corpora[name].model_dump(mode="json", include=sizes) for name in named}
+    return digest([plan.settings.model_dump(mode="json", exclude={"title"}), corpora])
+
+
+def keep(plan: Plan, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write an estimate, unless there is one for the same settings: that stays, made earlier."""
+    if not is_kept(plan):
+        settings = shaping(plan)
+        write_csv(kept(plan.name), ["settings", *columns], ([settings, *row] for row in rows))
+
+
+def is_kept(plan: Plan) -> bool:
+    """Whether the estimate that is there was made for these settings."""
+    path = kept(plan.name)
+    if not path.exists():
+        return False
+    with path.open(encoding="utf-8", newline="") as file:
+        return next(csv.DictReader(file), {}).get("settings") == shaping(plan)
+
+
+def announce(plan: Plan, cores: int | None) -> None:
     """Estimate what the experiment will cost and print it, unless that was done here before.
 
-    A fault of the estimate's is printed and stops nothing.
+    An estimate for other settings goes. A fault of the estimate's is printed and stops nothing.
     """
-    if updates < WORTH or Path("results", experiment, "benchmarks", KEPT).exists():
+    if is_kept(plan):
+        return
+    kept(plan.name).unlink(missing_ok=True)
+    if plan.pruning.all_updates() < WORTH and not plan.classifiers.fine_tuned:
         return
     asked = ["--cores", str(cores)] if cores else []
-    estimate = [sys.executable, "workflow/estimate.py", experiment, *asked]
+    estimate = [sys.executable, "workflow/estimate.py", plan.name, *asked]
     subprocess.run(estimate, stdout=sys.stderr, preexec_fn=command.die_with_parent)

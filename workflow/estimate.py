@@ -2,8 +2,8 @@
 
     python workflow/estimate.py headmask_ro --cores 16 --gpus 4 --until 12h
 
-Speeds are measured, a few seconds each, and kept in results/<experiment>/benchmarks/estimate.csv;
-jobs that have run in this folder count by their records.
+Speeds are measured, a few seconds each. The first estimate for the same settings is kept in
+results/<experiment>/benchmarks/estimate.csv; jobs that have run since count by their records.
 """
 
 import argparse
@@ -12,19 +12,18 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pandas as pd
-from announce import KEPT
+from announce import is_kept, keep, kept
+from classifier_work import PADDED, ClassifierWork
 from engine import planned_jobs
+from exhibit_work import exhibit_units, seconds_to_draw
 from phases import assign, declared
 from plan import Plan
 from sizes import pairs_of, sentences_of
 from work import Workload
 
 from headcount.base import command
-from headcount.base.errors import UserError
-from headcount.base.files import write_csv
 from headcount.estimate.rates import measure_machine
 from headcount.estimate.work import (
     COLUMNS,
@@ -36,9 +35,11 @@ from headcount.estimate.work import (
 )
 from headcount.model.machine import use_threads
 
-UNMEASURED = ("fine_tune_classifier", "classifier_ablation")
-_LETTERS = {"m": 60, "h": 3600, "d": 86400}
-_BYTES = 12  # of a subword on disk: cleaned, and cut
+FETCHING = ("download", "fetch_classifier")
+SMALLER = ("scratch", "fine_tune", "speed")
+"""Rules whose models have lost heads: how many is not known before gates have been trained."""
+_UNITS = {"min": 60, "h": 3600, "d": 86400}
+_BYTES = 9  # of a subword on disk: of Multi30k's 924,048, cleaned 3.91 MB, and cut 4.54 MB
 
 
 class Estimate:
@@ -48,32 +49,31 @@ class Estimate:
         """Measures, which takes some ten seconds."""
         begun = time.perf_counter()
         self.plan = Plan({"experiment": experiment}, [], dry=True)
-        if not self.plan.settings.pairs:
-            raise UserError(
-                f"{experiment} has no pairs, and what classifiers cost is not estimated; name a "
-                "pair to have its part told"
-            )
         self.jobs = planned_jobs(experiment)
-        start = time.perf_counter() - begun  # Python, packages, a plan: as long as a job's own
+        # Python, packages, a plan: as long as a job's own start.
+        known = {"starts": time.perf_counter() - begun, "figures": seconds_to_draw()}
         self.sizes = pairs_of(self.plan)
-        self.sentences, self.lengths_from = sentences_of(self.plan)
+        found = sentences_of(self.plan) if self.sizes else (None, "")
+        self.sentences, self.lengths_from = found
         self.workload = Workload(self.plan, self.sizes)
-        use_threads(self.plan.settings.train.threads)
-        self.machine = measure_machine(self.plan.settings, self.sentences, start)
+        settings = self.plan.settings
+        self.training = settings.train if self.sizes else settings.fine_tuning
+        use_threads(self.training.threads)
+        self.machine = measure_machine(settings, self.sentences, known)
         self.table = estimate_table(self._works(), self.machine.rates, self._records())
 
     def workers(self, cores: int, gpus: int) -> int:
         """Long jobs side by side: one on each GPU if there is one to train on, else on cores."""
-        threads = self.plan.settings.train.threads
-        return max(1, gpus if self.machine.device == "cuda" else cores // threads)
+        cuda = self.machine.device == "cuda"
+        return max(1, gpus if cuda else cores // self.training.threads)
 
     def wall(self, workers: int) -> float:
         """Seconds on the clock, at the least."""
-        chain = seconds_of(self.workload.chain(), self.machine.rates)
-        return wall_seconds(self.table, workers, chain)
+        chains = (seconds_of(units, self.machine.rates) for units in self.workload.chains())
+        return wall_seconds(self.table, workers, max(chains))
 
     def disk(self) -> int:
-        """Bytes, about, of models, states and text; raw text apart."""
+        """Bytes, about, of translation models and text, as it is cleaned and cut."""
         settings, seeds = self.plan.settings, len(self.plan.settings.seeds)
         trained = len(settings.runs) * (2 + len(settings.train.keep_updates))
         models = len(self.sizes) * seeds * (trained + len(settings.pruned))
@@ -98,18 +98,25 @@ class Estimate:
     def _works(self) -> Iterator[Work]:
         heads = self.plan.layout.run("heads").split("{")[0]
         rules = [job["rule"] for job in self.jobs if job["output"][0].startswith(heads)]
-        yield from self.workload.works(list(dict.fromkeys(rules)))
-        known = {work.rule for work in self.workload.works(rules)}
+        works = list(self.workload.works(list(dict.fromkeys(rules))))
+        yield from works
+        known = {work.rule for work in works}
         for job in self.jobs:
             if job["rule"] not in known:  # a chapter, the report, raw text
-                exhibits = sum(path.endswith((".md", ".pdf")) for path in job["output"])
-                yield Work(job["rule"], job["rule"], 1, {"starts": 1, "exhibits": exhibits})
+                yield Work(job["rule"], job["rule"], 1, exhibit_units(job, self.sizes))
 
     def _records(self) -> dict[str, float]:
-        """Mean seconds of the jobs of each rule all of whose jobs have run in this folder."""
-        found = {}
+        """Mean seconds of the jobs of each rule all of whose jobs have run with these settings.
+
+        They have if they ran after the estimate for these settings was kept.
+        """
+        found: dict[str, float] = {}
+        if not is_kept(self.plan):
+            return found
+        first = kept(self.plan.name)
         for rule, jobs in Counter(job["rule"] for job in self.jobs).items():
-            files = list(_folder(self.plan.name).glob(f"{rule}/*.tsv"))
+            files = list(first.parent.glob(f"{rule}/*.tsv"))
+            files = [file for file in files if file.stat().st_mtime > first.stat().st_mtime]
             if len(files) >= jobs:
                 seconds = pd.concat(pd.read_csv(file, sep="\t") for file in files)["s"]
                 found[rule] = float(seconds.mean())
@@ -118,32 +125,52 @@ class Estimate:
 
 def told(estimate: Estimate, cores: int, gpus: int) -> Iterator[str]:
     """The lines that a person reads."""
-    workers, machine = estimate.workers(cores, gpus), estimate.machine
-    table, updates = estimate.table, estimate.table["updates"] @ estimate.table["jobs"]
-    train = estimate.plan.settings.train
-    tokens = updates * train.batch_tokens * train.accumulate * 2
+    workers = estimate.workers(cores, gpus)
     yield (
         f"{estimate.plan.name}: {len(estimate.jobs)} jobs, {_time(estimate.wall(workers))} at the "
-        f"least with {workers} at a time on this {machine.device}"
+        f"least with {workers} at a time on this {estimate.machine.device}"
     )
-    yield (
-        f"{updates:,.0f} updates, at most {tokens:.2g} tokens; a model of "
-        f"{machine.parameters:,} parameters; {machine.memory / 1e9:.1f} GB of memory where it was "
-        f"measured; {estimate.disk() / 1e9:.1f} GB on disk besides raw text"
-    )
-    lengths = f"{estimate.sentences.src} and {estimate.sentences.tgt} subwords"
-    yield f"sentences of {lengths}, {estimate.lengths_from}"
-    if left_out := [rule for rule in UNMEASURED if any(j["rule"] == rule for j in estimate.jobs)]:
-        yield f"not counted, because nothing here measures them: {', '.join(left_out)}"
+    if estimate.sentences:
+        yield from _translation(estimate)
+    if estimate.workload.classifiers:
+        yield from _classifiers(estimate.workload.classifiers)
+    planned = Counter(job["rule"] for job in estimate.jobs)
+    if fetching := [rule for rule in FETCHING if rule in planned]:
+        yield f"what the network takes comes on top: {', '.join(fetching)}"
+    if smaller := [rule for rule in SMALLER if rule in planned]:
+        yield f"at most, as if models had all their heads: {', '.join(smaller)}"
     yield f"{'rule':20}{'jobs':>6}{'together':>12}{'longest':>12}"
-    for row in by_rule(table).itertuples():
+    for row in by_rule(estimate.table).itertuples():
         yield f"{row.rule:20}{row.jobs:6}{_time(row.seconds):>12}{_time(row.longest):>12}"
 
 
+def _translation(estimate: Estimate) -> Iterator[str]:
+    machine, train = estimate.machine, estimate.plan.settings.train
+    updates = estimate.table["updates"] @ estimate.table["jobs"]
+    tokens = updates * train.batch_tokens * train.accumulate * 2
+    yield (
+        f"{updates:,.0f} updates, at most {tokens:.2g} tokens; a model of "
+        f"{machine.parameters:,} parameters; {machine.memory / 1e9:.1f} GB of memory where it was "
+        f"measured; {estimate.disk() / 1e9:.1f} GB of models and text on disk, besides raw text"
+    )
+    lengths = f"{estimate.sentences.src} and {estimate.sentences.tgt} subwords"
+    yield f"sentences of {lengths}, {estimate.lengths_from}"
+
+
+def _classifiers(work: ClassifierWork) -> Iterator[str]:
+    for name, encoder in work.encoders.items():
+        known = "assumed, as of BERT base" if name in work.unknown else "as its config.json says"
+        yield f"{name}: {encoder.layers} layers of width {encoder.width}, {known}"
+    yield (
+        f"{work.labelled['train']:,} labelled pairs of {work.length} subwords to train, "
+        f"{work.lengths_from}; padded to {PADDED * work.length}, assumed"
+    )
+
+
 def _time(seconds: float) -> str:
-    for letter, size in reversed(_LETTERS.items()):
+    for unit, size in reversed(_UNITS.items()):
         if seconds >= size:
-            return f"{seconds / size:.1f} {letter}"
+            return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.0f} s"
 
 
@@ -151,11 +178,7 @@ def _seconds(text: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([mhd])", text)
     if not found:
         raise argparse.ArgumentTypeError(f"expected a time such as 30m, 12h or 2d, found {text!r}")
-    return float(found[1]) * _LETTERS[found[2]]
-
-
-def _folder(experiment: str) -> Path:
-    return Path("results", experiment, "benchmarks")
+    return float(found[1]) * {unit[0]: size for unit, size in _UNITS.items()}[found[2]]
 
 
 def main() -> None:
@@ -168,8 +191,7 @@ def main() -> None:
     parser.add_argument("--until", type=_seconds, help="say what fits a time: 30m, 12h, 2d")
     args = parser.parse_args()
     estimate = Estimate(args.experiment)
-    kept = _folder(args.experiment) / KEPT
-    write_csv(kept, COLUMNS, estimate.table.values.tolist())
+    keep(estimate.plan, COLUMNS, estimate.table.values.tolist())
     print("\n".join(told(estimate, args.cores, args.gpus)))
     if args.until:
         workers = estimate.workers(args.cores, args.gpus)

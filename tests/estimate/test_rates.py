@@ -29,12 +29,22 @@ def test_drawn_sentences_have_the_lengths_that_are_asked_for():
     assert all(4 <= number < 40 for side in (text.src, text.tgt) for ids in side for number in ids)
 
 
+KNOWN = {"starts": 1.5, "figures": 0.5}
+CLASSIFIERS = {"classifiers": {"models": {"own": {"path": "own"}}}, "fine_tuning": {"batch": 2}}
+
+
 def test_every_unit_has_a_speed(monkeypatch):
     monkeypatch.setattr(rates, "SECONDS", 0.01)
-    machine = measure_machine(Experiment(**SMALL), Sentences(6, 9, 40), 1.5)
+    machine = measure_machine(Experiment(**SMALL, **CLASSIFIERS), Sentences(6, 9, 40), KNOWN)
     assert set(machine.rates) == set(UNITS) and all(value > 0 for value in machine.rates.values())
-    assert machine.rates["starts"] == 1.5 and machine.rates.items() >= FIXED.items()
+    assert machine.rates.items() >= {**FIXED, **KNOWN}.items()
     assert machine.device == "cpu" and machine.memory > 10**7
+
+
+def test_without_pairs_only_a_classifiers_layer_is_measured(monkeypatch):
+    monkeypatch.setattr(rates, "SECONDS", 0.01)
+    machine = measure_machine(Experiment(**CLASSIFIERS), None, KNOWN)
+    assert set(machine.rates) == {*FIXED, *KNOWN, "teraflops"} and machine.parameters == 0
 
 
 def test_seconds_are_those_of_one_round(monkeypatch):

@@ -13,10 +13,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from headcount.base.settings.classifiers import FineTuningSettings
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import EOS
+from headcount.estimate.encoders import BERT_BASE
 from headcount.heads.importance import measure_importance
 from headcount.heads.relevance import sentence_relevance
 from headcount.model.machine import pick_device
@@ -27,10 +29,12 @@ from headcount.training.score import mean_loss
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 
-FIXED = {"lines": 2.5e-5, "segmented": 3.5e-4, "exhibits": 0.4}
+FIXED = {"lines": 2.5e-5, "segmented": 3.5e-4, "tables": 0.05}
 """Seconds that are not measured: of Multi30k and `quickstart` on one core of a Zen 4."""
 TOKENS = 2048
 """Of a batch that is measured on a processor."""
+LENGTH = 64
+"""Subwords of a pair that a layer of a classifier is measured with."""
 SECONDS = 1.0
 """That each other unit is measured, at least twice."""
 _WORDS = ["attention", "heads", "of", "translation", "models", "are", "more", "than", "one"]
@@ -56,27 +60,49 @@ class Machine:
     """What was measured here with the model and the batches of one experiment."""
 
     rates: dict[str, float]  # seconds by unit of `UNITS`
-    parameters: int  # of the model
+    parameters: int  # of the translation model; 0 if there is none
     memory: int  # bytes of a training at the most; on a GPU, of that
     device: str
 
 
-def measure_machine(settings: Experiment, sentences: Sentences, start: float) -> Machine:
+def measure_machine(
+    settings: Experiment, sentences: Sentences | None, known: dict[str, float]
+) -> Machine:
     """Seconds by unit, and memory.
 
-    `start` is what a job takes before it begins. The model is untrained: its translations all end
-    at the target's mean length, to which the search is cut.
+    `known`: those of starts and figures. Without `sentences` no translation is measured, without
+    classifiers no layer of one. Raises EnvironmentFault where a device is missing.
     """
-    device = pick_device(settings.train.device)
+    trained = settings.train if sentences else settings.fine_tuning
+    device, parameters = pick_device(trained.device), 0
+    torch.set_num_threads(trained.threads)
+    rates = FIXED | known
+    if sentences:
+        parameters, found = _translation(settings, sentences, device)
+        rates |= found
+    memory = _peak(device)
+    if settings.classifiers.models:
+        rates["teraflops"] = _layer(settings.fine_tuning)
+    return Machine(rates, parameters, memory, device.type)
+
+
+def _translation(
+    settings: Experiment, sentences: Sentences, device: torch.device
+) -> tuple[int, dict[str, float]]:
+    """Parameters of the translation model, and seconds by unit.
+
+    It is untrained: its translations all end at the target's mean length, to which the search is
+    cut.
+    """
     sizes = (sentences.vocabulary, sentences.vocabulary)
     model = Transformer(settings.model, *sizes, settings.bpe.joint).to(device)
     text = sentences.drawn(128)
     with redirect_stderr(io.StringIO()):  # no progress of a training that nobody asked for
-        rates = FIXED | {"starts": start, "updates": _update(model, text, settings.train)}
+        rates = {"updates": _update(model, text, settings.train)}
     model.eval()
     for unit, (count, work) in _works(model, text, settings).items():
         rates[unit] = _seconds(work) / count
-    return Machine(rates, parameter_count(model), _peak(device), device.type)
+    return parameter_count(model), rates
 
 
 def _works(
@@ -147,6 +173,27 @@ def _trained(
     (row,) = trainer.progress.curve
     of_pair = len(text.src[0]) + len(text.tgt[0]) + 2
     return budget // text.longest * of_pair / row["tokens_per_s"]
+
+
+def _layer(settings: FineTuningSettings) -> float:
+    """Seconds of 10^12 operations in training a layer as large as one of BERT base.
+
+    A processor has enough to do with a few pairs; a GPU gets a whole batch.
+    """
+    device, size = pick_device(settings.device), BERT_BASE
+    torch.set_num_threads(settings.threads)
+    layer = torch.nn.TransformerEncoderLayer(
+        size.width, size.heads, size.inner, activation="gelu", batch_first=True, device=device
+    )
+    pairs = min(settings.batch, TOKENS // LENGTH) if device.type == "cpu" else settings.batch
+    states = torch.rand(pairs, LENGTH, size.width, device=device, requires_grad=True)
+
+    def train() -> float:
+        with torch.autocast(device.type, torch.bfloat16, settings.precision == "bf16"):
+            layer(states).mean().backward()
+        return states.grad[0, 0, 0].item()  # a GPU has to be done first
+
+    return _seconds(train) / size.teraflops(pairs * LENGTH)
 
 
 def _resampling(systems: int, lines: int, words: int) -> Callable[[], object]:

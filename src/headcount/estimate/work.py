@@ -16,7 +16,9 @@ UNITS = {
     "resamples": "translations scored by the bootstrap",
     "lines": "pairs cleaned",
     "segmented": "pairs tokenised and cut into subwords",
-    "exhibits": "tables and figures",
+    "teraflops": "10^12 operations in training a layer of a classifier",
+    "tables": "tables",
+    "figures": "figures of three panels",
 }
 
 COLUMNS = ("rule", "job", "jobs", "alone", "rated_seconds", "seconds", *UNITS)

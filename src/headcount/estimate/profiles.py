@@ -1,0 +1,37 @@
+"""Which sets of heads an ablation or a profile of pruning will mask, before anything is known."""
+
+from itertools import chain
+
+import numpy as np
+
+from headcount.ablation.ablation import all_but_one, single_heads
+from headcount.ablation.pruning_orders import list_curves
+from headcount.base.addresses import HeadGrid
+from headcount.base.ranking import Heads
+from headcount.base.settings.ablation import AblationSettings
+
+
+def ablation_sets(grid: HeadGrid) -> tuple[int, int]:
+    """How many sets an ablation masks on a test set, and on dev, where every head stays alone.
+
+    On a test set one head of each layer does; a layer of one head is none of these.
+    """
+    single, layers = {point.heads for point in single_heads(grid)}, all_but_one(grid)
+    chosen, tried = {layer[0].heads for layer in layers}, {each.heads for each in chain(*layers)}
+    return len({(), *single, *chosen}), len({(), *single, *tried})
+
+
+def profile_sets(grid: HeadGrid, settings: AblationSettings) -> tuple[set[Heads], int]:
+    """The sets, as of importance and effects that are at random; and how often heads are ranked.
+
+    More than once where importance is measured anew after each step.
+    """
+    drawn, effects = np.random.default_rng(0).random((2, grid.size))
+    silenced = []
+
+    def importance(silent: Heads) -> np.ndarray:
+        silenced.append(silent)
+        return drawn
+
+    curves = list_curves(grid, importance, effects, settings, 1)
+    return {heads for curve in curves for heads in curve.sets}, len(silenced)
