@@ -42,8 +42,13 @@ def sentence_lengths(batch: Batch) -> list[tuple[int, int]]:
 
 
 def add_common_flags(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags of every benchmark that measures time."""
+    """Declare the flags of every benchmark that measures time on a segmented pair."""
     parser.add_argument("--data", type=Path, default=FOLDER, help="folder of the segmented pair")
+    add_timing_flags(parser)
+
+
+def add_timing_flags(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of every benchmark that measures time."""
     parser.add_argument("--threads", type=int, default=2, help="CPU threads of every contender")
     parser.add_argument("--repeats", type=int, default=5, help="measured runs of every contender")
     parser.add_argument("--warm-up", type=int, default=1, help="runs before them, not measured")

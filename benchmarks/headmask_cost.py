@@ -28,7 +28,7 @@ def contenders(
     found = []
     for method in METHODS:
         name = method if method == "baseline" else f"{method}-{args.share}"
-        run = RunSettings.model_validate(name).counted(model.grid.size)
+        run = RunSettings.model_validate(name).counted(model)
         trainer = our_trainer(data, model, settings, Path(tempfile.gettempdir()), run)
         trainer.repeat(args.updates)
         go = partial(trainer.run, args.updates)

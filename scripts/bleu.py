@@ -4,7 +4,6 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.files import write_json
-from headcount.base.settings.data import BpeSettings
 from headcount.base.settings.names import parse_pair
 from headcount.data.words import Tokeniser
 from headcount.scoring.bleu import score_files
@@ -12,15 +11,13 @@ from headcount.scoring.bleu import score_files
 
 def main() -> None:
     """Read the flags and write the scores as JSON."""
-    parser = command.parser(__doc__, "--seed", "--pretokenised", out="scores to write")
+    parser = command.parser(__doc__, "--seed", *command.WORDS, out="scores to write")
     parser.add_argument("--pair", required=True, help="pair, such as multi30k.en-de")
     parser.add_argument("--run", required=True, help="training variant, such as baseline")
     parser.add_argument("--tests", required=True, nargs="+", help="names of the test sets")
     for kind in ("translations", "references", "facts"):  # facts: those of the translations
         words = f"{kind}, one file per test set"
         parser.add_argument(f"--{kind}", required=True, nargs="+", type=Path, help=words)
-    words = "words of scripts without spaces, for tokenised BLEU: characters, jieba or none"
-    parser.add_argument("--unspaced", default=BpeSettings().unspaced, help=words)
     args = parser.parse_args()
     words = Tokeniser(parse_pair(args.pair).tgt, args.pretokenised, args.unspaced)
     scores = score_files(args.tests, args.translations, args.references, args.facts, words)

@@ -6,7 +6,12 @@ Without an experiment, all of config/corpora.yaml.
 from pathlib import Path
 
 from headcount.base import command
-from headcount.base.settings.corpora import check_pairs, load_corpora
+from headcount.base.settings.corpora import (
+    check_entailment,
+    check_pairs,
+    check_treebanks,
+    load_corpora,
+)
 from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.names import parse_pair
 from headcount.data.fetching.checksums import LOCK, read_lock
@@ -23,8 +28,12 @@ def main() -> None:
     if args.experiment:
         settings = load_experiment(args.experiment, Path("config"))
         check_pairs(settings.pairs, corpora)
+        check_treebanks(settings.roles.trees, corpora)
         named = [parse_pair(pair).corpus for pair in settings.pairs]
         named += [tree.partition(".")[0] for tree in settings.roles.trees]
+        if settings.classifiers.models:
+            check_entailment(settings.classifiers.corpus, corpora)
+            named.append(settings.classifiers.corpus)
         corpora = {name: corpora[name] for name in dict.fromkeys(named)}
     for line in list_corpora(corpora, Path("data/raw"), read_lock(LOCK), args.ask):
         print(line)

@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--importance", type=Path, help="importance.csv of the model, for ranked-…")
     args, train, gates = read_flags(parser, TrainSettings, GatesSettings)
     model, pair = ModelFolder(args.init_from), PairFolder(args.bpe)
-    run = read_run_flag(args.run, PrunedSettings, model.grid.size, "importance", "random")
+    run = read_run_flag(args.run, PrunedSettings, model.settings, "importance", "random")
     use_threads(train.threads)
     settings = {"run": label(run), "train": train, "gates": gates}
     files = [*pair.files(TRAINING), *model.files, *filter(None, [args.kept, args.importance])]

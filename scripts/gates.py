@@ -21,7 +21,7 @@ def main() -> None:
     parser.add_argument("--run", required=True, help="gates-all-l0.01, gates-enc_self-l0.02, …")
     args, train, gates = read_flags(parser, TrainSettings, GatesSettings)
     model, pair = ModelFolder(args.init_from), PairFolder(args.bpe)
-    run = read_run_flag(args.run, PrunedSettings, model.grid.size, "gates")
+    run = read_run_flag(args.run, PrunedSettings, model.settings, "gates")
     use_threads(train.threads)
     settings = {"run": label(run), "train": train, "gates": gates}
     files = [*pair.files(TRAINING), *model.files]

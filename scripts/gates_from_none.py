@@ -20,7 +20,7 @@ def main() -> None:
     parser = command.parser(__doc__, *command.TRAINING, out="folder of the run")
     parser.add_argument("--run", required=True, help="gates-all-l0.01-from-none, …")
     args, model, train, gates = read_flags(parser, ModelSettings, TrainSettings, GatesSettings)
-    run = read_run_flag(args.run, PrunedSettings, model.grid.size, "gates")
+    run = read_run_flag(args.run, PrunedSettings, model, "gates")
     use_threads(train.threads)
     gates = gates.from_random_weights(train)
     settings = {"run": label(run), "model": model, "train": train, "gates": gates}

@@ -7,17 +7,19 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.data.parsing import parse_text
+from headcount.data.words import Tokeniser
 
 
 def main() -> None:
     """Read the flags and write the trees as CoNLL-U, and a JSON beside them."""
-    parser = command.parser(__doc__, "--source", "--pretokenised", out="<name>.conllu to write")
+    parser = command.parser(__doc__, "--source", *command.WORDS, out="<name>.conllu to write")
     parser.add_argument("--language", required=True, help="such as en")
     parser.add_argument("--models", default=Path("data/stanza"), type=Path, help="models' folder")
     args = parser.parse_args()
-    shown = {"language": args.language, "pretokenised": args.pretokenised}
+    shown = {name: vars(args)[name] for name in ("language", "pretokenised", "unspaced")}
     origin = command.provenance("scripts/parse.py", shown, None, [args.source])
-    parse_text(args.source, args.language, args.pretokenised, args.models, args.out, origin)
+    words = Tokeniser(args.language, args.pretokenised, args.unspaced)
+    parse_text(args.source, words, args.models, args.out, origin)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def main() -> None:
     parser.add_argument("--keep", type=int, help="heads that stay, with --importance")
     args = parser.parse_args()
     model = ModelFolder(args.model)
-    kept = pick_heads(model.grid, args.kept, args.list, args.importance, args.keep)
+    kept = pick_heads(model.settings.grid, args.kept, args.list, args.importance, args.keep)
     named = args.kept or args.list or args.importance
     settings = {"keep": args.keep}
     origin = command.provenance("scripts/remove.py", settings, None, [*model.files, named])

@@ -20,7 +20,7 @@ def main() -> None:
     parser = command.parser(__doc__, *command.TRAINING, "--kept", out="folder of the run")
     parser.add_argument("--run", required=True, help="scratch-gates-all-l0.01, …")
     args, model, train = read_flags(parser, ModelSettings, TrainSettings)
-    run = read_run_flag(args.run, PrunedSettings, model.grid.size, "scratch")
+    run = read_run_flag(args.run, PrunedSettings, model, "scratch")
     use_threads(train.threads)
     settings = {"run": label(run), "model": model, "train": train}
     pair = PairFolder(args.bpe)

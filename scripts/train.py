@@ -17,9 +17,10 @@ from headcount.training.training_run import Session, TrainingRun
 def main() -> None:
     """Read the flags, train, and write the folder of the run."""
     parser = command.parser(__doc__, *command.TRAINING, out="folder of the run")
-    parser.add_argument("--run", required=True, help="baseline, random-6, impt-12.5%%, …")
+    parser.add_argument("--run", required=True, help="baseline, baseline-h1, impt-12.5%%, …")
     args, model, train = read_flags(parser, ModelSettings, TrainSettings)
-    run = read_run_flag(args.run, RunSettings, model.grid.size)
+    run = read_run_flag(args.run, RunSettings, model)
+    model = run.own_model(model)
     use_threads(train.threads)
     settings = {"run": label(run), "model": model, "train": train}
     pair = PairFolder(args.bpe)

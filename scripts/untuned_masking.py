@@ -22,8 +22,8 @@ def main() -> None:
     if len(args.runs) != len(args.gates):
         raise UserError(f"--gates: expected {len(args.runs)} files, found {len(args.gates)}")
     inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode)
-    heads = inputs.model.grid.size
-    runs = [read_run_flag(name, PrunedSettings, heads, "gates") for name in args.runs]
+    model = inputs.model.settings
+    runs = [read_run_flag(name, PrunedSettings, model, "gates") for name in args.runs]
     gates = dict(zip(runs, args.gates, strict=True))
     files = [*inputs.files(masking.test_sets), args.importance, *args.gates]
     shown = {"masking": masking, "decode": decode}

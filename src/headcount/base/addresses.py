@@ -5,11 +5,12 @@ Layers and heads count from 0 everywhere: in flags, files, messages, tables and 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.base.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 KINDS = ("enc_self", "dec_self", "dec_enc")
 
@@ -93,7 +94,7 @@ class HeadGrid:
             )
         return self.span(kind, layer).start + number
 
-    def closed_layers(self, mask: np.ndarray) -> list[str]:
+    def closed_layers(self, mask: "np.ndarray") -> list[str]:
         """Names as in 'enc_self.0' of the layers that have heads, of which a mask leaves none.
 
         Only the residual path is left of such a layer's attention.
@@ -104,11 +105,13 @@ class HeadGrid:
             if self.counts[kind][layer] and not mask[span].any()
         ]
 
-    def mask(self, silent: Iterable[Head]) -> np.ndarray:
+    def mask(self, silent: Iterable[Head]) -> "np.ndarray":
         """Head mask ξ [size]: 0 for the silent heads, 1 for the rest.
 
         Raises UserError for a head that is not in the model.
         """
+        import numpy as np  # here, as a plan reads settings and masks nothing
+
         mask = np.ones(self.size, dtype=np.float32)
         mask[[self.index(head) for head in silent]] = 0
         return mask

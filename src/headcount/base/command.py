@@ -13,11 +13,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from headcount.base import fingerprint
 from headcount.base.errors import EnvironmentFault, HeadcountError, UserError, lacks_memory
 from headcount.base.files import sha256
+from headcount.base.settings.data import BpeSettings
 from headcount.base.settings.section import Section
 
 # What the machine refuses, and what the caller named wrongly; what to do about each.
@@ -39,7 +40,8 @@ _MISNAMED = {
     errno.ENAMETOOLONG: "take a shorter name",
 }
 
-_PACKAGES = ("torch", "numpy", "sacrebleu", "subword-nmt", "sacremoses", "pandas", "snakemake")
+_PACKAGES = ("torch", "numpy", "sacrebleu", "subword-nmt", "sacremoses", "jieba", "pandas",
+             "snakemake")  # fmt: skip
 
 # Flags of several scripts: what argparse is told of each. One without a default must be given.
 _SHARED: dict[str, dict[str, Any]] = {
@@ -59,6 +61,11 @@ _SHARED: dict[str, dict[str, Any]] = {
         "default": False,
         "help": "text is tokenised already",
     },
+    "--unspaced": {
+        "choices": get_args(BpeSettings.model_fields["unspaced"].annotation),
+        "default": BpeSettings().unspaced,
+        "help": "what words of scripts without spaces are, as in the settings under bpe",
+    },
     "--src-lang": {"help": "source language, such as en"},
     "--tgt-lang": {"help": "target language, such as de"},
     "--state": {"type": Path, "help": "folder of unfinished states"},
@@ -66,6 +73,8 @@ _SHARED: dict[str, dict[str, Any]] = {
 }
 TRAINING = ("--bpe", "--seed", "--state", "--save-seconds")
 """What every script that trains a model asks."""
+WORDS = ("--pretokenised", "--unspaced")
+"""What every script asks that cuts plain text into words."""
 MASKING = ("--model", "--bpe", "--text")
 """What every script asks that translates with heads of one model masked."""
 

@@ -61,7 +61,9 @@ def _files_of(module: str) -> tuple[Path, ...]:
         return ()
     path = _SOURCE.joinpath(*module.split("."))
     # A file of a module's own name is data that the module reads: rules, a template of a page.
-    beside = (path.with_suffix(suffix) for suffix in (".py", ".yaml", ".html", ".md"))
+    beside = (
+        path.with_suffix(suffix) for suffix in (".py", ".yaml", ".html", ".css", ".js", ".md")
+    )
     return (*above, *(file for file in (*beside, path / "__init__.py") if file.exists()))
 
 

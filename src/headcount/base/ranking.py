@@ -9,7 +9,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from headcount.base.errors import UserError
+from headcount.base.settings.ablation import check_groups
 
 Heads = tuple[int, ...]
 """Flat positions, sorted."""
@@ -38,15 +38,6 @@ def head_masks(sets: Sequence[Heads], heads: int) -> np.ndarray:
     for mask, silent in zip(masks, sets, strict=True):
         mask[list(silent)] = 0
     return masks
-
-
-def check_groups(groups: int, heads: int) -> None:
-    """Raises UserError if a model has fewer heads than groups are asked for."""
-    if groups > heads:
-        raise UserError(
-            f"masking.groups: expected at most {heads}, the number of the model's heads, "
-            f"found {groups}"
-        )
 
 
 def cut_groups(ranking: Ranking, groups: int) -> list[list[int]]:

@@ -128,8 +128,7 @@ def segment_corpus(
     Into `folder`: `{src,tgt}.codes`, `{src,tgt}.vocab`, `{train,dev}.{src,tgt}` (pieces,
     separated by spaces, line i of the text in line i) and, last, `segmentation.json`. If joint,
     one code file and one vocabulary come from both sides and are written for each. Of several
-    references of dev the first is cut. Returns the
-    number of merges learnt for each side.
+    references of dev the first is cut. Returns the number of merges learnt for each side.
     """
     tokenisers = [Tokeniser(each, pretokenised, settings.unspaced) for each in languages]
     counts = [

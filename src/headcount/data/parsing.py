@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.base.files import sha256, write_json, write_text
+from headcount.base.files import read_json, sha256, write_json, write_text
 from headcount.data.text import read_clean
 from headcount.data.words import Tokeniser
 
@@ -20,17 +20,16 @@ _AT_ONCE = 100  # sentences
 
 
 def parse_text(
-    source: Path, language: str, pretokenised: bool, models: Path, out: Path, origin: dict[str, Any]
+    source: Path, tokeniser: Tokeniser, models: Path, out: Path, origin: dict[str, Any]
 ) -> None:
     """Write the predicted tree of every line of a text that has a word, as CoNLL-U.
 
-    Sentences are called `line-<number>`. Models of the language are fetched into `models` if they
-    are not there. Beside `out` goes a JSON: sentences, releases, checksums of the models, `origin`.
-    Raises EnvironmentFault without stanza, or if its models cannot be had; UserError for a text
-    without a word.
+    Sentences are called `line-<number>`. Models of the tokeniser's language are fetched into
+    `models` if they are not there. Beside `out` goes a JSON: sentences, releases, checksums of the
+    models, `origin`. Raises EnvironmentFault without stanza, or if its models cannot be had;
+    UserError for a text without a word.
     """
-    parser = load_parser(language, models)
-    tokeniser = Tokeniser(language, pretokenised)
+    parser = load_parser(tokeniser.language, models)
     lines = enumerate(read_clean(source, "NFC"), start=1)
     texts = [(number, line) for number, line in lines if line]
     if not texts:
@@ -46,7 +45,8 @@ def parse_text(
                 rows.append("\t".join(map(str, (*cells, word.deprel, "_", "_"))))
             blocks.append("\n".join(rows) + "\n\n")
     write_text(out, "".join(blocks))
-    files = sorted(path for path in (models / language).rglob("*") if path.is_file())
+    folder = _folder(models, tokeniser.language)
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
     facts = {"sentences": len(blocks), "stanza": RESOURCES}
     facts["models"] = {path.relative_to(models).as_posix(): sha256(path) for path in files}
     write_json(out.with_suffix(".json"), facts | {"provenance": origin})
@@ -63,7 +63,7 @@ def load_parser(language: str, models: Path) -> Any:
         ) from None
     common = {"processors": _STEPS, "package": "default"}
     try:
-        if not (models / language).is_dir():
+        if not _folder(models, language).is_dir():
             stanza.download(language, str(models), resources_version=RESOURCES, **common)
         return stanza.Pipeline(
             language, str(models), tokenize_pretokenized=True, download_method=None, **common
@@ -73,3 +73,10 @@ def load_parser(language: str, models: Path) -> Any:
             f"stanza has no models for {language!r} in {models}, or they cannot be fetched: "
             f"{fault}; check the language and the network"
         ) from fault
+
+
+def _folder(models: Path, language: str) -> Path:
+    """Where stanza keeps a language, for some under a name of its own, as for Chinese `zh-hans`."""
+    listed = models / "resources.json"
+    names = read_json(listed) if listed.exists() else {}
+    return models / names.get(language, {}).get("alias", language)

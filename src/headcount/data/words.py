@@ -2,6 +2,7 @@
 
 import logging
 import re
+from importlib.util import find_spec
 from typing import Any
 
 import regex
@@ -36,14 +37,14 @@ class Tokeniser:
     has no rules for gets its general ones. Nothing is escaped, so `&amp;` stays what it is.
     """
 
-    def __init__(self, language: str, pretokenised: bool, unspaced: str = "none"):
+    def __init__(self, language: str, pretokenised: bool, unspaced: str):
         """`unspaced`: how words of scripts without spaces are found, as in `BpeSettings`.
 
-        Raises EnvironmentFault where jieba is asked for and missing.
+        Raises EnvironmentFault where jieba is needed and missing.
         """
         self.language = language
         self._moses = None
-        self._jieba = _jieba() if unspaced == "jieba" and language == "zh" else None
+        self._jieba = _jieba() if uses_jieba(language, pretokenised, unspaced) else None
         self._unspaced = unspaced != "none" and not pretokenised
         if not pretokenised:
             # Imported here because it takes a quarter of a second that not every text needs.
@@ -74,15 +75,21 @@ class Tokeniser:
         return self._jieba.lcut(part) if self._jieba else _CHARACTER.findall(part)
 
 
-def _jieba() -> Any:
-    """The segmenter, its dictionary loaded. Raises EnvironmentFault if it is not installed."""
-    try:
-        import jieba
-    except ImportError:
+def uses_jieba(language: str, pretokenised: bool, unspaced: str) -> bool:
+    """True if a `Tokeniser` of these calls jieba. Raises EnvironmentFault where it cannot."""
+    uses = unspaced == "jieba" and language == "zh" and not pretokenised
+    if uses and find_spec("jieba") is None:
         raise EnvironmentFault(
             "bpe.unspaced: jieba finds the words of Chinese and is not installed; pip install -e "
             "'.[zh]', or take characters"
-        ) from None
+        )
+    return uses
+
+
+def _jieba() -> Any:
+    """The segmenter, without its messages about the dictionary that it loads."""
+    import jieba  # here, because few languages have it
+
     jieba.setLogLevel(logging.WARNING)
     return jieba
 

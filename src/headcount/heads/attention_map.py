@@ -1,5 +1,6 @@
-"""The attention of one head on single sentences, between subwords or words, for drawing."""
+"""Attention on single sentences, between subwords or words, for drawing: of one head, of all."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,17 +82,43 @@ def _read_lines(src: Path, tgt: Path | None) -> tuple[list[str], list[str]]:
 
 
 @torch.inference_mode()
-def head_weights(model: Transformer, src: Ids, tgt: Ids, head: Head) -> Tensor:
-    """Weights [queries, keys] of one head on one sentence pair, BOS and EOS included.
+def all_weights(model: Transformer, src: Ids, tgt: Ids) -> dict[tuple[str, int], Tensor]:
+    """Weights [heads, queries, keys] of every layer on one sentence pair, by its kind and number.
 
-    Raises UserError if the model has no such head.
+    BOS and EOS are included.
     """
-    model.grid.index(head)
     found: dict[tuple[str, int], Tensor] = {}
     batch = collate(ParallelText([src], [tgt]), [0], first_device(model))
     with watch_attention(model.eval(), lambda kind, layer, w: found.update({(kind, layer): w})):
         model.decode(batch.tgt_in, model.encode(batch.src))
-    return found[head.kind, head.layer][0, head.head].cpu()
+    return {layer: weights[0].cpu() for layer, weights in found.items()}
+
+
+def head_weights(model: Transformer, src: Ids, tgt: Ids, head: Head) -> Tensor:
+    """Weights [queries, keys] of one head, see `all_weights`.
+
+    Raises UserError if the model has no such head.
+    """
+    model.grid.index(head)
+    return all_weights(model, src, tgt)[head.kind, head.layer][head.head]
+
+
+def sentence_attention(
+    model: Transformer,
+    pair: tuple[Ids, Ids],
+    pieces: tuple[list[str], list[str]],
+    names: Sequence[Head],
+) -> dict[str, Any]:
+    """The attention of every head between the subwords of one sentence pair, as JSON.
+
+    `source` and `target`: texts of the subwords, with the end symbol and the start symbol; and
+    `weights`, by the address of a head a row for each query. `names`: how the model's heads are
+    called, in flat order. What queries and keys are follows from the kind, see `attention_map`.
+    """
+    found = all_weights(model, *pair)
+    rows = [_rounded(found[head.kind, head.layer][head.head]) for head in model.grid.heads()]
+    weights = {head.name(): weights for head, weights in zip(names, rows, strict=True)}
+    return {"source": [*pieces[0], END], "target": [START, *pieces[1]], "weights": weights}
 
 
 def attention_map(
@@ -119,8 +146,11 @@ def attention_map(
             weights[None, None], rows, columns, settings.words_to, settings.words_from
         )[0, 0]
         queries, keys = (_words(side) for side in (queries, keys))
-    rounded = [[round(weight, 4) for weight in row] for row in weights.tolist()]
-    return {"queries": queries, "keys": keys, "weights": rounded}
+    return {"queries": queries, "keys": keys, "weights": _rounded(weights)}
+
+
+def _rounded(weights: Tensor) -> list[list[float]]:
+    return [[round(weight, 4) for weight in row] for row in weights.tolist()]
 
 
 def word_numbers(pieces: list[str]) -> list[int]:

@@ -3,8 +3,10 @@
 Attention weights live for one layer of one batch; only sums are kept.
 """
 
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,14 +15,15 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from headcount.base.addresses import Head
 from headcount.base.files import write_csv, write_json
 from headcount.base.head_values import COLUMNS, head_rows
 from headcount.base.settings.roles import RolesSettings
 from headcount.data.batches import ParallelText, in_order
-from headcount.data.lines import clean_lines
+from headcount.data.lines import clean_lines, write_lines
 from headcount.data.trees import AlignedTree, read_aligned
 from headcount.data.vocabulary import Vocabulary
-from headcount.heads.attention_map import attention_map
+from headcount.heads.attention_map import sentence_attention
 from headcount.heads.head_measures import (
     POSITION_COLUMNS,
     Confidence,
@@ -35,11 +38,11 @@ from headcount.model.transformer import Transformer, first_device
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
-FILES = ("attention.csv", "positions.csv", "syntax.csv", "maps.json", "roles.json")
+FILES = ("attention.csv", "positions.csv", "syntax.csv", "sentences.jsonl", "roles.json")
 """What one job writes, in one folder."""
 MAPS = 3
 LONGEST_MAP = 14
-"""Sentences drawn for the rare-word head, and the subwords they may have."""
+"""Sentences whose attention is kept, and the subwords they may have."""
 
 Done = Callable[[int], object]
 
@@ -55,11 +58,11 @@ def write_roles(
     """Measure what every head attends to and write `FILES` into the folder `out`.
 
     `attention.csv` has confidence, entropy and the shares of the rare-word test; `positions.csv`
-    the share of each relative position; `syntax.csv` the accuracies on each treebank; `maps.json`
-    some sentences as the candidate for the rare-word head sees them, the head of the first layer
-    with the largest share; `roles.json` counts, seconds and `origin`. A pruned model's heads keep
-    their addresses in the original. `trees` are files that scripts/trees.py wrote. Raises
-    UserError where the dev text is empty or the model knows other words.
+    the share of each relative position; `syntax.csv` the accuracies on each treebank;
+    `sentences.jsonl` the attention of every head on the first sentences that are short;
+    `roles.json` counts, seconds and `origin`. A pruned model's heads keep their addresses in the
+    original. `trees` are files that scripts/trees.py wrote. Raises UserError where the dev text is
+    empty or the model knows other words.
     """
     folder.check(pair)
     words = pair.vocabularies()
@@ -85,9 +88,9 @@ def write_roles(
     write_csv(out / "positions.csv", POSITION_COLUMNS, (row.values() for row in rows))
     rows = [row for treebank, measured in syntax for row in measured.rows(heads, treebank)]
     write_csv(out / "syntax.csv", SYNTAX_COLUMNS, (row.values() for row in rows))
-    shown, maps = _rare_maps(model, text, words, values["rare_two_rarest"], settings)
-    address = None if shown is None else heads[shown]._asdict()
-    write_json(out / "maps.json", {"head": address, "level": "subword", "maps": maps})
+    sentences = _sentences(model, text, words, heads)
+    lines = (json.dumps(sentence, ensure_ascii=False) for sentence in sentences)
+    write_lines(out / "sentences.jsonl", lines)
     facts = {"sentences": len(text), "rare_sentences": roles.rare.sentences, "treebanks": sizes}
     write_json(out / "roles.json", facts | {"seconds": round(seconds, 2), "provenance": origin})
 
@@ -167,24 +170,15 @@ def _train_counts(pair: PairFolder, words: Vocabulary) -> Tensor:
     return torch.from_numpy(np.bincount(ids, minlength=len(words)))
 
 
-def _rare_maps(
+def _sentences(
     model: Transformer,
     text: ParallelText,
     words: tuple[Vocabulary, Vocabulary],
-    shares: np.ndarray,
-    settings: RolesSettings,
-) -> tuple[int | None, list[dict[str, Any]]]:
-    """Place of the first encoder layer's head with the largest share, and what it does.
-
-    That is shown on the first sentences that are short enough. None and nothing without a share.
-    """
-    span = model.grid.span("enc_self", 0)
-    if np.isnan(shares[span]).all():  # as of no head
-        return None, []
-    place, maps = span.start + int(shares[span].argmax()), []
+    names: Sequence[Head],
+) -> Iterator[dict[str, Any]]:
+    """What every head does on the first sentences that are short enough."""
     pairs = zip(text.src, text.tgt, strict=True)
-    for ids in [pair for pair in pairs if len(pair[0]) <= LONGEST_MAP][:MAPS]:
+    short = (pair for pair in pairs if len(pair[0]) <= LONGEST_MAP)
+    for ids in islice(short, MAPS):
         pieces = words[0].pieces(ids[0]), words[1].pieces(ids[1])
-        head = model.grid.heads()[place]
-        maps.append(attention_map(model, ids, pieces, head, settings, "subword"))
-    return place, maps
+        yield sentence_attention(model, ids, pieces, names)

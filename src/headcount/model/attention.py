@@ -14,6 +14,9 @@ from torch.nn import functional
 
 from headcount.model.kernels.dropout import dropout
 from headcount.model.kernels.matmul import Linear, linear
+from headcount.model.kernels.softmax import softmax
+
+_FEW = 32  # keys up to which attention written out is faster on a CPU: benchmarks/attention.py
 
 
 class Attention(Protocol):
@@ -42,11 +45,22 @@ class DenseAttention:
         self.dropped = dropped
 
     def context(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """Outputs of heads [b, h, q, e], by torch's fused kernel where that is fast."""
-        if queries.dtype == torch.bfloat16 and queries.device.type == "cpu":
-            # The fused kernel for a CPU needs four to six times as long for a gradient in bf16.
-            weights = dropout(self.weights(queries, keys), self.dropped, training=True)
-            return weights.to(values.dtype) @ values
+        """Outputs of heads [b, h, q, e], by what is faster for keys of this number and format.
+
+        docs/speed.md has how much longer the fused kernel takes on a CPU: for few keys, and for a
+        gradient in bf16.
+        """
+        few = keys.shape[-2] <= _FEW or keys.dtype == torch.bfloat16
+        way = self.written_out if few and keys.device.type == "cpu" else self.fused
+        return way(queries, keys, values)
+
+    def written_out(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """`context` by way of the weights."""
+        weights = dropout(self.weights(queries, keys), self.dropped, training=True)
+        return weights.to(values.dtype) @ values
+
+    def fused(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """`context` by torch's fused kernel."""
         return functional.scaled_dot_product_attention(
             *(queries, keys, values), self.mask, self.dropped, is_causal=self.causal
         )
@@ -59,11 +73,10 @@ class DenseAttention:
         """
         scores = (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(-2, -1)
         if self.mask is not None:
-            scores = scores.masked_fill(~self.mask, -math.inf)
+            scores = scores + scores.new_zeros(self.mask.shape).masked_fill_(~self.mask, -math.inf)
         if self.causal:
-            future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
-            scores = scores.masked_fill(future, -math.inf)
-        return scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
+            scores = scores + scores.new_full(scores.shape[-2:], -math.inf).triu_(1)
+        return softmax(scores, torch.promote_types(scores.dtype, torch.float32))
 
 
 class MultiHeadAttention(nn.Module):

@@ -60,8 +60,9 @@ def reference_streams(targets: Lines) -> list[Lines]:
 def tokenised_bleu(hypotheses: Lines, targets: Lines, words: Callable[[str], list[str]]) -> Score:
     """BLEU of lower-cased text in the project's own words, as older papers print it.
 
-    `words`: what cuts a line. With Moses's it is the score of `multi-bleu.perl -lc`; it depends on
-    the tokeniser, so it compares with no one else's. `targets`: as of `score_corpus`.
+    `words`: what cuts a line. The score is that of `multi-bleu.perl` on the same words in lower
+    case, unless no n-gram of some length is right: there the script has 0, and sacreBLEU smooths.
+    The script's own `-lc` lowers ASCII alone. `targets`: as of `score_corpus`.
     """
     found, *expected = (
         [" ".join(words(line)) for line in lines]

@@ -121,9 +121,9 @@ class ModelFolder:
         return self.path / DESCRIPTION
 
     @property
-    def grid(self) -> HeadGrid:
-        """The model's heads. Raises UserError if the description is damaged."""
-        return self._outline()[0].grid
+    def settings(self) -> ModelSettings:
+        """The model's sizes. Raises UserError if the description is damaged."""
+        return self._outline()[0].settings
 
     def facts(self) -> dict[str, Any]:
         """What the description says. Raises UserError if it is missing, damaged or newer."""

@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
+from headcount.base.errors import UserError
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.run_lists import Runs
 from headcount.base.settings.section import LARGEST, MOST_DRAWS, MOST_THREADS, Section
@@ -33,6 +34,15 @@ class MaskingSettings(Section):
 
     sentences: int | None = Field(None, ge=1)
     """Translate only this many sentences of a test set, its first ones; without it all."""
+
+
+def check_groups(groups: int, heads: int) -> None:
+    """Raises UserError if a model has fewer heads than groups are asked for."""
+    if groups > heads:
+        raise UserError(
+            f"masking.groups: expected at most {heads}, the number of the model's heads, "
+            f"found {groups}"
+        )
 
 
 class AblationSettings(Section):

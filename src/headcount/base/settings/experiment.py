@@ -6,8 +6,12 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from headcount.base.errors import UserError
-from headcount.base.ranking import check_groups
-from headcount.base.settings.ablation import AblationSettings, ClassifierSettings, MaskingSettings
+from headcount.base.settings.ablation import (
+    AblationSettings,
+    ClassifierSettings,
+    MaskingSettings,
+    check_groups,
+)
 from headcount.base.settings.classifiers import ClassifiersSettings, FineTuningSettings
 from headcount.base.settings.data import BpeSettings, TextSettings
 from headcount.base.settings.decode import DecodeSettings, SpeedSettings
@@ -16,7 +20,7 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.names import check_corpus_name, nearest, parse_pair, require
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.roles import RolesSettings
-from headcount.base.settings.run_lists import PrunedRuns, Runs, counted
+from headcount.base.settings.run_lists import PrunedRuns, TrainingRuns, counted
 from headcount.base.settings.runs import label, labels
 from headcount.base.settings.section import Section, each_once
 from headcount.base.settings.train import GatesSettings, TrainSettings
@@ -80,10 +84,11 @@ class Experiment(Section):
     """The Transformer's sizes."""
 
     # Below the model, whose number of heads it needs.
-    runs: Runs = Field(["baseline"], min_length=1, validate_default=True)
+    runs: TrainingRuns = Field(["baseline"], min_length=1, validate_default=True)
     """Training runs; each is trained on every pair with every seed. A run is a mapping (keys
-    below), or its short name: `baseline`; `random-<N>`; `impt-<N>`, perhaps with other keys behind
-    it. N is a count or a share of all heads: `random-12.5%`."""
+    below), or its short name: `baseline`, or `baseline-h<n>` with other heads; `random-<N>`;
+    `impt-<N>`, perhaps with other keys behind it. N is a count or a share of all heads:
+    `random-12.5%`."""
 
     # Below the runs, from whose models they start.
     pruned: PrunedRuns = []

@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from headcount.base.errors import UserError
 from headcount.base.settings.faults import checked, dotted, keyed
+from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import Run, label
 from headcount.base.settings.schema import KeyPath, Schema
 from headcount.base.settings.section import Section
@@ -22,10 +23,10 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 
 def add_flags(parser: argparse.ArgumentParser, section: type[Section]) -> None:
     """Declare one flag per key, with its meaning and default. Two sections must share no key."""
-    schema = Schema(section)
+    schema, meanings = Schema(section), section.meanings()
     group = parser.add_argument_group(" ".join(section.__doc__.split()).replace("%", "%%"))
     for name, field in section.model_fields.items():
-        words = f"{' '.join(field.description.split())} [{schema.words(schema.at((name,)))}]"
+        words = f"{' '.join(meanings[name].split())} [{schema.words(schema.at((name,)))}]"
         if shown_default(field):
             words += f" (default: {shown_default(field)})"
         # Left out, a flag leaves no trace: the section alone knows what happens then.
@@ -77,8 +78,8 @@ def as_flags(section: Section, *keys: str) -> list[str]:
     return arguments
 
 
-def read_run_flag(text: str, kind: type[AnyRun], heads: int, *methods: str) -> AnyRun:
-    """The run that `--run` names, by its short name or as JSON, for a model with this many heads.
+def read_run_flag(text: str, kind: type[AnyRun], model: ModelSettings, *methods: str) -> AnyRun:
+    """The run that `--run` names, by its short name or as JSON, in an experiment of such models.
 
     Raises UserError for one that does not exist, and for one of another method than `methods`,
     where any are given.
@@ -86,7 +87,7 @@ def read_run_flag(text: str, kind: type[AnyRun], heads: int, *methods: str) -> A
     given = _value(text, is_text=False)
     run = checked(kind, given, lambda path: f"--run: {text[:100]!r}: {keyed(path)}")
     try:
-        run = run.counted(heads)
+        run = run.counted(model)
     except ValueError as fault:
         raise UserError(f"--run: {fault}") from None
     if methods and run.method not in methods:

@@ -61,20 +61,24 @@ def write_page() -> str:
 
 def _rows(section: type[Section], prefix: str) -> list[list[str]]:
     """Key, value, default and meaning of every key."""
-    fields = section.model_fields.items()
-    rows = [_row(section, field, prefix, field.alias or name) for name, field in fields]
+    meanings = section.meanings()
+    rows = [
+        (*_row(section, field, prefix, field.alias or name), meanings[name])
+        for name, field in section.model_fields.items()
+    ]
     return [[" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in rows]
 
 
 def _row(section: type[Section], field: FieldInfo, prefix: str, name: str) -> tuple[str, ...]:
+    """Key, value and default."""
     key = f"`{prefix}{name}`"
     if isinstance(field.default, RunSettings):
-        return key, "a run, as in `runs`, or none", f"`{label(field.default)}`", field.description
+        return key, "a run, as in `runs`, or none", f"`{label(field.default)}`"
     if _is_section(field):
         default = "must be given" if field.is_required() else "all its defaults"
-        return key, "a mapping: see below", default, field.description
+        return key, "a mapping: see below", default
     schema = Schema(section)
     default = f"`{shown_default(field)}`" if shown_default(field) else "none"
     if field.is_required():
         default = "from the preset" if section is ModelSettings else "must be given"
-    return key, schema.words(schema.at((name,))), default, field.description
+    return key, schema.words(schema.at((name,))), default

@@ -6,7 +6,14 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer, ValidationInfo
 
-from headcount.base.settings.runs import PrunedSettings, Run, RunSettings, label, labels
+from headcount.base.settings.runs import (
+    BASELINE,
+    PrunedSettings,
+    Run,
+    RunSettings,
+    label,
+    labels,
+)
 from headcount.base.settings.section import Section, each_once
 
 
@@ -25,9 +32,9 @@ def swept(entry: Any) -> list[Any]:
 
 
 def counted(runs: Sequence[Run], info: ValidationInfo) -> list[Run]:
-    """With counts in place of shares, once the model is known that stands above in the file."""
+    """Each in one spelling, once the model is known that stands above in the file."""
     model = info.data.get("model")
-    return list(runs) if model is None else [run.counted(model.grid.size) for run in runs]
+    return list(runs) if model is None else [run.counted(model) for run in runs]
 
 
 def _flat(entries: list[list[Run]]) -> list[Run]:
@@ -36,7 +43,10 @@ def _flat(entries: list[list[Run]]) -> list[Run]:
     try:
         each_once(labels(runs))
     except ValueError as fault:
-        raise ValueError(f"{fault}; a share counts as the number of heads that it makes") from None
+        raise ValueError(
+            f"{fault}; a share counts as the number of heads that it makes, and attention_heads as "
+            "the baseline where the model has as many"
+        ) from None
     return runs
 
 
@@ -45,6 +55,17 @@ def _list_of(kind: type[Section]) -> Any:
     several = BeforeValidator(swept, json_schema_input_type=str | kind)
     entry = Annotated[list[kind], several, AfterValidator(counted)]
     return Annotated[list[entry], AfterValidator(_flat), PlainSerializer(labels)]
+
+
+def _check_trained(runs: list[RunSettings]) -> list[RunSettings]:
+    """Raise ValueError if a run differs from a baseline that is not trained."""
+    for run in runs:
+        if run.attention_heads is not None and BASELINE not in runs:
+            raise ValueError(
+                f"{label(run)!r} is compared with {label(BASELINE)!r}, which is not among `runs`; "
+                "add it there"
+            )
+    return runs
 
 
 def _check_pruned(pruned: list[PrunedSettings], info: ValidationInfo) -> list[PrunedSettings]:
@@ -78,4 +99,5 @@ def _check_pruned(pruned: list[PrunedSettings], info: ValidationInfo) -> list[Pr
 
 
 Runs = _list_of(RunSettings)
+TrainingRuns = Annotated[Runs, AfterValidator(_check_trained)]
 PrunedRuns = Annotated[_list_of(PrunedSettings), AfterValidator(_check_pruned)]

@@ -1,22 +1,21 @@
 """Runs as settings: which heads a training masks, and how a trained model is pruned.
 
 A run is written as a mapping of these keys or by its short name (`short_names.py`). `label` is the
-name that paths carry; `run.json` stands beside the model of every run.
+name that paths carry; `run_file.py` has what stands beside the model of every run.
 """
 
 import re
 from fractions import Fraction
 from math import floor
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from headcount.base.addresses import SCOPES
-from headcount.base.errors import UserError
-from headcount.base.files import read_json, write_json
+from headcount.base.settings.model import MOST_IN_A_ROW, ModelSettings
 from headcount.base.settings.section import Section
 from headcount.base.settings.short_names import (
+    NUMBERS,
     PRUNED_WORDS,
     SUFFIXES,
     TRAINING_WORDS,
@@ -25,10 +24,12 @@ from headcount.base.settings.short_names import (
     read_training_name,
 )
 
-RUN_FILE = "run.json"
-
 _MOST_LAMBDA = 10**6
-_KEYS = {"baseline": ("method",), "random": ("method", "heads", "share")}  # importance takes all
+_KEYS = {
+    "baseline": {"attention_heads"},
+    "random": {"heads", "share"},
+    "importance": {"heads", "share", "probability", "signed", "unit", "decay"},
+}
 
 
 def _check_decimals(key: str, value: float, most: int) -> None:
@@ -38,7 +39,7 @@ def _check_decimals(key: str, value: float, most: int) -> None:
 
 
 class RunSettings(Section):
-    """A training run: which heads are masked in each of its updates."""
+    """A training run: which heads are masked in each of its updates, or how many there are."""
 
     method: Literal["baseline", "random", "importance"]
     """No head; N heads, drawn anew from the whole model; or the N most important ones for the very
@@ -50,6 +51,11 @@ class RunSettings(Section):
     share: str | None = None
     """In place of N, a share of the model's heads, as in `12.5%`: the nearest number, at least 1
     unless the share is 0."""
+
+    attention_heads: int | None = Field(None, ge=1, le=MOST_IN_A_ROW)
+    """Heads of every attention layer, in place of `model.heads` (`baseline-h1`): a divisor of
+    d_model. The width stays, so fewer heads are wider ones, and weights are as many. For
+    `baseline`, which must be among the runs without it, too; as many as the model has are that."""
 
     probability: float = Field(1.0, gt=0, le=1)
     """Share of the updates that mask heads, drawn at random (`-p0.5`); the others have all heads
@@ -75,12 +81,12 @@ class RunSettings(Section):
 
     @model_validator(mode="after")
     def _check_keys(self) -> "RunSettings":
-        said = list(self.model_dump(exclude_defaults=True))
-        allowed = _KEYS.get(self.method, said)
-        if extra := [key for key in said if key not in allowed]:
+        said = self.model_dump(exclude_defaults=True, exclude={"method"})
+        if extra := [key for key in said if key not in _KEYS[self.method]]:
+            takers = [method for method, keys in _KEYS.items() if keys.issuperset(extra)]
+            other = f", or take method {' or '.join(takers)}" if takers else ""
             raise ValueError(
-                f"method {self.method} takes no {' and no '.join(extra)}; remove it, or take "
-                f"method {'random or ' if set(extra) <= {'heads', 'share'} else ''}importance"
+                f"method {self.method} takes no {' and no '.join(extra)}; remove it{other}"
             )
         if self.method != "baseline" and (self.heads is None) == (self.share is None):
             raise ValueError(f"method {self.method}: expected heads or share, one of the two")
@@ -108,12 +114,37 @@ class RunSettings(Section):
         """`unit`, or none where importance is signed: as `importance.abs` says it."""
         return "none" if self.signed else self.unit
 
-    def counted(self, heads: int) -> "RunSettings":
-        """The same run of a model with this many heads, with N in place of a share.
+    def own_model(self, model: ModelSettings) -> ModelSettings:
+        """The settings of this run's model, in an experiment whose models are `model`.
+
+        Raises ValueError for a number of heads that makes no model of the same width.
+        """
+        if self.attention_heads is None:
+            return model
+        expected = f"run {label(self)!r}: attention_heads: expected"
+        if model.d_head is not None:
+            raise ValueError(
+                f"{expected} a model whose heads are together as wide as d_model, found one that "
+                "names d_head; remove d_head from `model`, or this run"
+            )
+        if model.d_model % self.attention_heads:
+            divisors = (n for n in range(1, MOST_IN_A_ROW + 1) if model.d_model % n == 0)
+            raise ValueError(
+                f"{expected} a divisor of d_model {model.d_model} "
+                f"({', '.join(map(str, divisors))}), found {self.attention_heads}"
+            )
+        return ModelSettings.model_validate(model.model_dump() | {"heads": self.attention_heads})
+
+    def counted(self, model: ModelSettings) -> "RunSettings":
+        """The same run on such a model in its one spelling: with N in place of a share, and the
+        baseline for as many heads as the model has anyway.
 
         Shares are rounded to the nearest count, halves up. Raises ValueError if there are fewer
-        than N heads.
+        than N heads, and as `own_model`.
         """
+        if self.method == "baseline":
+            return BASELINE if self.own_model(model) == model else self
+        heads = model.grid.size
         if self.share is not None:
             percent = Fraction(self.share.removesuffix("%"))
             count = max(floor(percent * heads / 100 + Fraction(1, 2)), bool(percent and heads))
@@ -184,6 +215,11 @@ class PrunedSettings(Section):
 
     @model_validator(mode="after")
     def _check_start(self) -> "PrunedSettings":
+        if not self.from_none and self.init_from.attention_heads is not None:
+            raise ValueError(
+                f"from: expected a training run with as many heads as `model`, whose pruned models "
+                f"can be compared, found {self.start}; name one without attention_heads"
+            )
         if self.from_none and self.method in ("importance", "random"):
             raise ValueError(
                 f"method {self.method} fine-tunes what is left of a trained model, found from: "
@@ -228,11 +264,11 @@ class PrunedSettings(Section):
             return BASELINE
         return self.model_copy(update={"method": "gates", "lambda_": 0.0})
 
-    def counted(self, heads: int) -> "PrunedSettings":
-        """This run on a model with so many heads, a share of them resolved to the number N."""
+    def counted(self, model: ModelSettings) -> "PrunedSettings":
+        """This run on such a model, a share of its heads resolved to the number N."""
         if self.from_none:
             return self
-        return self.model_copy(update={"init_from": self.init_from.counted(heads)})
+        return self.model_copy(update={"init_from": self.init_from.counted(model)})
 
 
 Run = RunSettings | PrunedSettings
@@ -245,39 +281,16 @@ def label(run: Run) -> str:
         start = NONE if run.from_none else run.start
         after = "" if run.init_from == BASELINE else f"-from-{start}"
         return f"{before}gates-{run.scope}-l{decimal(run.lambda_)}{after}"
-    if run.method == "baseline":
-        return run.method
-    text = f"{TRAINING_WORDS[run.method]}-{run.heads if run.share is None else run.share}"
+    text = TRAINING_WORDS[run.method]
+    if run.method != "baseline":
+        text += f"-{run.heads if run.share is None else run.share}"
     changed = run.model_dump(exclude_defaults=True)
     for letters, (key, kind) in SUFFIXES.items():
         if key in changed and (kind is not str or changed[key] == letters):
-            text += f"-{letters}{changed[key]:g}" if kind is float else f"-{letters}"
+            text += f"-{letters}{changed[key]:g}" if kind in NUMBERS else f"-{letters}"
     return text
 
 
 def labels(runs: list[Run]) -> list[str]:
     """The name of each run."""
     return [label(run) for run in runs]
-
-
-def write_run(folder: Path, run: Run) -> None:
-    """Write `run.json`: under `run` the label, then every key of the run's settings."""
-    settings = run.model_dump(by_alias=True, exclude_none=True)
-    write_json(folder / RUN_FILE, {"run": label(run), **settings})
-
-
-def read_run(path: Path) -> Run:
-    """The settings in a run.json. Raises UserError if they are no run's, or have another label."""
-    found = read_json(path)
-    written = found.pop("run", "")
-    kind = PrunedSettings if "lambda" in found else RunSettings
-    try:
-        run = kind.model_validate(found)
-    except ValidationError:
-        raise UserError(f"{path}: expected the settings of a run; make the run again") from None
-    if label(run) != written:
-        raise UserError(
-            f"{path}: expected the run {label(run)}, as its settings say, found {written!r}; make "
-            "the run again"
-        )
-    return run

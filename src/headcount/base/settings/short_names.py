@@ -1,9 +1,9 @@
 """Short spellings of runs, as on command lines, in lists and in paths: `impt-6-p0.5`.
 
 Each is read into the mapping that it stands for; the classes in `runs.py` check what that says.
-Training runs: `baseline`; `random-<N>`; `impt-<N>`, with suffixes. Pruned runs:
-`gates-<scope>-l<λ>`, with `scratch-`, `ranked-` or `drawn-` before it, and `-from-<run>` or
-`-from-none` behind.
+Training runs: `baseline`; `random-<N>`; `impt-<N>`; the first and the last may have suffixes.
+Pruned runs: `gates-<scope>-l<λ>`, with `scratch-`, `ranked-` or `drawn-` before it, and
+`-from-<run>` or `-from-none` behind.
 """
 
 import re
@@ -12,23 +12,28 @@ from typing import Any
 from headcount.base.addresses import SCOPES
 from headcount.base.settings.names import nearest
 
-TRAINING_WORDS = {"random": "random", "importance": "impt"}
+TRAINING_WORDS = {"baseline": "baseline", "random": "random", "importance": "impt"}
 PRUNED_WORDS = {"gates": "gates", "scratch": "scratch", "importance": "ranked", "random": "drawn"}
 """What short names and tables call a method."""
 
 SUFFIXES = {
+    "h": ("attention_heads", int),
     "p": ("probability", float),
     "signed": ("signed", bool),
     "batch": ("unit", str),
     "position": ("unit", str),
     "ema": ("decay", float),
 }
-"""What may stand behind `impt-<N>`, in this order: letters, the key that they set, its type.
+"""What may stand behind `impt-<N>`, or the first one behind `baseline`, in this order: letters, the
+key that they set, its type.
 
-A number follows the letters of a float; those of a text are its value.
+The letters of a text are its value; a number follows those of `NUMBERS`.
 """
+NUMBERS = (int, float)
 
-_TRAINING = re.compile(r"(random|impt)-(-?\d{1,9}(?:\.\d{1,9})?%|-?\d{1,9})((?:-[a-z][^-]*)*)")
+_TRAINING = re.compile(
+    r"(?:(baseline)|(random|impt)-(-?\d{1,9}(?:\.\d{1,9})?%|-?\d{1,9}))((?:-[a-z][^-]*)*)"
+)
 _SUFFIX = re.compile(r"([a-z_]+)(\d{1,9}(?:\.\d{1,4})?)?")
 _PRUNED = re.compile(r"(?:([a-z]+)-)?gates-([A-Za-z_]+)-l(-?\d{1,6}(?:\.\d{1,9})?)(?:-from-(.+))?")
 
@@ -38,17 +43,17 @@ def read_training_name(text: str) -> dict[str, Any]:
 
     Raises ValueError saying what is expected, with the nearest name that would do.
     """
-    if text == "baseline":
-        return {"method": "baseline"}
     found = _TRAINING.fullmatch(text)
     if not found:
         raise ValueError(_training_forms(text))
-    word, masked, behind = found.groups()
-    if behind and word != "impt":
-        plain = text.removesuffix(behind)
-        raise ValueError(f"only impt takes suffixes, found {text[:100]!r}; nearest: {plain}")
-    said = {"share": masked} if masked.endswith("%") else {"heads": int(masked)}
-    said["method"] = next(name for name, known in TRAINING_WORDS.items() if known == word)
+    plain, word, masked, behind = found.groups()
+    if behind and word == "random":
+        whole = text.removesuffix(behind)
+        raise ValueError(f"random takes no suffixes, found {text[:100]!r}; nearest: {whole}")
+    methods = {word: method for method, word in TRAINING_WORDS.items()}
+    said: dict[str, Any] = {"method": methods[plain or word]}
+    if masked:
+        said |= {"share": masked} if masked.endswith("%") else {"heads": int(masked)}
     for suffix in behind.split("-")[1:]:
         key, value = _read_suffix(text, suffix)
         if key in said:
@@ -60,13 +65,13 @@ def read_training_name(text: str) -> dict[str, Any]:
 
 
 def _read_suffix(text: str, suffix: str) -> tuple[str, Any]:
-    """Key and value of what stands behind `impt-<N>`."""
+    """Key and value of what stands behind `impt-<N>` or `baseline`."""
     found = _SUFFIX.fullmatch(suffix)
     letters, number = found.groups() if found else ("", None)
     key, kind = SUFFIXES.get(letters, ("", None))
-    if not key or (kind is float) != (number is not None):
+    if not key or (kind in NUMBERS) != (number is not None) or (kind is int and "." in number):
         raise ValueError(_training_forms(text))
-    return key, float(number) if number else kind(letters)
+    return key, kind(number or letters)
 
 
 def read_pruned_name(text: str) -> dict[str, Any]:
@@ -86,13 +91,15 @@ def read_pruned_name(text: str) -> dict[str, Any]:
 def _training_forms(text: str) -> str:
     """What a name may be, and which is nearest to this one, with its own numbers."""
     number = [*re.findall(r"\d+(?:\.\d+)?%|\d+", text), "6"][0]
-    numbered = {letters: kind is float for letters, (_, kind) in SUFFIXES.items()}
+    numbered = {letters: kind is float for letters, (_, kind) in list(SUFFIXES.items())[1:]}
     forms = ["baseline", f"random-{number}", f"impt-{number}"]
     forms += [f"impt-{number}-{word}{'0.5' if n else ''}" for word, n in numbered.items()]
+    forms.append(f"baseline-h{re.match('[0-9]+', number)[0]}")
     behind = ", ".join(f"-{word}{'<number>' if n else ''}" for word, n in numbered.items())
     return (
-        "expected baseline, random-<N>, random-<P>%, impt-<N> or impt-<P>%, impt with any of "
-        f"{behind} (numbers of at most 4 decimals), found {text[:100]!r}; {nearest(text, forms)}"
+        "expected baseline, baseline-h<heads of a layer>, random-<N>, random-<P>%, impt-<N> or "
+        f"impt-<P>%, impt with any of {behind} (numbers of at most 4 decimals), "
+        f"found {text[:100]!r}; {nearest(text, forms)}"
     )
 
 

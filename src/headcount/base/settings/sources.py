@@ -9,8 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from headcount.base.settings.names import FileName, Language, check_file_name, fitting
 from headcount.base.settings.section import Section
 
-ARCHIVES = (".tar", ".tgz", ".tar.gz", ".zip")
-"""Ends of the names of files that hold others."""
+_ARCHIVES = (".tar", ".tgz", ".tar.gz", ".zip")  # ends of the names of files that hold others
 
 Format = Literal["plain", "sgm", "ted", "tmx", "tsv"]
 
@@ -36,7 +35,7 @@ def _check_path(text: str) -> str:
 
 
 # Plain http is for a server on this machine.
-_ADDRESS = r"(https://[A-Za-z0-9]|http://(127\.0\.0\.1|localhost)\b)[A-Za-z0-9./_~%:+-]*"
+_ADDRESS = r"(https://[A-Za-z0-9]|http://(127\.0\.0\.1|localhost)(?=[:/]|$))[A-Za-z0-9./_~%:+-]*"
 Url = Annotated[
     str,
     AfterValidator(fitting(_ADDRESS, "an address that starts with https://")),
@@ -68,7 +67,7 @@ class File(Section):
     """Checksum that the first fetch must match, where no other was published."""
 
     bytes: int | None = Field(None, ge=1)
-    """Size of the file, where that is known before it is fetched."""
+    """Size of the file in bytes, where that is known before it is fetched."""
 
     member: Annotated[str, AfterValidator(_check_member)] | None = None
     """The text's name inside the file, when that is a .tar, .tgz, .tar.gz or .zip."""
@@ -87,8 +86,10 @@ class File(Section):
         if len(given) != 1 and given != ["file", "url"]:
             found = " and ".join(given) or "none"
             raise ValueError(f"expected one of {', '.join(self._ways)}, found {found}")
-        if (self.member is not None) != self.name.endswith(ARCHIVES):
-            raise ValueError(f"member names a file inside a {', '.join(ARCHIVES)}, which needs one")
+        if (self.member is not None) != self.name.endswith(_ARCHIVES):
+            raise ValueError(
+                f"member names a file inside a {', '.join(_ARCHIVES)}, which needs one"
+            )
         return self
 
 
@@ -186,7 +187,7 @@ class HoldOut(Section):
     """The split that it is taken from, such as `train`."""
 
     every: int = Field(ge=2)
-    """Every how manyth pair is taken."""
+    """Every n-th pair is taken; this is n."""
 
     scored: bool = True
     """Models are scored on it. If not, its text is made only where it is asked for by its path."""

@@ -178,6 +178,13 @@ class GatesSettings(PresetSection):
         rates = {name: getattr(self, name) for name in _LENGTHS}
         return train.model_copy(update={**rates, "select": "last", "keep_updates": []})
 
+    def from_scratch(self, train: TrainSettings) -> TrainSettings:
+        """The settings of training, with as many updates as a training and its fine-tuning have.
+
+        A model from scratch is compared with a pruned one, which had both.
+        """
+        return train.model_copy(update={"updates": train.updates + self.updates})
+
     def from_random_weights(self, train: TrainSettings) -> "GatesSettings":
         """These settings with the length and rates of training, for gates from random weights.
 

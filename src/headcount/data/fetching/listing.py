@@ -16,7 +16,7 @@ class Listed(NamedTuple):
 
     name: str
     bytes: int | None
-    place: str  # here, in the mirror, to fetch, your own, your own: missing
+    place: str  # here, mirror, to fetch; of one's own: your own, missing
     checksum: str  # SHA-256, MD5, recorded, unknown, or nothing for one's own
     address: str
 
@@ -54,33 +54,25 @@ def list_files(
     name: str, corpus: Corpus, raw: Path, recorded: Mapping[str, Recorded], ask: bool
 ) -> list[Listed]:
     """Every file of a corpus once, those of its trees too; arguments as of `list_corpora`."""
-    found: dict[str, Listed] = {}
-    trees = ((tree.base_url, tree) for tree in (corpus.trees or {}).values())
-    for base_url, file in ((corpus.base_url, each) for each in corpus.files()):
-        _add(found, name, base_url, file, raw, recorded, ask)
-    for base_url, tree in trees:
-        _add(found, name, base_url, tree, raw, recorded, ask)
-    return list(found.values())
+    named = [(corpus.base_url, file) for file in corpus.files()]
+    named += [(tree.base_url, tree) for tree in (corpus.trees or {}).values()]
+    files = {file.path or file.url or f"{base_url}/{file.file}": file for base_url, file in named}
+    return [
+        _own(file) if file.path else _published(name, file, address, raw, recorded, ask)
+        for address, file in files.items()
+    ]
 
 
-def _add(
-    found: dict[str, Listed],
-    corpus: str,
-    base_url: str | None,
-    file: File,
-    raw: Path,
-    recorded: Mapping[str, Recorded],
-    ask: bool,
-) -> None:
-    address = file.path or file.url or f"{base_url}/{file.file}"
-    if address in found:
-        return
-    if file.path:
-        own = Path(file.path)
-        place = "your own" if own.is_file() else "missing"
-        size = own.stat().st_size if own.is_file() else None
-        found[address] = Listed(file.name, size, place, "", address)
-        return
+def _own(file: File) -> Listed:
+    path = Path(file.path)
+    here = path.is_file()
+    size = path.stat().st_size if here else None
+    return Listed(file.name, size, "your own" if here else "missing", "", file.path)
+
+
+def _published(
+    corpus: str, file: File, address: str, raw: Path, recorded: Mapping[str, Recorded], ask: bool
+) -> Listed:
     here = next(iter(sorted((raw / corpus).glob(f"*/{file.name}"))), None)
     mirrored = Path(os.environ.get(MIRROR, "")) / corpus / file.name
     known = recorded.get(address)
@@ -93,7 +85,7 @@ def _add(
     if size is None and ask:
         size = size_of(address)
     said = "SHA-256" if file.sha256 else "recorded" if known else "MD5" if file.md5 else "unknown"
-    found[address] = Listed(file.name, size, place, said, address)
+    return Listed(file.name, size, place, said, address)
 
 
 def _shown(size: int | None) -> str:

@@ -22,6 +22,8 @@ TIMEOUT = 60
 """Seconds without a byte after which an attempt is given up."""
 
 _LOCAL = {"127.0.0.1", "localhost"}
+# A server that compresses on the way would change the bytes that are counted and hashed.
+_AS_IT_IS = {"Accept-Encoding": "identity"}
 _CHUNK = 2**16
 
 
@@ -73,7 +75,7 @@ def _keeping(url: str, partial: Path, known: bool) -> Iterator[None]:
 def size_of(url: str) -> int | None:
     """Bytes of a published file, as its server says; None if it does not."""
     try:
-        answer = requests.head(url, allow_redirects=True, timeout=TIMEOUT)
+        answer = requests.head(url, headers=_AS_IT_IS, allow_redirects=True, timeout=TIMEOUT)
         answer.raise_for_status()
     except requests.RequestException:
         return None
@@ -112,19 +114,16 @@ def _transfer(url: str, partial: Path, known: bool) -> None:
 
 def _resume(url: str, partial: Path, known: bool) -> tuple[int, dict[str, str]]:
     """Bytes that need not be fetched again, and the headers that ask for the others."""
-    # A server that compresses on the way would change the bytes that are hashed.
-    headers = {"Accept-Encoding": "identity"}
     try:
         about = json.loads(_about(partial).read_text(encoding="utf-8"))
+        version, same = about["version"], about["url"] == url
         start = partial.stat().st_size
-    except (OSError, ValueError):
-        return 0, headers
-    version = about.get("version") if isinstance(about, dict) else None
-    if not start or about["url"] != url or not (version or known):
-        return 0, headers
-    if version:
-        headers["If-Range"] = version  # another version is sent whole
-    return start, headers | {"Range": f"bytes={start}-"}
+    except (OSError, ValueError, KeyError, TypeError):  # the last two of JSON by someone else
+        return 0, _AS_IT_IS
+    if not start or not same or not (version or known):
+        return 0, _AS_IT_IS
+    if_same = {"If-Range": version} if version else {}  # another version is sent whole
+    return start, _AS_IT_IS | {"Range": f"bytes={start}-"} | if_same
 
 
 def _write(answer: requests.Response, partial: Path, start: int, total: int | None) -> None:

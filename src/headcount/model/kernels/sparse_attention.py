@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-# Numbers that a processor takes at once in a softmax; those of a shorter row it takes one by one.
-_VECTOR = 16
+from headcount.model.kernels.softmax import softmax_columns
 
 
 class SparseAttention:
@@ -63,7 +62,7 @@ class SparseAttention:
         ).values()
         if self.penalty is not None:
             scores.view(len(queries), -1, self.penalty.shape[2]).add_(self.penalty)
-        return _softmax(scores.view(len(asked), -1))
+        return softmax_columns(scores.view(len(asked), -1))
 
     def _layout(self, keys: Tensor) -> Tensor:
         """Zeros where a query, a row (n, m, h), attends to a row of `_rows(keys)`, else nothing."""
@@ -96,13 +95,6 @@ def _rows(keys: Tensor) -> Tensor:
     steps = zip(keys.shape[:3], keys.stride()[:3], strict=True)
     last = sum((size - 1) * stride for size, stride in steps) // width
     return keys.as_strided((last + 1, width), (width, 1))
-
-
-def _softmax(scores: Tensor) -> Tensor:
-    """Softmax over each row [rows, t]; of short rows, many rows at once."""
-    if scores.shape[1] < _VECTOR:
-        return scores.t().contiguous().softmax(0).t().contiguous()
-    return scores.softmax(1)
 
 
 with warnings.catch_warnings():  # torch's, once in a process, that sparse tensors may change yet
