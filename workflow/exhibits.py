@@ -9,7 +9,7 @@ from snakemake.io import report
 
 from headcount.base.settings.flags import as_flags
 from headcount.findings.chapters import Chapter, chapters
-from headcount.findings.exhibits import Exhibit
+from headcount.findings.exhibits import SHOWN, Exhibit
 from headcount.findings.inputs import INPUTS, Input
 
 
@@ -19,25 +19,27 @@ class Exhibits:
     def __init__(self, plan: Plan, measured: Sequence[str]):
         """`measured`: the first file of each rule that measures every trained model."""
         self._plan, self._measures = plan, [Path(path).stem for path in measured]
-        self._found = {kind: self._files(INPUTS[kind]) for kind in INPUTS}
-        kinds = [kind for kind, files in self._found.items() if files]
+        kinds = [kind for kind, each in INPUTS.items() if self._files(each)]
         made = (chapter.made_from(kinds) for chapter in chapters())
         self.chapters = [chapter for chapter in made if chapter.exhibits]
-        (self.cost,) = (chapter for chapter in chapters() if chapter.name == "cost")
+        known = {chapter.name: chapter for chapter in chapters()}
+        self.claims, self.cost = known["claims"], known["cost"]
         self.modules = [module for chapter in chapters() for module in chapter.modules]
 
     def inputs(self, chapter: Chapter) -> dict[str, list[str]]:
         """Files of each kind that a chapter is made from."""
-        return {kind: self._found[kind] for kind in chapter.kinds}
+        found = {}
+        for name in chapter.kinds:
+            kind = INPUTS[name]
+            narrowed = kind._replace(owner=chapter.runs) if kind.owner == "runs" else kind
+            found[name] = self._files(narrowed)
+        return found
 
     def pages(self) -> dict[str, str]:
-        """What the report is made from: a JSON of each table and figure, and its title."""
-        exhibits = (each for chapter in (*self.chapters, self.cost) for each in chapter.exhibits)
-        return {
-            f"{self._plan.layout.results}/{each.files[-1]}": each.title
-            for each in exhibits
-            if each.form != "numbers"
-        }
+        """What the report shows: the JSON of each table and figure, and its title."""
+        made = (*self.chapters, self.claims, self.cost)
+        exhibits = (each for chapter in made for each in chapter.exhibits)
+        return {each.files[-1]: each.title for each in exhibits if each.form in SHOWN}
 
     def listed(self, chapter: Chapter, exhibit: Exhibit) -> Any:
         """The first file of an exhibit, as Snakemake's report has it."""
@@ -70,7 +72,10 @@ class Exhibits:
             return [(pair, folder(pair)) for pair in layout.pairs]
         runs = {
             "jobs": [],  # rule cost finds their benchmarks
+            "exhibits": [],  # rule claims has what the other chapters make
             "runs": plan.runs,
+            "same_heads": plan.same_heads,
+            "by_heads": plan.by_heads,
             "starts": plan.pruning.starts(),
             "controls": plan.pruning.controls(),
             "compared": plan.pruning.compared(),

@@ -24,7 +24,8 @@ def jobs(plan: Plan, measures: Iterable[str]) -> Iterator[tuple[str, Values]]:
     of_seeds: Values = {"pair": settings.pairs, "seed": settings.seeds}
     yield "bpe", {"pair": settings.pairs}
     for rule, runs in (
-        *((rule, plan.runs) for rule in ("train", *measures, "masking")),
+        *((rule, plan.runs) for rule in ("train", *measures)),
+        ("masking", plan.same_heads),
         *(("gates", plan.pruning.fine_tuned()), ("scratch", named("scratch"))),
         ("gates_from_none", plan.pruning.gates_from_none()),
         ("fine_tune", named("importance", "random")),

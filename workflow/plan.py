@@ -30,12 +30,13 @@ from headcount.base.settings.corpora import (
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.names import SCORED_BY_EXTRA, check_own_file, parse_pair
-from headcount.base.settings.runs import labels
+from headcount.base.settings.runs import BASELINE, label, labels
 from headcount.data.fetching.checksums import LOCK, read_lock
+from headcount.data.words import uses_jieba
 
 CONFIG = Path("config")
+BASE = label(BASELINE)
 LONGEST_NAME = 255  # of a file, on nearly every file system
-NOTHING = "(?!)"  # a wildcard that matches no name
 
 
 class Plan:
@@ -72,6 +73,17 @@ class Plan:
         return labels(self.settings.runs)
 
     @property
+    def same_heads(self) -> list[str]:
+        """Names of those with as many heads as `model` says."""
+        return labels([run for run in self.settings.runs if run.attention_heads is None])
+
+    @property
+    def by_heads(self) -> list[str]:
+        """Names of the baseline and of runs with other heads; none where there are no others."""
+        several = len(self.same_heads) < len(self.runs)
+        return [run for run in self.runs if run == BASE or run not in self.same_heads] * several
+
+    @property
     def pruned(self) -> list[str]:
         """Names of the pruned runs."""
         return labels(self.settings.pruned)
@@ -97,9 +109,8 @@ class Plan:
             text = self.layout.texts(pair, self.splits(pair), *SIDES)
             self._check_own(self.raw.of(pair), text)
             for name in self.raw.treebanks(pair):
-                self._check_own(
-                    self.raw.of_tree(name), [f"{self.layout.bpe(pair)}/trees/{name}.jsonl"]
-                )
+                made = [f"{self.layout.bpe(pair)}/trees/{name}.jsonl"]
+                self._check_own(self.raw.of_tree(name), made)
         for language in sorted({parse_pair(p).tgt for p in settings.pairs} & {*SCORED_BY_EXTRA}):
             # Imported here: no other language has to wait a third of a second for it.
             from headcount.scoring.bleu import bleu_metric
@@ -117,6 +128,13 @@ class Plan:
             self._check_own(self.classifiers.source(name), made, f"config/{self.name}.yaml")
         if not self._dry:
             self.classifiers.check_library()
+            self._check_jieba()
+
+    def _check_jieba(self) -> None:
+        """Raise EnvironmentFault where jieba is to find a language's words, and is missing."""
+        for corpus, *languages in map(parse_pair, self.settings.pairs):
+            for language in languages:
+                uses_jieba(language, self._is_tokenised(corpus), self.settings.bpe.unspaced)
 
     def say_recorded(self) -> None:
         """Tell which published files jobs have fetched first, whose checksums nobody knew."""
@@ -232,9 +250,9 @@ class Plan:
 
     def baseline_importance(self, w: Wildcards) -> list[str]:
         """The file of head importance of the baseline beside a run, if that is another."""
-        if w["run"] == "baseline" or "baseline" not in self.runs:
+        if w["run"] == BASE or BASE not in self.runs:
             return []
-        return self.layout.beside("heads", w, "baseline", "importance.csv")
+        return self.layout.beside("heads", w, BASE, "importance.csv")
 
     def treebanks(self, w: Wildcards) -> list[str]:
         """Names of the treebanks of the pair of `w`; none if it has none."""
@@ -247,8 +265,10 @@ class Plan:
 
     def pretokenised(self, w: Wildcards) -> list[str]:
         """A flag if a pair's text needs no tokeniser."""
-        corpus = self.corpora[parse_pair(w["pair"]).corpus]
-        return ["--pretokenised"] if corpus.pretokenised or corpus.generator else []
+        return ["--pretokenised"] if self._is_tokenised(parse_pair(w["pair"]).corpus) else []
+
+    def _is_tokenised(self, corpus: str) -> bool:
+        return self.corpora[corpus].pretokenised or self.corpora[corpus].generator is not None
 
     def words(self, w: Wildcards) -> list[str]:
         """How the words of a pair's target are found, as flags."""
@@ -263,6 +283,10 @@ class Plan:
         gates = self.settings.gates.from_random_weights(self.settings.train)
         return [*self.section("model", "train"), *as_flags(gates)]
 
+    def scratch_flags(self, w: Wildcards) -> list[str]:
+        """Flags of a training from scratch, as long as all of what it is compared with."""
+        return [*self.section("model"), *as_flags(self.pruning.scratch_recipe(w))]
+
     def device(self, section: str, mem_mb: int) -> dict[str, int]:
         """Memory and GPUs of a job of a section: one, if it is to use one and there is one."""
         device = getattr(self.settings, section).device
@@ -271,5 +295,5 @@ class Plan:
 
 
 def alternatives(names: Iterable[str]) -> str:
-    """Wildcard pattern that matches these names and nothing else."""
-    return "|".join(map(re.escape, names)) or NOTHING
+    """Wildcard pattern that matches these names and nothing else; of no names, nothing."""
+    return "|".join(map(re.escape, names)) or "(?!)"

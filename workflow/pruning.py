@@ -5,6 +5,7 @@ from layout import Layout, Wildcards
 from headcount.base.folders import MODEL_FILES
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.runs import BASELINE, RANDOM_WEIGHTS, label
+from headcount.base.settings.train import TrainSettings
 
 MODEL = tuple(f"model/{name}" for name in MODEL_FILES)
 FIRST_PASS = 0.7  # of impt, in updates of a plain training; docs/speed.md has the measurement
@@ -67,6 +68,11 @@ class Pruning:
         found = self.layout.beside("heads", w, self._start[w["run"]], "importance.csv")
         return found if self.runs[w["run"]].method == "importance" else []
 
+    def scratch_recipe(self, w: Wildcards) -> TrainSettings:
+        """How a model from scratch is trained: with as many updates in total as the gates run."""
+        train, gates = self.settings.train, self.settings.gates
+        return train if self.runs[w["run"]].from_none else gates.from_scratch(train)
+
     def gates_from(self, start: str) -> list[str]:
         """Names of the gates runs that start from a training run."""
         return [name for name in self.named("gates") if self._start[name] == start]
@@ -124,8 +130,9 @@ class Pruning:
         settings = self.settings
         if name in self.runs:
             run = self.runs[name]
-            anew = run.method == "scratch" or run.from_none
-            return settings.train.updates if anew else settings.gates.updates
+            if run.method == "scratch":
+                return self.scratch_recipe({"run": name}).updates
+            return settings.train.updates if run.from_none else settings.gates.updates
         run = self.trained[name]
         passes = 1 + FIRST_PASS * run.probability if run.method == "importance" else 1
         return settings.train.updates * passes

@@ -7,11 +7,13 @@ from pathlib import Path
 from plan import Plan
 
 from headcount.base.errors import UserError
+from headcount.base.folders import ENTAILMENT_PARTS
+from headcount.base.settings.corpora import ENTAILMENT
 from headcount.base.settings.names import parse_pair
 from headcount.estimate.rates import Sentences
 
-ASSUMED_LENGTH = 28
-"""Subwords of a sentence, where nothing is known: of news, by some 30,000 subwords."""
+ASSUMED_LENGTH, ASSUMED_WORDS = 28, 30000
+"""Subwords of a sentence, where nothing is known, as in news; and words, where all are known."""
 _SAMPLE = 1000  # sentences
 
 
@@ -23,6 +25,26 @@ def pairs_of(plan: Plan) -> dict[str, dict[str, int]]:
     }
 
 
+def labelled_of(plan: Plan) -> dict[str, int]:
+    """Labelled pairs of the classifiers' corpus by part. Raises UserError as `pairs_of` does."""
+    (corpus,), settings = plan.classifiers.corpora, plan.settings.classifiers
+    counts = Path(plan.layout.text(corpus), "parts.json")
+    if counts.exists():
+        return json.loads(counts.read_text())
+    every, *tests = (_said(plan, corpus, split, counts) for split in ENTAILMENT)
+    left = every - settings.dev_pairs
+    train = min(settings.train_pairs or left, left)
+    return dict(zip(ENTAILMENT_PARTS, (train, settings.dev_pairs, *tests), strict=True))
+
+
+def length_of(plan: Plan, corpus: str) -> tuple[int, str]:
+    """Subwords of a sentence of a corpus, and in words where that is from."""
+    known = plan.corpora[corpus].length
+    if known:
+        return known, "of config/corpora.yaml"
+    return ASSUMED_LENGTH, "assumed: nothing is known of this text"
+
+
 def sentences_of(plan: Plan) -> tuple[Sentences, str]:
     """Lengths of the first pair's sentences and its subwords, and in words where they are from."""
     pair, bpe = plan.settings.pairs[0], plan.settings.bpe
@@ -30,17 +52,21 @@ def sentences_of(plan: Plan) -> tuple[Sentences, str]:
     if (folder / "segmentation.json").exists():
         src, tgt = (_mean_length(folder / f"dev.{side}") for side in ("src", "tgt"))
         return Sentences(src, tgt, len(_lines(folder / "tgt.vocab")) + 4), f"read in {folder}"
-    known = plan.corpora[parse_pair(pair).corpus].length
-    length = known or ASSUMED_LENGTH
-    source = "of config/corpora.yaml" if known else "assumed: nothing is known of this text"
-    return Sentences(length, length, bpe.merges + 300), source
+    length, source = length_of(plan, parse_pair(pair).corpus)
+    # A merge makes one piece; characters come to them, pieces that occur in larger ones alone go.
+    units = ASSUMED_WORDS if bpe.unit == "words" else bpe.merges
+    return Sentences(length, length, min(units, bpe.largest or units) + 4), source
 
 
 def _pairs(plan: Plan, pair: str, split: str) -> int:
     counts = Path(plan.layout.text(pair), f"{split}.json")
     if counts.exists():
         return json.loads(counts.read_text())["pairs_kept"]
-    name = parse_pair(pair).corpus
+    return _said(plan, parse_pair(pair).corpus, split, counts.with_suffix(".src"))
+
+
+def _said(plan: Plan, name: str, split: str, made: Path) -> int:
+    """What a corpus's entry says; `made`: a file to ask for, from which it will be known."""
     corpus = plan.corpora[name]
     known = dict(corpus.pairs)
     if corpus.settings:
@@ -51,7 +77,7 @@ def _pairs(plan: Plan, pair: str, split: str) -> int:
         raise UserError(
             f"config/corpora.yaml: {name} does not say how many pairs {split} has; name it under "
             f"pairs, as in `pairs: {{{split}: 1000}}`, or make the text first: snakemake --cores "
-            f"all {counts.with_suffix('.src')}"
+            f"all {made}"
         )
     return known[split]
 

@@ -1,22 +1,24 @@
 """What each job of an experiment has to do, before anything is there: from settings alone."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from itertools import product
 
 import numpy as np
+from classifier_work import ClassifierWork
 from jobs import jobs
 from plan import Plan
 
-from headcount.ablation.pruning_orders import list_curves
-from headcount.base.ranking import Heads, random_sets, ranked_sets
+from headcount.base.addresses import HeadGrid
+from headcount.base.ranking import random_sets, ranked_sets
 from headcount.base.settings.train import GatesSettings, TrainSettings
+from headcount.estimate.profiles import ablation_sets, profile_sets
 from headcount.estimate.work import Units, Work
 
 Values = Mapping[str, str]  # wildcards of one job
 Sizes = Mapping[str, Mapping[str, int]]  # sentence pairs by pair and split
 
 ALONE = ("speed", "share_speed")
+_OF_CLASSIFIERS = ("entailment", "fine_tune_classifier", "classifier_ablation")
 
 
 class Workload:
@@ -24,10 +26,10 @@ class Workload:
 
     def __init__(self, plan: Plan, sizes: Sizes):
         self.plan, self.sizes, self.settings = plan, sizes, plan.settings
-        self.grid = plan.settings.model.grid
+        self.classifiers = ClassifierWork(plan) if plan.classifiers.models else None
 
     def works(self, rules: list[str]) -> Iterator[Work]:
-        """Every job that has wildcards, those of several seeds as one; then the exhibits.
+        """Every job that has wildcards, those of several seeds as one.
 
         `rules`: names of those that measure the heads of every trained model.
         """
@@ -38,23 +40,31 @@ class Workload:
                 units = {"starts": 1.0} | dict(self._units(rule, w))
                 yield Work(rule, ".".join(map(str, chosen)), len(seeds), units, rule in ALONE)
 
-    def chain(self) -> Units:
-        """Work on the longest chain of jobs of which every one waits for the one before."""
-        updates = max(self.plan.pruning.urgency({"run": run}) for run in self.plan.runs)
-        lines = max(sides["train"] for sides in self.sizes.values())
-        return {"starts": 6, "segmented": lines, "updates": updates}
+    def chains(self) -> Iterator[Units]:
+        """Work on long chains of jobs, of which every one waits for the one before."""
+        if self.sizes:
+            updates = max(self.plan.pruning.urgency({"run": run}) for run in self.plan.runs)
+            lines = max(sides["train"] for sides in self.sizes.values())
+            yield {"starts": 6, "segmented": lines, "updates": updates}
+        if self.classifiers:
+            yield self.classifiers.chain()
 
     def _units(self, rule: str, w: Values) -> Units:
         """All but the start of a job; rules that are not here take no more than that."""
-        settings, sizes = self.settings, self.sizes.get(w["pair"], {})
+        settings = self.settings
+        if rule in _OF_CLASSIFIERS:
+            return self.classifiers.units(rule, w)
+        sizes = self.sizes[w["pair"]]
         match rule:
             case "text":
                 return {"lines": sizes[w["split"]]}
             case "bpe":  # text that is tokenised already is cut a dozen times as fast
                 cut = 0.1 if self.plan.pretokenised(w) else 1.0
                 return {"segmented": cut * sizes["train"]}
-            case "train" | "scratch" | "gates_from_none":
+            case "train" | "gates_from_none":
                 return self._trained(w, settings.train)
+            case "scratch":
+                return self._trained(w, self.plan.pruning.scratch_recipe(w))
             case "gates" | "fine_tune":
                 return self._trained(w, settings.gates)
             case "importance":
@@ -65,8 +75,6 @@ class Workload:
                 return self._roles(w)
             case "translate":
                 return {"translations": sizes[w["test"]]}
-            case "bleu":
-                return {"resamples": sum(sizes[test] for test in self.plan.tests(w["pair"]))}
             case "speed":
                 return self._timed(len(self.plan.pruning.timed()))
             case "share_speed":
@@ -80,14 +88,15 @@ class Workload:
             masks = self._sets(w) if rule == "masking" else self._cuts(w["run"])
             sentences = dict.fromkeys(self.plan.masking_tests(w), masks)
             return self._translated(w, sentences, masking.sentences)
-        heads, layers = self.grid.size, len(list(self.grid.layers()))
         if rule == "ablation":
-            tests = self.plan.ablation_tests(w["pair"])
-            sentences = dict.fromkeys(tests, 1 + heads + layers) | {"dev": 1 + 2 * heads}
-            return self._translated(w, sentences, asked.sentences)
+            on_test, on_dev = ablation_sets(self._grid(w["run"]))
+            sentences = dict.fromkeys(self.plan.ablation_tests(w["pair"]), on_test)
+            return self._translated(w, sentences | {"dev": on_dev}, asked.sentences)
         if rule == "pruning_profile":
             first = self.plan.ablation_tests(w["pair"])[0]
-            return self._translated(w, {first: self._profile()}, asked.sentences)
+            sets, rankings = profile_sets(self._grid(w["run"]), asked)
+            masked = self._translated(w, {first: len(sets)}, asked.sentences)
+            return {**masked, "passes": (rankings - 1) * self._drawn(w)}  # the first is there
         if rule == "training_profile":
             first, points = self.plan.ablation_tests(w["pair"])[0], len(asked.updates)
             masked = self._translated(w, {first: points * (asked.steps + 1)}, asked.sentences)
@@ -101,7 +110,7 @@ class Workload:
 
     def _sets(self, w: Values) -> int:
         """Sets of rule masking; two rankings have none in common but no head and all."""
-        settings, heads = self.settings.masking, self.grid.size
+        settings, heads = self.settings.masking, self.settings.model.grid.size
         own = w["run"] == "baseline" or "baseline" not in self.plan.runs
         rankings = [np.random.default_rng(seed).permutation(heads) for seed in range(2 - own)]
         points = [each for r in rankings for each in ranked_sets(list(r), settings.groups)]
@@ -112,15 +121,12 @@ class Workload:
         """No head, and for each gates run its own heads, the least important and random ones."""
         return 1 + len(self.plan.pruning.gates_from(run)) * (2 + self.settings.masking.draws)
 
-    def _profile(self) -> int:
-        """Sets of rule pruning_profile, as of importance and effects that are at random."""
-        importance, effects = np.random.default_rng(0).random((2, self.grid.size))
-        asked = self.settings.ablation
-        curves = list_curves(self.grid, partial(_always, importance), effects, asked, 1)
-        return len({heads for curve in curves for heads in curve.sets})
+    def _grid(self, run: str) -> HeadGrid:
+        """The heads of a training run's model."""
+        return self.plan.pruning.trained[run].own_model(self.settings.model).grid
 
     def _trained(self, w: Values, of: TrainSettings | GatesSettings) -> Units:
-        """A training or fine-tuning, with its validations."""
+        """A training or fine-tuning of all heads, with its validations."""
         validated = -(-of.updates // of.dev_interval) * self.sizes[w["pair"]]["dev"]
         return {"updates": self.plan.pruning.updates(w["run"]), "forwards": validated}
 
@@ -144,8 +150,3 @@ class Workload:
     def _first(self, w: Values, split: str, most: int | None) -> int:
         size = self.sizes[w["pair"]][split]
         return size if most is None else min(size, most)
-
-
-def _always(values: np.ndarray, silent: Heads) -> np.ndarray:
-    """Importance that does not depend on which heads are silent."""
-    return values

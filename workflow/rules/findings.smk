@@ -31,6 +31,24 @@ for chapter in exhibits.chapters:
 made = [file for each in exhibits.chapters for file in getattr(rules, each.name).output]
 
 
+rule claims:
+    """Decide every claim of the papers from the other tables and figures, and files of runs."""
+    input:
+        [file for file in made if file.endswith(".csv")],
+        list(exhibits.inputs(exhibits.claims).values()),
+    output:
+        [exhibits.listed(exhibits.claims, each) for each in exhibits.claims.exhibits],
+        [f"<results>/{file}" for each in exhibits.claims.exhibits for file in each.files[1:]],
+    params:
+        code=code("scripts/claims.py", *exhibits.claims.modules),
+        folder=subpath(output[0], parent=True),
+    shell:
+        "python scripts/claims.py --results {input:q} --out {params.folder:q} > {log:q} 2>&1"
+
+
+made += rules.claims.output
+
+
 # Benchmarks are no input of this one: they change at every run, and then all that shows them would.
 rule cost:
     """Tabulate what jobs took: after all other exhibits, and again when one of them changes."""
@@ -49,7 +67,7 @@ rule cost:
 
 
 rule report:
-    """Put the chapters on one page that opens offline."""
+    """Put all tables and figures, by question, on one page that opens offline."""
     input:
         made,
         rules.cost.output,
@@ -57,9 +75,10 @@ rule report:
         report("<results>/report.html", category="Page"),
     params:
         code=code("scripts/report.py", *exhibits.modules),
+        results=subpath(output[0], parent=True),
         exhibits=list(exhibits.pages()),
         titles=list(exhibits.pages().values()),  # docstrings, which `code` leaves out
         title=lambda w: plan.settings.title or plan.name,  # as it is, braces and all
     shell:
-        "python scripts/report.py --title={params.title:q} --exhibits {params.exhibits:q}"
-        " --out {output:q} > {log:q} 2>&1"
+        "python scripts/report.py --results {params.results:q} --title={params.title:q}"
+        " --exhibits {params.exhibits:q} --out {output:q} > {log:q} 2>&1"

@@ -49,6 +49,8 @@ rule masking:
     output:
         scores="<masking>/headmask.csv",
         about="<masking>/headmask.json",
+    wildcard_constraints:
+        run=alternatives(plan.same_heads),
     threads: plan.settings.decode.threads
     resources:
         **plan.device("decode", mem_mb=3000),

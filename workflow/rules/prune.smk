@@ -50,6 +50,7 @@ use rule train as scratch with:
         run=alternatives(plan.pruning.named("scratch")),
     params:
         given=given("kept"),
+        settings=plan.scratch_flags,
 
 
 use rule gates as fine_tune with:

@@ -1,8 +1,8 @@
 # Needs: raw treebanks, <bpe>, models in <trained> and in <pruned>.
 # Makes: <bpe>/trees, treebanks as the models read them; <heads>/{attention,positions,syntax}.csv and
-#        maps.json; the same in <pruned> of every gates run with λ above 0.
+#        sentences.jsonl; the same in <pruned> of every gates run with λ above 0.
 
-ROLES_FILES = ["attention.csv", "positions.csv", "syntax.csv", "maps.json", "roles.json"]
+ROLES_FILES = ["attention.csv", "positions.csv", "syntax.csv", "sentences.jsonl", "roles.json"]
 PENALISED = [plan.layout.run("prune", run=run) for run in plan.pruning.penalised()]
 
 
