@@ -5,14 +5,49 @@ project as a whole beside them. What they share is in `helpers`, which pytest fi
 """
 
 import fcntl
+import gc
 import json
 import os
+import re
 import shutil
 from collections import Counter
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
+import hypothesis
 import pytest
 from project_copy import ProjectCopy
 from shared_results import build, fresh_clone
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The whole suite tries five times as many examples of each property as the fast tests."""
+    examples = 30 if _is_fast(config) else 150
+    hypothesis.settings.register_profile("tests", deadline=None, max_examples=examples)
+    hypothesis.settings.load_profile("tests")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files of nothing but slow tests are not even imported where those are left out."""
+    if not _is_fast(config) or collection_path.suffix != ".py":
+        return None
+    marked = re.compile(r"^pytestmark = (\[\s*)?pytest\.mark\.slow\b", re.MULTILINE)
+    return bool(marked.search(collection_path.read_text(encoding="utf-8"))) or None
+
+
+def _is_fast(config: pytest.Config) -> bool:
+    return config.option.markexpr == "not slow"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None]:
+    """What is imported stays: the garbage collector need not go through it, now or in any test."""
+    gc.disable()
+    found = yield
+    gc.enable()
+    gc.freeze()
+    gc.set_threshold(100_000)  # by default it begins after 700 objects
+    return found
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -27,6 +62,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     files = dict.fromkeys(item.path for item in items)
     begin = {next((path for path in files if path in kind), None) for kind in (shared, own)}
     items.sort(key=lambda item: item.path not in begin)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_wait_for_the_disk() -> Iterator[None]:
+    """No test cuts the power, so that what is written need not be on the disk before it goes on.
+
+    A killed process leaves the kernel all that it has written. That files are flushed, and when,
+    `test_files.py` has; commands in tests are processes of their own, which do wait.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -2,13 +2,22 @@
 
 import json
 import math
+import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
-from headcount.base.files import NoRoom, hold, sha256, whole_file, write_json, write_text
+from headcount.base.files import (
+    NoRoom,
+    hold,
+    sha256,
+    whole_file,
+    whole_folder,
+    write_json,
+    write_text,
+)
 from headcount.data.lines import write_lines
 
 
@@ -31,6 +40,27 @@ def test_what_a_killed_writer_left_is_replaced(tmp_path):
     write_text(path, "new\n")
     assert path.read_bytes() == b"new\n"
     assert [found.name for found in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_what_has_its_name_is_on_the_disk_and_so_is_the_name(tmp_path, monkeypatch):
+    """Flushed are the file, and after its renaming the folder that it stands in; a folder too."""
+    steps = []
+    monkeypatch.setattr(os, "fsync", lambda handle: steps.append(os.fstat(handle).st_ino))
+    for name in ("replace", "rename"):
+        monkeypatch.setattr(os, name, _noted(getattr(os, name), steps))
+    with whole_folder(tmp_path / "folder") as part:
+        write_text(part / "a.txt", "new\n")
+    folder = tmp_path / "folder"
+    file, inner, outer = (path.stat().st_ino for path in (folder / "a.txt", folder, tmp_path))
+    assert steps == [file, "renamed", inner, "renamed", outer]
+
+
+def _noted(rename, steps):
+    def wrapped(*paths):
+        steps.append("renamed")
+        return rename(*paths)
+
+    return wrapped
 
 
 def test_text_is_utf_8_with_plain_line_ends_and_json_has_no_nan(tmp_path):

@@ -7,15 +7,17 @@ import pytest
 from headcount.base.errors import UserError
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import read_run_flag
+from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import BASELINE, PrunedSettings, RunSettings, label, labels
 
+MODEL = ModelSettings(encoder_layers=5, decoder_layers=4, heads=4)  # 5 + 2 · 4 layers of 4: 52
 NONE = "gates-all-l0.01-from-none"
 IMPT = RunSettings(method="importance", heads=7, probability=0.5, decay=0.9)
 
 
 def read(text: str) -> PrunedSettings:
     """The run that a flag names, of a model with 52 heads."""
-    return read_run_flag(text, PrunedSettings, 52)
+    return read_run_flag(text, PrunedSettings, MODEL)
 
 
 def run_of(method: str, scope: str, lambda_: float, init_from=BASELINE) -> PrunedSettings:
@@ -89,6 +91,10 @@ def test_a_control_names_its_gates_run_and_a_scope_its_kinds():
         ),
         ("gates-all-l0.1\n", r"found 'gates-all-l0.1\\n'"),
         ("../gates-all-l0.1", r"found '\.\./gates"),
+        (
+            "gates-all-l1-from-baseline-h2",
+            "from: expected a .* found baseline-h2; name one without",
+        ),
         ("gates-all-l1-from-non", "expected baseline, .* found 'non'.*weights are written none"),
         ("ranked-gates-all-l1-from-none", "method importance fine-tunes .* found from: none; name"),
         ("drawn-gates-all-l1-from-none", "method random .* or take method gates or scratch"),

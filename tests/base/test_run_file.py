@@ -5,10 +5,12 @@ import json
 import pytest
 
 from headcount.base.errors import UserError
-from headcount.base.settings.runs import BASELINE, PrunedSettings, RunSettings, read_run, write_run
+from headcount.base.settings.run_file import read_run, write_run
+from headcount.base.settings.runs import BASELINE, PrunedSettings, RunSettings
 from headcount.findings.results import read_runs
 
 IMPT = RunSettings(method="importance", heads=6, probability=0.5)
+TWO_HEADS = RunSettings(method="baseline", attention_heads=2)
 FROM_NONE = PrunedSettings.model_validate("gates-enc_self-l0.02-from-none")
 RANKED = PrunedSettings.model_validate("ranked-gates-enc_self-l0.02-from-impt-6-p0.5")
 
@@ -21,9 +23,15 @@ def write(folder, run, name, seed=1):
 
 def test_every_key_of_a_run_stands_in_its_file(tmp_path):
     found = json.loads(write(tmp_path, IMPT, "impt-6-p0.5").read_text())
-    assert set(found) == {"run", *RunSettings.model_fields} - {"share"}  # paths have the count
+    assert set(found) == {"run", *RunSettings.model_fields} - {
+        "share",
+        "attention_heads",
+    }  # of 12.5% the count
     assert (found["run"], found["method"], found["heads"]) == ("impt-6-p0.5", "importance", 6)
     assert (found["probability"], found["unit"], found["decay"]) == (0.5, "sentence", 0.0)
+    found = json.loads(write(tmp_path, TWO_HEADS, "baseline-h2").read_text())
+    assert (found["run"], found["method"]) == ("baseline-h2", "baseline")
+    assert found["attention_heads"] == 2
     found = json.loads(write(tmp_path, RANKED, "r").read_text())
     assert (found["method"], found["scope"], found["lambda"]) == ("importance", "enc_self", 0.02)
     assert found["run"] == "ranked-gates-enc_self-l0.02-from-impt-6-p0.5"
@@ -31,7 +39,7 @@ def test_every_key_of_a_run_stands_in_its_file(tmp_path):
     assert json.loads(write(tmp_path, FROM_NONE, "n").read_text())["from"] == "none"
 
 
-@pytest.mark.parametrize("run", [BASELINE, IMPT, RANKED, FROM_NONE])
+@pytest.mark.parametrize("run", [BASELINE, TWO_HEADS, IMPT, RANKED, FROM_NONE])
 def test_a_run_is_read_back_as_it_was(tmp_path, run):
     assert read_run(write(tmp_path, run, "any")) == run
 

@@ -8,13 +8,17 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.base.settings.flags import read_run_flag
+from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import BASELINE, RunSettings, label
 
 impt = partial(RunSettings, method="importance")
 
 
 def read(text: str, heads: int) -> RunSettings:
-    return read_run_flag(text, RunSettings, heads)
+    """The run on a model with so many heads, all of them in one layer."""
+    grid = {"enc_self": [heads], "dec_self": [0], "dec_enc": [0]}
+    model = ModelSettings(encoder_layers=1, decoder_layers=1, heads=grid, d_head=8)
+    return read_run_flag(text, RunSettings, model)
 
 
 @pytest.mark.parametrize(
@@ -94,9 +98,14 @@ def test_a_share_is_the_nearest_count(share, heads, count):
         ("impt-6-batch-signed", "signed takes no absolute value, so no unit; remove batch"),
         ("impt-6-sentence", "-signed, -batch, -position, .*, found 'impt-6-sentence'"),
         ("impt-6-postion", "found 'impt-6-postion'; nearest: impt-6-position"),
-        ("random-6-p0.5", "only impt takes suffixes, found .*; nearest: random-6"),
-        ("baseline-signed", "expected baseline, random-<N>, .* nearest: baseline"),
-        ("randon-12.5%", "expected baseline, random-<N>, .* nearest: random-12.5%"),
+        ("random-6-p0.5", "random takes no suffixes, found .*; nearest: random-6"),
+        ("baseline-signed", "method baseline takes no signed; remove it, or take method importa"),
+        ("impt-6-h4", "method importance takes no attention_heads; .* take method baseline"),
+        ("baseline-h0", "attention_heads: expected a whole number from 1 to 1000, found 0"),
+        ("baseline-h", "expected baseline, baseline-h<heads of a layer>, .*nearest: baseline-h6"),
+        ("baseline-h1.5", "expected baseline, .*; nearest: baseline-h1"),
+        ("baseline-h4-h8", "expected attention_heads once, but -h8 sets it again"),
+        ("randon-12.5%", "expected baseline, .*random-<N>, .* nearest: random-12.5%"),
         ("random6", "expected baseline, .*, found 'random6'; nearest: random-6"),
         ("impt-6-sign", "expected baseline, .*, found 'impt-6-sign'; nearest: impt-6-signed"),
         ("impt-6-p.5", "at most 4 decimals.* nearest: impt-6-p0.5"),
@@ -126,7 +135,7 @@ def test_names_are_safe_in_paths_and_commands():
 def test_every_key_of_importance_alone_is_printed_and_read():
     """Also those that come later: a key that stands in no name would share its path with others."""
     for key, field in RunSettings.model_fields.items():
-        if key in ("method", "heads", "share"):
+        if key in ("method", "heads", "share", "attention_heads"):
             continue
         others = [0.25] if isinstance(field.default, float) else [True]
         if isinstance(field.default, str):
@@ -135,6 +144,51 @@ def test_every_key_of_importance_alone_is_printed_and_read():
             run = impt(heads=7, **{key: other})
             assert label(run) != "impt-7"
             assert read(label(run), 52) == run
+
+
+SMALL = ModelSettings(preset="small")  # d_model 256, 4 heads
+
+
+def test_heads_of_a_layer_stand_in_the_name():
+    for heads in (1, 2, 8, 256):
+        run = RunSettings(method="baseline", attention_heads=heads)
+        assert label(run) == f"baseline-h{heads}"
+        assert read_run_flag(label(run), RunSettings, SMALL) == run
+
+
+def test_as_many_heads_as_the_model_has_are_the_baseline():
+    assert read_run_flag("baseline-h4", RunSettings, SMALL) == BASELINE
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "told"),
+    [
+        (
+            ModelSettings(preset="tiny", d_model=48),
+            "baseline-h5",
+            "--run: run 'baseline-h5': attention_heads: expected a divisor of d_model 48 "
+            r"\(1, 2, 3, 4, 6, 8, 12, 16, 24, 48\), found 5",
+        ),
+        (
+            ModelSettings(preset="small", d_head=64),
+            "baseline-h2",
+            "attention_heads: expected a model .* that names d_head; remove d_head from `model`",
+        ),
+    ],
+)
+def test_heads_that_make_no_model_of_the_same_width_are_refused(model, text, told):
+    with pytest.raises(UserError, match=told):
+        read_run_flag(text, RunSettings, model)
+
+
+def test_a_run_has_a_model_of_its_own_heads():
+    """3 + 3 layers: heads of 3 + 3 + 3 attention layers, each as wide as its share of 256."""
+    for heads, width in ((1, 256), (2, 128), (8, 32)):
+        model = RunSettings(method="baseline", attention_heads=heads).own_model(SMALL)
+        assert model.grid.counts == dict.fromkeys(("enc_self", "dec_self", "dec_enc"), (heads,) * 3)
+        assert (model.head_width, model.d_model) == (width, 256)
+        assert model.model_dump(exclude={"heads"}) == SMALL.model_dump(exclude={"heads"})
+    assert BASELINE.own_model(SMALL) == impt(heads=7).own_model(SMALL) == SMALL
 
 
 def test_a_flag_may_hold_a_mapping():

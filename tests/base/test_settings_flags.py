@@ -4,7 +4,7 @@ import argparse
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.base import command
@@ -71,7 +71,6 @@ SAMPLE_PARSER = command.parser("A script.")
 add_flags(SAMPLE_PARSER, Sample)
 
 
-@settings(max_examples=60, deadline=None)
 @given(SAMPLES)
 def test_round_trip(sample):
     assert from_flags(SAMPLE_PARSER.parse_args(as_flags(sample)), Sample) == sample

@@ -225,6 +225,17 @@ def test_cost_of_head_masks(bpe, bench):
     assert rows[0][1] == "1.00"  # each against the baseline
 
 
+def test_attention_both_ways(bench):
+    asked = ["--lengths", 5, 40, "--widths", 4, "--tokens", 80]
+    code, out, err = bench("attention", "--threads", 1, "--repeats", 1, "--warm-up", 0, *asked)
+    assert code == 0, err
+    assert re.findall(r"## (\d+) keys, heads of width 4", out) == ["5", "40"]
+    assert re.findall(r"^\| (written out|fused kernel) ", out, re.M) == [
+        *("written out", "fused kernel"),
+        *("written out", "fused kernel"),
+    ]
+
+
 @pytest.mark.slow
 def test_more_updates_than_batches_are_refused(bpe, bench):
     code, _, err = bench("training", *tiny(bpe), "--peers", "", "--updates", 10000)

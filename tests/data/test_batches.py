@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.base.errors import UserError
@@ -37,7 +37,6 @@ sides = st.tuples(st.integers(0, 9), st.integers(0, 9))
 
 
 @given(st.lists(sides, min_size=1, max_size=40), st.integers(0, 60), st.integers(0, 5))
-@settings(max_examples=150, deadline=None)
 def test_budget_holds_and_every_pair_comes_once(lengths, spare, epoch):
     longest = max(map(max, lengths)) + 1  # with EOS
     budget = longest + spare
@@ -49,7 +48,6 @@ def test_budget_holds_and_every_pair_comes_once(lengths, spare, epoch):
 
 
 @given(st.lists(sides, min_size=1, max_size=40), st.integers(0, 60))
-@settings(max_examples=100, deadline=None)
 def test_cut_is_as_coarse_as_the_budget_allows(lengths, spare):
     budget = max(map(max, lengths)) + 1 + spare
     batches = BatchPlan(text_of(lengths), budget, seed=3).in_order()
@@ -125,7 +123,6 @@ words = st.lists(st.integers(UNK, 30), max_size=6)
 
 
 @given(st.lists(st.tuples(words, words), min_size=1, max_size=9), st.data())
-@settings(max_examples=150, deadline=None)
 def test_resident_batches_are_those_padded_pair_by_pair(pairs, data):
     text = ParallelText([src for src, _ in pairs], [tgt for _, tgt in pairs])
     ids = data.draw(st.permutations(range(len(pairs))))[: data.draw(st.integers(1, len(pairs)))]

@@ -125,7 +125,10 @@ def test_f10_names_and_own_paths_are_on_an_allow_list(load, old, new, told):
         load(OWN.replace(old, new))
 
 
-@pytest.mark.parametrize("url", ["http://a.org", "file:///etc", "https://a.org/$(x)", "a.org"])
+@pytest.mark.parametrize(
+    "url",
+    ["http://a.org", "file:///etc", "https://a.org/$(x)", "a.org", "http://localhost.a.org"],
+)
 def test_f10_files_come_over_https_alone(load, url):
     text = published(f"{{file: a, sha256: {HASH}}}").replace("https://a.org/x", url)
     with pytest.raises(UserError, match=r"4: c\.base_url: expected an address that starts with ht"):

@@ -58,6 +58,7 @@ def test_f24_statistics_by_hand(folders):
     assert value["train", "both", "sentences"] == 3
     assert value["train", "both", "duplicates"] == 1
     assert value["train", "both", "dropped_empty"] == 2
+    assert value["train", "both", "dropped_share"] == pytest.approx(2 / 5)  # 3 are left
     assert value["train", "src", "words"] == 5
     assert value["train", "src", "words_mean"] == pytest.approx(5 / 3)
     assert value["train", "tgt", "words_max"] == 3
@@ -78,6 +79,7 @@ def test_summary_has_a_row_for_each_split(folders):
     assert list(shown["in train too"]) == ["–", "1", "1"] * 2
     assert list(shown["sentences"]) == ["3", "3", "1"] * 2
     assert list(shown["dropped"]) == ["2", "–", "–"] * 2
+    assert list(shown["share dropped"]) == ["40.00 %", "–", "–"] * 2
     assert shown["pieces a word"][0] == "1.40 / 1.00"  # 7 / 5, and every target word is whole
     assert shown["unknown pieces"][1] == "42.86 % / 0.00 %"  # 3 / 7
 

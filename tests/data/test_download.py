@@ -56,6 +56,13 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body[:5] if name == "cut.txt" else body)
 
+    def do_HEAD(self):
+        """Of a client that takes packed answers, the size of such a one."""
+        packed = "gzip" in self.headers.get("Accept-Encoding", "")
+        self.send_response(200)
+        self.send_header("Content-Length", "7" if packed else str(len(GOOD)))
+        self.end_headers()
+
     def send_piece(self):
         server, start = self.server, 0
         asked = self.headers.get("Range", "")
@@ -190,6 +197,18 @@ def test_a_complete_piece_needs_only_its_check(server, tmp_path):
     fetch_corpus("c", given, tmp_path)
     assert server.ranges == [f"bytes={len(BIG)}-"]
     assert (tmp_path / "big.gz").read_bytes() == BIG
+
+
+@pytest.mark.parametrize("about", ["", "[]", "{}", '{"version": "1"}', '{"url": "x"}'])
+def test_a_piece_of_nobody_knows_what_is_fetched_anew(server, tmp_path, about):
+    (tmp_path / ".fetched-good.txt").write_bytes(b"one")
+    (tmp_path / ".fetched-good.txt.json").write_text(about)
+    fetch_corpus("c", entry(server, "good.txt"), tmp_path)
+    assert (tmp_path / "good.txt").read_bytes() == GOOD
+
+
+def test_a_size_is_that_of_the_file_and_not_of_a_packed_answer(server):
+    assert transfer.size_of(f"{entry(server, '')['base_url']}good.txt") == 22
 
 
 @pytest.mark.parametrize("tag", ['"one"', ""])

@@ -32,8 +32,10 @@ def stanza(monkeypatch, tmp_path):
 
     def download(language, folder, **options):
         asked.append((language, options["resources_version"]))
-        (tmp_path / "models" / language).mkdir(parents=True)
-        (tmp_path / "models" / language / "m.pt").write_text("weights")
+        own = tmp_path / "models" / {"zh": "zh-hans"}.get(language, language)
+        own.mkdir(parents=True)
+        (own / "m.pt").write_text("weights")
+        (tmp_path / "models" / "resources.json").write_text('{"zh": {"alias": "zh-hans"}}')
 
     module = ModuleType("stanza")
     module.download = download
@@ -42,10 +44,10 @@ def stanza(monkeypatch, tmp_path):
     return asked
 
 
-def run(tmp_path, text: str) -> int:
+def run(tmp_path, text: str, language: str = "en", *more: str) -> int:
     (tmp_path / "s").write_text(text, encoding="utf-8")
-    flags = ["--source", tmp_path / "s", "--language", "en", "--models", tmp_path / "models"]
-    return run_script("parse", [*flags, "--out", tmp_path / "t.conllu"])
+    flags = ["--source", tmp_path / "s", "--language", language, "--models", tmp_path / "models"]
+    return run_script("parse", [*flags, "--out", tmp_path / "t.conllu", *more])
 
 
 def test_trees_are_of_the_tokenisers_words_and_can_be_read_again(stanza, tmp_path):
@@ -62,6 +64,19 @@ def test_models_that_are_there_are_not_fetched_again(stanza, tmp_path):
     (tmp_path / "models" / "en").mkdir(parents=True)
     assert run(tmp_path, "A dog.\n") == 0
     assert stanza == [[["A", "dog", "."]]]
+
+
+def test_words_without_spaces_are_those_that_the_models_read(stanza, tmp_path, capsys):
+    """By default a character each, as `bpe.unspaced` has them; stanza calls Chinese zh-hans."""
+    assert run(tmp_path, "我们用 Python 写。\n", "zh") == 0
+    assert stanza == [("zh", "1.15.0"), [["我", "们", "用", "Python", "写", "。"]]]
+    about = json.loads((tmp_path / "t.json").read_text())
+    assert list(about["models"]) == ["zh-hans/m.pt"]
+    assert about["provenance"]["settings"]["unspaced"] == "characters"
+    assert run(tmp_path, "我们用 Python 写\n", "zh", "--unspaced", "none") == 0
+    assert stanza[2:] == [[["我们用", "Python", "写"]]]  # and nothing is fetched again
+    assert run(tmp_path, "a\n", "zh", "--unspaced", "jeiba") == 2
+    assert "'jeiba' (choose from " in capsys.readouterr().err
 
 
 def test_many_sentences_are_parsed_in_parts(stanza, tmp_path):

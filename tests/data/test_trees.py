@@ -57,7 +57,7 @@ def read(read_bytes):
 def segmenter(*words: str) -> Segmenter:
     """Knows these words; every other is cut into characters."""
     vocabulary = Vocabulary([(word, 1) for word in words])
-    return Segmenter(Tokeniser("fr", True), PieceCutter("#version: 0.2\n"), vocabulary)
+    return Segmenter(Tokeniser("fr", True, "none"), PieceCutter("#version: 0.2\n"), vocabulary)
 
 
 def test_f26_tokens_of_several_words_are_one_and_empty_nodes_are_none(read):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from small_models import TEXT, UNEVEN, attention_of, make_model, one_pair
+from small_models import TEXT, UNEVEN, attention_of, make_model, one_pair, token_slopes
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
@@ -20,19 +20,10 @@ def model():
     return make_model(heads=UNEVEN).double()
 
 
-def losses_of(model, number: int, multiplier=None, smoothing=0.0):
+def losses_of(model, number: int):
     """Losses of the target tokens of one sentence alone."""
     with torch.no_grad():
-        return token_losses(model, collate(TEXT, [number]), multiplier, smoothing)
-
-
-def token_slopes(model, number: int, smoothing: float = 0.0, step: float = 1e-5):
-    """∂ℓ_t/∂ξ of one sentence alone, [heads, tokens], by central differences."""
-    rows = []
-    for nudge in step * torch.eye(model.grid.size, dtype=torch.float64):
-        up, down = (losses_of(model, number, 1 + s * nudge, smoothing) for s in (1, -1))
-        rows.append((up - down) / (2 * step))
-    return torch.stack(rows).numpy()
+        return token_losses(model, collate(TEXT, [number]))
 
 
 def measure(model, text=TEXT, smoothing=0.0, **settings):
@@ -94,7 +85,9 @@ def slopes_of():
     """By loss, the slopes of each sentence."""
     model = make_model(heads=UNEVEN).double()
     ways = {"nll": 0.0, "smoothed": 0.2}
-    return {loss: [token_slopes(model, n, eps) for n in range(3)] for loss, eps in ways.items()}
+    return {
+        loss: [token_slopes(model, n, eps).numpy() for n in range(3)] for loss, eps in ways.items()
+    }
 
 
 # What each unit of the absolute value makes of the slopes of one batch: [sentence][head, token].
@@ -176,7 +169,7 @@ def test_layers_without_heads_have_no_entry(unit):
     found = measure(model, abs=unit)
     assert found.shape == (8,) and np.isfinite(found).all() and (found != 0).all()
     if unit == "sentence":
-        slopes = [token_slopes(model, number).sum(1) for number in range(3)]
+        slopes = [token_slopes(model, number).sum(1).numpy() for number in range(3)]
         np.testing.assert_allclose(found, np.abs(slopes).mean(0), rtol=1e-6)
 
 

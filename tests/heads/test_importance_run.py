@@ -51,7 +51,7 @@ def written(folders, path, **settings) -> tuple[dict[str, np.ndarray], dict]:
         path,
         {"seed": 4},
     )
-    grid = ModelFolder(folders[0]).grid
+    grid = ModelFolder(folders[0]).settings.grid
     values = {name: read_head_values(path, name, grid) for name in NAMES}
     return values, json.loads(path.with_suffix(".json").read_text())
 

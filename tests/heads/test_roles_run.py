@@ -109,7 +109,16 @@ def test_one_job_writes_what_every_head_does(files, tmp_path):
     assert len(syntax) == 2 * of_kind["enc_self"] and {r["treebank"] for r in syntax} == {"t.first"}
     about = json.loads((tmp_path / "roles.json").read_text())
     assert (about["sentences"], about["treebanks"]) == (3, {"t.first": 1})
-    assert len(json.loads((tmp_path / "maps.json").read_text())["maps"]) == 3
+    sentences = [json.loads(line) for line in (tmp_path / "sentences.jsonl").open()]
+    texts = [" ".join(each["source"]).replace("@@ ", "") for each in sentences]
+    assert texts == [f"{line} </s>" for line in SRC]
+    for each in sentences:
+        assert list(each["weights"]) == [head.name() for head in files.grid.heads()]
+        for name, weights in each["weights"].items():
+            queries = each["source" if name.startswith("enc_self") else "target"]
+            assert len(weights) == len(queries)
+            # On its keys a query spends all the attention that it has.
+            assert all(sum(row) == pytest.approx(1, abs=1e-3) for row in weights)
 
 
 def test_heads_of_a_pruned_model_keep_their_addresses(files, tmp_path):
@@ -117,6 +126,8 @@ def test_heads_of_a_pruned_model_keep_their_addresses(files, tmp_path):
     expected = {tuple(h) for n, h in enumerate(files.grid.heads()) if n not in (0, 4)}
     assert heads(rows(tmp_path / "attention.csv")) == expected
     assert rows(tmp_path / "syntax.csv") == []  # no treebank
+    sentence = json.loads((tmp_path / "sentences.jsonl").open().readline())
+    assert set(sentence["weights"]) == {".".join(map(str, address)) for address in expected}
 
 
 def test_addresses_that_do_not_fit_the_model_are_refused(files, tmp_path):

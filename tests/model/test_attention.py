@@ -62,6 +62,34 @@ def test_causal_attention_equals_its_definition(attention):
 
 
 @pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("length", [1, 15, 16, 17])  # rows of a softmax are filled up to 16
+def test_written_out_and_fused_are_the_same(length, causal):
+    """Outputs and the gradients by queries, keys and values; some keys are padding."""
+    torch.manual_seed(11)
+    states = torch.randn(3, 2, HEADS, length, D_HEAD, requires_grad=True)
+    mask = torch.arange(length) < torch.tensor([length, max(1, length - 4)])[:, None, None, None]
+    attention = DenseAttention(None if causal else mask, causal)
+    upstream = torch.randn(2, HEADS, length, D_HEAD)
+    found = []
+    for way in (attention.written_out, attention.fused):
+        states.grad = None
+        out = way(*states.unbind(0))
+        out.backward(upstream)
+        found.append((out.detach(), states.grad))
+    torch.testing.assert_close(*found)
+
+
+@pytest.mark.parametrize(("length", "way"), [(32, "written_out"), (33, "fused")])
+def test_attention_to_few_keys_is_written_out(monkeypatch, length, way):
+    monkeypatch.setattr(DenseAttention, way, lambda *_: way)
+    states = torch.zeros(1, 2, length, 12)
+    assert DenseAttention().context(states, states, states) == way
+    states = states.bfloat16()
+    monkeypatch.setattr(DenseAttention, "written_out", lambda *_: "always in bf16")
+    assert DenseAttention().context(states, states, states) == "always in bf16"
+
+
+@pytest.mark.parametrize("causal", [False, True])
 def test_bf16_on_a_cpu_differs_by_rounding_only(attention, causal):
     """There the weights are written out: the way that fp32 takes must give the same, and gradients.
 

@@ -23,7 +23,7 @@ BENCH = "results/bench/train/multi30k.en-de/baseline/seed1/model"
 
 AS_PRINTED = [
     ("snakemake -n", "Nothing to be done", None),
-    ("python workflow/estimate.py quickstart --until 5m", "in 5.0 m:", None),
+    ("python workflow/estimate.py quickstart --until 5m", "in 5.0 min:", None),
     ("snakemake -n --config experiment=headmask_ro", "wmt16_ro_en.ro-en", None),
     ("snakemake --cores all raw", "Nothing to be done", None),
     ("dvc status", "up to date", None),
@@ -43,9 +43,19 @@ AS_PRINTED = [
     ("python scripts/settings_handbook.py", "", "config/README.md"),
     ("python scripts/corpora.py", "to fetch:", None),
     ("python scripts/corpora.py --experiment multi30k", "to fetch:", None),
+    (
+        "python scripts/report.py --results results/quickstart --out page.html",
+        "",
+        "page.html",
+    ),
     ("python scripts/exhibits_page.py", "", "docs/exhibits.md"),
     ("python workflow/papers.py", "", "docs/papers.md"),
     ("snakemake --cores all headmask", "Nothing to be done", None),
+    (
+        "python scripts/claims.py --results results/quickstart --out claims",
+        "",
+        "claims/claims.md",
+    ),
     (
         "python scripts/attention.py --model"
         " results/quickstart/train/synthetic.en-art/baseline/seed1/model"
@@ -115,6 +125,7 @@ PARSED = {
     "python -m benchmarks.headmask_cost": "named in a table",
     "python -m benchmarks.headmask_cost --preset small": "minutes",
     "python -m benchmarks.ablation --model FOLDER --source TEXT": "named in a table",
+    "python -m benchmarks.attention": "named in a table",
     "python -m benchmarks.depth": "test_benchmark_depth.py runs it",
     "python .ci/locks.py write": "uv, and the package index",
     "python .ci/locks.py age": "the package index",

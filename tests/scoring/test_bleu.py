@@ -1,9 +1,12 @@
 """BLEU and chrF: known scores, signatures, unequal lengths, files."""
 
+import functools
 import json
 import math
+import operator
 import re
 import tomllib
+from collections import Counter
 from importlib import import_module
 from importlib.metadata import requires
 from pathlib import Path
@@ -117,7 +120,7 @@ def test_files_of_several_test_sets(tmp_path):
     facts = [tmp_path / f"{path.name}.json" for path in files]
     for path, about in zip(files, facts, strict=True):
         about.write_text(json.dumps({**search, "empty": 0, "sha256": sha256(path)}))
-    german = Tokeniser("de", pretokenised=False)
+    german = Tokeniser("de", False, "none")
     rows = score_files(["a", "b"], files, [tmp_path / "ref"] * 2, facts, german)
     assert [(row["test_set"], row["metric"]) for row in rows] == [
         (test, metric) for test in "ab" for metric in ("bleu", "chrf", "bleu_tok_lc")
@@ -171,13 +174,48 @@ def test_tokenised_lower_cased_bleu_is_that_of_words_and_not_of_letters():
     The third word differs: what goes across it is wrong. sacreBLEU's smoothing makes 1 / 2 of the
     first count that is 0.
     """
-    split = Tokeniser("en", pretokenised=False).split
+    split = Tokeniser("en", False, "none").split
     found = tokenised_bleu(["The cat is there, now"], ["the CAT was there , now"], split)
     expected = 100 * (5 / 6 * 3 / 5 * 1 / 4 * (1 / 2) / 3) ** (1 / 4)
     assert found.score == pytest.approx(expected) and found.metric == "bleu_tok_lc"
     assert "case:lc" in found.signature and "tok:none" in found.signature
     both = tokenised_bleu(["a cat sat down"], ["a dog lay down\tA cat sat down"], split)
     assert both.score == pytest.approx(100) and "nrefs:2" in both.signature
+
+
+def multi_bleu(hypotheses, references):
+    """The formula of multi-bleu.perl, as Papineni et al. 2002 have it: no smoothing."""
+    right, total, found, expected = [0] * 5, [0] * 5, 0, 0
+    for line, rows in zip(hypotheses, references, strict=True):
+        words, others = line.split(), [row.split() for row in rows]
+        found += len(words)
+        expected += min((abs(len(other) - len(words)), len(other)) for other in others)[1]
+        for n in range(1, 5):
+            grams, *known = (
+                Counter(zip(*(each[start:] for start in range(n)), strict=False))
+                for each in (words, *others)
+            )
+            most = functools.reduce(operator.or_, known)
+            right[n] += (grams & most).total()
+            total[n] += grams.total()
+    brevity = min(1, math.exp(1 - expected / found))
+    return 100 * brevity * math.prod(right[n] / total[n] for n in range(1, 5)) ** (1 / 4)
+
+
+def test_tokenised_lower_cased_bleu_is_that_of_multi_bleu_but_for_counts_of_0():
+    """Umlauts in capitals too; references of 11 and 13 words, between which one of 12 is a tie."""
+    split = Tokeniser("de", False, "none").split
+    others = [f"{line} ÜBER Öl" for line in REFERENCES]
+    targets = [f"{one}\t{two}" for one, two in zip(REFERENCES, others, strict=True)]
+    upper = [line.upper() if n % 3 else f"{line} über öl" for n, line in enumerate(WORSE)]
+    lowered = [[" ".join(split(line)).lower() for line in each] for each in (upper, REFERENCES)]
+    second = [" ".join(split(line)).lower() for line in others]
+    both = zip(lowered[1], second, strict=True)
+    found = tokenised_bleu(upper, targets, split).score
+    assert found == pytest.approx(multi_bleu(lowered[0], list(both)), rel=1e-12)
+    assert 10 < found < 90
+    none_of_four = tokenised_bleu(["a b c x"], ["a b c d"], split).score
+    assert none_of_four > 0 == multi_bleu(["a b c x"], [["a b c d"]])
 
 
 def test_languages_without_spaces_are_scored_by_characters():

@@ -1,6 +1,7 @@
 """Gates from random weights: the baseline's own training, with gates, from files to files."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -12,9 +13,12 @@ from headcount.base.addresses import HeadGrid
 from headcount.base.files import read_json
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.runs import PrunedSettings, read_run
+from headcount.base.settings.run_file import read_run
+from headcount.base.settings.runs import PrunedSettings
 from headcount.model import machine
+from headcount.model.transformer import Transformer
 from headcount.store.model_folder import ModelFolder, load_weights
+from headcount.store.pair_folder import PairFolder
 
 COUNTS = {"enc_self": [3, 1], "dec_self": [2], "dec_enc": [3]}
 UNEVEN = MODEL.model_copy(update={"heads": COUNTS, "d_head": 7, "dropout": 0.1})
@@ -31,44 +35,48 @@ def one_process_for_many_scripts(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory):
+def plain(tmp_path_factory) -> SmallRun:
     """A plain training of ten updates; its model is that of the lowest dev loss."""
     torch.set_num_threads(1)  # as `train.threads` says: sums depend on it in their last bits
-    folder = tmp_path_factory.mktemp("base")
-    run = SmallRun(segment(folder, 30), model=UNEVEN, save_seconds=1e9)
+    run = SmallRun(segment(tmp_path_factory.mktemp("base"), 30), model=UNEVEN, save_seconds=1e9)
     short = {"updates": 10, "dev_interval": 4, "keep_updates": [5], "peak_lr": 0.02}
-    run = replace(run, train=run.train.model_copy(update=short))
-    run.finish(folder, folder / "state")
-    return run, folder
+    return replace(run, train=run.train.model_copy(update=short))
 
 
-def command(base, out, name, gates=GATES):
-    run, _ = base
+@pytest.fixture(scope="module")
+def trained(plain, tmp_path_factory) -> Path:
+    """The folder where it has ended."""
+    folder = tmp_path_factory.mktemp("trained")
+    plain.finish(folder, folder / "state")
+    return folder
+
+
+def command(run, out, name, gates=GATES):
     flags = ["--run", name, "--bpe", run.bpe, "--seed", 3, "--out", out, "--state", out / "state"]
     return [*flags, *as_flags(UNEVEN), *as_flags(run.train), *as_flags(gates)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", ["all", "enc_self"])
-def test_gates_held_open_are_the_plain_training_to_the_last_bit(base, tmp_path, scope):
+def test_gates_held_open_are_the_plain_training_to_the_last_bit(plain, trained, tmp_path, scope):
     """The same first weights, batches, dropout, rates and updates; whatever the scope, no weight
     is frozen."""
-    _, folder = base
     name = f"gates-{scope}-l0-from-none"
-    assert run_script("gates_from_none", command(base, tmp_path, name, HELD_OPEN)) == 0
-    expected = load_weights(folder / "model" / "last.safetensors")
+    assert run_script("gates_from_none", command(plain, tmp_path, name, HELD_OPEN)) == 0
+    expected = load_weights(trained / "model" / "last.safetensors")
     found = load_weights(tmp_path / "model" / "weights.safetensors")
     assert found.keys() == expected.keys()
     assert [key for key in found if not torch.equal(found[key], expected[key])] == []
-    curves = [pd.read_csv(place / "curves.csv")[TIMELESS] for place in (tmp_path, folder)]
+    curves = [pd.read_csv(place / "curves.csv")[TIMELESS] for place in (tmp_path, trained)]
     pd.testing.assert_frame_equal(*curves)
     assert read_json(tmp_path / "model" / "model.json")["update"] == 10
     assert read_head_values(tmp_path / "heads.csv", "gate", GRID).tolist() == [1] * 9
 
 
-def test_a_price_closes_gates_of_a_model_that_was_never_trained(base, tmp_path):
+def test_a_price_closes_gates_of_a_model_that_was_never_trained(plain, tmp_path):
     name = "gates-enc_self-l1000-from-none"
     fast = GATES.model_copy(update={"lr": 2.0})
-    assert run_script("gates_from_none", command(base, tmp_path, name, fast)) == 0
+    assert run_script("gates_from_none", command(plain, tmp_path, name, fast)) == 0
     gates = read_head_values(tmp_path / "heads.csv", "gate", GRID).tolist()
     assert gates == [0] * 4 + [1] * 5
     model = ModelFolder(tmp_path / "model").load()
@@ -84,30 +92,33 @@ def test_a_price_closes_gates_of_a_model_that_was_never_trained(base, tmp_path):
     assert read_json(tmp_path / "run.json")["from"] == "none"
 
 
-def test_what_fine_tuning_is_told_of_its_length_changes_nothing(base, tmp_path):
+@pytest.mark.slow
+def test_what_fine_tuning_is_told_of_its_length_changes_nothing(plain, tmp_path):
     other = {"updates": 3, "peak_lr": 0.5, "warmup_updates": 1, "dev_interval": 2}
     weights = []
     for place, gates in (("one", GATES), ("other", GATES.model_copy(update=other))):
-        flags = command(base, tmp_path / place, "gates-all-l0.2-from-none", gates)
+        flags = command(plain, tmp_path / place, "gates-all-l0.2-from-none", gates)
         assert run_script("gates_from_none", flags) == 0
         weights.append((tmp_path / place / "model" / "weights.safetensors").read_bytes())
     assert weights[0] == weights[1]
 
 
-def test_each_start_has_its_own_script(base, tmp_path, capsys):
+def test_each_start_has_its_own_script(plain, tmp_path, capsys):
     out = tmp_path / "out"
-    begun = command(base, out, "gates-all-l1")
+    begun = command(plain, out, "gates-all-l1")
     assert run_script("gates_from_none", begun) == 2
     told = "expected a run that starts from none, found gates-all-l1; take scripts/gates.py for"
     assert told in capsys.readouterr().err
-    run, folder = base
-    flags = ["--run", "gates-all-l1-from-none", "--init-from", folder / "model", "--bpe", run.bpe]
+    pair, begin = PairFolder(plain.bpe), ModelFolder(tmp_path / "model")
+    model = Transformer(UNEVEN, *map(len, pair.vocabularies()), joint=True)
+    begin.save(model, dict(model.named_parameters()), pair.subwords())
+    flags = ["--run", "gates-all-l1-from-none", "--init-from", begin.path, "--bpe", pair.path]
     flags += ["--seed", 3, "--out", out, "--state", out / "state"]
-    assert run_script("gates", [*flags, *as_flags(run.train), *as_flags(GATES)]) == 2
+    assert run_script("gates", [*flags, *as_flags(plain.train), *as_flags(GATES)]) == 2
     told = "expected a run that starts from a trained model, found gates-all-l1-from-none; take"
     assert told in capsys.readouterr().err
     slow = GATES.model_copy(update={"lambda_warmup_updates": 11})
-    assert run_script("gates_from_none", command(base, out, "gates-all-l1-from-none", slow)) == 2
+    assert run_script("gates_from_none", command(plain, out, "gates-all-l1-from-none", slow)) == 2
     told = "gates.lambda_warmup_updates: expected at most 10, as many as train.updates, where gates"
     assert told in capsys.readouterr().err
     assert not out.exists()

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from small_models import TEXT, UNEVEN, make_model
+from small_models import TEXT, UNEVEN, make_model, token_slopes
 
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.runs import RunSettings
@@ -74,18 +74,7 @@ def test_f06_none_and_all():
 def slopes():
     """∂L/∂ξ [sentences, heads] of the smoothed loss, sentence by sentence, by differences."""
     model = make_model(heads=UNEVEN).double()
-    table, step = torch.zeros(3, HEADS, dtype=torch.float64), 1e-5
-    for number in range(3):
-        for head in range(HEADS):
-            nudge = torch.zeros(HEADS, dtype=torch.float64)
-            nudge[head] = step
-            with torch.no_grad():
-                up, down = (
-                    token_losses(model, collate(TEXT, [number]), 1 + sign * nudge, SMOOTHING).sum()
-                    for sign in (1, -1)
-                )
-            table[number, head] = (up - down) / (2 * step)
-    return table
+    return torch.stack([token_slopes(model, number, SMOOTHING).sum(1) for number in range(3)])
 
 
 @pytest.mark.parametrize("batches", [BATCHES[:1], BATCHES])

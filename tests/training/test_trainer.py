@@ -157,11 +157,12 @@ def test_training_loss_is_the_mean_since_the_last_validation(make, accumulate):
 
 def test_best_is_the_lowest_dev_loss(make):
     # Three lines learnt by heart help at first, then not.
-    trainer = make(updates=24, peak_lr=0.02, warmup_updates=1, average="none", dev_interval=3)
+    short = {"updates": 9, "warmup_updates": 1, "average": "none", "dev_interval": 3}
+    trainer = make(peak_lr=0.02, **short)
     trainer.fit()
     losses = {row["step"]: row["dev_loss"] for row in trainer.progress.curve}
     best = min(losses, key=losses.__getitem__)
-    assert best < 24
+    assert best < 9
     assert (trainer.progress.best_update, trainer.progress.best_loss) == (best, losses[best])
 
     def dev_loss(weights):
@@ -170,10 +171,8 @@ def test_best_is_the_lowest_dev_loss(make):
 
     last = {name: weight.detach().clone() for name, weight in trainer.last().items()}
     assert dev_loss(trainer.chosen()) == pytest.approx(losses[best], abs=1e-5)
-    assert dev_loss(last) == pytest.approx(losses[24], abs=1e-5)
-    lasting = make(
-        updates=24, peak_lr=0.02, warmup_updates=1, average="none", dev_interval=3, select="last"
-    )
+    assert dev_loss(last) == pytest.approx(losses[9], abs=1e-5)
+    lasting = make(peak_lr=0.02, select="last", **short)
     lasting.fit()
     assert same(lasting.chosen(), last)
 

@@ -14,6 +14,8 @@ CORPUS = """
 small:
   licence: made here
   citation: this project
+  pairs: {train: 3100, matched: 60, mismatched: 60}
+  length: 4
   entailment:
     train: {path: own/train.jsonl}
     matched: {path: own/matched.jsonl}
@@ -31,7 +33,16 @@ fine_tuning: {epochs: 10, batch: 50, peak_lr: 3e-3, device: cpu}
 classifier_ablation: {steps: 3, draws: 1, device: cpu}
 """
 JOBS = {"fetch_classifier": 2, "download": 1, "entailment": 1, "fine_tune_classifier": 1}
-JOBS |= {"classifier_ablation": 2, "general": 1, "michel_classifiers": 1, "cost": 1, "report": 1}
+JOBS |= {
+    "classifier_ablation": 2,
+    "general": 1,
+    "michel_classifiers": 1,
+    "claims": 1,
+    "atlas": 1,
+    "cost": 1,
+    "report": 1,
+}
+CLASSIFYING = ("entailment", "fine_tune_classifier", "classifier_ablation")
 
 
 @pytest.fixture
@@ -68,10 +79,20 @@ def test_classifiers_alone_are_an_experiment_of_both_engines(copy):
     rows = list(csv.DictReader((tables / "michel_classifier_ablation.csv").open()))
     models = {(row["corpus"], row["model"], row["seed"]) for row in rows}
     assert models == {("small", "learnt", "1"), ("small", "drawn", "1")}
+    cost = {row["rule"]: row for row in csv.DictReader((tables / "cost.csv").open())}
+    assert all(float(cost[rule]["estimated_seconds"]) > 0 for rule in CLASSIFYING)
     page = (copy.folder / "results" / "small" / "report.html").read_text()
+    atlas = (copy.folder / "results" / "small" / "atlas.html").read_text()
+    assert "measures no heads of its own models" in atlas and "<script" not in atlas
     assert "Accuracy without each head" in page and "learnt on dev (100 pairs)" in page
     copy.change("config/small.yaml", "draws: 1", "draws: 2")
-    again = {"classifier_ablation": 2, "general": 1, "michel_classifiers": 1, "cost": 1}
+    again = {
+        "classifier_ablation": 2,
+        "general": 1,
+        "michel_classifiers": 1,
+        "claims": 1,
+        "cost": 1,
+    }
     again |= {"report": 1}
     assert ran(copy.shell("snakemake --cores 2 --config experiment=small")) == again
     assert ran(copy.call("dvc", "repro")) == {}

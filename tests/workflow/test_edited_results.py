@@ -43,7 +43,7 @@ def test_f48_edited_files_stop_both_engines_by_name_and_come_back(clone):
     for path in (TRANSLATION, CODES):
         clone.call("dvc", "checkout", "--force", path)
         os.utime(clone.folder / path)
-    assert planned(clone.run("-n")[1]) == {"general": 1, "cost": 1, "report": 1}
+    assert planned(clone.run("-n")[1]) == {"general": 1, "claims": 1, "cost": 1, "report": 1}
     code, output = clone.run(TABLE)
     assert ran(output) == {"general": 1}
     assert {path: (clone.folder / path).read_bytes() for path in MAKERS} == before
@@ -68,7 +68,7 @@ def test_f48_without_dvc_and_with_every_file_gone_all_of_them_are_made_again(clo
     shutil.rmtree(clone.folder / "data")
     for phase in ("train", "heads", "prune", "masking", "tables", "figures"):
         shutil.rmtree(clone.folder / "results/quickstart" / phase)
-    for path in ("report.html", "metrics.json"):
+    for path in ("report.html", "atlas.html", "metrics.json"):
         (clone.folder / "results/quickstart" / path).unlink()
     code, output = clone.run("-n")
     asked = re.search(r"^rule all:\n +input: (.*)$", output, re.MULTILINE)[1].split(", ")

@@ -14,6 +14,7 @@ from headcount.base.settings.corpora import load_corpora
 from headcount.base.settings.runs import BASELINE, RunSettings
 from headcount.data.fetching.checksums import record
 
+TWO_HEADS = RunSettings(method="baseline", attention_heads=2)
 IMPT = RunSettings(method="importance", heads=6)
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -71,6 +72,37 @@ def test_the_baselines_ranking_serves_the_other_runs_of_its_pair_and_seed(plan):
     assert plan.baseline_importance(run) == []  # no such run in the experiment
 
 
+def test_runs_with_other_heads_are_trained_and_measured_and_not_masked(plan, monkeypatch):
+    runs = [TWO_HEADS, BASELINE, IMPT]
+    plan.settings = plan.settings.model_copy(update={"runs": runs})
+    assert plan.same_heads == ["baseline", "impt-6"]
+    assert plan.by_heads == ["baseline-h2", "baseline"]
+    listed = list(load(monkeypatch, "jobs").jobs(plan, ["importance"]))
+    made = {rule: values["run"] for rule, values in listed if "run" in values and rule != "bleu"}
+    assert made["train"] == made["importance"] == ["baseline-h2", "baseline", "impt-6"]
+    assert made["masking"] == ["baseline", "impt-6"]
+    plan.settings = plan.settings.model_copy(update={"runs": [BASELINE, IMPT]})
+    assert plan.by_heads == []
+
+
+def test_headmask_has_no_files_of_runs_with_other_heads(plan, monkeypatch):
+    plan.settings = plan.settings.model_copy(update={"runs": [TWO_HEADS, BASELINE]})
+    exhibits = load(monkeypatch, "exhibits").Exhibits(plan, ["heads/importance.csv"])
+    trained = "results/quickstart/train/synthetic.en-art/{}/seed1/{}"
+    scores = [trained.format(run, "bleu.json") for run in ("baseline-h2", "baseline")]
+    models = [trained.format(run, "model/model.json") for run in ("baseline-h2", "baseline")]
+    given = {each.name: exhibits.inputs(each) for each in exhibits.chapters}
+    assert (given["general"]["scores"], given["general"]["models_by_heads"]) == (scores, models)
+    assert len(given["voita_roles"]["importance"]) == 2
+    assert given["headmask"]["scores"] == scores[1:]
+    assert not [path for files in given["headmask"].values() for path in files if "-h2" in path]
+
+
+def test_without_such_runs_heads_per_layer_is_not_made(plan, monkeypatch):
+    exhibits = load(monkeypatch, "exhibits").Exhibits(plan, ["heads/importance.csv"])
+    assert not [name for name in exhibits.pages() if "heads_per_layer" in name]
+
+
 def test_files_of_a_pair(plan):
     pair = "multi30k.de-en"
     tests = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"]
@@ -87,7 +119,7 @@ def test_files_of_a_pair(plan):
 def test_a_folder_of_raw_text_is_a_corpus_or_one_of_its_treebanks(own):
     plan = own(more="roles: {trees: [mine.gold]}\n")
     corpus, trees = plan.raw.of("mine"), plan.raw.of_tree("mine.gold")
-    assert corpus == plan.raw.of("mine.ja-en") and len(corpus.own) == 9
+    assert corpus == plan.raw.of("mine.ja-en") and len(corpus.own) == 12
     assert trees.own == ["own/trees.conllu"] and trees.manifest != corpus.manifest
     for source in (corpus, trees):
         assert plan.raw.at({"corpus": "mine", "recipe": source.recipe}) == source
@@ -102,7 +134,7 @@ def own(monkeypatch, tmp_path):
     (tmp_path / "own").mkdir()
     (tmp_path / "config" / "corpora.yaml").write_text(OWN)
     for split in ("train", "dev", "test"):
-        for language in ("en", "ja", "ko"):
+        for language in LANGUAGES:
             (tmp_path / "own" / f"{split}.{language}").write_text("a\n")
     (tmp_path / "own" / "trees.conllu").write_text("")
 
@@ -113,9 +145,10 @@ def own(monkeypatch, tmp_path):
     return planned
 
 
+LANGUAGES = ("en", "ja", "ko", "zh")
 OWN = "mine:\n  licence: private\n  citation: none\n  splits:\n" + "".join(
     f"    {split}:\n"
-    + "".join(f"      {each}: {{path: own/{split}.{each}}}\n" for each in ("en", "ja", "ko"))
+    + "".join(f"      {each}: {{path: own/{split}.{each}}}\n" for each in LANGUAGES)
     for split in ("train", "dev", "test")
 ) + "  trees: {gold: {language: ja, path: own/trees.conllu}}\n"  # fmt: skip
 
@@ -220,6 +253,24 @@ def test_f53_scoring_a_target_language_is_tried_before_any_job(own, capsys, monk
     assert code == 3 and "run: pip install -e '.[ko]'" in message
     monkeypatch.setitem(sys.modules, "headcount.scoring.bleu", None)  # its import would fail
     own("mine.ko-en")  # nobody else waits for it
+
+
+@pytest.mark.parametrize("pair", ["mine.en-zh", "mine.zh-en"])
+def test_f53_a_missing_jieba_is_told_before_any_job_and_not_in_a_dry_run(
+    own, capsys, monkeypatch, pair
+):
+    monkeypatch.setitem(sys.modules, "jieba", None)  # as where the extra is not installed
+    own("mine.ko-en", JIEBA)
+    own(pair)
+    own(pair, JIEBA, dry=True)
+    code, message = refused(own, capsys, pair, JIEBA)
+    assert code == 3 and "error: bpe.unspaced: jieba finds the words of Chinese and " in message
+    corpora = Path("config/corpora.yaml")
+    corpora.write_text(f"{OWN}  pretokenised: true\n")
+    own(pair, JIEBA)  # words stand between spaces
+
+
+JIEBA = "bpe: {unspaced: jieba}\n"
 
 
 def test_files_of_all_runs(plan, monkeypatch):

@@ -29,6 +29,10 @@ def load(folder, text):
             ["impt-7-p0.5-batch"],
         ),
         ("{method: importance, heads: [1, 3]}", ["impt-1", "impt-3"]),
+        (  # the model has 4
+            "{method: baseline, attention_heads: [1, 2, 4, 8]}",
+            ["baseline-h1", "baseline-h2", "baseline", "baseline-h8"],
+        ),
         (  # the last list goes fastest
             "{share: [25%, 50%], method: [random, importance]}",
             ["random-9", "impt-9", "random-18", "impt-18"],
@@ -94,6 +98,35 @@ def test_short_names_and_mappings_stand_side_by_side(tmp_path):
         ("runs: [{method: importance, heads: 3, unit: batch, signed: true}]", "remove batch"),
         ("runs: [{method: importance, heads: 3, decay: 0.12345}]", "decay: expected at most 4 de"),
         ("runs: [impt-5, {method: importance, share: 12.5%}]", "'impt-5' is listed twice; .*share"),
+        (
+            "runs: [baseline-h2]",
+            "yaml:3: runs: 'baseline-h2' is compared with 'baseline', .* add it",
+        ),
+        ("runs: [baseline, baseline-h4]", "'baseline' is listed twice; .* attention_heads as the"),
+        (
+            "runs: [baseline, {method: baseline, attention_heads: [2, 3]}]",
+            r"yaml:3: runs\[1\]: run 'baseline-h3': attention_heads: .* divisor of d_model 256",
+        ),
+        (
+            "runs: [{method: baseline, attention_heads: 0}]",
+            "a whole number from 1 to 1000, found 0",
+        ),
+        (
+            "runs: [{method: random, heads: 3, attention_heads: 2}]",
+            "random takes no attention_head",
+        ),
+        (
+            "runs: [{method: baseline, heads: 3, attention_heads: 2}]",
+            "baseline takes no heads; rem",
+        ),
+        (
+            "runs: [baseline, baseline-h2]\nablation: {runs: [baseline-h1]}",
+            r"'baseline-h1' is not among `runs` \(baseline, baseline-h2\)",
+        ),
+        (
+            "pruned: [{method: gates, lambda: 0, from: baseline-h2}]",
+            r"yaml:3: pruned\[0\]: from: expected .* found baseline-h2; name one without",
+        ),
         ("pruned: [{method: gates, lamda: 0}]", r"pruned\[0\]\.lamda: unknown.*nearest: lambda"),
         ("pruned: [{method: gates}]", r"pruned\[0\]\.lambda: missing; expected a number"),
         ("pruned: [{method: gates, lambda: [0, -1]}]", r"pruned\[0\]\.lambda: .* found -1"),
@@ -125,12 +158,12 @@ STARTS = ("-from-random-9", "-from-impt-9")
     [
         (
             "tiny",
-            ["baseline"],
+            ["baseline", "baseline-h1"],
             [*gates("all", "0", "0.3"), "scratch-gates-all-l0.3", "ranked-gates-all-l0.3"],
         ),
         (
             "quickstart",
-            ["baseline", "random-6", "impt-6"],
+            ["baseline", "random-6", "impt-6", "random-12"],
             [
                 *gates("all", "0", "0.003", "0.01", "0.03", "0.1"),
                 *gates("enc_self", "0", "0.01", "0.03", "0.1"),

@@ -27,9 +27,9 @@ pytestmark = pytest.mark.slow
 CURVE_COLUMNS = ("step", "epoch", "train_loss", "dev_loss", "lr", "tokens_per_s", "seconds")
 CURVE_COLUMNS += ("first_pass_loss",)
 
-DECODED = {"translate": 6, "bleu": 6, "masking": 1, "untuned_masking": 1, "speed": 1}
+DECODED = {"translate": 7, "bleu": 7, "masking": 1, "untuned_masking": 1, "speed": 1}
 DECODED |= {"ablation": 1, "pruning_profile": 1, "training_profile": 1, "share_speed": 1}
-"""Jobs that decode, for each pair: the baseline and five pruned runs."""
+"""Jobs that decode, for each pair: two training runs and five pruned ones, or one training run."""
 
 RULE = r"(?m)^(?:use rule \w+ as|rule) (\w+)(?: with)?:"
 PARTLY = {"pruned_roles", "cost"}
@@ -133,6 +133,9 @@ def test_every_rule_runs_and_leaves_what_the_design_names(project):
     page = (results / "report.html").read_text()
     assert "published.art-en" in page and "<svg" in page
     assert not re.search(r"(src|href)=.https?:", page)  # opens offline
+    atlas = (results / "atlas.html").read_text()
+    assert '"id":"published.art-en/baseline/1"' in atlas and len(atlas) < 6e6
+    assert not re.search(r"(src|href)=.https?:", atlas)
 
 
 def test_checksums_of_first_fetches_are_recorded_and_told_at_the_end(project):
@@ -193,6 +196,25 @@ def test_headmask_from_real_runs(project):
         assert f'-{name}">' in page
 
 
+def test_models_of_other_heads_from_real_runs(project):
+    """Width 48 as one head or three; they stand beside each other there and not in HeadMask's."""
+    results = project.folder / "results" / "every_rule"
+    pairs = {"synthetic_tiny.en-art", "published.art-en"}
+    rows = list(csv.DictReader((results / "tables" / "heads_per_layer.csv").open()))
+    shapes = {(row["run"], row["heads_per_layer"], row["head_width"]) for row in rows}
+    assert shapes == {("baseline-h1", "1", "48"), ("baseline", "3", "16")}
+    assert {row["pair"] for row in rows} == pairs and len(rows) == 4
+    for pair in pairs:
+        assert len({row["parameters"] for row in rows if row["pair"] == pair}) == 1
+        folder = results / "heads" / pair / "baseline-h1" / "seed1"
+        measured = list(csv.DictReader((folder / "importance.csv").open()))
+        assert {row["head"] for row in measured} == {"0"}
+        assert not (results / "masking" / pair / "baseline-h1").exists()
+    made = json.loads((results / "tables" / "headmask_table2.json").read_text())["provenance"]
+    assert not [path for path in made["inputs"] if "baseline-h1" in path]
+    assert '-heads_per_layer">' in (results / "report.html").read_text()
+
+
 def test_scores_in_the_table_are_those_of_the_translations(project):
     """The table's BLEU, recomputed with sacreBLEU's command from the files that people see."""
     results = project.folder / "results" / "every_rule"
@@ -233,8 +255,8 @@ def test_f11_a_changed_setting_reruns_only_what_it_touches(project):
     code, output = project.run("-n", "--config", "experiment=every_rule")
     path.write_text(plain)
     assert code == 0
-    gathered = {"michel": 1} | GATHERED
-    gathered["voita_roles"] = 1  # the BLEU lost without a head stands beside what it does
+    # The BLEU lost without a head stands beside what it does.
+    gathered = {"michel": 1} | GATHERED | ROLES
     assert planned(output) == times(2, DECODED) | gathered
 
 
@@ -253,13 +275,13 @@ def test_one_lambda_more_runs_its_own_jobs_and_none_without_pruned_runs(project)
         "pruned_roles": 2,
     }
     assert code == 0
-    shown = {"general": 1, "voita_pruning": 1, "cost": 1, "report": 1}
+    shown = {"general": 1, "voita_pruning": 1, "claims": 1, "cost": 1, "report": 1}
     assert planned(output) == own | shown | ROLES
     path.write_text(re.sub(r"pruned:\n(  - .*\n)+", "", plain))
     code, output = project.run("-n", "--config", "experiment=every_rule")
     path.write_text(plain)
     assert code == 0
-    assert planned(output) == {"general": 1, "cost": 1, "report": 1} | ROLES
+    assert planned(output) == {"general": 1, "claims": 1, "cost": 1, "report": 1} | ROLES
 
 
 def test_pruned_models_from_real_runs(project):
@@ -291,7 +313,8 @@ def test_pruned_models_from_real_runs(project):
         "ranked-gates-all-l0.3",
     }
     scored = {row["run"] for row in csv.DictReader((results / "tables" / "bleu.csv").open())}
-    assert scored == {"baseline", "gates-all-l0", "gates-all-l0.3-from-none", *kept}
+    trained = {"baseline", "baseline-h1"}
+    assert scored == {*trained, "gates-all-l0", "gates-all-l0.3-from-none", *kept}
     page = (results / "report.html").read_text()
     for name in ("voita_table2", "voita_pruning", "voita_fig7", "voita_gates", "voita_speed"):
         assert f'-{name}">' in page
@@ -342,7 +365,7 @@ def test_a_changed_module_reruns_its_readers_and_a_comment_none(project):
     path.write_text(plain.replace('"minutes of training"', '"minutes"'))
     _, output = project.run("-n", "--config", "experiment=every_rule")
     path.write_text(plain)
-    assert planned(output) == {"general": 1, "cost": 1, "report": 1}
+    assert planned(output) == {"general": 1, "claims": 1, "cost": 1, "report": 1}
 
 
 def test_wrong_settings_end_with_exit_code_2_and_no_traceback(project):
