@@ -154,7 +154,12 @@ def test_without_pruned_runs_nothing_is_asked_for(monkeypatch, tmp_path):
     assert plain.urgency(of("impt-6")) == pytest.approx(1700)
 
 
-LEFT_OUT = {"gates-all-l0.003", "gates-enc_self-l0.001", "scratch-gates-all-l0.01"}
+LEFT_OUT = {
+    "gates-all-l0.003",
+    "gates-enc_self-l0.001",
+    "gates-enc_self-l0.003",
+    "scratch-gates-all-l0.01",
+}
 
 
 def test_the_short_experiment_is_the_whole_one_but_for_its_size():
@@ -172,7 +177,8 @@ def test_the_short_experiment_is_the_whole_one_but_for_its_size():
         if whole[section][key] != short[section][key]
     }
     assert differing == {
-        *("train.updates", "train.threads", "gates.updates"),
+        *("train.updates", "train.warmup_updates", "train.dev_interval", "train.threads"),
+        *("gates.updates", "gates.warmup_updates"),
         *("masking.draws", "masking.sentences", "speed.sentences"),
         *("train.keep_updates", "ablation.updates", "ablation.sentences", "roles.trees"),
     }

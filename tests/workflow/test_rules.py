@@ -123,7 +123,7 @@ def test_jobs_read_the_texts_of_their_own_pair(loaded):
     profile = read[f"{masking}/training_profile.csv"]
     assert f"data/bpe/multi30k_short/{pair}/train.tgt" in profile
     kept = f"{results}/train/{pair}/baseline/seed1/updates"
-    assert {f"{kept}/{n}.safetensors" for n in (100, 400, 1200, 4000)} < set(profile)
+    assert {f"{kept}/{n}.safetensors" for n in (100, 250, 750, 2000)} < set(profile)
 
 
 def test_snakemakes_lint(loaded):
