@@ -141,6 +141,7 @@ def _resolved(root: Path, kept: str, *extras: str) -> str:
     """What uv makes of pyproject.toml, with the versions in `kept` where they still fit."""
     build = tomllib.loads((root / "pyproject.toml").read_text())["build-system"]["requires"]
     command = ["uv", "pip", "compile", "--universal", "--generate-hashes", "--no-header"]
+    command += ["--fork-strategy", "fewest"]  # one release for every Python
     with TemporaryDirectory() as folder:
         out, tools = Path(folder, "lock"), Path(folder, "build-system.txt")
         out.write_text(kept, encoding="utf-8")

@@ -27,8 +27,8 @@ def read_data(folder: Path) -> BenchData:
     """The pair in a `data/bpe` folder. Raises UserError if it is not there, or not joint."""
     if not (folder / "segmentation.json").is_file():
         raise UserError(
-            f"{folder}: expected a segmented pair, found none; docs/speed.md has the command "
-            "that makes it, and --data names another folder"
+            f"{folder}: expected a segmented pair, found none; docs/guides/speed.md has the "
+            "command that makes it, and --data names another folder"
         )
     if not read_json(folder / "segmentation.json")["joint"]:
         raise UserError(f"{folder}: expected one joint vocabulary, which the peers need; found two")

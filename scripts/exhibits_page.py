@@ -1,4 +1,4 @@
-"""Write the list of all tables and figures, docs/exhibits.md."""
+"""Write the list of all tables and figures, docs/reference/exhibits.md."""
 
 from pathlib import Path
 
@@ -10,7 +10,8 @@ from headcount.findings.listing import write_listing
 def main() -> None:
     """Parse the flag, write the page."""
     parser = command.parser(__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/exhibits.md"), help="the page")
+    page = Path("docs/reference/exhibits.md")
+    parser.add_argument("--out", type=Path, default=page, help="the page")
     write_text(parser.parse_args().out, write_listing())
 
 

@@ -1,7 +1,8 @@
 """Make the tables and figures of one chapter of an experiment's results.
 
 `findings.py CHAPTER --help` lists what a chapter is made from. What is left out for want of files
-is said in docs/exhibits.md. Files of runs are found by their folders, `<pair>/<run>/seed<k>/`.
+is said in docs/reference/exhibits.md. Files of runs are found by their folders,
+`<pair>/<run>/seed<k>/`.
 """
 
 from headcount.base import command

@@ -1,4 +1,4 @@
-"""Write the table of all settings, config/README.md."""
+"""Write the table of all settings, docs/reference/settings.md."""
 
 from pathlib import Path
 
@@ -10,7 +10,8 @@ from headcount.base.settings.handbook import write_page
 def main() -> None:
     """Parse the flag, write the page."""
     parser = command.parser(__doc__)
-    parser.add_argument("--out", type=Path, default=Path("config/README.md"), help="the page")
+    page = Path("docs/reference/settings.md")
+    parser.add_argument("--out", type=Path, default=page, help="the page")
     write_text(parser.parse_args().out, write_page())
 
 

@@ -1,4 +1,4 @@
-"""Write docs/papers.md: the experiments of the papers, and how many jobs of each rule they have."""
+"""Write docs/reference/papers.md: the papers' experiments, and their jobs by rule."""
 
 import multiprocessing
 from collections import Counter
@@ -11,7 +11,7 @@ from headcount.base import command
 from headcount.base.files import write_text
 from headcount.base.settings.experiment import Experiment, experiment_names, load_experiment
 
-PAGE = Path("docs/papers.md")
+PAGE = Path("docs/reference/papers.md")
 CONFIG = Path("config")
 PAPERS = ("headmask_", "voita_", "michel_")
 """How the names of experiments begin that have the papers' own text and sizes."""

@@ -283,7 +283,7 @@ def test_memory_in_processes_of_their_own(bpe, bench):
 def test_data_that_is_not_there_is_told(bench, tmp_path):
     code, _, err = bench("training", "--data", tmp_path / "none", "--peers", "")
     assert code == 2
-    assert "expected a segmented pair, found none; docs/speed.md" in err
+    assert "expected a segmented pair, found none; docs/guides/speed.md" in err
 
 
 @without_peers

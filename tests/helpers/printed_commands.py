@@ -6,6 +6,7 @@ from pathlib import Path
 
 PROGRAMS = {"snakemake", "python", "python3", "dvc", "pip", "git", "tail", "rm", "sh", "bash", "."}
 PROGRAMS |= {"uv", "conda", "docker", "podman", "ruff", "snakefmt", "pip-audit", "cp", "cat", "cd"}
+PROGRAMS |= {"mkdocs"}
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -28,10 +29,15 @@ def commands_of(page: str) -> Iterator[str]:
             yield " ".join(words)
 
 
+def documents(root: Path) -> list[Path]:
+    """Every page that people read: at the top, in docs, and how to fill config."""
+    return [*root.glob("*.md"), root / "config/README.md", *sorted(root.glob("docs/**/*.md"))]
+
+
 def printed_commands(root: Path) -> dict[str, list[str]]:
     """Every command of the project's documents, with the pages that print it."""
     found: dict[str, list[str]] = {}
-    for page in [*root.glob("*.md"), root / "config/README.md", *root.glob("docs/*.md")]:
+    for page in documents(root):
         for command in commands_of(page.read_text(encoding="utf-8")):
             found.setdefault(command, []).append(page.relative_to(root).as_posix())
     return found

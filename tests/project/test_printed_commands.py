@@ -40,7 +40,7 @@ AS_PRINTED = [
     ("dvc plots show", "index.html", "dvc_plots/index.html"),
     ("python workflow/verify.py", "every file is what dvc.lock says", None),
     ("python scripts/train.py --help", "--dev-interval", None),
-    ("python scripts/settings_handbook.py", "", "config/README.md"),
+    ("python scripts/settings_handbook.py", "", "docs/reference/settings.md"),
     ("python scripts/corpora.py", "to fetch:", None),
     ("python scripts/corpora.py --experiment multi30k", "to fetch:", None),
     (
@@ -48,8 +48,8 @@ AS_PRINTED = [
         "",
         "page.html",
     ),
-    ("python scripts/exhibits_page.py", "", "docs/exhibits.md"),
-    ("python workflow/papers.py", "", "docs/papers.md"),
+    ("python scripts/exhibits_page.py", "", "docs/reference/exhibits.md"),
+    ("python workflow/papers.py", "", "docs/reference/papers.md"),
     ("snakemake --cores all headmask", "Nothing to be done", None),
     (
         "python scripts/claims.py --results results/quickstart --out claims",
@@ -183,6 +183,7 @@ ELSEWHERE = {
     "dvc metrics diff": ENGINES,
     "dvc plots": ENGINES,
     "snakemake --report report.zip": ENGINES,
+    "mkdocs build": "tests/project/test_site.py",
 }
 """Run as printed by another test, which has more to say about them."""
 

@@ -156,7 +156,7 @@ def test_metrics_params_plots_and_experiments(clone):
 
 
 def test_a_queued_experiment_runs_its_own_jobs_and_can_be_applied(clone):
-    # DVC's queue copies the Git settings in ASCII; the origin's path is not (docs/engines.md).
+    # DVC's queue copies the Git settings in ASCII; the origin's path is not.
     clone.call("git", "remote", "remove", "origin")
     clone.shell("dvc exp run --queue -n named -S config/quickstart.yaml:title=Another")
     clone.call("dvc", "exp", "run", "--run-all")

@@ -1,4 +1,4 @@
-"""The list of all exhibits, docs/exhibits.md."""
+"""The list of all exhibits, docs/reference/exhibits.md."""
 
 from headcount.findings.chapters import chapters
 from headcount.findings.inputs import with_groups
@@ -20,7 +20,7 @@ by one name.
 
 
 def write_listing() -> str:
-    """The whole page `docs/exhibits.md`: every table and figure, and what it is made from."""
+    """The whole page: every table and figure, and what it is made from."""
     parts = [_INTRODUCTION]
     for chapter in chapters():
         rows = [("name", "form", "what it is", "made from"), ["---"] * 4]

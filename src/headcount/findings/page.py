@@ -36,8 +36,8 @@ def write_report(titles: Mapping[Path, str], only: Collection[str], out: Path) -
     unknown = sorted(set(only).difference(known))
     if unknown:
         raise UserError(
-            f"{unknown[0]}: expected a file of a declared table or figure; docs/exhibits.md lists "
-            "them"
+            f"{unknown[0]}: expected a file of a declared table or figure; "
+            "docs/reference/exhibits.md lists them"
         )
     parts = [
         _Results(folder, title, number, out.parent)

@@ -1,4 +1,4 @@
-"""The page `config/README.md`: every key of the settings, made from the classes that check it."""
+"""The page docs/reference/settings.md: every key, made from the classes that check it."""
 
 from pathlib import Path
 

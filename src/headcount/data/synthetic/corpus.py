@@ -1,6 +1,6 @@
 """The embedded corpus: English-like sentences, their translations and their dependency trees.
 
-The rules stand in synthetic.yaml; docs/synthetic.md describes the language.
+The rules stand in synthetic.yaml; docs/reference/synthetic.md describes the language.
 """
 
 from collections.abc import Iterator, Sequence, Set
