@@ -15,6 +15,7 @@ from script_runner import run_script
 from headcount.base.errors import UserError
 from headcount.base.settings.experiment import experiment_names
 from headcount.findings.claims.decisions import DECISIONS, decide
+from headcount.findings.claims.estimates import combined, welch
 from headcount.findings.claims.evidence import Evidence, result_files
 from headcount.findings.claims.ledger import claims, printed_words
 from headcount.findings.claims.roles import label_effect
@@ -25,8 +26,6 @@ from headcount.findings.claims.verdicts import (
     NOT_APPLICABLE,
     UNDECIDED,
     Decision,
-    combined,
-    welch,
 )
 
 NAMES = (
@@ -76,7 +75,10 @@ def test_few_sentences_decide_nothing(tmp_path):
     tests = {"test": [LITTLE] * 9 + [MUCH]}
     found = decided(tmp_path / "few", "MI-01", ablation(tests, sentences=60))
     assert (found.verdict, found.value) == (UNDECIDED, 0.1)
-    assert found.reason == "between the limits: 1 of 10 heads, 60 sentences of at least 1000"
+    assert (
+        found.reason
+        == "between the limits: 1 of 10 heads, 0 by Holm; 60 sentences of at least 1000"
+    )
     wide = steps({0: 0.0, 10: 0.0, 20: -3.5})
     for row in wide["figures/michel_pruning.csv"]:
         row |= {"p": 0.09, "delta_low": row["delta"] - 5}
@@ -156,10 +158,12 @@ def test_the_same_experiment_twice_is_refused(tmp_path):
 
 
 def test_families_are_corrected_and_lose_verdicts():
-    """Holm over two of one paper: 0.01 · 2 and 0.04 · 1; the third paper's p stands alone."""
-    adjusted = adjust({"MI-01": 0.01, "MI-02": 0.04, "MI-03": nan, "VO-01": 0.04})
-    assert adjusted == pytest.approx({"MI-01": 0.02, "MI-02": 0.04, "MI-03": nan, "VO-01": 0.04},
-                                     nan_ok=True)  # fmt: skip
+    """Three claims of one paper have a number, two of them a p: 0.01 · 3 and 0.04 · 2."""
+    found = {"MI-01": (5.0, 0.01), "MI-02": (5.0, 0.04), "MI-03": (5.0, nan), "MI-04": (nan, nan),
+             "VO-01": (5.0, 0.04)}  # fmt: skip
+    adjusted = adjust({n: Decision(HOLDS, "why", value, p=p) for n, (value, p) in found.items()})
+    expected = {"MI-01": 0.03, "MI-02": 0.08, "MI-03": nan, "MI-04": nan, "VO-01": 0.04}
+    assert adjusted == pytest.approx(expected, nan_ok=True)
     lost = corrected(Decision(HOLDS, "why", p=0.03), 0.06)
     assert lost.verdict == UNDECIDED
     assert lost.reason == "holds alone, but not corrected for its paper's claims; why"
@@ -190,13 +194,47 @@ def test_labels_are_shuffled_within_layers():
 def test_published_numbers_are_not_typed_again():
     """From the tables' own numbers: 47.04 − 46.62 = 0.42 first; 33.21 / 77.28 = 0.430."""
     words = {name: printed_words(name, claim) for name, claim in claims().items()}
-    assert words["HM-04"] == "delta: 0.42, 0.87, 0.79, 0.68, 0.36, 0.27, 0.66, 0.39, 0.42"
-    assert words["HM-07"].startswith("random over baseline: 0.43, 0.463, 0.479, 0.51; impt")
-    assert words["MI-01"] == "significant: 8; of: 96"
-    assert words["MI-05"] == "delta: -13.56; held out delta: -18.89"
-    assert words["VO-07"] == ("margin: 10, 32, 17, 25, 37, 15, 32, 38, 2, 1, 10, 1, 2, 5, 6, 9")
-    assert words["VO-11"] == "ratio: 1.324, 1.02, 1.138"
-    assert words["VO-21"] == "delta: 0.15, 0.41, 0.5, 0.49, 0.01, 0.25, 0.43"
+    assert words["HM-04"].endswith("En–Tr: 0.42, 0.87, 0.79, 0.68, 0.36, 0.27, 0.66, 0.39, 0.42")
+    assert "Tr–En: 0.43, 0.463, 0.479, 0.51; of Impt-18" in words["HM-07"]
+    assert words["MI-01"] == (
+        "heads of the encoder with a significant effect: 8; of so many heads: 96"
+    )
+    assert words["MI-05"] == (
+        "BLEU change: -13.56; with the head chosen on other sentences: -18.89"
+    )
+    assert words["VO-07"].endswith(": 10, 32, 17, 25, 37, 15, 32, 38, 2, 1, 10, 1, 2, 5, 6, 9")
+    assert words["VO-11"].endswith("En–Fr: 1.324, 1.02, 1.138")
+    assert words["VO-21"].endswith(": 0.15, 0.41, 0.5, 0.49, 0.01, 0.25, 0.43")
+
+
+def test_readers_meet_words_and_no_keys():
+    """Of what a paper prints and of statistics: no key of a table, and no part of one alone."""
+    keys = {"delta", "dec_enc", "enc_self", "dec_self", "cv", "mt", "bert"}
+    for name, claim in claims().items():
+        for words in (*claim.printed, claim.statistic):
+            parts = words.split()
+            assert len(parts) > 1 and "_" not in words and not keys & set(parts), (name, words)
+
+
+def test_thresholds_have_a_source():
+    """Numbers among the limits; which table is read and the shares of the masks are no limits."""
+    free = {"HM-07", "HM-08", "HM-13"}
+    for name, claim in claims().items():
+        numbers = [value for value in claim.limits.values() if type(value) in (int, float)]
+        assert bool(claim.limits_from) or not numbers or name in free, name
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_one_training_decides_claims_about_models_alone(tmp_path, name):
+    """What is planted for which a claim holds, of seed 1."""
+    files = {
+        path: [row for row in content if row.get("seed", 1) == 1] if isinstance(content, list)
+        else content
+        for path, content in PLANTED[name][0]().items()
+        if "/seed2/" not in path and "/seed3/" not in path
+    }  # fmt: skip
+    found = decided(tmp_path, name, files)
+    assert (found.verdict == HOLDS) == (claims()[name].about == "model"), found
 
 
 def test_runs_that_would_decide_are_experiments():

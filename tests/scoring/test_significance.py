@@ -8,7 +8,14 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.findings.headmask.importance import spread
-from headcount.findings.significance import PairedT, correlate, holm, paired_t, spearman
+from headcount.findings.significance import (
+    PairedT,
+    correlate,
+    holm,
+    paired_t,
+    shuffled_p,
+    spearman,
+)
 
 
 def of_t(t: float, degrees: int) -> PairedT:
@@ -143,3 +150,16 @@ def test_holm_by_hand():
     found = holm(np.array([0.5, 0.02, 0.01, 0.02]))
     assert found == pytest.approx([0.5, 0.06, 0.04, 0.06])
     assert holm(np.array([0.9, 0.8])) == pytest.approx([1, 1]) and holm(np.array([])).size == 0
+
+
+def test_statistics_are_shuffled_within_blocks():
+    """Two blocks of three, in order in both: 1 of 6 · 6 orders has a sum as far above the mean.
+
+    1 · 1 + 2 · 2 + 3 · 3 = 14 a block, 28 in all; in reverse 10 + 10 = 20, as far below the mean of
+    2 · 12 = 24. So 2 of 36. In one block of six 28 is nothing special.
+    """
+    values, blocks = np.array([1.0, 2, 3, 1, 2, 3]), np.array([0, 0, 0, 1, 1, 1])
+    assert shuffled_p(values, values, blocks, 9999) == pytest.approx(2 / 36, abs=0.01)
+    apart = np.array([1.0, 2, 3, 11, 12, 13])
+    assert shuffled_p(apart, apart, blocks, 9999) == pytest.approx(2 / 36, abs=0.01)
+    assert shuffled_p(values, np.ones(6), blocks, 99) == 1

@@ -137,6 +137,22 @@ def correlate(first: np.ndarray, second: np.ndarray, ranks: bool) -> Correlation
     return Correlation(r, *bootstrap_correlation(*given, ranks), p)
 
 
+def shuffled_p(first: np.ndarray, second: np.ndarray, blocks: np.ndarray, count: int) -> float:
+    """Two-sided p that two statistics of the same heads have nothing to do with each other.
+
+    The share of `count` shufflings within blocks, and of no shuffling, in which the sum of products
+    is as far from what shufflings give on average. Of ranks that tests Spearman's correlation.
+    """
+    orders = np.tile(np.arange(len(blocks)), (1 + count, 1))
+    generator, expected = np.random.default_rng(1), 0.0
+    for block in np.unique(blocks):
+        places = np.flatnonzero(blocks == block)
+        orders[1:, places] = generator.permuted(orders[1:, places], axis=1)
+        expected += first[places].mean() * second[places].sum()  # blocks differ in their means
+    apart = np.abs(first[orders] @ second - expected)
+    return float((apart >= apart[0] - 1e-9).mean())
+
+
 def holm(p_values: np.ndarray) -> np.ndarray:
     """P-values corrected for being several: below α, the chance of any false finding is below α.
 

@@ -1,41 +1,40 @@
 """Decisions that compare measures of heads, corpora, or whole models."""
 
+from dataclasses import replace
 from itertools import combinations
-from math import comb, sqrt
+from math import comb, isnan
 
 import pandas as pd
 
+from headcount.findings.claims.estimates import ALPHA, over_trainings
 from headcount.findings.claims.evidence import MODEL, Evidence
 from headcount.findings.claims.roles import heads_of_baseline
 from headcount.findings.claims.verdicts import (
-    ALPHA,
     MIN_SEEDS,
     NO_RUN,
     NOT_APPLICABLE,
     UNIT,
     Decision,
-    Estimate,
     agree,
+    between_corpora,
     by_model,
     judge,
-    over_trainings,
-    p_of_interval,
     too_few,
     undecided,
-    with_error,
 )
 from headcount.findings.significance import holm, wilson
 
-_COLUMNS = ["kind", "scope", "first", "second", "spearman", "low", "high"]
+_COLUMNS = ["kind", "scope", "first", "second", "spearman", "low", "high", "p"]
 
 
 def _correlations(evidence: Evidence, kind: str, scope: str) -> pd.DataFrame:
-    """Rank correlations between measures of the baseline's heads, where they have a value."""
+    """Rank correlations between measures of the baseline's heads, where they have a value.
+
+    P is by shuffling heads, within layers where the scope is.
+    """
     rows = evidence.baseline("tables/voita_agreement.csv", _COLUMNS)
     chosen = rows[(rows["kind"] == kind) & (rows["scope"] == scope)].dropna(subset=_COLUMNS[4:])
-    found = chosen.astype(dict.fromkeys(_COLUMNS[4:], float))
-    found["p"] = [p_of_interval(*row) for row in found[_COLUMNS[4:]].itertuples(index=False)]
-    return found
+    return chosen.astype(dict.fromkeys(_COLUMNS[4:], float))
 
 
 def measures_agree(
@@ -49,7 +48,7 @@ def measures_agree(
     both = rows["first"].isin(measures) & rows["second"].isin(measures)
 
     def decide(model: pd.DataFrame) -> Decision:
-        rho, low, high, p = (float(model[name].iloc[0]) for name in (*_COLUMNS[4:], "p"))
+        rho, low, high, p = model[_COLUMNS[4:]].iloc[0]
         holds = rho >= least and low > 0 and p < ALPHA
         fails = rho <= fail and high < least
         return judge(holds, fails, " and ".join(measures), (rho, low, high, p))
@@ -75,7 +74,7 @@ def all_measures_agree(evidence: Evidence, measures: list[str], kind: str, scope
         reason += f"{worst['first']} and {worst['second']}"
         p = tested.loc[bad, "p"].min() if bad.any() else tested["p"].max()
         holds = good.sum() == count
-        found = (*worst[_COLUMNS[4:]], p)
+        found = (*worst[_COLUMNS[4:7]], p)
         return judge(bool(holds), bool(bad.any()), reason, found)
 
     return by_model(rows[inside], MODEL, decide)
@@ -119,36 +118,17 @@ def at_least(shared: int, heads: int, chosen: int) -> float:
 def subjects_by_domain(evidence: Evidence, rich: str, poor: str) -> Decision:
     """Whether heads find subjects by a larger margin where persons vary more.
 
-    Of corpora whose pairs' names begin with `rich` and `poor`, both directions. Value: difference
-    of margins over the positional baseline where it is smallest, a normal interval of two shares.
+    Of trainings on corpora whose pairs' names begin with `rich` and `poor`, on the same trees, both
+    directions. Value: difference of margins over the positional baseline, mean of the directions.
     """
-    columns = ["relation", "direction", "accuracy", "margin", "trials"]
+    columns = ["treebank", "relation", "direction", "margin"]
     rows = evidence.baseline("tables/voita_table1.csv", columns)
-    rows = rows[rows["relation"] == "nsubj"].astype(dict.fromkeys(columns[2:], float))
-    sides = [rows[rows["pair"].str.startswith(name)] for name in (rich, poor)]
-    if any(side.empty for side in sides):
-        return undecided(f"{NO_RUN} on both {rich}… and {poor}…")
-    both = sides[0].merge(sides[1], "cross", suffixes=("", "_poor"))
-    both = both[both["direction"] == both["direction_poor"]]
-    found = pd.DataFrame(
-        [_margins(row) for row in both.to_dict("records")], columns=Estimate._fields
-    )
-    worst = found.loc[found["value"].idxmin()]
-    count = sum(len(side[MODEL].drop_duplicates()) for side in sides)
-    holds, fails = bool((found["low"] > 0).all()), bool((found["high"] < 0).any())
-    p = min(1.0, found["p"].min() * len(found)) if fails else found["p"].max()
-    reason = f"{len(found)} comparisons of models and directions"
-    return judge(holds, fails and p < ALPHA, reason, (*worst[:3], p), count)
-
-
-def _margins(row: dict) -> Estimate:
-    """Difference of two margins, its interval by the accuracies alone, and p."""
-    value = row["margin"] - row["margin_poor"]
-    parts = [
-        row[f"accuracy{end}"] * (1 - row[f"accuracy{end}"]) / row[f"trials{end}"]
-        for end in ("", "_poor")
-    ]
-    return with_error(value, sqrt(sum(parts)))
+    rows = rows[rows["relation"] == "nsubj"].astype({"margin": float})
+    alike = [each for _, each in rows.groupby(["treebank", "direction"], sort=False)] or [rows]
+    parts = [between_corpora(each, "margin", rich, poor) for each in alike]
+    # Trees in one corpus' language alone have no difference.
+    shared = [part for part in parts if not isnan(part.value)] or parts[:1]
+    return replace(agree(shared), seeds=max(part.seeds for part in shared))
 
 
 def more_heads_better(evidence: Evidence, few: int, many: int, least: float) -> Decision:

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from headcount.findings.claims.estimates import EFFECT
 from headcount.findings.claims.evidence import MODEL, TEST
-from headcount.findings.claims.verdicts import EFFECT
 
 MASKED = ["test_set", "ranking", "order", "index", "heads_masked", "bleu", *EFFECT]
 

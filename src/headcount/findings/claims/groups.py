@@ -1,19 +1,14 @@
 """Decisions on groups of heads that are masked in one trained model, the baseline."""
 
+from math import ceil, nan
+
 import numpy as np
 import pandas as pd
 
 from headcount.findings.claims.curves import MASKED, by_own_ranking, groups_masked, weights
+from headcount.findings.claims.estimates import ALPHA, EFFECT, combined, small_loss
 from headcount.findings.claims.evidence import TEST, Evidence
-from headcount.findings.claims.verdicts import (
-    ALPHA,
-    EFFECT,
-    Decision,
-    by_model,
-    combined,
-    judge,
-    small_loss,
-)
+from headcount.findings.claims.verdicts import Decision, by_model, judge
 from headcount.findings.significance import holm, spearman
 
 _BOUNDS = EFFECT[:3]
@@ -55,7 +50,8 @@ def lower_half_matters_little(
 
     Value: share of them with a small loss, see `small_loss`, p by Holm over them. Holds from the
     share `hold` on; fails if at least the share `fail` clearly lose more than `bound`: their
-    intervals end below it, and p is below α.
+    intervals end below it, and p is below α. P, of a verdict that it fails, is that of the last
+    group that this takes.
     """
 
     def decide(model: pd.DataFrame) -> Decision:
@@ -64,8 +60,9 @@ def lower_half_matters_little(
         small = [small_loss(row, limit, bound) for row in lower.to_dict("records")]
         large = (lower["delta_high"] < -bound) & (lower["p"] < ALPHA)
         reason = f"{sum(small)} of {len(small)} groups lose little, {large.sum()} much"
-        value = float(np.mean(small))
-        return judge(value >= hold, large.mean() >= fail, reason, (value,))
+        value, fails = float(np.mean(small)), large.mean() >= fail
+        p = sorted(lower.loc[large, "p"])[ceil(fail * len(lower)) - 1] if fails else nan
+        return judge(value >= hold, fails, reason, (value, nan, nan, p))
 
     return by_model(_groups(evidence), TEST, decide)
 

@@ -15,9 +15,9 @@ from headcount.findings.claims.curves import (
     by_own_ranking,
     groups_masked,
 )
+from headcount.findings.claims.estimates import ALPHA, over_trainings
 from headcount.findings.claims.evidence import MODEL, TEST, Evidence
 from headcount.findings.claims.verdicts import (
-    ALPHA,
     FAILS,
     MIN_SEEDS,
     NO_RUN,
@@ -28,7 +28,6 @@ from headcount.findings.claims.verdicts import (
     contrasts,
     few_seeds,
     judge,
-    over_trainings,
     too_few,
     undecided,
 )
@@ -222,12 +221,14 @@ def prunes_further(evidence: Evidence) -> Decision:
     return contrasts({m: base - _of_method(evidence, kept, m, "kept") for m in METHODS})
 
 
-def early_heads_stay(evidence: Evidence, early: float, none: float, shared: float) -> Decision:
+def early_heads_stay(
+    evidence: Evidence, early: float, none: float, bound: float, shared: float
+) -> Decision:
     """Whether importance early in training predicts the final one, while seeds differ in heads.
 
     Rank correlation of the first checkpoint, within the share `early` of training, with the last.
-    Fails if it is below `none` in size with an interval around 0. Seeds differ if they share less
-    than `shared` of their top heads.
+    Fails if it is below `none` in size with an interval around 0 that ends below `bound`: a wide
+    one excludes nothing. Seeds differ if they share less than `shared` of their top heads.
     """
     columns = ["update", "spearman_with_last"]
     rows = evidence.baseline("tables/michel_training.csv", columns)
@@ -238,7 +239,7 @@ def early_heads_stay(evidence: Evidence, early: float, none: float, shared: floa
     if len(rho) < MIN_SEEDS:
         return too_few(rho)
     whole, alike = over_trainings(rho), _shared_top(evidence)
-    fails = whole.low <= 0 <= whole.high and abs(whole.value) < none
+    fails = whole.low <= 0 <= whole.high < bound and abs(whole.value) < none
     reason = f"seeds share {alike:.0%} of their top heads"
     return judge(whole.low > 0 and alike < shared, fails, reason, whole, len(rho))
 

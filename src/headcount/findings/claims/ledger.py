@@ -95,14 +95,21 @@ class Claim(Section):
     statistic: str
     """What the number that decides it is, with its unit and direction."""
 
+    about: Literal["model", "trainings"] = "model"
+    """What a verdict is about: the models that were looked at, or ways of training, of which one
+    training says nothing."""
+
     decide: str
     """The function that decides it, in `decisions.DECISIONS`."""
 
     limits: dict[str, _Limit] = {}
     """Its arguments: thresholds."""
 
+    limits_from: str = ""
+    """Where its thresholds come from."""
+
     printed: dict[str, Printed | float | str | list[float]] = {}
-    """The paper's own numbers."""
+    """The paper's own numbers, by what they are in a reader's words."""
 
     needs: Needs
     """The run that decides it."""
@@ -131,5 +138,5 @@ def printed_words(name: str, claim: Claim) -> str:
             found = found.numbers(PAPERS[paper_of(name)][0])
         values = found if isinstance(found, list) else [found]
         words = ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in values)
-        parts.append(f"{what.replace('_', ' ')}: {words}")
+        parts.append(f"{what}: {words}")
     return "; ".join(parts)

@@ -1,35 +1,27 @@
 """Decisions on which heads gates leave: their functions, kinds and layers."""
 
-from itertools import permutations
 from math import nan, sqrt
 
 import numpy as np
 import pandas as pd
 
 from headcount.base.addresses import KINDS
+from headcount.findings.claims.estimates import ALPHA, ranks_agree, with_error
 from headcount.findings.claims.evidence import MODEL, Evidence
 from headcount.findings.claims.roles import heads_of_baseline, label_effect
 from headcount.findings.claims.verdicts import (
-    ALPHA,
-    MIN_SEEDS,
-    NO_RUN,
     NOT_APPLICABLE,
-    UNDECIDED,
     UNIT,
     Decision,
+    between_corpora,
     by_model,
-    few_seeds,
     judge,
     undecided,
-    welch,
-    with_error,
 )
 from headcount.findings.results import BASE
-from headcount.findings.significance import spearman
 
 _CLASSES = ("positional", "syntactic", "rare")
-_SHUFFLES = 9999
-_MOST_EXACT = 8  # points whose orders are all tried
+_DRAWS = 9999
 
 
 def functions_survive(evidence: Evidence) -> Decision:
@@ -66,11 +58,11 @@ def _types(model: pd.DataFrame) -> set[str]:
     return words & set(_CLASSES)
 
 
-def functions_stay(evidence: Evidence, left: float, near: float, chance: float) -> Decision:
+def functions_stay(evidence: Evidence, left: float, near: float) -> Decision:
     """Whether all functions of the full encoder are there with this share of its heads left.
 
-    In the run nearest to it, no further than `near`. Value: share of the functions. Undecided if
-    heads drawn at random would keep all of them with a probability above `chance`.
+    In the run nearest to it, no further than `near`. Value: share of the functions. P, of a verdict
+    that it holds: that as many heads drawn at random would keep all of them.
     """
     rows = _retained(evidence)
 
@@ -89,8 +81,8 @@ def functions_stay(evidence: Evidence, left: float, near: float, chance: float) 
         kept, by_chance = _types(run) & whole, _kept_by_chance(full, whole, size, count)
         reason = f"{run['run'].iloc[0]}, {count} of {size} heads; {len(kept)} of {len(whole)} "
         reason += f"functions; by chance all with probability {by_chance:.2f}"
-        holds = kept == whole and by_chance <= chance
-        return judge(holds, kept != whole, reason, (len(kept) / len(whole),))
+        share, p = len(kept) / len(whole), by_chance if kept == whole else nan
+        return judge(p < ALPHA, kept != whole, reason, (share, nan, nan, p))
 
     return by_model(rows, UNIT, decide)
 
@@ -104,7 +96,7 @@ def _kept_by_chance(full: pd.DataFrame, whole: set[str], size: int, count: int) 
     ]
     heads += [set()] * (size - len(heads))
     has = np.array([[name in head for name in sorted(whole)] for head in heads])
-    order = np.random.default_rng(1).permuted(np.tile(np.arange(size), (_SHUFFLES, 1)), axis=1)
+    order = np.random.default_rng(1).permuted(np.tile(np.arange(size), (_DRAWS, 1)), axis=1)
     return float(has[order[:, :count]].any(axis=1).all(axis=1).mean())
 
 
@@ -112,7 +104,8 @@ def functions_drift(evidence: Evidence) -> Decision:
     """Whether the labels per head rise as heads go, and some class of function gains heads.
 
     Value: rank correlation of labels per head with heads left, over a sweep. Fails if no pruned
-    model has any label: a gain that a loss hides cannot be told from the counts.
+    model has any label: a gain that a loss hides cannot be told from the counts. Not applicable if
+    the full model has none either.
     """
     rows = _retained(evidence)
 
@@ -122,6 +115,8 @@ def functions_drift(evidence: Evidence) -> Decision:
         )
         models = models[models["left"].astype(int) > 0].astype({"left": float, "labels": float})
         pruned = models[models["scope"] != ""]
+        if (models["labels"] == 0).all():
+            return Decision(NOT_APPLICABLE, "no head has a function", seeds=1)
         if len(pruned) < 3:
             return undecided(f"{len(pruned)} pruned models", 1)
         counts = sweep.assign(heads=sweep["heads"].astype(int)).groupby(["function", "run"])
@@ -129,11 +124,11 @@ def functions_drift(evidence: Evidence) -> Decision:
         known = table.loc[[f for f in table.index if set(f.split()) & set(_CLASSES)]]
         full = models.index[models["scope"] == ""]
         gained = any(known[pruned.index].gt(known[run], axis=0).any(axis=None) for run in full)
-        density = (models["labels"] / models["left"]).to_numpy()
-        rho, p = _ranked(models["left"].to_numpy(), density)
+        density, together = models["labels"] / models["left"], models["left"] * 0
+        rho, p = ranks_agree(models["left"], density, together)
         none = bool((pruned["labels"] == 0).all())
         reason = f"{len(pruned)} pruned models; {'some' if gained else 'no'} class gains heads"
-        return judge(gained and rho < 0 and p < ALPHA, none, reason, (rho, nan, nan, p))
+        return judge(gained and rho[0] < 0 and p < ALPHA, none, reason, (rho[0], nan, nan, p))
 
     parts = [
         pd.concat([rows[rows["scope"] == ""], rows[rows["scope"] == scope]]).assign(sweep=scope)
@@ -142,27 +137,6 @@ def functions_drift(evidence: Evidence) -> Decision:
     ]
     sweeps = pd.concat(parts) if parts else rows.assign(sweep="")
     return by_model(sweeps, [*UNIT, "sweep"], decide)
-
-
-def _ranked(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
-    """Spearman's correlation and its two-sided p over orders of one side: all of them, or draws.
-
-    0 and 1 if either side is constant.
-    """
-    rho = spearman(first, second)
-    if np.isnan(rho):
-        return 0.0, 1.0
-    if len(first) <= _MOST_EXACT:
-        orders = np.array(list(permutations(range(len(first)))))
-    else:
-        tiled = np.tile(np.arange(len(first)), (_SHUFFLES, 1))
-        orders = np.vstack(
-            [np.arange(len(first)), np.random.default_rng(1).permuted(tiled, axis=1)]
-        )
-    ranks = [pd.Series(side).rank().to_numpy() for side in (first, second)]
-    one, other = (rank - rank.mean() for rank in ranks)
-    found = one[orders] @ other / (np.linalg.norm(one) * np.linalg.norm(other))
-    return rho, float((np.abs(found) >= abs(rho) - 1e-9).mean())
 
 
 def _kinds_left(evidence: Evidence, least: float) -> pd.DataFrame:
@@ -221,16 +195,7 @@ def place_of_decoder_self(evidence: Evidence, long: str, short: str, pruned: flo
     place = (rows["dec_self"] - rows["enc_self"]) / (rows["dec_enc"] - rows["enc_self"])
     known = rows.assign(place=place.replace([np.inf, -np.inf], nan)).dropna(subset="place")
     by_seed = known.groupby(UNIT)["place"].mean().reset_index()
-    sides = [by_seed[by_seed["pair"].str.startswith(name)]["place"] for name in (long, short)]
-    if any(side.empty for side in sides):
-        return undecided(f"{NO_RUN} on both {long}… and {short}…")
-    count, fewest = sum(map(len, sides)), min(map(len, sides))
-    if fewest < MIN_SEEDS:
-        value = float(sides[0].mean() - sides[1].mean())
-        return Decision(UNDECIDED, few_seeds(fewest), value, seeds=count)
-    found = welch(*sides)
-    reason = f"{len(sides[0])} and {len(sides[1])} trainings"
-    return judge(found.low > 0, found.high < 0, reason, found, count)
+    return between_corpora(by_seed, "place", long, short)
 
 
 def decoder_layers_in_order(evidence: Evidence) -> Decision:

@@ -6,21 +6,20 @@ from math import isnan, sqrt
 import numpy as np
 import pandas as pd
 
+from headcount.findings.claims.estimates import ALPHA, Estimate, with_error
 from headcount.findings.claims.evidence import MODEL, Evidence
 from headcount.findings.claims.verdicts import (
-    ALPHA,
     MIN_SEEDS,
     NO_RUN,
     NOT_APPLICABLE,
     UNDECIDED,
     Decision,
-    Estimate,
     by_model,
+    few_seeds,
     judge,
     undecided,
-    with_error,
 )
-from headcount.findings.significance import holm, mcnemar, wilson
+from headcount.findings.significance import holm, mcnemar, shuffled_p, wilson
 from headcount.findings.voita_roles.labels import label_classes
 
 _SHUFFLES = 9999
@@ -72,7 +71,7 @@ def rare_head_leads(evidence: Evidence, quantile: float) -> Decision:
 
     Confident: above this quantile of the encoder. Value: models in which it does. By chance it
     would in one of as many as there are heads, to the power of models: p, of a verdict that it
-    holds. Fails if it is another head in every model, of at least `MIN_SEEDS`.
+    holds. Fails if it is another head in every model. Fewer models than `MIN_SEEDS` decide nothing.
     """
     rows = heads_of_baseline(evidence)
     first = rows[rows["layer"] == 0].dropna(subset="rare_two_rarest")
@@ -89,25 +88,29 @@ def rare_head_leads(evidence: Evidence, quantile: float) -> Decision:
     p = float(np.exp(-chance))
     holds = hits == models and p < ALPHA
     reason = f"in {hits} of {models} models, by chance with p = {p:.2g}"
-    fails = hits == 0 and models >= MIN_SEEDS
     found = (hits / models, np.nan, np.nan, p if holds else np.nan)
-    return judge(holds, fails, reason, found, models)
+    if models < MIN_SEEDS:
+        return Decision(UNDECIDED, f"{reason}; {few_seeds(models)}", found[0], seeds=models)
+    return judge(holds, hits == 0, reason, found, models)
 
 
 def positional_heads(evidence: Evidence, share: float, none: float) -> Decision:
     """Whether some head points at -1, and some at +1, in at least this share of cases.
 
-    By the lower ends of intervals. Value: the largest share at -1 or +1, whichever is smaller.
-    Fails if no head's interval reaches `none` at either.
+    By the lower ends of intervals, which count sentences, not tokens, and so are wide: tokens of a
+    sentence hang together. Value: the largest share at -1 or +1, whichever is smaller. Fails if no
+    head's interval reaches `none` at either.
     """
+    sizes = evidence.facts("heads/roles.json", "sentences")
     columns = ["kind", "layer", "head", "offset", "hits", "trials"]
     rows = evidence.baseline("heads/positions.csv", columns)
     near = rows[(rows["kind"] == "enc_self") & rows["offset"].isin([-1, 1])]
 
     def decide(model: pd.DataFrame) -> Decision:
-        ends = [wilson(h, t) for h, t in zip(model["hits"], model["trials"], strict=True)]
-        table = model.assign(low=[e[0] for e in ends], high=[e[1] for e in ends])
-        table["value"] = table["hits"] / table["trials"]
+        size = sizes[tuple(model[MODEL].iloc[0])]
+        shares = model["hits"] / model["trials"]
+        ends = [wilson(share * size, size) for share in shares]
+        table = model.assign(value=shares, low=[e[0] for e in ends], high=[e[1] for e in ends])
         best = [
             table[table["offset"] == offset].nlargest(1, "value").iloc[0]
             for offset in (-1, 1)
@@ -116,6 +119,7 @@ def positional_heads(evidence: Evidence, share: float, none: float) -> Decision:
         worse = min(best, key=lambda row: row["value"])
         holds = len(best) == 2 and all(row["low"] >= share for row in best)
         reason = ", ".join(f"{row['value']:.2f} at {row['offset']:+d}" for row in best)
+        reason += f", {size} sentences"
         numbers = worse[["value", "low", "high"]]
         return judge(holds, bool((table["high"] < none).all()), reason, numbers)
 
@@ -178,18 +182,9 @@ def label_effect(marked: pd.Series, values: pd.Series, layers: pd.Series) -> tup
     marks, numbers = marked.to_numpy(dtype=bool), values.to_numpy(dtype=float)
     if marks.all() or not marks.any():
         return np.nan, 1.0
-    shuffled = np.tile(marks, (_SHUFFLES + 1, 1))
-    generator, expected = np.random.default_rng(1), 0.0
-    for layer in layers.unique():
-        places = np.flatnonzero(layers == layer)
-        shuffled[1:, places] = generator.permuted(shuffled[1:, places], axis=1)
-        expected += marks[places].sum() * numbers[places].mean()
-    sums, count = shuffled @ numbers, marks.sum()
-    rest = len(marks) - count
-    effect = sums[0] / count - (numbers.sum() - sums[0]) / rest
-    # Layers with many marks may have other values, so shuffled sums lie around what they expect.
-    extreme = np.abs(sums - expected) >= abs(sums[0] - expected) - 1e-9
-    return float(effect), float(extreme.mean())
+    effect = numbers[marks].mean() - numbers[~marks].mean()
+    p = shuffled_p(marks.astype(float), numbers, layers.to_numpy(), _SHUFFLES)
+    return float(effect), p
 
 
 def syntactic_heads(evidence: Evidence, relations: Sequence[str], margin: float) -> Decision:
@@ -221,8 +216,9 @@ def several_heads_per_relation(evidence: Evidence, margin: float) -> Decision:
     """Whether at least two heads exceed the positional baseline by `margin` for some relation.
 
     Each with p below α (McNemar), times the number of heads, relations and directions. Value: the
-    margin of a relation's second best head, the largest. Fails if the interval of every second head
-    ends below `margin`. Not applicable without any head that exceeds it.
+    margin of a relation's second best head, the largest; p of a verdict that it holds. Fails if the
+    interval of every second head ends below `margin`. Not applicable without any head that exceeds
+    it.
     """
     columns = ["treebank", "relation", "direction", "hits", "trials"]
     rows = evidence.baseline("heads/syntax.csv", [*columns, "head_only", "baseline_only"])
@@ -238,7 +234,8 @@ def several_heads_per_relation(evidence: Evidence, margin: float) -> Decision:
             return Decision(NOT_APPLICABLE, "no syntactic head", seeds=1)
         where = max(second, key=lambda names: second[names].value)
         most, fails = second[where], all(each.high < margin for each in second.values())
-        return judge(most.value >= margin and most.p < ALPHA, fails, " ".join(where), most)
+        holds = most.value >= margin and most.p < ALPHA
+        return judge(holds, fails, " ".join(where), most[: 4 if not fails else 3])
 
     return by_model(rows, [*MODEL, "treebank"], decide)
 

@@ -2,17 +2,11 @@
 
 import pandas as pd
 
+from headcount.findings.claims.estimates import ALPHA, EFFECT, change_of
 from headcount.findings.claims.evidence import MODEL, TEST, Evidence
-from headcount.findings.claims.verdicts import (
-    ALPHA,
-    EFFECT,
-    Decision,
-    by_model,
-    change_of,
-    judge,
-)
+from headcount.findings.claims.verdicts import Decision, by_model, judge
 from headcount.findings.results import HEAD
-from headcount.findings.significance import wilson
+from headcount.findings.significance import holm
 
 LEVEL = 0.01  # the paper's, of a single p
 
@@ -34,16 +28,17 @@ def _with_sentences(evidence: Evidence, rows: pd.DataFrame) -> pd.DataFrame:
 def few_heads_matter(evidence: Evidence, most: float, fail: float, sentences: int) -> Decision:
     """Whether few heads change BLEU significantly (p < 0.01) when masked alone.
 
-    Value: their share. Holds up to `most` on at least as many sentences; fails above `fail`.
+    Value: their share, of all heads of the model, so that it has no interval over heads. Holds up
+    to `most` on at least as many sentences, since fewer show fewer; fails above `fail`.
     """
 
     def decide(model: pd.DataFrame) -> Decision:
         hits, size = int((model["p"] < LEVEL).sum()), model["sentences"].iloc[0]
-        share = hits / len(model)
-        reason = f"{hits} of {len(model)} heads, {size} sentences"
+        share, still = hits / len(model), (holm(model["p"].to_numpy()) < LEVEL).sum()
+        reason = f"{hits} of {len(model)} heads, {still} by Holm; {size} sentences"
         reason += f" of at least {sentences}" if size < sentences else ""
         holds = share <= most and size >= sentences
-        return judge(holds, share > fail, reason, (share, *wilson(hits, len(model))))
+        return judge(holds, share > fail, reason, (share,))
 
     return by_model(_with_sentences(evidence, _single_heads(evidence)), TEST, decide)
 
@@ -51,16 +46,20 @@ def few_heads_matter(evidence: Evidence, most: float, fail: float, sentences: in
 def single_heads_break(evidence: Evidence, large: float, small: float, few: float) -> Decision:
     """Whether most heads cost more than `large` BLEU when masked alone.
 
-    Value: share of heads that cost more than `small`. Fails if that is below `few`.
+    Value: share of heads that cost more than `small`, from the share of those that do by their
+    whole interval to the share of those that may. Holds by whole intervals; fails if fewer than
+    `few` may.
     """
     rows = _single_heads(evidence)
 
     def decide(model: pd.DataFrame) -> Decision:
-        hits = int((model["delta"] < -small).sum())
-        broken = (model["delta"] < -large).mean()
-        reason = f"{hits} of {len(model)} heads cost over {small:g} BLEU"
-        found = (hits / len(model), *wilson(hits, len(model)))
-        return judge(broken > 0.5, found[0] < few, reason, found)
+        share, sure, perhaps = (
+            float((model[name] < -small).mean()) for name in ("delta", "delta_high", "delta_low")
+        )
+        broken = (model["delta_high"] < -large).mean()
+        reason = f"of {len(model)} heads {broken:.0%} surely cost over {large:g} BLEU, "
+        reason += f"{perhaps:.0%} may cost over {small:g}"
+        return judge(broken > 0.5, perhaps < few, reason, (share, sure, perhaps))
 
     return by_model(rows[rows["test_set"] != "dev"], TEST, decide)
 
@@ -95,7 +94,8 @@ def effects_transfer(evidence: Evidence, weak: float, high: float) -> Decision:
     def decide(model: pd.DataFrame) -> Decision:
         r, low, top, p = map(float, model[["pearson", *columns[-3:]]].iloc[0])
         reason = " and ".join(model[["test_set", "other_test_set"]].iloc[0])
-        return judge(low > 0 and p < ALPHA, r <= weak and top < high, reason, (r, low, top, p))
+        holds = low > 0 and p < ALPHA
+        return judge(holds, r <= weak and top < high, reason, (r, low, top, p))
 
     return by_model(rows, [*TEST, "other_test_set"], decide)
 
@@ -109,7 +109,8 @@ def _layers(evidence: Evidence) -> pd.DataFrame:
 def one_head_suffices(evidence: Evidence, hold: float, fail: float, sentences: int) -> Decision:
     """Whether most layers lose nothing significant (p < 0.01) with the best of their heads alone.
 
-    Value: their share. Holds from `hold` on, on at least as many sentences; fails below `fail`.
+    Value: their share, of all layers of the model. Holds from `hold` on, on at least as many
+    sentences; fails below `fail`.
     """
 
     def decide(model: pd.DataFrame) -> Decision:
@@ -117,8 +118,7 @@ def one_head_suffices(evidence: Evidence, hold: float, fail: float, sentences: i
         share, size = fine / len(model), model["sentences"].iloc[0]
         reason = f"{fine} of {len(model)} layers, {size} sentences"
         reason += f" of at least {sentences}" if size < sentences else ""
-        found = (share, *wilson(fine, len(model)))
-        return judge(share >= hold and size >= sentences, share < fail, reason, found)
+        return judge(share >= hold and size >= sentences, share < fail, reason, (share,))
 
     return by_model(_with_sentences(evidence, _layers(evidence)), TEST, decide)
 

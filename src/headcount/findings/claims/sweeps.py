@@ -2,29 +2,25 @@
 
 from math import nan
 
-import numpy as np
 import pandas as pd
 
 from headcount.base.settings.runs import RANDOM_WEIGHTS
+from headcount.findings.claims.estimates import ALPHA, EFFECT, change_of, ranks_agree, small_loss
 from headcount.findings.claims.evidence import MODEL, Evidence
 from headcount.findings.claims.roles import heads_of_baseline
 from headcount.findings.claims.verdicts import (
-    ALPHA,
-    EFFECT,
     HOLDS,
+    NO_RUN,
     NOT_APPLICABLE,
     UNDECIDED,
     UNIT,
     Decision,
     by_model,
-    change_of,
     contrasts,
     judge,
-    small_loss,
     undecided,
 )
 from headcount.findings.results import BASE
-from headcount.findings.significance import spearman
 
 _SWEEP = [*UNIT, "test_set"]
 _PRUNED = ["test_set", "how", "scope", "lambda", "start", "heads"]
@@ -106,20 +102,25 @@ def _last_moves(evidence: Evidence) -> dict[tuple, float]:
 def more_penalty_fewer_heads(evidence: Evidence, rho: float, counts: int) -> Decision:
     """Whether heads left fall with λ (Spearman at most `rho`), through as many different counts.
 
-    Value: the correlation. Fails if, of as many λ, it is 0 or above.
+    In every scope, p by shuffling λ within all of them; the counts are asked of scopes with as many
+    λ, of which there must be one. Value: the weakest correlation. Fails if, with as many λ, none is
+    below 0.
     """
     rows = _gates(evidence).drop_duplicates([*MODEL])
 
     def decide(model: pd.DataFrame) -> Decision:
-        left = model["scope_left"].astype(float)
-        found = spearman(model["lambda"].to_numpy(), left.to_numpy())
-        known = 0.0 if np.isnan(found) else found
-        reason = f"{left.nunique()} counts from {len(model)} λ, scope {model['scope'].iloc[0]}"
-        reason += f"; needs {counts}" if left.nunique() < counts else ""
-        fails = len(model) >= counts and known >= 0
-        return judge(known <= rho and left.nunique() >= counts, fails, reason, (known,))
+        left, scopes = model["scope_left"].astype(float), model["scope"]
+        found, p = ranks_agree(model["lambda"], left, scopes)
+        sizes = left.groupby(scopes).agg(points="size", counts="nunique")
+        wide = sizes.loc[sizes["points"] >= counts, "counts"]
+        told = [f"{each.counts} counts from {each.points} λ" for each in sizes.itertuples()]
+        reason = f"{', '.join(told)}; needs {counts}"
+        holds = len(wide) > 0 and (wide >= counts).all() and found.max() <= rho and p < ALPHA
+        fails = len(wide) > 0 and found.min() >= 0
+        numbers = (found.max(), nan, nan, nan if fails else p)
+        return judge(bool(holds), bool(fails), reason, numbers)
 
-    return by_model(rows, [*UNIT, "scope"], decide)
+    return by_model(rows, UNIT, decide)
 
 
 def layers_may_empty(evidence: Evidence, loss: float, collapse: float) -> Decision:
@@ -155,10 +156,9 @@ def fine_tuning_wins(evidence: Evidence, least: float, near: float) -> Decision:
     both = fresh.merge(tuned, on=[*_SWEEP, "scope"], suffixes=("", "_tuned"))
     apart = (both["gone"] - both["gone_tuned"]).abs()
     both = both[(both["gone"] > 0) & (apart <= near)]
-    gains = (both["bleu_tuned"] - both["bleu"]).astype(float).groupby(
-        [both[name] for name in UNIT]
-    ).mean()  # fmt: skip
-    return _gain(gains, "fine-tuned to random weights", least)
+    gains = (both["bleu_tuned"] - both["bleu"]).astype(float)
+    by_training = gains.groupby([both[name] for name in UNIT]).mean()
+    return _gains({"fine-tuned to random weights": by_training}, least)
 
 
 def pruned_beats_scratch(evidence: Evidence) -> Decision:
@@ -175,12 +175,12 @@ def pruned_beats_scratch(evidence: Evidence) -> Decision:
         keys = chosen[["experiment", "pair", "gates_run"]].itertuples(index=False, name=None)
         chosen = chosen[[key in sparsest for key in keys]]
     gains = -chosen.astype({"delta": float}).groupby(UNIT)["delta"].mean()
-    return _gain(gains, "pruned to scratch", 0.0)
+    return _gains({"pruned to scratch": gains}, 0.0)
 
 
-def _gain(gains: pd.Series, name: str, least: float) -> Decision:
-    """Whether gains over trainings are above 0, with a mean of more than `least`."""
-    found = contrasts({name: -gains}, lambda value: -value)
+def _gains(gains: dict[str, pd.Series], least: float) -> Decision:
+    """Whether gains over trainings are all above 0, the smallest with a mean above `least`."""
+    found = contrasts({name: -each for name, each in gains.items()}, lambda value: -value)
     low, high = sorted((found.low, found.high))
     verdict = found.verdict
     if verdict == HOLDS and not found.value > least:
@@ -218,28 +218,20 @@ def interpretable_suffice(evidence: Evidence, limit: float, bound: float, fail: 
 def gates_beat_ranking(evidence: Evidence, shares: list[float], near: float) -> Decision:
     """Whether gates keep more BLEU than ranking by importance, tuned alike, at these shares pruned.
 
-    A run counts for the share that it is within `near` of. Value: gates minus ranked, where it is
-    smallest. Fails if gates keep less in one comparison, after Bonferroni's correction for their
-    number.
+    A run counts for the share that it is within `near` of. Value: gates minus ranked, over
+    trainings, where it is smallest. Fails if gates keep less at one share.
     """
-    columns = ["test_set", "gates_run", "comparison", "contender", "heads_left"]
-    rows = evidence.rows("tables/voita_comparison.csv", [*columns, *EFFECT])
+    columns = ["test_set", "comparison", "contender", "heads_left", "delta"]
+    rows = evidence.rows("tables/voita_comparison.csv", columns)
     ranked = rows[(rows["comparison"] == "tuned") & (rows["contender"] == "ranked")]
+    if ranked.empty:
+        return undecided(NO_RUN)
     heads = evidence.rows("tables/voita_pruning.csv", _PRUNED).groupby("experiment")["heads"].max()
     gone = 1 - ranked["heads_left"].astype(float) / ranked["experiment"].map(heads).astype(float)
-    ranked = ranked.assign(gone=gone)
-
-    def decide(model: pd.DataFrame) -> Decision:
-        at = [model[(model["gone"] - share).abs() <= near] for share in shares]
-        if any(found.empty for found in at):
-            missing = [f"{s:.0%}" for s, found in zip(shares, at, strict=True) if found.empty]
-            return undecided(f"no runs of both with {' and '.join(missing)} of the heads gone", 1)
-        near_by = pd.concat(at)
-        worst = near_by.loc[near_by["delta"].idxmax()]
-        less = near_by.loc[near_by["delta_low"] > 0, "p"]
-        p = near_by["p"].max() if less.empty else min(1.0, less.min() * len(near_by))
-        holds = bool((near_by["delta_high"] < 0).all())
-        found = (-worst["delta"], -worst["delta_high"], -worst["delta_low"], p)
-        return judge(holds, len(less) > 0 and p < ALPHA, worst["gates_run"], found)
-
-    return by_model(ranked, _SWEEP, decide)
+    gains = {}
+    for share in shares:
+        at = ranked[(gone - share).abs() <= near].astype({"delta": float})
+        if at.empty:
+            return undecided(f"{NO_RUN} of both with {share:.0%} of the heads gone")
+        gains[f"{share:.0%} pruned"] = -at.groupby(UNIT)["delta"].mean()
+    return _gains(gains, 0.0)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +11,10 @@ import pandas as pd
 
 from headcount.findings import exhibits
 from headcount.findings.claims.decisions import decide
+from headcount.findings.claims.estimates import ALPHA
 from headcount.findings.claims.evidence import FLOOR, Evidence
 from headcount.findings.claims.ledger import PAPERS, Claim, claims, paper_of, printed_words
 from headcount.findings.claims.verdicts import (
-    ALPHA,
     FAILS,
     HOLDS,
     MIN_SEEDS,
@@ -28,7 +28,7 @@ from headcount.findings.tables import NONE, Table, p_value, with_bounds
 
 COLUMNS = ["claim", "paper", "place", "statement", "printed", "verdict", "reason", "statistic"]
 COLUMNS += ["value", "low", "high", "p", "p_adjusted", "seeds", "experiments", "files", "needs"]
-COLUMNS += ["run_by"]
+COLUMNS += ["run_by", "about", "limits", "limits_from"]
 
 _NOTES = (
     "Holds, does not hold: by the limits of the claim in findings/claims/ledger.yaml, at "
@@ -39,7 +39,7 @@ _NOTES = (
     "decides nothing.",
     "Value: the statistic, with its 95 % interval; of several models the mean, and an interval "
     "that covers all of theirs. p of a BLEU difference is sacreBLEU's, near a one-sided one; "
-    "others are two-sided. Adjusted: Holm, over the claims of a paper that have a p.",
+    "others are two-sided. Adjusted: Holm, over all claims of a paper that have a number.",
 )
 
 
@@ -67,11 +67,12 @@ def ledger(results: Results) -> Table:
 def ledger_table(evidence: Evidence, known: Mapping[str, Claim]) -> pd.DataFrame:
     """A claim a row: columns of `COLUMNS`; cells are empty where there is no number.
 
-    `files` are those that were read, `run_by` the experiments in config/ that decide it.
+    `files` are those that were read, `run_by` the experiments in config/ that decide it; `limits`
+    are named as by the function that decides.
     """
     found = {name: decide(claim, evidence) for name, claim in known.items()}
     decisions = {name: decision for name, (decision, _) in found.items()}
-    adjusted = adjust({name: decision.p for name, decision in decisions.items()})
+    adjusted = adjust(decisions)
     rows = []
     for name, claim in known.items():
         final = corrected(decisions[name], adjusted[name])
@@ -83,8 +84,14 @@ def ledger_table(evidence: Evidence, known: Mapping[str, Claim]) -> pd.DataFrame
             + tuple("" if isnan(number) else number for number in numbers)
             + (final.seeds, " ".join(sorted({_experiment(path) for path in files})))
             + (" ".join(map(_within, files)), claim.needs.run, " ".join(claim.needs.experiments))
+            + (claim.about, _limits(claim), claim.limits_from)
         )
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _limits(claim: Claim) -> str:
+    """Its thresholds in one line, by the names that the function which decides it gives them."""
+    return ", ".join(f"{name}: {value}" for name, value in claim.limits.items())
 
 
 def _experiment(path: Path) -> str:
@@ -101,14 +108,19 @@ def _depth(path: Path) -> int:
     return 4 if path.parent.name.startswith("seed") else 1
 
 
-def adjust(p_values: Mapping[str, float]) -> dict[str, float]:
-    """P by claim, corrected by Holm within each paper; NaN where there is none."""
-    adjusted = dict.fromkeys(p_values, np.nan)
+def adjust(decisions: Mapping[str, Decision]) -> dict[str, float]:
+    """P by claim, corrected by Holm within each paper; NaN where there is none.
+
+    All claims of the paper that have a number count, also those without p: which of them rest on a
+    test is seen from the numbers, so that a family of these alone would be chosen by its outcome.
+    """
+    adjusted = {}
     for paper in PAPERS:
-        tested = [n for n, p in p_values.items() if paper_of(n) == paper and not isnan(p)]
-        corrected_p = holm(np.array([p_values[name] for name in tested]))
-        adjusted |= dict(zip(tested, corrected_p.tolist(), strict=True))
-    return adjusted
+        of_paper = [name for name in decisions if paper_of(name) == paper]
+        family = [name for name in of_paper if not isnan(decisions[name].value)]
+        p_values = np.nan_to_num([decisions[name].p for name in family], nan=1.0)
+        adjusted |= dict(zip(family, holm(p_values).tolist(), strict=True))
+    return {n: nan if isnan(d.p) else adjusted[n] for n, d in decisions.items()}
 
 
 def corrected(decision: Decision, p_adjusted: float) -> Decision:

@@ -3,20 +3,18 @@
 A claim about a trained model (`agree`) is decided for each model, test set or sweep by what
 resampled sentences say, and has a verdict if all of them have the same: with one training it is a
 verdict on that model, and column `seeds` says so. A claim that compares ways of training
-(`contrasts`, `of_trainings`) is decided by a t interval over trainings and has a verdict from
+(`contrasts`, `between_corpora`) is decided by a t interval over trainings and has a verdict from
 `MIN_SEEDS` seeds on: sentences cannot tell how far two trainings differ by chance.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import erfc, isnan, nan, sqrt
-from typing import NamedTuple
+from math import nan
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr, stdtrit
 
-from headcount.findings.significance import Z, paired_t
+from headcount.findings.claims.estimates import ALPHA, over_trainings, welch
 
 HOLDS, FAILS, UNDECIDED, NOT_APPLICABLE = (
     "holds",
@@ -25,15 +23,10 @@ HOLDS, FAILS, UNDECIDED, NOT_APPLICABLE = (
     "not applicable",
 )
 VERDICTS = (HOLDS, FAILS, UNDECIDED, NOT_APPLICABLE)
-ALPHA = 0.05
 MIN_SEEDS = 3
 NO_RUN = "no such run"
-_SMALLEST_P = 1 / 1001  # of 1,000 resamples
 UNIT = ["experiment", "pair", "seed"]
 """What tells trainings apart whose runs are compared with each other."""
-
-EFFECT = ["delta", "delta_low", "delta_high", "p"]
-"""Columns of a BLEU change: its size, its interval, and p that it is 0."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +40,6 @@ class Decision:
     high: float = nan
     p: float = nan  # two-sided, of what the verdict rests on; NaN if on no test
     seeds: int = 0  # trainings behind it
-
-
-class Estimate(NamedTuple):
-    """A number with its 95 % interval; p, two-sided, that it is 0."""
-
-    value: float
-    low: float
-    high: float
-    p: float
 
 
 def undecided(reason: str, seeds: int = 0) -> Decision:
@@ -165,67 +149,20 @@ def too_few(values: pd.Series) -> Decision:
     return Decision(UNDECIDED, few_seeds(len(values)), values.mean(), seeds=len(values))
 
 
-def over_trainings(values: pd.Series) -> Estimate:
-    """Mean over trainings, its t interval, and p of the t-test. Two values or more."""
-    numbers = values.to_numpy(dtype=float)
-    return Estimate(float(numbers.mean()), *paired_t(numbers))
+def between_corpora(trainings: pd.DataFrame, column: str, first: str, second: str) -> Decision:
+    """Whether trainings on one corpus have more of a statistic than those on another.
 
-
-def combined(weights: Sequence[float], terms: Sequence[Sequence[float]]) -> Estimate:
-    """Weighted sum of numbers that have intervals (value, low, high) from the same sentences.
-
-    How the terms hang together is not known, so the half widths are added: no interval of the sum
-    is wider, since a standard deviation of a sum is at most the sum of theirs.
+    A training a row; pairs' names begin with those of the corpora. Value: difference of the means,
+    first minus second, by Welch's t over trainings; fewer than `MIN_SEEDS` of either decide
+    nothing.
     """
-    values = np.asarray(terms, dtype=float)
-    scaled = np.asarray(weights, dtype=float)[:, None] * values
-    value = float(scaled[:, 0].sum())
-    low, high = (float(edge(scaled[:, 1], scaled[:, 2]).sum()) for edge in (np.minimum, np.maximum))
-    return Estimate(value, low, high, p_of_interval(value, low, high))
-
-
-def p_of_interval(value: float, low: float, high: float) -> float:
-    """Two-sided p that a number with this 95 % bootstrap interval is 0, if its error is normal.
-
-    The half of the interval on the side of 0 says how large the error is. Not below what as many
-    resamples can show; NaN without an interval.
-    """
-    reach = value - low if value > 0 else high - value
-    if isnan(reach):
-        return nan
-    if reach <= 0:
-        return 1.0 if value == 0 else _SMALLEST_P
-    return max(erfc(abs(value) / (reach / Z) / sqrt(2)), _SMALLEST_P)
-
-
-def with_error(value: float, error: float) -> Estimate:
-    """A number with the interval and p that its standard error gives it, if that is normal."""
-    p = erfc(abs(value) / error / sqrt(2)) if error else float(value == 0)
-    return Estimate(value, value - Z * error, value + Z * error, p)
-
-
-def change_of(row: Mapping[str, float], tested: bool) -> list[float]:
-    """A BLEU change and its interval; with p only if the verdict rests on a test of it."""
-    return [row[name] for name in EFFECT[: 3 + tested]]
-
-
-def small_loss(row: Mapping[str, float], limit: float, bound: float) -> bool:
-    """Whether a BLEU change costs less than `limit`, or is no significant loss.
-
-    Its interval must end above −`bound`: of few sentences no loss is significant.
-    """
-    unnoticed = row["delta"] > -limit or row["delta"] >= 0 or row["p"] >= ALPHA
-    return bool(unnoticed and row["delta_low"] > -bound)
-
-
-def welch(first: pd.Series, second: pd.Series) -> Estimate:
-    """Difference of two means, first minus second, by Welch's t; two values or more of each."""
-    sizes = [len(first), len(second)]
-    parts = [float(side.var(ddof=1)) / len(side) for side in (first, second)]
-    value, error = float(first.mean() - second.mean()), sqrt(sum(parts))
-    if not error:
-        return Estimate(value, value, value, float(value == 0))
-    degrees = sum(parts) ** 2 / sum(p * p / (n - 1) for p, n in zip(parts, sizes, strict=True))
-    reach = error * float(stdtrit(degrees, 0.975))
-    p = 2 * float(stdtr(degrees, -abs(value / error)))
-    return Estimate(value, value - reach, value + reach, p)
+    sides = [trainings.loc[trainings["pair"].str.startswith(n), column] for n in (first, second)]
+    if any(side.empty for side in sides):
+        return undecided(f"{NO_RUN} on both {first}… and {second}…")
+    count, fewest = sum(map(len, sides)), min(map(len, sides))
+    if fewest < MIN_SEEDS:
+        value = float(sides[0].mean() - sides[1].mean())
+        return Decision(UNDECIDED, few_seeds(fewest), value, seeds=count)
+    found = welch(*sides)
+    reason = f"{len(sides[0])} and {len(sides[1])} trainings"
+    return judge(found.low > 0, found.high < 0, reason, found, count)

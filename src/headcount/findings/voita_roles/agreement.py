@@ -12,13 +12,18 @@ from headcount.findings import exhibits
 from headcount.findings.measures import MEASURES, RELEVANCE, bleu_lost, statistics, survival
 from headcount.findings.results import HEAD, KEYS, Results
 from headcount.findings.setting import of_one_training
-from headcount.findings.significance import bootstrap_correlation, spearman
+from headcount.findings.significance import (
+    bootstrap_correlation,
+    shuffled_p,
+    spearman,
+)
 from headcount.findings.tables import NONE, Table, with_bounds
 from headcount.findings.voita_roles.measured import describe_roles
 
 COMPARED = ["importance", *RELEVANCE, "confidence", "survival", "bleu_lost"]
-COLUMNS = [*KEYS, "kind", "scope", "first", "second", "heads", "spearman", "low", "high"]
+COLUMNS = [*KEYS, "kind", "scope", "first", "second", "heads", "spearman", "low", "high", "p"]
 WITHIN, ALL = "within layers", "all heads"
+_SHUFFLES = 1999
 
 CAPTION = (
     "Rank correlation (Spearman) of measures over the heads of a model, with 95 % bootstrap "
@@ -29,7 +34,8 @@ NOTES = (
     "Survival: in how many of the gates runs on this model with λ above 0 a head is left; BLEU "
     "lost: on the first test set, when that head alone is masked, so more is worse. Within "
     "layers: of what each head has above its layer's mean, as relevance is a share of its layer. "
-    "A dash: one of the two has the same value for every head.",
+    "p, in the CSV: by shuffling heads, for that scope within their layers. A dash: one of the two "
+    "has the same value for every head.",
     of_one_training("heads"),
 )
 
@@ -109,14 +115,17 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compared(both: pd.DataFrame, first: str, second: str, scope: str) -> tuple:
-    """Rank correlation and its interval; empty where it has no value."""
+    """Rank correlation, its interval and p; empty where it has no value."""
     values = [both[name].astype(float) for name in (first, second)]
+    blocks = both["run"]  # one for all
     if scope == WITHIN:
-        layers = [both["kind"], both["layer"]]
-        values = [each - each.groupby(layers).transform("mean") for each in values]
+        blocks = both["kind"] + both["layer"].astype(str)
+        values = [each - each.groupby(blocks).transform("mean") for each in values]
     # Differences between equal values are rounding, which must not be ranked.
     arrays = [each.round(12).to_numpy() for each in values]
     rho = spearman(*arrays)
     if isnan(rho):
-        return "", "", ""
-    return rho, *bootstrap_correlation(*arrays, ranks=True)
+        return "", "", "", ""
+    ranks = [pd.Series(each).rank().to_numpy() for each in arrays]
+    p = shuffled_p(*ranks, blocks.to_numpy(str), _SHUFFLES)
+    return rho, *bootstrap_correlation(*arrays, ranks=True), p
