@@ -3,6 +3,7 @@
 import csv
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,33 @@ def is_kept(plan: Plan) -> bool:
         return False
     with path.open(encoding="utf-8", newline="") as file:
         return next(csv.DictReader(file), {}).get("settings") == shaping(plan)
+
+
+def expected(plan: Plan) -> dict[str, float]:
+    """Mean seconds of a job of each rule, by the estimate for these settings; empty without one."""
+    if not is_kept(plan):
+        return {}
+    jobs, seconds = Counter(), Counter()
+    with kept(plan.name).open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            jobs[row["rule"]] += int(row["jobs"])
+            seconds[row["rule"]] += int(row["jobs"]) * float(row["seconds"])
+    return {rule: seconds[rule] / count for rule, count in jobs.items() if count}
+
+
+def recorded(plan: Plan, rule: str) -> list[float]:
+    """Seconds of the rule's jobs that have run since the estimate for these settings was kept."""
+    if not is_kept(plan):
+        return []
+    first = kept(plan.name)
+    files = first.parent.glob(f"{rule}/*.tsv")
+    newer = [file for file in files if file.stat().st_mtime > first.stat().st_mtime]
+    return [float(row["s"]) for file in newer for row in _rows(file)]
+
+
+def _rows(benchmark: Path) -> list[dict[str, str]]:
+    with benchmark.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
 
 
 def announce(plan: Plan, cores: int | None) -> None:

@@ -5,10 +5,11 @@ so the version is checked, for with another one the records could be read wrongl
 test of two engines says whether a new one will do.
 """
 
+import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from headcount.base.errors import EnvironmentFault
 from headcount.base.files import FinishedSet, remove_folder
@@ -64,6 +65,44 @@ def planned_jobs(experiment: str) -> list[Job]:
         for event in events
         if getattr(event, "event", None) == api.LogEvent.JOB_INFO and event.output
     ]
+
+
+class RunJob(NamedTuple):
+    """A job of the run that goes on here."""
+
+    number: int
+    rule: str
+    output: list[str]
+    share: float | None  # of what the run was given, while it runs; None on a cluster
+
+
+def jobs_of_run(workflow) -> list[RunJob]:
+    """The jobs of a run, done or not, that make files; `workflow` is Snakemake's own."""
+    given = workflow.global_resources.expand_items(
+        constraints={}, evaluate=None, expand_sized=False
+    )
+    limits = {name: limit for name, limit in given if isinstance(limit, int) and limit}
+    jobs = workflow.dag.needrun_jobs(exclude_finished=False)
+    return [
+        RunJob(workflow.dag.jobid(job), job.rule.name, list(map(str, job.output)), share)
+        for job in jobs
+        if job.output
+        for share in [_share(job.resources, limits)]
+    ]
+
+
+def _share(resources, limits: dict[str, int]) -> float | None:
+    """The largest part that a job takes of any limit; None where cores have none."""
+    if "_cores" not in limits or "_nodes" in limits:
+        return None
+    return max(min(resources.get(name, 0) / limit, 1) for name, limit in limits.items())
+
+
+def let_loggers_catch_up(workflow) -> None:
+    """Wait until loggers that have a thread of their own have shown everything, or two seconds."""
+    listener, end = workflow.logger_manager.queue_listener, time.monotonic() + 2
+    while listener and listener.queue.unfinished_tasks and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 def read_records(outputs: list[str]) -> dict[str, Record]:

@@ -12,9 +12,10 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
+from statistics import fmean
 
 import pandas as pd
-from announce import is_kept, keep, kept
+from announce import keep, recorded
 from classifier_work import PADDED, ClassifierWork
 from engine import planned_jobs
 from exhibit_work import exhibit_units, seconds_to_draw
@@ -111,15 +112,10 @@ class Estimate:
         They have if they ran after the estimate for these settings was kept.
         """
         found: dict[str, float] = {}
-        if not is_kept(self.plan):
-            return found
-        first = kept(self.plan.name)
         for rule, jobs in Counter(job["rule"] for job in self.jobs).items():
-            files = list(first.parent.glob(f"{rule}/*.tsv"))
-            files = [file for file in files if file.stat().st_mtime > first.stat().st_mtime]
-            if len(files) >= jobs:
-                seconds = pd.concat(pd.read_csv(file, sep="\t") for file in files)["s"]
-                found[rule] = float(seconds.mean())
+            seconds = recorded(self.plan, rule)
+            if len(seconds) >= jobs:
+                found[rule] = fmean(seconds)
         return found
 
 

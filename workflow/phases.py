@@ -76,6 +76,13 @@ def assign(experiment: str, jobs: list[dict], phases: dict[str, Phase]) -> dict[
     return assigned
 
 
+def phase_of(path: str, phases: dict[str, Phase]) -> str | None:
+    """Name of the phase that a file belongs to; downloads are told with the first one's."""
+    if path.startswith(SHARED):
+        return next(iter(phases))
+    return next((name for name, phase in phases.items() if phase.owns(path)), None)
+
+
 def _job_faults(job: dict, owners: list[Phase]) -> Iterator[str]:
     """Outputs of a job that no stage or several have; inputs that its own one does not have."""
     rule = f"rule {job['rule']}"

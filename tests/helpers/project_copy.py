@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 from warm_python import PROGRAMS, clients
@@ -100,21 +101,14 @@ def link_project(folder: Path) -> Path:
 
 
 def ran(output: str) -> dict[str, int]:
-    """Numbers of jobs by rule in an output, over all the Snakemake runs in it."""
-    found: dict[str, int] = {}
-    for rule, count in _table_rows(output):
-        found[rule] = found.get(rule, 0) + count
-    return found
+    """Numbers of jobs done by rule in an output, over all the Snakemake runs in it."""
+    return dict(Counter(re.findall(r"^ *\d+/\d+ done +(\w+)", output, re.MULTILINE)))
 
 
 def planned(output: str) -> dict[str, int]:
     """Numbers of jobs by rule in the output of one dry run, which prints its table twice."""
-    return dict(_table_rows(output))
-
-
-def _table_rows(output: str) -> list[tuple[str, int]]:
     rows = re.findall(r"^(\w+) +(\d+)$", output, re.MULTILINE)
-    return [(rule, int(count)) for rule, count in rows if rule not in ("total", "all", "raw")]
+    return {rule: int(count) for rule, count in rows if rule not in ("total", "all", "raw")}
 
 
 def training_of(folder: Path) -> int:

@@ -35,7 +35,7 @@ AS_PRINTED = [
     ("snakemake --cores all results/quickstart/tables/bleu.csv", "Nothing to be done", None),
     ("dvc checkout --force results/quickstart/tables/bleu.csv", "", None),
     ("dvc checkout --force", "", None),
-    ("snakemake --touch --forceall --cores 1", "(100%) done", None),
+    ("snakemake --touch --forceall --cores 1", "done    report", None),
     ("dvc metrics show", "synthetic.en-art.baseline.test.bleu", None),
     ("dvc plots show", "index.html", "dvc_plots/index.html"),
     ("python workflow/verify.py", "every file is what dvc.lock says", None),

@@ -201,12 +201,13 @@ def test_snakemake_reports_with_titles_and_opens_offline(clone):
 
 @pytest.mark.skipif(os.cpu_count() < 2, reason="one core runs one job at a time anyway")
 def test_nothing_runs_beside_what_is_timed(origin):
-    events = re.findall(r"^(Job|Finished jobid:) (\d+)(: Time )?", origin.built, re.MULTILINE)
-    timed = {number for _, number, timing in events if timing}
+    line = r"^ *\d+/\d+ (started|done) +([^,\n]+)"
+    events = re.findall(line, origin.built, re.MULTILINE)
+    timed = {job for _, job in events if job.split()[0] in ("speed", "share_speed")}
     running: set[str] = set()
     beside = []
-    for what, number, _ in events:
-        running = running | {number} if what == "Job" else running - {number}
+    for what, job in events:
+        running = running | {job} if what == "started" else running - {job}
         beside += [running - timed] if running & timed else []
     assert beside == [set()] and len(events) > 50
 

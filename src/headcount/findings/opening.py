@@ -1,11 +1,12 @@
 """What the report opens with: the papers' claims that these results decide, with their evidence."""
 
 import csv
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from headcount.base.errors import UserError
+from headcount.base.files import read_json
 from headcount.findings.exhibits import FORMS, Exhibit
 from headcount.findings.inputs import INPUTS
 from headcount.findings.tables import p_value, with_bounds
@@ -46,6 +47,18 @@ def read_findings(ledger: Path, shown: Collection[Exhibit]) -> list[Finding]:
                 f"{', '.join(lacking)}; make the table again"
             )
         return [_finding(row, shown) for row in rows]
+
+
+def read_main_findings(folder: Path, most: int) -> tuple[list[Finding], int]:
+    """The first findings of an experiment's folder, so many at most, and how many there are."""
+    decided = [each for each in read_findings(folder / LEDGER, ()) if each.verdict in DECIDED]
+    return decided[:most], len(decided)
+
+
+def read_warnings(exhibits: Iterable[Path]) -> list[str]:
+    """What the JSON files of tables and figures warn of, each once, in the files' order."""
+    told = (warning for file in exhibits for warning in read_json(file).get("warnings", []))
+    return list(dict.fromkeys(told))
 
 
 def _finding(row: dict[str, str], shown: Collection[Exhibit]) -> Finding:

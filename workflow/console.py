@@ -1,0 +1,84 @@
+"""What a run tells a person: its jobs by phase, and in the end what was found.
+
+The records are Snakemake's, so any of its loggers shows them; `snakemake_logger_plugin_headcount`
+draws bars from them. A fault here is told, and stops no run.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import fmean
+
+from announce import expected, recorded
+from engine import jobs_of_run
+from phases import declared, phase_of
+from plan import Plan
+from snakemake.logging import logger
+from snakemake.settings.enums import Quietness
+from snakemake.workflow import Workflow
+
+from snakemake_logger_plugin_headcount.progress import Job, Planned
+
+MAIN = 3
+"""Findings that the end of a run names: the first in the table of claims."""
+_LEFT = (
+    "Time left: each job as long as those of its rule that are done; before one is, as estimated."
+)
+
+
+def tell_jobs(plan: Plan, workflow: Workflow) -> None:
+    """Tell how many jobs each phase has, and the logger which."""
+    with _harmless():
+        phases = declared(plan.name)
+        order = [*phases, None]
+        found = [(phase_of(job.output[0], phases), job) for job in jobs_of_run(workflow)]
+        found.sort(key=lambda each: order.index(each[0]))
+        jobs = {job.number: Job(phase or "other", job.rule, job.share) for phase, job in found}
+        counts = Counter(job.phase for job in jobs.values())
+        shares = ", ".join(f"{phase} {count}" for phase, count in counts.items())
+        known = _seconds(plan, {job.rule for job in jobs.values()})
+        words = f"{plan.name}: {len(jobs)} jobs ({shares}). {_LEFT}"
+        more = {"planned": Planned(jobs, known), "quietness": Quietness.PROGRESS}
+        logger.info(words, extra=more)
+
+
+def tell_findings(plan: Plan, workflow: Workflow, exhibits: Collection[str]) -> None:
+    """Where the report lies, warnings and main findings, if this run made it.
+
+    `exhibits`: names of what the report shows, such as tables/bleu.json.
+    """
+    with _harmless():
+        page = f"{plan.layout.results}/report.html"
+        if not any(page in job.output for job in jobs_of_run(workflow)):
+            return
+        # Imported here: it has pandas and matplotlib, for which no plan should wait.
+        from headcount.findings.opening import read_main_findings, read_warnings
+
+        folder = Path(plan.layout.results)
+        for warning in read_warnings(folder / name for name in exhibits):
+            logger.warning(f"warning: {warning}")
+        found, all_found = read_main_findings(folder, MAIN)
+        words = f"; its first {len(found)} findings of {all_found}:" if found else ""
+        lines = [f"The report: {page}{words}"]
+        for each in found:
+            lines.append(f"  {each.verdict}: {each.statement} ({each.source})")
+            lines += [f"    {each.numbers}"] if each.numbers else []
+        logger.info("\n".join(lines))
+
+
+@contextmanager
+def _harmless() -> Iterator[None]:
+    try:
+        yield
+    except Exception as fault:
+        logger.warning(f"warning: the console could not tell all: {fault!r}")
+
+
+def _seconds(plan: Plan, rules: Collection[str]) -> dict[str, float]:
+    """Mean seconds of a job of each rule: recorded here, or else as estimated."""
+    known = expected(plan)
+    for rule in rules:
+        if seconds := recorded(plan, rule):
+            known[rule] = fmean(seconds)
+    return known
