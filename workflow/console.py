@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 
 from announce import expected, recorded
-from engine import jobs_of_run
+from engine import RunJob, jobs_of_run
 from phases import declared, phase_of
 from plan import Plan
 from snakemake.logging import logger
@@ -31,10 +31,14 @@ def tell_jobs(plan: Plan, workflow: Workflow) -> None:
     """Tell how many jobs each phase has, and the logger which."""
     with _harmless():
         phases = declared(plan.name)
-        order = [*phases, None]
-        found = [(phase_of(job.output[0], phases), job) for job in jobs_of_run(workflow)]
-        found.sort(key=lambda each: order.index(each[0]))
-        jobs = {job.number: Job(phase or "other", job.rule, job.share) for phase, job in found}
+        by_phase: dict[str | None, list[RunJob]] = {name: [] for name in [*phases, None]}
+        for job in jobs_of_run(workflow):
+            by_phase[phase_of(job.output[0], phases)].append(job)
+        jobs = {
+            job.number: Job(phase or "other", job.rule, job.share)
+            for phase, found in by_phase.items()
+            for job in found
+        }
         counts = Counter(job.phase for job in jobs.values())
         shares = ", ".join(f"{phase} {count}" for phase, count in counts.items())
         known = _seconds(plan, {job.rule for job in jobs.values()})
