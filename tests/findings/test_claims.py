@@ -1,7 +1,7 @@
 """Verdicts on the papers' claims, on planted data for which each holds and does not hold."""
 
 import json
-from math import nan
+from math import isnan, nan
 
 import pandas as pd
 import pytest
@@ -17,9 +17,9 @@ from headcount.base.settings.experiment import experiment_names
 from headcount.findings.claims.decisions import DECISIONS, decide
 from headcount.findings.claims.estimates import combined, welch
 from headcount.findings.claims.evidence import Evidence, result_files
-from headcount.findings.claims.ledger import claims, printed_words
+from headcount.findings.claims.ledger import beside_ours, claims, printed_words
 from headcount.findings.claims.roles import label_effect
-from headcount.findings.claims.table import adjust, corrected
+from headcount.findings.claims.table import adjust, corrected, ledger_table
 from headcount.findings.claims.verdicts import (
     FAILS,
     HOLDS,
@@ -147,6 +147,8 @@ def test_runs_are_chosen_in_each_experiment_by_its_heads(tmp_path):
     files = [path for folder in folders for path in result_files(folder)]
     found, _ = decide(claims()["HM-04"], Evidence(files))
     assert found.value == pytest.approx(0.5) and found.seeds == 2
+    row = ledger_table(Evidence(files), {"HM-04": claims()["HM-04"]}).iloc[0]
+    assert (row["paper_value"], row["difference"]) == pytest.approx((0.54, 0.5 - 0.54))
 
 
 def test_the_same_experiment_twice_is_refused(tmp_path):
@@ -205,6 +207,16 @@ def test_published_numbers_are_not_typed_again():
     assert words["VO-07"].endswith(": 10, 32, 17, 25, 37, 15, 32, 38, 2, 1, 10, 1, 2, 5, 6, 9")
     assert words["VO-11"].endswith("En–Fr: 1.324, 1.02, 1.138")
     assert words["VO-21"].endswith(": 0.15, 0.41, 0.5, 0.49, 0.01, 0.25, 0.43")
+
+
+def test_a_papers_value_of_a_statistic_is_the_mean_of_what_it_prints():
+    """HM-04: 0.42 + 0.87 + 0.79 + 0.68 + 0.36 + 0.27 + 0.66 + 0.39 + 0.42 = 4.86, of nine."""
+    values = {name: beside_ours(name, claim) for name, claim in claims().items()}
+    assert values["HM-04"] == pytest.approx(0.54)
+    assert values["MI-01"] == pytest.approx(8 / 96, abs=1e-4)
+    assert values["MI-04"] == pytest.approx((18 - 5) / 18, abs=1e-4)
+    assert values["VO-11"] == pytest.approx((1.324 + 1.02 + 1.138) / 3)
+    assert isnan(values["MI-05"])  # a loss of BLEU from another BLEU
 
 
 def test_readers_meet_words_and_no_keys():

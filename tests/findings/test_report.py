@@ -247,6 +247,8 @@ CLAIM = {
     "p_adjusted": "0.0019",
     "seeds": "1",
     "files": "one/tables/michel_ablation.csv one/masking/a.en-xx/baseline/seed1/headmask.csv",
+    "paper_value": "40.0905",
+    "difference": "4.5",
 }
 
 
@@ -261,8 +263,12 @@ def write_claims(folder: Path, *rows: dict[str, str]) -> Path:
 
 def test_the_page_opens_with_what_is_decided_and_its_evidence(results):
     open_claim = CLAIM | {"verdict": "undecided", "reason": "one seed", "statement": "A method."}
-    write_claims(results, CLAIM, open_claim | {"value": "", "low": "", "high": "", "files": ""})
+    nothing = dict.fromkeys(("value", "low", "high", "files", "paper_value", "difference"), "")
+    write_claims(results, CLAIM, open_claim | nothing)
     page = report(results)
+    assert re.search(
+        r"Area\s*40\.09\s*44\.59 \(39\.48 to 49\.42\)\s*\+4\.50\s*Sun et al", page.text
+    )
     numbers = "Area: 44.59 (39.48 to 49.42), p = 0.0019; 1 training."
     assert numbers in page.text and "Printed in the paper: delta: 0.3." in page.text
     assert page.text.index(numbers) < page.text.index("What bleu shows.")

@@ -16,7 +16,9 @@ DECIDED = ("holds", "does not hold")
 """Verdicts that are findings; claims with others are listed with the reason why they are not."""
 
 _COLUMNS = ("paper", "place", "statement", "printed", "verdict", "reason", "statistic", "value")
-_COLUMNS += ("low", "high", "p_adjusted", "seeds", "files")
+_COLUMNS += ("low", "high", "p_adjusted", "seeds", "files", "paper_value", "difference")
+
+_BOUNDS = ("value", "low", "high")
 
 
 class Finding(NamedTuple):
@@ -28,6 +30,7 @@ class Finding(NamedTuple):
     numbers: str  # statistic and value, with interval, p and trainings; empty without a number
     printed: str  # by the paper; empty if it prints no number
     reason: str
+    beside: list[str]  # statistic, the paper's value, ours, ours minus theirs; or nothing
     evidence: list[Exhibit]
 
 
@@ -69,17 +72,33 @@ def _finding(row: dict[str, str], shown: Collection[Exhibit]) -> Finding:
         _numbers(row),
         row["printed"],
         row["reason"],
+        _beside(row),
         list(_evidence(row["files"].split(), row["place"].lower(), shown)),
     )
+
+
+def _beside(row: dict[str, str]) -> list[str]:
+    """The cells of a row that sets our number beside the paper's."""
+    if not row["difference"]:
+        return []
+    theirs, apart = float(row["paper_value"]), float(row["difference"])
+    return [_statistic(row), f"{theirs:.2f}", _value(row), f"{apart:+.2f}"]
+
+
+def _statistic(row: dict[str, str]) -> str:
+    return row["statistic"][:1].upper() + row["statistic"][1:]
+
+
+def _value(row: dict[str, str]) -> str:
+    """Its value with the interval."""
+    return with_bounds(*(float(row[name]) if row[name] else "" for name in _BOUNDS))
 
 
 def _numbers(row: dict[str, str]) -> str:
     """The statistic in words, its value, interval and p, and on how many trainings it stands."""
     if not row["value"]:
         return ""
-    value, low, high = (float(row[name]) if row[name] else "" for name in ("value", "low", "high"))
-    words = row["statistic"][:1].upper() + row["statistic"][1:]
-    found = f"{words}: {with_bounds(value, low, high)}"
+    found = f"{_statistic(row)}: {_value(row)}"
     if row["p_adjusted"]:
         p = p_value(float(row["p_adjusted"]))
         found += f", p {p if p.startswith('<') else f'= {p}'}"

@@ -1,9 +1,11 @@
 """The claims as data: what each says, what the paper prints, what decides it."""
 
 from functools import cache
+from math import nan
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 from pydantic import RootModel
 
@@ -111,6 +113,10 @@ class Claim(Section):
     printed: dict[str, Printed | float | str | list[float]] = {}
     """The paper's own numbers, by what they are in a reader's words."""
 
+    beside: Literal["first"] | list[float] = []
+    """The paper's numbers of this very statistic: the first of `printed`, or others that follow
+    from what it prints. None where corpus or score make a difference to ours mean nothing."""
+
     needs: Needs
     """The run that decides it."""
 
@@ -130,13 +136,24 @@ def paper_of(name: str) -> str:
     return name.partition("-")[0]
 
 
+def beside_ours(name: str, claim: Claim) -> float:
+    """The paper's own value of a claim's statistic, of several their mean; NaN without one."""
+    if claim.beside == "first":
+        return float(np.mean(_values(name, next(iter(claim.printed.values())))))
+    return float(np.mean(claim.beside)) if claim.beside else nan
+
+
+def _values(name: str, found: Printed | float | str | list[float]) -> list[float | str]:
+    if isinstance(found, Printed):
+        found = found.numbers(PAPERS[paper_of(name)][0])
+    return found if isinstance(found, list) else [found]
+
+
 def printed_words(name: str, claim: Claim) -> str:
     """The paper's own numbers in one line, by what they are; empty where it prints none."""
     parts = []
     for what, found in claim.printed.items():
-        if isinstance(found, Printed):
-            found = found.numbers(PAPERS[paper_of(name)][0])
-        values = found if isinstance(found, list) else [found]
+        values = _values(name, found)
         words = ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in values)
         parts.append(f"{what}: {words}")
     return "; ".join(parts)

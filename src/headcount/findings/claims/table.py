@@ -13,7 +13,14 @@ from headcount.findings import exhibits
 from headcount.findings.claims.decisions import decide
 from headcount.findings.claims.estimates import ALPHA
 from headcount.findings.claims.evidence import FLOOR, Evidence
-from headcount.findings.claims.ledger import PAPERS, Claim, claims, paper_of, printed_words
+from headcount.findings.claims.ledger import (
+    PAPERS,
+    Claim,
+    beside_ours,
+    claims,
+    paper_of,
+    printed_words,
+)
 from headcount.findings.claims.verdicts import (
     FAILS,
     HOLDS,
@@ -28,7 +35,7 @@ from headcount.findings.tables import NONE, Table, p_value, with_bounds
 
 COLUMNS = ["claim", "paper", "place", "statement", "printed", "verdict", "reason", "statistic"]
 COLUMNS += ["value", "low", "high", "p", "p_adjusted", "seeds", "experiments", "files", "needs"]
-COLUMNS += ["run_by", "about", "limits", "limits_from"]
+COLUMNS += ["run_by", "about", "limits", "limits_from", "paper_value", "difference"]
 
 _NOTES = (
     "Holds, does not hold: by the limits of the claim in findings/claims/ledger.yaml, at "
@@ -67,8 +74,9 @@ def ledger(results: Results) -> Table:
 def ledger_table(evidence: Evidence, known: Mapping[str, Claim]) -> pd.DataFrame:
     """A claim a row: columns of `COLUMNS`; cells are empty where there is no number.
 
-    `files` are those that were read, `run_by` the experiments in config/ that decide it; `limits`
-    are named as by the function that decides.
+    `paper_value` is the paper's own number of the statistic, of several their mean, `difference`
+    ours minus it. `files` are those that were read, `run_by` the experiments in config/ that decide
+    it; `limits` are named as by the function that decides.
     """
     found = {name: decide(claim, evidence) for name, claim in known.items()}
     decisions = {name: decision for name, (decision, _) in found.items()}
@@ -77,7 +85,7 @@ def ledger_table(evidence: Evidence, known: Mapping[str, Claim]) -> pd.DataFrame
     for name, claim in known.items():
         final = corrected(decisions[name], adjusted[name])
         numbers = (final.value, final.low, final.high, final.p, adjusted[name])
-        files = found[name][1]
+        files, theirs = found[name][1], beside_ours(name, claim)
         rows.append(
             (name, PAPERS[paper_of(name)][1], claim.place, claim.statement)
             + (printed_words(name, claim), final.verdict, final.reason, claim.statistic)
@@ -85,6 +93,7 @@ def ledger_table(evidence: Evidence, known: Mapping[str, Claim]) -> pd.DataFrame
             + (final.seeds, " ".join(sorted({_experiment(path) for path in files})))
             + (" ".join(map(_within, files)), claim.needs.run, " ".join(claim.needs.experiments))
             + (claim.about, _limits(claim), claim.limits_from)
+            + tuple("" if isnan(number) else number for number in (theirs, final.value - theirs))
         )
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -138,6 +147,8 @@ def _summary(tidy: pd.DataFrame) -> pd.DataFrame:
         shown[column] = tidy[column]
     bounds = tidy[["value", "low", "high"]].itertuples(index=False, name=None)
     shown["value"] = [with_bounds(*row) for row in bounds]
+    shown["paper"] = [with_bounds(value, "", "") for value in tidy["paper_value"]]
+    shown["difference"] = [f"{each:+.2f}" if each != "" else NONE for each in tidy["difference"]]
     shown["p"] = tidy["p"].map(p_value)
     shown["p adjusted"] = tidy["p_adjusted"].map(p_value)
     shown["seeds"] = [str(seeds) if seeds else NONE for seeds in tidy["seeds"]]
