@@ -14,10 +14,14 @@ from printed_commands import commands_of, printed_commands
 from project_copy import ROOT, ProjectCopy
 from shared_results import own_copy
 from small_bert import pairs, save_bert
+from test_tutorial import STEPS
 
 PRINTED = printed_commands(ROOT)
 
 WORDS = "data/bpe/quickstart/synthetic.en-art"
+TRAINED = "results/quickstart/train/synthetic.en-art"
+RANKED = "results/quickstart/heads/synthetic.en-art"
+TEST = "data/text/quickstart/synthetic.en-art/test"
 MINE = "results/mine/multinli/bert/seed1"
 BENCH = "results/bench/train/multi30k.en-de/baseline/seed1/model"
 
@@ -93,6 +97,20 @@ AS_PRINTED = [
         "",
         "data/raw/synthetic/manifest.json",
     ),
+    (
+        f"python scripts/remove.py --model {TRAINED}/baseline/seed1/model --importance"
+        f" {RANKED}/baseline/seed1/importance.csv --keep 20 --out smaller",
+        "",
+        "smaller/model/weights.safetensors",
+    ),
+    (
+        f"python scripts/translate.py --model smaller/model --bpe {WORDS} --source {TEST}.src"
+        " --out smaller/test.txt --facts smaller/test.json",
+        "",
+        "smaller/test.txt",
+    ),
+    (f"python -m sacrebleu {TEST}.tgt -i smaller/test.txt", "BLEU", None),
+    ("python workflow/reference_pages.py", "", "docs/reference/rules.md"),
     ("rm -r results/quickstart/state", "", None),
     ("dvc remote modify shared url ssh://host/path", "", None),
 ]
@@ -150,6 +168,7 @@ INSTALLS = [
     "pip install --require-hashes -r locks/run.txt",
     "pip install --no-build-isolation -e .",
     "pip install -e '.[bert]'",
+    "pip install -e '.[docs]'",
     "pip install -e '.[export]'",
     "pip install -e '.[ja]'",
     "pip install -e '.[parse]'",
@@ -187,13 +206,16 @@ ELSEWHERE = {
 }
 """Run as printed by another test, which has more to say about them."""
 
+TUTORIAL = [command for _, language, block in STEPS if language == "bash"
+            for command in commands_of(f"```bash\n{block}```")]  # fmt: skip
+"""test_tutorial.py runs them in their order, and more than once where the tutorial does."""
+
 ALONE = [
     "tail -f results/quickstart/logs/train/*.log",
     "python scripts/parse.py --source own/dev.en --language en --out own/dev.conllu",
-    "python -m pytest -m 'not slow'",
     "python -m pytest -m 'not slow' -n 2 --dist loadfile",
 ]
-"""Each has a test of its own below; the last two have one."""
+"""Each has a test of its own below."""
 
 
 @pytest.fixture(scope="module")
@@ -254,6 +276,7 @@ python b.py
 def test_every_printed_command_is_tried_here_and_none_that_is_not_printed():
     tried = [command for command, _, _ in AS_PRINTED]
     tried += [*DRY, *PARSED, *GATE, *INSTALLS, *HERE, *ELSEWHERE, *ALONE]
+    tried += set(TUTORIAL).difference(tried)
     assert len(tried) == len(set(tried))
     assert {c: pages for c, pages in PRINTED.items() if c not in tried} == {}
     assert set(tried) - set(PRINTED) == set()

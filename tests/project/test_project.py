@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from printed_commands import documents
+from script_runner import run_file
 
 from headcount.base import fingerprint
 from headcount.findings.chapters import chapters
@@ -135,6 +136,21 @@ def test_what_is_read_off_the_source_is_what_functions_declare():
 def test_the_page_of_exhibits_is_in_step():
     page = (ROOT / "docs/reference/exhibits.md").read_text(encoding="utf-8")
     assert page == write_listing(), "repair: python scripts/exhibits_page.py"
+
+
+def test_the_pages_of_rules_and_exit_codes_are_in_step(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs/reference").mkdir(parents=True)
+    (tmp_path / "workflow").symlink_to(ROOT / "workflow")
+    assert run_file("workflow/reference_pages.py", []) == 0
+    for name in ("rules.md", "exit_codes.md"):
+        made = (tmp_path / "docs/reference" / name).read_text()
+        page = (ROOT / "docs/reference" / name).read_text()
+        assert page == made, "repair: python workflow/reference_pages.py"
+    written = "".join(file.read_text() for file in (ROOT / "workflow/rules").glob("*.smk"))
+    named = re.findall(r"^rule (\w+):|^use rule \w+ as (\w+) with:", written, re.M)
+    page = (ROOT / "docs/reference/rules.md").read_text()
+    assert len(named) > 20 and all(f"| `{one or other}` |" in page for one, other in named)
 
 
 @pytest.fixture

@@ -56,4 +56,4 @@ def test_f28_real_commands_killed_at_random_instants(origin, tmp_path):
 
 
 def test_the_push_that_is_tried_is_the_one_that_documents_print():
-    assert PUSH_AGAIN in (ROOT / "docs/reference/engines.md").read_text()
+    assert PUSH_AGAIN in (ROOT / "docs/guides/share.md").read_text()

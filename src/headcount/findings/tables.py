@@ -93,12 +93,12 @@ def _readable(cell: Any) -> str:
 def _markdown(table: Table) -> str:
     """Caption, warnings, notes and cells, with an empty line between."""
     shown = table.shown
-    cells = shown.map(_readable).map(_plain_markdown)
-    cells.columns = [_plain_markdown(str(column)) for column in shown.columns]
+    cells = shown.map(_readable).map(plain_markdown)
+    cells.columns = [plain_markdown(str(column)) for column in shown.columns]
     sides = ["right" if side == "r" else "left" for side in _alignment(shown)]
     body = cells.to_markdown(index=False, disable_numparse=True, colalign=sides)
     parts = [table.caption, *table.warnings, " ".join(table.notes)]
-    words = "\n\n".join(_plain_markdown(part) for part in parts if part)
+    words = "\n\n".join(plain_markdown(part) for part in parts if part)
     return f"{words}\n\n{body}\n"
 
 
@@ -129,7 +129,7 @@ def sides(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["right" if found else "left" for found in number]
 
 
-def _plain_markdown(text: str) -> str:
+def plain_markdown(text: str) -> str:
     """Text that neither opens a cell nor an HTML tag."""
     return html.escape(" ".join(text.split()), quote=False).replace("|", "\\|")
 

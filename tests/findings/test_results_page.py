@@ -1,0 +1,104 @@
+"""The page of an experiment's results, from planted tables; the README's findings."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from script_runner import ROOT, run_script
+
+from headcount.base.errors import UserError
+from headcount.findings.claims.table import COLUMNS
+from headcount.findings.results_page import put_findings, write_results_page
+from headcount.findings.tables import Table, write_tables
+
+ORIGIN = {"command": ["x.py"], "code": {"digest": "c0de"}, "versions": {"python": "3"}}
+HELD = ("HM-03", "HeadMask", "section 2", "Masking costs.", "", "holds", "areas", "area, a minus b")
+OPEN = ("VO-12", "Voita", "section 6", "Heads | can go.", "", "undecided", "one < seed", "change")
+"""Their numbers below: value, interval, p, adjusted p, seeds."""
+
+
+@pytest.fixture
+def results(tmp_path) -> Path:
+    """Two claims, one of them without a number; 90 seconds of jobs; a table of scores."""
+    rows = [
+        (*HELD, 46.03421, 41.2, 50.7, 0.001, 0.002, 1, "mine", "mine/tables/bleu.csv", "", ""),
+        (*OPEN, "", "", "", "", "", "", "", "", "three seeds", "multi30k"),
+    ]
+    ledger = pd.DataFrame(rows, columns=COLUMNS)
+    scores = pd.DataFrame({"run": ["baseline"], "score": [1.5]})
+    cost = pd.DataFrame({"rule": ["train", "all"], "seconds": [80.0, 90.0]})
+    tables = {
+        "claims": Table(ledger, ledger[["claim"]], "Of 2 claims 1 holds."),
+        "bleu": Table(scores, scores, "Scores.", (), ("One is low.",)),
+        "cost": Table(cost, cost, "Seconds."),
+    }
+    write_tables(tables, tmp_path / "mine" / "tables", ORIGIN)
+    return tmp_path / "mine"
+
+
+def write(results: Path, short: list[str]) -> tuple[str, str]:
+    out = results.parent / "page.md"
+    made = {"machine": "a lathe", "date": "2026-11-23"}
+    return write_results_page(results, made, short, out), out.read_text()
+
+
+def test_the_page_has_what_the_tables_say(results):
+    _, page = write(results, ["HM-03"])
+    assert "| machine | a lathe |" in page and "| time of all jobs together | 2 minutes |" in page
+    assert "| code of table `claims` | c0de |" in page
+    finding = "Masking costs. Area, a minus b: 46.03 (41.20 to 50.70), p = 0.0020; 1 training."
+    assert page.count(finding) == 2 and f"- **Holds:** {finding}" in page
+    assert r"| Heads \| can go. (Voita, section 6) | one &lt; seed |" in page
+    assert "Scores.\n\n!!! warning\n\n    One is low.\n\n| run" in page and "1.50 |" in page
+
+
+def test_the_findings_begin_with_where_they_come_from(results):
+    listed, _ = write(results, ["VO-12", "HM-03"])
+    lines = listed.splitlines()
+    assert lines[0] == "`mine` on a lathe, 2026-11-23; its jobs took 2 minutes, added up:"
+    assert lines[2] == "- **Undecided:** Heads | can go. one < seed. *Voita, section 6.*"
+    assert lines[3].startswith("- **Holds:** Masking costs.")
+
+
+def test_what_lacks_is_named(results):
+    with pytest.raises(UserError, match=r"^HM-99: expected a claim of .*claims.csv, found none"):
+        write(results, ["HM-99"])
+    for name in ("cost", "claims"):
+        (results / "tables" / f"{name}.csv").unlink()
+        with pytest.raises(UserError, match=f"{name}.csv: expected the table"):
+            write(results, ["HM-03"])
+    page = results / "page.md"
+    page.write_text("no marks")
+    with pytest.raises(UserError, match="expected the lines"):
+        put_findings(page, "- x\n")
+
+
+def test_the_script_writes_the_page_and_the_findings_into_another(results):
+    page = results / "README.md"
+    begin, end = marks()
+    page.write_text(f"before\n{begin}\nbygone\n{end}\nafter\n")
+    flags = ["--results", results, "--machine", "a lathe", "--date", "2026-11-23"]
+    flags += ["--short", "HM-03", "--into", page, "--out", results / "page.md"]
+    assert run_script("results_page", flags) == 0
+    text = page.read_text()
+    assert "bygone" not in text and "- **Holds:** Masking costs." in text
+    assert text.startswith(f"before\n{begin}\n`mine` on a lathe") and text.endswith(
+        f"{end}\nafter\n"
+    )
+
+
+def marks() -> list[str]:
+    return re.findall(r"^<!-- findings.*-->$", (ROOT / "README.md").read_text(), re.MULTILINE)
+
+
+def test_the_readme_has_the_findings_of_the_page_of_quickstart():
+    begin, end = marks()
+    shown = (ROOT / "README.md").read_text().partition(begin)[2].partition(end)[0]
+    page = (ROOT / "docs/results/quickstart.md").read_text()
+    rows = dict(re.findall(r"^\| (machine|date|time of all jobs together) \| (.*) \|$", page, re.M))
+    took = f"its jobs took {rows['time of all jobs together']}, added up"
+    assert f"`quickstart` on {rows['machine']}, {rows['date']}; {took}:" in shown
+    findings = re.findall(r"^- .*$", shown, re.MULTILINE)
+    assert len(findings) == 3
+    assert all(f"{each}\n" in page.partition("## The papers' claims")[0] for each in findings)
