@@ -13,19 +13,17 @@ from headcount.findings.results_page import put_findings, write_results_page
 from headcount.findings.tables import Table, write_tables
 
 ORIGIN = {"command": ["x.py"], "code": {"digest": "c0de"}, "versions": {"python": "3"}}
-HELD = ("HM-03", "HeadMask", "section 2", "Masking costs.", "", "holds", "areas", "area, a minus b")
-OPEN = ("VO-12", "Voita", "section 6", "Heads | can go.", "", "undecided", "one < seed", "change")
-"""Their numbers below: value, interval, p, adjusted p, seeds."""
+HELD = {"claim": "HM-03", "paper": "HeadMask", "place": "section 2", "statement": "Masking costs."}
+HELD |= {"verdict": "holds", "reason": "areas", "statistic": "area, a minus b", "value": 46.03421}
+HELD |= {"low": 41.2, "high": 50.7, "p": 0.001, "p_adjusted": 0.002, "seeds": 1}
+OPEN = {"claim": "VO-12", "paper": "Voita", "place": "section 6", "statement": "Heads | can go."}
+OPEN |= {"verdict": "undecided", "reason": "one < seed", "statistic": "change"}
 
 
 @pytest.fixture
 def results(tmp_path) -> Path:
     """Two claims, one of them without a number; 90 seconds of jobs; a table of scores."""
-    rows = [
-        (*HELD, 46.03421, 41.2, 50.7, 0.001, 0.002, 1, "mine", "mine/tables/bleu.csv", "", ""),
-        (*OPEN, "", "", "", "", "", "", "", "", "three seeds", "multi30k"),
-    ]
-    ledger = pd.DataFrame(rows, columns=COLUMNS)
+    ledger = pd.DataFrame([HELD, OPEN], columns=COLUMNS).astype(object).fillna("")
     scores = pd.DataFrame({"run": ["baseline"], "score": [1.5]})
     cost = pd.DataFrame({"rule": ["train", "all"], "seconds": [80.0, 90.0]})
     tables = {
