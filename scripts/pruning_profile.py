@@ -21,7 +21,7 @@ def main() -> None:
     inputs = MaskedInputs(*open_model(args, decode.threads), args.text, decode)
     shown = {"ablation": ablation, "importance": importance, "decode": decode}
     files = [*inputs.files(first_test(ablation)), args.importance, args.ablation]
-    if ablation.reestimate:
+    if ablation.reestimate or ablation.signed:
         files += inputs.pair.texts(importance.data)
     origin = command.provenance("scripts/pruning_profile.py", shown, args.seed, files)
     measured = (args.importance, args.ablation)

@@ -20,7 +20,7 @@ from headcount.ablation.ablation import COLUMNS as ABLATION_COLUMNS
 from headcount.ablation.ablation import first_test, read_single_effects
 from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.ablation.pruning_orders import for_ranking
-from headcount.ablation.pruning_profile import COLUMNS, by_update, read_ranking
+from headcount.ablation.pruning_profile import COLUMNS, by_update, read_ranking, read_signed
 from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.ablation import AblationSettings
@@ -130,6 +130,27 @@ def test_importance_measured_anew_is_that_of_the_model_with_those_heads_masked(i
     expected = measure_importance(model, text, FEW, 0.0)
     expected[[0, 3]] = 0
     assert rank((0, 3)) == pytest.approx(expected, rel=1e-4)
+
+
+def test_signed_importance_is_that_of_the_settings_without_absolute_values(inputs):
+    rank = read_signed(inputs, inputs.load(), FEW)
+    signed = FEW.model_copy(update={"abs": "none"})
+    expected = measure_importance(inputs.model.load(), read_drawn(inputs.pair, FEW), signed, 0.0)
+    assert (expected < 0).any() and rank(()) == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.slow
+def test_a_profile_has_a_curve_by_signed_importance_where_asked(inputs, rows, tmp_path):
+    files = [f"--{name}={inputs.text / name}.csv" for name in ("importance", "ablation")]
+    flags = [*folder_flags(inputs), *files, "--seed", 5, "--steps", 2, "--draws", 1]
+    out = tmp_path / "pruning_profile.csv"
+    found = run("pruning_profile", [*flags, "--normalise", "none", "--signed", "true"], out)
+    added = [row for row in found if row["order"] == "importance_signed"]
+    assert [row["index"] for row in added] == ["0", "1", "2"]
+    assert [row for row in found if row not in added] == rows[0]
+    areas = list(csv.DictReader(out.with_name("pruning_profile_areas.csv").open()))
+    (signed,) = (row for row in areas if row["order"] == "importance_signed")
+    assert signed["against"] == "all/importance" and signed["p"]
 
 
 def test_only_the_first_test_set_is_read_and_one_must_be_named():

@@ -50,6 +50,17 @@ def test_importance_that_is_not_normalised_is_an_order_of_its_own():
     assert ("all", "importance_raw", None) not in curves()
 
 
+def test_signed_importance_is_an_order_of_its_own_where_asked():
+    """Head 4 harms most, then 1; 5, of importance 0.1, is the third to go, and 3 the fourth."""
+    values = np.array([0.5, -3.0, 1.0, 0.2, -4.0, 0.1, 2.0, 0.3])
+    asked = AblationSettings(steps=4, draws=0, normalise="none")
+    found = list_curves(GRID, lambda silent: VALUES, EFFECTS, asked, 5, lambda silent: values)
+    sets = {curve.order: curve.sets for curve in found if curve.scope == "all"}
+    assert sets["importance_signed"][:3] == [(), (1, 4), (1, 3, 4, 5)]
+    assert sets["importance"][:3] == [(), (3, 5), (0, 3, 5, 7)]
+    assert ("all", "importance_signed", None) not in curves()
+
+
 def test_by_effect_the_head_that_harms_goes_first():
     # 2 gains 0.5, 0 nothing, then 3, 5 and 7 lose a little.
     assert curves()["all", "single", None][:3] == [(), (0, 2), (0, 2, 3, 5)]

@@ -28,7 +28,7 @@ use rule ablation as pruning_profile with:
         multiext("<bpe>/", *SEGMENTERS),
         **model_in("<trained>"),
         texts=each("<text>/{test}.{side}", test=plan.first_ablation_test, side=SIDES),
-        drawn=DRAWN if plan.settings.ablation.reestimate else [],
+        drawn=DRAWN if plan.settings.ablation.reestimate or plan.settings.ablation.signed else [],
         importance="<heads>/importance.csv",
         ablation=rules.ablation.output.scores,
     output:
@@ -38,7 +38,7 @@ use rule ablation as pruning_profile with:
         about_areas="<masking>/pruning_profile_areas.json",
     params:
         given=given("seed", "importance", "ablation"),
-        settings=plan.ablation_flags("sentences", "draws", *PROFILED),
+        settings=plan.ablation_flags("sentences", "draws", "signed", *PROFILED),
         more=[*plan.rerank_flags(), *plan.section("decode")],
 
 

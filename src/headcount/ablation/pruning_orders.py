@@ -32,7 +32,7 @@ class Curve:
     """Sets of heads to prune, each within the next; or one set that stands alone."""
 
     scope: str  # all, or the kind whose heads alone are pruned
-    order: str  # importance, importance_raw, single, random or one_per_layer
+    order: str  # importance, importance_raw, importance_signed, single, random, one_per_layer
     draw: int | None  # number of the random order, from 1
     sets: list[Heads]
 
@@ -43,12 +43,18 @@ class Curve:
 
 
 def list_curves(
-    grid: HeadGrid, importance: Rank, effects: np.ndarray, settings: AblationSettings, seed: int
+    grid: HeadGrid,
+    importance: Rank,
+    effects: np.ndarray,
+    settings: AblationSettings,
+    seed: int,
+    signed: Rank | None = None,
 ) -> Iterator[Curve]:
     """By importance over all heads and over each kind's; by effect alone; at random; one left.
 
     `importance` is not normalised, which is an order of its own only if heads are compared by
-    importance that is.
+    importance that is. So is `signed`, importance without absolute values; without it there is no
+    such order.
     """
     raw = cache(importance)  # orders begin with the same heads silent, and measuring takes time
     ranking = compared(raw, grid, settings)
@@ -62,6 +68,9 @@ def list_curves(
             yield Curve(scope, "importance", None, importance_sets(heads, ranking, settings))
     if settings.normalise != "none":
         yield Curve(ALL, "importance_raw", None, importance_sets(everywhere, raw, settings))
+    if signed:
+        ranked = importance_sets(everywhere, compared(cache(signed), grid, settings), settings)
+        yield Curve(ALL, "importance_signed", None, ranked)
     least_harm = rank_heads(effects)  # the head without which BLEU is highest goes first
     yield Curve(ALL, "single", None, step_sets(least_harm, settings.steps))
     for draw in range(1, settings.draws + 1):

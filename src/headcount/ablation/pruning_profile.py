@@ -54,16 +54,17 @@ def write_profile(
     """Write BLEU of the first test set under every set of pruned heads as CSV.
 
     `importance` and `ablation`: importance.csv and ablation.csv of the model, which tell what each
-    head is worth; `rerank`: how importance is measured anew; `seed` is that of the random orders.
-    Deltas, their 95 % intervals and p-values are against no mask, by paired bootstrap. Beside `out`
-    go a JSON of the same name, and `<name>_areas.csv`: mean BLEU over each curve, see `area_rows`.
-    Raises UserError, before anything is translated, if importance or ablation are another model's,
-    or a test set has no sentence.
+    head is worth; `rerank`: how importance is measured anew, also where it is signed; `seed` is
+    that of the random orders. Deltas, their 95 % intervals and p-values are against no mask, by
+    paired bootstrap. Beside `out` go a JSON of the same name, and `<name>_areas.csv`: mean BLEU
+    over each curve, see `area_rows`. Raises UserError, before anything is translated, if importance
+    or ablation are another model's, or a test set has no sentence.
     """
     masked = inputs.load()
     ranking = read_ranking(importance, inputs, masked, settings, rerank)
     effects = read_single_effects(ablation, masked.grid)
-    curves = list(list_curves(masked.grid, ranking, effects, settings, seed))
+    signed = read_signed(inputs, masked, rerank) if settings.signed else None
+    curves = list(list_curves(masked.grid, ranking, effects, settings, seed, signed))
     tests = inputs.read_tests(first_test(settings), settings.sentences)
     points = [point for curve in curves for point in curve.points()]
     sets = [point.heads for point in points]
@@ -89,6 +90,11 @@ def read_ranking(
         return lambda silent: values
     measure = measured_anew(inputs, rerank)
     return lambda silent: measure(masked.model, silent) if silent else values
+
+
+def read_signed(inputs: MaskedInputs, masked: MaskedModel, rerank: ImportanceSettings) -> Rank:
+    """Importance without absolute values, measured as `rerank` says in all else."""
+    return partial(measured_anew(inputs, rerank.model_copy(update={"abs": "none"})), masked.model)
 
 
 def by_update(checkpoints: Sequence[Path], updates: Sequence[int]) -> dict[int, Path]:

@@ -33,5 +33,6 @@ def profile_sets(grid: HeadGrid, settings: AblationSettings) -> tuple[set[Heads]
         silenced.append(silent)
         return drawn
 
-    curves = list_curves(grid, importance, effects, settings, 1)
+    signed = importance if settings.signed else None
+    curves = list_curves(grid, importance, effects, settings, 1, signed)
     return {heads for curve in curves for heads in curve.sets}, len(silenced)

@@ -73,6 +73,10 @@ class AblationSettings(Section):
     """Measure importance anew after each step of pruning, on the model without the heads that are
     pruned already."""
 
+    signed: bool = False
+    """Prune by signed importance too, harmful heads first: importance as `importance.abs: none` has
+    it, measured for that."""
+
     updates: Annotated[list[Update], AfterValidator(_ascending)] = []
     """Updates of the training after which the model is pruned as well; each one of
     `train.keep_updates`."""

@@ -37,6 +37,7 @@ _ORDERS = {
     "importance": "importance, the least important first",
     "importance_raw": "importance raw, the same without dividing by the norm of each layer and "
     "kind",
+    "importance_signed": "importance signed, the same without absolute values, harmful heads first",
     "single": "single, by the {score} change on dev without the head alone",
     "random": "random",
     "one_per_layer": "one per layer, only the most important head of each layer and kind left",
