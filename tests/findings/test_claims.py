@@ -13,7 +13,7 @@ from project_copy import ROOT
 from script_runner import run_script
 
 from headcount.base.errors import UserError
-from headcount.base.settings.experiment import experiment_names
+from headcount.base.settings.experiment import experiment_names, load_experiment
 from headcount.findings.claims.decisions import DECISIONS, decide
 from headcount.findings.claims.estimates import combined, welch
 from headcount.findings.claims.evidence import Evidence, result_files
@@ -253,6 +253,23 @@ def test_runs_that_would_decide_are_experiments():
     known = experiment_names(ROOT / "config")
     named = {each for claim in claims().values() for each in claim.needs.experiments}
     assert named and named <= set(known)
+
+
+def test_experiments_for_claims_about_trainings_have_three():
+    """Each its seeds, or all together three pairs; or the ledger says that seeds must be added."""
+    for name, claim in claims().items():
+        if claim.about == "trainings" and "seeds: [1, 2, 3]" not in claim.needs.run:
+            found = [load_experiment(each, ROOT / "config") for each in claim.needs.experiments]
+            enough = all(len(each.seeds) >= 3 for each in found)
+            assert enough or sum(len(each.pairs) for each in found) >= 3, name
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_reasons_have_words_for_a_reader(tmp_path, name):
+    for place, files in enumerate(PLANTED[name]):
+        told = decided(tmp_path / str(place), name, files()).reason
+        keys = [word for word in told.split() if "_" in word and not word.startswith("gates-")]
+        assert not keys and "/" not in told, told
 
 
 @pytest.mark.slow

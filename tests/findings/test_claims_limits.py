@@ -86,7 +86,7 @@ def test_a_second_head_of_a_relation_has_an_interval(tmp_path):
     Right 480 times, its margin is 0.08 ± 0.058.
     """
     found = decided(tmp_path / "two", "VO-08", syntax([700, 600, 100]))
-    assert (found.verdict, found.reason) == (HOLDS, "nsubj to_dependent")
+    assert (found.verdict, found.reason) == (HOLDS, "v→s")
     assert (found.value, found.low, found.high) == pytest.approx((0.2, 0.1393, 0.2607), abs=1e-4)
     found = decided(tmp_path / "one", "VO-08", syntax([700, 480, 100]))
     assert (found.verdict, found.value) == (UNDECIDED, 0.08)

@@ -26,6 +26,9 @@ from headcount.findings.significance import holm, wilson
 
 _COLUMNS = ["kind", "scope", "first", "second", "spearman", "low", "high", "p"]
 
+_WORDS = {"bleu_lost": "BLEU lost without the head", "survival": "survival under gates"}
+_WORDS |= {"loss_change": "loss change without the head"}
+
 
 def _correlations(evidence: Evidence, kind: str, scope: str) -> pd.DataFrame:
     """Rank correlations between measures of the baseline's heads, where they have a value.
@@ -51,7 +54,8 @@ def measures_agree(
         rho, low, high, p = model[_COLUMNS[4:]].iloc[0]
         holds = rho >= least and low > 0 and p < ALPHA
         fails = rho <= fail and high < least
-        return judge(holds, fails, " and ".join(measures), (rho, low, high, p))
+        told = " and ".join(_WORDS.get(name, name) for name in measures)
+        return judge(holds, fails, told, (rho, low, high, p))
 
     return by_model(rows[both], MODEL, decide)
 
@@ -71,7 +75,7 @@ def all_measures_agree(evidence: Evidence, measures: list[str], kind: str, scope
         bad = (tested["spearman"] < 0) & (tested["p"] < ALPHA)
         worst = tested.loc[tested["spearman"].idxmin()]
         reason = f"{good.sum()} of {count} pairs above 0, {bad.sum()} below; least: "
-        reason += f"{worst['first']} and {worst['second']}"
+        reason += " and ".join(_WORDS.get(worst[name], worst[name]) for name in ("first", "second"))
         p = tested.loc[bad, "p"].min() if bad.any() else tested["p"].max()
         holds = good.sum() == count
         found = (*worst[_COLUMNS[4:7]], p)

@@ -134,10 +134,10 @@ def importance_flatter(evidence: Evidence) -> Decision:
     """Whether both methods lower the coefficient of variation and Gini's of importance."""
     rows = evidence.rows("tables/headmask_table5.csv", ["cv", "gini"])
     found = {}
-    for name in ("cv", "gini"):
+    for name, words in (("cv", "coefficient of variation"), ("gini", "Gini's coefficient")):
         base = _of_method(evidence, rows, BASE, name)
         for method in METHODS:
-            found[f"{name} of {method}"] = _of_method(evidence, rows, method, name) - base
+            found[f"{words} of {method}"] = _of_method(evidence, rows, method, name) - base
     return contrasts(found)
 
 

@@ -20,7 +20,7 @@ from headcount.findings.claims.verdicts import (
     undecided,
 )
 from headcount.findings.significance import holm, mcnemar, shuffled_p, wilson
-from headcount.findings.voita_roles.labels import label_classes
+from headcount.findings.voita_roles.labels import arrow, label_classes
 
 _SHUFFLES = 9999
 _COLUMNS = ["layer", "head", "function", "relevance", "relevance_low"]
@@ -235,7 +235,7 @@ def several_heads_per_relation(evidence: Evidence, margin: float) -> Decision:
         where = max(second, key=lambda names: second[names].value)
         most, fails = second[where], all(each.high < margin for each in second.values())
         holds = most.value >= margin and most.p < ALPHA
-        return judge(holds, fails, " ".join(where), most[: 4 if not fails else 3])
+        return judge(holds, fails, arrow(*where), most[: 4 if not fails else 3])
 
     return by_model(rows, [*MODEL, "treebank"], decide)
 

@@ -75,7 +75,8 @@ def some_heads_harm(evidence: Evidence, least: float) -> Decision:
         sets = gains.groupby(HEAD).size()
         both = int((sets > 1).sum())
         tests = model["test_set"].nunique()
-        reason = f"{len(sets)} heads gain on one of {tests} sets, {both} on more"
+        reason = f"{len(sets)} heads gain significantly on one of {tests} sets, {both} on more; "
+        reason += f"the largest change is {model['delta'].max():+.2f}"
         return judge(both > 0, model["delta"].max() <= least, reason, (both,))
 
     return by_model(_single_heads(evidence), MODEL, decide)

@@ -14,6 +14,19 @@ from headcount.findings.claims.estimates import (
 from headcount.findings.claims.evidence import MODEL, TEST, Evidence
 from headcount.findings.claims.verdicts import Decision, by_model, contrasts, judge, undecided
 
+_ORDERS = {
+    "importance": "importance",
+    "importance_raw": "importance not normalised",
+    "importance_signed": "signed importance",
+    "single": "the effect of each alone",
+}
+_SCOPES = {
+    "all": "all heads",
+    "enc_self": "encoder self-attention",
+    "dec_self": "decoder self-attention",
+    "dec_enc": "encoder–decoder attention",
+}
+
 
 def _curves(evidence: Evidence) -> pd.DataFrame:
     """BLEU as heads of all kinds are pruned, in every order."""
@@ -38,7 +51,7 @@ def prunable_share(
         lost = first[first["delta_high"] < -bound]
         small, fails = small_loss(row, limit, bound), len(lost) > 0
         row = lost.iloc[0] if fails else row
-        reason = f"at {row['percent']:.0f} %"
+        reason = f"at {row['percent']:.0f} % of the heads pruned"
         return judge(small, fails, reason, change_of(row, tested=fails))
 
     return by_model(rows[rows["order"] == "importance"], TEST, decide)
@@ -81,11 +94,17 @@ def area_compared(evidence: Evidence, others: list[str], against: str, below: bo
         holds = (low > 0) & (model["p"] < ALPHA)
         fails = (high < 0) & (model["p"] < ALPHA)
         p = model.loc[fails, "p"].min() * len(others) if fails.any() else model["p"].max()
-        reason = f"{nearest['scope']}/{nearest['order']} against {against}"
+        reason = f"{_curve(nearest['scope'], nearest['order'])} against "
+        reason += _curve(*against.split("/"))
         found = (*nearest[EFFECT[:3]], min(1.0, p))
         return judge(bool(holds.all()), bool(fails.any()), reason, found)
 
     return by_model(rows, TEST, decide)
+
+
+def _curve(scope: str, order: str) -> str:
+    """What is pruned in which order, in words."""
+    return f"{_SCOPES[scope]} by {_ORDERS[order]}"
 
 
 def concentrates(evidence: Evidence, floor: float) -> Decision:
