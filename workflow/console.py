@@ -42,7 +42,7 @@ def tell_jobs(plan: Plan, workflow: Workflow) -> None:
         counts = Counter(job.phase for job in jobs.values())
         shares = ", ".join(f"{phase} {count}" for phase, count in counts.items())
         known = _seconds(plan, {job.rule for job in jobs.values()})
-        words = f"{plan.name}: {len(jobs)} jobs ({shares}). {_LEFT}"
+        words = f"{plan.name}: {len(jobs)} jobs ({shares})\n{_LEFT}"
         more = {"planned": Planned(jobs, known), "quietness": Quietness.PROGRESS}
         logger.info(words, extra=more)
 

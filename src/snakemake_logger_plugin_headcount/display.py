@@ -123,7 +123,9 @@ class Display:
         """What runs, the phases, and the time left: drawn anew at each refresh."""
         now = time.time()
         running = self._progress.running(now)
-        lines = [f"{self._names[number]}, {spoken(took)}" for number, took in running.items()]
+        lines = [
+            f"running {self._names[number]}, {spoken(took)}" for number, took in running.items()
+        ]
         more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
         bars = Table.grid(padding=(0, 1))
         for phase, (done, total) in self._progress.by_phase().items():

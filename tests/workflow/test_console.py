@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from project_copy import ROOT
+from project_copy import ROOT, ran
+from shared_results import own_copy
 from snakemake.settings.types import OutputSettings
 from snakemake_interface_logger_plugins.common import LogEvent
 from workflow_modules import load
@@ -275,7 +276,9 @@ def test_on_a_terminal_there_are_bars_which_go_in_the_end(tmp_path):
     drawn, after = output.split("\x1b[?25h")
     plain = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", drawn).replace("\r", "\n")
     for line in ("texts  ━+ 1/1", "counts ━+ 0/2", "counts [━╺]+ 1/2"):
-        assert re.search(f"(?m)^count de-en seed [12], [\\d.]+ s *\n(.*\n)?{line} *$", plain), plain
+        assert re.search(
+            f"(?m)^running count de-en seed [12], [\\d.]+ s *\n(.*\n)?{line} *$", plain
+        ), plain
     assert "about 3.0 min left" in plain and "1/3 done    text de-en" in plain
     assert "started" not in plain and "━" not in after
     assert "3/3 done    count de-en" in plain
@@ -320,3 +323,30 @@ def test_a_reader_that_has_gone_stops_no_job(tmp_path):
         process.stderr.close()
         assert process.wait() == 0
     assert (tmp_path / "out/de-en/seed2.count").read_text() == "1\n"
+
+
+@pytest.mark.slow
+def test_a_run_of_ours_ends_with_the_report_its_warnings_and_findings(origin, tmp_path):
+    """Of whatever the small experiment decides: what is told is what the files hold."""
+    results = "results/quickstart"
+    assert f"\nThe report: {results}/report.html" in origin.built
+    assert re.search(
+        r"(?m)^quickstart: (\d+) jobs \(data \d+, train \d+, heads \d+, prune", origin.built
+    )
+    total = int(re.search(r"(?m)^quickstart: (\d+) jobs", origin.built)[1])
+    assert total == sum(ran(origin.built).values())
+    copy = own_copy(origin, tmp_path)
+    (copy.folder / results / "report.html").unlink()
+    code, output = on_terminal(command(), copy.folder)
+    plain = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", output)
+    assert code == 0 and "report ━" in plain and "1/1 done    report" in plain
+    after = plain.partition("1/1 done ")[2]
+    pages = sorted((copy.folder / results).glob("*/*.json"))
+    for warning in read_warnings(pages):
+        assert f"warning: {warning}\n" in after
+    found, number = read_main_findings(copy.folder / results, 3)
+    words = f"; its first {len(found)} findings of {number}:" if found else ""
+    lines = after.splitlines()
+    first = lines.index(f"The report: {results}/report.html{words}") + 1
+    told = [line for line in lines[first:] if line.startswith("  ") and line[2] != " "]
+    assert told == [f"  {each.verdict}: {each.statement} ({each.source})" for each in found]
