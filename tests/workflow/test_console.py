@@ -1,5 +1,6 @@
 """What a person sees of a run: lines, bars, findings; with a terminal and without one."""
 
+import csv
 import io
 import logging
 import os
@@ -16,6 +17,7 @@ from snakemake.settings.types import OutputSettings
 from snakemake_interface_logger_plugins.common import LogEvent
 from workflow_modules import load
 
+from headcount.findings import opening
 from headcount.findings.opening import read_main_findings, read_warnings
 from snakemake_logger_plugin_headcount import LogHandler
 from snakemake_logger_plugin_headcount.display import Display, console_on
@@ -227,11 +229,13 @@ def test_a_job_is_told_in_the_phase_of_dvc_that_has_its_files(monkeypatch):
 
 def test_main_findings_are_the_first_that_were_decided(tmp_path):
     assert read_main_findings(tmp_path, 3) == ([], 0)
-    columns = "paper,place,statement,printed,verdict,reason,statistic,value,low,high,p_adjusted"
     verdicts = ("undecided", "holds", "not applicable", "does not hold", "holds")
-    rows = [f"P,table {n},Claim {n}.,,{verdict},,,,,,,1,\n" for n, verdict in enumerate(verdicts)]
     (tmp_path / "tables").mkdir()
-    (tmp_path / "tables/claims.csv").write_text(f"{columns},seeds,files\n" + "".join(rows))
+    with (tmp_path / opening.LEDGER).open("w", newline="") as file:
+        rows = csv.DictWriter(file, opening._COLUMNS, restval="")
+        rows.writeheader()
+        for n, verdict in enumerate(verdicts):
+            rows.writerow({"statement": f"Claim {n}.", "verdict": verdict})
     found, number = read_main_findings(tmp_path, 2)
     assert [each.statement for each in found] == ["Claim 1.", "Claim 3."] and number == 3
 
