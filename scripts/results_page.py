@@ -16,12 +16,14 @@ def main() -> None:
     parser.add_argument("--machine", required=True, help=words)
     words = "day of the run, such as 2026-11-23"
     parser.add_argument("--date", required=True, type=date.fromisoformat, help=words)
+    words = "commit of the project that trained the models"
+    parser.add_argument("--commit", required=True, help=words)
     words = "claims to begin with, such as HM-03"
     parser.add_argument("--short", required=True, nargs="+", help=words)
     words = "page that has these claims between two marks"
     parser.add_argument("--into", type=Path, help=words)
     args = parser.parse_args()
-    made = {"machine": args.machine, "date": args.date.isoformat()}
+    made = {"machine": args.machine, "date": args.date.isoformat(), "commit": args.commit}
     listed = write_results_page(args.results, made, args.short, args.out)
     if args.into:
         put_findings(args.into, listed)

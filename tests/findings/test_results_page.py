@@ -37,13 +37,16 @@ def results(tmp_path) -> Path:
 
 def write(results: Path, short: list[str]) -> tuple[str, str]:
     out = results.parent / "page.md"
-    made = {"machine": "a lathe", "date": "2026-11-23"}
+    made = {"machine": "a lathe", "date": "2026-11-23", "commit": "abc1234"}
     return write_results_page(results, made, short, out), out.read_text()
 
 
 def test_the_page_has_what_the_tables_say(results):
     _, page = write(results, ["HM-03"])
-    assert "| machine | a lathe |" in page and "| time of all jobs together | 2 minutes |" in page
+    assert (
+        "| machine | a lathe |" in page and "| commit that trained the models | abc1234 |" in page
+    )
+    assert "| time of all jobs together | 2 minutes |" in page
     assert "| code of table `claims` | c0de |" in page
     finding = "Masking costs. Area, a minus b: 46.03 (41.20 to 50.70), p = 0.0020; 1 training."
     assert page.count(finding) == 2 and f"- **Holds:** {finding}" in page
@@ -76,7 +79,16 @@ def test_the_script_writes_the_page_and_the_findings_into_another(results):
     page = results / "README.md"
     begin, end = marks()
     page.write_text(f"before\n{begin}\nbygone\n{end}\nafter\n")
-    flags = ["--results", results, "--machine", "a lathe", "--date", "2026-11-23"]
+    flags = [
+        "--results",
+        results,
+        "--machine",
+        "a lathe",
+        "--date",
+        "2026-11-23",
+        "--commit",
+        "abc1234",
+    ]
     flags += ["--short", "HM-03", "--into", page, "--out", results / "page.md"]
     assert run_script("results_page", flags) == 0
     text = page.read_text()

@@ -111,6 +111,13 @@ AS_PRINTED = [
     ),
     (f"python -m sacrebleu {TEST}.tgt -i smaller/test.txt", "BLEU", None),
     ("python workflow/reference_pages.py", "", "docs/reference/rules.md"),
+    (
+        "python scripts/results_page.py --results results/quickstart --machine"
+        ' "two cores of a laptop" --date 2026-11-23 --commit a05e5ff'
+        " --short HM-03 MI-07 VO-12 --out docs/results/mine.md",
+        "",
+        "docs/results/mine.md",
+    ),
     ("rm -r results/quickstart/state", "", None),
     ("dvc remote modify shared url ssh://host/path", "", None),
 ]

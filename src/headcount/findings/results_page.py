@@ -39,9 +39,9 @@ _BEGIN, _END = "<!-- findings: made by scripts/results_page.py -->\n", "<!-- fin
 def write_results_page(results: Path, made: dict[str, str], short: Sequence[str], out: Path) -> str:
     """Write the page of a folder of results, and its pictures into the folder of its name beside.
 
-    `made` has the words for `machine` and `date`, which no file of results knows; `short` names the
-    claims that the page begins with. Returns these, as a list in Markdown below a line on the run.
-    Raises UserError if the results lack table `claims` or `cost`, or one of these claims.
+    `made` has the words for `machine`, `date` and `commit`, which no file of results knows; `short`
+    names the claims that the page begins with. Returns these, as a list in Markdown below a line on
+    the run. Raises UserError if the results lack table `claims` or `cost`, or one of these claims.
     """
     known = _claims(results / LEDGER)
     lacking = [name for name in short if name not in known]
