@@ -47,7 +47,7 @@ class DenseAttention:
     def context(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """Outputs of heads [b, h, q, e], by what is faster for keys of this number and format.
 
-        docs/results/speed.md has how much longer the fused kernel takes on a CPU: for few keys, and
+        docs/history/speed.md has how much longer the fused kernel takes on a CPU: for few keys, and
         for a gradient in bf16.
         """
         few = keys.shape[-2] <= _FEW or keys.dtype == torch.bfloat16
