@@ -239,7 +239,7 @@ def test_f09_a_ranking_of_another_model_is_refused(inputs, tmp_path, monkeypatch
     told = r"importance\.csv:8: encoder self-attention layer 1 head 0 does not exist; this layer"
     refused(inputs, tmp_path, monkeypatch, told, own=path)
     path.write_text("\n".join(lines[:-1]) + "\n")
-    told = r"importance\.csv: encoder-decoder attention layer 0 head 0 has no importance"
+    told = r"importance\.csv: encoder–decoder attention layer 0 head 0 has no importance"
     refused(inputs, tmp_path, monkeypatch, told, own=path)
 
 

@@ -65,7 +65,7 @@ def test_span_of_a_layer(kind, layer, start, stop):
 def test_people_count_from_one():
     assert Head("enc_self", 0, 3).label() == "encoder self-attention layer 0 head 3"
     assert Head("dec_self", 4, 0).label() == "decoder self-attention layer 4 head 0"
-    assert Head("dec_enc", 1, 1).label() == "encoder-decoder attention layer 1 head 1"
+    assert Head("dec_enc", 1, 1).label() == "encoder–decoder attention layer 1 head 1"
 
 
 def test_mask_silences_the_named_heads_only():
@@ -88,7 +88,7 @@ def test_mask_silences_the_named_heads_only():
             ("dec_self", 2, 2),
             "decoder self-attention layer 2 head 2 does not exist; this layer has heads 0 to 1",
         ),
-        (("dec_enc", 1, -1), "encoder-decoder attention layer 1 head -1 does not exist"),
+        (("dec_enc", 1, -1), "encoder–decoder attention layer 1 head -1 does not exist"),
         (
             ("enc_self", 1, 0),
             "encoder self-attention layer 1 head 0 does not exist; this layer has no head; take "

@@ -67,5 +67,5 @@ def test_importance_of_another_model_is_refused(inputs, tmp_path):
     lines = (inputs.text / "importance.csv").read_text().splitlines()
     path.write_text("\n".join(lines[:-1]) + "\n")
     folders = (inputs.model, path, inputs.pair)
-    with pytest.raises(UserError, match="encoder-decoder attention layer 0 head 1 has no importa"):
+    with pytest.raises(UserError, match="encoder–decoder attention layer 0 head 1 has no importa"):
         write_share_speed(*folders, AblationSettings(), SpeedSettings(), DECODE, path, {})

@@ -136,7 +136,7 @@ def test_an_atlas_of_no_head_says_so(tmp_path):
 def test_what_is_chosen_is_shown_and_stands_in_the_address(visit):
     page = visit()
     # Without an address the head of the largest importance, 6.
-    assert page.locator("#head-title").inner_text() == "encoder-decoder attention layer 0 head 0"
+    assert page.locator("#head-title").inner_text() == "encoder–decoder attention layer 0 head 0"
     page.locator(CELL.format(1, 1, "baseline")).click(force=True)
     settle(page)
     assert page.locator("#head-title").inner_text() == "encoder self-attention layer 1 head 1"

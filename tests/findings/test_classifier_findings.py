@@ -210,7 +210,8 @@ def test_figures_have_accuracy_of_every_model(figures):
     assert [image.shape for image in images] == [(2, 3), (2, 3), (3, 2), (3, 2)]
     assert images[1].tolist() == [[-3, -1, 1], [-2, 1, 1]]
     assert images[2].tolist() == [[-4, 0], [-3, 2], [-1, -6]]
-    assert maps.axes[0].get_ylabel() == "multi\nmini, seed 1\nmatched\n\nlayer"
+    assert maps.axes[0].get_title(loc="left") == "multi, mini, seed 1, matched\nencoder"
+    assert maps.axes[0].get_ylabel() == "layer"
     assert maps.axes[-1].get_ylabel() == "accuracy change"
     assert len(transfer.axes) == 2 * 3 and not transfer.legends
     assert transfer.axes[0].get_xlabel() == "accuracy change on matched"

@@ -9,7 +9,7 @@ from headmask_files import HEADS, MODEL, HeadmaskFiles, masking_rows
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.findings.figures import use_style, write_figures
+from headcount.findings.figures import run_styles, use_style, write_figures
 from headcount.findings.headmask.importance import read_importance
 from headcount.findings.headmask.importance_figures import distribution, draw_distribution
 from headcount.findings.headmask.masking_figures import draw_cumulative_by_n
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow  # a step from files to files, or models that are 
 
 PAIR, REVERSE = "multi.en-de", "multi.de-en"
 NAMES = {f"headmask_fig{n}" for n in range(1, 6)} | {"headmask_heads", "headmask_frequency"}
+ORDERS = ("least important first", "most important first", "random heads")
 IMPORTANCE = [1.0, 2, 3, 4, 5, 9]
 MASKS = {10: [0.6, 0.4, 0, 0, 0, 0], 30: [0.0, 0.1, 0.2, 0.3, 0.4, 0]}
 
@@ -151,7 +152,8 @@ def test_figures_without_random_draws(tmp_path):
     assert set(legend(found["fig2"].drawing)) == {
         *("least important first", "most important first", "no head masked")
     }
-    assert "random heads" not in legend(found["fig5"].drawing)
+    titles = [axes.get_title(loc="left") for axes in found["fig5"].drawing.axes]
+    assert titles == [f"{PAIR}, test\n{order}" for order in ORDERS[:2]]
     assert "random heads:" not in found["fig1"].text
     ticks = [tick.get_text() for tick in found["fig4"].drawing.axes[0].get_xticklabels()]
     assert ticks == ["none", "1", "2"]
@@ -175,7 +177,8 @@ def test_importances_with_a_sign_get_a_plain_axis(files):
     files.importance((PAIR, "random-1", 1), [-2.0, 2, 2, 2, 2, 8])
     rows = distribution(read_importance(files.lists()["importance"]))
     use_style()
-    left, right = draw_distribution(rows, ["baseline", "random-1"], "nats").axes
+    styles = run_styles(["baseline", "random-1"], {})
+    left, right = draw_distribution(rows, styles, "nats").axes
     assert left.get_xscale() == right.get_yscale() == "linear"
     # Relative to the mean size, 18 / 6.
     assert rows.loc[rows["run"] == "random-1", "relative"].iloc[0] == pytest.approx(-2 / 3)
@@ -192,20 +195,21 @@ def test_figure_4_has_every_run_between_its_ends(found):
     assert "N = 1 of 6 heads" in figure.text
 
 
-def test_figure_5_has_a_panel_for_each_n(files):
+def test_figure_5_has_a_row_for_each_n_and_a_panel_for_each_order(files):
     add_run(files, (PAIR, "impt-3", 1), 28.0)
     add_run(files, (PAIR, "impt-3-p0.5", 1), 29.0)
     table = cumulative_points(read_masking(files.lists()["masking"]))
     runs = ["baseline", "random-1", "impt-3", "impt-3-p0.5"]
     use_style()
-    drawing = draw_cumulative_by_n(table, read_runs(files.lists()["trained_runs"]), runs)
+    settings = read_runs(files.lists()["trained_runs"])
+    drawing = draw_cumulative_by_n(table, settings, run_styles(runs, {"impt-3": "collapsed"}))
     titles = [axes.get_title(loc="left") for axes in drawing.axes]
-    assert titles == [f"{PAIR}\ntest, N = 1", f"{PAIR}\ntest, N = 3"]
-    one, three = drawing.axes
-    # Three orders of each run: baseline and random-1; baseline and the two of N = 3.
-    assert (len(one.get_lines()), len(three.get_lines())) == (6, 9)
-    orders = ["least important first", "most important first", "random heads"]
-    assert legend(drawing) == runs + orders
+    assert titles == [f"{PAIR}, test, N = {n}\n{order}" for n in (1, 3) for order in ORDERS]
+    # An order a panel: baseline and random-1; baseline and the two of N = 3.
+    assert [len(axes.get_lines()) for axes in drawing.axes] == [2, 2, 2, 3, 3, 3]
+    assert legend(drawing) == ["baseline", "random-1", "impt-3 (collapsed)", "impt-3-p0.5"]
+    faces = [line.get_markerfacecolor() for line in drawing.axes[3].get_lines()]
+    assert [face == "white" for face in faces] == [False, True, False]
 
 
 @pytest.mark.slow
@@ -216,7 +220,8 @@ def test_two_n_are_not_told_to_be_one(files):
 
 def test_one_n_is_drawn_and_told(found):
     figure = found["fig5"]
-    assert [axes.get_title(loc="left") for axes in figure.drawing.axes] == [f"{PAIR}\ntest, N = 1"]
+    titles = [axes.get_title(loc="left") for axes in figure.drawing.axes]
+    assert titles == [f"{PAIR}, test, N = 1\n{order}" for order in ORDERS]
     assert "This experiment has one N only; the paper compares two." in figure.text
 
 
@@ -224,7 +229,7 @@ def test_layers_and_heads_count_from_zero(found):
     figure = found["heads"]
     baseline, random, bar = figure.drawing.axes
     assert [tick.get_text() for tick in baseline.get_yticklabels()] == [
-        *("enc 0", "enc 1", "dec 0", "dec-enc 0")
+        *("enc 0", "enc 1", "dec 0", "enc–dec 0")
     ]
     assert [tick.get_text() for tick in baseline.get_xticklabels()] == ["0", "1"]
     cells = baseline.get_images()[0].get_array()
@@ -242,7 +247,7 @@ def test_frequency_by_update(found):
     assert mesh.get_array().tolist()[:2] == [[0.6, 0.0], [0.4, 0.1]]
     edges = mesh.get_coordinates()[0, :, 0]
     assert edges.tolist() == [0, 10, 30]  # as wide as the intervals
-    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["enc", "dec", "dec-enc"]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["enc", "dec", "enc–dec"]
     assert figure.data["updates"].unique().tolist() == [10, 20]
 
 
@@ -254,7 +259,8 @@ def test_the_baseline_alone(tmp_path):
     assert "No run of this experiment masks heads" in found["frequency"].drawing.texts[0].get_text()
     assert list(found["frequency"].data.columns[:4]) == ["pair", "run", "seed", "step"]
     assert "No run of this experiment masks heads in training." in found["fig5"].text
-    assert [axes.get_title(loc="left") for axes in found["fig5"].drawing.axes] == [f"{PAIR}\ntest"]
+    titles = [axes.get_title(loc="left") for axes in found["fig5"].drawing.axes]
+    assert titles == [f"{PAIR}, test\n{order}" for order in ORDERS]
 
 
 @pytest.mark.slow

@@ -11,13 +11,13 @@ from headmask_files import MODEL, HeadmaskFiles, masking_rows
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.findings.headmask.collapse import CURVES, collapse_table
+from headcount.findings.collapsed import CURVES
+from headcount.findings.headmask.collapse import collapse_table
 from headcount.findings.headmask.importance import (
     read_importance,
     stability_summary,
     stability_table,
 )
-from headcount.findings.headmask.mask_frequency import read_masks, with_lengths
 from headcount.findings.headmask.scores import (
     compare_scores,
     score_notes,
@@ -25,6 +25,7 @@ from headcount.findings.headmask.scores import (
     score_table,
 )
 from headcount.findings.masking import read_masking
+from headcount.findings.masks import read_masks, with_lengths
 from headcount.findings.results import gather, read_runs
 from headcount.findings.scores import Scores
 from headcount.findings.tables import write_tables

@@ -74,20 +74,26 @@ def curve(panel, colour: str):
 
 def test_curves_by_order(figures):
     ours, paper, small = figures["pruning"].drawing.axes
-    drawn = [[0, 50], [25, 51], [50, 49.5], [75, 41], [100, 5]]
+    # Of a BLEU of 50 with all heads: 51, 49.5, 41, 5.
+    drawn = [[0, 100], [25, 102], [50, 99], [75, 82], [100, 10]]
     assert curve(ours, COLOURS[0]) == drawn
+    assert ours.get_title(loc="left").endswith("test, BLEU 50.0 with all heads")
     hollow = [line for line in ours.lines if line.get_markerfacecolor() == "white"]
     assert hollow[0].get_xydata().tolist() == drawn[3:]  # the significant losses
     (star,) = (line for line in ours.lines if line.get_marker() == "*")
-    assert star.get_xydata() == pytest.approx(np.array([[100 * 2 / 6, 39]]))
-    assert curve(paper, COLOURS[0])[4] == [40, 32.48] and len(small.lines) == 1
+    assert star.get_xydata() == pytest.approx(
+        np.array([[100 * 2 / 6, 78]])  # 39 of 50
+    )
+    assert curve(paper, COLOURS[0])[4] == pytest.approx([40, 100 * 32.48 / 36.05])
+    assert len(small.lines) == 1
     assert paper.get_title(loc="left").startswith("wmt14.en-fr, paper")
 
 
 def test_curves_by_kind(figures):
     ours, paper = figures["kinds"].drawing.axes
-    assert curve(ours, COLOURS[0])[3] == [75, 47]
-    assert curve(paper, COLOURS[2])[7] == [70, 10.59]  # encoder-decoder attention
+    assert curve(ours, COLOURS[0])[3] == [75, 94]  # 47 of 50
+    found = curve(paper, COLOURS[2])[7]  # encoder–decoder attention
+    assert found == pytest.approx([70, 100 * 10.59 / 36.05])
     assert set(figures["kinds"].data["scope"]) == {"enc_self"}
 
 
@@ -97,7 +103,7 @@ def test_profiles_during_training(figures):
     # Update 10 has a BLEU of 1.5, of which shares mean nothing.
     assert "update 20" in labels and "update 90" in labels and "update 10" not in labels
     assert ours.lines[1].get_ydata().tolist() == [100, 75, 25, 0]
-    assert len(paper.lines) == 1 + 16
+    assert len(paper.lines) == 1 + 6  # of 16 epochs, beside the diagonal
     assert paper.lines[1].get_ydata()[[0, 2, 10]].tolist() == [100, 80.3, 0]
 
 

@@ -46,7 +46,7 @@ def test_single_heads_with_the_correction_of_their_test_set(tables):
     (row,) = (
         row
         for row in tables["michel_ablation"].shown.to_dict("records")
-        if (row["test set"], row["kind"]) == ("test", "enc_self")
+        if (row["test set"], row["kind"]) == ("test", "encoder")
     )
     assert (row["mean change"], row["worst"], row["best"]) == ("-2.33", "-8.00", "+1.00")
     # 0.01 is not below 0.01.

@@ -84,8 +84,8 @@ def test_figures_1_and_2_part_the_baseline_from_the_others(data):
     # The paper's shares of a layer sum to 1, within what can be read off.
     paper = second.query("source == 'paper'").groupby(["pair", "layer"])["relevance"].sum()
     assert (abs(paper.astype(float) - 1) < 0.02).all()
-    drawn = maps.draw_maps(first, ["relevance"]).axes[0]  # the first layer at the bottom
-    assert [tick.get_text() for tick in drawn.get_yticklabels()] == ["layer 1", "layer 0"]
+    drawn = maps.draw_maps(first, ["relevance"], ()).axes[0]  # the first layer at the bottom
+    assert [tick.get_text() for tick in drawn.get_yticklabels()] == ["1", "0"]
 
 
 def test_figure_2_has_no_plainly_trained_model(tmp_path):
@@ -187,7 +187,7 @@ def test_figure_8_has_models_without_an_encoder_head(data):
     assert set(empty["heads_left"]) == set(empty["heads"]) == {0}
     figure = retained.draw_retained(rows)
     titles = [panel.get_title(loc="left") for panel in figure.axes]
-    panel = figure.axes[titles.index(f"{PAIR}, from baseline, gates on enc_self")]
+    panel = figure.axes[titles.index(f"{PAIR}, from baseline\ngates on encoder heads")]
     # The unpruned model, λ 0.2 and λ 0.9, which is a place without a bar.
     assert [label.get_text() for label in panel.get_xticklabels()] == ["4", "1", "0"]
     assert {bar.get_height() for bar in panel.patches if round(bar.get_x() + 0.4) == 2} == {0}
@@ -216,7 +216,7 @@ def test_figure_8_shows_the_baseline_before_gates_from_random_weights():
     table = retained.retained_roles(heads, runs, {label(drawn): drawn})
     figure = retained.draw_retained(table)
     titles = [panel.get_title(loc="left") for panel in figure.axes]
-    panel = figure.axes[titles.index(f"{BASE[0]}, from random weights, gates on all")]
+    panel = figure.axes[titles.index(f"{BASE[0]}, from random weights\ngates on all kinds")]
     assert [tick.get_text() for tick in panel.get_xticklabels()] == ["2", "1"]
 
 

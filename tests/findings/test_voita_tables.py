@@ -111,7 +111,7 @@ def test_a_sweep_that_never_falls_says_so(tables):
     row = fall(tables["falls"], 0.25, scope="enc_self", seed=1)
     assert (row["scope_heads"], row["holds_at"], row["falls_at"], row["p"]) == (3, 1, "", "")
     shown = tables["falls"].shown
-    shown = shown[shown["scope"] == "enc_self"].iloc[0]
+    shown = shown[shown["scope"] == "encoder heads"].iloc[0]
     assert (shown["holds to"], shown["falls at"]) == ("1 of 3", "no run of the sweep")
 
 

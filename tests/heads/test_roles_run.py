@@ -176,7 +176,7 @@ def test_attention_of_a_head_is_written_and_drawn(files, tmp_path):
     # Every query's attention to words and to the end symbol is all it has.
     assert all(sum(row) == pytest.approx(1, abs=1e-3) for row in found["maps"][0]["weights"])
     assert run_script("attention_map", ["--weights", out, "--out", tmp_path / "map.svg"]) == 0
-    assert "encoder-decoder attention layer 1 head 2" in (tmp_path / "map.svg").read_text()
+    assert "encoder–decoder attention layer 1 head 2" in (tmp_path / "map.svg").read_text()
 
 
 def test_of_several_references_the_first_is_forced(files, tmp_path):

@@ -343,7 +343,7 @@ def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
         (
             "fine_tune",
             ["--run", "drawn-gates-all-l1", *common, "--kept", tmp_path / "other.csv"],
-            "other.csv: encoder-decoder attention layer 0 head 2 has no gate; this file belongs",
+            "other.csv: encoder–decoder attention layer 0 head 2 has no gate; this file belongs",
         ),
         ("scratch", [*scratch, *model, "--kept", tmp_path / "wild.csv"], "head 2 is -0.5, expect"),
         ("remove", [*hand, *kept, "--keep", 3], "--keep and --importance go together"),

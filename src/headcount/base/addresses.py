@@ -17,11 +17,12 @@ KINDS = ("enc_self", "dec_self", "dec_enc")
 SCOPES = {"enc_self": ("enc_self",), "all": KINDS}
 """Kinds of attention whose heads pruning may remove."""
 
-_NAMES = {
+NAMES = {
     "enc_self": "encoder self-attention",
     "dec_self": "decoder self-attention",
-    "dec_enc": "encoder-decoder attention",
+    "dec_enc": "encoder–decoder attention",
 }
+"""Kinds of attention in words."""
 
 
 class Head(NamedTuple):
@@ -33,7 +34,7 @@ class Head(NamedTuple):
 
     def label(self) -> str:
         """The address in words: 'encoder self-attention layer 0 head 3'."""
-        return f"{_NAMES[self.kind]} layer {self.layer} head {self.head}"
+        return f"{NAMES[self.kind]} layer {self.layer} head {self.head}"
 
     def name(self) -> str:
         """The address in a file: 'enc_self.0.3'."""
@@ -85,7 +86,7 @@ class HeadGrid:
         layers = self.counts[kind]
         if not 0 <= layer < len(layers):
             raise UserError(
-                f"{_NAMES[kind]} layer {layer} does not exist; this model has "
+                f"{NAMES[kind]} layer {layer} does not exist; this model has "
                 f"{_numbered('layer', len(layers))}"
             )
         if not 0 <= number < layers[layer]:

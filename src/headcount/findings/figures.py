@@ -1,6 +1,7 @@
 """Figures as files, alike everywhere, and their panels: one for each pair, task or model."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -13,29 +14,44 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colorbar import Colorbar
 from matplotlib.colors import to_hex
+from matplotlib.container import Container
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.transforms import Bbox
 
 from headcount.base.files import write_bytes, write_json, write_text
 from headcount.findings.described import Described
 from headcount.findings.results import KEYS
 
-SHORT = {"enc_self": "enc", "dec_self": "dec", "dec_enc": "dec-enc"}  # kinds, on axes
-_LONG = {
-    "enc_self": "encoder self-attention",
-    "dec_self": "decoder self-attention",
-    "dec_enc": "encoder-decoder attention",
-}
+PAGE = 9.2
+"""Inches that a page has room for: a wider drawing is shrunk there, and its text with it."""
+
+SMALLEST = 7.0
+"""Points of text in a drawing, at least."""
+
+MOST_LINES = 6
+"""Curves in a panel, at most; more cannot be told apart."""
+
+GREY = "#6E6E6E"
+"""Of what others are compared with."""
+
 _ABREAST = 3
 _MARKERS = "osD^vPX"
 _BAR_LENGTH = 3.0  # of a colour bar, in inches at most
+_BAR = 1.2  # inches that a colour bar takes, with its words
+_NARROWEST = 2.0  # inches of a heat map
+_LETTER, _HANDLE = 0.6, 4.0  # of a legend: widths of a letter and of a line, in sizes of its font
 _MARGIN = 0.1  # inches around everything drawn
+_HYPHEN = re.compile(r"(?<![\w.])-(?=[\d.])")  # where it stands for a minus
 # A date would make every run another file.
 _METADATA = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
 _STYLE = {
     "figure.dpi": 100,
     "savefig.dpi": 200,
     "font.size": 10,
+    "legend.fontsize": 9,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -60,17 +76,15 @@ class Drawn(Described):
     warnings: tuple[str, ...] = ()
 
 
-def explain_kinds(kinds: Iterable[str] = tuple(SHORT)) -> str:
-    """A sentence for notes: what the short names of these kinds of attention stand for."""
-    return f"{', '.join(f'{SHORT[kind]}: {_LONG[kind]}' for kind in kinds)}."
-
-
 def colours(count: int) -> list[str]:
     """As many colours as there are things to tell apart; past the palette, a graded scale."""
-    if count <= len(COLOURS):
-        return list(COLOURS[:count])
+    return list(COLOURS[:count]) if count <= len(COLOURS) else shades(count)
+
+
+def shades(count: int) -> list[str]:
+    """Colours of what has an order, from dark to light, none too light for a line."""
     scale = matplotlib.colormaps["viridis"]
-    return [to_hex(scale(place / (count - 1))) for place in range(count)]
+    return [to_hex(scale(0.85 * place / max(1, count - 1))) for place in range(count)]
 
 
 def use_style() -> None:
@@ -113,45 +127,68 @@ def panels(
     width: float = 4.2,
     height: float = 3.2,
     margins: tuple[float, float] = (0, 0.6),
+    share: bool = False,
 ) -> tuple[Figure, list[Axes]]:
     """A figure with this many panels, at most `columns` abreast; sizes of a panel in inches.
 
-    `margins`: what a colour bar or a legend needs beside and above them.
+    `margins`: what a colour bar or a legend needs beside and above them. Panels are narrower where
+    a page has no room. `share`: all have one vertical axis.
     """
     columns = min(count, columns)
     rows = -(-count // columns)
+    width = min(width, (PAGE - margins[0]) / columns)
     # A single panel is widened, so that a legend above it has room.
-    size = (max(width * columns + margins[0], 5.5), height * rows + margins[1])
+    size = (max(width * columns + margins[0], 5.5), min(height, width) * rows + margins[1])
     figure = Figure(figsize=size, layout="constrained")
-    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+    axes = list(figure.subplots(rows, columns, squeeze=False, sharey=share).flat)
     for spare in axes[count:]:
         spare.remove()
     return figure, axes[:count]
 
 
 def heat_panels(
-    table: pd.DataFrame, width: float, height: float
+    table: pd.DataFrame, width: float, height: float, collapsed: Collection[tuple]
 ) -> tuple[Figure, list[tuple[Axes, pd.DataFrame]]]:
     """A figure with a panel per model: runs across; pairs, and below each its seeds, down.
 
-    `table` has columns pair, run, seed. Returns the figure, and for each model its axes and rows.
+    `table` has columns pair, run, seed. Runs of a seed take several rows where a page has no room
+    for one. Titles name the models that `collapsed`. Returns the figure, and for each model its
+    axes and rows.
     """
     runs = list(table["run"].unique())
-    lines = list(table[["pair", "seed"]].drop_duplicates().itertuples(index=False, name=None))
-    size = (max(width * len(runs) + 1.2, 5.5), height * len(lines) + 0.4)
-    figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(len(lines), len(runs), squeeze=False)
+    lines = table[["pair", "seed"]].drop_duplicates().itertuples(index=False, name=None)
+    rows = -(-len(runs) // int((PAGE - _BAR) / _NARROWEST))  # of one seed
+    columns = -(-len(runs) // rows)
     models = dict(list(table.groupby(KEYS, sort=False)))
+    keys = [
+        [(pair, run, seed) for run in runs[row * columns : (row + 1) * columns]]
+        for pair, seed in lines
+        for row in range(rows)
+    ]
+    width = min(width, (PAGE - _BAR) / columns)
+    size = (max(width * columns + _BAR, 5.5), height * len(keys) + 0.4)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(len(keys), columns, squeeze=False)
     found = []
-    for (pair, seed), line in zip(lines, grid, strict=True):
-        for run, axes in zip(runs, line, strict=True):
-            if (pair, run, seed) in models:
-                axes.set_title(f"{run}, seed {seed}\n{pair}", loc="left", fontsize="small")
-                axes.grid(visible=False)
-                found.append((axes, models[pair, run, seed]))
-            else:
-                axes.remove()
+    for panel, key in zip(grid.flat, _filled(keys, columns), strict=True):
+        if key in models:
+            words = f"{key[1]}, seed {key[2]}{': collapsed' * (key in collapsed)}\n{key[0]}"
+            panel.set_title(words, loc="left", fontsize="small")
+            panel.grid(visible=False)
+            found.append((panel, models[key]))
+        else:
+            panel.remove()
     return figure, found
+
+
+def _filled(keys: list[list[tuple]], columns: int) -> list[tuple | None]:
+    """All keys, row by row, with None where a row has fewer than others."""
+    return [key for row in keys for key in [*row, *[None] * (columns - len(row))]]
+
+
+def is_first(panel: Axes) -> bool:
+    """Whether a panel is the first of its row, which alone names what all of it share."""
+    return panel.get_subplotspec().is_first_col()
 
 
 def colour_bar(figure: Figure, image: ScalarMappable, words: str, **options: Any) -> Colorbar:
@@ -164,12 +201,43 @@ def colour_bar(figure: Figure, image: ScalarMappable, words: str, **options: Any
     return bar
 
 
-def run_styles(runs: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Colour and marker of each run, the same in every figure of an experiment."""
-    return {
-        run: {"color": colour, "marker": _MARKERS[place % len(_MARKERS)]}
-        for place, (run, colour) in enumerate(zip(runs, colours(len(runs)), strict=True))
-    }
+def number_heads(panel: Axes, count: int) -> None:
+    """Numbers of heads below a map, as many as there is room for."""
+    panel.set_xticks(range(0, count, -(-count // 10)))
+
+
+def signed(value: float, plus: str = "+") -> str:
+    """A number on an axis, as short as it can be; `plus` stands before one above 0."""
+    sign = "−" if value < 0 else plus if value > 0 else ""
+    return f"{sign}{abs(value):g}"
+
+
+def with_minus(words: str) -> str:
+    """Words with a true minus sign before numbers: `-1` becomes `−1`."""
+    return _HYPHEN.sub("−", words)
+
+
+def run_styles(runs: Sequence[str], collapsed: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Colour, marker and label of each run, the same in every figure of an experiment.
+
+    `collapsed` comes from `collapsed_runs`: marks of these runs are hollow, and labels say it.
+    """
+    styles = {}
+    for place, (run, colour) in enumerate(zip(runs, colours(len(runs)), strict=True)):
+        styles[run] = {"color": colour, "marker": _MARKERS[place % len(_MARKERS)], "label": run}
+        if run in collapsed:
+            hollow = {"markerfacecolor": "white", "label": f"{run} ({collapsed[run]})"}
+            styles[run] |= hollow
+    return styles
+
+
+def run_groups(runs: Sequence[str]) -> list[list[str]]:
+    """Runs that share a panel, no more than can be told apart: the first run is in each group."""
+    first, *others = runs
+    count = max(1, -(-len(others) // (MOST_LINES - 1)))
+    size = -(-len(others) // count) or 1
+    parts = [others[place : place + size] for place in range(0, len(others), size)]
+    return [[first, *part] for part in parts or [[]]]
 
 
 def note(words: str) -> Figure:
@@ -185,11 +253,20 @@ def title_words(*names: str, seed: int | str) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def legend_above(figure: Figure, axes: Sequence[Axes], columns: int) -> None:
-    """One legend above all panels, with every label of any of these once."""
+def legend_above(figure: Figure, axes: Sequence[Axes]) -> None:
+    """One legend above all panels, with every label of any of these once; curves come first."""
     found: dict[str, Artist] = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    keys = {"handles": list(found.values()), "labels": list(found)}
-    figure.legend(**keys, loc="outside upper center", ncols=columns, frameon=False)
+    labels = sorted(found, key=lambda label: not isinstance(found[label], Container))
+    draw_legend(figure, {label: found[label] for label in labels})
+
+
+def draw_legend(figure: Figure, keys: Mapping[str, Artist], place: str = "upper") -> None:
+    """One legend above all panels (or with `lower` below), as many keys in a row as fit."""
+    size = FontProperties(size=matplotlib.rcParams["legend.fontsize"]).get_size_in_points() / 72
+    longest = (_HANDLE + _LETTER * max(map(len, keys), default=0)) * size
+    columns = max(1, min(len(keys), int(figure.get_size_inches()[0] / longest)))
+    style = {"loc": f"outside {place} center", "ncols": columns, "frameon": False}
+    figure.legend(handles=list(keys.values()), labels=list(keys), **style)

@@ -183,5 +183,5 @@ def _draw(points: pd.DataFrame) -> Figure:
         panel.xaxis.set_minor_locator(NullLocator())
         panel.set(xlabel="heads per layer", ylabel="BLEU")
         panel.set_title("\n".join(names), loc="left", fontsize="medium")
-    legend_above(drawing, axes, 2)
+    legend_above(drawing, axes)
     return drawing

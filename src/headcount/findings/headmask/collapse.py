@@ -5,6 +5,7 @@ for help, so it is picked again, update after update, and is on at test time.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,25 +13,19 @@ import pandas as pd
 
 from headcount.base.settings.runs import RunSettings
 from headcount.findings import exhibits
+from headcount.findings.collapsed import ABANDONED, CURVES, ROUNDING, losses
 from headcount.findings.headmask.importance import (
     describe_measured,
     number,
     of_heads,
     read_importance,
 )
-from headcount.findings.headmask.mask_frequency import (
-    frequencies,
-    read_masks,
-    second_half,
-    with_lengths,
-)
 from headcount.findings.masking import describe_tests, read_masking
+from headcount.findings.masks import frequencies, read_masks, second_half, with_lengths
 from headcount.findings.results import HEAD, KEYS, Results, gather
+from headcount.findings.scores import Key
 from headcount.findings.setting import of_one_training
 from headcount.findings.tables import NONE, Table
-
-ABANDONED = 0.9  # share of the later updates that may mask; a head masked so often hardly learns
-_ROUNDING = 1e-9  # of shares that are read from a file and averaged
 
 CAPTION = (
     "Did training with masked heads collapse? It did where heads that were masked nearly always "
@@ -50,7 +45,6 @@ NOTES = (
     "or in that interval, if it lies above 0.",
     of_one_training("test sentences"),
 )
-CURVES = ["step", "train_loss", "first_pass_loss"]
 _UNMASKED = {
     **dict.fromkeys(("largest_frequency", "median_frequency", "late_largest_frequency"), 0.0),
     "abandoned_heads": 0,
@@ -69,16 +63,32 @@ COLUMNS = [*KEYS, "heads", "n", *_UNMASKED, *_TOP_GROUP, "collapsed"]
 @exhibits.table("headmask_collapse", needs=("masked", "masks", "curves"))
 def collapse(results: Results) -> Table:
     """Collapse of masked training."""
-    tidy = collapse_table(
+    tidy = _evidence(results)
+    tests = results.read(describe_tests, "masking_facts")
+    notes = (*NOTES, tests, *describe_measured(results))
+    return Table(tidy, _summary(tidy), CAPTION, notes, _warnings(tidy))
+
+
+@cache
+def _evidence(results: Results) -> pd.DataFrame:
+    return collapse_table(
         results.runs,
         results.read(read_importance, "importance"),
         results.read(read_masks, "masks"),
         with_lengths(gather(results.files("curves"), CURVES)),
         results.read(read_masking, "masking"),
     )
-    tests = results.read(describe_tests, "masking_facts")
-    notes = (*NOTES, tests, *describe_measured(results))
-    return Table(tidy, _summary(tidy), CAPTION, notes, _warnings(tidy))
+
+
+def collapsed_models(results: Results) -> set[Key]:
+    """Pair, run and seed of the models that the table calls collapsed.
+
+    None are known without masks or curves.
+    """
+    if not (results.files("masks") and results.files("curves")):
+        return set()
+    found = _evidence(results).query("collapsed == 'yes'")
+    return set(found[KEYS].itertuples(index=False, name=None))
 
 
 def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
@@ -107,7 +117,7 @@ def collapse_table(
     training stand there to compare with; a cell is empty where a number does not apply.
     """
     often, late = frequencies(masks), frequencies(second_half(masks))
-    losses = second_half(curves)
+    later = second_half(curves)
     rows = []
     for key, heads in of_heads(importance).groupby(KEYS, sort=False):
         run = runs[key[1]]
@@ -116,7 +126,7 @@ def collapse_table(
         if run.heads:
             values = heads.set_index(HEAD)["value"]
             row |= _masked(often.loc[key], late.loc[key] / run.probability, values, run.heads)
-            row |= _losses(_of(losses, key))
+            row |= losses(_of(later, key))
         louder = row["first_pass_loss"] != "" and row["first_pass_loss"] > row["masked_loss"]
         better_without = row["top_group_low"] != "" and row["top_group_low"] > 0
         harmed = row["abandoned_heads"] and (louder or better_without)
@@ -139,18 +149,10 @@ def _masked(
         "largest_frequency": often.max(),
         "median_frequency": often.median(),
         "late_largest_frequency": late.max(),
-        "abandoned_heads": int((late >= ABANDONED - _ROUNDING).sum()),
+        "abandoned_heads": int((late >= ABANDONED - ROUNDING).sum()),
         "top_n_share": often[most].sum() / total if total else "",
         "most_masked_importance": importance[most].mean() / importance.mean(),
     }
-
-
-def _losses(curve: pd.DataFrame) -> dict[str, float | str]:
-    """Mean losses over the updates of a run's later intervals; random masks need no first pass."""
-    passes = curve.dropna(subset="first_pass_loss")
-    first = "" if passes.empty else np.average(passes["first_pass_loss"], weights=passes["updates"])
-    masked = np.average(curve["train_loss"], weights=curve["updates"])
-    return {"first_pass_loss": first, "masked_loss": masked}
 
 
 def _top_group(masking: pd.DataFrame) -> dict[str, float | str]:

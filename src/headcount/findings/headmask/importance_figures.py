@@ -1,5 +1,6 @@
 """HeadMask's Figure 3, and what it lacks: importance of every head, by method."""
 
+from collections.abc import Collection
 from itertools import pairwise
 
 import numpy as np
@@ -8,26 +9,39 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
+from headcount.findings.collapsed import collapse_notes, collapse_words
 from headcount.findings.figures import (
-    SHORT,
     Drawn,
     colour_bar,
-    explain_kinds,
+    draw_legend,
     heat_panels,
+    is_first,
+    number_heads,
+    panels,
+    run_groups,
     run_styles,
 )
+from headcount.findings.headmask.collapse import collapsed_models
 from headcount.findings.headmask.importance import describe_measured, of_heads, read_importance
+from headcount.findings.kinds import SHORT, explain_kinds
 from headcount.findings.results import KEYS, Results
+from headcount.findings.scores import Key
 from headcount.findings.setting import OVER_SEEDS, importance_unit
 
-_TICKS = (0.125, 0.25, 0.5, 1, 2, 4, 8)
+_LARGEST = 8  # importance ÷ mean importance that a colour can show
 
 
-@exhibits.figure("headmask_fig3", needs=("importance",), beside="headmask_table5")
+@exhibits.figure(
+    "headmask_fig3",
+    needs=("importance",),
+    uses=("masks", "masking", "curves"),
+    beside="headmask_table5",
+)
 def fig3(results: Results) -> Drawn:
     """Figure 3: distribution of the importance of heads."""
     heads = distribution(results.read(read_importance, "importance"))
@@ -39,13 +53,19 @@ def fig3(results: Results) -> Drawn:
     boxes = "Box and whiskers: quartiles and extremes."
     seeds = "Heads of all seeds together; lines are means over seeds, bands ± their deviation."
     several = (seeds, OVER_SEEDS) if heads["seed"].nunique() > 1 else ()
-    drawing = draw_distribution(
-        heads, list(heads["run"].unique()), importance_unit(results.ranking)
-    )
-    return Drawn(drawing, heads, caption, (boxes, *several, *describe_measured(results)))
+    collapsed = collapse_words(collapsed_models(results), heads)
+    styles = run_styles(list(heads["run"].unique()), collapsed)
+    drawing = draw_distribution(heads, styles, importance_unit(results.ranking))
+    notes = (boxes, *several, *collapse_notes(collapsed), *describe_measured(results))
+    return Drawn(drawing, heads, caption, notes)
 
 
-@exhibits.figure("headmask_heads", needs=("importance",), beside="headmask_table6")
+@exhibits.figure(
+    "headmask_heads",
+    needs=("importance",),
+    uses=("masks", "masking", "curves"),
+    beside="headmask_table6",
+)
 def heads(results: Results) -> Drawn:
     """Importance of every head."""
     table = distribution(results.read(read_importance, "importance"))
@@ -53,8 +73,10 @@ def heads(results: Results) -> Drawn:
         "Importance of every head, relative to the mean head of its model; a row is a kind of "
         "attention and its layer, from 0."
     )
-    notes = ("Grey: no such head.", explain_kinds(), *describe_measured(results))
-    return Drawn(_draw_heads(table), table, caption, notes)
+    collapsed = collapsed_models(results)
+    words = ("Grey: no such head.", explain_kinds(), *collapse_notes(collapsed))
+    notes = (*words, *describe_measured(results))
+    return Drawn(_draw_heads(table, collapsed), table, caption, notes)
 
 
 def distribution(importance: pd.DataFrame) -> pd.DataFrame:
@@ -71,46 +93,60 @@ def distribution(importance: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def draw_distribution(heads: pd.DataFrame, runs: list[str], unit: str) -> Figure:
+def draw_distribution(heads: pd.DataFrame, styles: dict[str, dict[str, str]], unit: str) -> Figure:
     """Figure 3: a row per pair; left every head and the quartiles of each run, right the ranked.
 
-    `heads` comes from `distribution`. Several seeds: their heads together at left; at right the
-    mean of each rank, ± a standard deviation.
+    `heads` comes from `distribution`, `styles` from `run_styles`. Several seeds: their heads
+    together at left; at right the mean of each rank, ± a standard deviation. More runs than a panel
+    has room for are parted, the first in each part.
     """
-    pairs = list(heads.groupby("pair", sort=False))
-    height = 1.0 + max(2.6, 0.4 * len(runs)) * len(pairs)
-    figure = Figure(figsize=(9, height), layout="constrained")
-    grid = figure.subplots(len(pairs), 2, squeeze=False)
-    colours = {run: style["color"] for run, style in run_styles(runs).items()}
-    for (left, right), (pair, rows) in zip(grid, pairs, strict=True):
-        for place, (run, colour) in enumerate(colours.items()):
-            of_run = rows[rows["run"] == run]
-            _heads_of(left, of_run["importance"].to_numpy(), place, colour)
-            _ranked(right, of_run, colour)
+    rows = [
+        (pair, of_pair[of_pair["run"].isin(group)], {run: styles[run] for run in group})
+        for pair, of_pair in heads.groupby("pair", sort=False)
+        for group in run_groups(list(styles))
+    ]
+    height = max(2.6, 0.45 * max(len(shown) for *_, shown in rows))
+    figure, axes = panels(2 * len(rows), 2, 4.5, height)
+    signed = (heads["importance"] <= 0).any()
+    for left, right, (pair, found, shown) in zip(axes[::2], axes[1::2], rows, strict=True):
+        for place, (run, style) in enumerate(shown.items()):
+            of_run = found[found["run"] == run]
+            _heads_of(left, of_run["importance"].to_numpy(), place, style)
+            _ranked(right, of_run, style)
         left.set_title(pair, loc="left")
-        left.set_yticks(range(len(runs)), runs)
-        for name in left.get_yticklabels():  # the legend of both panels
-            name.set_color(colours[name.get_text()])
-        left.invert_yaxis()
-        left.grid(axis="y", visible=False)
-        left.set_xlabel(f"importance ({unit})")
-        right.axhline(1, color="black", linewidth=0.6)
-        right.set_xlabel("rank (1: most important)")
-        right.set_ylabel("importance ÷ mean importance")
-        if (heads["importance"] > 0).all():  # not for importances with a sign
-            left.set_xscale("log")
-            right.set_yscale("log")
-            for axis in (left.xaxis, right.yaxis):  # numbers as people write them
-                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-                axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-                axis.set_minor_formatter(NullFormatter())
+        left.set_yticks(range(len(shown)), [style["label"] for style in shown.values()])
+        _finish(left, right, unit, signed)
+    keys = [Line2D([], [], **style) for style in styles.values()]
+    draw_legend(figure, {key.get_label(): key for key in keys})
     return figure
 
 
-def _heads_of(panel: Axes, values: np.ndarray, place: int, colour: str) -> None:
+def _finish(left: Axes, right: Axes, unit: str, signed: bool) -> None:
+    """Axes of the two panels of a row: logarithmic, unless importances have a sign."""
+    left.invert_yaxis()
+    left.grid(axis="y", visible=False)
+    left.set_xlabel(f"importance ({unit})")
+    right.axhline(1, color="black", linewidth=0.6)
+    right.set_xlabel("rank (1: most important)")
+    right.set_ylabel("importance ÷ mean importance")
+    if signed:
+        return
+    left.set_xscale("log")
+    right.set_yscale("log")
+    for axis in (left.xaxis, right.yaxis):  # numbers as people write them
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(NullFormatter())
+
+
+def _heads_of(panel: Axes, values: np.ndarray, place: int, style: dict[str, str]) -> None:
     """Every head of one run as a dot, spread out evenly, over the box of their quartiles."""
+    colour = style["color"]
     spread = np.random.default_rng(0).uniform(-0.3, 0.3, len(values))
-    panel.scatter(values, place + spread, s=7, color=colour, alpha=0.5, linewidths=0)
+    hollow = {"facecolors": "none", "linewidths": 0.6, "edgecolors": colour}
+    full = {"color": colour, "alpha": 0.5, "linewidths": 0}
+    dots = hollow if "markerfacecolor" in style else full
+    panel.scatter(values, place + spread, s=7, **dots)
     box = {"color": colour, "linewidth": 1.5}
     drawn = panel.boxplot(
         [values], positions=[place], orientation="horizontal", widths=0.6, showfliers=False,
@@ -119,43 +155,51 @@ def _heads_of(panel: Axes, values: np.ndarray, place: int, colour: str) -> None:
     drawn["medians"][0].set(color="black", linewidth=2)
 
 
-def _ranked(panel: Axes, rows: pd.DataFrame, colour: str) -> None:
+def _ranked(panel: Axes, rows: pd.DataFrame, style: dict[str, str]) -> None:
     by_rank = rows.groupby("rank")["relative"]
     mean, deviation = by_rank.mean(), by_rank.std().fillna(0)
-    panel.plot(mean.index, mean, color=colour, linewidth=1.6)
+    often = max(1, len(mean) // 8)
+    panel.plot(mean.index, mean, linewidth=1.6, markersize=4, markevery=often, **style)
     low, high = (mean - deviation).clip(lower=rows["relative"].min()), mean + deviation
-    panel.fill_between(mean.index, low, high, color=colour, alpha=0.15, linewidth=0)
+    panel.fill_between(mean.index, low, high, color=style["color"], alpha=0.15, linewidth=0)
 
 
-def _draw_heads(heads: pd.DataFrame) -> Figure:
+def _draw_heads(heads: pd.DataFrame, collapsed: Collection[Key]) -> Figure:
     """A heat map per model: layers of each kind by heads; see `heat_panels`.
 
-    Colours show importance relative to the model's mean head, each step of the scale a doubling.
+    Colours show importance relative to the model's mean head, each step of the scale a doubling,
+    as far to either side of the mean.
     """
     present = set(zip(heads["kind"], heads["layer"], strict=True))
     rows = sorted(present, key=lambda row: (KINDS.index(row[0]), row[1]))
-    figure, models = heat_panels(heads, 2.6, 1.0 + 0.2 * len(rows))
+    largest = 2 ** np.ceil(np.log2(np.clip(heads["relative"].max(), 2, _LARGEST)))
+    scale = LogNorm(1 / largest, largest)
+    figure, models = heat_panels(heads, 2.6, 1.0 + 0.2 * len(rows), collapsed)
     for panel, of_model in models:
-        image = _heat(panel, of_model, rows)
+        image = _heat(panel, of_model, rows, scale)
     bar = colour_bar(figure, image, "importance ÷ mean importance", extend="both")
-    bar.set_ticks(_TICKS, labels=[f"{tick:g}" for tick in _TICKS])
+    ticks = 2.0 ** np.arange(-np.log2(largest), np.log2(largest) + 1)
+    bar.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
     bar.minorticks_off()
     return figure
 
 
-def _heat(panel: Axes, heads: pd.DataFrame, rows: list[tuple[str, int]]) -> AxesImage:
+def _heat(
+    panel: Axes, heads: pd.DataFrame, rows: list[tuple[str, int]], scale: LogNorm
+) -> AxesImage:
     """One model, its (kind, layer) down; places where a layer has no head stay grey."""
     cells = np.full((len(rows), int(heads["head"].max()) + 1), np.nan)
     for head in heads.itertuples():
-        cells[rows.index((head.kind, head.layer)), head.head] = max(head.relative, _TICKS[0] / 2)
+        # A logarithm has no place for importances of 0 and below.
+        cells[rows.index((head.kind, head.layer)), head.head] = max(head.relative, scale.vmin / 2)
     panel.set_facecolor("#BBBBBB")
-    scale = LogNorm(_TICKS[0], _TICKS[-1])
-    image = panel.imshow(cells, cmap="viridis", norm=scale, aspect="auto")
-    panel.set_xticks(range(cells.shape[1]), range(cells.shape[1]), fontsize=7)
+    image = panel.imshow(cells, cmap="PuOr_r", norm=scale, aspect="auto")
+    number_heads(panel, cells.shape[1])
     labels = [f"{SHORT[kind]} {layer}" for kind, layer in rows]
-    panel.set_yticks(range(len(rows)), labels, fontsize=7)
+    panel.set_yticks(range(len(rows)), labels if is_first(panel) else [])
+    panel.tick_params(labelsize="small")
     panel.set_xlabel("head", fontsize="small")
     for place, (above, below) in enumerate(pairwise(rows)):
         if above[0] != below[0]:
-            panel.axhline(place + 0.5, color="white", linewidth=2)
+            panel.axhline(place + 0.5, color="black", linewidth=1.2)
     return image

@@ -1,7 +1,7 @@
-"""How often training masked each head, from the masks.csv of runs: in all, and as it went on."""
+"""How often training masked each head: a heat map of every model."""
 
+from collections.abc import Collection
 from itertools import pairwise
-from pathlib import Path
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -11,45 +11,23 @@ from matplotlib.ticker import MaxNLocator
 
 from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
-from headcount.findings.figures import SHORT, Drawn, colour_bar, explain_kinds, heat_panels, note
+from headcount.findings.collapsed import collapse_notes
+from headcount.findings.figures import Drawn, colour_bar, heat_panels, is_first, note
+from headcount.findings.headmask.collapse import collapsed_models
 from headcount.findings.headmask.importance import read_importance
-from headcount.findings.results import HEAD, KEYS, Results, gather
+from headcount.findings.kinds import SHORT, explain_kinds
+from headcount.findings.masks import read_masks
+from headcount.findings.results import HEAD, Results
+from headcount.findings.scores import Key
 from headcount.findings.setting import describe_setting
 
 
-def read_masks(files: list[Path]) -> pd.DataFrame:
-    """Shares of updates by interval: pair, run, seed, step, kind, layer, head, masked, updates.
-
-    `masked` is the share, 0 to 1, of the interval's updates that masked the head; `updates` is the
-    length of the interval, which ends at update `step`. Runs that mask no head have no rows.
-    """
-    return with_lengths(gather(files, ["step", *HEAD, "masked"]))
-
-
-def with_lengths(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of intervals, each named by its last `step`, with their lengths as `updates`."""
-    steps = table[[*KEYS, "step"]].drop_duplicates()
-    before = steps.groupby(KEYS, sort=False)["step"].shift(fill_value=0)
-    return table.merge(steps.assign(updates=steps["step"] - before), on=[*KEYS, "step"])
-
-
-def second_half(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of intervals that lie wholly in the second half of their run; at least the last one.
-
-    The table has `updates`, as `with_lengths` returns it.
-    """
-    end = table.groupby(KEYS)["step"].transform("max")
-    return table[(table["step"] - table["updates"] >= end / 2) | (table["step"] == end)]
-
-
-def frequencies(masks: pd.DataFrame) -> pd.Series:
-    """Share of all updates at hand that masked a head, by pair, run, seed, kind, layer, head."""
-    weighted = masks.assign(count=masks["masked"] * masks["updates"])
-    sums = weighted.groupby([*KEYS, *HEAD], sort=False)[["count", "updates"]].sum()
-    return sums["count"] / sums["updates"]
-
-
-@exhibits.figure("headmask_frequency", needs=("masks", "importance"), beside="headmask_collapse")
+@exhibits.figure(
+    "headmask_frequency",
+    needs=("masks", "importance"),
+    uses=("masking", "curves"),
+    beside="headmask_collapse",
+)
 def frequency(results: Results) -> Drawn:
     """How often training masked each head."""
     masks, runs = results.read(read_masks, "masks"), results.read(read_importance, "importance")
@@ -58,14 +36,17 @@ def frequency(results: Results) -> Drawn:
         "layer (top) to the last. A bright line is a head that is masked in nearly every update "
         "and hardly learns."
     )
-    return Drawn(_draw(masks), masks, caption, (explain_kinds(), *describe_setting(results, runs)))
+    collapsed = collapsed_models(results)
+    setting = describe_setting(results, runs)
+    notes = (explain_kinds(), *collapse_notes(collapsed), *setting)
+    return Drawn(_draw(masks, collapsed), masks, caption, notes)
 
 
-def _draw(masks: pd.DataFrame) -> Figure:
+def _draw(masks: pd.DataFrame, collapsed: Collection[Key]) -> Figure:
     """A heat map per model: heads by updates, colour the share that masked; see `heat_panels`."""
     if masks.empty:
         return note("No run of this experiment masks heads in training.")
-    figure, models = heat_panels(masks, 2.8, 2.6)
+    figure, models = heat_panels(masks, 2.8, 2.8, collapsed)
     for panel, of_model in models:
         image = _heat(panel, of_model)
     colour_bar(figure, image, "share of updates that masked the head")
@@ -83,12 +64,15 @@ def _heat(panel: Axes, masks: pd.DataFrame) -> QuadMesh:
     panel.invert_yaxis()
     panel.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     panel.set_xlabel("updates", fontsize="small")
-    panel.set_ylabel("heads, by kind and layer", fontsize="small")
+    if is_first(panel):
+        panel.set_ylabel("heads, by kind and layer", fontsize="small")
     kinds = [head[0] for head in order]
     names = list(dict.fromkeys(kinds))
     bounds = [*map(kinds.index, names), len(order)]
-    for first in bounds[1:-1]:
-        panel.axhline(first, color="white", linewidth=1.5)
+    for place, (above, below) in enumerate(pairwise(order), start=1):
+        if above[:2] != below[:2]:  # another layer
+            wide = 1.6 if place in bounds else 0.4
+            panel.axhline(place, color="white", linewidth=wide)
     middles = [sum(ends) / 2 for ends in pairwise(bounds)]
     panel.set_yticks(middles, [SHORT[kind] for kind in names], fontsize="small")
     panel.tick_params(axis="x", labelsize="small")

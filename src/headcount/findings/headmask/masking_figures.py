@@ -11,17 +11,31 @@ from matplotlib.ticker import MaxNLocator
 
 from headcount.base.settings.runs import RunSettings
 from headcount.findings import exhibits, masking
-from headcount.findings.figures import COLOURS, Drawn, legend_above, note, panels, run_styles
+from headcount.findings.collapsed import collapse_notes, collapse_words
+from headcount.findings.figures import (
+    COLOURS,
+    GREY,
+    PAGE,
+    Drawn,
+    draw_legend,
+    legend_above,
+    note,
+    panels,
+    run_groups,
+    run_styles,
+)
+from headcount.findings.headmask.collapse import collapsed_models
 from headcount.findings.headmask.importance import read_importance
 from headcount.findings.results import BASE, Results
 from headcount.findings.setting import describe_importance, describe_setting
 
-_BLUE, _GREY = COLOURS[0], "#6E6E6E"
+_BLUE = COLOURS[0]
 _MARKERS = {"ascending": "^", "descending": "v"}
-_LINES = {
-    "ascending": ("least important first", "--"),
-    "descending": ("most important first", "-"),
-    "random_cumulative": ("random heads", ":"),
+_LINES = {"ascending": "--", "descending": "-"}
+_ORDERS = {
+    "ascending": "least important first",
+    "descending": "most important first",
+    "random_cumulative": "random heads",
 }
 _TASK = masking.RUN[:2]
 _Draw = Callable[[Axes, pd.DataFrame], None]
@@ -56,7 +70,7 @@ def fig2(results: Results) -> Drawn:
     return Drawn(_draw_of_base(cumulative, _draw_cumulative), cumulative, caption, notes)
 
 
-@exhibits.figure("headmask_fig4", needs=("masked",))
+@exhibits.figure("headmask_fig4", needs=("masked",), uses=("masks", "curves"))
 def fig4(results: Results) -> Drawn:
     """Figure 4: every training method without one group of heads."""
     rows = _rows(results)
@@ -66,28 +80,35 @@ def fig4(results: Results) -> Drawn:
         "many random heads. A method that spreads importance makes a flat line."
     )
     ranked = "Groups are those of each model's own ranking by importance."
-    notes = (ranked, _OF_ONE_MODEL, *_measured(results, rows, groups))
-    runs = _runs(results)
-    drawing = _draw_by_task(groups, partial(_draw_groups_by_method, runs), len(runs), 4.8)
+    styles, marked = _styles(results)
+    notes = (ranked, _OF_ONE_MODEL, *marked, *_measured(results, rows, groups))
+    parts = [
+        (task, found[found["run"].isin(group)])
+        for task, found in groups.groupby(_TASK, sort=False)
+        for group in run_groups(list(styles))
+    ]
+    drawing = _draw_by_task(parts, partial(_draw_groups_by_method, styles), 4.8)
     return Drawn(drawing, groups, caption, notes)
 
 
-@exhibits.figure("headmask_fig5", needs=("masked",))
+@exhibits.figure("headmask_fig5", needs=("masked",), uses=("masks", "curves"))
 def fig5(results: Results) -> Drawn:
     """Figure 5: every training method with more and more heads masked."""
     rows = _rows(results)
     cumulative = masking.cumulative_points(rows)
-    counts = {key[-1] for key, _ in _panels_by_n(cumulative, results.runs)}
+    counts = {key[-1] for key, _ in _rows_by_n(cumulative, results.runs)}
     which = "This experiment has one N only; the paper compares two." if len(counts) == 1 else ""
     if counts == {0}:
         which = "No run of this experiment masks heads in training."
     caption = (
-        "BLEU as more and more heads are masked, by training method; a panel for each number N of "
-        "heads masked in training. A curve that falls later is of a model that loses less."
+        "BLEU as more and more heads are masked, by training method and order; a row for each "
+        "number N of heads masked in training. A curve that falls later is of a model that loses "
+        "less."
     )
     ranked = "Heads are ranked by each model's own importance."
-    notes = (which, ranked, _OF_ONE_MODEL, *_measured(results, rows, cumulative))
-    drawing = draw_cumulative_by_n(cumulative, results.runs, _runs(results))
+    styles, marked = _styles(results)
+    notes = (which, ranked, _OF_ONE_MODEL, *marked, *_measured(results, rows, cumulative))
+    drawing = draw_cumulative_by_n(cumulative, results.runs, styles)
     return Drawn(drawing, cumulative, caption, notes)
 
 
@@ -95,9 +116,11 @@ def _rows(results: Results) -> pd.DataFrame:
     return results.read(masking.read_masking, "masking")
 
 
-def _runs(results: Results) -> list[str]:
-    """Names of the runs, in the order in which every figure has them."""
-    return list(results.read(read_importance, "importance")["run"].unique())
+def _styles(results: Results) -> tuple[dict[str, dict[str, str]], tuple[str, ...]]:
+    """Styles of the runs, in the order in which every figure has them; a note on what is marked."""
+    models = results.read(read_importance, "importance")
+    collapsed = collapse_words(collapsed_models(results), models)
+    return run_styles(list(models["run"].unique()), collapsed), collapse_notes(collapsed)
 
 
 def _measured(results: Results, rows: pd.DataFrame, points: pd.DataFrame) -> tuple[str, ...]:
@@ -116,14 +139,13 @@ def _measured(results: Results, rows: pd.DataFrame, points: pd.DataFrame) -> tup
     return (words, *masking.describe_cover(exact), *measured, *describe_setting(results, runs))
 
 
-def _draw_by_task(points: pd.DataFrame, draw: _Draw, keys: int, width: float) -> Figure:
-    """A panel for each pair and test set, of this width, and a legend of so many keys in a row."""
-    tasks = list(points.groupby(_TASK, sort=False))
+def _draw_by_task(tasks: list[tuple[tuple, pd.DataFrame]], draw: _Draw, width: float) -> Figure:
+    """A panel of this width for each ((pair, test set), rows), and a legend."""
     figure, axes = panels(len(tasks), width=width)
     for panel, (task, rows) in zip(axes, tasks, strict=True):
         draw(panel, rows)
         _finish(panel, task)
-    legend_above(figure, axes, keys)
+    legend_above(figure, axes)
     return figure
 
 
@@ -131,7 +153,7 @@ def _draw_of_base(points: pd.DataFrame, draw: _Draw) -> Figure:
     """Figure 1 or 2, which are of the baseline alone."""
     if points.empty:
         return note(f"This experiment has no run named {BASE}.")
-    return _draw_by_task(points, draw, keys=3, width=4.2)
+    return _draw_by_task(list(points.groupby(_TASK, sort=False)), draw, width=4.2)
 
 
 def _draw_groups(panel: Axes, rows: pd.DataFrame) -> None:
@@ -143,7 +165,7 @@ def _draw_groups(panel: Axes, rows: pd.DataFrame) -> None:
     panel.bar(place, groups["bleu"], **style)
     _level(panel, rows[rows["order"] == "none"])
     for row in rows[rows["order"] == "random_group"].itertuples():  # one, or none
-        behind = {"color": _GREY, "alpha": 0.3, "linewidth": 0, "zorder": 0.5}
+        behind = {"color": GREY, "alpha": 0.3, "linewidth": 0, "zorder": 0.5}
         panel.axhspan(row.low, row.high, label="as many random heads", **behind)
     panel.set_xticks(place)
     sizes = sorted(set(groups["heads_masked"].astype(int)))
@@ -156,32 +178,36 @@ def _draw_groups(panel: Axes, rows: pd.DataFrame) -> None:
 def _draw_cumulative(panel: Axes, rows: pd.DataFrame) -> None:
     """Figure 2: BLEU of the baseline with more and more heads masked; see `cumulative_points`."""
     for order, marker in _MARKERS.items():
-        ranked, (words, line) = rows[rows["order"] == order], _LINES[order]
-        style = {"color": _BLUE, "linestyle": line, "marker": marker, "label": words}
+        ranked = rows[rows["order"] == order]
+        style = {"color": _BLUE, "linestyle": _LINES[order], "marker": marker}
+        style["label"] = _ORDERS[order]
         style |= {"yerr": _errors(ranked), "capsize": 2, "markersize": 5, "linewidth": 1.3}
         # Points at the ends of the axes are drawn whole.
         panel.errorbar(ranked["heads_masked"], ranked["bleu"], clip_on=False, **style)
     drawn = rows[rows["order"] == "random_cumulative"]
     if len(drawn):
         x, words = drawn["heads_masked"], "range of their draws"
-        panel.plot(x, drawn["bleu"], ":", color=_GREY, label="random heads")
-        band = {"color": _GREY, "alpha": 0.2, "linewidth": 0, "label": words}
+        panel.plot(x, drawn["bleu"], ":", color=GREY, label="random heads")
+        band = {"color": GREY, "alpha": 0.2, "linewidth": 0, "label": words}
         panel.fill_between(x, drawn["low"], drawn["high"], **band)
     _level(panel, rows[rows["heads_masked"] == 0])
     _heads_axis(panel, rows)
 
 
-def _draw_groups_by_method(runs: list[str], panel: Axes, rows: pd.DataFrame) -> None:
+def _draw_groups_by_method(
+    styles: dict[str, dict[str, str]], panel: Axes, rows: pd.DataFrame
+) -> None:
     """Figure 4: Figure 1's measure for every run, with its ends: no mask, and random groups."""
     last = int(rows["index"].max()) + 1
-    for place, (run, style) in enumerate(run_styles(runs).items()):
+    runs = rows["run"].unique()
+    for place, run in enumerate(runs):
         # Runs stand side by side, so that their error bars can be told apart.
         shift = 0.08 * (place - (len(runs) - 1) / 2)
-        _ladder(panel, rows[rows["run"] == run], shift, last, {"label": run, **style})
+        _ladder(panel, rows[rows["run"] == run], shift, last, styles[run])
     ends = ["random"] if "random_group" in set(rows["order"]) else []
     panel.set_xticks(range(last + len(ends)), ["none", *range(1, last), *ends])
     for place in (0.5, last - 0.5)[: 1 + len(ends)]:
-        panel.axvline(place, color=_GREY, linewidth=0.6)
+        panel.axvline(place, color=GREY, linewidth=0.6)
     panel.grid(axis="x", visible=False)
     panel.set_xlabel("masked group (1: most important to the model)")
 
@@ -198,10 +224,10 @@ def _ladder(panel: Axes, rows: pd.DataFrame, shift: float, last: int, style: dic
             panel.errorbar([place + shift], found["bleu"], _errors(found), **plain)
 
 
-def _panels_by_n(
+def _rows_by_n(
     points: pd.DataFrame, settings: Mapping[str, RunSettings]
 ) -> list[tuple[tuple, pd.DataFrame]]:
-    """Figure 5's panels: ((pair, test set, N), rows of the baseline and of the runs with that N).
+    """Figure 5's rows: ((pair, test set, N), rows of the baseline and of the runs with that N).
 
     One for each N there is; without any, one with N = 0. `settings` are those of runs, by name.
     """
@@ -211,43 +237,41 @@ def _panels_by_n(
     for task, rows in points.groupby(_TASK, sort=False):
         for count in several:
             chosen = [run for run, masked in counts.items() if run == BASE or masked == count]
-            found.append(((*task, count), rows[rows["run"].isin(chosen)]))
+            for group in run_groups(chosen):
+                found.append(((*task, count), rows[rows["run"].isin(group)]))
     return found
 
 
 def draw_cumulative_by_n(
-    points: pd.DataFrame, settings: Mapping[str, RunSettings], runs: list[str]
+    points: pd.DataFrame, settings: Mapping[str, RunSettings], styles: dict[str, dict[str, str]]
 ) -> Figure:
-    """Figure 5: cumulative curves of every run, a panel for each N of masked training."""
-    shown = _panels_by_n(points, settings)
-    columns = len({key[-1] for key, _ in shown})
-    figure, axes = panels(len(shown), columns, width=4.8, height=3.6)
-    colours = {run: style["color"] for run, style in run_styles(runs).items()}
-    for panel, ((*task, count), rows) in zip(axes, shown, strict=True):
-        for run, of_run in rows.groupby("run", sort=False):
-            for order, (_, line) in _LINES.items():
-                _curve(panel, of_run[of_run["order"] == order], line, colours[run])
-        _heads_axis(panel, rows)
-        _finish(panel, task)
-        if count:
-            panel.set_title(f"{panel.get_title(loc='left')}, N = {count}", loc="left")
-    # Colours are runs, dashes are orders, in columns of their own.
-    orders = [_LINES[order] for order in points["order"].unique()]
-    keys = [Line2D([], [], color=colour, label=run) for run, colour in colours.items()]
-    keys += [Line2D([], [], ls="", label="") for _ in range(-len(keys) % len(orders))]
-    keys += [Line2D([], [], ls=line, color="black", label=words) for words, line in orders]
-    above = {"loc": "outside upper center", "ncols": len(keys) // len(orders)}
-    figure.legend(handles=keys, frameon=False, **above)
+    """Figure 5: cumulative curves of every run, a row for each N of masked training.
+
+    A panel of it has one order of masking, and a curve for each run. `styles` come from
+    `run_styles`.
+    """
+    rows = _rows_by_n(points, settings)
+    orders = [order for order in _ORDERS if order in set(points["order"])]
+    figure, axes = panels(len(rows) * len(orders), len(orders), PAGE / 3, 2.9, share=True)
+    for place, ((*task, count), found) in enumerate(rows):
+        for panel, order in zip(axes[place * len(orders) :], orders, strict=False):
+            of_order = found[found["order"] == order]
+            for run, of_run in of_order.groupby("run", sort=False):
+                _curve(panel, of_run, styles[run])
+            _heads_axis(panel, found)
+            number = f", N = {count}" if count else ""
+            _finish(panel, (f"{task[0]}, {task[1]}{number}", _ORDERS[order]))
+    keys = [Line2D([], [], **style) for style in styles.values()]
+    draw_legend(figure, {key.get_label(): key for key in keys})
     return figure
 
 
-def _curve(panel: Axes, rows: pd.DataFrame, line: str, colour: str) -> None:
+def _curve(panel: Axes, rows: pd.DataFrame, style: dict[str, str]) -> None:
     """One run by one order, with its band."""
-    wide = {"linewidth": 1.0 if line == ":" else 1.6, "color": colour}
-    panel.plot(rows["heads_masked"], rows["bleu"], line, **wide)
-    if line != ":":  # nine bands in a panel would hide one another; the CSV has them all
-        band = {"color": colour, "alpha": 0.12, "linewidth": 0}
-        panel.fill_between(rows["heads_masked"], rows["low"], rows["high"], **band)
+    x = rows["heads_masked"]
+    panel.plot(x, rows["bleu"], linewidth=1.4, markersize=4, clip_on=False, **style)
+    band = {"color": style["color"], "alpha": 0.12, "linewidth": 0}
+    panel.fill_between(x, rows["low"].clip(lower=0), rows["high"], **band)
 
 
 def _level(panel: Axes, none: pd.DataFrame) -> None:

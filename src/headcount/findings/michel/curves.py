@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 
 from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
-from headcount.findings.figures import COLOURS, SHORT, Drawn, legend_above, panels, title_words
+from headcount.findings.figures import COLOURS, GREY, Drawn, legend_above, panels, title_words
+from headcount.findings.kinds import WORDS
 from headcount.findings.michel.measured import BLEU, Metric, describe_ranked
 from headcount.findings.michel.pruning import LOSS, measured_points, printed_points
 from headcount.findings.published import michel
@@ -20,13 +21,17 @@ _ORDERS = {
     "importance_raw": ("importance, not normalised", COLOURS[2], "-.", "^"),
     "single": ("{score} without the head alone", COLOURS[1], "--", "s"),
 }
-_GREY = "#6E6E6E"
+_SCALED = ["bleu", "delta", "delta_low", "delta_high"]
 PRINTED = f"The paper's curves: {michel.SOURCE}, figure"
 """What a note says of the paper's curves, up to the number of its figure."""
 
 _BANDS = (
     "Bands: bootstrap, 95 %, of the difference to all heads; hollow: a significant loss "
     f"(p < {LOSS})."
+)
+_KEPT = (
+    "Shares are of the BLEU that the same model has with all heads on the same test set; the CSV "
+    "has BLEU."
 )
 
 
@@ -44,10 +49,12 @@ def kinds(results: Results) -> Drawn:
     return Drawn(
         _draw_kinds([points, _printed()]),
         points[points["scope"] != "all"],
-        "BLEU as heads of one kind of attention are pruned, the other kinds whole, the least "
-        "important first. The curve that falls first is of the kind that is needed most.",
+        "Share of BLEU that is kept as heads of one kind of attention are pruned, the other kinds "
+        "whole, the least important first. The curve that falls first is of the kind that is "
+        "needed most.",
         (
             _BANDS,
+            _KEPT,
             of_one_training("test sentences"),
             michel.BESIDE_OURS,
             f"{PRINTED} 4.",
@@ -59,11 +66,11 @@ def kinds(results: Results) -> Drawn:
 def orders_figure(tables: Sequence[pd.DataFrame], metric: Metric, notes: tuple[str, ...]) -> Drawn:
     """Curves by order of pruning: ours, then those beside them; `notes` come last.
 
-    A panel per model: the score by share of heads pruned. A hollow mark has a significant loss. The
-    star is one head in every layer and kind.
+    A panel per model: the score, or the share of it that is kept, by share of heads pruned. A
+    hollow mark has a significant loss. The star is one head in every layer and kind.
     """
-    tasks = _tasks(tables, ["all"])
-    figure, axes = panels(len(tasks), width=4.4, height=3.4)
+    tasks = _tasks(tables, ["all"], metric)
+    figure, axes = panels(len(tasks), width=4.4, height=3.4, share=metric.kept)
     for panel, (task, rows) in zip(axes, tasks, strict=True):
         for order, (words, colour, line, marker) in _ORDERS.items():
             style = {"color": colour, "linestyle": line, "marker": marker}
@@ -77,26 +84,27 @@ def orders_figure(tables: Sequence[pd.DataFrame], metric: Metric, notes: tuple[s
             mark |= {"label": "one head per layer", "clip_on": False}
             panel.plot(one["percent"], one["bleu"], **mark)
         finish(panel, task, "heads", metric.axis)
-    legend_above(figure, axes, 3)
+    legend_above(figure, axes)
+    what = f"Share of {metric.word} that is kept" if metric.kept else metric.initial
     return Drawn(
         figure,
         tables[0],
-        f"{metric.initial} as more and more heads of all kinds are pruned, nothing retrained, by "
-        "the order in which they go. A curve that stays high longer is of a better order.",
-        (_BANDS, of_one_training(f"test {metric.counted}"), *notes),
+        f"{what} as more and more heads of all kinds are pruned, nothing retrained, by the order "
+        "in which they go. A curve that stays high longer is of a better order.",
+        (_BANDS, *[_KEPT] * metric.kept, of_one_training(f"test {metric.counted}"), *notes),
     )
 
 
 def _draw_kinds(tables: Sequence[pd.DataFrame]) -> Figure:
     """A panel per model, as `orders_figure`: BLEU as heads of one kind are pruned alone."""
-    tasks = _tasks(tables, KINDS)
-    figure, axes = panels(len(tasks), width=4.4, height=3.4)
+    tasks = _tasks(tables, KINDS, BLEU)
+    figure, axes = panels(len(tasks), width=4.4, height=3.4, share=True)
     for panel, (task, rows) in zip(axes, tasks, strict=True):
-        for kind, colour in zip(KINDS, COLOURS, strict=False):
-            style = {"color": colour, "marker": "o", "label": SHORT[kind]}
+        for kind, colour, marker in zip(KINDS, COLOURS, "os^", strict=False):
+            style = {"color": colour, "marker": marker, "label": WORDS[kind]}
             _curve(panel, rows[rows["scope"] == kind], style)
         finish(panel, task, "the kind's heads", BLEU.axis)
-    legend_above(figure, axes, len(KINDS))
+    legend_above(figure, axes)
     return figure
 
 
@@ -106,11 +114,24 @@ def _printed() -> pd.DataFrame:
 
 
 def _tasks(
-    tables: Sequence[pd.DataFrame], scopes: Sequence[str]
+    tables: Sequence[pd.DataFrame], scopes: Sequence[str], metric: Metric
 ) -> list[tuple[tuple, pd.DataFrame]]:
-    """The curves over heads of these scopes: a model's names and its rows each."""
-    found = [table[table["scope"].isin(scopes)] for table in tables]
-    return [task for table in found for task in table.groupby([*KEYS, "test_set"], sort=False)]
+    """The curves over heads of these scopes: a model's names and its rows each.
+
+    Rows have the share of the score that is kept, percent, where the metric asks for it; the names
+    then tell the score with all heads.
+    """
+    chosen = [table[table["scope"].isin(scopes)] for table in tables]
+    found = [task for table in chosen for task in table.groupby([*KEYS, "test_set"], sort=False)]
+    return [_kept(*task, metric) for task in found] if metric.kept else found
+
+
+def _kept(task: tuple, rows: pd.DataFrame, metric: Metric) -> tuple[tuple, pd.DataFrame]:
+    whole = float(rows.loc[rows["percent"] == 0, "bleu"].iloc[0])
+    scaled = 100 * rows[_SCALED].apply(pd.to_numeric, errors="coerce") / whole
+    words = f"{metric.word} {whole:.1f} with all heads"
+    named = ", ".join(filter(None, [task[-1], words]))
+    return (*task[:-1], named), rows.assign(**scaled)
 
 
 def _curve(panel: Axes, rows: pd.DataFrame, style: dict) -> None:
@@ -135,15 +156,15 @@ def _random(panel: Axes, rows: pd.DataFrame) -> None:
     if rows.empty:
         return
     by_step = rows.groupby("percent")["bleu"].agg(["mean", "min", "max"])
-    panel.plot(by_step.index, by_step["mean"], ":", color=_GREY, label="random (range of draws)")
-    band = {"color": _GREY, "alpha": 0.2, "linewidth": 0}
+    panel.plot(by_step.index, by_step["mean"], ":", color=GREY, label="random (range of draws)")
+    band = {"color": GREY, "alpha": 0.2, "linewidth": 0}
     panel.fill_between(by_step.index, by_step["min"], by_step["max"], **band)
 
 
 def finish(panel: Axes, task: tuple, pruned: str, axis: str) -> None:
     """Title and axes of a panel, `pruned` in words; `task`: pair, run, seed and test set."""
     pair, run, seed, test = task
-    words = "\n".join(filter(None, [title_words(pair, run, seed=seed), test]))
+    words = "\n".join([title_words(pair, run, seed=seed), test])
     panel.set_title(words, loc="left", fontsize="small")
     panel.set(xlim=(0, 100), xlabel=f"percent of {pruned} pruned", ylabel=axis)
     panel.set_ylim(bottom=0)

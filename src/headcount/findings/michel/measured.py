@@ -24,12 +24,13 @@ class Metric:
 
     word: str  # within a sentence
     initial: str  # at the beginning of one
-    axis: str  # on an axis, with its unit
+    axis: str  # on the axis of a curve, with its unit
     counted: str  # what a test set consists of
+    kept: bool  # whether curves show the share of it that is kept, which corpora have in common
 
 
-BLEU = Metric("BLEU", "BLEU", "BLEU", "sentences")
-ACCURACY = Metric("accuracy", "Accuracy", "accuracy (%)", "pairs")
+BLEU = Metric("BLEU", "BLEU", "percent of BLEU kept", "sentences", True)
+ACCURACY = Metric("accuracy", "Accuracy", "accuracy (%)", "pairs", False)
 
 
 @cache

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from headcount.findings import exhibits
+from headcount.findings.kinds import kind_words
 from headcount.findings.michel.measured import BLEU, SCORES, Metric, describe_ranked
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import with_printed
@@ -165,7 +166,7 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
     keys = [*KEYS, "test_set", "scope", "order", "source"]
     for (*run, test, scope, order, source), found in table.groupby(keys, sort=False):
         row = run_cells(*run) | {"test set": test or NONE}
-        row |= {"scope": scope, "order": order.replace("_", " ")}
+        row |= {"scope": kind_words(scope), "order": order.replace("_", " ")}
         row |= {"without a significant loss": _share(found["holds_percent"], found["holds_at"])}
         row["first loss at"] = _share(found["falls_percent"], found["falls_at"])
         alone = len(found) == 1
@@ -211,7 +212,7 @@ def areas_table(
     tidy = with_printed(fill_empty(measured[[*KEYS, *AREAS]]), printed)
     kinds = set(tidy["scope"]) != {"all"}
     needed = ", or the less a kind needs its heads" if kinds else ""
-    against = "; of kinds, to encoder-decoder attention" if kinds else ""
+    against = "; of kinds, to encoder–decoder attention" if kinds else ""
     return Table(
         tidy,
         pd.DataFrame([_area_cells(row, metric) for row in tidy.to_dict("records")]),
@@ -241,9 +242,10 @@ def _area_cells(row: dict, metric: Metric) -> dict[str, str]:
     """One row as people read it."""
     return (
         run_cells(*(row[key] for key in KEYS))
-        | {"test set": row["test_set"] or NONE, "scope": row["scope"], "order": row["order"]}
+        | {"test set": row["test_set"] or NONE, "scope": kind_words(row["scope"])}
+        | {"order": row["order"]}
         | {f"mean {metric.word}": with_bounds(row["area"], row["low"], row["high"])}
-        | {"against": row["against"].replace("/", ", ") or NONE}
+        | {"against": ", ".join(map(kind_words, row["against"].split("/"))) or NONE}
         | {"difference": mean_sd([row["delta"]], "+")}
         | {"95 % interval": interval([row["delta_low"]], [row["delta_high"]])}
         | {"p": p_value(row["p"]), "source": row["source"]}

@@ -10,7 +10,16 @@ from matplotlib.image import AxesImage
 
 from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
-from headcount.findings.figures import SHORT, Drawn, colour_bar, explain_kinds, title_words
+from headcount.findings.figures import (
+    PAGE,
+    Drawn,
+    colour_bar,
+    is_first,
+    number_heads,
+    signed,
+    title_words,
+)
+from headcount.findings.kinds import WORDS, kind_words
 from headcount.findings.michel.measured import (
     BLEU,
     LEVEL,
@@ -97,7 +106,8 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
     for (*run, test, kind, source), found in table.groupby(keys, sort=False):
         deltas = found["delta"].astype(float)
         strong = found["significant"] == 1
-        row = run_cells(*run) | {"test set": test, "kind": kind, "heads": str(len(found))}
+        row = run_cells(*run) | {"test set": test, "kind": kind_words(kind)}
+        row["heads"] = str(len(found))
         row |= {"mean change": f"{deltas.mean():+z.2f}"}
         row |= {"worst": f"{deltas.min():+z.2f}", "best": f"{deltas.max():+z.2f}"}
         row["significant"] = f"{strong.sum()} ({(strong & (deltas > 0)).sum()} gains)"
@@ -127,7 +137,6 @@ def single_maps(ablation: pd.DataFrame, metric: Metric, notes: tuple[str, ...]) 
             "paired bootstrap (nearly one-sided); rings: still so once corrected for all heads "
             "(Holm).",
             of_one_training(f"test {metric.counted}"),
-            explain_kinds(kind for kind in KINDS if (shown["kind"] == kind).any()),
             *notes,
         ),
     )
@@ -141,7 +150,8 @@ def _draw(table: pd.DataFrame, metric: Metric) -> Figure:
     tasks = list(table.groupby([*KEYS, "test_set"], sort=False))
     kinds = [kind for kind in KINDS if (table["kind"] == kind).any()]
     layers = max(table["layer"]) + 1
-    size = (2.7 * len(kinds) + 1.4, max(1.6, 0.9 + 0.26 * layers) * len(tasks) + 0.3)
+    width = min(2.7, (PAGE - 1.4) / len(kinds))
+    size = (width * len(kinds) + 1.4, max(1.9, 1.2 + 0.26 * layers) * len(tasks) + 0.3)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(len(tasks), len(kinds), squeeze=False)
     limit = max(1.0, float(table["delta"].abs().max()))
@@ -149,12 +159,12 @@ def _draw(table: pd.DataFrame, metric: Metric) -> Figure:
     for line, ((pair, run, seed, test), rows) in zip(grid, tasks, strict=True):
         for panel, kind in zip(line, kinds, strict=True):
             image = _map(panel, rows[rows["kind"] == kind], scale)
-            panel.set_title(SHORT[kind], loc="left", fontsize="small")
-        words = "\n".join(filter(None, [pair, title_words(run, seed=seed), test]))
-        line[0].set_ylabel(f"{words}\n\nlayer", fontsize="x-small")
+            words = title_words(pair, run, seed=seed) + f", {test}" if is_first(panel) else ""
+            panel.set_title(f"{words}\n{WORDS[kind]}", loc="left", fontsize="small")
+        line[0].set_ylabel("layer", fontsize="small")
     bar = colour_bar(figure, image, f"{metric.word} change")
     ticks = [tick for tick in _TICKS if abs(tick) <= limit]
-    bar.set_ticks(ticks, labels=[f"{tick:+d}" if tick else "0" for tick in ticks])
+    bar.set_ticks(ticks, labels=list(map(signed, ticks)))
     bar.minorticks_off()
     return figure
 
@@ -172,8 +182,9 @@ def _map(panel: Axes, rows: pd.DataFrame, scale: SymLogNorm) -> AxesImage:
     style = {"linestyle": "", "color": "black", "path_effects": rim}
     panel.plot(strong["head"], strong["layer"], marker=".", markersize=4, **style)
     panel.plot(sure["head"], sure["layer"], marker="o", markersize=9, fillstyle="none", **style)
-    panel.set_xticks(range(shape[1]), range(shape[1]), fontsize=7)
-    panel.set_yticks(range(shape[0]), range(shape[0]), fontsize=7)
+    number_heads(panel, shape[1])
+    panel.set_yticks(range(shape[0]))
+    panel.tick_params(labelsize="small")
     panel.set_xlabel("head", fontsize="small")
     panel.grid(visible=False)
     return image
@@ -259,7 +270,7 @@ def _layer(row: dict) -> dict[str, str]:
     ours = row["source"] == "ours"
     printed = f"{'<' if row['significant'] else '≥'} {LEVEL}"
     return {
-        "kind": row["kind"],
+        "kind": kind_words(row["kind"]),
         "layer": str(row["layer"]),
         "stays": f"head {row['head']} of {row['heads']}" if ours else NONE,
         "on dev": mean_sd([row["dev_delta"]], "+"),

@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
-from headcount.findings import exhibits
-from headcount.findings.figures import Drawn, colours, legend_above, panels
+from headcount.findings import exhibits, speedups
+from headcount.findings.figures import GREY, Drawn, colours, legend_above, panels
 from headcount.findings.michel.measured import describe_models
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import with_printed
@@ -20,7 +20,7 @@ _READ = ["model", "heads_left", "parameters", "phase", "batch_size", "repeat", "
 _READ += ["steps", "seconds"]
 _SETUP = [*KEYS, "phase", "batch_size"]
 COLUMNS = [*_SETUP, "percent", "heads_left", "parameters", "repeats", "mean", "sd", "steps"]
-COLUMNS += ["speedup"]
+COLUMNS += ["speedup", *speedups.COLUMNS]
 
 
 @exhibits.table("michel_speed", needs=("share_speed", "ablation"), question="speed")
@@ -40,6 +40,7 @@ def speed(results: Results) -> Table:
             *_describe_timing(results),
             f"Rows whose source is paper: {michel.SOURCE}, Table 4, BERT.",
         ),
+        speedups.warn_of_noise(speeds(results)),
     )
 
 
@@ -53,13 +54,15 @@ def speed_figure(results: Results) -> Drawn:
         _draw(table),
         table.assign(source="ours"),
         "Speed without a share of heads, the least important ones, really removed, relative to "
-        "the model with all heads. Bars: a standard deviation of the repeats on either side.",
+        "the model with all heads. A gain whose bar reaches 1 is none.",
         (
+            speedups.INTERVAL,
             "Encode: one pass of the encoder over a batch, with the keys and values that the "
             "decoder takes from it; decode: steps of the beam search, encoder included, since a "
             "damaged model makes other and longer translations.",
             *_describe_timing(results),
         ),
+        speedups.warn_of_noise(table),
     )
 
 
@@ -82,7 +85,8 @@ def speeds(results: Results) -> pd.DataFrame:
 
     `percent` of heads removed; `mean` and `sd` (ddof 1; empty with one repeat) of sentences per
     second over `repeats`; `steps` of the search per sentence; `speedup`: steps per second ÷ those
-    with all heads, above 1 is faster. Raises UserError where that was not timed.
+    with all heads, above 1 is faster, and its 95 % interval over repeats (empty with one). Raises
+    UserError where that was not timed.
     """
     raw = gather(results.files("share_speed"), _READ).rename(columns={"model": "percent"})
     raw["rate"] = raw["sentences"] / raw["seconds"]
@@ -99,7 +103,10 @@ def speeds(results: Results) -> pd.DataFrame:
             f"share_speed.csv of {lacking}: expected times of the model with all heads, found "
             "none; run scripts/share_speed.py again"
         )
-    return table.assign(speedup=by_second / whole)[COLUMNS]
+    found = speedups.speedup_intervals(raw, _SETUP, "percent", 0)
+    table = table.assign(speedup=by_second / whole).merge(found, "left", [*_SETUP, "percent"])
+    table[speedups.COLUMNS] = fill_empty(table[speedups.COLUMNS])
+    return table[COLUMNS]
 
 
 def _printed() -> pd.DataFrame:
@@ -131,22 +138,23 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
 def _draw(table: pd.DataFrame) -> Figure:
     """A panel per model and phase, a line per batch size: steps per second relative to all heads.
 
-    Bars are a standard deviation of the repeats on either side.
+    Bars are 95 % intervals over repeats; the dotted line is no change.
     """
     tasks = list(table.groupby([*KEYS, "phase"], sort=False))
-    figure, axes = panels(len(tasks), width=4.0, height=3.2)
+    figure, axes = panels(len(tasks), width=4.0, height=3.2, share=True)
     sizes = sorted(table["batch_size"].unique())
     for panel, ((pair, run, seed, phase), rows) in zip(axes, tasks, strict=True):
         for colour, size in zip(colours(len(sizes)), sizes, strict=True):
             of_size = rows[rows["batch_size"] == size].sort_values("percent")
-            bars = of_size["speedup"] * pd.to_numeric(of_size["sd"]) / of_size["mean"]
-            style = {"color": colour, "marker": "o", "markersize": 4, "capsize": 2}
+            style = {"color": colour, "marker": "o", "markersize": 4, "capsize": 3}
             style["label"] = f"batch {size}"
-            panel.errorbar(of_size["percent"], of_size["speedup"], bars, **style)
-        panel.axhline(1, color="#6E6E6E", linewidth=0.8, linestyle=":")
+            # Bars side by side, so that they can be told apart.
+            across = of_size["percent"] + 0.8 * sizes.index(size)
+            panel.errorbar(across, of_size["speedup"], speedups.reach(of_size), **style)
+        panel.axhline(1, color=GREY, linewidth=0.8, linestyle=":")
         panel.set_title(f"{pair}, {run}, seed {seed}: {phase}", loc="left", fontsize="small")
         panel.set_xlabel("percent of heads removed")
         panel.set_ylabel("speed ÷ that with all heads")
         panel.set_ylim(bottom=0)
-    legend_above(figure, axes, len(sizes))
+    legend_above(figure, axes)
     return figure

@@ -2,7 +2,6 @@
 
 from functools import cache
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,7 +9,7 @@ from matplotlib.figure import Figure
 
 from headcount.base.errors import UserError
 from headcount.findings import exhibits
-from headcount.findings.figures import Drawn, panels
+from headcount.findings.figures import GREY, MOST_LINES, Drawn, panels, shades
 from headcount.findings.headmask.importance import spread
 from headcount.findings.michel.curves import PRINTED, finish
 from headcount.findings.michel.measured import describe_ranked
@@ -166,18 +165,21 @@ def training_figure(results: Results) -> Drawn:
             "Bands: bootstrap, 95 %, of the difference to all heads.",
             of_one_training("test sentences"),
             michel.BESIDE_OURS,
-            f"{PRINTED} 5.",
+            f"{PRINTED} 5. At most {MOST_LINES} points of the training are drawn.",
             *describe_ranked(results),
         ),
     )
 
 
 def _draw(points: pd.DataFrame) -> Figure:
-    """A panel per model, and the paper's figure 5: percent of a checkpoint's BLEU that is kept."""
+    """A panel per model, and the paper's figure 5: percent of a checkpoint's BLEU that is kept.
+
+    Of more checkpoints than can be told apart some are drawn, as evenly as can be.
+    """
     known = points[points["kept"] != ""]
     tasks = [(*task, "update") for task in known.groupby([*KEYS, "test_set"], sort=False)]
     tasks.append(((michel.SMALL_PAIR, "paper", "", ""), _printed_points(), "epoch"))
-    figure, axes = panels(len(tasks), width=4.6, height=3.8)
+    figure, axes = panels(len(tasks), width=4.6, height=3.8, share=True)
     for panel, (task, rows, unit) in zip(axes, tasks, strict=True):
         _by_time(panel, rows, unit)
         finish(panel, task, "heads", "percent of BLEU kept")
@@ -187,15 +189,13 @@ def _draw(points: pd.DataFrame) -> Figure:
 def _by_time(panel: Axes, rows: pd.DataFrame, unit: str) -> None:
     """A line per checkpoint, dark ones early, ours with their intervals; equal heads' line."""
     times = sorted(rows[unit].unique())
-    scale = matplotlib.colormaps["viridis"]
-    panel.plot([0, 100], [100, 0], ":", color="#6E6E6E", linewidth=1, zorder=0)
-    for place, when in enumerate(times):
-        curve = rows[rows[unit] == when]
-        colour = scale(place / max(1, len(times) - 1) * 0.92)
-        shown = len(times) <= 8 or place % 3 == 0 or place == len(times) - 1
-        label = f"{unit} {when}" if shown else None
+    places = np.linspace(0, len(times) - 1, min(len(times), MOST_LINES)).round().astype(int)
+    panel.plot([0, 100], [100, 0], ":", color=GREY, linewidth=1, zorder=0)
+    for place, colour in zip(places, shades(len(places)), strict=True):
+        when = times[place]
+        curve, label = rows[rows[unit] == when], f"{unit} {when}"
         if "kept_low" in curve:
             bounds = (curve[name].astype(float) for name in ("kept_low", "kept_high"))
             panel.fill_between(curve["percent"], *bounds, color=colour, alpha=0.15, linewidth=0)
         panel.plot(curve["percent"], curve["kept"].astype(float), color=colour, label=label)
-    panel.legend(fontsize="x-small", frameon=False, loc="lower left")
+    panel.legend(fontsize="small", frameon=False, loc="lower left")

@@ -8,7 +8,16 @@ from matplotlib.figure import Figure
 
 from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
-from headcount.findings.figures import COLOURS, SHORT, Drawn, legend_above, panels, title_words
+from headcount.findings.figures import (
+    COLOURS,
+    GREY,
+    Drawn,
+    legend_above,
+    panels,
+    signed,
+    title_words,
+)
+from headcount.findings.kinds import WORDS, kind_words
 from headcount.findings.michel.measured import BLEU, Metric, describe_scored, masked_heads
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import with_printed
@@ -47,7 +56,7 @@ def transfer_table(
     for row in tidy.to_dict("records"):
         cells = run_cells(*(row[key] for key in KEYS))
         cells["test sets"] = f"{row['test_set']}, {row['other_test_set']}"
-        cells |= {"kind": row["kind"], "heads": str(row["heads"]) or NONE}
+        cells |= {"kind": kind_words(row["kind"]), "heads": str(row["heads"]) or NONE}
         for name in ("pearson", "spearman"):
             found = (row[name], row[f"{name}_low"], row[f"{name}_high"])
             cells[f"{name.title()} r"] = with_bounds(*found)
@@ -126,12 +135,13 @@ def _draw(points: pd.DataFrame, metric: Metric) -> Figure:
     """A panel per model and two test sets, a point per head; see `transfer_points`."""
     tasks = list(points.groupby(_TESTS, sort=False))
     figure, axes = panels(len(tasks), width=4.4, height=3.8)
-    grey = {"color": "#6E6E6E", "zorder": 0}
+    grey = {"color": GREY, "zorder": 0}
     for panel, ((pair, run, seed, test, other), rows) in zip(axes, tasks, strict=True):
-        for kind, colour in zip(KINDS, COLOURS, strict=False):
+        for kind, colour, marker in zip(KINDS, COLOURS, "os^", strict=False):
             of_kind = rows[rows["kind"] == kind]
-            style = {"color": colour, "s": 22, "alpha": 0.8, "linewidths": 0}
-            panel.scatter(of_kind["delta"], of_kind["other_delta"], label=SHORT[kind], **style)
+            style = {"color": colour, "marker": marker, "s": 22, "alpha": 0.8, "linewidths": 0}
+            style["clip_on"] = False  # points at the ends of the axes are drawn whole
+            panel.scatter(of_kind["delta"], of_kind["other_delta"], label=WORDS[kind], **style)
         both = rows[["delta", "other_delta"]].to_numpy()
         found = correlate(*both.T, ranks=False)
         ends = [both.min(), both.max()]
@@ -146,7 +156,11 @@ def _draw(points: pd.DataFrame, metric: Metric) -> Figure:
         panel.set_xlabel(f"{metric.word} change on {test}")
         panel.set_ylabel(f"{metric.word} change on {other}")
         for axis in (panel.xaxis, panel.yaxis):
-            axis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
+            axis.set_major_formatter(lambda value, _: signed(value))
+        # Both axes alike, with room for what lies at their ends.
+        sides = panel.get_xlim(), panel.get_ylim()
+        ends = min(low for low, _ in sides), max(high for _, high in sides)
+        panel.set(xlim=ends, ylim=ends, aspect="equal")
     if points["kind"].nunique() > 1:
-        legend_above(figure, axes, len(KINDS))
+        legend_above(figure, axes)
     return figure

@@ -1,15 +1,27 @@
 """BLEU by heads left: Voita's Figure 7, and every way to choose heads and model to start from."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headcount.findings import exhibits
-from headcount.findings.figures import COLOURS, Drawn, legend_above, panels, run_styles
+from headcount.findings.collapsed import collapse_notes, collapse_words, collapsed_in_training
+from headcount.findings.figures import (
+    COLOURS,
+    GREY,
+    PAGE,
+    Drawn,
+    legend_above,
+    panels,
+    run_styles,
+)
+from headcount.findings.kinds import SCOPES
 from headcount.findings.masking import DRAWS, SEEDS, TEST, describe_cover
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
-from headcount.findings.results import BASE, Results
+from headcount.findings.results import BASE, KEYS, Results
 from headcount.findings.voita_pruning.comparison import CONTENDERS, START, TUNED, UNTUNED, untuned
 from headcount.findings.voita_pruning.heads_left import (
     READ_OFF,
@@ -33,8 +45,11 @@ METHODS += ["delta", "low", "high", "spread", "seeds"]
 _GROUP = METHODS[:6]
 _SIZED = ["pair", "seed", "gates_run"]
 _PANELS = {TUNED: "fine-tuned", UNTUNED: "not fine-tuned", START: "gates, by start"}
-_SCOPES = {"all": "all kinds", "enc_self": "encoder heads"}
-_METHODS = dict(zip(CONTENDERS, STYLES, strict=True))
+_WAYS = ("gates", "most important heads", "random heads", "from scratch")
+_METHODS = {
+    name: {"label": words, **style}
+    for name, words, style in zip(CONTENDERS, _WAYS, STYLES, strict=True)
+}
 _APART = 0.012  # of an axis, between markers that would hide one another
 
 
@@ -50,12 +65,12 @@ def fig7(results: Results) -> Drawn:
     return Drawn(
         _draw_encoder(points),
         points,
-        "BLEU by the number of encoder self-attention heads left, fine-tuned with gates on these "
-        "alone while the decoder is frozen; each point is a λ. The control was fine-tuned for as "
-        "many updates with λ = 0.",
+        "BLEU, as a share of the control's, by encoder self-attention heads left; fine-tuned with "
+        "gates on these alone, the decoder frozen, each point a λ. The control was fine-tuned for "
+        "as many updates with λ = 0.",
         (
             *ours,
-            f"Right: {voita.SOURCE}, Figure 7; every panel has a scale of its own.",
+            f"Right: {voita.SOURCE}, Figure 7, as shares of its BLEU with all encoder heads.",
             READ_OFF,
             voita.BESIDE_OURS,
             *describe_scored(results),
@@ -86,36 +101,48 @@ def encoder_points(records: pd.DataFrame) -> pd.DataFrame:
 def _draw_encoder(points: pd.DataFrame) -> Figure:
     """Figure 7: BLEU by encoder heads left, a panel per test set, then the paper's two.
 
-    Each panel has its own scale of BLEU.
+    BLEU is in percent of the control's, the paper's of that with all heads, so that corpora can be
+    compared.
     """
     tasks = list(points.groupby(["source", "pair", "test_set"], sort=False))
-    figure, axes = panels(len(tasks))
-    for panel, ((source, pair, test), rows) in zip(axes, tasks, strict=True):
-        heads, bleu = rows["heads_left"].astype(float), rows["bleu"].astype(float)
+    figure, axes = panels(len(tasks), share=True)
+    for panel, ((source, pair, test), found) in zip(axes, tasks, strict=True):
+        rows, whole = _shares(found)
+        heads, bleu = rows["heads_left"].astype(float), rows["bleu"]
         if source == "ours":
             style = {"color": COLOURS[0], "marker": "o", "label": "gates", "zorder": 3}
             draw_line(panel, heads, bleu, (), style)
             bars = {"fmt": "none", "ecolor": COLOURS[0], "capsize": 2}
             panel.errorbar(heads, bleu, _reach(rows, "bleu"), **bars)
-            _levels(panel, rows)
+            _levels(panel, whole, float(rows["start_bleu"].iloc[0]))
         else:
             style = {"color": COLOURS[1], "marker": "s", "label": "paper"}
             draw_line(panel, heads, bleu, (), style)
-        title(panel, "\n".join(filter(None, [pair, test])), source)
+        name = ", ".join(filter(None, [pair, test]))
+        title(panel, f"{name}\n100 %: BLEU {whole:.1f}", source)
         count_axis(panel, "encoder heads left", heads.max())
-        panel.set_ylabel("BLEU")
-    legend_above(figure, axes, 6)
+        panel.set_ylabel("percent of the control's BLEU")
+    legend_above(figure, axes)
     return figure
 
 
-def _levels(panel: Axes, rows: pd.DataFrame) -> None:
-    """BLEU of the model that was pruned and of the control, and 0.25 and 1 below the latter."""
-    control, start = (float(rows[name].iloc[0]) for name in ("control_bleu", "start_bleu"))
+def _shares(rows: pd.DataFrame) -> tuple[pd.DataFrame, float]:
+    """Rows with BLEU in percent, and the BLEU that is 100: the control's, or with most heads."""
+    most = rows["heads_left"].astype(float).idxmax()
+    ours = rows["source"].iloc[0] == "ours"
+    whole = float(rows["control_bleu"].iloc[0] if ours else rows.loc[most, "bleu"])
+    names = ["bleu", "low", "high", "start_bleu"]
+    shares = 100 * rows[names].apply(pd.to_numeric, errors="coerce") / whole
+    return rows.assign(**shares), whole
+
+
+def _levels(panel: Axes, whole: float, start: float) -> None:
+    """The model that was pruned and the control, and 0.25 and 1 BLEU below the latter, percent."""
     for height, words, line, colour in (
         (start, "model that was pruned", "-.", "black"),
-        (control, "control, λ = 0", "-", "black"),
-        (control - 0.25, "control − 0.25", "--", "#6E6E6E"),
-        (control - 1, "control − 1", ":", "#6E6E6E"),
+        (100, "control, λ = 0", "-", "black"),
+        (100 - 25 / whole, "control − 0.25 BLEU", "--", GREY),
+        (100 - 100 / whole, "control − 1 BLEU", ":", GREY),
     ):
         panel.axhline(height, color=colour, linestyle=line, linewidth=0.9, label=words)
 
@@ -123,7 +150,7 @@ def _levels(panel: Axes, rows: pd.DataFrame) -> None:
 @exhibits.figure(
     "voita_methods",
     needs=("pruned_bleu", "updates"),
-    uses=("untuned_scores",),
+    uses=("untuned_scores", "masks", "curves"),
     beside="voita_comparison",
 )
 def methods(results: Results) -> Drawn:
@@ -132,19 +159,23 @@ def methods(results: Results) -> Drawn:
     spreads = points["spread"].unique()
     shown = points[points["test_set"] == points.groupby("pair")["test_set"].transform("first")]
     others = " Other test sets are in the numbers." if len(shown) < len(points) else ""
+    starts = pruned_models(results)[["pair", "start", "seed"]].set_axis(KEYS, axis=1)
+    collapsed = collapse_words(collapsed_in_training(results), starts)
     return Drawn(
-        _draw_methods(shown),
+        _draw_methods(shown, collapsed),
         points,
         "Change in BLEU (below 0: worse) by the number of heads left, for every way to choose "
         "them. A way that stays near 0 longer chooses better.",
         (
-            "Ways: gates, the most important heads of the start model (ranked), random heads "
-            "(drawn), and the heads that gates kept trained from scratch. Fine-tuned: all for as "
+            "Ways: gates, the most important heads of the start model (ranked in the numbers), "
+            "random heads (drawn), and the heads that gates kept trained from scratch. "
+            "Fine-tuned: all for as "
             "many updates, against the λ = 0 control; scratch: for as many in total. Not "
             "fine-tuned: the baseline's own weights with heads silenced, against that model with "
             "all heads. By start: gates on models trained with masked heads, each against its own "
             "control. Heads are those that the scope may lose; markers at one number of them "
-            f"stand side by side. Scales differ.{others} Bars: {' or '.join(spreads)}.",
+            f"stand side by side.{others} Bars: {' or '.join(spreads)}.",
+            *collapse_notes(collapsed),
             *describe_cover(spreads),
             *describe_compared(results),
         ),
@@ -186,14 +217,22 @@ def _point(key: tuple, found: pd.DataFrame) -> dict:
     return row | {"seeds": len(by_seed)} | _spread(found, "delta")
 
 
-def _draw_methods(table: pd.DataFrame) -> Figure:
-    """BLEU changes by heads left: a row per test set and scope, a panel per comparison."""
+def _draw_methods(table: pd.DataFrame, collapsed: Mapping[str, str]) -> Figure:
+    """BLEU changes by heads left: a row per test set and scope, a panel per comparison.
+
+    Panels of a row have one scale.
+    """
     rows = list(table.groupby(["pair", "test_set", "scope"], sort=False))
     compared = [name for name in _PANELS if name in set(table["panel"])]
-    size = (max(4.2 * len(compared), 5.5), 3.2 * len(rows) + 0.3)
+    width = min(4.2, PAGE / len(compared))
+    size = (max(width * len(compared), 5.5), min(3.2, width) * len(rows) + 0.6)
     figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(len(rows), len(compared), squeeze=False)
-    of_start = run_styles(list(table.loc[table["panel"] == START, "contender"].unique()))
+    grid = figure.subplots(len(rows), len(compared), squeeze=False, sharey="row")
+    starts = list(table.loc[table["panel"] == START, "contender"].unique())
+    of_start = {
+        run: style | {"label": f"from {style['label']}"}
+        for run, style in run_styles(starts, collapsed).items()
+    }
     for line, ((pair, test, scope), of_task) in zip(grid, rows, strict=True):
         for panel, comparison in zip(line, compared, strict=True):
             found = of_task[of_task["panel"] == comparison]
@@ -201,31 +240,25 @@ def _draw_methods(table: pd.DataFrame) -> Figure:
                 panel.remove()
                 continue
             if comparison == START:
-                _panel(panel, found, of_start, 0, "from ")
+                _panel(panel, found, of_start, 0)
             else:
-                _panel(panel, found, _METHODS, _APART * found["heads"].max(), "")
-            words = f"{pair}, {test}\n{_SCOPES[scope]}, {_PANELS[comparison]}"
-            panel.set_title(words, loc="left", fontsize="medium")
+                _panel(panel, found, _METHODS, _APART * found["heads"].max())
+            words = f"{pair}, {test}\n{SCOPES[scope]}, {_PANELS[comparison]}"
+            panel.set_title(words, loc="left", fontsize="small")
+    legend_above(figure, figure.axes)
     return figure
 
 
-def _panel(
-    panel: Axes, rows: pd.DataFrame, styles: dict[str, dict], step: float, before: str
-) -> None:
-    """One comparison: a line for each contender, each `step` heads right of the one before.
-
-    `before` comes before its name.
-    """
+def _panel(panel: Axes, rows: pd.DataFrame, styles: dict[str, dict], step: float) -> None:
+    """One comparison: a line for each contender, each `step` heads right of the one before."""
     for place, (name, style) in enumerate(styles.items()):
         found = rows[rows["contender"] == name].sort_values("heads_left")
         if len(found):
             shifted = found["heads_left"] + step * place
-            named = {"label": f"{before}{name}", **style}
-            draw_line(panel, shifted, found["delta"], (_reach(found, "delta"),), named)
+            draw_line(panel, shifted, found["delta"], (_reach(found, "delta"),), style)
     panel.axhline(0, color="black", linewidth=0.8)
     count_axis(panel, "heads left", rows["heads"].max())
     panel.set_ylabel("BLEU − that with all heads")
-    panel.legend(fontsize="small", frameon=True)
 
 
 def _spread(found: pd.DataFrame, name: str, around: float = 0.0) -> dict[str, float | str]:

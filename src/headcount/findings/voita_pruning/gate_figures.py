@@ -15,9 +15,20 @@ from headcount.base.hard_concrete import HardConcrete
 from headcount.base.settings.runs import SCOPES
 from headcount.base.settings.train import GatesSettings
 from headcount.findings import exhibits
-from headcount.findings.figures import COLOURS, SHORT, Drawn, colour_bar, explain_kinds, panels
+from headcount.findings.figures import (
+    COLOURS,
+    GREY,
+    SMALLEST,
+    Drawn,
+    colour_bar,
+    is_first,
+    panels,
+    with_minus,
+)
+from headcount.findings.kinds import SCOPES as SCOPE_WORDS
+from headcount.findings.kinds import SHORT, explain_kinds
 from headcount.findings.published import voita
-from headcount.findings.results import HEAD, KEYS, Results, gather
+from headcount.findings.results import BASE, HEAD, KEYS, Results, gather
 from headcount.findings.voita_pruning.measured import describe_pruning, pruned_models
 
 _PAPER = HardConcrete(0.5, -0.1, 1.1)  # gives the printed masses
@@ -56,8 +67,8 @@ def gates(results: Results) -> Drawn:
     return Drawn(
         _draw_gates(table),
         table,
-        "Gates over fine-tuning: probability that a gate is not 0, at every validation. A row is "
-        "a head; titles say how many gated heads are left at the end.",
+        "Gates over fine-tuning, by what is gated and λ: probability that a gate is not 0, at "
+        "every validation. A row is a head; titles say how many gated heads are left at the end.",
         (
             "Rows: kinds and their layers from the first (top) to the last, divided by lines.",
             explain_kinds(),
@@ -105,7 +116,7 @@ def _draw_distributions(table: pd.DataFrame) -> Figure:
         _panel(left, rows[rows["log_alpha"] == 0])
         _panel(right, rows[rows["part"] != "concrete"])
         left.set_title(f"temperature {temperature:g}: {whose}", loc="left", fontsize="medium")
-        stretch = f"Hard Concrete, stretch {low:g} to {high:g}".replace("-", "−")
+        stretch = with_minus(f"Hard Concrete, stretch {low:g} to {high:g}")
         right.set_title(stretch, loc="left", fontsize="medium")
     return figure
 
@@ -116,14 +127,14 @@ def _panel(panel: Axes, rows: pd.DataFrame) -> None:
     masses.spines["right"].set_visible(True)
     concrete = rows[(rows["part"] == "concrete") & (rows["value"] <= _TALLEST)]
     if len(concrete):
-        style = {"color": "#6E6E6E", "linewidth": 1.6, "label": "Concrete, log α = 0"}
+        style = {"color": GREY, "linewidth": 1.6, "label": "Concrete, log α = 0"}
         panel.plot(concrete["gate"], concrete["value"], ":", **style)
     curves = rows[rows["part"] != "concrete"].groupby("log_alpha", sort=False)
     for place, (location, found) in enumerate(curves):
         parts = dict(list(found.groupby("part")))
         colour = COLOURS[list(_LOCATIONS).index(location)]
         style = {"color": colour, "linestyle": _LOCATIONS[location], "linewidth": 1.6}
-        words = f"Hard, log α = {location:g}: {_masses(parts)}".replace("-", "−")
+        words = with_minus(f"Hard, log α = {location:g}: {_masses(parts)}")
         panel.plot(parts["hard"]["gate"], parts["hard"]["value"], label=words, **style)
         outward = np.array([-1, 1]) * (0.02 + 0.035 * place)
         masses.bar(parts["mass"]["gate"] + outward, parts["mass"]["value"], 0.03, color=colour)
@@ -131,7 +142,7 @@ def _panel(panel: Axes, rows: pd.DataFrame) -> None:
     masses.set(ylim=(0, _ROOM), ylabel="probability of 0 and of 1 (bars)")
     masses.set_yticks(np.linspace(0, 1, 5))
     panel.set_yticks(range(_TALLEST + 1))
-    panel.legend(loc="upper center", fontsize="x-small", frameon=True)
+    panel.legend(loc="upper center", fontsize=SMALLEST, frameon=True)
 
 
 def _masses(parts: dict[str, pd.DataFrame]) -> str:
@@ -144,9 +155,10 @@ def _masses(parts: dict[str, pd.DataFrame]) -> str:
 
 
 def trajectories(files: list[Path], models: pd.DataFrame) -> pd.DataFrame:
-    """Every gate at every validation: pair, run, seed, step, kind, layer, head, p_open, gate.
+    """Every gate at every validation: pair, run, seed, scope, start, lambda, then columns of gates.
 
-    `p_open`: probability that the gate is not 0; `gate`: its test-time value. Runs stand by scope,
+    These are step, kind, layer, head, p_open, gate. `p_open`: probability that the gate is not 0;
+    `gate`: its test-time value. Runs stand by scope,
     start and λ; only kinds of the run's scope are there.
     """
     told = models[[*KEYS, "scope", "start", "lambda"]]
@@ -156,20 +168,25 @@ def trajectories(files: list[Path], models: pd.DataFrame) -> pd.DataFrame:
     gated = table[[kind in SCOPES[scope] for kind, scope in pairs]]
     order = ["pair", "scope", "start", "lambda", "seed"]
     kept = gated.sort_values(order, kind="stable", ignore_index=True)
-    return kept[[*KEYS, "lambda", "step", *HEAD, "p_open", "gate"]]
+    return kept[[*KEYS, "scope", "start", "lambda", "step", *HEAD, "p_open", "gate"]]
 
 
 def _draw_gates(table: pd.DataFrame) -> Figure:
     """A heat map per run and seed: heads by updates, colour the probability of being open."""
     runs = list(table.groupby(KEYS, sort=False))
-    figure, axes = panels(len(runs), 4, 2.5, 2.7, margins=(1.2, 0.4))
+    figure, axes = panels(len(runs), 4, 2.5, 2.2, margins=(1.2, 0.4))
     several = table["pair"].nunique() > 1
-    for panel, ((pair, run, seed), rows) in zip(axes, runs, strict=True):
+    for panel, ((pair, _, seed), rows) in zip(axes, runs, strict=True):
         image = _trajectory(panel, rows)
         last = rows[rows["step"] == rows["step"].max()]
+        scope, start, price = last.iloc[0][["scope", "start", "lambda"]]
+        first = f"{SCOPE_WORDS[scope]}, λ = {price:g}"
+        first += "" if start == BASE else f"\nfrom {start}"
         left = f"seed {seed}: {(last['gate'] != 0).sum()} of {len(last)} left"
-        words = "\n".join([run, left, *([pair] if several else [])])
+        words = "\n".join([*([pair] if several else []), first, left])
         panel.set_title(words, loc="left", fontsize="small")
+        if is_first(panel):
+            panel.set_ylabel("heads, by kind and layer", fontsize="small")
     colour_bar(figure, image, "probability that the gate is not 0")
     return figure
 

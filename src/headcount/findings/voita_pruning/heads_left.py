@@ -5,17 +5,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from headcount.base.addresses import KINDS, HeadGrid
+from headcount.base.addresses import KINDS, NAMES, HeadGrid
 from headcount.findings import exhibits
-from headcount.findings.figures import (
-    COLOURS,
-    SHORT,
-    Drawn,
-    colours,
-    explain_kinds,
-    legend_above,
-    panels,
-)
+from headcount.findings.figures import COLOURS, Drawn, colours, legend_above, panels
+from headcount.findings.kinds import WORDS
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import BASE, KEYS, Results
@@ -30,7 +23,6 @@ STYLES = [
     {"color": colour, "marker": marker, "linestyle": line}
     for colour, marker, line in zip(COLOURS, "os^D", ("-", "--", "-.", ":"), strict=False)
 ]
-_NAMES = {"dec_self": "decoder self-attention", "dec_enc": "decoder-encoder"}
 _STEPS = [1, 2, 4, 8, 10]  # counts of heads are mostly powers of two
 _EDGE = 0.03  # of an axis, so that points at its ends are seen whole
 READ_OFF = "The paper's points are read off its drawing; it prints neither λ nor spread."
@@ -48,7 +40,6 @@ def fig9(results: Results) -> Drawn:
         (
             *_describe_ours(points),
             f"Right: {voita.SOURCE}, Figure 9.",
-            explain_kinds(),
             READ_OFF,
             *describe_pruning(results),
         ),
@@ -151,11 +142,11 @@ def _draw_kinds(points: pd.DataFrame) -> Figure:
     figure, axes = panels(len(tasks))
     for panel, ((source, pair), rows) in zip(axes, tasks, strict=True):
         for kind, style in zip(KINDS, STYLES, strict=False):
-            _mean_line(panel, rows[rows["kind"] == kind], {"label": SHORT[kind], **style})
+            _mean_line(panel, rows[rows["kind"] == kind], {"label": WORDS[kind], **style})
         title(panel, pair, source)
         count_axis(panel, "heads pruned, of all kinds", rows["pruned"].max())
         count_axis(panel, "heads left", rows["heads_left"].max(), "y")
-    legend_above(figure, axes, len(KINDS))
+    legend_above(figure, axes)
     return figure
 
 
@@ -165,15 +156,15 @@ def draw_layers(points: pd.DataFrame) -> Figure:
     figure, axes = panels(2 * len(tasks), columns=2)
     for place, ((source, pair), of_pair) in enumerate(tasks):
         groups = of_pair["layers"].unique()
-        for panel, kind in zip(axes[2 * place :], _NAMES, strict=False):
+        for panel, kind in zip(axes[2 * place :], KINDS[1:], strict=False):
             found = of_pair[of_pair["kind"] == kind]
             for number, colour in enumerate(colours(len(groups))):
                 words = groups[number]
                 style = STYLES[number % len(STYLES)] | {"color": colour}
                 style["label"] = f"{'layers' if '–' in words else 'layer'} {words}"
                 _mean_line(panel, found[found["layers"] == words], style)
-            title(panel, f"{pair}: {_NAMES[kind]}", source)
-            count_axis(panel, f"{SHORT[kind]} heads pruned", found["pruned"].max())
+            title(panel, f"{pair}: {NAMES[kind]}", source)
+            count_axis(panel, f"{WORDS[kind]} heads pruned", found["pruned"].max())
             count_axis(panel, "heads left", of_pair["heads_left"].max(), "y")
             panel.legend(fontsize="small", frameon=True)
     return figure
@@ -201,7 +192,7 @@ def draw_line(panel: Axes, across: pd.Series, up: pd.Series, ends: tuple, style:
 def title(panel: Axes, words: str, source: str) -> None:
     """Title of a panel of ours or of the paper."""
     printed = "\npaper, EN-RU" if source == "paper" else ""
-    panel.set_title(f"{words}{printed}", loc="left", fontsize="medium")
+    panel.set_title(f"{words}{printed}", loc="left", fontsize="small")
 
 
 def count_axis(panel: Axes, words: str, largest: float, side: str = "x") -> None:

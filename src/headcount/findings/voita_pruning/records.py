@@ -8,6 +8,7 @@ from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.short_names import decimal
 from headcount.findings import exhibits
+from headcount.findings.kinds import SCOPES, WORDS, kind_words
 from headcount.findings.results import BASE, KEYS, Results
 from headcount.findings.scores import compare, difference_cells
 from headcount.findings.setting import OVER_SEEDS, of_one_training
@@ -79,7 +80,7 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
     for (pair, test, run), found in table.groupby(["pair", "test_set", "run"], sort=False):
         row = {"pair": pair, "test set": test, "run": run, "λ": decimal(found["lambda"].iloc[0])}
         row["heads left"] = mean_count(found["heads_left"])
-        for kind, words in zip(KINDS, ("encoder", "decoder", "decoder-encoder"), strict=True):
+        for kind, words in WORDS.items():
             layers = f" ({found[f'{kind}_layers'].iloc[0]})" if len(found) == 1 else ""
             row[words] = mean_count(found[kind]) + layers
         row["polarised"] = mean_sd(found["polarised"])
@@ -114,7 +115,7 @@ def falls(results: Results) -> Table:
             "heads before that fall. The 95 % interval and p are those of the run that fell, by "
             "paired bootstrap; where the interval reaches above −limit, the fall may be less. "
             "Which goes first, for the scope all: shares of heads left by kind (encoder, decoder, "
-            "decoder-encoder), mean over the runs that lost any; the kind with the smallest; and "
+            "encoder–decoder), mean over the runs that lost any; the kind with the smallest; and "
             "in how many of these runs encoder self-attention has the smallest share of the three.",
             of_one_training("test sentences"),
             *measured.describe_scored(results),
@@ -187,7 +188,7 @@ def _shown(row: dict) -> dict[str, str]:
     all_kinds = row["first_kind"] != ""
     shares = " / ".join(f"{row[name]:.2f}" for name in _SHARES) if all_kinds else NONE
     lowest = f"{row['enc_self_lowest']} of {row['runs_shorn']} runs"
-    cells = {"pair": row["pair"], "test set": row["test_set"], "scope": row["scope"]}
+    cells = {"pair": row["pair"], "test set": row["test_set"], "scope": SCOPES[row["scope"]]}
     cells |= {"start": row["start"], "seed": str(row["seed"]), "limit": f"{row['limit']:.2f}"}
     return (
         cells
@@ -197,5 +198,8 @@ def _shown(row: dict) -> dict[str, str]:
         | {"difference": mean_sd([row["delta"]], "+")}
         | {"95 % interval": interval([row["delta_low"]], [row["delta_high"]])}
         | {"p": p_value(row["p"]), "shares left": shares}
-        | {"goes first": row["first_kind"] or NONE, "encoder lowest": lowest if all_kinds else NONE}
+        | {
+            "goes first": " and ".join(map(kind_words, row["first_kind"].split(" and "))) or NONE,
+            "encoder lowest": lowest if all_kinds else NONE,
+        }
     )

@@ -8,12 +8,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from headcount.base.errors import UserError
-from headcount.findings import exhibits
-from headcount.findings.figures import Drawn, colour_bar
+from headcount.findings import exhibits, speedups
+from headcount.findings.figures import GREY, PAGE, Drawn, colour_bar, draw_legend
 from headcount.findings.results import BASE, KEYS, Results, gather
 from headcount.findings.scores import Scores
 from headcount.findings.setting import PHASES
-from headcount.findings.tables import NONE, Table, mean_count
+from headcount.findings.tables import NONE, Table, fill_empty, mean_count
 from headcount.findings.voita_pruning import measured
 
 _TIMED = ["model", "heads_left", "parameters", "file_bytes", "phase", "batch_size", "repeat"]
@@ -21,12 +21,13 @@ _TIMED += ["sentences", "steps", "seconds"]
 _SETUP = ["pair", "seed", "phase", "batch_size"]
 COLUMNS = [*KEYS, "how", "scope", "heads_left", "parameters", "file_bytes"]
 COLUMNS += ["phase", "batch_size", "repeats", "milliseconds", "low", "high", "steps", "speedup"]
+COLUMNS += speedups.COLUMNS
 _MARKERS = {
     "": ("*", "not pruned"),
     "gates": ("o", "gates"),
-    "ranked": ("s", "ranked"),
-    "drawn": ("^", "drawn"),
-    "scratch": ("D", "scratch"),
+    "ranked": ("s", "most important heads"),
+    "drawn": ("^", "random heads"),
+    "scratch": ("D", "from scratch"),
 }
 _SIZES = (("parameters", "parameters (millions)"), ("file_bytes", "file (MB)"))
 
@@ -49,6 +50,7 @@ def speedup(results: Results) -> Table:
             PHASES,
             *measured.describe_pruning(results),
         ),
+        speedups.warn_of_noise(table),
     )
 
 
@@ -56,19 +58,21 @@ def speedup(results: Results) -> Table:
     "voita_speed", needs=("pruned_bleu", "pruned_speed"), question="speed", beside="voita_speedup"
 )
 def speed(results: Results) -> Drawn:
-    """BLEU by time and by size."""
+    """BLEU by speed and by size."""
     table = speed_with_bleu(timed(results), measured.all_scores(results))
     return Drawn(
         _draw(table),
         table,
-        "BLEU on the first test set by time per sentence and by size, of models whose heads were "
-        "really removed. A point is a model of one seed; up and to the left is better.",
+        f"BLEU on the first test set by speed-up per step against the {BASE} and by size, of "
+        "models whose heads were really removed. A point is a model of one seed; a bar that "
+        "reaches 1 is of no speed-up.",
         (
-            "Time: median over repeats in which the models take turns; bars from the fastest "
-            "repeat to the slowest. Encode: one pass of the encoder over a batch; decode: beam "
-            "search of whole sentences, encoder included.",
+            speedups.INTERVAL,
+            "Encode: one pass of the encoder over a batch; decode: beam search of whole "
+            "sentences, encoder included.",
             *measured.describe_scored(results),
         ),
+        speedups.warn_of_noise(table),
     )
 
 
@@ -77,7 +81,8 @@ def timed(results: Results) -> pd.DataFrame:
 
     `milliseconds` per sentence, the median over `repeats`, which lie between `low` and `high`;
     `steps` of the search per sentence; `speedup` = the baseline's median ÷ this one, both by their
-    steps, so that longer translations do not count as slowness. `how` and `scope` are empty for
+    steps, so that longer translations do not count as slowness; its 95 % interval is over repeats,
+    empty with one. `how` and `scope` are empty for
     models that were not pruned. Raises UserError where the baseline was not timed beside.
     """
     raw = gather(results.files("pruned_speed"), _TIMED)
@@ -97,8 +102,12 @@ def timed(results: Results) -> pd.DataFrame:
             f"({phase}, batch size {size}), found none"
         )
     table["speedup"] = whole / of_step
+    sure = speedups.speedup_intervals(raw, _SETUP, "run", BASE)
+    table = table.merge(sure, "left", [*_SETUP, "run"])
     table = table.merge(measured.pruned_models(results)[[*KEYS, "how", "scope"]], "left", KEYS)
-    return table[COLUMNS].fillna({"how": "", "scope": ""})
+    told = ["how", "scope", *speedups.COLUMNS]
+    table[told] = fill_empty(table[told])
+    return table[COLUMNS]
 
 
 def speed_with_bleu(table: pd.DataFrame, scores: Scores) -> pd.DataFrame:
@@ -126,15 +135,16 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _draw(table: pd.DataFrame) -> Figure:
-    """BLEU by milliseconds per sentence, and by size; see `speed_with_bleu`.
+    """BLEU by speed-up, and by size; see `speed_with_bleu`.
 
     For each pair a row per phase: a panel per batch size, then one for parameters or bytes. A
-    point is a model of one seed, its bar reaches from the fastest repeat to the slowest; markers
-    are ways to prune, colours the heads left.
+    point is a model of one seed, its bar the 95 % interval over repeats; markers are ways to prune,
+    colours the heads left.
     """
     phases, sizes = table["phase"].unique(), sorted(table["batch_size"].unique())
     rows = [(pair, *row) for pair in table["pair"].unique() for row in enumerate(phases)]
-    size = (max(2.7 * (len(sizes) + 1) + 1.2, 6.5), 2.6 * len(rows) + 0.6)
+    width = min(2.7, (PAGE - 1.2) / (len(sizes) + 1))
+    size = (max(width * (len(sizes) + 1) + 1.2, 6.5), 2.6 * len(rows) + 0.6)
     figure = Figure(figsize=size, layout="constrained")
     shared = len(rows) == len(phases)
     grid = figure.subplots(len(rows), len(sizes) + 1, squeeze=False, sharey=shared)
@@ -145,7 +155,7 @@ def _draw(table: pd.DataFrame) -> Figure:
         for panel, batch in zip(line, sizes, strict=False):
             _timed(panel, of_phase[of_phase["batch_size"] == batch], scale)
             panel.set_title(f"{phase}, batch {batch}", loc="left", fontsize="small")
-            panel.set_xlabel("ms per sentence", fontsize="small")
+            panel.set_xlabel(f"speed ÷ {BASE}'s", fontsize="small")
         column, words = _SIZES[place % len(_SIZES)]
         one = of_pair.drop_duplicates(["run", "seed"])
         points = _points(line[-1], one, one[column] / 1e6, scale)
@@ -161,10 +171,10 @@ def _draw(table: pd.DataFrame) -> Figure:
 
 
 def _timed(panel: Axes, rows: pd.DataFrame, scale: Normalize) -> None:
-    ends = [rows["milliseconds"] - rows["low"], rows["high"] - rows["milliseconds"]]
-    style = {"fmt": "none", "ecolor": "#6E6E6E", "elinewidth": 0.8, "zorder": 1}
-    panel.errorbar(rows["milliseconds"], rows["bleu"], xerr=ends, **style)
-    _points(panel, rows, rows["milliseconds"], scale)
+    style = {"fmt": "none", "ecolor": GREY, "elinewidth": 0.8, "zorder": 1}
+    panel.errorbar(rows["speedup"], rows["bleu"], xerr=speedups.reach(rows), **style)
+    panel.axvline(1, color=GREY, linewidth=0.8, linestyle=":")
+    _points(panel, rows, rows["speedup"], scale)
 
 
 def _points(panel: Axes, rows: pd.DataFrame, across: pd.Series, scale: Normalize) -> PathCollection:
@@ -179,10 +189,9 @@ def _points(panel: Axes, rows: pd.DataFrame, across: pd.Series, scale: Normalize
 def _legend(figure: Figure, present: set[str]) -> None:
     """What the markers are of the ways to prune that there are."""
     plain = {"linestyle": "", "markerfacecolor": "white", "markeredgecolor": "black"}
-    keys = [
-        Line2D([], [], marker=marker, label=words, markersize=9 if marker == "*" else 6, **plain)
+    keys = {
+        words: Line2D([], [], marker=marker, markersize=9 if marker == "*" else 6, **plain)
         for how, (marker, words) in _MARKERS.items()
         if how in present
-    ]
-    place = {"loc": "outside upper center", "ncols": len(keys), "frameon": False}
-    figure.legend(handles=keys, fontsize="small", **place)
+    }
+    draw_legend(figure, keys)

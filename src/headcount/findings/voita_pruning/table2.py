@@ -8,6 +8,7 @@ from headcount.base.addresses import KINDS
 from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.short_names import decimal
 from headcount.findings import exhibits
+from headcount.findings.kinds import SCOPES
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import KEYS, Results
@@ -32,7 +33,7 @@ def table2(results: Results) -> Table:
         "BLEU of models with few heads: fine-tuned with gates from the trained model, and trained "
         "from scratch with exactly the heads that are then left.",
         (
-            "Heads: encoder self-attention / decoder self-attention / decoder-encoder attention. "
+            "Heads: encoder self-attention / decoder self-attention / encoder–decoder attention. "
             "λ = 0 is the control, fine-tuned for as many updates with λ = 0; the model that was "
             "pruned comes first, without a λ. Shown are the sweep over all kinds, and those runs "
             "on the encoder alone that have a twin from scratch.",
@@ -112,7 +113,7 @@ def _cells(found: pd.DataFrame, start: str, scope: str, lambda_: float | str) ->
     kept = found[found["training"] != "scratch"]
     return {
         "start": start,
-        "scope": scope or NONE,
+        "scope": SCOPES.get(scope, NONE),
         "λ": NONE if lambda_ == "" else decimal(lambda_),
         "heads": "/".join(mean_count(kept[kind]) for kind in KINDS),
         "from trained": mean_sd(bleu.get("trained") or bleu.get("none", [])),

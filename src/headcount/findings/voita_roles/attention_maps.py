@@ -15,10 +15,11 @@ from headcount.base.addresses import Head
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.data.lines import clean_lines
-from headcount.findings.figures import save_drawing, use_style
+from headcount.findings.figures import PAGE, colour_bar, save_drawing, use_style
 
 ENDINGS = (".svg", ".pdf", ".png")
-_INCH = 0.27  # of a cell
+_INCH, _LEAST = 0.27, 0.15  # of a cell, at most and at least
+_BESIDE = 1.3  # inches of words at the side of a map
 _FEWEST = 5  # cells, so that titles have room
 
 
@@ -29,7 +30,7 @@ def is_right_to_left(texts: list[str]) -> bool:
 
 
 def draw_attention(maps: list[dict[str, Any]], titles: list[str]) -> Figure:
-    """A panel for each map, abreast; queries down, keys across in the direction they are read.
+    """A panel for each map, abreast if a page has room; queries down, keys across as they are read.
 
     A map has `queries`, `keys` and `weights`, one row for each query. Words are set by a layout
     engine that joins letters and orders scripts from right to left; for those the first key is at
@@ -37,18 +38,29 @@ def draw_attention(maps: list[dict[str, Any]], titles: list[str]) -> Figure:
     """
     for found in maps:
         check_map(found)
-    widths = [max(len(found["keys"]), _FEWEST) for found in maps]
-    height = max(max(len(found["queries"]) for found in maps), _FEWEST)
-    size = (_INCH * sum(widths) + 1.3 * len(maps), _INCH * height + 1.6)
-    figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(1, len(maps), squeeze=False, gridspec_kw={"width_ratios": widths})
-    for panel, found, title in zip(grid[0], maps, titles, strict=True):
+    figure, axes = _panels(maps)
+    for panel, found, title in zip(axes, maps, titles, strict=True):
         image = _draw(panel, found)
         panel.set_title(title, loc="left", fontsize="small")
-    bar = figure.colorbar(image, ax=grid[0], shrink=0.6, aspect=25, pad=0.01)
-    bar.set_label("weight", fontsize="small")
-    bar.ax.tick_params(labelsize="small")
+    colour_bar(figure, image, "attention weight")
     return figure
+
+
+def _panels(maps: list[dict[str, Any]]) -> tuple[Figure, list[Axes]]:
+    """Axes abreast where a page has room for cells of a readable size, else one below the other."""
+    widths, heights = (
+        [max(len(found[side]), _FEWEST) for found in maps] for side in ("keys", "queries")
+    )
+    abreast = sum(widths) * _LEAST + len(maps) * _BESIDE <= PAGE
+    columns = len(maps) if abreast else 1
+    across, down = (sum(widths), max(heights)) if abreast else (max(widths), sum(heights))
+    cell = min(_INCH, max(_LEAST, (PAGE - columns * _BESIDE) / across))
+    rows = len(maps) // columns
+    size = (cell * across + columns * _BESIDE, cell * down + 1.6 * rows)
+    ratios = {"width_ratios" if abreast else "height_ratios": widths if abreast else heights}
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False, gridspec_kw=ratios)
+    return figure, list(grid.flat)
 
 
 def read_sentences(path: Path) -> list[dict[str, Any]]:

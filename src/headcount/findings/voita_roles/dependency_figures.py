@@ -1,5 +1,6 @@
 """Voita's Figures 3 and 4: where dependents stand, and how well heads find them."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 import pandas as pd
@@ -9,10 +10,21 @@ from matplotlib.patches import Patch
 
 from headcount.base.errors import UserError
 from headcount.findings import exhibits
-from headcount.findings.figures import COLOURS, Drawn, colours, note, panels, title_words
+from headcount.findings.collapsed import collapse_notes, collapsed_in_training
+from headcount.findings.figures import (
+    COLOURS,
+    PAGE,
+    Drawn,
+    colours,
+    draw_legend,
+    note,
+    panels,
+    title_words,
+)
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import KEYS, Results
+from headcount.findings.scores import Key
 from headcount.findings.setting import describe_setting, of_one_training
 from headcount.findings.voita_roles.dependency_scores import DOBJ, NO_TREES, best_heads
 from headcount.findings.voita_roles.labels import SHOWN, arrow
@@ -48,10 +60,16 @@ def fig3(results: Results) -> Drawn:
     return Drawn(draw_positions(points, relations), points, caption, notes)
 
 
-@exhibits.figure("voita_fig4", needs=("roles",), uses=("pruned_heads",), beside="voita_table1")
+@exhibits.figure(
+    "voita_fig4",
+    needs=("roles",),
+    uses=("pruned_heads", "masks", "curves"),
+    beside="voita_table1",
+)
 def fig4(results: Results) -> Drawn:
     """Figure 4: accuracy of the best heads."""
     points = score_points(best_heads(results))
+    collapsed = collapsed_in_training(results)
     caption = (
         "Accuracy of the best encoder head for each relation and direction, on the first treebank "
         "of each model. It says something where it is well above the positional baseline (thick "
@@ -64,9 +82,10 @@ def fig4(results: Results) -> Drawn:
         DOBJ,
         f"Below: {voita.SOURCE}, Figure 4, one baseline for both directions.",
         voita.READ_OFF,
+        *collapse_notes(collapsed),
         *describe_roles(results),
     )
-    return Drawn(draw_scores(points), points, caption, notes)
+    return Drawn(draw_scores(points, collapsed), points, caption, notes)
 
 
 def dependent_positions(trees: list[Path], relations: list[str]) -> pd.DataFrame:
@@ -102,7 +121,7 @@ def draw_positions(points: pd.DataFrame, relations: list[str]) -> Figure:
     seen = points[["pair", "treebank", "source"]].drop_duplicates().drop_duplicates("treebank")
     names = list(seen.itertuples(index=False))
     shades, width = colours(len(names)), 0.85 / len(names)
-    figure, axes = panels(len(relations), columns=2, height=2.5)
+    figure, axes = panels(len(relations), columns=2, height=2.5, share=True)
     for panel, relation in zip(axes, relations, strict=True):
         near = points[(points["relation"] == relation) & (points["offset"].abs() <= _FARTHEST)]
         for place, (pair, treebank, _) in enumerate(names):
@@ -115,14 +134,13 @@ def draw_positions(points: pd.DataFrame, relations: list[str]) -> Figure:
         panel.set_xticks(range(-_FARTHEST, _FARTHEST + 1))
         panel.tick_params(labelsize="small")
         panel.axvline(0, color="black", linewidth=0.6)
-        panel.set_xlabel("position of the dependent", fontsize="small")
-        panel.set_ylabel("share", fontsize="small")
-    patches = [
-        Patch(color=shade, label=name.treebank + " (paper)" * (name.source == "paper"))
+        panel.set_xlabel("position of the dependent (words)", fontsize="small")
+        panel.set_ylabel("share of arcs", fontsize="small")
+    patches = {
+        name.treebank + " (paper)" * (name.source == "paper"): Patch(color=shade)
         for shade, name in zip(shades, names, strict=True)
-    ]
-    above = {"loc": "outside upper center", "ncols": min(4, len(names))}
-    figure.legend(handles=patches, frameon=False, **above)
+    }
+    draw_legend(figure, patches)
     return figure
 
 
@@ -137,30 +155,35 @@ def score_points(table: pd.DataFrame) -> pd.DataFrame:
     return with_printed(ours, voita.dependency_scores_by_pair().assign(treebank="wmt"))
 
 
-def draw_scores(points: pd.DataFrame) -> Figure:
-    """A panel for ours and one for the paper: bars by relation and direction, models abreast."""
+def draw_scores(points: pd.DataFrame, collapsed: Collection[Key]) -> Figure:
+    """A panel for ours and one for the paper: bars by relation and direction, models abreast.
+
+    Bars of models that `collapsed` are hollow.
+    """
     sources = [source for source in ("ours", "paper") if source in set(points["source"])]
     tests = list(points[["relation", "direction"]].drop_duplicates().itertuples(index=False))
-    size = (max(6.5, 0.95 * len(tests) + 1), 3.0 * len(sources) + 0.3)
+    size = (min(PAGE, max(6.5, 0.95 * len(tests) + 1)), 3.4 * len(sources) + 0.3)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(len(sources), squeeze=False).flat
     for panel, source in zip(axes, sources, strict=True):
-        _bars(panel, points[points["source"] == source], tests)
-        panel.set_title("this experiment" if source == "ours" else voita.SOURCE, loc="left")
+        _bars(panel, points[points["source"] == source], tests, collapsed)
+        words = "this experiment" if source == "ours" else voita.SOURCE
+        panel.set_title(words, loc="left", fontsize="medium")
     return figure
 
 
-def _bars(panel: Axes, points: pd.DataFrame, tests: list) -> None:
+def _bars(panel: Axes, points: pd.DataFrame, tests: list, collapsed: Collection[Key]) -> None:
     places = {tuple(test): place for place, test in enumerate(tests)}
     models = list(points.groupby(KEYS, sort=False))
     width = 0.8 / len(models)
     for number, ((pair, run, seed), scores) in enumerate(models):
         keys = zip(scores["relation"], scores["direction"], strict=True)
         at = [places[key] + (number - (len(models) - 1) / 2) * width for key in keys]
-        style = {
-            "color": COLOURS[number % len(COLOURS)],
-            "label": title_words(pair, run, seed=seed),
-        }
+        style = {"color": COLOURS[number % len(COLOURS)]}
+        style["label"] = title_words(pair, run, seed=seed)
+        if (pair, run, seed) in collapsed:
+            style |= {"fill": False, "edgecolor": style.pop("color"), "linewidth": 1.4}
+            style["label"] += " (collapsed)"
         middle = scores["accuracy"].astype(float)
         panel.bar(at, middle, 0.9 * width, **style)
         if (scores["low"] != "").all():
@@ -174,6 +197,8 @@ def _bars(panel: Axes, points: pd.DataFrame, tests: list) -> None:
     panel.set_xticks(range(len(tests)), names, fontsize="small")
     panel.grid(axis="x", visible=False)
     panel.set_ylim(0, 1.05)
+    panel.margins(x=0.01)
     panel.set_axisbelow(True)
     panel.set_ylabel("accuracy")
-    panel.legend(fontsize="x-small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "frameon": False}
+    panel.legend(fontsize="small", ncols=2, **below)

@@ -9,7 +9,8 @@ from matplotlib.ticker import MaxNLocator
 from headcount.base.errors import UserError
 from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings
 from headcount.findings import exhibits
-from headcount.findings.figures import Drawn, panels
+from headcount.findings.figures import Drawn, draw_legend, panels
+from headcount.findings.kinds import SCOPES
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import BASE, KEYS, Results, read_runs, run_of
@@ -28,6 +29,7 @@ FUNCTIONS = {
     "rare or unknown": "#F5EBD0",
     "unknown": "#BBBBBB",
 }
+_EDGE = {"edgecolor": "#444444", "linewidth": 0.5}  # so that light colours are seen as well
 _SEVERAL = {"facecolor": "none", "edgecolor": "black", "hatch": "////", "linewidth": 0}
 
 
@@ -107,21 +109,21 @@ def draw_retained(table: pd.DataFrame) -> Figure:
     Hatched is the part of a bar whose heads have several functions.
     """
     sweeps = list(_sweeps(table))
-    figure, axes = panels(len(sweeps), columns=2, width=4.4, height=3.0)
+    figure, axes = panels(len(sweeps), width=4.4, height=3.0)
     for panel, (title, sweep) in zip(axes, sweeps, strict=True):
         left = _stack(panel, sweep.sort_values("heads_left", ascending=False, kind="stable"))
         panel.set_xticks(range(len(left)), left, fontsize="small")
         panel.set_xlabel("encoder heads left")
-        panel.set_ylabel("heads")
+        panel.set_ylabel("encoder heads")
         panel.yaxis.set_major_locator(MaxNLocator(integer=True))
         panel.set_axisbelow(True)
         panel.set_title(title, loc="left", fontsize="small")
         panel.grid(axis="x", visible=False)
     used = [name for name in FUNCTIONS if table.loc[table["function"] == name, "heads"].sum()]
-    patches = [Patch(color=FUNCTIONS[name], label=name) for name in used]
+    patches = {name: Patch(facecolor=FUNCTIONS[name], **_EDGE) for name in used}
     if table["several"].replace("", 0).sum():
-        patches.append(Patch(label="several functions", **_SEVERAL))
-    figure.legend(handles=patches, loc="outside upper center", ncols=3, frameon=False)
+        patches["several functions"] = Patch(**_SEVERAL)
+    draw_legend(figure, patches)
     return figure
 
 
@@ -136,7 +138,7 @@ def _stack(panel: Axes, sweep: pd.DataFrame) -> list[str]:
     below = pd.Series(0.0, index=bars.index)
     for function, colour in FUNCTIONS.items():
         if function in bars:
-            panel.bar(range(len(bars)), bars[function], bottom=below, color=colour)
+            panel.bar(range(len(bars)), bars[function], bottom=below, color=colour, **_EDGE)
             panel.bar(range(len(bars)), several[function], bottom=below, **_SEVERAL)
             below += bars[function]
     return [str(count) for count in bars.index.get_level_values("heads_left")]
@@ -149,8 +151,9 @@ def _sweeps(table: pd.DataFrame):
     for (pair, start, scope), sweep in pruned.groupby(["pair", "start", "scope"], sort=False):
         trained = BASE if start == RANDOM_WEIGHTS else start
         whole = ours[(ours["pair"] == pair) & (ours["run"] == trained) & (ours["scope"] == "")]
-        title = f"{pair}, from {start}, gates on {scope}"
+        title = f"{pair}, from {start}\ngates on {SCOPES[scope]}"
         yield title, pd.concat([whole, sweep], ignore_index=True)
     if pruned.empty and ours.empty:
         raise UserError("roles: expected at least one model whose heads were measured, found none")
-    yield "EN-RU OpenSubtitles, gates on enc_self (paper)", table[table["source"] == "paper"]
+    printed = f"paper, EN-RU OpenSubtitles\ngates on {SCOPES['enc_self']}"
+    yield printed, table[table["source"] == "paper"]

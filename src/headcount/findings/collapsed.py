@@ -1,0 +1,75 @@
+"""Runs whose training with masked heads collapsed, and how figures say so.
+
+Heads that are masked in nearly every update stop learning and then hurt the model that has them
+all; see table headmask_collapse, which looks at test scores as well.
+"""
+
+from collections.abc import Collection
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from headcount.findings.masks import frequencies, read_masks, second_half, with_lengths
+from headcount.findings.results import KEYS, Results, gather, run_of
+from headcount.findings.scores import Key
+
+ABANDONED = 0.9  # share of the later updates that may mask; a head masked so often hardly learns
+ROUNDING = 1e-9  # of shares that are read from a file and averaged
+CURVES = ["step", "train_loss", "first_pass_loss"]
+COLLAPSED = (
+    "Collapsed: heads that training masked nearly always hurt the model that has them all (table "
+    "headmask_collapse), so that its numbers are of a failed training, not of the method."
+)
+"""What a note says where a run is marked."""
+
+
+def losses(curve: pd.DataFrame) -> dict[str, float | str]:
+    """Mean losses over the updates of a run's intervals; random masks need no first pass."""
+    passes = curve.dropna(subset="first_pass_loss")
+    first = "" if passes.empty else np.average(passes["first_pass_loss"], weights=passes["updates"])
+    masked = np.average(curve["train_loss"], weights=curve["updates"])
+    return {"first_pass_loss": first, "masked_loss": masked}
+
+
+@cache
+def collapsed_in_training(results: Results) -> frozenset[Key]:
+    """Pair, run and seed of the models of which the training itself shows that it collapsed.
+
+    They masked a head in `ABANDONED` of the later updates or more, and their loss with all heads,
+    in the first pass, was above that with masked heads. Reads kinds trained_runs, masks, curves.
+    """
+    shares = read_masks(results.files("masks"))
+    late = frequencies(second_half(shares)).groupby(KEYS).max().to_dict()
+    files = [path for path in results.files("curves") if run_of(path) in late]
+    curves = dict(list(second_half(with_lengths(gather(files, CURVES))).groupby(KEYS)))
+    found = []
+    for key in set(late) & set(curves):
+        loss = losses(curves[key])
+        abandoned = late[key] / results.runs[key[1]].probability >= ABANDONED - ROUNDING
+        measured = loss["first_pass_loss"] != ""
+        if abandoned and measured and loss["first_pass_loss"] > loss["masked_loss"]:
+            found.append(key)
+    return frozenset(found)
+
+
+def collapse_words(collapsed: Collection[Key], rows: pd.DataFrame) -> dict[str, str]:
+    """By run, what a legend says of those that collapsed: in which pairs and seeds, if not in all.
+
+    `rows` have the models of a figure: columns pair, run and seed.
+    """
+    found = {}
+    for run, models in rows[KEYS].drop_duplicates().groupby("run", sort=False):
+        keys = list(models.itertuples(index=False, name=None))
+        failed = [key for key in keys if key in collapsed]
+        if failed:
+            pairs = models["pair"].nunique() > 1
+            names = [f"{pair}, " * pairs + f"seed {seed}" for pair, _, seed in failed]
+            which = "" if len(failed) == len(keys) else f"{', '.join(names)} "
+            found[run] = f"{which}collapsed"
+    return found
+
+
+def collapse_notes(words: Collection[str]) -> tuple[str, ...]:
+    """The note of a figure that marks a run, else none."""
+    return (COLLAPSED,) if words else ()
