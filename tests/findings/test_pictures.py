@@ -134,18 +134,17 @@ def _is_curve(line) -> bool:
 @pytest.mark.slow
 def test_scales_of_colours_begin_at_0_or_are_as_long_on_either_side(drawn):
     for name, drawing in drawn.items():
-        for image in drawing.findobj(ScalarMappable):
-            if (
-                image.get_array() is None
-                or isinstance(image.get_cmap(), ListedColormap)
-                and (
-                    image.get_cmap().N < 10  # a colour for each class
-                )
-            ):
-                continue
+        for image in drawing.findobj(_is_scale):
             low, high = image.norm.vmin, image.norm.vmax
             about_1 = low > 0 and math.isclose(low * high, 1)
             assert low in (0, -high) or about_1, f"{name}: {low} to {high}"
+
+
+def _is_scale(artist) -> bool:
+    """Whether colours of this are a scale of numbers, not a colour for each class."""
+    if not isinstance(artist, ScalarMappable) or artist.get_array() is None:
+        return False
+    return not isinstance(artist.get_cmap(), ListedColormap) or artist.get_cmap().N > 10
 
 
 @pytest.mark.slow
