@@ -3,7 +3,7 @@
 const byId = id => document.getElementById(id);
 const make = (tag, words) => Object.assign(document.createElement(tag), words);
 const {heads, measures, models, charts} = JSON.parse(byId("data").textContent);
-const KINDS = {enc_self: "encoder self", dec_self: "decoder self", dec_enc: "encoder-decoder"};
+const KINDS = {enc_self: "encoder self", dec_self: "decoder self", dec_enc: "encoder–decoder"};
 const ROLE = {id: "role", title: "what it does", short: "what it does", unit: "by its labels",
   group: "What it attends to"};
 const place = new Map(heads.map((head, i) => [head.name, i]));
