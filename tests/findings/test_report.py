@@ -269,7 +269,7 @@ def test_the_page_opens_with_what_is_decided_and_its_evidence(results):
     assert re.search(
         r"Area\s*40\.09\s*44\.59 \(39\.48 to 49\.42\)\s*\+4\.50\s*Sun et al", page.text
     )
-    numbers = "Area: 44.59 (39.48 to 49.42), p = 0.0019; 1 training."
+    numbers = "Area: 44.59 (39.48 to 49.42), corrected p = 0.0019; 1 training."
     assert numbers in page.text and "Printed in the paper: delta: 0.3." in page.text
     assert page.text.index(numbers) < page.text.index("What bleu shows.")
     assert "Holds here: 1 of 2 claims" in page.text and "Undecided: one seed." in page.text

@@ -101,7 +101,7 @@ def _numbers(row: dict[str, str]) -> str:
     found = f"{_statistic(row)}: {_value(row)}"
     if row["p_adjusted"]:
         p = p_value(float(row["p_adjusted"]))
-        found += f", p {p if p.startswith('<') else f'= {p}'}"
+        found += f", corrected p {p if p.startswith('<') else f'= {p}'}"
     return f"{found}; {row['seeds']} training{'s' if row['seeds'] != '1' else ''}"
 
 
