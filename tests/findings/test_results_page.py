@@ -48,7 +48,9 @@ def test_the_page_has_what_the_tables_say(results):
     )
     assert "| time of all jobs together | 2 minutes |" in page
     assert "| code of table `claims` | c0de |" in page
-    finding = "Masking costs. Area, a minus b: 46.03 (41.20 to 50.70), corrected p = 0.0020; 1 training."
+    finding = (
+        "Masking costs. Area, a minus b: 46.03 (41.20 to 50.70), corrected p = 0.0020; 1 training."
+    )
     assert page.count(finding) == 2 and f"- **Holds:** {finding}" in page
     assert r"| Heads \| can go. (Voita, section 6) | one &lt; seed |" in page
     assert "Scores.\n\n!!! warning\n\n    One is low.\n\n| run" in page and "1.50 |" in page
