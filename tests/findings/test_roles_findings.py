@@ -229,7 +229,7 @@ def test_f27_without_trees_the_tables_say_so(tmp_path):
     assert len(shown) == len(table.tidy) + 2
     scores = dependency_figures.score_points(table.tidy)
     assert set(scores["source"]) == {"paper"}
-    assert len(dependency_figures.draw_scores(scores).axes) == 1
+    assert len(dependency_figures.draw_scores(scores, ()).axes) == 1
     positions = dependency_figures.dependent_positions([], ["nsubj", "obj"])
     assert set(positions["source"]) == {"paper"}
     assert len(dependency_figures.draw_positions(positions, ["nsubj", "obj"]).axes) == 2
