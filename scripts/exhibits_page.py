@@ -4,7 +4,7 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.files import write_text
-from headcount.findings.listing import write_listing
+from headcount.findings.report.listing import write_listing
 
 
 def main() -> None:

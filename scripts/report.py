@@ -4,7 +4,7 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.errors import UserError
-from headcount.findings.page import write_report
+from headcount.findings.report.page import write_report
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from datetime import date
 from pathlib import Path
 
 from headcount.base import command
-from headcount.findings.results_page import put_findings, write_results_page
+from headcount.findings.report.results_page import put_findings, write_results_page
 
 
 def main() -> None:

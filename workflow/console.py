@@ -57,7 +57,7 @@ def tell_findings(plan: Plan, workflow: Workflow, exhibits: Collection[str]) -> 
         if not any(page in job.output for job in jobs_of_run(workflow)):
             return
         # Imported here: it has pandas and matplotlib, for which no plan should wait.
-        from headcount.findings.opening import read_main_findings, read_warnings
+        from headcount.findings.report.opening import read_main_findings, read_warnings
 
         folder = Path(plan.layout.results)
         for warning in read_warnings(folder / name for name in exhibits):

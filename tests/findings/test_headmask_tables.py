@@ -11,7 +11,6 @@ from headmask_files import MODEL, HeadmaskFiles, masking_rows
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.findings.collapsed import CURVES
 from headcount.findings.headmask.collapse import collapse_table
 from headcount.findings.headmask.importance import (
     read_importance,
@@ -24,8 +23,8 @@ from headcount.findings.headmask.scores import (
     score_summary,
     score_table,
 )
+from headcount.findings.masked_training import CURVES, read_masks, with_lengths
 from headcount.findings.masking import read_masking
-from headcount.findings.masks import read_masks, with_lengths
 from headcount.findings.results import gather, read_runs
 from headcount.findings.scores import Scores
 from headcount.findings.tables import write_tables

@@ -22,7 +22,6 @@ from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.base.settings.importance import ImportanceSettings, LrpSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.train import GatesSettings
-from headcount.findings.collapsed import collapse_words, collapsed_in_training
 from headcount.findings.exhibits import declared
 from headcount.findings.figures import (
     MOST_LINES,
@@ -33,6 +32,7 @@ from headcount.findings.figures import (
     signed,
     with_minus,
 )
+from headcount.findings.masked_training import collapse_words, collapsed_in_training
 from headcount.findings.speedups import speedup_intervals, warn_of_noise
 
 PAIR = "multi.en-de"

@@ -15,13 +15,13 @@ from headcount.base.errors import UserError
 from headcount.findings.chapters import chapters
 from headcount.findings.claims.table import COLUMNS
 from headcount.findings.claims.verdicts import FAILS, HOLDS
-from headcount.findings.drawings import inline_drawing
 from headcount.findings.exhibits import SHOWN
 from headcount.findings.figures import Drawn, use_style, write_figures
-from headcount.findings.opening import DECIDED, read_findings
-from headcount.findings.page import write_report
-from headcount.findings.questions import QUESTIONS, by_question
-from headcount.findings.shared_notes import share_notes
+from headcount.findings.report.drawings import inline_drawing
+from headcount.findings.report.opening import DECIDED, read_findings
+from headcount.findings.report.page import write_report
+from headcount.findings.report.questions import QUESTIONS, by_question
+from headcount.findings.report.shared_notes import share_notes
 from headcount.findings.tables import Table, sides, write_tables
 
 ORIGIN = {

@@ -9,7 +9,7 @@ from script_runner import ROOT, run_script
 
 from headcount.base.errors import UserError
 from headcount.findings.claims.table import COLUMNS
-from headcount.findings.results_page import put_findings, write_results_page
+from headcount.findings.report.results_page import put_findings, write_results_page
 from headcount.findings.tables import Table, write_tables
 
 ORIGIN = {"command": ["x.py"], "code": {"digest": "c0de"}, "versions": {"python": "3"}}

@@ -17,7 +17,7 @@ from headcount.base import fingerprint
 from headcount.findings.chapters import chapters
 from headcount.findings.exhibits import declared
 from headcount.findings.inputs import INPUTS
-from headcount.findings.listing import write_listing
+from headcount.findings.report.listing import write_listing
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "headcount"

@@ -17,8 +17,8 @@ from snakemake.settings.types import OutputSettings
 from snakemake_interface_logger_plugins.common import LogEvent
 from workflow_modules import load
 
-from headcount.findings import opening
-from headcount.findings.opening import read_main_findings, read_warnings
+from headcount.findings.report import opening
+from headcount.findings.report.opening import read_main_findings, read_warnings
 from snakemake_logger_plugin_headcount import LogHandler
 from snakemake_logger_plugin_headcount.display import Display, console_on
 from snakemake_logger_plugin_headcount.progress import Job, Left, Planned, Progress, spoken

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from headcount.findings.masks import frequencies, read_masks
+from headcount.findings.masked_training import frequencies, read_masks
 from headcount.findings.results import HEAD, KEYS, Results, at_start, gather, read_runs_of
 from headcount.findings.voita_roles.labels import (
     HEAD_KEYS,

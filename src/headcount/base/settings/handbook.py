@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import jinja2
 from pydantic.fields import FieldInfo
 
 from headcount.base.settings.classifiers import ClassifierModel
@@ -16,6 +15,7 @@ from headcount.base.settings.schema import Schema
 from headcount.base.settings.section import Section
 from headcount.base.settings.sources import Draw, HoldOut, Overlap, Side, Treebank
 from headcount.base.settings.train import GatesSettings
+from headcount.base.templates import fill_page
 
 TEMPLATE = Path(__file__).with_suffix(".md")
 
@@ -47,16 +47,16 @@ _CORPORA: dict[str, tuple[str, type[Section]]] = {
 
 def write_page() -> str:
     """The whole page, Markdown."""
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True)
-    page = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
-        sections=_SECTIONS,
-        corpora=_CORPORA,
-        rows=_rows,
-        sizes=list(PRESETS["base"]),
-        presets=[[f"`{name}`", *sizes.values()] for name, sizes in PRESETS.items()],
-        paper_gates=[[f"`gates.{k}`", f"`{v}`"] for k, v in GatesSettings.presets["paper"].items()],
-    )
-    return page.rstrip("\n") + "\n"
+    paper = GatesSettings.presets["paper"]
+    values = {
+        "sections": _SECTIONS,
+        "corpora": _CORPORA,
+        "rows": _rows,
+        "sizes": list(PRESETS["base"]),
+        "presets": [[f"`{name}`", *sizes.values()] for name, sizes in PRESETS.items()],
+        "paper_gates": [[f"`gates.{k}`", f"`{v}`"] for k, v in paper.items()],
+    }
+    return fill_page(TEMPLATE, values)
 
 
 def _rows(section: type[Section], prefix: str) -> list[list[str]]:

@@ -9,11 +9,11 @@ import altair
 import vl_convert
 from markupsafe import Markup
 
+from headcount.base.templates import fill_page
 from headcount.findings import exhibits
 from headcount.findings.atlas.charts import charts
 from headcount.findings.atlas.data import atlas_data
 from headcount.findings.results import Results
-from headcount.findings.templates import fill_page
 
 _HERE = Path(__file__)
 _LIBRARY = "window.vegaEmbed = vegaEmbed;"  # what charts.js calls of Vega's

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from headcount.findings import exhibits
-from headcount.findings.collapsed import collapse_notes, collapse_words, collapsed_in_training
 from headcount.findings.figures import Drawn, legend_above, panels, run_groups, run_styles
+from headcount.findings.masked_training import collapse_notes, collapse_words, collapsed_in_training
 from headcount.findings.results import Results, curve_table
 
 _TIMES = (("step", "updates"), ("minutes", "minutes of training"))

@@ -13,15 +13,23 @@ import pandas as pd
 
 from headcount.base.settings.runs import RunSettings
 from headcount.findings import exhibits
-from headcount.findings.collapsed import ABANDONED, CURVES, ROUNDING, losses
 from headcount.findings.headmask.importance import (
     describe_measured,
     number,
     of_heads,
     read_importance,
 )
+from headcount.findings.masked_training import (
+    ABANDONED,
+    CURVES,
+    ROUNDING,
+    frequencies,
+    losses,
+    read_masks,
+    second_half,
+    with_lengths,
+)
 from headcount.findings.masking import describe_tests, read_masking
-from headcount.findings.masks import frequencies, read_masks, second_half, with_lengths
 from headcount.findings.results import HEAD, KEYS, Results, gather
 from headcount.findings.scores import Key
 from headcount.findings.setting import of_one_training

@@ -14,7 +14,6 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
-from headcount.findings.collapsed import collapse_notes, collapse_words
 from headcount.findings.figures import (
     Drawn,
     colour_bar,
@@ -29,6 +28,7 @@ from headcount.findings.figures import (
 from headcount.findings.headmask.collapse import collapsed_models
 from headcount.findings.headmask.importance import describe_measured, of_heads, read_importance
 from headcount.findings.kinds import SHORT, explain_kinds
+from headcount.findings.masked_training import collapse_notes, collapse_words
 from headcount.findings.results import KEYS, Results
 from headcount.findings.scores import Key
 from headcount.findings.setting import OVER_SEEDS, importance_unit

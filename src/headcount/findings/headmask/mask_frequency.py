@@ -11,12 +11,11 @@ from matplotlib.ticker import MaxNLocator
 
 from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
-from headcount.findings.collapsed import collapse_notes
 from headcount.findings.figures import Drawn, colour_bar, heat_panels, is_first, note
 from headcount.findings.headmask.collapse import collapsed_models
 from headcount.findings.headmask.importance import read_importance
 from headcount.findings.kinds import SHORT, explain_kinds
-from headcount.findings.masks import read_masks
+from headcount.findings.masked_training import collapse_notes, read_masks
 from headcount.findings.results import HEAD, Results
 from headcount.findings.scores import Key
 from headcount.findings.setting import describe_setting

@@ -11,7 +11,6 @@ from matplotlib.ticker import MaxNLocator
 
 from headcount.base.settings.runs import RunSettings
 from headcount.findings import exhibits, masking
-from headcount.findings.collapsed import collapse_notes, collapse_words
 from headcount.findings.figures import (
     COLOURS,
     GREY,
@@ -26,6 +25,7 @@ from headcount.findings.figures import (
 )
 from headcount.findings.headmask.collapse import collapsed_models
 from headcount.findings.headmask.importance import read_importance
+from headcount.findings.masked_training import collapse_notes, collapse_words
 from headcount.findings.results import BASE, Results
 from headcount.findings.setting import describe_importance, describe_setting
 

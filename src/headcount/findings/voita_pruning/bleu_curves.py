@@ -7,7 +7,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headcount.findings import exhibits
-from headcount.findings.collapsed import collapse_notes, collapse_words, collapsed_in_training
 from headcount.findings.figures import (
     COLOURS,
     GREY,
@@ -18,6 +17,7 @@ from headcount.findings.figures import (
     run_styles,
 )
 from headcount.findings.kinds import SCOPES
+from headcount.findings.masked_training import collapse_notes, collapse_words, collapsed_in_training
 from headcount.findings.masking import DRAWS, SEEDS, TEST, describe_cover
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed

@@ -10,7 +10,6 @@ from matplotlib.patches import Patch
 
 from headcount.base.errors import UserError
 from headcount.findings import exhibits
-from headcount.findings.collapsed import collapse_notes, collapsed_in_training
 from headcount.findings.figures import (
     COLOURS,
     PAGE,
@@ -21,6 +20,7 @@ from headcount.findings.figures import (
     panels,
     title_words,
 )
+from headcount.findings.masked_training import collapse_notes, collapsed_in_training
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import KEYS, Results

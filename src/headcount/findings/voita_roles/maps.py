@@ -12,8 +12,8 @@ from matplotlib.patches import Patch
 
 from headcount.base.settings.runs import BASELINE
 from headcount.findings import exhibits
-from headcount.findings.collapsed import collapse_notes, collapsed_in_training
 from headcount.findings.figures import PAGE, SMALLEST, Drawn, draw_legend, with_minus
+from headcount.findings.masked_training import collapse_notes, collapsed_in_training
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import BASE, KEYS, Results

@@ -15,15 +15,15 @@ LEDGER = "tables/claims.csv"
 DECIDED = ("holds", "does not hold")
 """Verdicts that are findings; claims with others are listed with the reason why they are not."""
 
-_COLUMNS = ("paper", "place", "statement", "printed", "verdict", "reason", "statistic", "value")
-_COLUMNS += ("low", "high", "p_adjusted", "seeds", "files", "paper_value", "difference")
-
 _BOUNDS = ("value", "low", "high")
+_COLUMNS = ("claim", "paper", "place", "statement", "printed", "verdict", "reason", "statistic")
+_COLUMNS += (*_BOUNDS, "p_adjusted", "seeds", "files", "paper_value", "difference")
 
 
 class Finding(NamedTuple):
     """One claim of a paper, and what became of it here."""
 
+    name: str  # such as HM-03
     verdict: str
     statement: str
     source: str  # paper and place in it
@@ -66,6 +66,7 @@ def read_warnings(exhibits: Iterable[Path]) -> list[str]:
 
 def _finding(row: dict[str, str], shown: Collection[Exhibit]) -> Finding:
     return Finding(
+        row["claim"],
         row["verdict"],
         row["statement"],
         f"{row['paper']}, {row['place']}",

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_text
+from headcount.base.templates import fill_page
 from headcount.findings.chapters import chapters
 from headcount.findings.exhibits import Exhibit
-from headcount.findings.opening import DECIDED, LEDGER, Finding, read_findings
-from headcount.findings.questions import by_question
+from headcount.findings.report.opening import DECIDED, LEDGER, Finding, read_findings
+from headcount.findings.report.questions import by_question
 from headcount.findings.tables import plain_markdown
 
 COST = "tables/cost.csv"
@@ -43,38 +42,36 @@ def write_results_page(results: Path, made: dict[str, str], short: Sequence[str]
     names the claims that the page begins with. Returns these, as a list in Markdown below a line on
     the run. Raises UserError if the results lack table `claims` or `cost`, or one of these claims.
     """
-    known = _claims(results / LEDGER)
+    known = {each.name: each for each in read_findings(results / LEDGER, ())}
+    if not known:
+        raise UserError(f"{results / LEDGER}: expected the table of claims; snakemake makes it")
     lacking = [name for name in short if name not in known]
     if lacking:
         raise UserError(f"{lacking[0]}: expected a claim of {results / LEDGER}, found none")
     ledger = read_json((results / LEDGER).with_suffix(".json"))
     listed = "\n".join(_bullet(known[name], lead=True) for name in short)
     minutes = _minutes(results / COST)
-    environment = jinja2.Environment(
-        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     of = {
         verdict: [each for each in known.values() if each.verdict == verdict]
         for verdict in (*DECIDED, "undecided")
     }
-    page = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
-        made,
-        experiment=results.name,
-        code=ledger["provenance"]["code"]["digest"],
-        packages=", ".join(f"{k} {v}" for k, v in ledger["provenance"]["versions"].items()),
-        minutes=minutes,
-        short=listed,
-        counts=ledger["caption"],
-        undecided=of.pop("undecided"),
-        decided=of,
-        questions=[
+    values = made | {
+        "experiment": results.name,
+        "code": ledger["provenance"]["code"]["digest"],
+        "packages": ", ".join(f"{k} {v}" for k, v in ledger["provenance"]["versions"].items()),
+        "minutes": minutes,
+        "short": listed,
+        "counts": ledger["caption"],
+        "undecided": of.pop("undecided"),
+        "decided": of,
+        "questions": [
             (question.title, [_shown(each, results, out.with_suffix("")) for each in exhibits])
             for question, exhibits in by_question(_exhibits(results))
         ],
-        bullet=_bullet,
-        cell=plain_markdown,
-    )
-    write_text(out, page.rstrip("\n") + "\n")
+        "bullet": _bullet,
+        "cell": plain_markdown,
+    }
+    write_text(out, fill_page(_TEMPLATE, values))
     took = f"its jobs took {minutes} minutes, added up"
     return f"`{results.name}` on {made['machine']}, {made['date']}; {took}:\n\n{listed}\n"
 
@@ -86,15 +83,6 @@ def put_findings(page: Path, listed: str) -> None:
     if not (begin and end):
         raise UserError(f"{page}: expected the lines {_BEGIN!r} and {_END!r}; put them in")
     write_text(page, before + begin + listed + end + after)
-
-
-def _claims(ledger: Path) -> dict[str, Finding]:
-    """The claims of a table by their names, in its order."""
-    if not ledger.exists():
-        raise UserError(f"{ledger}: expected the table of claims; snakemake makes it")
-    with ledger.open(encoding="utf-8", newline="") as file:
-        names = [row["claim"] for row in csv.DictReader(file)]
-    return dict(zip(names, read_findings(ledger, ()), strict=True))
 
 
 def _minutes(cost: Path) -> int:

@@ -9,14 +9,14 @@ from markupsafe import Markup
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_text
+from headcount.base.templates import fill_page
 from headcount.findings.chapters import chapters
-from headcount.findings.drawings import inline_drawing
 from headcount.findings.exhibits import FORMS, SHOWN, Exhibit
-from headcount.findings.opening import DECIDED, LEDGER, Finding, read_findings
-from headcount.findings.questions import by_question
-from headcount.findings.shared_notes import share_notes
+from headcount.findings.report.drawings import inline_drawing
+from headcount.findings.report.opening import DECIDED, LEDGER, Finding, read_findings
+from headcount.findings.report.questions import by_question
+from headcount.findings.report.shared_notes import share_notes
 from headcount.findings.tables import sides
-from headcount.findings.templates import fill_page
 
 _HERE = Path(__file__)
 _WORDS = ("caption", "warnings", "notes", "provenance")
