@@ -82,7 +82,8 @@ class Exhibits:
             "pruned": plan.pruned,
             "gates": plan.pruning.named("gates"),
             "penalised": plan.pruning.penalised(),
-            "timed": ["speed"] if plan.pruned else [],
+            "timed": plan.timed,
+            "timed_pruned": ["speed"] if plan.pruning.timed() else [],
             "ablated": plan.ablated,
             "profiled": plan.profiled,
         }

@@ -30,11 +30,15 @@ def jobs(plan: Plan, measures: Iterable[str]) -> Iterator[tuple[str, Values]]:
         ("gates_from_none", plan.pruning.gates_from_none()),
         ("fine_tune", named("importance", "random")),
         ("untuned_masking", plan.pruning.starts()),
-        *((rule, plan.ablated) for rule in ("ablation", "pruning_profile", "share_speed")),
+        *((rule, plan.ablated) for rule in ("loss_change", "ablation", "pruning_profile")),
         ("training_profile", plan.profiled),
+        *((rule, plan.timed) for rule in ("share_speed", "importance_speed")),
     ):
         yield rule, of_seeds | {"run": runs}
-    for rule, needed in (("pruned_roles", plan.pruning.penalised()), ("speed", plan.pruned)):
+    for rule, needed in (
+        ("pruned_roles", plan.pruning.penalised()),
+        ("speed", plan.pruning.timed()),
+    ):
         yield rule, of_seeds | {"seed": settings.seeds if needed else []}
     for phase, runs in (("train", plan.runs), ("prune", plan.pruned)):
         of_phase = of_seeds | {"phase": [phase], "run": runs}

@@ -94,6 +94,11 @@ class Plan:
         return labels(self.settings.ablation.runs)
 
     @property
+    def timed(self) -> list[str]:
+        """Names of the ablated runs that are timed with fewer and fewer heads."""
+        return self.ablated if self.settings.speed.batch_sizes else []
+
+    @property
     def profiled(self) -> list[str]:
         """Names of those that are pruned at points of their training as well."""
         return self.ablated if self.settings.ablation.updates else []

@@ -83,7 +83,7 @@ class Pruning:
         return [file for run in runs for file in self.layout.beside("prune", w, run, "heads.csv")]
 
     def timed(self) -> list[str]:
-        """Names of the runs that are timed: one with all heads, then what has lost some.
+        """Names of the runs that are timed, if any: one with all heads, then what has lost some.
 
         Not the controls, nor what has the very heads of a run that is timed; and models trained
         with masked heads are as large as the baseline.
@@ -91,7 +91,7 @@ class Pruning:
         starts = self.compared()
         start = label(BASELINE) if label(BASELINE) in starts else "".join(starts[:1])
         smaller = [n for n, run in self.runs.items() if run.method != "scratch" and run.lambda_ > 0]
-        return [start, *smaller] if starts else []
+        return [start, *smaller] if starts and self.settings.speed.batch_sizes else []
 
     def timed_models(self, w: Wildcards, names: tuple[str, ...] = MODEL) -> list[str]:
         """Description and weights of each timed model of the pair and seed of `w`."""

@@ -17,7 +17,7 @@ from headcount.estimate.work import Units, Work
 Values = Mapping[str, str]  # wildcards of one job
 Sizes = Mapping[str, Mapping[str, int]]  # sentence pairs by pair and split
 
-ALONE = ("speed", "share_speed")
+ALONE = ("speed", "share_speed", "importance_speed")
 _OF_CLASSIFIERS = ("entailment", "fine_tune_classifier", "classifier_ablation")
 
 
@@ -69,6 +69,8 @@ class Workload:
                 return self._trained(w, settings.gates)
             case "importance":
                 return {"passes": self._drawn(w)}
+            case "loss_change":
+                return {"forwards": (1 + self._grid(w["run"]).size) * self._drawn(w)}
             case "relevance":  # by both rules
                 return {"relevances": 2 * self._first(w, "dev", settings.lrp.max_sentences)}
             case "roles" | "pruned_roles":
@@ -77,6 +79,8 @@ class Workload:
                 return {"translations": sizes[w["test"]]}
             case "speed":
                 return self._timed(len(self.plan.pruning.timed()))
+            case "importance_speed":  # training takes about as long as importance
+                return {"passes": 2 * (settings.speed.repeats + 1) * settings.speed.sentences}
             case "share_speed":
                 return self._timed(1 + len(settings.ablation.timed))
         return self._masked(rule, w)

@@ -179,6 +179,19 @@ def test_speed_by_hand(tables):
     assert (bert["speedup"].astype(float) - 1).round(3).to_list() == [0.018, 0.027, 0.175, 0.176]
 
 
+def test_seconds_of_importance_by_hand(tables):
+    """1 and 4 s beside 2 and 2: geometric means 2 and 2, ratios a half and two.
+
+    Their logarithms are −log 2 and log 2, standard error log 2; t with one degree is 12.706.
+    """
+    found = tables["michel_importance_speed"].tidy.iloc[0]
+    times = found[["importance", "training", "ratio"]].astype(float)
+    assert list(times) == pytest.approx([2, 2, 1])
+    assert found["ratio_low"] == pytest.approx(2**-12.706, rel=1e-3)
+    assert found["ratio_high"] == pytest.approx(2**12.706, rel=1e-3)
+    assert tables["michel_importance_speed"].shown.iloc[0]["importance"] == "2 s"
+
+
 def test_faults_of_files_are_told(made, tmp_path):
     lines = made.listed["ablation"][0].read_text().splitlines()
     path = tmp_path / "a.x-y" / "baseline" / "seed3" / "ablation.csv"
@@ -238,5 +251,5 @@ def test_without_pruning_in_training_there_is_no_exhibit_of_it(made):
     left = chapter_of("michel").made_from([kind for kind, found in lists.items() if found])
     assert "michel_training" not in {each.name for each in left.exhibits}
     forms = [each.form for each in left.exhibits]
-    assert (forms.count("table"), forms.count("figure")) == (6, 5)
+    assert (forms.count("table"), forms.count("figure")) == (7, 5)
     assert len(make_tables("michel", lists, PLAIN)) == 6

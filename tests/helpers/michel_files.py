@@ -12,6 +12,7 @@ from headcount.ablation.pruning_profile import COLUMNS as PROFILE
 from headcount.ablation.pruning_profile import TRAINING_COLUMNS as TRAINING
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.model import ModelSettings
+from headcount.deployment.importance_speed import COLUMNS as IMPORTANCE_SPEED
 from headcount.deployment.speed import COLUMNS as SPEED
 from headcount.findings.inputs import file_flag
 
@@ -103,6 +104,15 @@ class MichelFiles:
         about = {"beam": 3, "threads": 1, "device": "cpu", "sentences": 8}
         self.listed["share_speed"][-1].with_suffix(".json").write_text(json.dumps(about))
 
+    def importance_speed(self, run: Run, seconds: dict[str, list[float]]) -> None:
+        """Seconds of every repeat of `importance` and `training`, for 8 sentences."""
+        rows = [
+            {"work": work, "repeat": repeat, "sentences": 8, "seconds": value}
+            for work, values in seconds.items()
+            for repeat, value in enumerate(values, start=1)
+        ]
+        self._write("importance_speed", run, "importance_speed", IMPORTANCE_SPEED, rows)
+
     def flags(self, out: Path) -> list[str]:
         """Arguments of `scripts/findings.py michel`."""
         given = {kind: map(str, files) for kind, files in self.listed.items()}
@@ -168,4 +178,5 @@ def one_model(folder: Path) -> MichelFiles:
             (50, "decode", 16): [1.0, 1.0],
         },
     )
+    made.importance_speed(run, {"importance": [1.0, 4.0], "training": [2.0, 2.0]})
     return made

@@ -218,6 +218,13 @@ def speeds(small: float, large: float) -> Files:
     return {"figures/michel_speed.csv": rows}
 
 
+def importance_speed(ratio: float) -> Files:
+    """Seconds of importance; 2 of training, and an interval of a tenth to both sides."""
+    row = of(repeats=5, importance=2 * ratio, training=2, ratio=ratio, ratio_low=ratio - 0.1,
+             ratio_high=ratio + 0.1)  # fmt: skip
+    return {"tables/michel_importance_speed.csv": [row]}
+
+
 def parameters(each: int) -> Files:
     """1,000 in all with 10 heads; each head has this many."""
     rows = [of(percent=percent, heads_left=left, parameters=1000 - (10 - left) * each)

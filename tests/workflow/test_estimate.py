@@ -27,13 +27,13 @@ def units(monkeypatch):
 
 
 def test_a_training_has_its_updates_and_its_validations(units):
-    """1,300 updates, a validation of 1,000 pairs every 100; Impt-N: 0.7 updates more for each."""
-    plain = {"starts": 1, "updates": 1300, "forwards": 13 * 1000}
+    """1,000 updates, a validation of 1,000 pairs every 100; Impt-N: 0.7 updates more for each."""
+    plain = {"starts": 1, "updates": 1000, "forwards": 10 * 1000}
     assert units["train", f"{PAIR}.baseline"] == plain
-    assert units["train", f"{PAIR}.impt-6"] == plain | {"updates": pytest.approx(1.7 * 1300)}
-    both = {"starts": 1, "updates": 1300 + 150, "forwards": 15 * 1000}
+    assert units["train", f"{PAIR}.impt-6"] == plain | {"updates": pytest.approx(1.7 * 1000)}
+    both = {"starts": 1, "updates": 1000 + 120, "forwards": 12 * 1000}
     assert units["scratch", f"{PAIR}.scratch-gates-all-l0.03"] == both
-    tuned = {"starts": 1, "updates": 150, "forwards": 6 * 1000}
+    tuned = {"starts": 1, "updates": 120, "forwards": 5 * 1000}
     assert units["gates", f"{PAIR}.gates-all-l0"] == tuned
 
 
@@ -44,8 +44,19 @@ def test_masks_are_counted_once_each(units):
     """
     own = 8 + 6 + 6 + 2 + 2 * (8 + 6)
     assert own == 50  # as config/quickstart.yaml says
-    assert units["masking", f"{PAIR}.baseline"]["translations"] == 200 * own
-    assert units["masking", f"{PAIR}.impt-6"]["translations"] == 200 * (own + 8 + 6 + 6)
+    assert units["masking", f"{PAIR}.baseline"]["translations"] == 125 * own
+    assert units["masking", f"{PAIR}.impt-6"]["translations"] == 125 * (own + 8 + 6 + 6)
+
+
+def test_the_loss_without_each_head_is_a_pass_for_each_and_one_with_all(units):
+    """On the 1,000 pairs of importance."""
+    assert units["loss_change", f"{PAIR}.baseline"]["forwards"] == 49 * 1000
+
+
+def test_without_batch_sizes_nothing_is_timed(monkeypatch):
+    plan = load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
+    assert plan.ablated == ["baseline"] and plan.timed == []
+    assert plan.pruned and plan.pruning.timed() == []
 
 
 def test_ablation_has_every_head_on_both_texts(units):
@@ -67,7 +78,7 @@ def test_runs_with_other_heads_are_counted_by_their_own(monkeypatch):
     plan.pruning = load(monkeypatch, "pruning").Pruning(plan.layout, plan.settings)
     works = load(monkeypatch, "work").Workload(plan, SIZES).works(["importance"])
     found = {(work.rule, work.job): work.units for work in works}
-    plain = {"starts": 1, "updates": 1300, "forwards": 13 * 1000}
+    plain = {"starts": 1, "updates": 1000, "forwards": 10 * 1000}
     for heads, sets in ((1, 1 + 6), (2, 1 + 12)):
         assert found["train", f"{PAIR}.baseline-h{heads}"] == plain
         assert ("importance", f"{PAIR}.baseline-h{heads}") in found

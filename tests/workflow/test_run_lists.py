@@ -166,7 +166,7 @@ STARTS = ("-from-random-9", "-from-impt-9")
             ["baseline", "random-6", "impt-6", "random-12"],
             [
                 *gates("all", "0", "0.003", "0.01", "0.03", "0.1"),
-                *gates("enc_self", "0", "0.01", "0.03", "0.1"),
+                *gates("enc_self", "0", "0.03", "0.1"),
                 *(f"{word}-gates-all-l0.03" for word in WORDS),
             ],
         ),

@@ -1,9 +1,20 @@
 # Needs: <bpe>, <text>, models in <trained>, rankings in <heads>.
-# Makes: <masking>/ablation.csv, pruning_profile.csv, training_profile.csv and share_speed.csv of the
-#        runs in `ablation.runs`; nothing if no run is named there.
+# Makes: <masking>/loss_change.csv, ablation.csv, pruning_profile.csv, training_profile.csv, share_speed.csv
+#        and importance_speed.csv of the runs in `ablation.runs`; nothing if no run is named there,
+#        and no times without batch sizes in `speed`.
 
 PROFILED = ("steps", "normalise", "reestimate")
 DRAWN = each(f"<bpe>/{plan.settings.importance.data}.{{side}}", side=SIDES)
+
+
+use rule importance as loss_change with:
+    """Measure how the loss changes without each head of one model, on the pairs of importance."""
+    output:
+        values="<masking>/loss_change.csv",
+        about="<masking>/loss_change.json",
+    wildcard_constraints:
+        run=alternatives(plan.ablated),
+    priority: 0
 
 
 use rule masking as ablation with:
@@ -71,7 +82,7 @@ rule share_speed:
         times="<masking>/share_speed.csv",
         about="<masking>/share_speed.json",
     wildcard_constraints:
-        run=alternatives(plan.ablated),
+        run=alternatives(plan.timed),
     threads: all_cores
     resources:
         **plan.device("decode", mem_mb=3000),
@@ -86,3 +97,16 @@ rule share_speed:
     shell:
         "python {params.script} {params.models:q} --bpe {params.bpe:q} --out {output.times:q}"
         " {params.ablation:q} {params.settings:q} > {log:q} 2>&1"
+
+
+use rule importance as importance_speed with:
+    """Time importance beside training on the same sentences; nothing else runs."""
+    output:
+        values="<masking>/importance_speed.csv",
+        about="<masking>/importance_speed.json",
+    wildcard_constraints:
+        run=alternatives(plan.timed),
+    priority: 0
+    threads: all_cores
+    params:
+        settings=plan.section("importance", "speed"),

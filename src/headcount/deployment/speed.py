@@ -108,6 +108,8 @@ def write_times(
     origin: dict[str, Any],
 ) -> None:
     """Time these models, which take turns, and write what `write_speed` does."""
+    if not settings.batch_sizes:
+        raise UserError("speed.batch_sizes: expected a number of sentences, found none")
     sources = read_sources(pair, settings.sentences, decode.max_source)
     if len(sources) < max(settings.batch_sizes):
         raise UserError(

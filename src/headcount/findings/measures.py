@@ -18,6 +18,9 @@ from headcount.findings.voita_roles.labels import (
 from headcount.findings.voita_roles.measured import gate_survival
 
 COLUMNS = [*HEAD_KEYS, "measure", "of", "value", "note"]
+AS_THEY_STAND = ("measures", "loss_change", "pruned_attention")
+"""Kinds of files whose statistics are measures."""
+
 RELEVANCE = ["relevance", "relevance_ratio", "relevance_alpha_beta"]
 
 
@@ -75,6 +78,19 @@ MEASURES = {
         "masking/…/ablation.csv",
         around_zero=True,
     ),
+    "loss_change": Measure(
+        "loss change without it",
+        "nats",
+        "a sentence's loss changes more, up or down, when it alone is masked",
+        "masking/…/loss_change.csv",
+    ),
+    "loss_rise": Measure(
+        "loss added without it",
+        "nats",
+        "the loss rises further when it alone is masked; below 0, it falls",
+        "masking/…/loss_change.csv",
+        around_zero=True,
+    ),
     "entropy": Measure("entropy", "nats", "attention more spread", "attention.csv", _ATTENTION),
     "rare_two_rarest": Measure(
         "attention to rare words",
@@ -116,7 +132,7 @@ def all_measures(results: Results) -> pd.DataFrame:
     """
     kept, runs = results.files("kept"), results.files("pruned_runs")
     found = [
-        *(statistics(results.files(kind)) for kind in ("measures", "pruned_attention")),
+        *(statistics(results.files(kind)) for kind in AS_THEY_STAND),
         survival(kept, runs),
         bleu_lost(results.files("ablation")),
         positions(of_all_models(results, "positions")),

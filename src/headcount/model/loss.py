@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from headcount.data.batches import Batch
 from headcount.model.kernels.fused_loss import FusedLoss, rows_at_once
-from headcount.model.transformer import Transformer
+from headcount.model.transformer import Memory, Transformer
 
 
 def token_losses(
@@ -17,7 +17,17 @@ def token_losses(
     Sentence by sentence in the order of the batch, EOS included, padding left out before the
     output layer. With smoothing ε: (1 − ε) · cross-entropy + ε · the mean over the vocabulary.
     """
-    memory = model.encode(batch.src, multiplier)
+    return losses_after(model.encode(batch.src, multiplier), model, batch, multiplier, smoothing)
+
+
+def losses_after(
+    memory: Memory,
+    model: Transformer,
+    batch: Batch,
+    multiplier: Tensor | None = None,
+    smoothing: float = 0.0,
+) -> Tensor:
+    """`token_losses` after an encoder that has run: its output serves several decoders."""
     states = batch.without_padding(model.decode(batch.tgt_in, memory, multiplier))
     targets = batch.without_padding(batch.tgt_out)
     rows = rows_at_once(model.tgt_embedding.num_embeddings, states.device)

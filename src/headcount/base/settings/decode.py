@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 from headcount.base.settings.section import LARGEST, MOST_THREADS, Section, each_once
 
 BatchSize = Annotated[int, Field(ge=1, le=LARGEST)]
-BatchSizes = Annotated[list[BatchSize], AfterValidator(each_once), Field(min_length=1)]
+BatchSizes = Annotated[list[BatchSize], AfterValidator(each_once)]
 
 
 class DecodeSettings(Section):
@@ -47,7 +47,7 @@ class SpeedSettings(Section):
     """Sentences that one measurement encodes, or translates: the first ones of the dev set."""
 
     batch_sizes: BatchSizes = [1, 16, 64]
-    """Sentences at once; every size is measured."""
+    """Sentences at once; every size is measured. Empty: nothing is timed, and no tables."""
 
     repeats: int = Field(5, ge=1, le=LARGEST)
     """Measured rounds; in each the models take turns. One more before them is not counted."""
@@ -57,9 +57,10 @@ class SpeedSettings(Section):
 
     @model_validator(mode="after")
     def _batches_can_be_full(self) -> "SpeedSettings":
-        if self.sentences < max(self.batch_sizes):
+        largest = max(self.batch_sizes, default=0)
+        if self.sentences < largest:
             raise ValueError(
-                f"speed.sentences: expected at least {max(self.batch_sizes)}, the largest of "
+                f"speed.sentences: expected at least {largest}, the largest of "
                 f"speed.batch_sizes, found {self.sentences}"
             )
         return self

@@ -24,6 +24,7 @@ _LIBRARY = "window.vegaEmbed = vegaEmbed;"  # what charts.js calls of Vega's
     needs=(),
     uses=(
         "measures",
+        "loss_change",
         "attention",
         "positions",
         "syntax",

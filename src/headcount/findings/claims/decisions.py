@@ -17,12 +17,6 @@ from headcount.findings.claims.evidence import FLOOR, Evidence
 from headcount.findings.claims.ledger import Claim
 from headcount.findings.claims.verdicts import NO_RUN, Decision, undecided
 
-
-def in_no_file(evidence: Evidence) -> Decision:
-    """Undecided: nothing writes what would decide it into a file."""
-    return undecided("no such run: no file holds it")
-
-
 DECISIONS: dict[str, Callable[..., Decision]] = {
     each.__name__: each
     for each in (
@@ -45,7 +39,6 @@ DECISIONS: dict[str, Callable[..., Decision]] = {
         headmask.random_over_important,
         headmask.steadier,
         headmask.top_group_spared,
-        in_no_file,
         retained.decoder_layers_in_order,
         retained.functions_drift,
         retained.functions_stay,
@@ -72,6 +65,7 @@ DECISIONS: dict[str, Callable[..., Decision]] = {
         steps.concentrates,
         steps.early_distinction,
         steps.faster_without,
+        steps.importance_is_cheap,
         steps.one_per_layer_fails,
         steps.prunable_share,
         sweeps.fine_tuning_wins,

@@ -173,6 +173,22 @@ def faster_without(evidence: Evidence, percent: float) -> Decision:
     return by_model(rows, [*MODEL, "phase"], decide)
 
 
+def importance_is_cheap(evidence: Evidence, most: float, fail: float) -> Decision:
+    """Whether importance takes at most `most` times as long as training on the same sentences.
+
+    Value: the ratio, with its interval over repeats. Fails if all of that is above `fail`.
+    """
+    columns = ["repeats", "importance", "training", "ratio", "ratio_low", "ratio_high"]
+    rows = evidence.baseline("tables/michel_importance_speed.csv", columns).dropna(subset=columns)
+
+    def decide(model: pd.DataFrame) -> Decision:
+        repeats, ours, theirs, *found = model[columns].iloc[0].astype(float)
+        reason = f"{ours:.3g} s beside {theirs:.3g} s, {repeats:.0f} repeats"
+        return judge(found[2] <= most, found[1] > fail, reason, found)
+
+    return by_model(rows, MODEL, decide)
+
+
 def _log_rates(rows: pd.DataFrame, percent: float) -> list[tuple[float, float, int]]:
     """Log speed without `percent` of the heads, and minus that with all; see `sum_of_means`."""
     return [

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -14,13 +15,15 @@ from headcount.findings.published import michel
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import BASE, KEYS, Results, gather
 from headcount.findings.setting import PHASES
-from headcount.findings.tables import NONE, Table, fill_empty, run_cells
+from headcount.findings.significance import paired_t
+from headcount.findings.tables import NONE, Table, fill_empty, run_cells, with_bounds
 
 _READ = ["model", "heads_left", "parameters", "phase", "batch_size", "repeat", "sentences"]
 _READ += ["steps", "seconds"]
 _SETUP = [*KEYS, "phase", "batch_size"]
 COLUMNS = [*_SETUP, "percent", "heads_left", "parameters", "repeats", "mean", "sd", "steps"]
 COLUMNS += ["speedup", *speedups.COLUMNS]
+TIMES = [*KEYS, "repeats", "importance", "training", "ratio", "ratio_low", "ratio_high"]
 
 
 @exhibits.table("michel_speed", needs=("share_speed", "ablation"), question="speed")
@@ -64,6 +67,47 @@ def speed_figure(results: Results) -> Drawn:
         ),
         speedups.warn_of_noise(table),
     )
+
+
+@exhibits.table("michel_importance_speed", needs=("importance_speed",), question="speed")
+def importance_speed(results: Results) -> Table:
+    """How long importance takes."""
+    tidy = importance_times(results)
+    shown = pd.DataFrame(
+        run_cells(*row[: len(KEYS)])
+        | {"importance": f"{row.importance:.3g} s", "training": f"{row.training:.3g} s"}
+        | {"ratio": with_bounds(row.ratio, row.ratio_low, row.ratio_high)}
+        for row in tidy.itertuples(index=False)
+    )
+    return Table(
+        tidy,
+        shown,
+        "Seconds that the importance of all heads takes, beside an epoch of training on the same "
+        "batches. A ratio of 1 is the price of training.",
+        (
+            "Geometric means over repeats, in which the two take turns; in brackets the 95 % t "
+            "interval of the ratio. Training: one update a batch, of all weights.",
+            *describe_models(results),
+        ),
+    )
+
+
+@cache
+def importance_times(results: Results) -> pd.DataFrame:
+    """One model a row: columns of `TIMES`; the ratio is importance ÷ training.
+
+    Interval over repeats, by t on the logarithms; empty with one repeat.
+    """
+    raw = gather(results.files("importance_speed"), ["work", "repeat", "seconds"])
+    rows = []
+    for key, found in raw.groupby(KEYS, sort=False):
+        logs = np.log(found.pivot(index="repeat", columns="work", values="seconds").astype(float))
+        gaps = (logs["importance"] - logs["training"]).to_numpy()
+        low, high = np.exp(paired_t(gaps)[:2]) if len(gaps) > 1 else ("", "")
+        means = np.exp(logs.mean())
+        ratio = means["importance"] / means["training"]
+        rows.append((*key, len(gaps), means["importance"], means["training"], ratio, low, high))
+    return pd.DataFrame(rows, columns=TIMES)
 
 
 def _describe_timing(results: Results) -> tuple[str, ...]:

@@ -20,19 +20,20 @@ from headcount.findings.significance import (
 from headcount.findings.tables import NONE, Table, with_bounds
 from headcount.findings.voita_roles.measured import describe_roles
 
-COMPARED = ["importance", *RELEVANCE, "confidence", "survival", "bleu_lost"]
+COMPARED = ["importance", *RELEVANCE, "confidence", "survival", "loss_change", "bleu_lost"]
 COLUMNS = [*KEYS, "kind", "scope", "first", "second", "heads", "spearman", "low", "high", "p"]
 WITHIN, ALL = "within layers", "all heads"
 _SHUFFLES = 1999
 
 CAPTION = (
     "Rank correlation (Spearman) of measures over the heads of a model, with 95 % bootstrap "
-    "intervals over heads. Survival and BLEU lost say what happens when heads are removed; the "
-    "other measures are cheap."
+    "intervals over heads. Survival, loss change and BLEU lost say what happens when heads are "
+    "removed; the other measures are cheap."
 )
 NOTES = (
-    "Survival: in how many of the gates runs on this model with λ above 0 a head is left; BLEU "
-    "lost: on the first test set, when that head alone is masked, so more is worse. Within "
+    "Survival: in how many of the gates runs on this model with λ above 0 a head is left; loss "
+    "change: mean size of the change of a sentence's loss when that head alone is masked, on the "
+    "pairs of importance; BLEU lost: on the first test set, so more is worse. Within "
     "layers: of what each head has above its layer's mean, as relevance is a share of its layer. "
     "p, in the CSV: by shuffling heads, for that scope within their layers. A dash: one of the two "
     "has the same value for every head.",
@@ -43,7 +44,7 @@ NOTES = (
 @exhibits.table(
     "voita_agreement",
     needs=("roles", "measures", "importance_facts"),
-    uses=("pruned_heads", "ablated"),
+    uses=("pruned_heads", "loss_change", "ablated"),
     question="agreement",
 )
 def agreement(results: Results) -> Table:
@@ -58,7 +59,7 @@ def measures(results: Results) -> pd.DataFrame:
     """A head of any kind a row, with a column for each of `COMPARED`; of relevance the size."""
     rows = pd.concat(
         [
-            statistics(results.files("measures")),
+            *(statistics(results.files(kind)) for kind in ("measures", "loss_change")),
             survival(results.files("kept"), results.files("pruned_runs")),
             bleu_lost(results.files("ablation")),
         ]

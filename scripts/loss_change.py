@@ -1,0 +1,23 @@
+"""Measure how the loss changes without each head of one model, on the pairs of importance."""
+
+from headcount.base import command
+from headcount.base.folders import with_text
+from headcount.base.settings.flags import read_flags
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.heads.loss_change import write_loss_change
+from headcount.store.model_folder import open_model
+
+
+def main() -> None:
+    """Read the flags and write the changes as CSV, and a JSON beside it."""
+    parser = command.parser(__doc__, "--model", "--bpe", out="CSV to write")
+    args, settings = read_flags(parser, ImportanceSettings)
+    shown = {"importance": settings}
+    model, pair = open_model(args, settings.threads)
+    files = [*model.files, *pair.files(with_text(settings.data))]
+    origin = command.provenance("scripts/loss_change.py", shown, settings.subset_seed, files)
+    write_loss_change(model, pair, settings, args.out, origin)
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,87 @@
+"""How long importance takes beside training on the same sentences."""
+
+import copy
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headcount.base.files import write_result
+from headcount.base.settings.decode import SpeedSettings
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.data.batches import ParallelText, in_order
+from headcount.deployment.speed import Clock, take_turns
+from headcount.heads.importance import measure_importance, own_smoothing, read_drawn
+from headcount.model.loss import summed_loss
+from headcount.model.machine import batches_of
+from headcount.model.transformer import Transformer, first_device
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
+
+COLUMNS = ("work", "repeat", "sentences", "seconds")
+SMOOTHING = 0.1  # of the training that is timed; another value takes as long
+
+
+def write_importance_speed(
+    folder: ModelFolder,
+    pair: PairFolder,
+    settings: ImportanceSettings,
+    speed: SpeedSettings,
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write how long importance and training take on the same batches, one measurement a row.
+
+    Both take the first of the pairs on which importance is measured, as many as `speed.sentences`
+    has. Beside `out` goes a JSON of the same name: threads, device, and `origin`. Raises UserError
+    if the text has fewer than two sentence pairs or the model knows other words.
+    """
+    folder.check(pair)
+    smoothing, drawn = own_smoothing(folder, settings), read_drawn(pair, settings)
+    text = drawn.part(range(min(len(drawn), speed.sentences)))
+    model = folder.load(settings.device)
+    device = first_device(model).type
+    works = {
+        "importance": lambda: measure_importance(model, text, settings, smoothing),
+        "training": epoch_of(model, text, settings.batch_tokens),
+    }
+    rows = timed_in_turns(works, len(text), speed.repeats, device)
+    facts = {"threads": speed.threads, "device": device, "provenance": origin}
+    write_result(out, COLUMNS, rows, facts)
+
+
+def epoch_of(model: Transformer, text: ParallelText, batch_tokens: int) -> Callable[[], None]:
+    """A pass of plain training over a text, by a copy of the model: one update a batch."""
+    trained = copy.deepcopy(model).train().requires_grad_(True)
+    optimiser = torch.optim.Adam(trained.parameters(), fused=True)
+
+    def epoch() -> None:
+        with batches_of("train", batch_tokens):
+            for batch in in_order(text, batch_tokens, first_device(trained)):
+                optimiser.zero_grad(set_to_none=True)
+                loss = summed_loss(trained, batch, None, SMOOTHING)
+                (loss / batch.target_tokens).backward()
+                optimiser.step()
+
+    return epoch
+
+
+def timed_in_turns(
+    works: dict[str, Callable[[], object]],
+    sentences: int,
+    repeats: int,
+    device: str,
+    clock: Clock = time.perf_counter,
+) -> list[list[Any]]:
+    """One measurement a row, the cells of `COLUMNS`; a round before them is not counted."""
+    rows = []
+    for repeat, name in take_turns(list(works), repeats, warm_up=1):
+        start = clock()
+        works[name]()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        if repeat > 0:
+            rows.append([name, repeat, sentences, clock() - start])
+    return rows

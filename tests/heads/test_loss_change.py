@@ -1,0 +1,62 @@
+"""Loss without each head, against single sentences and against importance where that is exact."""
+
+import numpy as np
+import pytest
+import torch
+from small_models import TEXT, UNEVEN, make_model
+
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.data.batches import collate
+from headcount.heads.importance import measure_importance
+from headcount.heads.loss_change import measure_loss_change
+from headcount.model.loss import token_losses
+
+
+@pytest.fixture
+def model():
+    return make_model(heads=UNEVEN).double()
+
+
+def of_one(model, number: int, multiplier=None, smoothing=0.0):
+    with torch.no_grad():
+        return token_losses(model, collate(TEXT, [number]), multiplier, smoothing)
+
+
+@pytest.mark.parametrize(("reduction", "batch_tokens"), [("sum", 4096), ("mean", 1)])
+def test_the_change_is_that_of_each_sentence_alone(model, reduction, batch_tokens):
+    """Sentence by sentence, head by head, with that head's columns of W_O at 0."""
+    settings = ImportanceSettings(reduction=reduction, batch_tokens=batch_tokens)
+    size, rise = measure_loss_change(model, TEXT, settings, 0.1)
+    whole = [getattr(of_one(model, n, smoothing=0.1), reduction)() for n in range(len(TEXT))]
+    for kind, layer, attention in model.attentions():
+        span = model.grid.span(kind, layer)
+        for head, place in enumerate(range(span.start, span.stop)):
+            columns = slice(head * attention.d_head, (head + 1) * attention.d_head)
+            kept = attention.output.weight[:, columns].detach().clone()
+            with torch.no_grad():
+                attention.output.weight[:, columns] = 0
+                without = [
+                    getattr(of_one(model, n, smoothing=0.1), reduction)() for n in range(len(TEXT))
+                ]
+                attention.output.weight[:, columns] = kept
+            changes = np.array([float(a - b) for a, b in zip(without, whole, strict=True)])
+            assert rise[place] == pytest.approx(changes.mean(), abs=1e-9)
+            assert size[place] == pytest.approx(np.abs(changes).mean(), abs=1e-9)
+    assert (rise < 0).any() and (rise > 0).any() and not np.allclose(size, np.abs(rise))
+
+
+def test_of_a_small_head_the_change_is_its_importance(model):
+    """L(1) − L(0) is ∂L/∂ξ + O(ξ²): a small head leaves a small error."""
+    with torch.no_grad():
+        for _, _, attention in model.attentions():
+            attention.output.weight /= 1e6
+    settings = ImportanceSettings()
+    importance = measure_importance(model, TEXT, settings, 0.0)
+    size, _ = measure_loss_change(model, TEXT, settings, 0.0)
+    np.testing.assert_allclose(size, importance, rtol=1e-4, atol=1e-14)
+
+
+def test_progress_counts_every_sentence_once(model):
+    told = []
+    measure_loss_change(model, TEXT, ImportanceSettings(batch_tokens=8), 0.0, told.append)
+    assert sum(told) == len(TEXT) and len(told) > 1
