@@ -252,4 +252,4 @@ def test_without_pruning_in_training_there_is_no_exhibit_of_it(made):
     assert "michel_training" not in {each.name for each in left.exhibits}
     forms = [each.form for each in left.exhibits]
     assert (forms.count("table"), forms.count("figure")) == (7, 5)
-    assert len(make_tables("michel", lists, PLAIN)) == 6
+    assert len(make_tables("michel", lists, PLAIN)) == 7
