@@ -191,7 +191,7 @@ def test_a_finished_training_is_placed_again_without_training(run, tmp_path, mon
     monkeypatch.setenv("HEADCOUNT_JOB", "1")
     run.finish(tmp_path / "out", tmp_path / "state")
     first = {p.relative_to(tmp_path): p.read_bytes() for p in (tmp_path / "out").rglob("*.*")}
-    assert not list((tmp_path / "state").glob("*/update-*"))
+    assert not list((tmp_path / "state").glob("*/update-000000003"))
     shutil.rmtree(tmp_path / "out")
     capfd.readouterr()
     monkeypatch.delenv("HEADCOUNT_JOB")
@@ -271,15 +271,16 @@ def test_f30_first_signal_saves_and_second_resume_works(run, uninterrupted, tmp_
     assert outcome(tmp_path / "out") == uninterrupted
 
 
-def _stop_at(run: SmallRun, folder: Path, update: int, number: int) -> None:
-    """Send ourselves the signal in the middle of an update."""
+def _stop_at(run: SmallRun, folder: Path, update: int, *signals: int) -> None:
+    """Send ourselves the signals in the middle of an update."""
     from headcount.training.train import Trainer
 
     plain = Trainer._update
 
     def update_and_stop(trainer):
         if trainer.progress.update == update - 1:
-            os.kill(os.getpid(), number)
+            for number in signals:
+                os.kill(os.getpid(), number)
         plain(trainer)
 
     Trainer._update = update_and_stop
@@ -289,26 +290,24 @@ def _stop_at(run: SmallRun, folder: Path, update: int, number: int) -> None:
         os._exit(fault.exit_code)
 
 
-def test_f30_a_second_signal_kills_at_once(run, tmp_path):
-    process = fork.Process(target=_two_signals, args=(run, tmp_path))
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+def test_f30_ctrl_c_after_a_signal_kills_at_once(run, tmp_path, first):
+    process = fork.Process(target=_stop_at, args=(run, tmp_path, 3, first, signal.SIGINT))
     process.start()
     process.join()
-    assert process.exitcode == -signal.SIGTERM
+    assert process.exitcode == 1  # of KeyboardInterrupt, which nobody catches
+    assert not list((tmp_path / "state").glob("*/update-000000003"))
 
 
-def _two_signals(run: SmallRun, folder: Path) -> None:
-    from headcount.training.train import Trainer
-
-    plain = Trainer._update
-
-    def update_and_stop(trainer):
-        if trainer.progress.update == 2:
-            os.kill(os.getpid(), signal.SIGTERM)
-            os.kill(os.getpid(), signal.SIGTERM)
-        plain(trainer)
-
-    Trainer._update = update_and_stop
-    run.finish(folder / "out", folder / "state")
+def test_f30_sigterm_twice_as_at_a_time_limit_of_slurm_saves(run, uninterrupted, tmp_path):
+    stop = (run, tmp_path, 3, signal.SIGTERM, signal.SIGTERM)
+    process = fork.Process(target=_stop_at, args=stop)
+    process.start()
+    process.join()
+    assert process.exitcode == 128 + signal.SIGTERM
+    assert list((tmp_path / "state").glob("*/update-000000003/state.json"))
+    run.finish(tmp_path / "out", tmp_path / "state")
+    assert outcome(tmp_path / "out") == uninterrupted
 
 
 def test_f35_other_settings_or_text_start_from_zero_and_say_why(run, tmp_path, capfd):

@@ -121,19 +121,19 @@ class ProgressBar:
 
 @contextmanager
 def caught_signals() -> Iterator[list[int]]:
-    """Collects the first SIGTERM or SIGINT instead of dying of it; a second one kills as usual."""
+    """Collects SIGTERM and SIGINT instead of dying of them; after either, SIGINT kills as usual.
+
+    SIGTERM does not: SLURM sends it twice within 50 ms at a time limit.
+    """
     caught: list[int] = []
 
     def catch(number: int, _: object) -> None:
         caught.append(number)
-        put_back()
-
-    def put_back() -> None:
-        for name, handler in before.items():
-            signal.signal(name, handler)
+        signal.signal(signal.SIGINT, before[signal.SIGINT])
 
     before = {name: signal.signal(name, catch) for name in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield caught
     finally:
-        put_back()
+        for name, handler in before.items():
+            signal.signal(name, handler)
