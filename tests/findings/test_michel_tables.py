@@ -6,12 +6,13 @@ import math
 import numpy as np
 import pytest
 from captions import tell_what_is_covered
-from chapters import chapter_of, make_alone, make_tables
+from chapters import chapter_of, gather_results, make_alone, make_tables
 from michel_files import MODEL, one_model
 from script_runner import run_script
 
 from headcount.base.errors import UserError
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
+from headcount.findings.michel import removal
 from headcount.findings.published import michel
 from headcount.findings.significance import bootstrap_correlation
 
@@ -129,6 +130,45 @@ def test_how_many_heads_can_go(tables):
     assert shown["all", "random"]["first loss at"] == "38 %"
 
 
+def test_heads_in_the_order_in_which_they_go(tables):
+    """3 4, 2, 5 and 8 6 by their layers' norms 5, 2, 5 and 10: 0.6 0.8, 1, 1 and 0.8 0.6.
+
+    Of equal ones the last goes first. Steps have 2, 3, 5 and 6 heads, a quarter each; the loss at 5
+    is the first significant one.
+    """
+    table = tables["michel_removal"]
+    columns = ["rank", "address", "importance_compared", "goes_at", "goes_percent", "before_loss"]
+    assert table.tidy[columns].to_numpy().tolist() == [
+        [1, "dec_enc.0.1", 0.6, 2, 25, "yes"],
+        [2, "enc_self.0.0", 0.6, 2, 25, "yes"],
+        [3, "dec_enc.0.0", 0.8, 3, 50, "yes"],
+        [4, "enc_self.0.1", 0.8, 5, 75, "no"],
+        [5, "dec_self.0.0", 1, 5, 75, "no"],
+        [6, "enc_self.1.0", 1, 6, 100, "no"],
+    ]
+    assert set(table.tidy["test_set"]) == {"test"}  # of three, that of the pruning
+    second = table.shown.to_dict("records")[1]
+    assert (second["importance compared"], second["as measured"]) == ("0.600", "3.000")
+    assert (second["BLEU change"], second["95 % interval"]) == ("-8.00", "-9.00 to -7.00")
+    assert (second["loss change"], second["loss rise"]) == ("0.500", "-0.250")
+    assert second["goes at"] == "25 % (2)" and "Of each model the first" not in table.text
+
+
+def test_of_many_heads_the_first_are_shown(made, monkeypatch):
+    monkeypatch.setattr(removal, "SHOWN", 4)
+    table = removal.removal(gather_results("michel", made.listed, PLAIN))
+    assert (len(table.tidy), len(table.shown)) == (6, 4)
+    assert "Of each model the first 4 of 6 heads; the CSV has all." in table.notes
+
+
+def test_importance_is_compared_as_it_is_if_it_is_not_to_be_divided(made):
+    plain = PLAIN | {"ablation": AblationSettings(normalise="none")}
+    found = removal.heads_in_order(gather_results("michel", made.listed, plain))
+    assert (found["importance_compared"] == found["importance"]).all()
+    # The steps' sets are those of the file; within each by 3 and 6, 8, 4 and 5, 2.
+    assert found["importance"].to_list() == [3, 6, 8, 4, 5, 2]
+
+
 def test_areas_are_shown_with_their_test(tables):
     first, second, *paper = tables["michel_areas"].shown.to_dict("records")
     assert (first["mean BLEU"], first["difference"]) == ("30.00 (28.00 to 32.00)", "–")
@@ -221,7 +261,7 @@ def test_captions_name_source_and_setting(tables):
 def test_captions_say_what_intervals_cover_and_which_bleu_the_paper_has(tables):
     found = {name.removeprefix("michel_"): table for name, table in tables.items()}
     scored = ["ablation", "all_but_one", "areas", "pruning", "training", "transfer"]
-    assert tell_what_is_covered(found) == scored
+    assert tell_what_is_covered(found) == sorted([*scored, "removal"])
     for name in scored:
         assert "sacreBLEU's, the paper's: text tokenised by Moses" in found[name].text
     assert "Intervals and p over heads" in found["transfer"].text
@@ -243,7 +283,7 @@ def test_the_script_writes_tables_and_figures(made, tmp_path):
 
 @pytest.mark.slow
 def test_each_is_made_of_the_files_that_it_declares(made):
-    assert len(make_alone("michel", made.listed, PLAIN)) == 8  # five names twice
+    assert len(make_alone("michel", made.listed, PLAIN)) == 10  # five names twice
 
 
 def test_without_pruning_in_training_there_is_no_exhibit_of_it(made):
@@ -251,5 +291,5 @@ def test_without_pruning_in_training_there_is_no_exhibit_of_it(made):
     left = chapter_of("michel").made_from([kind for kind, found in lists.items() if found])
     assert "michel_training" not in {each.name for each in left.exhibits}
     forms = [each.form for each in left.exhibits]
-    assert (forms.count("table"), forms.count("figure")) == (7, 5)
-    assert len(make_tables("michel", lists, PLAIN)) == 7
+    assert (forms.count("table"), forms.count("figure")) == (8, 5)
+    assert len(make_tables("michel", lists, PLAIN)) == 8

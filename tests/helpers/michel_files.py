@@ -10,6 +10,8 @@ from headcount.ablation.ablation import COLUMNS as ABLATION
 from headcount.ablation.pruning_profile import AREA_COLUMNS
 from headcount.ablation.pruning_profile import COLUMNS as PROFILE
 from headcount.ablation.pruning_profile import TRAINING_COLUMNS as TRAINING
+from headcount.base.head_values import COLUMNS as HEAD_VALUES
+from headcount.base.head_values import head_rows
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.model import ModelSettings
 from headcount.deployment.importance_speed import COLUMNS as IMPORTANCE_SPEED
@@ -56,10 +58,27 @@ class MichelFiles:
         head = {"test_set": test, "order": order, "index": place + 1}
         return head | GRID.heads()[place]._asdict() | _scores(masked, 50.0, delta, p)
 
-    def profile(self, run: Run, curves: list[tuple]) -> None:
-        """Scope, order, draw, and (heads masked, delta, p) of every step."""
+    def heads(self, run: Run, importance: list[float], changes: list[tuple]) -> None:
+        """Importance of the six heads; by head, size and rise of the loss without it."""
+        size, rise = zip(*changes, strict=True)
+        statistics = {
+            "importance": {"importance": importance},
+            "loss_change": {"loss_change": size, "loss_rise": rise},
+        }
+        for kind, by_name in statistics.items():
+            cells = head_rows(GRID.heads(), by_name)
+            rows = [dict(zip(HEAD_VALUES, row, strict=True)) for row in cells]
+            self._write(kind, run, kind, HEAD_VALUES, rows)
+
+    def profile(self, run: Run, curves: list[tuple], first: list[int]) -> None:
+        """Scope, order, draw, and (heads masked, delta, p) of every step.
+
+        `first`: places of heads in the order in which they go by importance.
+        """
+        names = [GRID.heads()[place].name() for place in first]
         rows = [
             {"test_set": "test", "scope": scope, "order": order, "index": index, "draw": draw}
+            | {"heads": " ".join(names[:masked])}
             | _scores(masked, 50.0, delta, p)
             for scope, order, draw, steps in curves
             for index, (masked, delta, p) in enumerate(steps)
@@ -156,7 +175,10 @@ def one_model(folder: Path) -> MichelFiles:
     two = [none, (2, -1, 0.2), (3, -8, 0.001), (5, -40, 0.001), end]
     curves = [("all", "importance", "", gain), ("enc_self", "importance", "", few)]
     curves += [("all", "random", 1, one), ("all", "random", 2, two)]
-    made.profile(run, [*curves, ("all", "one_per_layer", "", [(2, -11.0, 0.001)])])
+    curves.append(("all", "one_per_layer", "", [(2, -11.0, 0.001)]))
+    made.profile(run, curves, [5, 0, 4, 1, 3, 2])
+    changes = [(0.5, -0.25), (1.0, 1.0), (2.0, 2.0), (3.0, 3.0), (4.0, 4.0), (0.25, 0.125)]
+    made.heads(run, [3.0, 4.0, 2.0, 5.0, 8.0, 6.0], changes)
     made.areas(
         run,
         [

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from headcount.base.errors import UserError
@@ -54,6 +55,18 @@ def masked_rows(table: pd.DataFrame, file: Path, script: str) -> pd.DataFrame:
             f"{file}: expected rows of order single, one a head, found none; run {script} again"
         )
     return masked.astype({"layer": int, "head": int})
+
+
+def as_compared(importance: pd.DataFrame, keys: list[str], results: Results) -> pd.Series:
+    """Column `value` as heads are compared by it, of models that `keys` tell apart.
+
+    Files have it as measured, also where heads were ranked by its share of a layer's norm.
+    """
+    if results.settings["ablation"].normalise != "layer_l2":
+        return importance["value"]
+    layers = importance.groupby([*keys, "kind", "layer"])["value"]
+    norms = layers.transform(np.linalg.norm)
+    return importance["value"] / norms.where(norms > 0, 1)
 
 
 def describe_models(results: Results) -> tuple[str, ...]:

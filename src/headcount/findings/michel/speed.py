@@ -14,7 +14,7 @@ from headcount.findings.michel.measured import describe_models
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import BASE, KEYS, Results, gather
-from headcount.findings.setting import PHASES
+from headcount.findings.setting import PHASES, describe_setting
 from headcount.findings.significance import paired_t
 from headcount.findings.tables import NONE, Table, fill_empty, run_cells, with_bounds
 
@@ -87,7 +87,7 @@ def importance_speed(results: Results) -> Table:
         (
             "Geometric means over repeats, in which the two take turns; in brackets the 95 % t "
             "interval of the ratio. Training: one update a batch, of all weights.",
-            *describe_models(results),
+            *describe_setting(results, tidy),
         ),
     )
 

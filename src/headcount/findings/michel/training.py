@@ -12,7 +12,7 @@ from headcount.findings import exhibits
 from headcount.findings.figures import GREY, MOST_LINES, Drawn, panels, shades
 from headcount.findings.headmask.importance import spread
 from headcount.findings.michel.curves import PRINTED, finish
-from headcount.findings.michel.measured import describe_ranked
+from headcount.findings.michel.measured import as_compared, describe_ranked
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import BASE, HEAD, KEYS, Results, gather
@@ -88,11 +88,7 @@ def _checkpoints(results: Results) -> pd.DataFrame:
     points = training_points(results)
     columns = ["update", *HEAD, "statistic", "value"]
     importance = gather(results.files("training_heads"), columns)
-    # The file has it as measured, also where heads were ranked by its share of a layer's norm.
-    if results.settings["ablation"].normalise == "layer_l2":
-        layers = importance.groupby([*KEYS, "update", "kind", "layer"])["value"]
-        norms = layers.transform(np.linalg.norm)
-        importance["value"] /= norms.where(norms > 0, 1)
+    importance["value"] = as_compared(importance, [*KEYS, "update"], results)
     values = importance.groupby([*KEYS, "update"])["value"]
     by_checkpoint = {key: found.to_numpy() for key, found in values}
     lasts = points.groupby(KEYS)["update"].max()
