@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -293,10 +292,11 @@ class Plan:
         return [*self.section("model"), *as_flags(self.pruning.scratch_recipe(w))]
 
     def device(self, section: str, mem_mb: int) -> dict[str, int]:
-        """Memory and GPUs of a job of a section: one, if it is to use one and there is one."""
-        device = getattr(self.settings, section).device
-        here = device == "auto" and shutil.which("nvidia-smi") is not None
-        return {"gpu": int(device == "cuda" or here), "mem_mb": mem_mb}
+        """Memory and GPUs of a job of a section: one, unless its setting is to use none.
+
+        A machine without a GPU limits that to none; see `limits`.
+        """
+        return {"gpu": int(getattr(self.settings, section).device != "cpu"), "mem_mb": mem_mb}
 
 
 def alternatives(names: Iterable[str]) -> str:

@@ -9,12 +9,18 @@ import torch
 from torch import Tensor
 
 from headcount.base.errors import EnvironmentFault, lacks_memory
+from headcount.model.gpu_slots import take_slot
 
 _BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # names of the ability on x86 and on ARM
 
 
 def pick_device(wanted: str) -> torch.device:
-    """The device for `auto`, `cpu` or `cuda`; raises EnvironmentFault if there is no such GPU."""
+    """The device for `auto`, `cpu` or `cuda`; raises EnvironmentFault if there is no such GPU.
+
+    Of several GPUs it is that of this job's slot; see `gpu_slots`.
+    """
+    if wanted != "cpu":
+        take_slot()
     available = torch.cuda.is_available()
     if wanted == "cuda" and not available:
         raise EnvironmentFault(

@@ -1,0 +1,107 @@
+"""Memory and GPUs of a machine as limits of its jobs, and which GPU each job takes."""
+
+import multiprocessing
+import os
+
+import pytest
+from workflow_modules import load
+
+from headcount.base.errors import EnvironmentFault
+from headcount.model import gpu_slots
+from headcount.model.gpu_slots import SLOTS, take_slot
+
+fork = multiprocessing.get_context("fork")
+
+
+@pytest.fixture
+def limits(monkeypatch):
+    return load(monkeypatch, "limits")
+
+
+@pytest.mark.parametrize(
+    ("devices", "shares", "expected"),
+    [
+        (["0", "1"], 2, "0,1"),
+        (["0", "1"], 5, "0,1,0,1,0"),  # several jobs share a GPU, which take turns
+        (["3", "5"], 1, "3"),  # those that CUDA_VISIBLE_DEVICES shows
+        ([], 4, ""),
+    ],
+)
+def test_every_share_is_a_slot_on_one_gpu(limits, devices, shares, expected):
+    assert limits.slots(devices, shares) == expected
+
+
+def test_gpus_are_those_that_are_shown_or_those_that_nvidia_smi_lists(
+    limits, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    assert limits.gpus() == ["3", "5"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert limits.gpus() == []
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho 'GPU 0: A (UUID: x)'; echo 'GPU 1: A (UUID: y)'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    assert limits.gpus() == ["0", "1"]
+    tool.unlink()
+    assert limits.gpus() == []
+
+
+def test_memory_is_that_of_the_container_where_it_has_less(limits, monkeypatch, tmp_path):
+    whole = limits.memory_mb()
+    told = tmp_path / "memory.max"
+    monkeypatch.setattr(limits, "CONTAINER", told)
+    told.write_text("512000000\n")
+    assert limits.memory_mb() == 512 < whole
+    told.write_text("max\n")
+    assert limits.memory_mb() >= whole
+
+
+def _take(folder, told, go_on):
+    os.chdir(folder)
+    gpu_slots._held.clear()
+    try:
+        take_slot()
+        take_slot()  # of one process, once
+        told.put(os.environ["CUDA_VISIBLE_DEVICES"])
+    except EnvironmentFault as fault:
+        told.put(str(fault))
+    go_on.wait()
+
+
+def test_each_process_takes_a_slot_of_its_own_until_it_ends(monkeypatch, tmp_path):
+    monkeypatch.setenv(SLOTS, "4,7")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    told, ends = fork.Queue(), [fork.Event() for _ in range(4)]
+    jobs = [fork.Process(target=_take, args=(tmp_path, told, end)) for end in ends]
+    found = []
+    for job in jobs[:3]:
+        job.start()
+        found.append(told.get(timeout=30))
+    assert found[:2] == ["4", "7"]
+    assert "expected a free GPU among the 2 slots" in found[2]
+    jobs[0].kill()  # however it ends, the kernel frees its slot
+    jobs[0].join()
+    jobs[3].start()
+    assert told.get(timeout=30) == "4"
+    for end in ends:
+        end.set()
+    for job in jobs[1:]:
+        job.join()
+
+
+def test_a_script_by_hand_sees_every_gpu(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(SLOTS, raising=False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    take_slot()
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "1" and not list(tmp_path.rglob("*.lock"))
+
+
+def test_whether_a_job_asks_for_a_gpu_is_said_by_its_setting(monkeypatch):
+    plan = load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
+    for device, gpus in (("auto", 1), ("cuda", 1), ("cpu", 0)):
+        decode = plan.settings.decode.model_copy(update={"device": device})
+        plan.settings = plan.settings.model_copy(update={"decode": decode})
+        assert plan.device("decode", mem_mb=3) == {"gpu": gpus, "mem_mb": 3}

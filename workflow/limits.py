@@ -1,0 +1,52 @@
+"""What one machine has for its jobs: memory and GPUs, unless `--resources` says how much of them."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import psutil
+
+from headcount.model.gpu_slots import SLOTS
+
+CONTAINER = Path("/sys/fs/cgroup/memory.max")
+"""What a container may use, in bytes; `max` where that is all."""
+
+
+def gpus() -> list[str]:
+    """The GPUs that are shown to this process, as CUDA names them; none where there is none."""
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if shown is not None:
+        return [each for each in shown.split(",") if each]
+    try:
+        told = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True)
+    except FileNotFoundError:
+        return []
+    found = [line for line in told.stdout.splitlines() if line.startswith("GPU ")]
+    return [str(number) for number in range(len(found))]
+
+
+def memory_mb() -> int:
+    """Megabytes of memory that this machine, or this container, has."""
+    total = psutil.virtual_memory().total
+    told = CONTAINER.read_text().strip() if CONTAINER.exists() else "max"
+    return (total if told == "max" else min(total, int(told))) // 10**6
+
+
+def slots(devices: list[str], shares: int) -> str:
+    """`SLOTS` for so many jobs at a time on these GPUs, which take turns; empty without one."""
+    return ",".join(devices[number % len(devices)] for number in range(shares)) if devices else ""
+
+
+def set_limits(workflow) -> None:
+    """Limit the jobs of this machine together to what it has; `workflow` is Snakemake's own.
+
+    Not for a cluster, which Snakemake gives a number of nodes, and whose jobs have limits there.
+    Memory and GPUs that `--resources` names stay as they are: more shares than GPUs let several
+    jobs use one. A job that asks for more than there is gets what there is.
+    """
+    if workflow.resource_settings.nodes is not None:
+        return
+    limits, devices = workflow.global_resources, gpus()
+    limits.setdefault("mem_mb", memory_mb())
+    shares = limits.setdefault("gpu", len(devices)).value
+    os.environ[SLOTS] = slots(devices, shares)
