@@ -124,10 +124,19 @@ def test_how_many_heads_can_go(tables):
         for row in table.shown.to_dict("records")
         if row["source"] == "ours"
     }
-    assert shown["all", "importance"]["without a significant loss"] == "50 % (3)"
+    first = shown["all", "importance"]
+    assert first["without a significant loss"] == "50 % (3)"
+    # Intervals reach 1 to either side of −0.5 and −9.
+    assert first["change there"] == "-0.50 (-1.50 to +0.50), p 0.20"
+    assert (first["first loss at"], first["change at it"]) == (
+        "75 % (5)", "-9.00 (-10.00 to -8.00), p 0.0010"
+    )  # fmt: skip
+    assert first["test set"] == "test, 7 sentences"
+    assert (shown["all", "one per layer"]["change there"], paper["sentences"]) == ("–", "")
     # Draws hold to 0 and 25 %, and fall at 25 and 50 %.
     assert shown["all", "random"]["without a significant loss"] == "12 %"
     assert shown["all", "random"]["first loss at"] == "38 %"
+    assert shown["all", "random"]["change at it"] == "–"
 
 
 def test_heads_in_the_order_in_which_they_go(tables):

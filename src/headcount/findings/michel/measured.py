@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from headcount.base.errors import UserError
+from headcount.base.files import read_json
 from headcount.findings.masking import describe_tests
-from headcount.findings.results import HEAD, Results, gather
+from headcount.findings.results import HEAD, KEYS, Results, gather, run_of
 from headcount.findings.setting import describe_ranking, describe_setting
 
 SCORES = ["bleu", "delta", "delta_low", "delta_high", "p"]
@@ -67,6 +68,19 @@ def as_compared(importance: pd.DataFrame, keys: list[str], results: Results) -> 
     layers = importance.groupby([*keys, "kind", "layer"])["value"]
     norms = layers.transform(np.linalg.norm)
     return importance["value"] / norms.where(norms > 0, 1)
+
+
+def count_units(facts: list[Path], metric: Metric) -> pd.DataFrame:
+    """How many sentences, or pairs, each model was scored on: pair, run, seed, test_set, and they.
+
+    `facts` are the JSON files beside those of scores; the column has the name of what is counted.
+    """
+    rows = [
+        (*run_of(path), test, count)
+        for path in facts
+        for test, count in read_json(path)[metric.counted].items()
+    ]
+    return pd.DataFrame(rows, columns=[*KEYS, "test_set", metric.counted])
 
 
 def describe_models(results: Results) -> tuple[str, ...]:

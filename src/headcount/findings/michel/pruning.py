@@ -8,7 +8,13 @@ import pandas as pd
 
 from headcount.findings import exhibits
 from headcount.findings.kinds import kind_words
-from headcount.findings.michel.measured import BLEU, SCORES, Metric, describe_ranked
+from headcount.findings.michel.measured import (
+    BLEU,
+    SCORES,
+    Metric,
+    count_units,
+    describe_ranked,
+)
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import BASE, KEYS, Results, gather
@@ -31,8 +37,10 @@ KEEPING = 0.95  # of the score with all heads
 PROFILE = ["test_set", "scope", "order", "index", "draw", "heads_masked", *SCORES]
 CURVE = [*KEYS, "test_set", "scope", "order", "draw"]
 POINTS = [*CURVE, "index", "percent", "heads_masked", *SCORES, "source"]
-COLUMNS = [*CURVE, "heads", "step", "holds_at", "holds_percent", "holds_delta", "holds_p"]
-COLUMNS += ["falls_at", "falls_percent", "falls_delta", "falls_p", "keeps_percent"]
+_OF_STEP = {"at": "heads_masked", "percent": "percent", "delta": "delta", "low": "delta_low"}
+_OF_STEP |= {"high": "delta_high", "p": "p"}
+COLUMNS = [*CURVE, "heads", "step", *(f"holds_{name}" for name in _OF_STEP)]
+COLUMNS += [*(f"falls_{name}" for name in _OF_STEP), "keeps_percent"]
 
 _ORDERS = {
     "importance": "importance, the least important first",
@@ -56,29 +64,35 @@ def pruning(results: Results) -> Table:
         michel.BESIDE_OURS,
         *describe_ranked(results),
     )
-    points = measured_points(results)
-    return pruning_table(points, judged_curves(printed_points()), BLEU, notes)
+    counts = count_units(results.files("ablation_facts"), BLEU)
+    ours = judged_curves(measured_points(results)).merge(counts, "left")
+    return pruning_table(ours, judged_curves(printed_points()), BLEU, notes)
 
 
 def pruning_table(
-    points: pd.DataFrame, printed: pd.DataFrame, metric: Metric, notes: tuple[str, ...]
+    ours: pd.DataFrame, printed: pd.DataFrame, metric: Metric, notes: tuple[str, ...]
 ) -> Table:
-    """How far each order goes, then a paper's rows of `judged_curves`; `notes` come last."""
-    tidy = with_printed(judged_curves(points), printed)
+    """How far each order goes, then a paper's; `notes` come last.
+
+    Both have rows of `judged_curves`, ours with the column of `count_units`.
+    """
+    tidy = with_printed(ours, printed)
     orders = set(tidy["order"])
     listed = "; ".join(words for order, words in _ORDERS.items() if order in orders)
     kinds = _KINDS_ALONE if set(tidy["scope"]) != {"all"} else ""
     return Table(
         tidy,
-        _summary(tidy),
+        _summary(tidy, metric),
         "Largest share of heads that can be pruned, nothing retrained, without a significant loss "
         f"of {metric.word}, by the order in which they go. The larger, the better the order finds "
         "heads that can go.",
         (
             "Without a significant loss: the last step before the first whose loss has p < "
             f"{LOSS} by paired bootstrap (tests in fixed order, the smallest share first, so that "
-            "none needs a correction). Beside it the largest share up to which every step keeps "
-            f"{KEEPING:.0%} of {metric.word}.",
+            "none needs a correction); beside it what is lost there, with its 95 % interval and p. "
+            f"Not significant is not small: of few {metric.counted} only a large loss is "
+            f"significant. Keeps {KEEPING:.0%}: the largest share up to which every step keeps as "
+            f"much of {metric.word}.",
             f"Orders: {listed.format(score=metric.word)}.",
             kinds,
             _DRAWN if "random" in orders else "",
@@ -119,8 +133,8 @@ def judged_curves(points: pd.DataFrame) -> pd.DataFrame:
     """One curve a row: columns of `COLUMNS`.
 
     `holds_*`: the last step before the first significant loss, heads gone and their percentage of
-    the scope, with its own difference and p; `falls_*` that first loss; empty where there is none
-    and where no p is known. `keeps_percent`: up to it every step keeps `KEEPING` of the score.
+    the scope, with its own difference, interval and p; `falls_*` that first loss; empty where there
+    is none and where no p is known. `keeps_percent`: up to it every step keeps `KEEPING`.
     `step`: percentage of one step. Order one_per_layer has its one point in `falls_*` or `holds_*`.
     """
     in_scope = points.groupby([*KEYS, "scope"])["heads_masked"].max()
@@ -143,8 +157,7 @@ def _judged(ordered: list[dict]) -> dict:
         if row["p"] == "":
             continue
         name = "falls" if row["delta"] < 0 and row["p"] < LOSS else "holds"
-        found |= {f"{name}_at": row["heads_masked"], f"{name}_percent": row["percent"]}
-        found |= {f"{name}_delta": row["delta"], f"{name}_p": row["p"]}
+        found |= {f"{name}_{short}": row[column] for short, column in _OF_STEP.items()}
         if name == "falls":
             break
     return found
@@ -160,21 +173,31 @@ def _keeps(ordered: list[dict]) -> float:
     return kept
 
 
-def _summary(table: pd.DataFrame) -> pd.DataFrame:
+def _summary(table: pd.DataFrame, metric: Metric) -> pd.DataFrame:
     """The table as people read it: a row per order and scope, random draws in one."""
     rows = []
-    keys = [*KEYS, "test_set", "scope", "order", "source"]
-    for (*run, test, scope, order, source), found in table.groupby(keys, sort=False):
-        row = run_cells(*run) | {"test set": test or NONE}
+    keys = [*KEYS, "test_set", metric.counted, "scope", "order", "source"]
+    for (*run, test, count, scope, order, source), found in table.groupby(keys, sort=False):
+        units = f"{count} {metric.counted}" if count != "" else ""
+        row = run_cells(*run) | {"test set": ", ".join(filter(None, (test, units))) or NONE}
         row |= {"scope": kind_words(scope), "order": order.replace("_", " ")}
-        row |= {"without a significant loss": _share(found["holds_percent"], found["holds_at"])}
+        row["without a significant loss"] = _share(found["holds_percent"], found["holds_at"])
+        row["change there"] = _change(found, "holds")
         row["first loss at"] = _share(found["falls_percent"], found["falls_at"])
-        alone = len(found) == 1
-        row["change there"] = mean_sd(found["falls_delta"], "+") if alone else NONE
-        row["p"] = p_value(found["falls_p"].iloc[0]) if alone else NONE
+        row["change at it"] = _change(found, "falls")
         row[f"keeps {KEEPING:.0%} up to"] = _share(found["keeps_percent"], found["keeps_percent"])
         rows.append(row | {"source": source})
     return pd.DataFrame(rows)
+
+
+def _change(found: pd.DataFrame, side: str) -> str:
+    """What the score loses at a step, with interval and p; a dash for several curves in one row."""
+    delta, low, high, p = found[[f"{side}_{name}" for name in ("delta", "low", "high", "p")]].iloc[
+        0
+    ]
+    if len(found) > 1 or delta == "":
+        return NONE
+    return f"{delta:+z.2f} ({interval([low], [high])}), p {p_value(p)}"
 
 
 def _share(percents: pd.Series, heads: pd.Series) -> str:

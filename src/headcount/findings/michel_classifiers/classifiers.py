@@ -18,7 +18,7 @@ from headcount.base.files import read_json
 from headcount.findings import exhibits
 from headcount.findings.figures import Drawn
 from headcount.findings.michel import curves, pruning, single, transfer
-from headcount.findings.michel.measured import ABLATION, ACCURACY, masked_rows
+from headcount.findings.michel.measured import ABLATION, ACCURACY, count_units, masked_rows
 from headcount.findings.published import michel
 from headcount.findings.results import Results, gather, run_of
 from headcount.findings.tables import Table
@@ -70,7 +70,9 @@ def pruned(results: Results) -> Table:
         f"CoLA {shares['cola']} %, on MRPC {shares['mrpc']} %); no p is printed.",
         *_describe(results),
     )
-    return _named(pruning.pruning_table(_points(results), _printed_pruning(), ACCURACY, notes))
+    counts = count_units(results.files("classifier_facts"), ACCURACY)
+    ours = pruning.judged_curves(_points(results)).merge(counts, "left")
+    return _named(pruning.pruning_table(ours, _printed_pruning(), ACCURACY, notes))
 
 
 @exhibits.table("michel_classifier_areas", needs=("classifier_areas", "classified"))
