@@ -14,6 +14,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.findings.michel import removal
 from headcount.findings.published import michel
+from headcount.findings.setting import MASKED_OR_GATED
 from headcount.findings.significance import bootstrap_correlation
 
 PLAIN = {"model": MODEL, "ablation": AblationSettings(), "importance": RerankSettings()}
@@ -265,6 +266,7 @@ def test_captions_name_source_and_setting(tables):
         assert "a.x-y" in table.text and "6 heads" in table.text, name
     assert michel.SOURCE in tables["michel_pruning"].text
     assert "divided by its layer's L2 norm" in tables["michel_pruning"].text
+    assert MASKED_OR_GATED in tables["michel_pruning"].notes
 
 
 def test_captions_say_what_intervals_cover_and_which_bleu_the_paper_has(tables):

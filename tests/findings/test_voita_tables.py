@@ -10,6 +10,7 @@ from voita_files import MODEL, PAIR, VoitaFiles, pruned_runs, translated
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.train import GatesSettings
+from headcount.findings.setting import MASKED_OR_GATED
 from headcount.findings.tables import write_tables
 
 NAMES = ["table2", "comparison", "falls", "pruning", "speedup"]
@@ -105,6 +106,7 @@ def test_bleu_falls_first_at_the_run_with_most_heads_below_the_limit(tables):
     assert (row["holds_delta"], row["delta"]) == pytest.approx((-0.5, -100))
     # Seed 2: 4 heads −1.5.
     assert fall(falls, 1.0, **(first | {"seed": 2}))["falls_at"] == 4
+    assert MASKED_OR_GATED in falls.notes
 
 
 def test_a_sweep_that_never_falls_says_so(tables):

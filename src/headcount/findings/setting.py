@@ -8,6 +8,15 @@ from headcount.findings.results import BASE, Results
 
 OVER_SEEDS = "± and intervals over seeds say how far trainings differ."
 
+MASKED_OR_GATED = (
+    "Tables michel_pruning and voita_falls have different numbers, for michel_pruning masks heads "
+    "of the trained model in a given order, retrains nothing, scores the sentences that it names "
+    "and ends at a significant loss, while voita_falls counts heads that gates took out of a model "
+    "as it was fine-tuned, scores whole test sets and ends where BLEU lies more than a limit below "
+    "the λ = 0 control."
+)
+"""Why two tables that say how many heads can go do not agree."""
+
 PHASES = (
     "Encode: one pass of the encoder over a batch, with the keys and values that the decoder "
     "takes from it, one step a sentence; decode: beam search of whole sentences, encoder "

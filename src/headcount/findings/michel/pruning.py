@@ -18,7 +18,7 @@ from headcount.findings.michel.measured import (
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import BASE, KEYS, Results, gather
-from headcount.findings.setting import of_one_training
+from headcount.findings.setting import MASKED_OR_GATED, of_one_training
 from headcount.findings.tables import (
     NONE,
     Table,
@@ -59,6 +59,7 @@ _DRAWN = "Of random orders, means of what the draws give."
 def pruning(results: Results) -> Table:
     """How many heads can be pruned."""
     notes = (
+        MASKED_OR_GATED,
         f"Rows whose source is paper: {michel.SOURCE}, Figures 3, 4 and 6d, digitised; it says "
         "that 20 % can go without a noticeable loss.",
         michel.BESIDE_OURS,

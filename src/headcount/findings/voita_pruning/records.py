@@ -11,7 +11,7 @@ from headcount.findings import exhibits
 from headcount.findings.kinds import SCOPES, WORDS, kind_words
 from headcount.findings.results import BASE, KEYS, Results
 from headcount.findings.scores import compare, difference_cells
-from headcount.findings.setting import OVER_SEEDS, of_one_training
+from headcount.findings.setting import MASKED_OR_GATED, OVER_SEEDS, of_one_training
 from headcount.findings.tables import NONE, Table, interval, mean_count, mean_sd, p_value
 from headcount.findings.voita_pruning import measured
 from headcount.findings.voita_pruning.measured import DECIDED, LAYERS, key_of
@@ -117,6 +117,7 @@ def falls(results: Results) -> Table:
             "Which goes first, for the scope all: shares of heads left by kind (encoder, decoder, "
             "encoder–decoder), mean over the runs that lost any; the kind with the smallest; and "
             "in how many of these runs encoder self-attention has the smallest share of the three.",
+            MASKED_OR_GATED,
             of_one_training("test sentences"),
             *measured.describe_scored(results),
         ),
