@@ -275,6 +275,7 @@ def test_captions_say_what_intervals_cover_and_which_bleu_the_paper_has(tables):
     assert tell_what_is_covered(found) == sorted([*scored, "removal"])
     for name in scored:
         assert "sacreBLEU's, the paper's: text tokenised by Moses" in found[name].text
+        assert "of these sentences; that in table bleu is of whole test sets" in found[name].text
     assert "Intervals and p over heads" in found["transfer"].text
 
 

@@ -38,11 +38,12 @@ def read_masking(files: list[Path]) -> pd.DataFrame:
 
 
 def describe_tests(facts: list[Path]) -> str:
-    """A sentence on test sets, sentences and search, from the headmask.json of runs."""
+    """Sentences on test sets, how much of them, and search, from the headmask.json of runs."""
     found = [read_json(path) for path in facts]
     sizes = {f"{test} ({n} sentences)" for run in found for test, n in run["sentences"].items()}
     searches = {f"beam {run['beam']}, length penalty {run['length_penalty']}" for run in found}
-    return f"Scored on {', '.join(sorted(sizes))}, by {'; '.join(sorted(searches))}."
+    scored = f"Scored on {', '.join(sorted(sizes))}, by {'; '.join(sorted(searches))}."
+    return f"{scored} BLEU is of these sentences; that in table bleu is of whole test sets."
 
 
 def group_points(masking: pd.DataFrame) -> pd.DataFrame:
