@@ -272,6 +272,12 @@ def test_reasons_have_words_for_a_reader(tmp_path, name):
         assert not keys and "/" not in told, told
 
 
+def test_curves_have_the_names_that_tables_give_them(tmp_path):
+    told = decided(tmp_path, "MI-13", PLANTED["MI-13"][0]()).reason
+    # 3 to the curve of encoder–decoder attention is nearer than 5.
+    assert told == "decoder heads by importance against encoder–decoder heads by importance"
+
+
 @pytest.mark.slow
 def test_the_command_writes_a_verdict_for_each(tmp_path):
     folder = write_results(tmp_path / "planted", PLANTED["MI-03"][0]())

@@ -13,18 +13,13 @@ from headcount.findings.claims.estimates import (
 )
 from headcount.findings.claims.evidence import MODEL, TEST, Evidence
 from headcount.findings.claims.verdicts import Decision, by_model, contrasts, judge, undecided
+from headcount.findings.kinds import SCOPES
 
 _ORDERS = {
     "importance": "importance",
     "importance_raw": "importance not normalised",
     "importance_signed": "signed importance",
     "single": "the effect of each alone",
-}
-_SCOPES = {
-    "all": "all heads",
-    "enc_self": "encoder self-attention",
-    "dec_self": "decoder self-attention",
-    "dec_enc": "encoder–decoder attention",
 }
 
 
@@ -104,7 +99,7 @@ def area_compared(evidence: Evidence, others: list[str], against: str, below: bo
 
 def _curve(scope: str, order: str) -> str:
     """What is pruned in which order, in words."""
-    return f"{_SCOPES[scope]} by {_ORDERS[order]}"
+    return f"{SCOPES[scope]} by {_ORDERS[order]}"
 
 
 def concentrates(evidence: Evidence, floor: float) -> Decision:
