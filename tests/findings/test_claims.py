@@ -7,7 +7,16 @@ import pandas as pd
 import pytest
 from captions import check_caption
 from planted_claims import LITTLE, MUCH, PLANTED, decided
-from planted_files import PAIR, ablation, both_methods, deltas, of, steps, transfer, write_results
+from planted_files import (
+    PAIR,
+    ablation,
+    both_methods,
+    deltas,
+    of,
+    steps,
+    transfer,
+    write_results,
+)
 from planted_heads import heads_with, roles, widths
 from project_copy import ROOT
 from script_runner import run_script
@@ -149,6 +158,23 @@ def test_runs_are_chosen_in_each_experiment_by_its_heads(tmp_path):
     assert found.value == pytest.approx(0.5) and found.seeds == 2
     row = ledger_table(Evidence(files), {"HM-04": claims()["HM-04"]}).iloc[0]
     assert (row["paper_value"], row["difference"]) == pytest.approx((0.54, 0.5 - 0.54))
+
+
+def test_a_claim_names_the_trainings_behind_it_that_collapsed(tmp_path):
+    """Neither a claim on the baseline nor one on Random-N rests on Impt-N."""
+    cells = {("impt-6", 2): "yes", ("random-6", 2): "no", ("impt-12", 1): "yes"}
+    failed = [of(run, seed, collapsed=each) for (run, seed), each in cells.items()]
+    files = both_methods([0.5, 0.6, 0.7], [0.1, 0.1, 0.1]) | PLANTED["HM-03"][0]()
+    files["tables/headmask_collapse.csv"] = failed
+    evidence = Evidence(result_files(write_results(tmp_path / "planted", files)))
+    table = ledger_table(evidence, {name: claims()[name] for name in ("HM-03", "HM-04", "HM-06")})
+    told = "impt-6, seed 2 of some.en-de"
+    assert table["collapsed"].to_list() == ["", "", told]
+    assert table["verdict"].to_list()[2] == HOLDS
+    assert table["reason"].to_list()[2] == (
+        f"3 trainings of each, over all directions; collapsed: {told}"
+    )
+    assert not table["reason"].str.contains("collapsed").to_list()[1]
 
 
 def test_the_same_experiment_twice_is_refused(tmp_path):

@@ -249,6 +249,7 @@ CLAIM = {
     "files": "one/tables/michel_ablation.csv one/masking/a.en-xx/baseline/seed1/headmask.csv",
     "paper_value": "40.0905",
     "difference": "4.5",
+    "collapsed": "",
 }
 
 
@@ -274,6 +275,15 @@ def test_the_page_opens_with_what_is_decided_and_its_evidence(results):
     assert page.text.index(numbers) < page.text.index("What bleu shows.")
     assert "Holds here: 1 of 2 claims" in page.text and "Undecided: one seed." in page.text
     assert "#table-michel_ablation-1" in page.links and "#findings" in page.links
+
+
+def test_a_collapse_is_named_where_the_number_is(results):
+    failed = CLAIM | {"collapsed": "impt-6, seed 1 of a.x-y"}
+    told = failed | {"verdict": "undecided", "reason": "one seed; collapsed: impt-6"}
+    decided, open_one = read_findings(write_claims(results, failed, told), [])
+    assert decided.beside[0] == "Area (collapsed: impt-6, seed 1 of a.x-y)"
+    assert decided.numbers.endswith("; 1 training; collapsed: impt-6, seed 1 of a.x-y")
+    assert open_one.numbers.endswith("; 1 training")  # the page has the reason beside it
 
 
 def test_evidence_is_the_exhibit_of_a_file_or_that_of_the_claims_place(results):

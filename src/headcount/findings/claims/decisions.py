@@ -1,6 +1,8 @@
 """The functions that decide claims, by the names that the ledger gives them."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from math import isnan
 from pathlib import Path
 
 from headcount.findings.claims import (
@@ -86,7 +88,17 @@ def decide(claim: Claim, evidence: Evidence) -> tuple[Decision, list[Path]]:
     The files are those that were read, whatever they hold.
     """
     evidence.taken.clear()
+    evidence.compared.clear()
     decision = DECISIONS[claim.decide](evidence, **claim.limits)
     if decision.reason == NO_RUN and evidence.untrained:
         decision = undecided(f"{NO_RUN} with a baseline of BLEU {FLOOR:g} or more")
+    if not isnan(decision.value):
+        failed = sorted(evidence.collapsed & evidence.compared)
+        decision = replace(decision, collapsed=_name(failed))
     return decision, list(dict.fromkeys(evidence.taken))
+
+
+def _name(models: list[tuple]) -> str:
+    """Models as people name them, each once: 'impt-6, seed 1 of multi30k.en-de'."""
+    words = (f"{run}, seed {int(seed)} of {pair}" for _, pair, run, seed in models)
+    return "; ".join(dict.fromkeys(words))

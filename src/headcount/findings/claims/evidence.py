@@ -48,10 +48,13 @@ class Evidence:
                 known.append(path)
         self._read = cache(self._ours)
         self.taken: list[Path] = []
+        self.compared: set[tuple] = set()
         self.untrained: set[tuple] = set()
         scores = self.baseline("tables/bleu.csv", ["metric", "score"])
         best = scores[scores["metric"] == "bleu"].groupby(UNIT)["score"].max()
         self.untrained = set(best.index[best < FLOOR])
+        trained = self.rows("tables/headmask_collapse.csv", ["collapsed"])
+        self.collapsed = set(_models(trained[trained["collapsed"] == "yes"]))
 
     def rows(self, name: str, columns: list[str]) -> pd.DataFrame:
         """Our rows of all files of this name: experiment, pair, run, seed, and the columns.
@@ -90,6 +93,11 @@ class Evidence:
         found = self.rows(name, columns)
         return found[found["run"] == BASE]
 
+    def compare(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """These rows; their models are among `compared`, those on whose training a claim rests."""
+        self.compared.update(_models(rows))
+        return rows
+
     def facts(self, name: str, key: str) -> dict[tuple, Any]:
         """What JSON files of runs hold under `key`, by experiment, pair, run and seed."""
         found = {}
@@ -98,6 +106,11 @@ class Evidence:
                 found[(experiment, *run_of(path))] = read_json(path)[key]
                 self.taken.append(path)
         return found
+
+
+def _models(rows: pd.DataFrame) -> Iterable[tuple]:
+    """Experiment, pair, run and seed of each row."""
+    return rows[MODEL].itertuples(index=False, name=None)
 
 
 def _as_numbers(column: pd.Series) -> pd.Series:

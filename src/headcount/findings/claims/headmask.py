@@ -94,7 +94,7 @@ def _of_runs(
     apart = (numbers[known.index].astype(int) - share * known["heads"].astype(float)).abs()
     near = known.assign(apart=apart)[apart <= 0.5].sort_values("apart")
     chosen = near.drop_duplicates("experiment")[["experiment", "run"]]
-    return rows.merge(chosen, on=["experiment", "run"])
+    return evidence.compare(rows.merge(chosen, on=["experiment", "run"]))
 
 
 def random_over_important(evidence: Evidence) -> Decision:

@@ -35,7 +35,7 @@ from headcount.findings.tables import NONE, Table, p_value, with_bounds
 
 COLUMNS = ["claim", "paper", "place", "statement", "printed", "verdict", "reason", "statistic"]
 COLUMNS += ["value", "low", "high", "p", "p_adjusted", "seeds", "experiments", "files", "needs"]
-COLUMNS += ["run_by", "about", "limits", "limits_from", "paper_value", "difference"]
+COLUMNS += ["run_by", "about", "limits", "limits_from", "paper_value", "difference", "collapsed"]
 
 _NOTES = (
     "Holds, does not hold: by the limits of the claim in findings/claims/ledger.yaml, at "
@@ -47,6 +47,8 @@ _NOTES = (
     "Value: the statistic, with its 95 % interval; of several models the mean, and an interval "
     "that covers all of theirs. p of a BLEU difference is sacreBLEU's, near a one-sided one; "
     "others are two-sided. Adjusted: Holm, over all claims of a paper that have a number.",
+    "Collapsed: a training that table headmask_collapse calls so; the number is then of a failed "
+    "training, not of the method.",
 )
 
 
@@ -75,8 +77,10 @@ def ledger_table(evidence: Evidence, known: Mapping[str, Claim]) -> pd.DataFrame
     """A claim a row: columns of `COLUMNS`; cells are empty where there is no number.
 
     `paper_value` is the paper's own number of the statistic, of several their mean, `difference`
-    ours minus it. `files` are those that were read, `run_by` the experiments in config/ that decide
-    it; `limits` are named as by the function that decides.
+    ours minus it. `collapsed` names trainings behind the number of which table headmask_collapse
+    says so. `files` are those that were read, `run_by` the experiments in config/ that decide
+    it; `limits` are named as by the function that decides. `collapsed`: those trainings behind the
+    number of which table headmask_collapse says so.
     """
     found = {name: decide(claim, evidence) for name, claim in known.items()}
     decisions = {name: decision for name, (decision, _) in found.items()}
@@ -88,14 +92,21 @@ def ledger_table(evidence: Evidence, known: Mapping[str, Claim]) -> pd.DataFrame
         files, theirs = found[name][1], beside_ours(name, claim)
         rows.append(
             (name, PAPERS[paper_of(name)][1], claim.place, claim.statement)
-            + (printed_words(name, claim), final.verdict, final.reason, claim.statistic)
+            + (printed_words(name, claim), final.verdict, _reason(final), claim.statistic)
             + tuple("" if isnan(number) else number for number in numbers)
             + (final.seeds, " ".join(sorted({_experiment(path) for path in files})))
             + (" ".join(map(_within, files)), claim.needs.run, " ".join(claim.needs.experiments))
             + (claim.about, _limits(claim), claim.limits_from)
             + tuple("" if isnan(number) else number for number in (theirs, final.value - theirs))
+            + (final.collapsed,)
         )
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _reason(decision: Decision) -> str:
+    """Its reason, and which trainings behind it collapsed."""
+    failed = decision.collapsed and f"collapsed: {decision.collapsed}"
+    return "; ".join(filter(None, (decision.reason, failed)))
 
 
 def _limits(claim: Claim) -> str:

@@ -40,6 +40,7 @@ class Decision:
     high: float = nan
     p: float = nan  # two-sided, of what the verdict rests on; NaN if on no test
     seeds: int = 0  # trainings behind it
+    collapsed: str = ""  # those of them that collapsed, in words
 
 
 def undecided(reason: str, seeds: int = 0) -> Decision:

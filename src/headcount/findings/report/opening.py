@@ -17,7 +17,7 @@ DECIDED = ("holds", "does not hold")
 
 _BOUNDS = ("value", "low", "high")
 _COLUMNS = ("claim", "paper", "place", "statement", "printed", "verdict", "reason", "statistic")
-_COLUMNS += (*_BOUNDS, "p_adjusted", "seeds", "files", "paper_value", "difference")
+_COLUMNS += (*_BOUNDS, "p_adjusted", "seeds", "files", "paper_value", "difference", "collapsed")
 
 
 class Finding(NamedTuple):
@@ -83,7 +83,8 @@ def _beside(row: dict[str, str]) -> list[str]:
     if not row["difference"]:
         return []
     theirs, apart = float(row["paper_value"]), float(row["difference"])
-    return [_statistic(row), f"{theirs:.2f}", _value(row), f"{apart:+.2f}"]
+    failed = f" (collapsed: {row['collapsed']})" if row["collapsed"] else ""
+    return [_statistic(row) + failed, f"{theirs:.2f}", _value(row), f"{apart:+.2f}"]
 
 
 def _statistic(row: dict[str, str]) -> str:
@@ -96,14 +97,19 @@ def _value(row: dict[str, str]) -> str:
 
 
 def _numbers(row: dict[str, str]) -> str:
-    """The statistic in words, its value, interval and p, and on how many trainings it stands."""
+    """The statistic in words, its value, interval and p, and on how many trainings it stands.
+
+    Of a claim that is decided also which of these collapsed; of others the reason says it.
+    """
     if not row["value"]:
         return ""
     found = f"{_statistic(row)}: {_value(row)}"
     if row["p_adjusted"]:
         p = p_value(float(row["p_adjusted"]))
         found += f", corrected p {p if p.startswith('<') else f'= {p}'}"
-    return f"{found}; {row['seeds']} training{'s' if row['seeds'] != '1' else ''}"
+    found += f"; {row['seeds']} training{'s' if row['seeds'] != '1' else ''}"
+    failed = row["collapsed"] if row["verdict"] in DECIDED else ""
+    return f"{found}; collapsed: {failed}" if failed else found
 
 
 def _evidence(files: list[str], place: str, shown: Collection[Exhibit]) -> Iterator[Exhibit]:

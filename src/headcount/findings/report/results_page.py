@@ -95,9 +95,13 @@ def _minutes(cost: Path) -> int:
 
 
 def _bullet(finding: Finding, lead: bool = False) -> str:
-    """One claim with its numbers as an entry of a list; with its verdict first, if it leads."""
+    """One claim with its numbers as an entry of a list; with its verdict first, if it leads.
+
+    Of a claim that is not decided the reason stands there, too.
+    """
     verdict = f"**{finding.verdict.capitalize()}:** " if lead else ""
-    numbers = finding.numbers or finding.reason
+    open_one = finding.verdict not in DECIDED
+    numbers = "; ".join(filter(None, (finding.numbers, finding.reason * open_one)))
     printed = f" Printed in the paper: {finding.printed}." if finding.printed and not lead else ""
     return f"- {verdict}{finding.statement} {numbers}.{printed} *{finding.source}.*"
 
