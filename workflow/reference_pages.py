@@ -1,8 +1,10 @@
-"""Write docs/reference/rules.md and exit_codes.md: every rule, and what codes of exit mean."""
+"""Write docs/reference/rules.md, files.md and exit_codes.md: rules, result files, codes of exit."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+from files_page import files_page
 
 from headcount.base import command, errors
 from headcount.base.files import write_text
@@ -70,9 +72,10 @@ whose message it repeats. Where Snakemake itself refuses its command line, its c
 
 
 def main() -> None:
-    """Write both pages."""
+    """Write the pages."""
     command.parser(__doc__).parse_args()
     write_text(FOLDER / "rules.md", rules_page())
+    write_text(FOLDER / "files.md", files_page(_MADE))
     write_text(FOLDER / "exit_codes.md", exit_codes_page())
 
 

@@ -167,14 +167,14 @@ def write_classifier_ablation(
     sizes = {test: len(pairs) for test, pairs in tests.items()}
     facts = {"pairs": sizes, "provenance": origin}
     single = out / "classifier_ablation.csv"
-    write_result(single, _accuracy(COLUMNS), rows, facts)
-    effects = read_single_effects(single, grid, _accuracy(COLUMNS))
+    write_result(single, accuracy_columns(COLUMNS), rows, facts)
+    effects = read_single_effects(single, grid, accuracy_columns(COLUMNS))
     pruning, ranked = settings.pruning(), partial(classifier.importance, tests[DEV])
     curves = list(list_curves(grid, ranked, effects, pruning, seed))
     points = [point for curve in curves for point in curve.points()]
     scores = _resampled(classifier, tests["matched"], [point.heads for point in points], 1000)
     rows = point_rows(grid, "matched", points, _judged(scores))
-    write_result(out / "classifier_profile.csv", _accuracy(PROFILE_COLUMNS), rows, facts)
+    write_result(out / "classifier_profile.csv", accuracy_columns(PROFILE_COLUMNS), rows, facts)
     areas = area_rows("matched", curves, scores)
     write_result(out / "classifier_profile_areas.csv", AREA_COLUMNS, areas, facts)
 
@@ -195,7 +195,8 @@ def _judged(scores: dict[Heads, np.ndarray]) -> Differences:
     return dict(zip(scores, judged, strict=True))
 
 
-def _accuracy(columns: Sequence[str]) -> list[str]:
+def accuracy_columns(columns: Sequence[str]) -> list[str]:
+    """The columns of a file about BLEU, as they are for accuracy."""
     return ["accuracy" if column == "bleu" else column for column in columns]
 
 

@@ -134,6 +134,7 @@ def _unfit(tree: Tree, pieces: list[list[str]]) -> tuple[str, str]:
     return "", ""
 
 
+ARC_COLUMNS = ("relation", "offset", "count")
 COUNTS = (
     *("sentences_read", "dropped_empty", "dropped_text", "dropped_word", "sentences"),
     *("cut_like_text", "tokens", "split_tokens", "pieces", "unknown_pieces"),
@@ -150,8 +151,7 @@ def write_aligned(
     write_lines(path, (json.dumps(asdict(tree), ensure_ascii=False) for tree in trees))
     arcs = Counter((a.relation, a.dependent - a.governor) for tree in trees for a in tree.arcs)
     rows = [(*of, count) for of, count in sorted(arcs.items())]
-    columns = ("relation", "offset", "count")
-    write_result(path.with_suffix(".csv"), columns, rows, {**counts, **about})
+    write_result(path.with_suffix(".csv"), ARC_COLUMNS, rows, {**counts, **about})
 
 
 def read_aligned(path: Path) -> list[AlignedTree]:

@@ -1,7 +1,7 @@
 """The list of all exhibits, docs/reference/exhibits.md."""
 
 from headcount.findings.chapters import chapters
-from headcount.findings.inputs import INPUTS, OWNERS, with_groups
+from headcount.findings.inputs import with_groups
 
 _INTRODUCTION = """\
 # Tables and figures
@@ -14,7 +14,7 @@ Tables are `results/<experiment>/tables/<name>.{csv,md,tex,json}`, figures are
 `results/<experiment>/figures/<name>.{pdf,svg,png,csv,json}`; the `.json` says how each was made.
 A page is `results/<experiment>/<name>.html`.
 An experiment without any file of a kind that an exhibit needs does not have that exhibit. Kinds
-in brackets may have no file; what files each kind has stands [below](#kinds-of-files).
+in brackets may have no file; [Files and columns](files.md) says what files each kind has.
 """
 
 
@@ -28,15 +28,4 @@ def write_listing() -> str:
             rows.append((f"`{each.name}`", each.form, each.title, ", ".join(kinds)))
         lines = "".join(f"| {' | '.join(row)} |\n" for row in rows)
         parts.append(f"## {chapter.title}: `{chapter.name}`\n\n{lines}")
-    return "\n".join([*parts, _kinds()])
-
-
-def _kinds() -> str:
-    """Which files each kind has."""
-    rows = [("kind", "folder", "files"), ["---"] * 3]
-    for name, kind in INPUTS.items():
-        rows.append(
-            (f"`{name}`", f"`{kind.folder}`", f"`{', '.join(kind.names)}` of {OWNERS[kind.owner]}")
-        )
-    lines = "".join(f"| {' | '.join(row)} |\n" for row in rows)
-    return f"## Kinds of files\n\n{lines}"
+    return "\n".join(parts)
