@@ -8,7 +8,7 @@ from headcount.base.settings.runs import BASELINE, RANDOM_WEIGHTS, label
 from headcount.base.settings.train import TrainSettings
 
 MODEL = tuple(f"model/{name}" for name in MODEL_FILES)
-FIRST_PASS = 0.7  # of impt, in updates of a plain training: docs/results/speed.md
+FIRST_PASS = 0.7  # of impt, in updates of a plain training: docs/history/speed_measured.md
 
 
 class Pruning:
