@@ -1,10 +1,8 @@
-"""What one machine has for its jobs: memory and GPUs, unless `--resources` says how much of them."""
+"""What one machine has for its jobs, memory and GPUs, unless `--resources` says how much."""
 
 import os
 import subprocess
 from pathlib import Path
-
-import psutil
 
 from headcount.model.gpu_slots import SLOTS
 
@@ -27,7 +25,7 @@ def gpus() -> list[str]:
 
 def memory_mb() -> int:
     """Megabytes of memory that this machine, or this container, has."""
-    total = psutil.virtual_memory().total
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     told = CONTAINER.read_text().strip() if CONTAINER.exists() else "max"
     return (total if told == "max" else min(total, int(told))) // 10**6
 
