@@ -54,9 +54,10 @@ def test_one_seed_has_no_deviation(tmp_path):
 
 def test_sentences_and_translations_that_were_cut_are_warned_of(tmp_path):
     files = [score_file(tmp_path, seed, 30.0, 50.0) for seed in (1, 2)]
-    assert not bleu(Results({"scores": files, "pruned_scores": []}, {})).warnings
+    none = dict.fromkeys(("pruned_scores", "trained_runs", "masks", "curves"), [])
+    assert not bleu(Results({"scores": files, **none}, {})).warnings
     files[1].write_text(files[1].read_text().replace('"capped": 0', '"capped": 1'))
-    table = bleu(Results({"scores": files, "pruned_scores": []}, {}))
+    table = bleu(Results({"scores": files, **none}, {}))
     (warning,) = table.warnings
     assert warning == (
         "baseline, seed 2, test of c.en-de: sentences cut before they were translated: 0 of 2; "

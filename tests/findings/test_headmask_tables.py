@@ -134,7 +134,8 @@ def test_scores_differences_and_tests_over_seeds(found):
     assert random["delta_low", ""] == pytest.approx(1.5 - 6.353, abs=1e-3)
     assert random["delta_high", ""] == pytest.approx(1.5 + 6.353, abs=1e-3)
     # random-1 translates as the baseline does; impt-2 turns every sentence round.
-    assert random["p_bootstrap", 1] == 1.0
+    tested = [random[f"{name}_bootstrap", 1] for name in ("low", "high", "p")]
+    assert tested == [0, 0, 1]
     assert statistics(table, "impt-2")["p_bootstrap", 2] < 0.01
     baseline = {name for name, _ in statistics(table, "baseline")}
     assert baseline == {"bleu", "bleu_mean", "bleu_sd"}
@@ -150,6 +151,29 @@ def test_scores_as_people_read_them(found):
     paper = shown.loc[("impt-18", "paper")]
     assert paper["BLEU"].tolist() == ["32.47", "28.06", "16.10"]
     assert paper["difference"].tolist() == ["+0.49", "-0.01", "+0.36"]
+
+
+def test_with_one_seed_the_interval_is_over_sentences(tmp_path):
+    """Both translate alike, so that no resample tells them apart."""
+    files = HeadmaskFiles(tmp_path)
+    files.text(PAIR, 100, 10, {"flickr": LINES})
+    masks = {20: [0.5, 0.5, 0, 0, 0, 0]}
+    for run, found in (("baseline", {}), ("random-1", masks)):
+        add_run(files, (PAIR, run, 1), 30.0, LINES, [1.0, 2, 3, 4, 5, 9], found)
+    shown = tables(files)["table2"].shown.set_index(["run", "source"])
+    assert "p (t-test)" not in shown
+    row = shown.loc[("random-1", "ours")]
+    assert (row["95 % interval"], row["p (bootstrap)"]) == ("+0.00 to +0.00", "1.0")
+    assert shown.loc[("baseline", "ours"), "95 % interval"] == "–"
+
+
+def test_scores_of_a_failed_training_are_warned_of(found):
+    assert found["table4"].warnings == tuple(
+        f"impt-2, seed {seed} of {PAIR} collapsed in training, see table headmask_collapse: its "
+        "scores are of a failed training, not of the method."
+        for seed in (1, 2)
+    )
+    assert not found["table3"].warnings  # into English, where no pair of ours is
 
 
 def test_pairs_stand_in_the_table_of_their_direction(files):

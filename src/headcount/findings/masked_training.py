@@ -85,6 +85,16 @@ def collapsed_in_training(results: Results) -> frozenset[Key]:
     return frozenset(found)
 
 
+def warn_of_collapse(results: Results, pairs: Collection[str]) -> tuple[str, ...]:
+    """A warning for each model of these pairs that collapsed, see `collapsed_in_training`."""
+    return tuple(
+        f"{run}, seed {seed} of {pair} collapsed in training, see table headmask_collapse: its "
+        "scores are of a failed training, not of the method."
+        for pair, run, seed in sorted(collapsed_in_training(results))
+        if pair in pairs
+    )
+
+
 def collapse_words(collapsed: Collection[Key], rows: pd.DataFrame) -> dict[str, str]:
     """By run, what a legend says of those that collapsed: in which pairs and seeds, if not in all.
 

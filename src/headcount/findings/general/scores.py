@@ -7,6 +7,7 @@ import pandas as pd
 
 from headcount.base.files import read_json
 from headcount.findings import exhibits
+from headcount.findings.masked_training import warn_of_collapse
 from headcount.findings.results import Results, gather
 from headcount.findings.scores import describe_search
 from headcount.findings.tables import Table
@@ -18,13 +19,16 @@ _FEW = 0.01  # of a test set's sentences, up to which cutting some off is worth 
 _TITLES = {"bleu": "BLEU", "chrf": "chrF", "bleu_tok_lc": "tokenised lower-cased BLEU"}
 
 
-@exhibits.table("bleu", needs=("scores",), uses=("pruned_scores",))
+@exhibits.table(
+    "bleu", needs=("scores",), uses=("pruned_scores", "trained_runs", "masks", "curves")
+)
 def bleu(results: Results) -> Table:
     """BLEU and chrF of every run."""
     table = _scores(results)
     signatures = f"Signatures: {'; '.join(table['signature'].unique())}."
     search = describe_search([*results.files("scores"), *results.files("pruned_scores")])
-    return Table(table, summary(table), _CAPTION, (signatures, search), _cut(table))
+    warnings = (*warn_of_collapse(results, set(table["pair"])), *_cut(table))
+    return Table(table, summary(table), _CAPTION, (signatures, search), warnings)
 
 
 def _cut(table: pd.DataFrame) -> tuple[str, ...]:

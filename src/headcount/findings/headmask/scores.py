@@ -7,12 +7,13 @@ import pandas as pd
 
 from headcount.base.settings.names import parse_pair
 from headcount.findings import exhibits
+from headcount.findings.masked_training import warn_of_collapse
 from headcount.findings.published import headmask
 from headcount.findings.results import BASE, Results
 from headcount.findings.scores import Scores, describe_search
 from headcount.findings.setting import OVER_SEEDS, describe_setting, of_one_training
 from headcount.findings.significance import paired_t
-from headcount.findings.tables import NONE, Table, p_value
+from headcount.findings.tables import NONE, Table, interval, p_value
 
 COLUMNS = ["pair", "run", "seed", "test_set", "statistic", "value", "source", "signature"]
 _TASK = ["pair", "test_set"]
@@ -24,19 +25,19 @@ _RULES = {
 _MISPRINT = {2: " It prints +0.28 for impt-18 on MT04; its two scores differ by 0.32."}
 
 
-@exhibits.table("headmask_table2", needs=("scored",))
+@exhibits.table("headmask_table2", needs=("scored",), uses=("masks", "curves"))
 def table2(results: Results) -> Table:
     """Table 2: BLEU, the first pair."""
     return _scores(results, 2)
 
 
-@exhibits.table("headmask_table3", needs=("scored",))
+@exhibits.table("headmask_table3", needs=("scored",), uses=("masks", "curves"))
 def table3(results: Results) -> Table:
     """Table 3: BLEU into English."""
     return _scores(results, 3)
 
 
-@exhibits.table("headmask_table4", needs=("scored",))
+@exhibits.table("headmask_table4", needs=("scored",), uses=("masks", "curves"))
 def table4(results: Results) -> Table:
     """Table 4: BLEU into other languages."""
     return _scores(results, 4)
@@ -45,7 +46,8 @@ def table4(results: Results) -> Table:
 def _scores(results: Results, number: int) -> Table:
     tidy = score_table(number, _compared(results))
     caption = f"BLEU by training method: {_RULES[number]}. Differences are to the {BASE}."
-    return Table(tidy, score_summary(tidy), caption, score_notes(number, tidy, results))
+    warnings = warn_of_collapse(results, set(tidy.loc[tidy["source"] == "ours", "pair"]))
+    return Table(tidy, score_summary(tidy), caption, score_notes(number, tidy, results), warnings)
 
 
 @cache
@@ -57,10 +59,10 @@ def _compared(results: Results) -> pd.DataFrame:
 def compare_scores(scores: Scores) -> pd.DataFrame:
     """BLEU of every run and its difference to the baseline of the same seed: columns of `COLUMNS`.
 
-    Statistics of a seed: `bleu`; beside a baseline `delta` (run − baseline, points) and
-    `p_bootstrap` (paired bootstrap). Over seeds, with an empty seed: `bleu_mean`, `delta_mean`
-    and, from two seeds on, `bleu_sd`, `delta_sd` (ddof 1), `delta_low`, `delta_high` (95 % t
-    interval) and `p_t` (paired t-test).
+    Statistics of a seed: `bleu`; beside a baseline `delta` (run − baseline, points), and by paired
+    bootstrap `low_bootstrap`, `high_bootstrap` (95 % interval) and `p_bootstrap`. Over seeds, with
+    an empty seed: `bleu_mean`, `delta_mean` and, from two seeds on, `bleu_sd`, `delta_sd` (ddof 1),
+    `delta_low`, `delta_high` (95 % t interval) and `p_t` (paired t-test).
     """
     rows = []
     for key in scores.keys:
@@ -72,7 +74,9 @@ def compare_scores(scores: Scores) -> pd.DataFrame:
             delta = bleu - scores.bleu(baseline, test)
             found = scores.compare(baseline, [key], test)[key]
             rows.append((*key, test, "delta", delta, "ours", signature))
-            rows.append((*key, test, "p_bootstrap", found.p_value, "ours", found.signature))
+            tested = {"low": found.low, "high": found.high, "p": found.p_value}
+            for name, value in tested.items():
+                rows.append((*key, test, f"{name}_bootstrap", value, "ours", found.signature))
     table = pd.DataFrame(rows, columns=COLUMNS).astype({"seed": object})
     return pd.concat([table, _over_seeds(table)], ignore_index=True)
 
@@ -158,8 +162,8 @@ def score_notes(number: int, table: pd.DataFrame, results: Results) -> tuple[str
         "pair stands twice.",
         f"Differences are to the {BASE} of the same seed; ± is the standard deviation over seeds; "
         "p by paired bootstrap (sacreBLEU's, which is nearly one-sided), for each seed in turn, "
-        "and, with several seeds, by paired t-test, with the 95 % t interval of the mean "
-        "difference.",
+        "and, with several seeds, by paired t-test. 95 % interval: of several seeds the t interval "
+        "of the mean difference, of one by paired bootstrap.",
         of_one_training("test sentences"),
         OVER_SEEDS,
         f"Rows whose source is paper: {headmask.SOURCE}, Table {number}, and any score of the "
@@ -180,18 +184,19 @@ def score_summary(table: pd.DataFrame) -> pd.DataFrame:
         rows.append(dict(zip(names, key, strict=True)) | _cells(values))
     shown = pd.DataFrame(rows).rename(columns={"test_set": "test set"})
     if (shown["p (t-test)"] == NONE).all():  # one seed
-        shown = shown.drop(columns=["95 % interval", "p (t-test)"])
+        shown = shown.drop(columns="p (t-test)")
     return shown
 
 
 def _cells(values: pd.Series) -> dict[str, str]:
     """Cells of one run, from lists by statistic; a dash where one does not apply."""
-    low, high, p = (values.get(name) for name in ("delta_low", "delta_high", "p_t"))
+    p = values.get("p_t")
+    sides = ("delta_low", "delta_high") if p else ("low_bootstrap", "high_bootstrap")
     return {
         "BLEU": _mean(values, "bleu", ""),
         "difference": _mean(values, "delta", "+"),
         "p (bootstrap)": ", ".join(map(p_value, values.get("p_bootstrap", []))) or NONE,
-        "95 % interval": f"{low[0]:+z.2f} to {high[0]:+z.2f}" if low else NONE,
+        "95 % interval": interval(*(values.get(side, []) for side in sides)),
         "p (t-test)": p_value(p[0]) if p else NONE,
     }
 

@@ -11,6 +11,7 @@ from headcount.base.files import read_json, write_text
 from headcount.base.templates import fill_page
 from headcount.findings.chapters import chapters
 from headcount.findings.exhibits import Exhibit
+from headcount.findings.report.answers import answer_headmask, answer_questions
 from headcount.findings.report.opening import DECIDED, LEDGER, Finding, read_findings
 from headcount.findings.report.questions import by_question
 from headcount.findings.tables import plain_markdown
@@ -39,8 +40,9 @@ def write_results_page(results: Path, made: dict[str, str], short: Sequence[str]
     """Write the page of a folder of results, and its pictures into the folder of its name beside.
 
     `made` has the words for `machine`, `date` and `commit`, which no file of results knows; `short`
-    names the claims that the page begins with. Returns these, as a list in Markdown below a line on
-    the run. Raises UserError if the results lack table `claims` or `cost`, or one of these claims.
+    names the claims that the page begins with, after what HeadMask gained. Returns these, as a
+    list in Markdown below a line on the run. Raises UserError if the results lack table `claims` or
+    `cost`, or one of these claims.
     """
     known = {each.name: each for each in read_findings(results / LEDGER, ())}
     if not known:
@@ -49,7 +51,8 @@ def write_results_page(results: Path, made: dict[str, str], short: Sequence[str]
     if lacking:
         raise UserError(f"{lacking[0]}: expected a claim of {results / LEDGER}, found none")
     ledger = read_json((results / LEDGER).with_suffix(".json"))
-    listed = "\n".join(_bullet(known[name], lead=True) for name in short)
+    bullets = [answer_headmask(results), *(_bullet(known[name], lead=True) for name in short)]
+    listed = "\n".join(filter(None, bullets))
     minutes = _minutes(results / COST)
     of = {
         verdict: [each for each in known.values() if each.verdict == verdict]
@@ -61,6 +64,7 @@ def write_results_page(results: Path, made: dict[str, str], short: Sequence[str]
         "packages": ", ".join(f"{k} {v}" for k, v in ledger["provenance"]["versions"].items()),
         "minutes": minutes,
         "short": listed,
+        "answers": list(answer_questions(known)),
         "counts": ledger["caption"],
         "undecided": of.pop("undecided"),
         "decided": of,
@@ -69,6 +73,7 @@ def write_results_page(results: Path, made: dict[str, str], short: Sequence[str]
             for question, exhibits in by_question(_exhibits(results))
         ],
         "bullet": _bullet,
+        "numbers": _numbers,
         "cell": plain_markdown,
     }
     write_text(out, fill_page(_TEMPLATE, values))
@@ -95,15 +100,16 @@ def _minutes(cost: Path) -> int:
 
 
 def _bullet(finding: Finding, lead: bool = False) -> str:
-    """One claim with its numbers as an entry of a list; with its verdict first, if it leads.
-
-    Of a claim that is not decided the reason stands there, too.
-    """
+    """One claim with its numbers as an entry of a list; with its verdict first, if it leads."""
     verdict = f"**{finding.verdict.capitalize()}:** " if lead else ""
-    open_one = finding.verdict not in DECIDED
-    numbers = "; ".join(filter(None, (finding.numbers, finding.reason * open_one)))
     printed = f" Printed in the paper: {finding.printed}." if finding.printed and not lead else ""
-    return f"- {verdict}{finding.statement} {numbers}.{printed} *{finding.source}.*"
+    return f"- {verdict}{finding.statement} {_numbers(finding)}.{printed} *{finding.source}.*"
+
+
+def _numbers(finding: Finding) -> str:
+    """The numbers of a claim; of one that is not decided the reason, too."""
+    reason = "" if finding.numbers and finding.verdict in DECIDED else finding.reason
+    return "; ".join(filter(None, (finding.numbers, reason)))
 
 
 def _exhibits(results: Path) -> list[Exhibit]:

@@ -1,0 +1,63 @@
+"""What a page of results answers before all else, decided or not, in numbers of its tables."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from headcount.base.files import read_json
+from headcount.findings.report.opening import Finding
+from headcount.findings.report.questions import QUESTIONS
+from headcount.findings.tables import NONE
+
+_SCORES = [f"headmask_table{number}" for number in (2, 3, 4)]
+_CHANCE = (
+    "Intervals are over test sentences of one training each: they do not say what others would "
+    "give."
+)
+
+
+def answer_headmask(results: Path) -> str:
+    """An entry of a list: BLEU of each run with masked heads minus the baseline's, by test set.
+
+    With the 95 % interval, and the name of what collapsed; empty without such a run.
+    """
+    rows = [row for name in _SCORES for row in _rows(results, name) if _compared(row)]
+    failed = {
+        (row["pair"], row["run"])
+        for row in _rows(results, "headmask_collapse")
+        if row["collapsed"] == "yes"
+    }
+    told: dict[str, dict[str, None]] = {}  # the first pair stands in two tables
+    for row in rows:
+        run = row["run"] + " (collapsed)" * ((row["pair"], row["run"]) in failed)
+        words = f"{run} {row['difference']} ({row['95 % interval']})"
+        told.setdefault(f"{row['test set']} of {row['pair']}", {})[words] = None
+    if not told:
+        return ""
+    listed = "; ".join(f"{task}: {', '.join(runs)}" for task, runs in told.items())
+    of_one = "" if any("p (t-test)" in row for row in rows) else f" {_CHANCE}"
+    return (
+        "- **Did training with masked heads help BLEU here?** Difference to the baseline, with "
+        f"its 95 % interval, on {listed}.{of_one}"
+    )
+
+
+def _rows(results: Path, name: str) -> list[dict[str, str]]:
+    """The shown cells of a table by column; none of a table that is not there."""
+    path = results / "tables" / f"{name}.json"
+    if not path.exists():
+        return []
+    found: dict[str, Any] = read_json(path)
+    return [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
+
+
+def _compared(row: Mapping[str, str]) -> bool:
+    return row["source"] == "ours" and row["difference"] != NONE
+
+
+def answer_questions(known: Mapping[str, Finding]) -> Iterator[tuple[str, Finding]]:
+    """A question's heading and a claim whose number answers it, for all such claims."""
+    for question in QUESTIONS:
+        for name in question.claims:
+            if name in known:
+                yield question.title, known[name]
