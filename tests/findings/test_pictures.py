@@ -6,8 +6,11 @@ import re
 import pandas as pd
 import pytest
 from chapters import gather_results, make_chapter
+from classifier_files import lists as classifiers
+from classifier_files import two_classifiers
 from headmask_files import MODEL as SMALL
 from headmask_files import HeadmaskFiles, masking_rows
+from heads_files import TWO, models_by_heads
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap
 from matplotlib.text import Text
@@ -22,6 +25,7 @@ from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.base.settings.importance import ImportanceSettings, LrpSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.train import GatesSettings
+from headcount.findings.chapters import chapters
 from headcount.findings.exhibits import declared
 from headcount.findings.figures import (
     MOST_LINES,
@@ -79,16 +83,39 @@ def voita_roles(folder):
     return collection(folder).listed, settings
 
 
-PLANTED = (general, headmask, michel, voita_pruning, voita_roles)
+def heads_per_layer(folder):
+    return models_by_heads(folder, TWO), {}
+
+
+def michel_classifiers(folder):
+    return classifiers(two_classifiers(folder)), {}
+
+
+PLANTED = (general, heads_per_layer, headmask, michel, michel_classifiers, voita_pruning)
+PLANTED += (voita_roles,)
+
+
+def chapter_of(plant) -> str:
+    """Each plants files of the chapter of its name, but for models with other numbers of heads."""
+    return "general" if plant is heads_per_layer else plant.__name__
+
+
+def figures_of(chapter: str) -> set[str]:
+    return {each.name for each in declared(chapter) if each.form == "figure"}
+
+
+def test_figures_of_every_chapter_are_drawn_here():
+    drawing = {chapter.name for chapter in chapters() if figures_of(chapter.name)}
+    assert drawing == set(map(chapter_of, PLANTED))
 
 
 @pytest.fixture(scope="module", params=PLANTED, ids=lambda plant: plant.__name__)
 def drawn(request, tmp_path_factory):
     """All figures of a chapter, laid out."""
-    name = request.param.__name__
-    figures = make_chapter(name, *request.param(tmp_path_factory.mktemp(name)))[1]
-    expected = {each.name for each in declared(name) if each.form == "figure"}
-    assert set(figures) == expected - {"heads_per_layer"}  # whose files a test of its own plants
+    chapter = chapter_of(request.param)
+    figures = make_chapter(chapter, *request.param(tmp_path_factory.mktemp(chapter)))[1]
+    left = {"heads_per_layer"} if request.param is general else set()
+    assert set(figures) == figures_of(chapter) - left
     for figure in figures.values():
         figure.drawing.draw_without_rendering()
     return {name: figure.drawing for name, figure in figures.items()}
