@@ -1,0 +1,71 @@
+"""What a job asks of a machine or a cluster: megabytes and minutes, by the model and the batches.
+
+Each attempt asks for as much again. docs/history has the peak memory from which this was fitted.
+"""
+
+from collections.abc import Callable
+from math import ceil
+
+from headcount.base.settings.experiment import Experiment
+
+ASSUMED_WORDS = 30_000
+"""Of a vocabulary of all words."""
+
+PROGRAM_MB = 800
+"""Python, torch and the text, whatever the model."""
+
+ROOM = 1.5
+"""Over what a training needs."""
+
+COPIES = 7
+"""Of each weight in a training: itself, gradient, two moments, average, averaged and best model."""
+
+ACTIVATIONS = (19, 4)
+"""Numbers that a layer keeps of a position for the gradient, in widths of the model and of its
+feed-forward layer: measured 35 widths where the one is four times the other."""
+
+SECONDLY = {"cpu": 2e10, "gpu": 5e12}
+"""Operations of a training that a slow core, or a slow GPU, does in a second: a quarter or less of
+what those do on which this was written, so that a time limit is seldom met."""
+
+START, LONGEST = 10, 2880
+"""Minutes that every training has at least and at most: what meets the limit goes on from its
+state."""
+
+
+def parameters(settings: Experiment) -> int:
+    """Parameters of the experiment's model, embeddings counted, biases and norms not."""
+    model, bpe = settings.model, settings.bpe
+    attention = 4 * model.d_model * model.grid.size * model.head_width
+    layers = model.encoder_layers + model.decoder_layers
+    inner = 2 * layers * model.d_model * model.d_ff
+    words = ASSUMED_WORDS if bpe.unit == "words" else bpe.merges
+    return attention + inner + (2 - bpe.joint) * (bpe.largest or words) * model.d_model
+
+
+def training_mb(settings: Experiment) -> int:
+    """Megabytes of memory of a training in fp32 with one batch at a time."""
+    model, (width, inner) = settings.model, ACTIVATIONS
+    of_position = (model.encoder_layers + model.decoder_layers) * (
+        width * model.d_model + inner * model.d_ff
+    )
+    numbers = COPIES * parameters(settings) + settings.train.batch_tokens * of_position
+    return PROGRAM_MB + int(ROOM * 4 * numbers) // 10**6
+
+
+def decoding_mb(settings: Experiment) -> int:
+    """Megabytes of memory of a search, or of a pass over heads: less than a training's."""
+    return PROGRAM_MB + (training_mb(settings) - PROGRAM_MB) // 2
+
+
+def training_minutes(settings: Experiment, updates: float) -> int:
+    """Minutes of so many updates, on the slow side; six operations a parameter and position."""
+    train = settings.train
+    work = 6 * parameters(settings) * train.batch_tokens * train.accumulate * updates
+    rate = SECONDLY["gpu"] if train.device == "cuda" else SECONDLY["cpu"] * train.threads
+    return min(START + ceil(work / rate / 60), LONGEST)
+
+
+def by_attempt(amount: int) -> Callable[..., int]:
+    """A resource of which each attempt asks for as much again."""
+    return lambda wildcards, attempt: attempt * amount
