@@ -11,8 +11,8 @@ from headcount.findings.results import HEAD, KEYS, Results, gather
 from headcount.findings.setting import importance_unit, of_one_training
 from headcount.findings.tables import Table, interval, mean_sd, run_cells
 
-SHOWN = 60
-"""Heads of one model that people read; the CSV has all."""
+SHOWN, LEAST = 60, 10
+"""Heads that people read, of all models together, and of each at least; the CSV has all."""
 
 _CHANGES = ["loss_change", "loss_rise"]
 _TASK = [*KEYS, "test_set"]
@@ -26,16 +26,16 @@ def removal(results: Results) -> Table:
     """Which heads go, in order."""
     tidy = heads_in_order(results)
     models = tidy.groupby(_TASK, sort=False)
-    heads, cut = models.size().max(), models.head(SHOWN)
+    heads, first = models.size().max(), max(LEAST, SHOWN // len(models))
     return Table(
         tidy,
-        pd.DataFrame([_cells(row) for row in cut.to_dict("records")]),
+        pd.DataFrame([_cells(row) for row in models.head(first).to_dict("records")]),
         "Every head in the order in which heads go by importance, the least important first, and "
         "what it costs when it alone is masked. Those before the first significant loss can go "
         "together, as far as the test sentences tell.",
         (
-            f"Of each model the first {SHOWN} of {heads} heads; the CSV has all."
-            if heads > SHOWN
+            f"Of each model the first {first} of {heads} heads; the CSV has all."
+            if heads > first
             else "",
             "Head: its address, as `scripts/remove.py --list` takes it. Goes at: the step of table "
             "michel_pruning, order importance over all kinds, with which it goes, and how many are "
