@@ -37,13 +37,9 @@ def slots(devices: list[str], shares: int) -> str:
 
 def set_limits(workflow) -> None:
     """Limit the jobs of this machine together to what it has; `workflow` is Snakemake's own.
-
-    Not for a cluster, which Snakemake gives a number of nodes, and whose jobs have limits there.
     Memory and GPUs that `--resources` names stay as they are: more shares than GPUs let several
     jobs use one. A job that asks for more than there is gets what there is.
     """
-    if workflow.resource_settings.nodes is not None:
-        return
     limits, devices = workflow.global_resources, gpus()
     limits.setdefault("mem_mb", memory_mb())
     shares = limits.setdefault("gpu", len(devices)).value

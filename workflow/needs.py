@@ -3,8 +3,12 @@
 Each attempt asks for as much again. docs/history has the peak memory from which this was fitted.
 """
 
-from collections.abc import Callable
+import sys
 from math import ceil
+from typing import Any
+
+from layout import Wildcards
+from plan import Plan
 
 from headcount.base.settings.experiment import Experiment
 
@@ -66,6 +70,39 @@ def training_minutes(settings: Experiment, updates: float) -> int:
     return min(START + ceil(work / rate / 60), LONGEST)
 
 
-def by_attempt(amount: int) -> Callable[..., int]:
-    """A resource of which each attempt asks for as much again."""
-    return lambda wildcards, attempt: attempt * amount
+class Needs:
+    """GPUs, memory and minutes of the jobs of one experiment, as resources of rules."""
+
+    def __init__(self, plan: Plan, cluster: bool = False):
+        """`cluster`: jobs run on other machines, and only settings say whether these have GPUs."""
+        self._settings, self._pruning = plan.settings, plan.pruning
+        self._cluster = cluster
+
+    def job(self, section: str, mem_mb: int | None = None) -> dict[str, Any]:
+        """GPUs and memory of a job of a section: one GPU for `cuda`, and here for `auto` too.
+
+        A machine without a GPU limits that to none; see `limits`. Without `mem_mb` the job reads a
+        translation model, and asks for what the experiment's needs.
+        """
+        amount = mem_mb or decoding_mb(self._settings)
+        wanted = ("cuda",) if self._cluster else ("cuda", "auto")
+        gpus = int(getattr(self._settings, section).device in wanted)
+        return {"gpu": gpus, "mem_mb": lambda wildcards, attempt: attempt * amount}
+
+    def training(self) -> dict[str, Any]:
+        """GPUs, memory and minutes of a training or fine-tuning."""
+        found = self.job("train", training_mb(self._settings))
+        return found | {"runtime": self._minutes}
+
+    def say_devices(self) -> None:
+        """Tell, on a cluster, that trainings ask for no GPU unless they are told to."""
+        if self._cluster and self._settings.train.device == "auto":
+            print(
+                "note: on a cluster, train.device: auto asks for no GPU, since nobody can say "
+                "whether nodes have one; set it, and decode.device, to cuda if they have",
+                file=sys.stderr,
+            )
+
+    def _minutes(self, wildcards: Wildcards, attempt: int) -> int:
+        updates = self._pruning.updates(wildcards["run"])
+        return attempt * training_minutes(self._settings, updates)

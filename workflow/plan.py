@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import needs
 from asked import experiment_name
 from classifiers import Classifiers
 from layout import Layout, Wildcards
@@ -291,25 +290,6 @@ class Plan:
     def scratch_flags(self, w: Wildcards) -> list[str]:
         """Flags of a training from scratch, as long as all of what it is compared with."""
         return [*self.section("model"), *as_flags(self.pruning.scratch_recipe(w))]
-
-    def device(self, section: str, mem_mb: int | None = None) -> dict[str, Any]:
-        """Memory and GPUs of a job of a section: one, unless its setting is to use none.
-
-        A machine without a GPU limits that to none; see `limits`. Without `mem_mb` the job reads a
-        translation model, and asks for what the experiment's needs.
-        """
-        amount = mem_mb or needs.decoding_mb(self.settings)
-        gpus = int(getattr(self.settings, section).device != "cpu")
-        return {"gpu": gpus, "mem_mb": needs.by_attempt(amount)}
-
-    def training(self) -> dict[str, Any]:
-        """GPUs, memory and minutes of a training or fine-tuning."""
-        found = self.device("train", needs.training_mb(self.settings))
-        return found | {"runtime": self._minutes}
-
-    def _minutes(self, wildcards: Wildcards, attempt: int) -> int:
-        updates = self.pruning.updates(wildcards["run"])
-        return attempt * needs.training_minutes(self.settings, updates)
 
 
 def alternatives(names: Iterable[str]) -> str:

@@ -99,9 +99,19 @@ def test_a_script_by_hand_sees_every_gpu(monkeypatch, tmp_path):
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "1" and not list(tmp_path.rglob("*.lock"))
 
 
-def test_whether_a_job_asks_for_a_gpu_is_said_by_its_setting(monkeypatch):
+@pytest.mark.parametrize(
+    ("cluster", "asked"),
+    [(False, {"auto": 1, "cuda": 1, "cpu": 0}), (True, {"auto": 0, "cuda": 1, "cpu": 0})],
+)
+def test_whether_a_job_asks_for_a_gpu_is_said_by_its_setting(monkeypatch, capsys, cluster, asked):
+    """Not by whether this machine has one; what the nodes of a cluster have nobody knows here."""
     plan = load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
-    for device, gpus in (("auto", 1), ("cuda", 1), ("cpu", 0)):
+    needs = load(monkeypatch, "needs").Needs(plan, cluster)
+    needs.say_devices()
+    told = "note: on a cluster, train.device: auto asks for no GPU"
+    assert (told in capsys.readouterr().err) == cluster
+    for device, gpus in asked.items():
         decode = plan.settings.decode.model_copy(update={"device": device})
         plan.settings = plan.settings.model_copy(update={"decode": decode})
-        assert plan.device("decode")["gpu"] == gpus
+        needs = load(monkeypatch, "needs").Needs(plan, cluster)
+        assert needs.job("decode")["gpu"] == gpus

@@ -47,5 +47,10 @@ def test_minutes_grow_with_updates_and_have_an_end(needs):
     assert needs.training_minutes(settings("quickstart", device="cuda"), 1000) == 10 + 1
 
 
-def test_each_attempt_asks_for_more(needs):
-    assert [needs.by_attempt(700)(None, attempt=n) for n in (1, 2, 3)] == [700, 1400, 2100]
+def test_each_attempt_asks_for_more(needs, monkeypatch):
+    plan = load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
+    asked = needs.Needs(plan).job("decode", 700)["mem_mb"]
+    assert [asked({}, attempt=n) for n in (1, 2, 3)] == [700, 1400, 2100]
+    minutes = needs.Needs(plan).training()["runtime"]
+    once = minutes({"run": "baseline"}, attempt=1)
+    assert minutes({"run": "baseline"}, attempt=2) == 2 * once == 26  # thirteen; see above

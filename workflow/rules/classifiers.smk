@@ -47,7 +47,7 @@ rule fine_tune_classifier:
         run=alternatives(plan.classifiers.fine_tuned),
     threads: plan.settings.fine_tuning.threads
     resources:
-        **plan.device("fine_tuning", mem_mb=6000),
+        **needs.job("fine_tuning", mem_mb=6000),
     params:
         model=subpath(input.start, parent=True),
         settings=plan.section("fine_tuning"),
@@ -76,7 +76,7 @@ rule classifier_ablation:
         run=alternatives(plan.classifiers.models),
     threads: plan.settings.classifier_ablation.threads
     resources:
-        **plan.device("classifier_ablation", mem_mb=4000),
+        **needs.job("classifier_ablation", mem_mb=4000),
     params:
         model=plan.classifiers.model_flags,
         given=given("dev", "matched", "mismatched", "seed"),

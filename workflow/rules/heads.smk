@@ -13,7 +13,7 @@ rule relevance:
         about="<heads>/relevance.json",
     threads: plan.settings.lrp.threads
     resources:
-        **plan.device("lrp"),
+        **needs.job("lrp"),
     params:
         **FOLDERS,
         settings=plan.section("lrp"),
@@ -33,7 +33,7 @@ use rule relevance as importance with:
     priority: plan.pruning.ranking_urgency
     threads: plan.settings.importance.threads
     resources:
-        **plan.device("importance"),
+        **needs.job("importance"),
     params:
         settings=plan.section("importance"),
 
@@ -53,7 +53,7 @@ rule masking:
         run=alternatives(plan.same_heads),
     threads: plan.settings.decode.threads
     resources:
-        **plan.device("decode"),
+        **needs.job("decode"),
     params:
         **FOLDERS,
         text=plan.layout.text(),

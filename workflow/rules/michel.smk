@@ -85,7 +85,7 @@ rule share_speed:
         run=alternatives(plan.timed),
     threads: all_cores
     resources:
-        **plan.device("decode"),
+        **needs.job("decode"),
     params:
         bpe=FOLDERS["bpe"],
         models=[

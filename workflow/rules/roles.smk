@@ -33,7 +33,7 @@ rule roles:
         multiext("<heads>/", *ROLES_FILES),
     threads: plan.settings.roles.threads
     resources:
-        **plan.device("roles"),
+        **needs.job("roles"),
     params:
         bpe=FOLDERS["bpe"],
         models=["--model", f"{plan.layout.run('train')}/model", "--out", plan.layout.run("heads")],

@@ -17,7 +17,7 @@ rule train:
     priority: plan.pruning.urgency
     threads: plan.settings.train.threads
     resources:
-        **plan.training(),
+        **needs.training(),
     params:
         bpe=FOLDERS["bpe"],
         init_from=[],  # what a pruned run starts from, and which heads it has
@@ -45,7 +45,7 @@ rule translate:
         run=alternatives([*plan.runs, *plan.pruned]),
     threads: plan.settings.decode.threads
     resources:
-        **plan.device("decode"),
+        **needs.job("decode"),
     params:
         **FOLDERS,
         decode=plan.section("decode"),
