@@ -87,11 +87,15 @@ def collapsed_in_training(results: Results) -> frozenset[Key]:
 
 def warn_of_collapse(results: Results, pairs: Collection[str]) -> tuple[str, ...]:
     """A warning for each model of these pairs that collapsed, see `collapsed_in_training`."""
-    return tuple(
-        f"{run}, seed {seed} of {pair} collapsed in training, see table headmask_collapse: its "
-        "scores are of a failed training, not of the method."
-        for pair, run, seed in sorted(collapsed_in_training(results))
-        if pair in pairs
+    found = sorted(collapsed_in_training(results))
+    return tuple(warn_of(*key) for key in found if key[0] in pairs)
+
+
+def warn_of(pair: str, run: str, seed: int) -> str:
+    """The one warning of a training that collapsed, wherever its scores stand."""
+    return (
+        f"{run}, seed {seed} of {pair} collapsed in training (table headmask_collapse): its scores "
+        "are of a failed training, not of the method."
     )
 
 

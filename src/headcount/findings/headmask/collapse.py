@@ -27,6 +27,7 @@ from headcount.findings.masked_training import (
     losses,
     read_masks,
     second_half,
+    warn_of,
     with_lengths,
 )
 from headcount.findings.masking import describe_tests, read_masking
@@ -100,15 +101,9 @@ def collapsed_models(results: Results) -> set[Key]:
 
 
 def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
-    """A sentence for each run and seed that collapsed: what is seen of it."""
-    found = []
-    for row in table[table["collapsed"] == "yes"].itertuples():
-        found.append(
-            f"{row.run}, seed {row.seed} of {row.pair} collapsed: training masked "
-            f"{row.abandoned_heads} of {row.heads} heads nearly always, and with all heads on "
-            "they hurt. Its scores are of a failed training, not of the method."
-        )
-    return tuple(found)
+    """A sentence for each run and seed that collapsed."""
+    found = table.loc[table["collapsed"] == "yes", KEYS]
+    return tuple(warn_of(*key) for key in found.itertuples(index=False, name=None))
 
 
 def collapse_table(

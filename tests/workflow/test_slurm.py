@@ -1,0 +1,74 @@
+"""An experiment on a real SLURM cluster, of two nodes on this machine: stopped, limited, whole."""
+
+import hashlib
+import re
+
+import pytest
+from project_copy import ProjectCopy
+from slurm_cluster import SlurmCluster, available, run, told, wait_for
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not available(), reason="needs root and Debian's slurm-wlm and munge"),
+]
+
+NAME = "cluster"
+RUN = f"results/{NAME}/train/synthetic_tiny.en-art/baseline/seed1"
+LOG = f"results/{NAME}/logs/train/synthetic_tiny.en-art.baseline.seed1.log"
+TARGETS = [f"{RUN}/bleu.json", f"{RUN.replace('/train/', '/heads/')}/importance.csv"]
+ASKED = ("--config", f"experiment={NAME}")
+PROFILE = ("--workflow-profile", "workflow/profiles/slurm", "--latency-wait", "5")
+SOON = ("--slurm-init-seconds-before-status-checks", "1")
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory) -> tuple[ProjectCopy, ProjectCopy]:
+    """Two copies of the project with `tiny` cut down to one training of half a minute."""
+    made = []
+    for name in ("submitted", "local"):
+        copy = ProjectCopy(tmp_path_factory.mktemp(name))
+        text = (copy.folder / "config/tiny.yaml").read_text()
+        for key in ("pruned", "ablation", "runs"):
+            text = re.sub(rf"(?m)^{key}:.*\n(?:[ -].*\n)*", "", text)
+        text = text.replace("updates: 150", "updates: 4000")
+        (copy.folder / f"config/{NAME}.yaml").write_text(f"{text}runs: [baseline]\n")
+        made.append(copy)
+    return made[0], made[1]
+
+
+def training() -> str:
+    """Id of the SLURM job that trains now; empty while none does."""
+    lines = told("squeue", "-h", "-t", "RUNNING", "-o", "%i %k").splitlines()
+    return next((line.split()[0] for line in lines if "rule_train" in line), "")
+
+
+def weights(copy: ProjectCopy) -> str:
+    return hashlib.sha256(
+        (copy.folder / RUN / "model/weights.safetensors").read_bytes()
+    ).hexdigest()
+
+
+def test_cancelled_and_out_of_time_it_ends_with_the_weights_of_a_local_run(copies, tmp_path):
+    """The log of each new attempt says that it goes on from a state."""
+    copy, local = copies
+    log, word = copy.folder / LOG, "update 50/4000"
+    with SlurmCluster(tmp_path / "slurm") as cluster:
+        process = copy.start(*PROFILE, *SOON, *ASKED, *TARGETS)
+        for stop in (
+            lambda job: run("scancel", job),
+            lambda job: run("scontrol", "update", f"JobId={job}", "TimeLimit=00:00:01"),
+        ):
+            wait_for(lambda word=word: log.exists() and word in log.read_text(), 120)
+            job = training()
+            stop(job)
+            wait_for(lambda job=job: job not in cluster.queue(), 90)
+            word = "going on from update"
+        output, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, output
+        submitted = int(told("bash", "-c", "scontrol show job | grep -c JobId="))
+        assert submitted <= 6  # text; the training three times; scores; importance
+        assert cluster.queue() == []
+    assert "going on from update" in log.read_text()
+    code, output = local.run(*ASKED, *TARGETS)
+    assert code == 0, output
+    assert weights(copy) == weights(local)
