@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 from chapters import make_tables
 from project_copy import ROOT
-from test_pictures import PLANTED
+from test_pictures import PLANTED, chapter_of
 from workflow_modules import load
 
 from headcount.findings.claims import table
@@ -46,7 +46,7 @@ def test_a_column_without_a_meaning_is_found(page):
 
 @pytest.mark.parametrize("plant", PLANTED[1:], ids=lambda plant: plant.__name__)
 def test_every_column_of_the_tables_has_a_meaning(page, plant, tmp_path):
-    tables = make_tables(plant.__name__, *plant(tmp_path))
+    tables = make_tables(chapter_of(plant), *plant(tmp_path))
     assert tables and not unexplained(
         page, {name for each in tables.values() for name in each.tidy}
     )
