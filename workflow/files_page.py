@@ -74,7 +74,7 @@ def files_page(made: str) -> str:
     """Kinds of files with their rules and columns, then what every column means."""
     rows = "".join(
         f"| `{name}` | `{kind.folder}` | {_listed(kind.names)} | {OWNERS[kind.owner]} "
-        f"| {_listed(makers(kind))} | {_listed(columns(kind))} |\n"
+        f"| {_listed(makers(kind))} | {_told(name)} |\n"
         for name, kind in INPUTS.items()
     )
     parts = [
@@ -92,6 +92,13 @@ def files_page(made: str) -> str:
 def columns(kind: Input) -> tuple[str, ...]:
     """Columns of the files of a kind; none where they are no CSV or have those of other kinds."""
     return tuple(WRITTEN.get(Path(kind.names[0]).name, ()))
+
+
+def _told(name: str) -> str:
+    """The columns of a kind, or the first kind that has the same ones."""
+    found = columns(INPUTS[name])
+    first = next(each for each, kind in INPUTS.items() if columns(kind) == found)
+    return _listed(found) if first == name or not found else f"as `{first}`"
 
 
 def makers(kind: Input) -> list[str]:
