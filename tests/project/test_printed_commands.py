@@ -14,6 +14,7 @@ from printed_commands import commands_of, printed_commands
 from project_copy import ROOT, ProjectCopy
 from shared_results import own_copy
 from small_bert import pairs, save_bert
+from snakemake.cli import get_argument_parser
 from test_tutorial import STEPS
 
 PRINTED = printed_commands(ROOT)
@@ -181,6 +182,7 @@ INSTALLS = [
     "pip install -e '.[parse]'",
     "pip install -e '.[zh]'",
     "pip install -e '.[ssh]'",
+    "pip install -e '.[slurm]'",
     "pip install uv",
     "pip install",
     "python -m pip install -r benchmarks/requirements.txt",
@@ -212,6 +214,13 @@ ELSEWHERE = {
     "mkdocs build": "tests/project/test_site.py",
 }
 """Run as printed by another test, which has more to say about them."""
+
+CLUSTER = [
+    "sbatch --cpus-per-task 16 --mem 64G --gpus 4 --time 24:00:00"
+    ' --wrap "snakemake --cores 16 --resources gpu=4 mem_mb=60000"',
+    "snakemake --workflow-profile workflow/profiles/slurm --config experiment=multi30k",
+]
+"""Snakemake's parser reads them; test_slurm.py has a cluster of its own."""
 
 TUTORIAL = [command for _, language, block in STEPS if language == "bash"
             for command in commands_of(f"```bash\n{block}```")]  # fmt: skip
@@ -282,7 +291,7 @@ python b.py
 
 def test_every_printed_command_is_tried_here_and_none_that_is_not_printed():
     tried = [command for command, _, _ in AS_PRINTED]
-    tried += [*DRY, *PARSED, *GATE, *INSTALLS, *HERE, *ELSEWHERE, *ALONE]
+    tried += [*DRY, *PARSED, *GATE, *INSTALLS, *HERE, *ELSEWHERE, *CLUSTER, *ALONE]
     tried += set(TUTORIAL).difference(tried)
     assert len(tried) == len(set(tried))
     assert {c: pages for c, pages in PRINTED.items() if c not in tried} == {}
@@ -355,6 +364,16 @@ def test_the_project_is_in_order(command):
 def test_another_test_runs_it(command):
     words = re.escape(command) + r"[ \"]"
     assert re.search(rf'shell\(\s*f?"{words}', (ROOT / ELSEWHERE[command]).read_text())
+
+
+@pytest.mark.parametrize("command", CLUSTER)
+def test_snakemake_knows_the_flags_for_a_cluster(command):
+    words = shlex.split(shlex.split(command)[-1] if "--wrap" in command else command)
+    read = vars(get_argument_parser().parse_args(words[1:]))
+    if "--wrap" in command:
+        assert (read["cores"], read["resources"]) == (16, {"gpu": 4, "mem_mb": 60000})
+    else:
+        assert (ROOT / read["workflow_profile"] / "config.yaml").exists()
 
 
 @pytest.mark.slow
