@@ -43,8 +43,9 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 
 def available() -> bool:
-    """Whether a cluster can be started here: the daemons are installed and we are root."""
-    return os.geteuid() == 0 and all(map(shutil.which, ("munged", "slurmctld", "slurmd")))
+    """Whether a cluster can be started here: the daemons, we are root, control groups are of v1."""
+    daemons = all(map(shutil.which, ("munged", "slurmctld", "slurmd")))
+    return daemons and os.geteuid() == 0 and Path("/sys/fs/cgroup/freezer").is_dir()
 
 
 class SlurmCluster:
