@@ -106,7 +106,7 @@ def makers(kind: Input) -> list[str]:
     known = {"train": "<trained>|<run>", "prune": "<pruned>|<run>|<results>/prune/.*?"}
     folder = known.get(kind.folder, f"<{kind.folder}>")
     name = kind.names[0].replace("<measure>", r"\w+")
-    name = re.sub(r"<\w+>", lambda _: r"{\w+}", name)
+    name = re.sub(r"<\w+>", r"{\\w+}", name)
     bare = "?" if kind.folder == "prune" else ""  # a rule lists names for many folders
     path = re.compile(f'"(({folder})/){bare}{name}"')
     return [rule for rule, output in _outputs() if path.search(output)]

@@ -87,7 +87,11 @@ class Needs:
         amount = mem_mb or decoding_mb(self._settings)
         wanted = ("cuda",) if self._cluster else ("cuda", "auto")
         gpus = int(getattr(self._settings, section).device in wanted)
-        return {"gpu": gpus, "mem_mb": lambda wildcards, attempt: attempt * amount}
+
+        def megabytes(wildcards: Wildcards, attempt: int) -> int:
+            return attempt * amount
+
+        return {"gpu": gpus, "mem_mb": megabytes}
 
     def training(self) -> dict[str, Any]:
         """GPUs, memory and minutes of a training or fine-tuning."""

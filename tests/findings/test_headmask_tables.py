@@ -400,7 +400,7 @@ def test_tables_are_written_and_escaped(files, tmp_path):
     for name in NAMES:
         assert {path.suffix for path in out.glob(f"{name}.*")} == {".csv", ".md", ".tex", ".json"}
     latex = (out / "headmask_table4.tex").read_text()
-    assert "p (bootstrap) & 95 \\% interval" in latex and "95 \\% t interval" in latex
+    assert "p (bootstrap) & 95 \\% interval" in latex and "of several seeds the t interval" in latex
     assert "d\\_model 8" in latex
     markdown = (out / "headmask_table4.md").read_text()
     assert "&lt; 0.001, &lt; 0.001" in markdown  # impt-2, either seed

@@ -81,7 +81,7 @@ class AblationSettings(Section):
     """Updates of the training after which the model is pruned as well; each one of
     `train.keep_updates`."""
 
-    timed: Annotated[list[Percent], AfterValidator(_ascending)] = [20, 40, 60, 80]
+    timed: Annotated[list[Percent], AfterValidator(_ascending)] = [25, 50, 75]
     """Percentages of all heads that are really removed, for timing."""
 
 
