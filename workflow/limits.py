@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from itertools import takewhile
 from pathlib import Path
 
 from headcount.model.gpu_slots import SLOTS
@@ -12,15 +13,20 @@ CONTAINER = Path("/sys/fs/cgroup/memory.max")
 
 def gpus() -> list[str]:
     """The GPUs that are shown to this process, as CUDA names them; none where there is none."""
-    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if shown is not None:
-        return [each for each in shown.split(",") if each]
     try:
         told = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True)
     except FileNotFoundError:
         return []
     found = [line for line in told.stdout.splitlines() if line.startswith("GPU ")]
-    return [str(number) for number in range(len(found))]
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES") if found else ""
+    if shown is None:
+        return [str(number) for number in range(len(found))]
+    return list(takewhile(_is_device, shown.split(",")))
+
+
+def _is_device(name: str) -> bool:
+    """Whether CUDA shows a GPU for it; it looks no further than the first that it does not know."""
+    return name != "" and not name.startswith("-")
 
 
 def memory_mb() -> int:
@@ -44,3 +50,7 @@ def set_limits(workflow) -> None:
     limits.setdefault("mem_mb", memory_mb())
     shares = limits.setdefault("gpu", len(devices)).value
     os.environ[SLOTS] = slots(devices, shares)
+    if devices and not shares:  # there are some, of which nothing is given
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    elif "CUDA_VISIBLE_DEVICES" not in os.environ:
+        os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # as nvidia-smi counts them

@@ -109,4 +109,4 @@ class Needs:
 
     def _minutes(self, wildcards: Wildcards, attempt: int) -> int:
         updates = self._pruning.updates(wildcards["run"])
-        return attempt * training_minutes(self._settings, updates)
+        return min(attempt * training_minutes(self._settings, updates), LONGEST)

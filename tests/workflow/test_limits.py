@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+from types import SimpleNamespace
 
 import pytest
 from workflow_modules import load
@@ -35,18 +36,29 @@ def test_every_share_is_a_slot_on_one_gpu(limits, devices, shares, expected):
 def test_gpus_are_those_that_are_shown_or_those_that_nvidia_smi_lists(
     limits, monkeypatch, tmp_path
 ):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
-    assert limits.gpus() == ["3", "5"]
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert limits.gpus() == []
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     tool = tmp_path / "nvidia-smi"
     tool.write_text("#!/bin/sh\necho 'GPU 0: A (UUID: x)'; echo 'GPU 1: A (UUID: y)'\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert limits.gpus() == ["0", "1"]
+    for shown, found in {"3,5": ["3", "5"], "": [], "-1": [], "5,-1,3": ["5"]}.items():
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
+        assert limits.gpus() == found
     tool.unlink()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")  # of a machine that has none
     assert limits.gpus() == []
+
+
+def test_of_no_share_nothing_is_shown(limits, monkeypatch):
+    """`--resources gpu=0`: jobs that may use a GPU do without."""
+    monkeypatch.setattr(limits, "gpus", lambda: ["0", "1"])
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    monkeypatch.setenv(SLOTS, "")
+    given = SimpleNamespace(value=0)
+    resources = SimpleNamespace(setdefault=lambda name, own: given)
+    limits.set_limits(SimpleNamespace(global_resources=resources))
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
 
 
 def test_memory_is_that_of_the_container_where_it_has_less(limits, monkeypatch, tmp_path):

@@ -28,7 +28,7 @@ def take_slot() -> None:
             _held.append(hold(FOLDER / f"gpu{number}.lock", f"using GPU {device}"))
         except EnvironmentFault:
             continue
-        os.environ |= {"CUDA_VISIBLE_DEVICES": device, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+        os.environ["CUDA_VISIBLE_DEVICES"] = device
         return
     raise EnvironmentFault(
         f"expected a free GPU among the {len(devices)} slots of {SLOTS}, found all taken; wait for "
