@@ -53,7 +53,7 @@ def test_cancelled_and_out_of_time_it_ends_with_the_weights_of_a_local_run(copie
     copy, local = copies
     log, word = copy.folder / LOG, "update 50/4000"
     with SlurmCluster(tmp_path / "slurm") as cluster:
-        process = copy.start_command("snakemake", *TARGETS, *PROFILE, *SOON, *ASKED)
+        process = copy.start(*TARGETS, *PROFILE, *SOON, *ASKED)
         for stop in (
             lambda job: run("scancel", job),
             lambda job: run("scontrol", "update", f"JobId={job}", "TimeLimit=00:00:01"),
