@@ -43,6 +43,7 @@ def slots(devices: list[str], shares: int) -> str:
 
 def set_limits(workflow) -> None:
     """Limit the jobs of this machine together to what it has; `workflow` is Snakemake's own.
+
     Memory and GPUs that `--resources` names stay as they are: more shares than GPUs let several
     jobs use one. A job that asks for more than there is gets what there is.
     """

@@ -1,6 +1,7 @@
 """What a job asks of a machine or a cluster: megabytes and minutes, by the model and the batches.
 
-Each attempt asks for as much again. docs/history has the peak memory from which this was fitted.
+Each attempt asks for as much again, up to `LONGEST`. Memory was fitted to the peaks in
+docs/history/speed_measured.md.
 """
 
 import sys
@@ -11,9 +12,6 @@ from layout import Wildcards
 from plan import Plan
 
 from headcount.base.settings.experiment import Experiment
-
-ASSUMED_WORDS = 30_000
-"""Of a vocabulary of all words."""
 
 PROGRAM_MB = 800
 """Python, torch and the text, whatever the model."""
@@ -29,8 +27,9 @@ ACTIVATIONS = (19, 4)
 feed-forward layer: measured 35 widths where the one is four times the other."""
 
 SECONDLY = {"cpu": 2e10, "gpu": 5e12}
-"""Operations of a training that a slow core, or a slow GPU, does in a second: a quarter or less of
-what those do on which this was written, so that a time limit is seldom met."""
+"""Operations of a training that a core, or a GPU, is taken to do in a second. A core of
+docs/history/speed_measured.md does seven times as many and more, so that few trainings meet their
+limit; the number of a GPU is assumed, as none was at hand."""
 
 START, LONGEST = 10, 2880
 """Minutes that every training has at least and at most: what meets the limit goes on from its
@@ -40,11 +39,7 @@ state."""
 def parameters(settings: Experiment) -> int:
     """Parameters of the experiment's model, embeddings counted, biases and norms not."""
     model, bpe = settings.model, settings.bpe
-    attention = 4 * model.d_model * model.grid.size * model.head_width
-    layers = model.encoder_layers + model.decoder_layers
-    inner = 2 * layers * model.d_model * model.d_ff
-    words = ASSUMED_WORDS if bpe.unit == "words" else bpe.merges
-    return attention + inner + (2 - bpe.joint) * (bpe.largest or words) * model.d_model
+    return model.layer_weights + (2 - bpe.joint) * bpe.assumed_pieces * model.d_model
 
 
 def training_mb(settings: Experiment) -> int:

@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from files_page import files_page
+from files_page import RULES, files_page
 
 from headcount.base import command, errors
 from headcount.base.files import write_text
 from headcount.findings.chapters import chapters
 
-RULES = Path("workflow/rules")
 FOLDER = Path("docs/reference")
 _MADE = "*Made from the code; after changing that, run `python workflow/reference_pages.py`.*"
 _HEADER = re.compile(r"(?:#.*\n)+")

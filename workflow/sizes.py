@@ -12,8 +12,8 @@ from headcount.base.settings.corpora import ENTAILMENT
 from headcount.base.settings.names import parse_pair
 from headcount.estimate.rates import Sentences
 
-ASSUMED_LENGTH, ASSUMED_WORDS = 28, 30000
-"""Subwords of a sentence, where nothing is known, as in news; and words, where all are known."""
+ASSUMED_LENGTH = 28
+"""Subwords of a sentence, where nothing is known, as in news."""
 _SAMPLE = 1000  # sentences
 
 
@@ -53,9 +53,7 @@ def sentences_of(plan: Plan) -> tuple[Sentences, str]:
         src, tgt = (_mean_length(folder / f"dev.{side}") for side in ("src", "tgt"))
         return Sentences(src, tgt, len(_lines(folder / "tgt.vocab")) + 4), f"read in {folder}"
     length, source = length_of(plan, parse_pair(pair).corpus)
-    # A merge makes one piece; characters come to them, pieces that occur in larger ones alone go.
-    units = ASSUMED_WORDS if bpe.unit == "words" else bpe.merges
-    return Sentences(length, length, min(units, bpe.largest or units) + 4), source
+    return Sentences(length, length, bpe.assumed_pieces + 4), source
 
 
 def _pairs(plan: Plan, pair: str, split: str) -> int:

@@ -57,9 +57,20 @@ def write_importance(
     values = dict(zip(names, (whole, *parts), strict=True))
     if settings.normalise == "layer_l2":
         values = {name: normalise_layers(part, model.grid) for name, part in values.items()}
-    facts = {"data": settings.data, "sentences": sum(sizes), "halves": sizes}
-    facts |= {"weights": sha256(folder.weights), "label_smoothing": smoothing, "provenance": origin}
+    facts = {"halves": sizes, **facts_of_drawn(folder, text, settings), "provenance": origin}
     write_result(out, COLUMNS, head_rows(model.grid.heads(), values), facts)
+
+
+def facts_of_drawn(
+    folder: ModelFolder, text: ParallelText, settings: ImportanceSettings
+) -> dict[str, Any]:
+    """On what heads were measured: which data, how many sentences, which weights, which loss."""
+    return {
+        "data": settings.data,
+        "sentences": len(text),
+        "weights": sha256(folder.weights),
+        "label_smoothing": own_smoothing(folder, settings),
+    }
 
 
 def read_importance(path: Path, folder: ModelFolder, grid: HeadGrid) -> np.ndarray:

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from headcount.base.files import sha256, write_result
+from headcount.base.files import write_result
 from headcount.base.head_values import COLUMNS, head_rows
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import Batch, ParallelText, in_order
-from headcount.heads.importance import own_smoothing, read_drawn
+from headcount.heads.importance import facts_of_drawn, own_smoothing, read_drawn
 from headcount.model.loss import losses_after
 from headcount.model.machine import batches_of
 from headcount.model.transformer import Transformer, first_device
@@ -41,8 +41,7 @@ def write_loss_change(
     with tqdm(total=len(text), unit="sentence", disable=None) as bar:
         values = measure_loss_change(model, text, settings, smoothing, bar.update)
     statistics = dict(zip(("loss_change", "loss_rise"), values, strict=True))
-    facts = {"data": settings.data, "sentences": len(text)}
-    facts |= {"weights": sha256(folder.weights), "label_smoothing": smoothing, "provenance": origin}
+    facts = {**facts_of_drawn(folder, text, settings), "provenance": origin}
     write_result(out, COLUMNS, head_rows(model.grid.heads(), statistics), facts)
 
 

@@ -31,6 +31,6 @@ def take_slot() -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = device
         return
     raise EnvironmentFault(
-        f"expected a free GPU among the {len(devices)} slots of {SLOTS}, found all taken; wait for "
-        "the other jobs, or give their number as --resources gpu"
+        f"expected a free GPU among the {len(devices)} slots of {SLOTS}, found all taken; start "
+        "again when a job that holds one has ended"
     )

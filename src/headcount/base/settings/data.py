@@ -6,6 +6,9 @@ from pydantic import Field
 
 from headcount.base.settings.section import LARGEST, Section
 
+ASSUMED_WORDS = 30_000
+"""Of a text whose words are all known, where nothing is known of it, as in news."""
+
 
 class SyntheticSettings(Section):
     """How much of the artificial language to generate. Same settings, same text."""
@@ -78,3 +81,12 @@ class BpeSettings(Section):
     """Words of a script that is written without spaces: each of its characters (with the marks on
     it); those that jieba finds, for Chinese only (`pip install -e '.[zh]'`); or none but those of
     Moses's rules."""
+
+    @property
+    def assumed_pieces(self) -> int:
+        """How large a vocabulary is taken to be before text is read.
+
+        A merge makes one piece; characters come to them, pieces that occur in larger ones alone go.
+        """
+        units = ASSUMED_WORDS if self.unit == "words" else self.merges
+        return min(units, self.largest or units)

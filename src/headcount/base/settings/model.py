@@ -86,14 +86,18 @@ class ModelSettings(PresetSection):
 
     @model_validator(mode="after")
     def _check_weights(self) -> "ModelSettings":
-        layers = self.encoder_layers + self.decoder_layers
-        weights = self.d_model * (4 * self.grid.size * self.head_width + 2 * layers * self.d_ff)
-        if weights > MOST_WEIGHTS:
+        if self.layer_weights > MOST_WEIGHTS:
             raise ValueError(
-                f"these sizes make {weights:.1e} weights, expected at most {MOST_WEIGHTS:.1e}; "
-                "lower d_model, d_ff, layers or heads"
+                f"these sizes make {self.layer_weights:.1e} weights, expected at most "
+                f"{MOST_WEIGHTS:.1e}; lower d_model, d_ff, layers or heads"
             )
         return self
+
+    @property
+    def layer_weights(self) -> int:
+        """Weights of all layers; embeddings, biases and norms are not counted."""
+        layers = self.encoder_layers + self.decoder_layers
+        return self.d_model * (4 * self.grid.size * self.head_width + 2 * layers * self.d_ff)
 
     @property
     def grid(self) -> HeadGrid:

@@ -54,7 +54,7 @@ def measures_agree(
         rho, low, high, p = model[_COLUMNS[4:]].iloc[0]
         holds = rho >= least and low > 0 and p < ALPHA
         fails = rho <= fail and high < least
-        told = " and ".join(_WORDS.get(name, name) for name in measures)
+        told = f"{' and '.join(_WORDS.get(name, name) for name in measures)}, {scope}"
         return judge(holds, fails, told, (rho, low, high, p))
 
     return by_model(rows[both], MODEL, decide)

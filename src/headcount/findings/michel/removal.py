@@ -31,8 +31,8 @@ def removal(results: Results) -> Table:
         tidy,
         pd.DataFrame([_cells(row) for row in models.head(first).to_dict("records")]),
         "Every head in the order in which heads go by importance, the least important first, and "
-        "what it costs when it alone is masked. Those before the first significant loss can go "
-        "together, as far as the test sentences tell.",
+        "what it costs when it alone is masked. Those before the first significant loss go "
+        "together without one on the test sentences; of few sentences that says little.",
         (
             f"Of each model the first {first} of {heads} heads; the CSV has all."
             if heads > first
