@@ -182,25 +182,26 @@ def test_all_freezes_nothing_and_shares_data_and_dropout_with_the_control(make, 
     seen = []
 
     def watch(model, batch, multiplier, smoothing):
-        seen.append((batch.indices, multiplier))
+        seen.append((batch.indices, torch.initial_seed(), multiplier))
         return summed_loss(model, batch, multiplier, smoothing)
 
     monkeypatch.setattr(train_module, "summed_loss", watch)
-    ends, data = [], []
+    ends, data, dropout = [], [], []
     for name in ("gates-all-l0", "gates-all-l2"):
         trainer = make(name, train=TrainSettings(batch_tokens=14, accumulate=3), updates=4)
         before = {name: weight.clone() for name, weight in trainer.weights.items()}
         after = weights_after(trainer)
         assert not any(torch.equal(before[name], after[name]) for name in before)
         ends.append(trainer.snapshot().tensors)
-        data.append([ids for ids, _ in seen])
+        data.append([ids for ids, *_ in seen])
+        dropout.append([number for _, number, _ in seen])
         # One draw serves the three batches of an update, and no two updates.
         draws = [seen[i : i + 3] for i in range(0, 12, 3)]
-        assert all(len({id(multiplier) for _, multiplier in update}) == 1 for update in draws)
-        assert len({tuple(update[0][1].tolist()) for update in draws}) == 4
+        assert all(len({id(multiplier) for *_, multiplier in update}) == 1 for update in draws)
+        assert len({tuple(update[0][2].tolist()) for update in draws}) == 4
         seen.clear()
     assert data[0] == data[1]
-    assert torch.equal(ends[0]["random/cpu"], ends[1]["random/cpu"])
+    assert dropout[0] == dropout[1] and len(set(dropout[0])) == 12  # one for each batch
     assert not torch.equal(ends[0]["head_mask/log_alpha"], ends[1]["head_mask/log_alpha"])
 
 

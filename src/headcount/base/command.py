@@ -196,9 +196,11 @@ def _die_with_engine() -> None:
     """Under Snakemake or DVC: be killed with it, so that no job outlives its run.
 
     They put their process id into HEADCOUNT_JOB; another parent means the engine is gone. Raises
-    EnvironmentFault then, but for a question about flags.
+    EnvironmentFault then, but for a question about flags. What srun starts SLURM ends.
     """
     engine = os.environ.get("HEADCOUNT_JOB")
+    if int(os.environ.get("SLURM_STEP_NUM_TASKS", 1)) > 1:
+        return
     if not engine or sys.platform != "linux" or {"-h", "--help"} & set(sys.argv):
         return
     die_with_parent()

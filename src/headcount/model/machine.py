@@ -1,12 +1,12 @@
 """Where a run computes: device, threads, number format."""
 
 import ctypes
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 import torch
-from torch import Tensor
 
 from headcount.base.errors import EnvironmentFault, lacks_memory
 from headcount.model.gpu_slots import take_slot
@@ -17,7 +17,8 @@ _BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # names of the ability on x86 and o
 def pick_device(wanted: str) -> torch.device:
     """The device for `auto`, `cpu` or `cuda`; raises EnvironmentFault if there is no such GPU.
 
-    Of several GPUs it is that of this job's slot; see `gpu_slots`.
+    Of several GPUs it is that of this job's slot; see `gpu_slots`. Processes that train together on
+    a machine without slots take one each of those that they are shown.
     """
     if wanted != "cpu":
         take_slot()
@@ -27,7 +28,11 @@ def pick_device(wanted: str) -> torch.device:
             "device: expected a GPU that torch can use, found none; "
             "install a CUDA build of torch, or set device: auto"
         )
-    return torch.device("cuda" if available and wanted != "cpu" else "cpu")
+    if wanted == "cpu" or not available:
+        return torch.device("cpu")
+    place = int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count()
+    torch.cuda.set_device(place)
+    return torch.device("cuda", place)
 
 
 @contextmanager
@@ -84,18 +89,3 @@ def warn_of_slow_format(precision: str, device: torch.device) -> None:
 def number_format(precision: str, device: torch.device) -> AbstractContextManager:
     """Context in which matrix products run in the format `fp32` or `bf16`."""
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
-
-
-def random_state(device: torch.device) -> dict[str, Tensor]:
-    """The states of torch's generators that computing on a device may draw from."""
-    states = {"cpu": torch.get_rng_state()}
-    if device.type == "cuda":
-        states["cuda"] = torch.cuda.get_rng_state(device)
-    return states
-
-
-def set_random_state(states: dict[str, Tensor], device: torch.device) -> None:
-    """Put the generators into the states that `random_state` gave."""
-    torch.set_rng_state(states["cpu"])
-    if device.type == "cuda":
-        torch.cuda.set_rng_state(states["cuda"], device)

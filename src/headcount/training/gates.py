@@ -18,6 +18,7 @@ from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.data.batches import Batch
 from headcount.model.transformer import Transformer
 from headcount.training.headmask import Choice, HeadMask
+from headcount.training.processes import add_up
 from headcount.training.schedule import learning_rate
 from headcount.training.states import Weights
 
@@ -70,6 +71,7 @@ class HeadGates(HeadMask):
 
     def learn(self) -> None:
         """One step of Adam on log α, by the gradients of the loss that the draws gathered."""
+        add_up([self._used.grad])  # over the batches of all processes
         gradient = self._used.grad[self.gated].to(self._drawn.dtype)
         objective = (self._drawn * gradient).sum()
         warmup = self.settings.lambda_warmup_updates

@@ -15,6 +15,7 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch
 from headcount.heads.importance import batch_importance
 from headcount.model.transformer import Transformer
+from headcount.training.processes import add_up, own
 from headcount.training.states import Weights
 
 
@@ -106,14 +107,17 @@ class MaskImportant(HeadMask):
     def _first_pass(self, model: Transformer, batches: Sequence[Batch]) -> tuple[Tensor, float]:
         """Mean importance over the sentences of all batches, [heads] on the CPU; summed loss."""
         precision, smoothing = self.settings.precision, self.settings.label_smoothing
-        total, loss = torch.zeros(self.heads), 0.0
-        for batch in batches:
+        # In fp64, so that processes which share the batches out rank heads as one process does.
+        total, loss = torch.zeros(self.heads).double(), torch.zeros(1).double()
+        for _, batch in own(batches):
             found, of_batch = batch_importance(
                 model, batch, self.run.derivative_of, precision, smoothing
             )
-            total = total + len(batch.indices) * found.cpu()
+            total += len(batch.indices) * found.cpu()
             loss += of_batch
-        return total / sum(len(batch.indices) for batch in batches), loss
+        add_up([total, loss])
+        mean = total / sum(len(batch.indices) for batch in batches)
+        return mean.float(), loss.item()
 
 
 def make_head_mask(run: RunSettings, heads: int, settings: TrainSettings, seed: int) -> HeadMask:

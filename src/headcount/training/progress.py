@@ -10,6 +10,8 @@ from typing import Any
 
 from tqdm import tqdm
 
+from headcount.training.processes import is_first
+
 CURVE_COLUMNS = (
     *("step", "epoch", "train_loss", "dev_loss", "lr", "tokens_per_s", "seconds"),
     "first_pass_loss",  # per target token, like train_loss, but of all heads and without dropout
@@ -96,7 +98,11 @@ class ProgressBar:
         self.progress = progress
         self.updates = updates
         self.bar = tqdm(
-            total=updates, initial=progress.update, unit="update", disable=None, dynamic_ncols=True
+            total=updates,
+            initial=progress.update,
+            unit="update",
+            disable=None if is_first() else True,
+            dynamic_ncols=True,
         )
 
     def after_update(self) -> None:
@@ -107,7 +113,9 @@ class ProgressBar:
             self.bar.set_postfix_str(f"{speed:,.0f} tokens/s")
 
     def after_validation(self) -> None:
-        """Tell the newest row of the curve and the time left."""
+        """Tell the newest row of the curve and the time left; the first process does."""
+        if not is_first():
+            return
         row = self.progress.curve[-1]
         left = (self.updates - row["step"]) * row["seconds"] / row["step"]
         tqdm.write(
@@ -123,7 +131,8 @@ class ProgressBar:
 def caught_signals() -> Iterator[list[int]]:
     """Collects SIGTERM and SIGINT instead of dying of them; after either, SIGINT kills as usual.
 
-    SIGTERM does not: SLURM sends it twice within 50 ms at a time limit.
+    SIGTERM does not, in this context or after it: SLURM sends it twice within 50 ms at a time
+    limit, and after the first the command ends by itself.
     """
     caught: list[int] = []
 
@@ -136,4 +145,5 @@ def caught_signals() -> Iterator[list[int]]:
         yield caught
     finally:
         for name, handler in before.items():
-            signal.signal(name, handler)
+            if name not in caught or name != signal.SIGTERM:
+                signal.signal(name, handler)

@@ -6,6 +6,7 @@ from torch import Tensor
 from headcount.data.batches import ParallelText, in_order
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer, check_multiplier, first_device
+from headcount.training.processes import add_up, own
 
 
 @torch.inference_mode()
@@ -16,14 +17,14 @@ def score_targets(
 
     Minus the log-probability that decoding reports for the same target. `multiplier`: [heads] or
     [pairs, heads]. `budget` is that of a batch and changes nothing but speed; a pair longer than
-    it makes a batch by itself.
+    it makes a batch by itself. Processes that train together share the batches out.
     """
     model.eval()
     device = first_device(model)
     check_multiplier(model, multiplier, len(text))
     each = multiplier is not None and multiplier.ndim == 2
     losses = torch.zeros(len(text), dtype=torch.float64)
-    for batch in in_order(text, budget, device):
+    for _, batch in own(in_order(text, budget, device)):
         part = multiplier[batch.indices] if each else multiplier
         part = None if part is None else part.to(device)
         tokens = token_losses(model, batch, part).double().cpu()
@@ -31,6 +32,7 @@ def score_targets(
         sentence = torch.arange(len(batch.indices)).repeat_interleave(lengths)
         sums = torch.zeros(len(batch.indices), dtype=torch.float64).index_add_(0, sentence, tokens)
         losses[batch.indices] = sums
+    add_up([losses])
     return losses
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -10,14 +11,16 @@ from contextlib import closing
 import torch
 from torch import Tensor
 
-from headcount.base.errors import Interrupted, UserError
+from headcount.base.errors import EnvironmentFault, Interrupted, UserError
+from headcount.base.random_streams import Stream
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch, BatchPlan, ParallelText, ResidentText
 from headcount.model.loss import summed_loss
-from headcount.model.machine import batches_of, number_format, random_state, set_random_state
+from headcount.model.machine import batches_of, number_format
 from headcount.model.transformer import Transformer, copy_weights, first_device
 from headcount.training.averaging import make_average
 from headcount.training.headmask import HeadMask
+from headcount.training.processes import add_up, agree, is_first, leave_unless_first, own
 from headcount.training.progress import Progress, ProgressBar, caught_signals
 from headcount.training.schedule import learning_rate
 from headcount.training.score import mean_loss
@@ -47,11 +50,11 @@ class Trainer:
         self.averaged = copy.deepcopy(model)
         self.dev = dev
         self.settings = settings
+        self.seed = seed
         self.states = states
         self.device = first_device(model)
         self.plan = BatchPlan(train, settings.batch_tokens, seed)
         self.resident = ResidentText(train, self.device)
-        torch.manual_seed(seed)  # dropout's draws, whatever was drawn before
         self.weights: Weights = {n: w for n, w in model.named_parameters() if w.requires_grad}
         self.optimiser = torch.optim.Adam(
             self.weights.values(),
@@ -69,7 +72,8 @@ class Trainer:
         """Train to the last update, from the newest saved state if there is one.
 
         Raises Interrupted on SIGTERM or SIGINT, after the update at hand and with its state
-        saved; UserError at a loss or gradient that is not finite, before it touches a weight.
+        saved; UserError at a loss or gradient that is not finite, before it touches a weight. Of
+        several processes only the first returns.
         """
         with batches_of("train", self.settings.batch_tokens):
             self._take_up()
@@ -82,10 +86,12 @@ class Trainer:
                     if finished or self.progress.update % self.settings.dev_interval == 0:
                         self._validate()
                         bar.after_validation()
-                    if finished or caught or self.states.due():
+                    stopped = agree(bool(caught))
+                    if is_first() and (finished or stopped or self.states.due()):
                         self.states.save(self.progress.update, self.snapshot())
-                    if caught and not finished:
-                        raise Interrupted(caught[0])
+                    if stopped and not finished:
+                        raise Interrupted(caught[0] if caught else signal.SIGTERM)
+        leave_unless_first()
 
     def chosen(self) -> Weights:
         """The weights that become the model: the best by dev loss, or the last."""
@@ -109,7 +115,6 @@ class Trainer:
             "head_mask": self.head_mask.state(),
             "averaged": self.last(),
             "best": self.best,
-            "random": random_state(self.device),
         }
         for moment in ("exp_avg", "exp_avg_sq"):
             groups[moment] = {n: self.optimiser.state[w][moment] for n, w in self.weights.items()}
@@ -128,38 +133,59 @@ class Trainer:
         self.average.restore({n: t.to(self.device) for n, t in groups.get("average", {}).items()})
         self.head_mask.restore(groups.get("head_mask", {}))
         self.best = {n: t.to(self.device) for n, t in groups.get("best", {}).items()}
-        set_random_state(groups["random"], self.device)
         self._batches = self._stream()
 
     def _take_up(self) -> None:
-        """Go on from the newest saved state, if there is one."""
-        if state := self.states.load():
+        """Go on from the newest saved state, if there is one.
+
+        The first process looks before the others, since it drops states that are of no use. Raises
+        EnvironmentFault if they see another one, as on a shared disk that shows files late.
+        """
+        state = self.states.load() if is_first() else None
+        agree(True)
+        state = state if is_first() else self.states.load()
+        if state:
             self.restore(state)
+        first = torch.tensor([self.progress.update if is_first() else 0])
+        add_up([first])
+        if self.progress.update != first:
+            raise EnvironmentFault(
+                f"{self.states.folder}: expected the state of update {int(first)}, as the first "
+                f"process has found there, found that of {self.progress.update}; all processes "
+                "must see the same files"
+            )
+        if state and is_first():
             print(f"going on from update {self.progress.update}", file=sys.stderr, flush=True)
-        elif refused := self.states.refused():
+        elif is_first() and (refused := self.states.refused()):
             print(f"starting from zero: {refused}", file=sys.stderr, flush=True)
 
     def _update(self) -> None:
-        """One update on `accumulate` batches, the loss divided once by their target tokens."""
+        """One update on `accumulate` batches, the loss divided once by their target tokens.
+
+        This process passes its share of them. Dropout's draws follow seed, update and the batch's
+        place, so that they are the same whoever passes it.
+        """
         start = time.monotonic()
         batches = [next(self._batches) for _ in range(self.settings.accumulate)]
         target_tokens = sum(batch.target_tokens for batch in batches)
         multiplier = self._choose_heads(batches, target_tokens)
         self.optimiser.zero_grad(set_to_none=True)
-        losses = []
-        for batch in batches:
+        losses = torch.zeros(len(batches), dtype=torch.float64, device=self.device)
+        for place, batch in own(batches):
+            torch.manual_seed(Stream.DROPOUT.number(self.seed, self.progress.update, place))
             with number_format(self.settings.precision, self.device):
                 loss = summed_loss(self.model, batch, multiplier, self.settings.label_smoothing)
             (loss / target_tokens).backward()
-            losses.append(loss.detach())
+            losses[place] = loss.detach()
+        add_up([losses, *(weight.grad for weight in self.weights.values())])
         total = self._step(losses, batches)
         tokens = target_tokens + sum(batch.source_tokens for batch in batches)
         self.progress.add_update(total, target_tokens, tokens, time.monotonic() - start)
-        if self.progress.update in self.settings.keep_updates:
+        if is_first() and self.progress.update in self.settings.keep_updates:
             self.states.keep(self.progress.update, self.average.between(self.weights))
 
-    def _step(self, losses: list[Tensor], batches: list[Batch]) -> float:
-        """Change the weights by the gradients that lie there; returns the losses' sum.
+    def _step(self, losses: Tensor, batches: list[Batch]) -> float:
+        """Change the weights by the gradients that lie there; returns the sum of losses [batches].
 
         Raises UserError if a loss or the gradient's norm is not finite. All of the update's passes
         have been asked for by then, so a GPU is waited for only once; but for Impt-N, whose first
@@ -169,7 +195,7 @@ class Trainer:
         update = self.progress.update + 1
         longest = self.settings.clip_norm or math.inf
         norm = torch.nn.utils.clip_grad_norm_(self.weights.values(), longest)
-        *values, whole = torch.stack([*losses, norm]).tolist()
+        *values, whole = torch.cat([losses, norm.double()[None]]).tolist()
         for value, batch in zip(values, batches, strict=True):
             self._require_finite("loss", value, [batch])
         self._require_finite("gradient norm", whole, batches)

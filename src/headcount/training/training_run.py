@@ -21,6 +21,7 @@ from headcount.model.transformer import Transformer, parameter_count
 from headcount.store.model_folder import ModelFolder, save_weights
 from headcount.store.pair_folder import PairFolder
 from headcount.training.headmask import HeadMask, make_head_mask
+from headcount.training.processes import agree, is_first, together
 from headcount.training.progress import CURVE_COLUMNS, Progress
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
@@ -46,27 +47,37 @@ class Session:
 
         Gives the states to go on from, and a folder to write everything to; None for both if the
         outputs lie finished. They do beside the states while an engine waits to record them
-        (workflow/engine.py), so that a run which ends before that is not trained again.
+        (workflow/engine.py), so that a run which ends before that is not trained again. Of several
+        processes the first one alone writes; the others leave in `Trainer.fit`.
         """
         parts = ("settings", "seed", "code", "inputs", "versions")
         identity = {part: self.origin[part] for part in parts}
         identity["device"] = pick_device(settings.device).type
         states = StateStore(self.state, identity, self.save_seconds)
+        with together(settings.processes):
+            if not is_first():
+                yield (None, None) if agree(False) else (states, out)
+                return
+            with states.held():
+                yield from self._committed(states, out)
+
+    def _committed(
+        self, states: StateStore, out: Path
+    ) -> Iterator[tuple[StateStore, Path] | tuple[None, None]]:
+        """What `unfinished` does in the first process, which holds the states."""
         finished = states.finished
-        with states.held():
-            if finished.is_whole():
-                print(f"trained before; outputs taken from {finished.folder}", file=sys.stderr)
-                yield None, None
-            else:
-                if finished.folder.exists():
-                    warning = f"{finished.folder}: damaged, so not taken for the outputs"
-                    print(warning, file=sys.stderr)
-                with finished.written(out) as folder:
-                    yield states, folder
-            states.drop()
-            finished.place(out)
-            if not command.has_engine():
-                remove_folder(self.state)
+        if agree(finished.is_whole()):
+            print(f"trained before; outputs taken from {finished.folder}", file=sys.stderr)
+            yield None, None
+        else:
+            if finished.folder.exists():
+                print(f"{finished.folder}: damaged, so not taken for the outputs", file=sys.stderr)
+            with finished.written(out) as folder:
+                yield states, folder
+        states.drop()
+        finished.place(out)
+        if not command.has_engine():
+            remove_folder(self.state)
 
 
 @dataclass(frozen=True)

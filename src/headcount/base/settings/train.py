@@ -75,6 +75,19 @@ class TrainSettings(Section):
     """CPU threads of one training. Two trainings side by side on a thread each are faster than one
     after the other on two. Sums depend on it in their last bits."""
 
+    processes: int = Field(1, ge=1, le=MOST_THREADS)
+    """Processes that train one model together, each on its threads or its GPU. They share out the
+    `accumulate` batches of an update, which stays the same but for the last bits of its sums."""
+
+    @model_validator(mode="after")
+    def _check_processes(self) -> "TrainSettings":
+        if self.accumulate % self.processes:
+            raise ValueError(
+                f"accumulate {self.accumulate} cannot be shared out evenly among processes "
+                f"{self.processes}; make it a multiple of them"
+            )
+        return self
+
     @model_validator(mode="after")
     def _check_lengths(self) -> "TrainSettings":
         if self.warmup_updates > self.updates:
