@@ -62,6 +62,7 @@ def training_minutes(settings: Experiment, updates: float) -> int:
     train = settings.train
     work = 6 * parameters(settings) * train.batch_tokens * train.accumulate * updates
     rate = SECONDLY["gpu"] if train.device == "cuda" else SECONDLY["cpu"] * train.threads
+    rate *= train.processes
     return min(START + ceil(work / rate / 60), LONGEST)
 
 
@@ -89,9 +90,17 @@ class Needs:
         return {"gpu": gpus, "mem_mb": megabytes}
 
     def training(self) -> dict[str, Any]:
-        """GPUs, memory and minutes of a training or fine-tuning."""
-        found = self.job("train", training_mb(self._settings))
-        return found | {"runtime": self._minutes}
+        """GPUs, memory and minutes of a training or fine-tuning, and its tasks on a cluster.
+
+        Each process has a GPU and the memory of its own; SLURM starts them on one node or several.
+        """
+        train = self._settings.train
+        found = self.job("train", train.processes * training_mb(self._settings))
+        found |= {"gpu": train.processes * found["gpu"], "runtime": self._minutes}
+        if self._cluster and train.processes > 1:
+            found |= {"mpi": "srun", "tasks": train.processes, "cpus_per_task": train.threads}
+            found |= {"tasks_per_gpu": 1} if found["gpu"] else {}
+        return found
 
     def say_devices(self) -> None:
         """Tell, on a cluster, that trainings ask for no GPU unless they are told to."""

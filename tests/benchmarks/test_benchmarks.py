@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -305,3 +306,15 @@ def test_a_peer_that_is_not_installed_is_named_before_any_work(bench, name, peer
     assert code == 3
     assert f"this benchmark measures against {pin.split()[0]}, which is not installed" in err
     assert "python -m pip install -r benchmarks/requirements.txt" in err
+
+
+@pytest.mark.slow
+def test_two_processes_beside_one(bpe):
+    small = ["--preset", "tiny", "--batch-tokens", "150", "--updates", "2", "--repeats", "1"]
+    words = [sys.executable, "-m", "benchmarks.processes", "--data", bpe, *small]
+    ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    row = r"^\| (\S+) \| (\S+) \| (\S+) \| 0.0e\+00 \| \d+ \| \d+ \|"
+    found = re.findall(row, ended.stdout, re.M)
+    assert [run for run, *_ in found] == ["baseline", "impt-12.5%", "gates-all-l0.01"]
+    assert all(one == both for _, one, both in found)  # two batches: the sum of two has one order

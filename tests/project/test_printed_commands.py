@@ -151,6 +151,7 @@ PARSED = {
     "python -m benchmarks.headmask_cost": "named in a table",
     "python -m benchmarks.headmask_cost --preset small": "minutes",
     "python -m benchmarks.ablation --model FOLDER --source TEXT": "named in a table",
+    "python -m benchmarks.processes": "named in a table",
     "python -m benchmarks.attention": "named in a table",
     "python -m benchmarks.depth": "test_benchmark_depth.py runs it",
     "python .ci/locks.py write": "uv, and the package index",

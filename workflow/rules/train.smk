@@ -15,7 +15,7 @@ rule train:
         masks="<trained>/masks.csv",
         kept=[f"<trained>/updates/{n}.safetensors" for n in plan.settings.train.keep_updates],
     priority: plan.pruning.urgency
-    threads: plan.settings.train.threads
+    threads: plan.settings.train.cores
     resources:
         **needs.training(),
     params:

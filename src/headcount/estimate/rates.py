@@ -149,14 +149,15 @@ def _seconds(work: Callable[[], object]) -> float:
 def _update(model: Transformer, text: ParallelText, settings: TrainSettings) -> float:
     """Seconds of one update, by the clock of training itself on a part of its batches.
 
-    A processor has enough to do with `TOKENS`; a GPU gets a whole batch.
+    A processor has enough to do with `TOKENS`; a GPU gets a whole batch. Of several processes each
+    takes as long as one of them here, which has its share of the batches.
     """
     whole = max(settings.batch_tokens, text.longest)
     budget = max(min(whole, TOKENS), text.longest) if first_device(model).type == "cpu" else whole
     first = _trained(model, text, settings, budget, 2)
     several = max(3, min(200, round(2 * SECONDS / first)))
     part = first if first > 2 * SECONDS else _trained(model, text, settings, budget, several)
-    return part * settings.accumulate * whole / budget
+    return part * (settings.accumulate // settings.processes) * whole / budget
 
 
 def _trained(

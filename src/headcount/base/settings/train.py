@@ -79,6 +79,11 @@ class TrainSettings(Section):
     """Processes that train one model together, each on its threads or its GPU. They share out the
     `accumulate` batches of an update, which stays the same but for the last bits of its sums."""
 
+    @property
+    def cores(self) -> int:
+        """CPU cores that one training keeps busy."""
+        return self.threads * self.processes
+
     @model_validator(mode="after")
     def _check_processes(self) -> "TrainSettings":
         if self.accumulate % self.processes:
