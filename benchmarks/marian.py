@@ -12,7 +12,7 @@ from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import Batch
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.attention import MultiHeadAttention, sinusoids
-from headcount.model.layers import NORM_EPSILON, FeedForward, Residual
+from headcount.model.layers import FeedForward, Residual
 from headcount.model.transformer import Transformer
 
 POSITIONS = 1024
@@ -108,7 +108,7 @@ def _copy_attention(ours: MultiHeadAttention, theirs: nn.Module) -> None:
 
 def _copy_norm(ours: Residual, theirs: nn.LayerNorm) -> None:
     theirs.load_state_dict(ours.norm.state_dict())
-    theirs.eps = NORM_EPSILON
+    theirs.eps = ours.norm.eps
 
 
 def _copy_feed_forward(ours: FeedForward, around: Residual, theirs: nn.Module) -> None:

@@ -150,7 +150,7 @@ def reference(model, src: list[int], tgt: list[int], rule: str) -> tuple[Tensor,
     inputs = [torch.tensor([*src, EOS]), torch.tensor([BOS, *tgt])]
     tables = (model.src_embedding, model.tgt_embedding)
     source, target = (
-        table.weight[ids] * model.scale + model.positions[: len(ids)]
+        table.weight[ids] * model.scale + model.sines[: len(ids)]
         for table, ids in zip(tables, inputs, strict=True)
     )
     memory = tape.stack(source, model.encoder, None, model.encoder_norm)

@@ -54,8 +54,8 @@ def planted_model() -> Transformer:
     settings = ModelSettings(**sizes, d_head=WIDTH, norm="post", dropout=0.0)
     model = Transformer(settings, len(WORDS), 9, joint=False).eval()
     with torch.no_grad():
-        model.positions = torch.zeros(64, WIDTH)
-        model.positions[:, :PLACES] = sinusoids(64, PLACES)
+        model.sines = torch.zeros(64, WIDTH)
+        model.sines[:, :PLACES] = sinusoids(64, PLACES)
         embedding = model.src_embedding.weight.zero_()
         embedding[SEES, VERB] = 1 / model.scale
         embedding[list(SUBJECTS), SUBJECT] = 1 / model.scale

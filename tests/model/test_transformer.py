@@ -131,7 +131,7 @@ def test_embeddings_are_scaled_and_placed():
     model = make_model()
     tokens = torch.tensor([[5, 9, 4]])  # three rows that all stand at position 600
     expected = model.tgt_embedding.weight[tokens] * math.sqrt(10) + sinusoids(601, 10)[600]
-    found = model.embed(model.tgt_embedding, tokens, slice(600, 601))
+    found = model.enter(1, model.tgt_embedding(tokens), slice(600, 601))
     torch.testing.assert_close(found, expected)
 
 

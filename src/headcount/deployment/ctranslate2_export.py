@@ -15,11 +15,13 @@ from torch import Tensor, nn
 from headcount.base.errors import EnvironmentFault
 from headcount.data.vocabulary import BOS, EOS, UNK, Vocabulary
 from headcount.model.attention import MultiHeadAttention, sinusoids
-from headcount.model.layers import NORM_EPSILON, DecoderLayer, Residual
+from headcount.model.layers import DecoderLayer, Residual
 from headcount.model.transformer import Transformer
 
 POSITIONS = 1024
-"""Longest source and target, EOS counted."""
+"""Longest source and target, EOS counted, of a model that knows any position."""
+
+_ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
 
 
 def load_ctranslate2() -> ModuleType:
@@ -46,18 +48,31 @@ def export(model: Transformer, src_words: Vocabulary, tgt_words: Vocabulary, fol
 
     The translator wants pieces without EOS, and gives such pieces.
     """
-    specs = load_ctranslate2().specs
-    shape = {"pre_norm": model.settings.norm == "pre", "head_dim": model.settings.head_width}
+    specs, settings = load_ctranslate2().specs, model.settings
+    shape = {
+        "pre_norm": settings.norm == "pre",
+        "head_dim": settings.head_width,
+        "activation": getattr(specs.Activation, _ACTIVATIONS[settings.activation]),
+        "layernorm_embedding": settings.embedding_norm,
+    }
     heads = padded_heads(model)
     spec = specs.TransformerSpec(
         specs.TransformerEncoderSpec(len(model.encoder), heads[0], **shape),
         specs.TransformerDecoderSpec(len(model.decoder), heads[1], **shape),
     )
+    spec.encoder.scale_embeddings = spec.decoder.scale_embeddings = settings.scale_embedding
+    spec.config.layer_norm_epsilon = settings.norm_epsilon
     _describe_vocabularies(spec, src_words, tgt_words)
     with torch.no_grad():
         spec.encoder.embeddings[0].weight = model.src_embedding.weight
         spec.decoder.embeddings.weight = model.tgt_embedding.weight
         spec.decoder.projection.weight = model.tgt_embedding.weight
+        if model.output_bias is not None:
+            spec.decoder.projection.bias = model.output_bias
+        for side, into in enumerate((spec.encoder, spec.decoder)):
+            into.position_encodings.encodings = _positions(model, side)
+            if settings.embedding_norm:
+                _fill_norm(into.layernorm_embedding, model.embedding_norms[side])
         _fill_side(spec.encoder, model.encoder, model.encoder_norm, heads[0])
         _fill_side(spec.decoder, model.decoder, model.decoder_norm, heads[1])
     spec.validate()
@@ -74,13 +89,17 @@ def _describe_vocabularies(spec: Any, src_words: Vocabulary, tgt_words: Vocabula
     spec.config.eos_token = eos
     spec.config.unk_token = unk
     spec.config.add_source_eos = True
-    spec.config.layer_norm_epsilon = NORM_EPSILON
+
+
+def _positions(model: Transformer, side: int) -> Tensor:
+    """The vectors of positions of a side, [p, d]: its table, or as many sinusoids."""
+    if model.position_tables:
+        return model.position_tables[side]
+    return sinusoids(POSITIONS, model.settings.d_model)
 
 
 def _fill_side(spec: Any, layers: nn.ModuleList, last_norm: nn.Module, heads: int) -> None:
-    """Positions, layers, and the last norm: an identity in post-norm models, which have none."""
-    width = layers[0].feed_forward.inner.in_features
-    spec.position_encodings.encodings = sinusoids(POSITIONS, width)
+    """Layers, and the last norm: an identity in post-norm models, which have none."""
     if isinstance(last_norm, nn.LayerNorm):
         _fill_norm(spec.layer_norm, last_norm)
     for into, layer in zip(spec.layer, layers, strict=True):

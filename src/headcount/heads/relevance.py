@@ -173,12 +173,12 @@ class _Walk:
         return relevance
 
     def _feed_forward(self, module: FeedForward, states: Tensor) -> tuple[Tensor, Back]:
-        active = functional.relu(module.inner(states))
+        active = module.activation(module.inner(states))
 
         def back(relevance: Tensor) -> Tensor:
             outer, inner = module.outer, module.inner
             relevance = self._rules.linear(active, outer.weight, outer.bias, relevance)
-            # The ReLU is passed over.
+            # The activation is passed over.
             return self._rules.linear(states, inner.weight, inner.bias, relevance)
 
         return module.outer(active), back

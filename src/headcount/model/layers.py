@@ -13,7 +13,7 @@ from headcount.model.attention import Attention, DenseAttention, MultiHeadAttent
 from headcount.model.kernels.dropout import dropout
 from headcount.model.kernels.matmul import Linear
 
-NORM_EPSILON = 1e-6
+ACTIVATIONS = {"relu": functional.relu, "silu": functional.silu, "gelu": functional.gelu}
 
 
 class Residual(nn.Module):
@@ -21,7 +21,7 @@ class Residual(nn.Module):
 
     def __init__(self, settings: ModelSettings):
         super().__init__()
-        self.norm = nn.LayerNorm(settings.d_model, eps=NORM_EPSILON)
+        self.norm = nn.LayerNorm(settings.d_model, eps=settings.norm_epsilon)
         self.before = settings.norm == "pre"
         self.dropout = settings.dropout
 
@@ -36,21 +36,25 @@ class Residual(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with a ReLU between them."""
+    """Two linear maps with an activation between them."""
 
     def __init__(self, settings: ModelSettings):
         super().__init__()
         self.inner = Linear(settings.d_model, settings.d_ff)
         self.outer = Linear(settings.d_ff, settings.d_model)
         self.dropout = settings.dropout
+        self.activation = ACTIVATIONS[settings.activation]
         for linear in (self.inner, self.outer):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
 
     def forward(self, states: Tensor) -> Tensor:
         # Not by oneDNN with the product: it makes 0 of what is not a number and so hides it.
-        # In place in a search, where no gradient needs what was there.
-        active = functional.relu(self.inner(states), inplace=not torch.is_grad_enabled())
+        active = self.inner(states)
+        if self.activation is functional.relu and not torch.is_grad_enabled():
+            active.relu_()  # in a search no gradient needs what was there
+        else:
+            active = self.activation(active)
         return self.outer(dropout(active, self.dropout, self.training))
 
 

@@ -48,4 +48,5 @@ def summed_loss(
     memory = model.encode(batch.src, multiplier)
     states = batch.without_padding(model.decode(batch.tgt_in, memory, multiplier))
     targets = batch.without_padding(batch.tgt_out)
-    return FusedLoss.apply(states, model.tgt_embedding.weight, targets, smoothing)
+    weight, bias = model.tgt_embedding.weight, model.output_bias
+    return FusedLoss.apply(states, weight, targets, smoothing, bias)

@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
+from headcount.base.errors import UserError
+from headcount.base.folders import SIDES
 from headcount.base.settings.model import ModelSettings
 from headcount.data.vocabulary import PAD
 from headcount.model.attention import (
@@ -17,7 +20,6 @@ from headcount.model.attention import (
 from headcount.model.kernels.dropout import dropout
 from headcount.model.kernels.matmul import linear
 from headcount.model.layers import (
-    NORM_EPSILON,
     DecoderLayer,
     EncoderLayer,
     Memory,
@@ -38,21 +40,27 @@ class Transformer(nn.Module):
         super().__init__()
         self.settings = settings
         self.grid = settings.grid
-        self.scale = math.sqrt(settings.d_model)
+        self.scale = math.sqrt(settings.d_model) if settings.scale_embedding else 1.0
         counts = self.grid.counts
         self.tgt_embedding = nn.Embedding(tgt_size, settings.d_model)
         self.own_src_embedding = None if joint else nn.Embedding(src_size, settings.d_model)
         for table in filter(None, (self.tgt_embedding, self.own_src_embedding)):
-            nn.init.normal_(table.weight, std=1 / self.scale)
+            nn.init.normal_(table.weight, std=settings.d_model**-0.5)
         self.encoder = nn.ModuleList(EncoderLayer(settings, h) for h in counts["enc_self"])
         by_layer = zip(counts["dec_self"], counts["dec_enc"], strict=True)
         self.decoder = nn.ModuleList(
             DecoderLayer(settings, number, *heads) for number, heads in enumerate(by_layer)
         )
+        norm = partial(nn.LayerNorm, settings.d_model, settings.norm_epsilon)
         final = settings.norm == "pre"  # post-norm layers end in a norm of their own
-        self.encoder_norm = nn.LayerNorm(settings.d_model, NORM_EPSILON) if final else nn.Identity()
-        self.decoder_norm = nn.LayerNorm(settings.d_model, NORM_EPSILON) if final else nn.Identity()
-        self.register_buffer("positions", sinusoids(512, settings.d_model), persistent=False)
+        self.encoder_norm = norm() if final else nn.Identity()
+        self.decoder_norm = norm() if final else nn.Identity()
+        # Of the source, then of the target.
+        self.embedding_norms = nn.ModuleList(norm() for _ in SIDES if settings.embedding_norm)
+        table = settings.positions, settings.d_model
+        self.position_tables = nn.ParameterList(_frozen(*table) for _ in SIDES if table[0])
+        self.register_buffer("sines", sinusoids(512, settings.d_model), persistent=False)
+        self.output_bias = _frozen(tgt_size) if settings.output_bias else None
 
     @property
     def src_embedding(self) -> nn.Embedding:
@@ -77,7 +85,7 @@ class Transformer(nn.Module):
         """The source [b, k], read by the encoder and projected for every decoder layer."""
         mask = padding_mask(src, PAD)
         pattern = DenseAttention(mask, dropped=self.dropped)
-        states = self.embed(self.src_embedding, src, slice(0, src.shape[1]))
+        states = self.enter(0, self.src_embedding(src), slice(0, src.shape[1]))
         for number, layer in enumerate(self.encoder):
             states = layer(states, pattern, self.part(multiplier, "enc_self", number))
         states = self.encoder_norm(states)
@@ -96,7 +104,7 @@ class Transformer(nn.Module):
         they are, as a search does.
         """
         targets = targets or WholeTargets(tgt_in.shape[1], memory, self.dropped)
-        states = self.embed(self.tgt_embedding, tgt_in, targets.positions)
+        states = self.enter(1, self.tgt_embedding(tgt_in), targets.positions)
         for number, layer in enumerate(self.decoder):
             of_self = self.part(multiplier, "dec_self", number)
             of_cross = self.part(multiplier, "dec_enc", number)
@@ -105,20 +113,41 @@ class Transformer(nn.Module):
 
     def logits(self, states: Tensor) -> Tensor:
         """Scores [..., vocabulary] of the next target token, before the softmax."""
-        return linear(states, self.tgt_embedding.weight)
+        return linear(states, self.tgt_embedding.weight, self.output_bias)
 
     def part(self, multiplier: Tensor | None, kind: str, layer: int) -> Tensor | None:
         """The entries of a flat multiplier that belong to one layer of one kind."""
         return None if multiplier is None else multiplier[..., self.grid.span(kind, layer)]
 
-    def embed(self, table: nn.Embedding, tokens: Tensor, positions: slice) -> Tensor:
-        """Embeddings [b, q, d] of tokens [b, q] at these positions; one may stand for all."""
-        sines = self.positions  # another thread may change them meanwhile
-        if positions.stop > len(sines):
-            longer = sinusoids(2 * positions.stop, self.settings.d_model)
-            self.positions = sines = longer.to(sines.device)
-        states = table(tokens) * self.scale + sines[positions]
+    def enter(self, side: int, embeddings: Tensor, positions: slice) -> Tensor:
+        """States [b, q, d] that the first layer of a side reads, of embeddings [b, q, d].
+
+        One position may stand for all tokens.
+        """
+        states = embeddings * self.scale + self._positions(side, positions.stop)[positions]
+        if self.embedding_norms:
+            states = self.embedding_norms[side](states)
         return dropout(states, self.settings.dropout, self.training)
+
+    def _positions(self, side: int, length: int) -> Tensor:
+        """The vectors of at least so many positions, [p, d]. Raises UserError if there are less."""
+        if self.position_tables:
+            if length > self.settings.positions:
+                raise UserError(
+                    f"a sentence of {length} subwords with its end, expected at most "
+                    f"{self.settings.positions}, as many positions as the model knows "
+                    "(model.positions); leave longer ones out, as text.max_words does"
+                )
+            return self.position_tables[side]
+        sines = self.sines  # another thread may change them meanwhile
+        if length > len(sines):
+            self.sines = sines = sinusoids(2 * length, self.settings.d_model).to(sines.device)
+        return sines
+
+
+def _frozen(*shape: int) -> nn.Parameter:
+    """A parameter that no training changes."""
+    return nn.Parameter(torch.zeros(shape), requires_grad=False)
 
 
 def copy_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
@@ -130,7 +159,7 @@ def copy_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 
 def parameter_count(model: nn.Module) -> int:
-    """Number of trained numbers; shared ones count once."""
+    """Number of weights, frozen ones included; shared ones count once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 

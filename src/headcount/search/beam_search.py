@@ -4,6 +4,7 @@ Letters in shapes: n sentences in the batch, m beam (1 before the first word), t
 so far, v vocabulary.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -135,7 +136,8 @@ class BeamSearch:
         count = len(sources)
         self.history = History(len(model.decoder), count, self.beam, device, sparse)
         factor, extra = settings.max_length_factor, settings.max_length_extra
-        limits = [int(factor * len(ids)) + extra for ids in sources]
+        most = model.settings.positions or sys.maxsize
+        limits = [min(int(factor * len(ids)) + extra, most) for ids in sources]
         self.limits = torch.tensor(limits, device=device)
         self.most = ((5 + self.limits) / 6) ** self.alpha  # [n], what the longest output divides by
         self.sentence = torch.arange(count, device=device)  # [n], which source each row is

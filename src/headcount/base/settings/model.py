@@ -54,6 +54,25 @@ class ModelSettings(PresetSection):
     norm: Literal["pre", "post"] = "pre"
     """Layer norm before each sub-layer (and once at the end), or after each residual sum."""
 
+    norm_epsilon: float = Field(1e-6, gt=0)
+    """What layer norm adds to a variance."""
+
+    embedding_norm: bool = False
+    """Layer norm of the embeddings as well, as BART and mBART have it."""
+
+    activation: Literal["relu", "silu", "gelu"] = "relu"
+    """The function between the two maps of a feed-forward layer."""
+
+    scale_embedding: bool = True
+    """Whether embeddings are multiplied by √d_model before positions are added."""
+
+    positions: int = Field(0, ge=0, le=LARGEST)
+    """0: sinusoids, of any length; else a table of so many positions for each side, which no
+    training changes."""
+
+    output_bias: bool = False
+    """A bias on the score of each target word, which no training changes."""
+
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on embeddings, on feed-forward activations and on every sub-layer's output."""
 

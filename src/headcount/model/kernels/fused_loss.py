@@ -27,8 +27,18 @@ class FusedLoss(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, states: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> Tensor:
-        """Loss of states [t, d] with output weights [v, d] and targets [t]; a scalar."""
+    def forward(
+        ctx,
+        states: Tensor,
+        weight: Tensor,
+        targets: Tensor,
+        smoothing: float,
+        bias: Tensor | None = None,
+    ) -> Tensor:
+        """Loss of states [t, d] with output weights [v, d] and targets [t]; a scalar.
+
+        `bias` [v] has no gradient.
+        """
         ctx.needs = ctx.needs_input_grad[:2]
         kind, exact = _product_type(states), torch.promote_types(states.dtype, torch.float32)
         words = weight.to(kind)
@@ -39,7 +49,8 @@ class FusedLoss(torch.autograd.Function):
         for start in range(0, len(states), rows):
             part = slice(start, start + rows)
             hidden, wanted = states[part].to(kind), targets[part, None]
-            logs = matmul_transposed(hidden, words).to(exact).log_softmax(-1)
+            logs = matmul_transposed(hidden, words).to(exact)
+            logs = (logs if bias is None else logs + bias).log_softmax(-1)
             loss -= (1 - smoothing) * logs.gather(1, wanted).sum() + smoothing * logs.mean(-1).sum()
             scores = _score_gradient(logs, wanted, smoothing).to(kind) if any(ctx.needs) else None
             if by_states is not None:
@@ -56,7 +67,7 @@ class FusedLoss(torch.autograd.Function):
         """Both gradients times that of the sum."""
         saved = iter(ctx.saved_tensors)
         states, weight = (next(saved) * upstream if need else None for need in ctx.needs)
-        return states, weight, None, None
+        return states, weight, None, None, None
 
 
 def _score_gradient(logs: Tensor, wanted: Tensor, smoothing: float) -> Tensor:

@@ -1,0 +1,84 @@
+"""Small models of Hugging Face's library, every weight of them drawn anew."""
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+WORDS, UNKNOWN = 500, 3
+_SIZES = {
+    "vocab_size": WORDS,
+    "d_model": 32,
+    "encoder_layers": 3,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 48,
+    "max_position_embeddings": 64,
+    "dropout": 0.0,
+}
+_MARIAN = {
+    "pad_token_id": WORDS - 1,
+    "decoder_start_token_id": WORDS - 1,
+    "eos_token_id": 0,
+    "forced_eos_token_id": 0,
+    "bos_token_id": None,
+    "scale_embedding": True,
+}
+_APART = {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": WORDS}
+
+KINDS = {
+    "marian": ("Marian", "MarianMTModel", {**_MARIAN, "activation_function": "swish"}),
+    "marian_apart": (
+        "Marian",
+        "MarianMTModel",
+        {**_MARIAN, **_APART, "activation_function": "relu"},
+    ),
+    "m2m_100": ("M2M100", "M2M100ForConditionalGeneration", {"decoder_start_token_id": 250}),
+    "bart": ("Bart", "BartForConditionalGeneration", {"activation_function": "gelu"}),
+    "mbart": (
+        "MBart",
+        "MBartForConditionalGeneration",
+        {"activation_function": "relu", "scale_embedding": True, "decoder_start_token_id": 250},
+    ),
+    "pegasus": (
+        "Pegasus",
+        "PegasusForConditionalGeneration",
+        {"activation_function": "relu", "scale_embedding": True},
+    ),
+}
+"""Prefix of the config's class, class of the model, and what its config says beside the sizes."""
+
+
+def small_pretrained(kind: str) -> nn.Module:
+    """A model of a kind, in evaluation mode; norms, biases and scores' biases are random too."""
+    import transformers
+
+    prefix, model, values = KINDS[kind]
+    torch.manual_seed(1)
+    config = getattr(transformers, f"{prefix}Config")(**_SIZES | values)
+    theirs = getattr(transformers, model)(config).eval()
+    with torch.no_grad():
+        for name, weight in theirs.named_parameters():
+            if not weight.requires_grad:  # sinusoids
+                continue
+            if weight.ndim == 1:
+                weight.copy_(("norm" in name and "weight" in name) + 0.3 * torch.randn_like(weight))
+            elif "embed" in name or "shared" in name:
+                weight.copy_(torch.randn_like(weight) * 0.25)
+            else:
+                nn.init.xavier_uniform_(weight)
+        if hasattr(theirs, "final_logits_bias"):
+            theirs.final_logits_bias.copy_(torch.randn_like(theirs.final_logits_bias))
+        if prefix == "Marian":  # its padding, with which it begins, is a row of zeros
+            theirs.model.encoder.embed_tokens.weight[WORDS - 1] = 0
+            theirs.model.decoder.embed_tokens.weight[WORDS - 1] = 0
+    return theirs
+
+
+def saved_pretrained(kind: str, folder: Path) -> nn.Module:
+    """Such a model, written to a folder as its library writes it."""
+    theirs = small_pretrained(kind)
+    theirs.save_pretrained(folder)
+    return theirs

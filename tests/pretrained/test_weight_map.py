@@ -1,0 +1,181 @@
+"""Imported models compute what Hugging Face's library computes with the same weights."""
+
+import json
+from dataclasses import dataclass
+
+import pytest
+import safetensors.torch
+import torch
+from small_pretrained import KINDS, UNKNOWN, WORDS, saved_pretrained
+
+from headcount.base.errors import UserError
+from headcount.base.settings.decode import DecodeSettings
+from headcount.data.batches import ParallelText, collate
+from headcount.data.vocabulary import BOS, EOS, PAD
+from headcount.model.loss import summed_loss, token_losses
+from headcount.pretrained.weight_map import import_model
+from headcount.search.beam_search import translate
+
+# Ids of ours from 4 on are words; of unlike lengths, so that there is padding.
+TEXT = ParallelText(
+    [[7, 9, 4, 4, 31, 200, 8], [12, 5], [440, 80, 81, 82, 83, 84]],
+    [[9, 8, 7], [10, 400, 11, 12, 13, 14, 15, 16], [21]],
+)
+
+
+@pytest.fixture(params=KINDS)
+def pair(request, tmp_path):
+    """A model of theirs, and ours from its folder."""
+    theirs = saved_pretrained(request.param, tmp_path)
+    return theirs, import_model(tmp_path, UNKNOWN)
+
+
+def their_logits(theirs, ours, batch):
+    source, target = torch.tensor(ours.src_rows), torch.tensor(ours.tgt_rows)
+    return theirs(
+        input_ids=source[batch.src],
+        attention_mask=(batch.src != PAD).long(),
+        decoder_input_ids=target[batch.tgt_in],
+        use_cache=False,
+    ).logits
+
+
+@torch.no_grad()
+def test_logits_and_losses_are_theirs(pair):
+    theirs, ours = pair
+    batch = collate(TEXT, range(3))
+    real = batch.tgt_out != PAD
+    words = [i for i in range(len(ours.tgt_rows)) if i != BOS]
+    assert sorted(ours.tgt_rows[i] for i in words) == list(range(WORDS))  # each word once
+    expected = their_logits(theirs, ours, batch)[..., [ours.tgt_rows[i] for i in words]][real]
+    model = ours.model
+    logits = model.logits(model.decode(batch.tgt_in, model.encode(batch.src)))[real]
+    torch.testing.assert_close(
+        logits[:, words], expected, atol=1e-5 * expected.abs().max().item(), rtol=0
+    )
+    places = torch.tensor([words.index(word) for word in batch.tgt_out[real].tolist()])
+    nats = torch.nn.functional.cross_entropy(expected, places, reduction="none")
+    torch.testing.assert_close(token_losses(model, batch), nats, atol=2e-5, rtol=0)
+
+
+def test_the_fast_loss_and_its_gradient_know_the_bias(pair):
+    """Two routes: the fused loss, and autograd through all scores."""
+    model = pair[1].model.double()
+    batch = collate(TEXT, range(3))
+    losses, gradients = [], []
+    for loss in (summed_loss(model, batch), token_losses(model, batch).sum()):
+        model.zero_grad()
+        loss.backward()
+        losses.append(loss.item())
+        gradients.append(
+            {n: w.grad.clone() for n, w in model.named_parameters() if w.grad is not None}
+        )
+    assert losses[0] == pytest.approx(losses[1], rel=1e-12)
+    assert gradients[0].keys() == gradients[1].keys() and "output_bias" not in gradients[0]
+    for name, gradient in gradients[0].items():
+        torch.testing.assert_close(gradient, gradients[1][name], atol=1e-10, rtol=0, msg=name)
+
+
+LONGEST = 12
+
+
+@dataclass
+class EndAtLongest:
+    """As our search has it: at the longest output there is only the end, at its own price."""
+
+    end: int
+
+    def __call__(self, ids, scores):
+        if ids.shape[1] < LONGEST:
+            return scores
+        ended = torch.full_like(scores, -torch.inf)
+        ended[:, self.end] = scores[:, self.end]
+        return ended
+
+
+@torch.no_grad()
+def test_translations_are_those_of_their_search(pair):
+    """Beams of 3, no length penalty."""
+    theirs, ours = pair
+    settings = DecodeSettings(
+        beam=3, length_penalty=0.0, max_length_factor=0.01, max_length_extra=LONGEST, threads=1
+    )
+    found = translate(ours.model, TEXT.src, settings)
+    assert max(len(translation.ids) for translation in found) > 5
+    pad, start, end = (ours.tgt_rows[i] for i in (PAD, BOS, EOS))
+    for sentence, translation in zip(TEXT.src, found, strict=True):
+        generated = theirs.generate(
+            torch.tensor([[ours.src_rows[i] for i in [*sentence, EOS]]]),
+            num_beams=3, length_penalty=0.0, early_stopping="never", max_new_tokens=LONGEST,
+            do_sample=False, forced_eos_token_id=None, decoder_start_token_id=start,
+            bad_words_ids=[[pad]], logits_processor=[EndAtLongest(end)],
+        )[0].tolist()  # fmt: skip
+        assert [ours.tgt_rows[i] for i in translation.ids] == generated[1 : generated.index(end, 1)]
+
+
+def test_sentences_longer_than_its_positions(tmp_path):
+    saved_pretrained("bart", tmp_path)
+    model = import_model(tmp_path, UNKNOWN).model
+    long = collate(ParallelText([[5] * 64], [[5]]), [0])
+    message = r"a sentence of 65 subwords with its end, expected at most 64, .*model\.positions"
+    with pytest.raises(UserError, match=message):
+        summed_loss(model, long)
+
+
+def change_config(folder, **values):
+    path = folder / "config.json"
+    found = json.loads(path.read_text()) | values
+    path.write_text(json.dumps({key: found[key] for key in found if found[key] != "gone"}))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"model_type": "t5"}, r"config\.json: model_type: expected one of marian, .*, found 't5'"),
+        ({"decoder_ffn_dim": 47}, r"decoder_ffn_dim: expected 48 as encoder_ffn_dim.*found 47"),
+        ({"activation_function": "tanh"}, "activation_function: .* relu, swish.*found 'tanh'"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings: expected true.*found False"),
+        ({"pad_token_id": "gone"}, "pad_token_id: expected a value, found none"),
+        (
+            {"decoder_layers": 3},
+            r"the weight model\.decoder\.layers\.2\.self_attn\.q_proj",
+        ),
+        ({"d_model": 64}, r"safetensors: expected embeddings of width 64, .*json, found 32"),
+        ({"encoder_ffn_dim": 9, "decoder_ffn_dim": 9}, r"inner.weight has shape \[48, 32\], the"),
+        ({"max_position_embeddings": 9}, r"position_tables.0 has shape \[64, 32\], the model's"),
+    ],
+)
+def test_what_cannot_be_imported_is_named(tmp_path, values, message):
+    saved_pretrained("bart", tmp_path)
+    change_config(tmp_path, **values)
+    with pytest.raises(UserError, match=message):
+        import_model(tmp_path, UNKNOWN)
+
+
+def test_missing_and_truncated_files(tmp_path):
+    saved_pretrained("marian", tmp_path)
+    weights = tmp_path / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-100])
+    with pytest.raises(UserError, match=r"model\.safetensors: not a whole safetensors file"):
+        import_model(tmp_path, UNKNOWN)
+    weights.unlink()
+    with pytest.raises(UserError, match=r"model\.safetensors: expected a weights file, found none"):
+        import_model(tmp_path, UNKNOWN)
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(UserError, match=r"config\.json: damaged"):
+        import_model(tmp_path, UNKNOWN)
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(UserError, match=r"config\.json: expected the config of a model, found no"):
+        import_model(tmp_path, UNKNOWN)
+
+
+def test_weights_in_half_precision_are_computed_with_in_fp32(tmp_path):
+    saved_pretrained("m2m_100", tmp_path)
+    path = tmp_path / "model.safetensors"
+    halves = {n: w.half() for n, w in safetensors.torch.load_file(path).items()}
+    safetensors.torch.save_file(halves, path)
+    model = import_model(tmp_path, UNKNOWN).model
+    assert {weight.dtype for weight in model.parameters()} == {torch.float32}
+    found = model.encoder[0].feed_forward.outer.bias
+    assert torch.equal(found, halves["model.encoder.layers.0.fc2.bias"].float())
