@@ -1,5 +1,6 @@
 """Small models of Hugging Face's library, every weight of them drawn anew."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -58,23 +59,27 @@ def small_pretrained(kind: str) -> nn.Module:
     prefix, model, values = KINDS[kind]
     torch.manual_seed(1)
     config = getattr(transformers, f"{prefix}Config")(**_SIZES | values)
-    theirs = getattr(transformers, model)(config).eval()
-    with torch.no_grad():
-        for name, weight in theirs.named_parameters():
-            if not weight.requires_grad:  # sinusoids
-                continue
-            if weight.ndim == 1:
-                weight.copy_(("norm" in name and "weight" in name) + 0.3 * torch.randn_like(weight))
-            elif "embed" in name or "shared" in name:
-                weight.copy_(torch.randn_like(weight) * 0.25)
-            else:
-                nn.init.xavier_uniform_(weight)
-        if hasattr(theirs, "final_logits_bias"):
-            theirs.final_logits_bias.copy_(torch.randn_like(theirs.final_logits_bias))
-        if prefix == "Marian":  # its padding, with which it begins, is a row of zeros
-            theirs.model.encoder.embed_tokens.weight[WORDS - 1] = 0
-            theirs.model.decoder.embed_tokens.weight[WORDS - 1] = 0
-    return theirs
+    return random_weights(getattr(transformers, model)(config))
+
+
+@torch.no_grad()
+def random_weights(theirs: nn.Module) -> nn.Module:
+    """The model in evaluation mode, with every trained weight drawn anew."""
+    for name, weight in theirs.named_parameters():
+        if not weight.requires_grad:  # sinusoids
+            continue
+        if weight.ndim == 1:
+            weight.copy_(("norm" in name and "weight" in name) + 0.3 * torch.randn_like(weight))
+        elif "embed" in name or "shared" in name:
+            weight.copy_(torch.randn_like(weight) * 0.25)
+        else:
+            nn.init.xavier_uniform_(weight)
+    if hasattr(theirs, "final_logits_bias"):
+        theirs.final_logits_bias.copy_(torch.randn_like(theirs.final_logits_bias))
+    if theirs.config.model_type == "marian":  # its padding, with which it begins, is zeros
+        for side in (theirs.model.encoder, theirs.model.decoder):
+            side.embed_tokens.weight[theirs.config.pad_token_id] = 0
+    return theirs.eval()
 
 
 def saved_pretrained(kind: str, folder: Path) -> nn.Module:
@@ -82,3 +87,21 @@ def saved_pretrained(kind: str, folder: Path) -> nn.Module:
     theirs = small_pretrained(kind)
     theirs.save_pretrained(folder)
     return theirs
+
+
+@dataclass
+class EndAtLongest:
+    """For their search: at the longest output there is only the end, at its own price, as in ours.
+
+    Their own way to force it gives it for nothing.
+    """
+
+    end: int
+    longest: int
+
+    def __call__(self, ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        if ids.shape[1] < self.longest:
+            return scores
+        ended = torch.full_like(scores, -torch.inf)
+        ended[:, self.end] = scores[:, self.end]
+        return ended

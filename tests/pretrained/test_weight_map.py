@@ -1,12 +1,11 @@
 """Imported models compute what Hugging Face's library computes with the same weights."""
 
 import json
-from dataclasses import dataclass
 
 import pytest
 import safetensors.torch
 import torch
-from small_pretrained import KINDS, UNKNOWN, WORDS, saved_pretrained
+from small_pretrained import KINDS, UNKNOWN, WORDS, EndAtLongest, saved_pretrained
 
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
@@ -79,20 +78,6 @@ def test_the_fast_loss_and_its_gradient_know_the_bias(pair):
 LONGEST = 12
 
 
-@dataclass
-class EndAtLongest:
-    """As our search has it: at the longest output there is only the end, at its own price."""
-
-    end: int
-
-    def __call__(self, ids, scores):
-        if ids.shape[1] < LONGEST:
-            return scores
-        ended = torch.full_like(scores, -torch.inf)
-        ended[:, self.end] = scores[:, self.end]
-        return ended
-
-
 @torch.no_grad()
 def test_translations_are_those_of_their_search(pair):
     """Beams of 3, no length penalty."""
@@ -108,7 +93,7 @@ def test_translations_are_those_of_their_search(pair):
             torch.tensor([[ours.src_rows[i] for i in [*sentence, EOS]]]),
             num_beams=3, length_penalty=0.0, early_stopping="never", max_new_tokens=LONGEST,
             do_sample=False, forced_eos_token_id=None, decoder_start_token_id=start,
-            bad_words_ids=[[pad]], logits_processor=[EndAtLongest(end)],
+            bad_words_ids=[[pad]], logits_processor=[EndAtLongest(end, LONGEST)],
         )[0].tolist()  # fmt: skip
         assert [ours.tgt_rows[i] for i in translation.ids] == generated[1 : generated.index(end, 1)]
 
@@ -140,7 +125,10 @@ def change_config(folder, **values):
             {"decoder_layers": 3},
             r"the weight model\.decoder\.layers\.2\.self_attn\.q_proj",
         ),
-        ({"d_model": 64}, r"safetensors: expected embeddings of width 64, .*json, found 32"),
+        (
+            {"d_model": 64},
+            r"expected an embedding of shape \[500, 64\], .*json says, found \[500, 32\]",
+        ),
         ({"encoder_ffn_dim": 9, "decoder_ffn_dim": 9}, r"inner.weight has shape \[48, 32\], the"),
         ({"max_position_embeddings": 9}, r"position_tables.0 has shape \[64, 32\], the model's"),
     ],

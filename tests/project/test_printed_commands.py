@@ -152,6 +152,13 @@ PARSED = {
     "python -m benchmarks.headmask_cost --preset small": "minutes",
     "python -m benchmarks.ablation --model FOLDER --source TEXT": "named in a table",
     "python -m benchmarks.processes": "named in a table",
+    "python scripts/segment.py --pretrained models/opus-mt-en-de --src-lang en --tgt-lang de"
+    " --train-src train.en --train-tgt train.de --dev-src dev.en --dev-tgt dev.de"
+    " --out-folder pieces": "a model; test_marian.py has one",
+    "python scripts/import_model.py --pretrained models/opus-mt-en-de --bpe pieces"
+    " --out model": "a model; test_marian.py has one",
+    "python scripts/importance.py --model model --bpe pieces --loss nll"
+    " --out importance.csv": "a model; test_marian.py has one",
     "python -m benchmarks.attention": "named in a table",
     "python -m benchmarks.depth": "test_benchmark_depth.py runs it",
     "python .ci/locks.py write": "uv, and the package index",
@@ -181,6 +188,7 @@ INSTALLS = [
     "pip install -e '.[export]'",
     "pip install -e '.[ja]'",
     "pip install -e '.[parse]'",
+    "pip install -e '.[pretrained]'",
     "pip install -e '.[zh]'",
     "pip install -e '.[ssh]'",
     "pip install -e '.[slurm]'",

@@ -16,6 +16,7 @@ from headcount.base.files import read_json, write_json, write_text
 from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
 from headcount.base.settings.data import BpeSettings
 from headcount.data.lines import clean_lines, references, write_lines
+from headcount.data.sentencepieces import UNIT, SentencePieces
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import SEPARATOR, Tokeniser, protect, restore
 
@@ -115,6 +116,9 @@ class Segmenter:
         return self._tokeniser.join(join_pieces(self.vocabulary.pieces(ids)))
 
 
+AnySegmenter = Segmenter | SentencePieces
+
+
 def segment_corpus(
     train: tuple[Path, Path],
     dev: tuple[Path, Path],
@@ -161,14 +165,14 @@ def segment_corpus(
     return learnt
 
 
-def load_segmenters(folder: Path) -> tuple[Segmenter, Segmenter]:
-    """Source and target side that `segment_corpus` left in a folder.
+def load_segmenters(folder: Path) -> tuple[AnySegmenter, AnySegmenter]:
+    """Source and target side that `segment_corpus` left in a folder, or a pretrained model has.
 
     Joint ones share one vocabulary. Raises UserError if the folder is not such a folder.
     """
     try:
         about = read_segmentation(folder)
-        codes = [(folder / name).read_bytes().decode("utf-8") for name in CODES]
+        codes = [(folder / name).read_bytes() for name in CODES]
         src_words, tgt_words = (folder / name for name in VOCABULARIES)
         src = Vocabulary.load(src_words)
         tgt = src if about["joint"] else Vocabulary.load(tgt_words)
@@ -184,10 +188,12 @@ def load_segmenters(folder: Path) -> tuple[Segmenter, Segmenter]:
 
 
 def _segmenter(
-    language: str, about: dict[str, Any], codes: str, vocabulary: Vocabulary
-) -> Segmenter:
+    language: str, about: dict[str, Any], codes: bytes, vocabulary: Vocabulary
+) -> AnySegmenter:
+    if about["unit"] == UNIT:
+        return SentencePieces(language, codes, vocabulary)
     tokeniser = Tokeniser(language, about["pretokenised"], about["unspaced"])
-    return Segmenter(tokeniser, make_cutter(about["unit"], codes), vocabulary)
+    return Segmenter(tokeniser, make_cutter(about["unit"], codes.decode("utf-8")), vocabulary)
 
 
 def read_segmentation(folder: Path) -> dict[str, Any]:

@@ -19,8 +19,9 @@ from conllu.exceptions import ParseException
 from headcount.base.errors import UserError
 from headcount.base.files import write_result
 from headcount.base.settings.roles import relation_fault
-from headcount.data.bpe import Segmenter
+from headcount.data.bpe import AnySegmenter
 from headcount.data.lines import LineTally, clean_lines, read_lines, write_lines
+from headcount.data.sentencepieces import SentencePieces
 from headcount.data.text import clean
 from headcount.data.vocabulary import UNK
 
@@ -84,7 +85,7 @@ def read_trees(path: Path, member: str | None = None, shown: str = "") -> Iterat
 
 
 def align_trees(
-    trees: Iterable[Tree], segmenter: Segmenter, normal_form: str
+    trees: Iterable[Tree], segmenter: AnySegmenter, normal_form: str
 ) -> tuple[list[AlignedTree], Counter[str]]:
     """The trees whose tokens the model can read, and counts.
 
@@ -92,8 +93,13 @@ def align_trees(
     make up the text they come with; `dropped_word`, a token without a piece; kept sentences, those
     whose text in one gives the very same pieces, tokens, tokens of several pieces, pieces, and
     pieces unknown to the model. Tokens are cleaned and cut one by one, as the training text was.
-    Raises UserError naming a sentence if none is left.
+    Raises UserError naming a sentence if none is left, and for pieces of running text.
     """
+    if isinstance(segmenter, SentencePieces):
+        raise UserError(
+            "trees: expected subwords of words, found SentencePiece's, which are pieces of running "
+            "text: its cuts of lone words are not those that the model has read"
+        )
 
     @cache  # the tokeniser takes a quarter of a millisecond for each
     def cut(text: str) -> list[str]:

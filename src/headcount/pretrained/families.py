@@ -71,6 +71,16 @@ class Config:
             raise UserError(f"{self.path}: {key}: expected a value, found none")
         return self.values[key]
 
+    @property
+    def joint(self) -> bool:
+        """Whether both sides share one embedding, and the ids of their pieces."""
+        return bool(self.values.get("share_encoder_decoder_embeddings", True))
+
+    @property
+    def vocabulary_sizes(self) -> tuple[int, int]:
+        """Words of source and target, those that only fill the embedding up included."""
+        return self["vocab_size"], self.values.get("decoder_vocab_size") or self["vocab_size"]
+
     def settings(self) -> ModelSettings:
         """Ours, which make the same function. Raises UserError naming what ours cannot express."""
         if not self.values.get("tie_word_embeddings", True):

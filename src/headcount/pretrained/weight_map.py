@@ -49,11 +49,11 @@ def import_model(folder: Path, unknown: int, start: int | None = None) -> Import
     config = Config.read(folder)
     theirs = _Theirs(folder / WEIGHTS, config, load_weights(folder / WEIGHTS))
     start = config["decoder_start_token_id"] if start is None else start
-    rows = [their_rows(config, len(theirs.embedding(s)), unknown, start) for s in _SIDES]
+    rows = [their_rows(config, size, unknown, start) for size in config.vocabulary_sizes]
     sizes = [len(each) for each in rows]
-    model = Transformer(config.settings(), *sizes, theirs.joint)
+    model = Transformer(config.settings(), *sizes, config.joint)
     weights = dict(theirs.ours(*rows))
-    if not theirs.joint:
+    if not config.joint:
         weights["own_src_embedding.weight"] = theirs.embedding("encoder")[rows[0]][:, theirs.order]
     check_shapes(model, weights, theirs.path)
     copy_weights(model, weights)
@@ -83,11 +83,6 @@ class _Theirs:
         halves = config.family.positions == "sinusoids"
         self.order = width.view(2, -1).t().flatten() if halves else width
 
-    @property
-    def joint(self) -> bool:
-        """Whether both sides share one embedding."""
-        return bool(self.config.values.get("share_encoder_decoder_embeddings", True))
-
     def get(self, name: str) -> Tensor:
         """A weight. Raises UserError if it is not there."""
         if name not in self._weights:
@@ -96,13 +91,14 @@ class _Theirs:
 
     def embedding(self, side: str) -> Tensor:
         """The embedding [v, d] of a side: the file has a shared one under one of several names."""
-        names = ["model.shared.weight"] if self.joint else []
+        names = ["model.shared.weight"] if self.config.joint else []
         names += [f"model.{side}.embed_tokens.weight", "lm_head.weight"]
         found = self.get(next((name for name in names if name in self._weights), names[0]))
-        if found.shape[1] != len(self.order):
+        expected = self.config.vocabulary_sizes[_SIDES.index(side)], len(self.order)
+        if found.shape != expected:
             raise UserError(
-                f"{self.path}: expected embeddings of width {len(self.order)}, the d_model of "
-                f"{self.config.path}, found {found.shape[1]}"
+                f"{self.path}: expected an embedding of shape {list(expected)}, as "
+                f"{self.config.path} says, found {list(found.shape)}"
             )
         return found
 

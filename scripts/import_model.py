@@ -1,0 +1,25 @@
+"""Write a pretrained Marian model, such as one of OPUS-MT, as a model of ours.
+
+Its folder has config.json, model.safetensors, source.spm, target.spm and vocab.json.
+"""
+
+from pathlib import Path
+
+from headcount.base import command
+from headcount.pretrained.imports import imported_files, write_imported
+from headcount.store.pair_folder import PairFolder
+
+
+def main() -> None:
+    """Read the flags, import the model, and write its folder."""
+    parser = command.parser(__doc__, "--bpe", out="folder of our model")
+    parser.add_argument("--pretrained", required=True, type=Path, help="folder of the model")
+    args = parser.parse_args()
+    pair = PairFolder(args.bpe)
+    inputs = [*imported_files(args.pretrained), *pair.files()]
+    origin = command.provenance("scripts/import_model.py", {}, None, inputs)
+    write_imported(args.pretrained, pair, args.out, origin)
+
+
+if __name__ == "__main__":
+    command.run(main)

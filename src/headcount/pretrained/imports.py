@@ -1,0 +1,38 @@
+"""Pretrained models from folder to folder."""
+
+from pathlib import Path
+from typing import Any
+
+from headcount.base.errors import UserError
+from headcount.data.sentencepieces import UNIT
+from headcount.model.transformer import parameter_count
+from headcount.pretrained.families import CONFIG
+from headcount.pretrained.marian import MarianPieces
+from headcount.pretrained.weight_map import WEIGHTS, import_model
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
+
+
+def imported_files(folder: Path) -> list[Path]:
+    """What is read of the folder of a Marian model."""
+    return [folder / CONFIG, folder / WEIGHTS, *MarianPieces(folder).files]
+
+
+def write_imported(folder: Path, pair: PairFolder, out: Path, origin: dict[str, Any]) -> None:
+    """Write a Marian model as one of ours, which belongs to a pair cut into its pieces.
+
+    Raises UserError for what ours cannot express, for damaged files, and if the pair was cut into
+    other pieces.
+    """
+    imported = import_model(folder, MarianPieces(folder).unknown)
+    words = [len(vocabulary) for vocabulary in pair.vocabularies()]
+    expected = [len(imported.src_rows), len(imported.tgt_rows)]
+    if pair.segmentation().get("unit") != UNIT or words != expected:
+        raise UserError(
+            f"{pair.path}: expected text cut into the pieces of {folder}, {expected} of source and "
+            f"target, found {words} others; run scripts/segment.py"
+        )
+    facts = {"parameters": parameter_count(imported.model), "provenance": origin}
+    facts |= pair.subwords()
+    weights = dict(imported.model.named_parameters())
+    ModelFolder(out).save(imported.model, weights, facts)

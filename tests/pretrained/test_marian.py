@@ -1,0 +1,181 @@
+"""A folder like OPUS-MT's goes through our commands, and says what the library says."""
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+from script_runner import ROOT
+from small_marian import write_marian
+from small_pretrained import EndAtLongest
+from small_run import segment
+from torch import nn
+
+from headcount.base.errors import UserError
+from headcount.base.files import read_json
+from headcount.base.head_values import read_head_values
+from headcount.data.trees import align_trees
+from headcount.data.vocabulary import EOS, UNK
+from headcount.pretrained.imports import write_imported
+from headcount.pretrained.marian import MarianPieces, segment_pretrained
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
+
+LANGUAGES = ("en", "art")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Their folder and model; ours of them."""
+
+    folder: Path
+    theirs: nn.Module
+    pair: PairFolder
+    model: ModelFolder
+    texts: dict[str, Path]  # as train.src
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory) -> Imported:
+    root = tmp_path_factory.mktemp("marian")
+    segment(root / "text")
+    names = [f"{split}.{side}" for split in ("train", "dev") for side in ("src", "tgt")]
+    texts = {name: root / "text" / name for name in names}
+    theirs = write_marian(root / "opus", (texts["train.src"], texts["train.tgt"]))
+    train, dev = ((texts[f"{s}.src"], texts[f"{s}.tgt"]) for s in ("train", "dev"))
+    segment_pretrained(root / "opus", LANGUAGES, train, dev, root / "bpe")
+    pair = PairFolder(root / "bpe")
+    write_imported(root / "opus", pair, root / "model", {})
+    return Imported(root / "opus", theirs, pair, ModelFolder(root / "model"), texts)
+
+
+def run_script(name: str, flags: list[object]) -> int:
+    words = [sys.executable, ROOT / "scripts" / f"{name}.py", *flags]
+    return subprocess.run(list(map(str, words)), check=False).returncode
+
+
+@pytest.fixture
+def copy(imported, tmp_path) -> Path:
+    """A copy of their folder, to be damaged."""
+    return shutil.copytree(imported.folder, tmp_path / "opus")
+
+
+def rows(imported: Imported, side: int) -> list[int]:
+    """For each of our ids theirs, by the pieces: two routes to one table."""
+    ids = json.loads((imported.folder / "vocab.json").read_text())
+    pieces = imported.pair.vocabularies()[side].pieces(range(len(ids) + 3))
+    known = {4 + place: ids.get(piece) for place, piece in enumerate(pieces[4:])}
+    return [ids["<pad>"], ids["<pad>"], ids["</s>"], ids["<unk>"], *known.values()]
+
+
+def test_ids_are_those_of_their_tokenizer(imported):
+    from transformers import MarianTokenizer
+
+    tokenizer = MarianTokenizer.from_pretrained(imported.folder)
+    for side, (name, segmenter) in enumerate(
+        zip(("train.src", "train.tgt"), imported.pair.segmenters(), strict=True)
+    ):
+        table = rows(imported, side)
+        for line in [*imported.texts[name].read_text().splitlines(), "ein Wort: Ærø"]:
+            told = {"text_target" if side else "text": line}
+            ids = [*segmenter.encode(line), EOS]
+            assert [table[i] for i in ids] == tokenizer(**told)["input_ids"]
+            if UNK not in ids:
+                assert segmenter.decode(ids[:-1]) == line
+
+
+def test_names_of_special_pieces_in_text_stay_text(imported):
+    """Their tokenizer makes an end of it, in the middle of the line."""
+    ids = imported.pair.segmenters()[0].encode("a </s> b <pad>")
+    assert EOS not in ids and min(ids) >= UNK
+
+
+def test_pairs_have_counts_of_the_training_text(imported):
+    vocabulary = imported.pair.vocabulary("src")
+    counts = dict(vocabulary.counts)
+    lines = imported.pair.texts("train")[0].read_text().splitlines()
+    pieces = [piece for line in lines for piece in line.split()]
+    assert counts["▁the"] == pieces.count("▁the") > 0
+    assert [piece for piece in counts if piece.startswith("<row")] == [
+        f"<row\\20;{number}>" for number in (len(counts) + 1, len(counts) + 2)
+    ]
+
+
+def test_commands_take_it_as_one_of_ours(imported, tmp_path):
+    """Translations are those of the library's own search; heads have importance."""
+    from transformers import MarianTokenizer
+
+    dev, out = imported.texts["dev.src"], tmp_path / "out.txt"
+    folders = ["--model", imported.model.path, "--bpe", imported.pair.path]
+    search = ["--beam", 2, "--length-penalty", 0, "--max-length-factor", 0.01]
+    search += ["--max-length-extra", 20, "--source", dev, "--facts", tmp_path / "facts.json"]
+    assert run_script("translate", [*folders, *search, "--out", out]) == 0
+    tokenizer = MarianTokenizer.from_pretrained(imported.folder)
+    pad = imported.theirs.config.pad_token_id
+    found = out.read_text().splitlines()
+    for line, translation in zip(dev.read_text().splitlines(), found, strict=True):
+        generated = imported.theirs.generate(
+            **tokenizer([line], return_tensors="pt"), num_beams=2, length_penalty=0.0,
+            early_stopping="never", max_new_tokens=20, do_sample=False,
+            forced_eos_token_id=None, bad_words_ids=[[pad]], logits_processor=[EndAtLongest(0, 20)],
+        )[0]  # fmt: skip
+        assert tokenizer.decode(generated, skip_special_tokens=True) == translation
+    assert len(set(found)) > 1
+    out = tmp_path / "importance.csv"
+    assert run_script("importance", [*folders, "--loss", "nll", "--out", out]) == 0
+    grid = imported.model.settings.grid
+    assert grid.size == 24
+    assert (read_head_values(out, "importance", grid) > 0).all()
+
+
+def test_the_description_says_which_files_it_came_from(imported, tmp_path):
+    out = tmp_path / "model"
+    bpe = ["--bpe", imported.pair.path]
+    words = ["--pretrained", imported.folder, *bpe, "--out", out]
+    assert run_script("import_model", words) == 0
+    inputs = read_json(out / "model.json")["provenance"]["inputs"]
+    names = {Path(path).name for path in inputs}
+    assert {"config.json", "model.safetensors", "source.spm", "vocab.json"} < names
+    assert (out / "weights.safetensors").read_bytes() == imported.model.weights.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("source.spm", None, r"source\.spm: expected a SentencePiece model, found no file"),
+        ("source.spm", b"other", "expected a SentencePiece model, found 5 bytes"),
+        ("vocab.json", None, r"vocab\.json: expected the ids of the pieces, found no file"),
+        ("vocab.json", b"[]", r"vocab\.json: damaged, or not the ids of pieces"),
+        ("vocab.json", b'{"<unk>": 1, "a": 900}', r"expected ids below \d+, .*, found 900"),
+    ],
+)
+def test_damaged_pieces_are_named(imported, copy, tmp_path, name, content, message):
+    (copy / name).unlink()
+    if content is not None:
+        (copy / name).write_bytes(content)
+    pairs = [(imported.texts[f"{s}.src"], imported.texts[f"{s}.tgt"]) for s in ("train", "dev")]
+    with pytest.raises(UserError, match=message):
+        segment_pretrained(copy, LANGUAGES, *pairs, tmp_path / "bpe")
+    assert not (tmp_path / "bpe" / "segmentation.json").exists()
+
+
+def test_other_models_and_other_pieces_are_refused(imported, copy, tmp_path):
+    config = json.loads((copy / "config.json").read_text()) | {"model_type": "bart"}
+    (copy / "config.json").write_text(json.dumps(config))
+    pairs = [(imported.texts[f"{s}.src"], imported.texts[f"{s}.tgt"]) for s in ("train", "dev")]
+    with pytest.raises(UserError, match="model_type: expected marian.* found 'bart'"):
+        segment_pretrained(copy, LANGUAGES, *pairs, tmp_path / "bpe")
+    ours = PairFolder(segment(tmp_path / "text"))
+    with pytest.raises(UserError, match=r"expected text cut into the pieces of .*segment\.py"):
+        write_imported(imported.folder, ours, tmp_path / "model", {})
+    assert MarianPieces(imported.folder).unknown == 1
+    assert torch.is_tensor(imported.model.load().output_bias)
+
+
+def test_trees_are_not_cut_word_by_word(imported):
+    with pytest.raises(UserError, match="trees: expected subwords of words, found SentencePiece"):
+        align_trees([], imported.pair.segmenters()[0], "none")
