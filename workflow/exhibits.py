@@ -19,6 +19,7 @@ class Exhibits:
     def __init__(self, plan: Plan, measured: Sequence[str]):
         """`measured`: the first file of each rule that measures every trained model."""
         self._plan, self._measures = plan, [Path(path).stem for path in measured]
+        self._runs = _runs_by_owner(plan)
         kinds = [kind for kind, each in INPUTS.items() if self._files(each)]
         made = (chapter.made_from(kinds) for chapter in chapters())
         self.chapters = [chapter for chapter in made if chapter.exhibits]
@@ -70,24 +71,7 @@ class Exhibits:
         if kind.owner == "pairs":
             folder = layout.text if kind.folder == "text" else layout.bpe
             return [(pair, folder(pair)) for pair in layout.pairs]
-        runs = {
-            "jobs": [],  # rule cost finds their benchmarks
-            "exhibits": [],  # rule claims has what the other chapters make
-            "runs": plan.runs,
-            "same_heads": plan.same_heads,
-            "by_heads": plan.by_heads,
-            "starts": plan.pruning.starts(),
-            "controls": plan.pruning.controls(),
-            "compared": plan.pruning.compared(),
-            "pruned": plan.pruned,
-            "gates": plan.pruning.named("gates"),
-            "penalised": plan.pruning.penalised(),
-            "timed": plan.timed,
-            "timed_pruned": ["speed"] if plan.pruning.timed() else [],
-            "ablated": plan.ablated,
-            "profiled": plan.profiled,
-        }
-        return layout.folders(kind.folder, runs[kind.owner])
+        return layout.folders(kind.folder, self._runs[kind.owner])
 
     def _named(self, name: str, pair: str) -> list[str]:
         """A name of `INPUTS`, once for each split, test set or treebank of the pair, or measure."""
@@ -101,3 +85,24 @@ class Exhibits:
             if word in name:
                 return [name.replace(word, each) for each in found(pair)]
         return [name]
+
+
+def _runs_by_owner(plan: Plan) -> dict[str, list[str]]:
+    """Names of the runs of each owner of files, in the words of `INPUTS`."""
+    return {
+        "jobs": [],  # rule cost finds their benchmarks
+        "exhibits": [],  # rule claims has what the other chapters make
+        "runs": plan.runs,
+        "same_heads": plan.same_heads,
+        "by_heads": plan.by_heads,
+        "starts": plan.pruning.starts(),
+        "controls": plan.pruning.controls(),
+        "compared": plan.pruning.compared(),
+        "pruned": plan.pruned,
+        "gates": plan.pruning.named("gates"),
+        "penalised": plan.pruning.penalised(),
+        "timed": plan.timed,
+        "timed_pruned": ["speed"] if plan.pruning.timed() else [],
+        "ablated": plan.ablated,
+        "profiled": plan.profiled,
+    }

@@ -20,7 +20,11 @@ class Pruning:
         self.settings = settings
         self.trained = {label(run): run for run in settings.runs}
         self.runs = {label(run): run for run in settings.pruned}
+        # Names are spelled once: many jobs ask for those of other runs, of which there may be many.
         self._start = {name: run.start for name, run in self.runs.items()}
+        self._control = {name: label(run.control) for name, run in self.runs.items()}
+        self._gates = {name: label(run.gates_run) for name, run in self.runs.items()}
+        self._waiting = self._runs_waiting()
 
     def named(self, *methods: str) -> list[str]:
         """Names of the runs made by these methods: gates, scratch, importance, random."""
@@ -36,16 +40,18 @@ class Pruning:
 
     def starts(self) -> list[str]:
         """Names of the training runs from whose models pruned runs start, in order of `runs`."""
-        return [name for name in self.trained if name in self._start.values()]
+        found = {*self._start.values()}
+        return [name for name in self.trained if name in found]
 
     def controls(self) -> list[str]:
         """Names of the training runs that are the control of pruned ones, in order of `runs`."""
-        found = {label(run.control) for run in self.runs.values()}
+        found = {*self._control.values()}
         return [name for name in self.trained if name in found]
 
     def compared(self) -> list[str]:
         """Names of the training runs that pruned runs start from or are compared with."""
-        return [name for name in self.trained if name in {*self.starts(), *self.controls()}]
+        found = {*self._start.values(), *self._control.values()}
+        return [name for name in self.trained if name in found]
 
     def penalised(self) -> list[str]:
         """Names of the gates runs with λ above 0, which may have lost heads."""
@@ -61,7 +67,7 @@ class Pruning:
 
     def gates_heads(self, w: Wildcards) -> list[str]:
         """Which heads the gates run of a pruned run kept."""
-        return self.layout.beside("prune", w, label(self.runs[w["run"]].gates_run), "heads.csv")
+        return self.layout.beside("prune", w, self._gates[w["run"]], "heads.csv")
 
     def importance(self, w: Wildcards) -> list[str]:
         """The ranking of the model that a pruned run starts from, if it goes by one."""
@@ -108,12 +114,17 @@ class Pruning:
         What is longest begins first, so that no long job is left to run alone at the end.
         """
         name = w["run"]
-        waiting = self.gates_from(name)
-        if name in self.runs:
-            run = self.runs[name]
-            waiting = [n for n, other in self.runs.items() if other.gates_run == run != other]
-        after = max((self.urgency({"run": each}) for each in waiting), default=0)
+        after = max((self.urgency({"run": each}) for each in self._waiting[name]), default=0)
         return self.updates(name) + after
+
+    def _runs_waiting(self) -> dict[str, list[str]]:
+        """Names of the runs that begin when a run has ended, for each run."""
+        found: dict[str, list[str]] = {name: [] for name in [*self.trained, *self.runs]}
+        for name, gates in self._gates.items():
+            before = self._start[name] if name == gates else gates
+            if before in found:  # random weights are there from the first
+                found[before].append(name)
+        return found
 
     def ranking_urgency(self, w: Wildcards) -> float:
         """Updates of the longest run that waits for the importance of a model's heads."""

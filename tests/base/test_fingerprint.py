@@ -1,5 +1,7 @@
 """Fingerprints of code: what computes counts, how it is written does not."""
 
+import os
+
 import pytest
 
 from headcount.base import fingerprint
@@ -160,6 +162,15 @@ def test_what_was_found_is_kept_for_the_very_same_text(project, tmp_path, monkey
     project.change(FIRST, FILES[FIRST])
     kept.write_text("{")  # damaged
     assert project.code() == first
+
+
+def test_an_edit_is_seen_whatever_size_and_times_say(project, tmp_path):
+    before, path = project.code(), tmp_path / FIRST
+    times = path.stat()
+    project.change(FIRST, FILES[FIRST].replace("+ 1", "+ 2"))  # as long as before
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (times.st_size, times.st_mtime_ns)
+    assert project.code()[FIRST] != before[FIRST]
 
 
 def test_another_way_of_looking_forgets_what_was_kept(project, monkeypatch):

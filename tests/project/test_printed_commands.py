@@ -161,6 +161,7 @@ PARSED = {
     " --out importance.csv": "a model; test_marian.py has one",
     "python -m benchmarks.attention": "named in a table",
     "python -m benchmarks.depth": "test_benchmark_depth.py runs it",
+    "python -m benchmarks.planning": "test_planning.py runs it, small",
     "python .ci/locks.py write": "uv, and the package index",
     "python .ci/locks.py age": "the package index",
     "python tests/helpers/kills.py --kills 200": "minutes; test_kills.py has six of them",
