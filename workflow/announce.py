@@ -4,7 +4,7 @@ import csv
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,11 @@ from headcount.base.settings.names import parse_pair
 
 WORTH = 1000
 """Updates, of all trainings, from which on measuring pays: it takes some ten seconds."""
+
+ELSEWHERE = (
+    "note: nothing is estimated, since jobs run on other machines than this; python "
+    "workflow/estimate.py {} measures the one that it runs on"
+)
 
 
 def kept(experiment: str) -> Path:
@@ -75,16 +80,21 @@ def _rows(benchmark: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def announce(plan: Plan, cores: int | None) -> None:
+def announce(plan: Plan, given: Mapping[str, int] | None) -> None:
     """Estimate what the experiment will cost and print it, unless that was done here before.
 
-    An estimate for other settings goes. A fault of the estimate's is printed and stops nothing.
+    `given`: cores and GPUs of this machine; None where jobs run on others, of which nothing is
+    known here. An estimate for other settings goes. A fault of the estimate's is printed and stops
+    nothing.
     """
     if is_kept(plan):
         return
     kept(plan.name).unlink(missing_ok=True)
     if plan.pruning.all_updates() < WORTH and not plan.classifiers.fine_tuned:
         return
-    asked = ["--cores", str(cores)] if cores else []
+    if given is None:
+        print(ELSEWHERE.format(plan.name), file=sys.stderr)
+        return
+    asked = [word for name, count in given.items() for word in (f"--{name}", str(count))]
     estimate = [sys.executable, "workflow/estimate.py", plan.name, *asked]
     subprocess.run(estimate, stdout=sys.stderr, preexec_fn=command.die_with_parent)

@@ -1,8 +1,10 @@
 """What the command line asks for: an experiment by its name, and nothing else."""
 
+import io
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,18 @@ def makes_nothing() -> bool:
     program, *flags = sys.argv
     dry = any(re.fullmatch(r"-[Fkpq]*n[Fkpq]*|--dry-?run", flag) for flag in flags)
     return dry or Path(program).name in ("estimate.py", "papers.py")
+
+
+def submits() -> bool:
+    """Whether this command submits its jobs to a cluster: so its executor says, or its profile's.
+
+    Not `--jobs`, which somebody may give beside `--cores` on one machine, too.
+    """
+    from snakemake.cli import parse_args
+
+    with redirect_stderr(io.StringIO()):  # Snakemake has told already which profile it read
+        _, args = parse_args(sys.argv[1:])
+    return args.executor not in (None, "local")
 
 
 def _of_file(file: Path, folder: Path) -> str:

@@ -1,4 +1,7 @@
-"""What one machine has for its jobs, memory and GPUs, unless `--resources` says how much."""
+"""What one machine has for its jobs, memory and GPUs, unless `--resources` says how much.
+
+And what a job of a cluster has of which several go together.
+"""
 
 import os
 import subprocess
@@ -55,3 +58,21 @@ def set_limits(workflow) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     elif "CUDA_VISIBLE_DEVICES" not in os.environ:
         os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # as nvidia-smi counts them
+
+
+def given(workflow) -> dict[str, int]:
+    """Cores and GPUs, as far as there are any, that the jobs of this machine are given together."""
+    found = {"cores": workflow.resource_settings.cores}
+    found["gpus"] = workflow.global_resources["gpu"].value
+    return {name: count for name, count in found.items() if count}
+
+
+def run_in_turn(workflow) -> None:
+    """Let jobs that go together to a cluster run one after the other; `workflow` is Snakemake's.
+
+    Together they ask for the cores, the memory and the GPU of the largest, and for the time of all.
+    The profile gives each of them the one `turn` of its group; were it not local, there would be
+    one in the whole cluster.
+    """
+    workflow.global_resources["turn"] = 1
+    workflow.resource_scopes["turn"] = "local"

@@ -1,20 +1,25 @@
-"""What a job asks of a machine or a cluster: megabytes and minutes, by the model and the batches.
+"""What a job asks of a machine or a cluster: GPUs, megabytes and, of a cluster, minutes.
 
-Each attempt asks for as much again, up to `LONGEST`. Memory was fitted to the peaks in
+Each attempt asks for as much again. Memory was fitted to the peaks in
 docs/history/speed_measured.md.
 """
 
 import sys
-from math import ceil
+from collections.abc import Callable
 from typing import Any
 
 from layout import Wildcards
+from leaving import leave
 from plan import Plan
 
+from headcount.base.errors import UserError
 from headcount.base.settings.experiment import Experiment
 
 PROGRAM_MB = 800
 """Python, torch and the text, whatever the model."""
+
+CUDA_MB = 5000
+"""The same with what CUDA loads, of the machine's memory; assumed, as no GPU was at hand."""
 
 ROOM = 1.5
 """Over what a training needs."""
@@ -26,14 +31,12 @@ ACTIVATIONS = (19, 4)
 """Numbers that a layer keeps of a position for the gradient, in widths of the model and of its
 feed-forward layer: measured 35 widths where the one is four times the other."""
 
-SECONDLY = {"cpu": 2e10, "gpu": 5e12}
-"""Operations of a training that a core, or a GPU, is taken to do in a second. A core of
-docs/history/speed_measured.md does seven times as many and more, so that few trainings meet their
-limit; the number of a GPU is assumed, as none was at hand."""
+RESUMED, LONGEST = ("train", "fine_tuning"), 2880
+"""Sections whose jobs go on from a state where they met their limit, and how many minutes it is at
+the most; others ask for all that they may take."""
 
-START, LONGEST = 10, 2880
-"""Minutes that every training has at least and at most: what meets the limit goes on from its
-state."""
+Minutes = Callable[[str, Wildcards, str], int]
+"""Those of a job by its rule, its wildcards and the section whose device and threads it has."""
 
 
 def parameters(settings: Experiment) -> int:
@@ -43,51 +46,81 @@ def parameters(settings: Experiment) -> int:
 
 
 def training_mb(settings: Experiment) -> int:
-    """Megabytes of memory of a training in fp32 with one batch at a time."""
-    model, (width, inner) = settings.model, ACTIVATIONS
+    """Megabytes of memory of a training in fp32 with one batch at a time.
+
+    On a GPU its batches lie there, and its weights here too, as states are saved.
+    """
+    model, (width, inner), train = settings.model, ACTIVATIONS, settings.train
     of_position = (model.encoder_layers + model.decoder_layers) * (
         width * model.d_model + inner * model.d_ff
     )
-    numbers = COPIES * parameters(settings) + settings.train.batch_tokens * of_position
-    return PROGRAM_MB + int(ROOM * 4 * numbers) // 10**6
+    on_gpu = train.device == "cuda"
+    numbers = COPIES * parameters(settings) + (not on_gpu) * train.batch_tokens * of_position
+    return (CUDA_MB if on_gpu else PROGRAM_MB) + _megabytes(numbers)
 
 
-def decoding_mb(settings: Experiment) -> int:
+def decoding_mb(settings: Experiment, device: str) -> int:
     """Megabytes of memory of a search, or of a pass over heads: less than a training's."""
-    return PROGRAM_MB + (training_mb(settings) - PROGRAM_MB) // 2
+    if device == "cuda":
+        return CUDA_MB + _megabytes(parameters(settings))
+    of_cpu = settings.train.model_copy(update={"device": "cpu"})
+    training = training_mb(settings.model_copy(update={"train": of_cpu}))
+    return PROGRAM_MB + (training - PROGRAM_MB) // 2
 
 
-def training_minutes(settings: Experiment, updates: float) -> int:
-    """Minutes of so many updates, on the slow side; six operations a parameter and position."""
-    train = settings.train
-    work = 6 * parameters(settings) * train.batch_tokens * train.accumulate * updates
-    rate = SECONDLY["gpu"] if train.device == "cuda" else SECONDLY["cpu"] * train.threads
-    rate *= train.processes
-    return min(START + ceil(work / rate / 60), LONGEST)
+def _megabytes(numbers: float) -> int:
+    return int(ROOM * 4 * numbers) // 10**6
+
+
+def minutes(plan: Plan) -> Minutes:
+    """Minutes of each job; leaves with exit code 2 where nothing says how much text there is."""
+    # Imported here, for no other command has to wait for torch.
+    from minutes import MinutesOfJobs
+
+    try:
+        return MinutesOfJobs(plan).of
+    except UserError as fault:
+        leave(fault)
 
 
 class Needs:
     """GPUs, memory and minutes of the jobs of one experiment, as resources of rules."""
 
-    def __init__(self, plan: Plan, cluster: bool = False):
-        """`cluster`: jobs run on other machines, and only settings say whether these have GPUs."""
-        self._settings, self._pruning = plan.settings, plan.pruning
-        self._cluster = cluster
+    def __init__(self, plan: Plan, cluster: bool = False, minutes: Minutes | None = None):
+        """`cluster`: jobs run on other machines, and only settings say whether these have GPUs.
+
+        Without `minutes` no job says its own.
+        """
+        self._settings = plan.settings
+        self._cluster, self._minutes = cluster, minutes
 
     def job(self, section: str, mem_mb: int | None = None) -> dict[str, Any]:
-        """GPUs and memory of a job of a section: one GPU for `cuda`, and here for `auto` too.
+        """GPUs, memory and minutes of a job of a section.
 
-        A machine without a GPU limits that to none; see `limits`. Without `mem_mb` the job reads a
-        translation model, and asks for what the experiment's needs.
+        One GPU for `cuda`, and here for `auto` too. A machine without a GPU limits that to none;
+        see `limits`. Without `mem_mb` the job reads a translation model, and asks for what the
+        experiment's needs.
         """
-        amount = mem_mb or decoding_mb(self._settings)
+        device = getattr(self._settings, section).device
+        amount = mem_mb or decoding_mb(self._settings, device)
         wanted = ("cuda",) if self._cluster else ("cuda", "auto")
-        gpus = int(getattr(self._settings, section).device in wanted)
 
         def megabytes(wildcards: Wildcards, attempt: int) -> int:
             return attempt * amount
 
-        return {"gpu": gpus, "mem_mb": megabytes}
+        return {"gpu": int(device in wanted), "mem_mb": megabytes} | self.text(section)
+
+    def text(self, section: str = "decode") -> dict[str, Any]:
+        """Minutes of a job, on the device and threads of a section if it computes at all."""
+        minutes, resumes = self._minutes, section in RESUMED
+        if minutes is None:
+            return {}
+
+        def runtime(wildcards: Wildcards, attempt: int, rulename: str) -> int:
+            asked = attempt * minutes(rulename, wildcards, section)
+            return min(asked, LONGEST) if resumes else asked
+
+        return {"runtime": runtime}
 
     def training(self) -> dict[str, Any]:
         """GPUs, memory and minutes of a training or fine-tuning, and its tasks on a cluster.
@@ -96,11 +129,16 @@ class Needs:
         """
         train = self._settings.train
         found = self.job("train", train.processes * training_mb(self._settings))
-        found |= {"gpu": train.processes * found["gpu"], "runtime": self._minutes}
+        found |= {"gpu": train.processes * found["gpu"]}
         if self._cluster and train.processes > 1:
             found |= {"mpi": "srun", "tasks": train.processes, "cpus_per_task": train.threads}
             found |= {"tasks_per_gpu": 1} if found["gpu"] else {}
         return found
+
+    def timing(self, section: str) -> dict[str, Any]:
+        """What a job asks that times something: on a cluster, a node that it shares with none."""
+        alone = {"slurm_extra": "--exclusive"} if self._cluster else {}
+        return self.job(section) | alone
 
     def say_devices(self) -> None:
         """Tell, on a cluster, that trainings ask for no GPU unless they are told to."""
@@ -110,7 +148,3 @@ class Needs:
                 "whether nodes have one; set it, and decode.device, to cuda if they have",
                 file=sys.stderr,
             )
-
-    def _minutes(self, wildcards: Wildcards, attempt: int) -> int:
-        updates = self._pruning.updates(wildcards["run"])
-        return min(attempt * training_minutes(self._settings, updates), LONGEST)

@@ -37,7 +37,7 @@ class Workload:
             seeds = values.pop("seed", [None])
             for chosen in product(*values.values()):
                 w = dict(zip(values, chosen, strict=True))
-                units = {"starts": 1.0} | dict(self._units(rule, w))
+                units = {"starts": 1.0} | dict(self.units(rule, w))
                 yield Work(rule, ".".join(map(str, chosen)), len(seeds), units, rule in ALONE)
 
     def chains(self) -> Iterator[Units]:
@@ -49,7 +49,7 @@ class Workload:
         if self.classifiers:
             yield self.classifiers.chain()
 
-    def _units(self, rule: str, w: Values) -> Units:
+    def units(self, rule: str, w: Values) -> Units:
         """All but the start of a job; rules that are not here take no more than that."""
         settings = self.settings
         if rule in _OF_CLASSIFIERS:

@@ -38,8 +38,12 @@ SlurmdParameters=config_overrides
 ReturnToService=2
 SlurmdTimeout=20
 KillWait=30
+GresTypes=gpu
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
+
+GPUS = 2
+"""Of each node; SLURM gives them out, and jobs run on the processor."""
 
 
 def available() -> bool:
@@ -58,20 +62,16 @@ class SlurmCluster:
         self.links: list[Path] = []
 
     def __enter__(self) -> "SlurmCluster":
-        for name in ("state", "log", "munge", *(f"spool.{node}" for node in self.nodes)):
-            (self.base / name).mkdir(parents=True)
-        self._write_settings()
-        self._start_munge()
-        run("slurmctld", "-c")
-        for node in self.nodes:
-            run("slurmd", "-N", node)
-        wait_for(lambda: told("sinfo", "-h", "-t", "idle", "-o", "%D") == str(len(self.nodes)), 30)
+        try:
+            self._start()
+        except BaseException:  # no daemon stays behind, whatever went wrong
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         subprocess.run(["scancel", "--user", "root"], check=False)
-        pids = [*self.base.glob("slurmd.*.pid"), self.base / "slurmctld.pid"]
-        for file in [*pids, self.base / "munge" / "pid"]:
+        for file in [*self.base.glob("slurm*.pid"), *self.base.glob("munge/pid")]:
             pid = int(file.read_text())
             os.kill(pid, signal.SIGTERM)
             wait_for(lambda pid=pid: not Path(f"/proc/{pid}").exists(), 30)
@@ -87,6 +87,16 @@ class SlurmCluster:
         """Ids of the jobs that wait or run."""
         return told("squeue", "-h", "-o", "%i").split()
 
+    def _start(self) -> None:
+        for name in ("state", "log", "munge", *(f"spool.{node}" for node in self.nodes)):
+            (self.base / name).mkdir(parents=True)
+        self._write_settings()
+        self._start_munge()
+        run("slurmctld", "-c")
+        for node in self.nodes:
+            run("slurmd", "-N", node)
+        wait_for(lambda: told("sinfo", "-h", "-t", "idle", "-o", "%D") == str(len(self.nodes)), 30)
+
     def _write_settings(self) -> None:
         host, port = socket.gethostname(), _free_ports(len(self.nodes) + 1)
         megabytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20 - 500
@@ -94,9 +104,14 @@ class SlurmCluster:
         for number, node in enumerate(self.nodes, start=1):
             lines.append(
                 f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port + number} "
-                f"CPUs={self.cpus} RealMemory={megabytes} State=UNKNOWN\n"
+                f"CPUs={self.cpus} RealMemory={megabytes} Gres=gpu:{GPUS} State=UNKNOWN\n"
             )
         texts = {"slurm.conf": "".join(lines), "cgroup.conf": "CgroupPlugin=cgroup/v1\n"}
+        devices = [self.base / f"gpu{number}" for number in range(GPUS)]
+        for device in devices:
+            device.touch()
+        names = ",".join(map(str, devices))
+        texts["gres.conf"] = f"Name=gpu File={names}\n"
         for name, text in texts.items():
             (self.base / name).write_text(text)
             link = SETTINGS / name

@@ -44,17 +44,25 @@ def test_the_first_estimate_for_the_same_settings_stays(monkeypatch, announce, p
 
 
 def test_a_run_estimates_settings_that_have_no_estimate(monkeypatch, announce, plan):
-    announce.announce(plan, 2)
-    assert announce.commands[0][1:] == ["workflow/estimate.py", "quickstart", "--cores", "2"]
+    given = {"cores": 2, "gpus": 4}
+    announce.announce(plan, given)
+    flags = ["--cores", "2", "--gpus", "4"]
+    assert announce.commands[0][1:] == ["workflow/estimate.py", "quickstart", *flags]
     announce.keep(plan, ["rule"], [["train"]])
-    announce.announce(plan, 2)
+    announce.announce(plan, given)
     assert len(announce.commands) == 1
     corpora = plan.corpora | {
         "synthetic": plan.corpora["synthetic"].model_copy(update={"length": 9})
     }
     monkeypatch.setattr(plan, "corpora", corpora)
-    announce.announce(plan, None)
+    announce.announce(plan, {})
     assert announce.commands[1][1:] == ["workflow/estimate.py", "quickstart"]
+
+
+def test_on_a_cluster_this_machine_is_not_measured(capsys, announce, plan):
+    announce.announce(plan, None)
+    assert not announce.commands
+    assert "python workflow/estimate.py quickstart measures the" in capsys.readouterr().err
 
 
 def test_an_estimate_of_other_settings_goes_where_measuring_does_not_pay(
@@ -66,7 +74,7 @@ def test_an_estimate_of_other_settings_goes_where_measuring_does_not_pay(
     monkeypatch.setattr(
         plan, "pruning", load(monkeypatch, "pruning").Pruning(plan.layout, plan.settings)
     )
-    announce.announce(plan, 2)
+    announce.announce(plan, {"cores": 2})
     assert not announce.commands and not announce.kept("quickstart").exists()
 
 

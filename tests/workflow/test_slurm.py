@@ -15,7 +15,9 @@ pytestmark = [
 NAME = "cluster"
 RUN = f"results/{NAME}/train/synthetic_tiny.en-art/baseline/seed1"
 LOG = f"results/{NAME}/logs/train/synthetic_tiny.en-art.baseline.seed1.log"
-TARGETS = [f"{RUN}/bleu.json", f"{RUN.replace('/train/', '/heads/')}/importance.csv"]
+HEADS = RUN.replace("/train/", "/heads/")
+TARGETS = [f"{RUN}/bleu.json", f"{HEADS}/importance.csv", f"{HEADS}/relevance.csv"]
+ON_GPU = ("--set-resources", "importance:gpu=1", "relevance:gpu=1")
 ASKED = ("--config", f"experiment={NAME}")
 PROFILE = ("--workflow-profile", "workflow/profiles/slurm", "--latency-wait", "5")
 SOON = ("--slurm-init-seconds-before-status-checks", "1")
@@ -53,7 +55,7 @@ def test_cancelled_and_out_of_time_it_ends_with_the_weights_of_a_local_run(copie
     copy, local = copies
     log, word = copy.folder / LOG, "update 50/4000"
     with SlurmCluster(tmp_path / "slurm") as cluster:
-        process = copy.start(*TARGETS, *PROFILE, *SOON, *ASKED)
+        process = copy.start(*TARGETS, *PROFILE, *SOON, *ASKED, *ON_GPU)
         for stop in (
             lambda job: run("scancel", job),
             lambda job: run("scontrol", "update", f"JobId={job}", "TimeLimit=00:00:01"),
@@ -65,8 +67,10 @@ def test_cancelled_and_out_of_time_it_ends_with_the_weights_of_a_local_run(copie
             word = "going on from update"
         output, _ = process.communicate(timeout=400)
         assert process.returncode == 0, output
-        submitted = int(told("bash", "-c", "scontrol show job | grep -c JobId="))
-        assert submitted <= 6  # text; the training three times; scores; importance
+        jobs = told("scontrol", "show", "job").split("\n\n")
+        assert len(jobs) <= 6  # text; the training three times; scores; heads
+        (heads,) = [job for job in jobs if "Comment=rule_heads_importance_relevance" in job]
+        assert "NumCPUs=1 " in heads and "gres:gpu:1" in heads  # one after the other, on one GPU
         assert cluster.queue() == []
     assert "going on from update" in log.read_text()
     code, output = local.run(*TARGETS, *ASKED)

@@ -26,6 +26,8 @@ rule entailment:
         counts="<text>/parts.json",
     wildcard_constraints:
         pair=alternatives(plan.classifiers.corpora),
+    resources:
+        **needs.text(),
     params:
         settings=plan.classifiers.parting_flags,
         folder=subpath(output[0], parent=True),

@@ -39,6 +39,8 @@ rule text:
         src="<text>/{split}.src",
         tgt="<text>/{split}.tgt",
         counts="<text>/{split}.json",
+    resources:
+        **needs.text(),
     params:
         languages=plan.languages,
         text=plan.section("text"),
@@ -58,6 +60,8 @@ rule bpe:
         dev_tgt="<text>/dev.tgt",
     output:
         multiext("<bpe>/", *TRAINING),
+    resources:
+        **needs.text(),
     params:
         languages=plan.languages,
         pretokenised=plan.pretokenised,

@@ -85,7 +85,7 @@ rule share_speed:
         run=alternatives(plan.timed),
     threads: all_cores
     resources:
-        **needs.job("decode"),
+        **needs.timing("decode"),
     params:
         bpe=FOLDERS["bpe"],
         models=[
@@ -108,5 +108,7 @@ use rule importance as importance_speed with:
         run=alternatives(plan.timed),
     priority: 0
     threads: all_cores
+    resources:
+        **needs.timing("importance"),
     params:
         settings=plan.section("importance", "speed"),
