@@ -68,7 +68,8 @@ def test_the_page_answers_whether_headmask_helped(results):
         ("c.y-x", "test", "impt-6", "paper", "+0.25", "–"),
     ]
     scores = pd.DataFrame(rows, columns=columns)
-    failed = pd.DataFrame({"pair": ["a.x-y"], "run": ["impt-6"], "collapsed": ["yes"]})
+    trained = [("a.x-y", "impt-6", "yes"), ("b.y-x", "impt-6", "no"), ("b.y-x", "impt-6", "yes")]
+    failed = pd.DataFrame(trained, columns=["pair", "run", "collapsed"])
     tables = {"headmask_table2": scores[:3], "headmask_table3": scores, "headmask_collapse": failed}
     made = {name: Table(table, table, "Shown.") for name, table in tables.items()}
     write_tables(made, results / "tables", ORIGIN)
@@ -76,8 +77,8 @@ def test_the_page_answers_whether_headmask_helped(results):
     answer = (
         "- **Did training with masked heads help BLEU here?** Difference to the baseline, with its "
         "95 % interval, on test of a.x-y: random-6 -1.00 (-2.00 to +0.50), impt-6 (collapsed) "
-        "-9.00 (-9.50 to -8.50); test of b.y-x: impt-6 +1.00 (+0.50 to +1.50). Intervals are over "
-        "test sentences of one training each: they do not say what others would give."
+        "-9.00 (-9.50 to -8.50); test of b.y-x: impt-6 (1 of 2 trainings collapsed) "
+        "+1.00 (+0.50 to +1.50). Intervals are over test sentences of one training each: they do not say what others would give."
     )
     assert listed.splitlines()[2] == answer and page.count(answer) == 1
     assert page.index(answer) < page.index("- **Holds:**")

@@ -102,7 +102,9 @@ def test_sentences_longer_than_its_positions(tmp_path):
     saved_pretrained("bart", tmp_path)
     model = import_model(tmp_path, UNKNOWN).model
     long = collate(ParallelText([[5] * 64], [[5]]), [0])
-    message = r"a sentence of 65 subwords with its end, expected at most 64, .*model\.positions"
+    message = (
+        r"a sentence of 65 subwords with its end, expected at most 64, .*model\.position_table"
+    )
     with pytest.raises(UserError, match=message):
         summed_loss(model, long)
 

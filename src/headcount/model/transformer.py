@@ -57,7 +57,7 @@ class Transformer(nn.Module):
         self.decoder_norm = norm() if final else nn.Identity()
         # Of the source, then of the target.
         self.embedding_norms = nn.ModuleList(norm() for _ in SIDES if settings.embedding_norm)
-        table = settings.positions, settings.d_model
+        table = settings.position_table, settings.d_model
         self.position_tables = nn.ParameterList(_frozen(*table) for _ in SIDES if table[0])
         self.register_buffer("sines", sinusoids(512, settings.d_model), persistent=False)
         self.output_bias = _frozen(tgt_size) if settings.output_bias else None
@@ -132,11 +132,11 @@ class Transformer(nn.Module):
     def _positions(self, side: int, length: int) -> Tensor:
         """The vectors of at least so many positions, [p, d]. Raises UserError if there are less."""
         if self.position_tables:
-            if length > self.settings.positions:
+            if length > self.settings.position_table:
                 raise UserError(
                     f"a sentence of {length} subwords with its end, expected at most "
-                    f"{self.settings.positions}, as many positions as the model knows "
-                    "(model.positions); leave longer ones out, as text.max_words does"
+                    f"{self.settings.position_table}, as many positions as the model knows "
+                    "(model.position_table); leave longer ones out, as text.max_words does"
                 )
             return self.position_tables[side]
         sines = self.sines  # another thread may change them meanwhile

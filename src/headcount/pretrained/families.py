@@ -99,7 +99,9 @@ class Config:
             embedding_norm=family.embedding_norm,
             activation=_ACTIVATIONS[self["activation_function"]],
             scale_embedding=self.values.get("scale_embedding", False),
-            positions=0 if family.positions == "sinusoids" else self["max_position_embeddings"],
+            position_table=0
+            if family.positions == "sinusoids"
+            else self["max_position_embeddings"],
             output_bias=True,  # it closes the row of BOS, which is none of their words
             dropout=self.values.get("dropout", 0.1),
             attention_dropout=self.values.get("attention_dropout", 0.0),

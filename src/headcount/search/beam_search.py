@@ -136,7 +136,7 @@ class BeamSearch:
         count = len(sources)
         self.history = History(len(model.decoder), count, self.beam, device, sparse)
         factor, extra = settings.max_length_factor, settings.max_length_extra
-        most = model.settings.positions or sys.maxsize
+        most = model.settings.position_table or sys.maxsize
         limits = [min(int(factor * len(ids)) + extra, most) for ids in sources]
         self.limits = torch.tensor(limits, device=device)
         self.most = ((5 + self.limits) / 6) ** self.alpha  # [n], what the longest output divides by

@@ -66,7 +66,7 @@ class ModelSettings(PresetSection):
     scale_embedding: bool = True
     """Whether embeddings are multiplied by √d_model before positions are added."""
 
-    positions: int = Field(0, ge=0, le=LARGEST)
+    position_table: int = Field(0, ge=0, le=LARGEST)
     """0: sinusoids, of any length; else a table of so many positions for each side, which no
     training changes."""
 

@@ -91,6 +91,7 @@ def pruning_table(
             "Without a significant loss: the last step before the first whose loss has p < "
             f"{LOSS} by paired bootstrap (tests in fixed order, the smallest share first, so that "
             "none needs a correction); beside it what is lost there, with its 95 % interval and p. "
+            "Near the limit one of the two may say a loss and the other not; p decides. "
             f"Not significant is not small: of few {metric.counted} only a large loss is "
             f"significant. Keeps {KEEPING:.0%}: the largest share up to which every step keeps as "
             f"much of {metric.word}.",

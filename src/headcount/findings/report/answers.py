@@ -19,17 +19,16 @@ _CHANCE = (
 def answer_headmask(results: Path) -> str:
     """An entry of a list: BLEU of each run with masked heads minus the baseline's, by test set.
 
-    With the 95 % interval, and the name of what collapsed; empty without such a run.
+    With the 95 % interval, and in how many trainings of its seeds a run collapsed; empty without
+    such a run.
     """
     rows = [row for name in _SCORES for row in _rows(results, name) if _compared(row)]
-    failed = {
-        (row["pair"], row["run"])
-        for row in _rows(results, "headmask_collapse")
-        if row["collapsed"] == "yes"
-    }
+    trained: dict[tuple[str, str], list[bool]] = {}
+    for row in _rows(results, "headmask_collapse"):
+        trained.setdefault((row["pair"], row["run"]), []).append(row["collapsed"] == "yes")
     told: dict[str, dict[str, None]] = {}  # the first pair stands in two tables
     for row in rows:
-        run = row["run"] + " (collapsed)" * ((row["pair"], row["run"]) in failed)
+        run = row["run"] + _collapsed(trained.get((row["pair"], row["run"]), []))
         words = f"{run} {row['difference']} ({row['95 % interval']})"
         told.setdefault(f"{row['test set']} of {row['pair']}", {})[words] = None
     if not told:
@@ -40,6 +39,15 @@ def answer_headmask(results: Path) -> str:
         "- **Did training with masked heads help BLEU here?** Difference to the baseline, with "
         f"its 95 % interval, on {listed}.{of_one}"
     )
+
+
+def _collapsed(trainings: list[bool]) -> str:
+    """What stands behind the name of a run, whether each of whose trainings collapsed is told."""
+    if not any(trainings):
+        return ""
+    if all(trainings):
+        return " (collapsed)"
+    return f" ({sum(trainings)} of {len(trainings)} trainings collapsed)"
 
 
 def _rows(results: Path, name: str) -> list[dict[str, str]]:

@@ -23,6 +23,11 @@ from headcount.findings.voita_roles.measured import describe_roles
 COMPARED = ["importance", *RELEVANCE, "confidence", "survival", "loss_change", "bleu_lost"]
 COLUMNS = [*KEYS, "kind", "scope", "first", "second", "heads", "spearman", "low", "high", "p"]
 WITHIN, ALL = "within layers", "all heads"
+_SHOWN = {
+    "all heads": ("all", ALL),
+    "within layers": ("all", WITHIN),
+    "encoder, within layers": ("enc_self", WITHIN),
+}
 _SHUFFLES = 1999
 
 CAPTION = (
@@ -34,7 +39,8 @@ NOTES = (
     "Survival: in how many of the gates runs on this model with λ above 0 a head is left; loss "
     "change: mean size of the change of a sentence's loss when that head alone is masked, on the "
     "pairs of importance; BLEU lost: on the first test set, so more is worse. Within "
-    "layers: of what each head has above its layer's mean, as relevance is a share of its layer. "
+    "layers: of what each head has above its layer's mean, as relevance is a share of its layer: "
+    "of two measures on one scale for all layers, such as importance, all heads tells more. "
     "p, in the CSV: by shuffling heads, for that scope within their layers. A dash: one of the two "
     "has the same value for every head.",
     of_one_training("heads"),
@@ -102,15 +108,14 @@ def _table(measures: pd.DataFrame) -> pd.DataFrame:
 
 
 def _summary(table: pd.DataFrame) -> pd.DataFrame:
-    """The table as people read it: all kinds together and the encoder, within layers."""
-    chosen = table[(table["scope"] == WITHIN) & table["kind"].isin(["all", "enc_self"])]
+    """The table as people read it: all heads, and within layers, where the encoder is apart too."""
     rows = []
-    for (*run, first, second), found in chosen.groupby([*KEYS, "first", "second"], sort=False):
+    for (*run, first, second), found in table.groupby([*KEYS, "first", "second"], sort=False):
         row = dict(zip(KEYS, run, strict=True))
         row |= {"first": MEASURES[first].title, "second": MEASURES[second].title}
-        row |= {"all kinds": NONE, "encoder": NONE}
-        for kind, *cells in found[["kind", "spearman", "low", "high"]].itertuples(index=False):
-            row["all kinds" if kind == "all" else "encoder"] = with_bounds(*cells)
+        cells = found.set_index(["kind", "scope"])[["spearman", "low", "high"]]
+        for title, which in _SHOWN.items():
+            row[title] = with_bounds(*cells.loc[which]) if which in cells.index else NONE
         rows.append(row)
     return pd.DataFrame(rows)
 
