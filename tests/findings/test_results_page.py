@@ -78,7 +78,8 @@ def test_the_page_answers_whether_headmask_helped(results):
         "- **Did training with masked heads help BLEU here?** Difference to the baseline, with its "
         "95 % interval, on test of a.x-y: random-6 -1.00 (-2.00 to +0.50), impt-6 (collapsed) "
         "-9.00 (-9.50 to -8.50); test of b.y-x: impt-6 (1 of 2 trainings collapsed) "
-        "+1.00 (+0.50 to +1.50). Intervals are over test sentences of one training each: they do not say what others would give."
+        "+1.00 (+0.50 to +1.50). Intervals are over test sentences of one training each: they do "
+        "not say what others would give."
     )
     assert listed.splitlines()[2] == answer and page.count(answer) == 1
     assert page.index(answer) < page.index("- **Holds:**")
