@@ -105,6 +105,7 @@ def test_pairs_have_counts_of_the_training_text(imported):
     ]
 
 
+@pytest.mark.slow
 def test_commands_take_it_as_one_of_ours(imported, tmp_path):
     """Translations are those of the library's own search; heads have importance."""
     from transformers import MarianTokenizer
@@ -132,6 +133,7 @@ def test_commands_take_it_as_one_of_ours(imported, tmp_path):
     assert (read_head_values(out, "importance", grid) > 0).all()
 
 
+@pytest.mark.slow
 def test_the_description_says_which_files_it_came_from(imported, tmp_path):
     out = tmp_path / "model"
     bpe = ["--bpe", imported.pair.path]
