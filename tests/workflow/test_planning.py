@@ -19,6 +19,12 @@ JOB = ["--mode", "remote", "--cores", "1", "--target-jobs", "bpe:pair=synthetic_
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _fingerprints(tmp_path_factory):
+    """The first plan of a clone reads all of its code, and notes down what it found beside it."""
+    counted(tmp_path_factory.mktemp("plan") / "first")
+
+
 def counted(folder: Path, *arguments: str, **changed: object) -> dict[str, int]:
     """Calls of a dry run of `tiny` with other settings, where nothing is made."""
     folder.mkdir()
