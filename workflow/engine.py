@@ -1,8 +1,8 @@
 """Snakemake's inside, as far as we need it: its plan of jobs, and its records.
 
-`_read_record`, `_write_record` and `_filter_incomplete_keys` are private, `finished` is wrapped:
-so the version is checked, for with another one the records could be read wrongly in silence. The
-test of two engines says whether a new one will do.
+`_read_record`, `_write_record`, `_filter_incomplete_keys` and `_unmark_incomplete` are private,
+`finished` is wrapped: so the version is checked, for with another one the records could be read
+wrongly in silence. The test of two engines says whether a new one will do.
 """
 
 import time
@@ -139,6 +139,13 @@ def parse_records(text: bytes) -> dict[str, Record]:
 def unfinished(outputs: list[str]) -> set[str]:
     """Which of these files a job began and did not end; Snakemake makes them again."""
     return _store()._filter_incomplete_keys(outputs)
+
+
+def mark_whole(outputs: list[str]) -> None:
+    """Forget that a job began these files here and did not end: they came whole from elsewhere."""
+    store = _store()
+    for output in outputs:
+        store._unmark_incomplete(output)
 
 
 def call_before_recording(note: Callable[[str], None]) -> None:

@@ -17,13 +17,17 @@ UNPACKED = Path(".snakemake/unpacked.json")  # which packs were unpacked here, b
 
 def pack(experiment: str, phase: str, outputs: list[str]) -> None:
     """Write the records of a phase's files, each with the checksum of what its job wrote."""
-    records = {
+    path = records_file(experiment, phase)
+    write_changed(path, records_of(outputs))
+    _remember([path])
+
+
+def records_of(outputs: list[str]) -> dict[str, Record]:
+    """Snakemake's records of files, each with the checksum of what its job wrote."""
+    return {
         output: record | {"sha256": contents.recorded(output)}
         for output, record in read_records(outputs).items()
     }
-    path = records_file(experiment, phase)
-    write_changed(path, records)
-    _remember([path])
 
 
 def unpack(experiment: str, files: list[str]) -> None:
@@ -94,8 +98,11 @@ def _packs(experiment: str) -> list[Path]:
     return sorted(records_file(experiment, "").parent.glob("*.json"))
 
 
-def _read(path: Path, phases: dict[str, Phase]) -> dict[str, Record]:
-    """A pack's records. Raises UserError unless they are whole, and of the phase's own files."""
+def read_pack(path: Path, phases: dict[str, Phase], advice: str) -> dict[str, Record]:
+    """A pack's records.
+
+    Raises UserError, with this advice, unless they are whole and of the phase's own files.
+    """
     try:
         if path.stem not in phases:
             raise ValueError(f"dvc.yaml has no phase {path.stem}")
@@ -108,11 +115,18 @@ def _read(path: Path, phases: dict[str, Phase]) -> dict[str, Record]:
                     raise ValueError(f"{read} is no file that phase {phase.name} reads")
     except ValueError as fault:
         raise UserError(
-            f"{path}: expected the records of a phase, found: {fault}. "
-            f"dvc checkout --force {path} brings back what dvc.lock names; if that is no better, "
-            "delete it: dvc repro writes it again, or names the files to make again"
+            f"{path}: expected the records of a phase, found: {fault}. {advice}"
         ) from fault
     return records
+
+
+def _read(path: Path, phases: dict[str, Phase]) -> dict[str, Record]:
+    """The records of a pack that DVC keeps. Raises UserError as `read_pack` does."""
+    advice = (
+        f"dvc checkout --force {path} brings back what dvc.lock names; if that is no better, "
+        "delete it: dvc repro writes it again, or names the files to make again"
+    )
+    return read_pack(path, phases, advice)
 
 
 def _known() -> dict[str, str]:

@@ -207,7 +207,7 @@ HERE = [
 ]
 """Run as printed in the project itself, which they do not change."""
 
-ENGINES = "tests/workflow/test_engines.py"
+ENGINES, PART = "tests/workflow/test_engines.py", "tests/workflow/test_part.py"
 ELSEWHERE = {
     "snakemake --cores all": "tests/helpers/shared_results.py",
     "git add -f dvc.lock results/*/metrics.json": "tests/helpers/shared_results.py",
@@ -222,6 +222,15 @@ ELSEWHERE = {
     "dvc plots": ENGINES,
     "snakemake --report report.zip": ENGINES,
     "mkdocs build": "tests/project/test_site.py",
+    "python workflow/part.py give quickstart parts/lab": PART,
+    "dvc add parts/lab": PART,
+    "dvc push parts/lab.dvc": PART,
+    "git add parts/lab.dvc": PART,
+    'git commit -m "Part of lab"': PART,
+    "git push": PART,
+    "git pull": PART,
+    "dvc pull parts/lab.dvc": PART,
+    "python workflow/part.py take quickstart parts/lab": PART,
 }
 """Run as printed by another test, which has more to say about them."""
 
@@ -372,8 +381,8 @@ def test_the_project_is_in_order(command):
 
 @pytest.mark.parametrize("command", ELSEWHERE)
 def test_another_test_runs_it(command):
-    words = re.escape(command) + r"[ \"]"
-    assert re.search(rf'shell\(\s*f?"{words}', (ROOT / ELSEWHERE[command]).read_text())
+    words = re.escape(command) + r"[ \"']"
+    assert re.search(rf"""shell\(\s*f?["']{words}""", (ROOT / ELSEWHERE[command]).read_text())
 
 
 @pytest.mark.parametrize("command", CLUSTER)

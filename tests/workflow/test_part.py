@@ -1,0 +1,150 @@
+"""An experiment that is made in parts: by two machines with one remote, and on several days."""
+
+import re
+import shutil
+import time
+
+import pytest
+from project_copy import ProjectCopy, planned, saved_states
+from shared_results import GATHERED, QUIET, ROLES, own_copy
+
+pytestmark = pytest.mark.slow
+
+PRUNE = "results/quickstart/prune/synthetic.en-art"
+GATES = [f"{PRUNE}/gates-all-{name}/seed1/run.json" for name in ("l0", "l0.03")]
+
+
+def give(copy: ProjectCopy, *flags: str) -> str:
+    """Give a part as the guide prints it, push it, and commit what names it."""
+    told = copy.shell("python workflow/part.py give quickstart parts/lab " + " ".join(flags))
+    copy.shell("dvc add parts/lab ")
+    copy.shell("dvc push parts/lab.dvc ")
+    copy.shell("git add parts/lab.dvc ")
+    copy.shell('git commit -m "Part of lab"')
+    copy.shell("git push ")
+    return told
+
+
+def fetch(copy: ProjectCopy) -> None:
+    copy.shell("git pull ")
+    copy.shell("dvc pull parts/lab.dvc ")
+
+
+def take(copy: ProjectCopy, fails: bool = False, part: str = "parts/lab") -> str:
+    if part == "parts/lab":
+        return copy.shell("python workflow/part.py take quickstart parts/lab", fails=fails)
+    return copy.call("python", "workflow/part.py", "take", "quickstart", part)
+
+
+@pytest.fixture
+def machines(origin, tmp_path) -> tuple[ProjectCopy, ProjectCopy]:
+    """One that has trained and measured heads, one with nothing; they share remotes of Git, DVC."""
+    first = own_copy(origin, tmp_path)
+    for phase in ("prune", "masking", "tables", "figures"):
+        shutil.rmtree(first.folder / "results/quickstart" / phase)
+    shared = tmp_path / "shared.git"
+    first.call("git", "clone", "-q", "--bare", str(first.folder), str(shared))
+    first.call("git", "remote", "add", "origin", str(shared))
+    first.call("git", "config", "pull.rebase", "false")
+    first.call("git", "push", "-q", "--set-upstream", "origin", "main")
+    first.call("git", "clone", "-q", str(shared), str(first.folder.parent / "second"))
+    return first, ProjectCopy.of(first.folder.parent / "second")
+
+
+def test_two_machines_share_the_work_over_one_remote(origin, machines):
+    first, second = machines
+    assert "0 states" in give(first)
+    fetch(second)
+    assert "snakemake --cores all raw" in (told := take(second))
+    (taken,) = re.findall(r"(\d+) files taken, 0 stay", told)
+    second.shell("snakemake --cores all raw")
+    assert "train" not in planned(second.call("snakemake", "-n", "--cores", "1"))
+
+    second.call("snakemake", "--cores", "2", *GATES)
+    second.call("python", "workflow/part.py", "give", "quickstart", "parts/home")
+    second.call("dvc", "add", "parts/home")
+    second.call("dvc", "push", "parts/home.dvc")
+    second.commit()
+    first.shell("git commit -q --allow-empty -m meanwhile")
+    first.shell("git push ")
+    second.shell("git pull --no-rebase --no-edit && git push")  # each has a file of its own
+    first.shell("git pull ")
+    first.shell("dvc pull parts/home.dvc")
+    assert f"{taken} stay as they are here" in take(first, part="parts/home")
+    left = planned(first.call("snakemake", "-n", "--cores", "1"))
+    assert not {"train", "gates", "importance", "roles"} & left.keys()
+    assert {"masking", *GATHERED, *ROLES} <= left.keys()
+    first.call("snakemake", "--cores", "2")
+    assert QUIET in first.call("snakemake", "-n", "--cores", "1")
+    results = (str(each.folder / "results/quickstart") for each in (origin, first))
+    told = first.call("python", "workflow/compare.py", *results, fails=True)
+    assert re.findall(r"(.*): ", told) == ["tables/cost.csv"]  # of the jobs of one machine
+
+
+def test_a_training_goes_on_where_another_machine_left_it(machines):
+    first, second = machines
+    for copy in machines:
+        copy.change("config/quickstart.yaml", "  updates: 30\n", "  updates: 30000\n")
+    first.commit()
+    process = first.start(GATES[0])
+    end = time.monotonic() + 60
+    while not saved_states(first.folder):
+        assert time.monotonic() < end and process.poll() is None
+        time.sleep(0.1)
+    process.kill()  # its jobs end with it
+    process.wait(timeout=60)
+    assert "1 states of unfinished trainings" in give(first, "--states")
+    (last,) = saved_states(first.folder / "parts/lab/files")
+
+    second.call("snakemake", "--cores", "1", "raw")
+    shutil.copytree(first.folder / "parts/lab", second.folder / "parts/lab")  # any way will do
+    assert "1 states of unfinished trainings taken" in take(second)
+    assert saved_states(second.folder) == [last]
+    assert "0 states of unfinished trainings taken" in take(second)
+    process = second.start(GATES[0])
+    log = second.folder / "results/quickstart/logs/gates/synthetic.en-art.gates-all-l0.seed1.log"
+    while not (log.exists() and "going on from" in log.read_text()):
+        assert time.monotonic() < end + 60 and process.poll() is None
+        time.sleep(0.1)
+    process.kill()  # its jobs end with it
+    process.wait(timeout=60)
+    assert f"going on from update {int(last.partition('-')[2])}" in log.read_text()
+
+
+def test_a_part_that_is_damaged_is_refused_and_what_is_here_stays(machines):
+    first, second = machines
+    give(first)
+    shutil.copytree(first.folder / "parts/lab", second.folder / "parts/lab")
+    part = second.folder / "parts/lab"
+    own = second.folder / "data/bpe/quickstart/synthetic.en-art/segmentation.json"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine")
+    damage = part / "files/data/text/quickstart/synthetic.en-art/train.src"
+    whole = damage.read_bytes()
+    damage.unlink()
+    damage.write_bytes(whole[:-1])
+    assert re.search(r"train\.src: changed since its job wrote it\. Fetch the part again",
+                     take(second, fails=True))  # fmt: skip
+    damage.unlink()
+    assert "train.src: gone from the part" in take(second, fails=True)
+    damage.write_bytes(whole)
+    assert " stay as they are here" in take(second)
+    assert own.read_text() == "mine"
+    assert [path.name for path in own.parent.iterdir() if path.is_file()] == [own.name]
+    (part / "states.json").write_text('{"results/quickstart/../../etc": []}')
+    assert "is no folder of a training's states" in take(second, fails=True)
+    shutil.rmtree(part / "records")
+    told = take(second, fails=True)
+    assert "expected a part that part.py give wrote, found no records" in told
+
+
+def test_nothing_is_taken_beside_a_run(machines):
+    first, _ = machines
+    process = first.start(GATES[0])
+    while not saved_states(first.folder):
+        assert process.poll() is None
+        time.sleep(0.1)
+    code, told = first.end("python", "workflow/part.py", "take", "quickstart", "parts/none")
+    process.kill()
+    process.wait(timeout=60)
+    assert code == 3 and re.search(r"process \d+ is running this workflow in", told)
