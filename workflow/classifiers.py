@@ -66,11 +66,10 @@ class Classifiers:
         names = [f"model/{name}" for name in CLASSIFIER_FILES]
         return self._layout.beside("train", w, w["run"], *names)
 
-    def model_flags(self, w: Wildcards) -> list[str]:
-        """The folder of the model that is ablated, and names of its labels if given, as flags."""
+    def label_flags(self, w: Wildcards) -> list[str]:
+        """Names of the labels of the model that is ablated, if given, as a flag."""
         labels = self.models[w["run"]].labels
-        named = ["--labels", *labels] if labels else []
-        return ["--model", str(Path(self.files(w)[0]).parent), *named]
+        return ["--labels", *labels] if labels else []
 
     @property
     def parting_flags(self) -> list[str]:

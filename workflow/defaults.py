@@ -55,19 +55,45 @@ def forget_benchmarks(folder: Path, rules: Iterable[Any], jobs: Iterable[tuple[s
                 path.unlink()
 
 
+def folders(files: Iterable[str]) -> list[str]:
+    """The folders of these files, each once."""
+    return list(dict.fromkeys(str(Path(file).parent) for file in files))
+
+
+def folder_above(file: str) -> Callable[..., str]:
+    """A function for `params:` that gives the folder below which a job's first output is `file`."""
+
+    def folder(wildcards, output) -> str:
+        return output[0].removesuffix(f"/{file}")
+
+    return folder
+
+
 def given(*names: str) -> Callable[..., list[str]]:
     """A function for `params:` that gives wildcards and inputs by their names, as flags.
 
-    A name of which a job has no file gives no flag.
+    `model/` gives the folder of the input `model`, or the folders of its files. A name of which a
+    job has no file gives no flag.
     """
 
     def flags(wildcards, input) -> list[str]:
         known = dict(input.items()) | dict(wildcards.items())
         found: list[str] = []
         for name in names:
-            value = known[name]
+            value = known[name.rstrip("/")]
             words = [value] if isinstance(value, str) else list(value)
-            found += [f"--{name.replace('_', '-')}", *words] if words else []
+            words = folders(words) if name.endswith("/") else words
+            found += [f"--{name.rstrip('/').replace('_', '-')}", *words] if words else []
         return found
+
+    return flags
+
+
+def made_in(flag: str, *names: str) -> Callable[..., list[str]]:
+    """A function for `params:` that gives the folders of the outputs as a flag, after `given`'s."""
+    read = given(*names)
+
+    def flags(wildcards, input, output) -> list[str]:
+        return [*read(wildcards, input), flag, *folders(output)]
 
     return flags

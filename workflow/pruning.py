@@ -61,10 +61,6 @@ class Pruning:
         """Description and weights of the model that a pruned run starts from."""
         return self.layout.beside("train", w, self._start[w["run"]], *MODEL)
 
-    def start_flags(self, w: Wildcards) -> list[str]:
-        """The folder of the model that a pruned run starts from, as a flag."""
-        return ["--init-from", *self.layout.beside("train", w, self._start[w["run"]], "model")]
-
     def gates_heads(self, w: Wildcards) -> list[str]:
         """Which heads the gates run of a pruned run kept."""
         return self.layout.beside("prune", w, self._gates[w["run"]], "heads.csv")
@@ -99,14 +95,10 @@ class Pruning:
         smaller = [n for n, run in self.runs.items() if run.method != "scratch" and run.lambda_ > 0]
         return [start, *smaller] if starts and self.settings.speed.batch_sizes else []
 
-    def timed_models(self, w: Wildcards, names: tuple[str, ...] = MODEL) -> list[str]:
+    def timed_models(self, w: Wildcards) -> list[str]:
         """Description and weights of each timed model of the pair and seed of `w`."""
         runs = [("prune" if run in self.runs else "train", run) for run in self.timed()]
-        return [file for phase, run in runs for file in self.layout.beside(phase, w, run, *names)]
-
-    def timed_flags(self, w: Wildcards) -> list[str]:
-        """Names of the timed runs and folders of their models, as flags."""
-        return ["--runs", *self.timed(), "--models", *self.timed_models(w, ("model",))]
+        return [file for phase, run in runs for file in self.layout.beside(phase, w, run, *MODEL)]
 
     def urgency(self, w: Wildcards) -> float:
         """Updates from the start of a training or fine-tuning to the end of all that wait for it.

@@ -47,7 +47,6 @@ def of(run: str) -> dict[str, str]:
 def test_what_a_pruned_run_starts_from(pruning):
     folder = f"{TRAIN}/random-6/seed2/model"
     run = of("drawn-gates-all-l0-from-random-6")
-    assert pruning.start_flags(run) == ["--init-from", folder]
     assert pruning.start_model(run) == [f"{folder}/model.json", f"{folder}/weights.safetensors"]
     assert pruning.gates_heads(run) == [f"{PRUNE}/gates-all-l0-from-random-6/seed2/heads.csv"]
     assert pruning.importance(run) == []  # drawn: no ranking
@@ -87,11 +86,10 @@ def test_folders_of_all_pruned_runs(pruning):
 
 def test_timed_are_the_baseline_and_what_has_lost_heads(pruning):
     assert pruning.timed() == ["baseline", "gates-all-l0.1", "ranked-gates-all-l0.1"]
-    assert pruning.timed_flags(W) == [
-        *("--runs", *pruning.timed(), "--models"),
-        f"{TRAIN}/baseline/seed2/model",
-        f"{PRUNE}/gates-all-l0.1/seed2/model",
-        f"{PRUNE}/ranked-gates-all-l0.1/seed2/model",
+    assert pruning.timed_models(W)[::2] == [
+        f"{TRAIN}/baseline/seed2/model/model.json",
+        f"{PRUNE}/gates-all-l0.1/seed2/model/model.json",
+        f"{PRUNE}/ranked-gates-all-l0.1/seed2/model/model.json",
     ]
     assert pruning.timed_models(W)[3] == f"{PRUNE}/gates-all-l0.1/seed2/model/weights.safetensors"
 

@@ -80,10 +80,11 @@ rule classifier_ablation:
     resources:
         **needs.job("classifier_ablation", mem_mb=4000),
     params:
-        model=plan.classifiers.model_flags,
+        model=given("model/"),
+        labels=plan.classifiers.label_flags,
         given=given("dev", "matched", "mismatched", "seed"),
         settings=plan.section("classifier_ablation"),
         folder=subpath(output[0], parent=True),
     shell:
-        "python {params.script} {params.model:q} {params.given:q}"
+        "python {params.script} {params.model:q} {params.labels:q} {params.given:q}"
         " --out {params.folder:q} {params.settings:q} > {log:q} 2>&1"

@@ -20,7 +20,7 @@ for chapter in exhibits.chapters:
             chapter=chapter.name,
             files=given(*chapter.kinds),
             settings=exhibits.flags(chapter),
-            folder=lambda _: plan.layout.results,
+            folder=folder_above(chapter.exhibits[0].files[0]),
         message:
             f"Making the tables and figures of {chapter.title}"
         shell:

@@ -43,7 +43,7 @@ rule masking:
     input:
         multiext("<bpe>/", *SEGMENTERS),
         **model_in("<trained>"),
-        texts=each("<text>/{test}.{side}", test=plan.masking_tests, side=SIDES),
+        text=each("<text>/{test}.{side}", test=plan.masking_tests, side=SIDES),
         own="<heads>/importance.csv",
         baseline=plan.baseline_importance,
     output:
@@ -56,11 +56,10 @@ rule masking:
         **needs.job("decode"),
     params:
         **FOLDERS,
-        text=plan.layout.text(),
-        given=given("seed", "own", "baseline"),
+        given=given("text/", "seed", "own", "baseline"),
         settings=plan.masking_flags,
         more=plan.section("decode"),
     shell:
         "python {params.script} --model {params.model:q} --bpe {params.bpe:q}"
-        " --text {params.text:q} {params.given:q} --out {output.scores:q}"
+        " {params.given:q} --out {output.scores:q}"
         " {params.settings:q} {params.more:q} > {log:q} 2>&1"

@@ -22,14 +22,14 @@ use rule masking as ablation with:
     input:
         multiext("<bpe>/", *SEGMENTERS),
         **model_in("<trained>"),
-        texts=each("<text>/{test}.{side}", test=plan.ablation_texts, side=SIDES),
+        text=each("<text>/{test}.{side}", test=plan.ablation_texts, side=SIDES),
     output:
         scores="<masking>/ablation.csv",
         about="<masking>/ablation.json",
     wildcard_constraints:
         run=alternatives(plan.ablated),
     params:
-        given=[],
+        given=given("text/"),
         settings=plan.ablation_flags("sentences"),
 
 
@@ -38,7 +38,7 @@ use rule ablation as pruning_profile with:
     input:
         multiext("<bpe>/", *SEGMENTERS),
         **model_in("<trained>"),
-        texts=each("<text>/{test}.{side}", test=plan.first_ablation_test, side=SIDES),
+        text=each("<text>/{test}.{side}", test=plan.first_ablation_test, side=SIDES),
         drawn=DRAWN if plan.settings.ablation.reestimate or plan.settings.ablation.signed else [],
         importance="<heads>/importance.csv",
         ablation=rules.ablation.output.scores,
@@ -48,7 +48,7 @@ use rule ablation as pruning_profile with:
         areas="<masking>/pruning_profile_areas.csv",
         about_areas="<masking>/pruning_profile_areas.json",
     params:
-        given=given("seed", "importance", "ablation"),
+        given=given("text/", "seed", "importance", "ablation"),
         settings=plan.ablation_flags("sentences", "draws", "signed", *PROFILED),
         more=[*plan.rerank_flags(), *plan.section("decode")],
 
@@ -58,7 +58,7 @@ use rule ablation as training_profile with:
     input:
         multiext("<bpe>/", *SEGMENTERS),
         **model_in("<trained>"),
-        texts=each("<text>/{test}.{side}", test=plan.first_ablation_test, side=SIDES),
+        text=each("<text>/{test}.{side}", test=plan.first_ablation_test, side=SIDES),
         drawn=DRAWN,
         checkpoints=[f"<trained>/updates/{n}.safetensors" for n in plan.settings.ablation.updates],
     output:
@@ -67,7 +67,7 @@ use rule ablation as training_profile with:
         heads="<masking>/training_profile_heads.csv",
         about_heads="<masking>/training_profile_heads.json",
     params:
-        given=given("checkpoints"),
+        given=given("text/", "checkpoints"),
         settings=plan.ablation_flags("sentences", "updates", *PROFILED),
         more=[*plan.rerank_flags(), *plan.section("decode")],
 
@@ -88,10 +88,7 @@ rule share_speed:
         **needs.timing("decode"),
     params:
         bpe=FOLDERS["bpe"],
-        models=[
-            *("--model", f"{plan.layout.run('train')}/model"),
-            *("--importance", f"{plan.layout.run('heads')}/importance.csv"),
-        ],
+        models=given("model/", "importance"),
         ablation=plan.ablation_flags("normalise", "timed"),
         settings=plan.section("speed", "decode"),
     shell:

@@ -15,14 +15,14 @@ use rule train as gates with:
     """Fine-tune a trained model with a gate on every head; remove the heads that close."""
     input:
         multiext("<bpe>/", *TRAINING),
-        start=plan.pruning.start_model,
+        init_from=plan.pruning.start_model,
     output:
         **PRUNED,
         gates="<pruned>/gates.csv",
     wildcard_constraints:
         run=alternatives(plan.pruning.fine_tuned()),
     params:
-        init_from=plan.pruning.start_flags,
+        init_from=given("init_from/"),
         settings=plan.section("train", "gates"),
 
 
@@ -57,7 +57,7 @@ use rule gates as fine_tune with:
     """Remove as many heads as a gates run did, by importance or at random; fine-tune the rest."""
     input:
         multiext("<bpe>/", *TRAINING),
-        start=plan.pruning.start_model,
+        init_from=plan.pruning.start_model,
         kept=plan.pruning.gates_heads,
         importance=plan.pruning.importance,
     output:
@@ -73,7 +73,7 @@ use rule masking as untuned_masking with:
     input:
         multiext("<bpe>/", *SEGMENTERS),
         **model_in("<trained>"),
-        texts=each("<text>/{test}.{side}", test=plan.masking_tests, side=SIDES),
+        text=each("<text>/{test}.{side}", test=plan.masking_tests, side=SIDES),
         importance="<heads>/importance.csv",
         gates=plan.pruning.gates_heads_from,
     output:
@@ -82,7 +82,7 @@ use rule masking as untuned_masking with:
     wildcard_constraints:
         run=alternatives(plan.pruning.starts()),
     params:
-        given=given("seed", "importance", "gates"),
+        given=given("text/", "seed", "importance", "gates"),
         settings=plan.untuned_flags,
 
 
@@ -95,5 +95,5 @@ use rule share_speed as speed with:
         times="<results>/prune/{pair}/speed/seed{seed}/speed.csv",
         about="<results>/prune/{pair}/speed/seed{seed}/speed.json",
     params:
-        models=plan.pruning.timed_flags,
-        ablation=[],
+        models=given("models/"),
+        ablation=["--runs", *plan.pruning.timed()],

@@ -36,7 +36,7 @@ rule roles:
         **needs.job("roles"),
     params:
         bpe=FOLDERS["bpe"],
-        models=["--model", f"{plan.layout.run('train')}/model", "--out", plan.layout.run("heads")],
+        models=made_in("--out", "model/"),
         settings=plan.section("roles"),
     shell:
         "python {params.script} {params.models:q} --bpe {params.bpe:q}"
@@ -52,4 +52,4 @@ use rule roles as pruned_roles with:
     output:
         [f"{folder}/{name}" for folder in PENALISED for name in ROLES_FILES],
     params:
-        models=["--runs", *PENALISED],
+        models=made_in("--runs"),
