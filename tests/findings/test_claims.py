@@ -55,9 +55,13 @@ def test_the_ledger_has_every_claim_once():
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_claim_holds_and_does_not_hold_on_planted_data(tmp_path, name):
+    """And its reason has words for a reader, no keys."""
     for verdict, files in zip((HOLDS, FAILS), PLANTED[name], strict=True):
         found = decided(tmp_path / verdict, name, files())
         assert found.verdict == verdict, found
+        words = found.reason.split()
+        keys = [word for word in words if "_" in word and not word.startswith("gates-")]
+        assert not keys and "/" not in found.reason, found.reason
 
 
 def test_without_files_every_claim_is_undecided_for_want_of_a_run():
@@ -262,6 +266,7 @@ def test_thresholds_have_a_source():
         assert bool(claim.limits_from) or not numbers or name in free, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTED)
 def test_one_training_decides_claims_about_models_alone(tmp_path, name):
     """What is planted for which a claim holds, of seed 1."""
@@ -288,14 +293,6 @@ def test_experiments_for_claims_about_trainings_have_three():
             found = [load_experiment(each, ROOT / "config") for each in claim.needs.experiments]
             enough = all(len(each.seeds) >= 3 for each in found)
             assert enough or sum(len(each.pairs) for each in found) >= 3, name
-
-
-@pytest.mark.parametrize("name", PLANTED)
-def test_reasons_have_words_for_a_reader(tmp_path, name):
-    for place, files in enumerate(PLANTED[name]):
-        told = decided(tmp_path / str(place), name, files()).reason
-        keys = [word for word in told.split() if "_" in word and not word.startswith("gates-")]
-        assert not keys and "/" not in told, told
 
 
 def test_curves_have_the_names_that_tables_give_them(tmp_path):

@@ -44,6 +44,7 @@ def test_a_column_without_a_meaning_is_found(page):
     assert unexplained(page, columns) == {"blue", "kept_40_low"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plant", PLANTED[1:], ids=lambda plant: plant.__name__)
 def test_every_column_of_the_tables_has_a_meaning(page, plant, tmp_path):
     tables = make_tables(chapter_of(plant), *plant(tmp_path))
