@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -165,3 +166,24 @@ def test_x04_a_second_training_in_one_state_folder_is_told_of_the_first(store, t
             pass
     with store.held():  # free again
         assert len(store.saved()) == 2
+
+
+def test_a_job_of_the_workflow_waits_for_the_training_that_it_takes_the_place_of(
+    store, tmp_path, monkeypatch, capfd
+):
+    """The first one has saved another state when the second begins."""
+    monkeypatch.setenv("HEADCOUNT_JOB", "1")
+
+    def second() -> list[str]:
+        with StateStore(tmp_path, IDENTITY, 1e9).held():
+            return [path.name for path in store.saved()]
+
+    with ThreadPoolExecutor() as pool:
+        with store.held():
+            found = pool.submit(second)
+            with pytest.raises(TimeoutError):
+                found.result(timeout=0.2)
+            store.save(17, state_of(17))
+        assert found.result(timeout=10)[-1] == "update-000000017"
+    told = f"process {os.getpid()} is at this training, with its states in {tmp_path}; this one"
+    assert told in capfd.readouterr().err

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -170,12 +171,12 @@ def flush_to_disk(path: Path) -> None:
         os.close(handle)
 
 
-def hold(path: Path, doing: str) -> TextIO:
+def hold(path: Path, doing: str, wait: bool = False) -> TextIO:
     """The open file whose lock is held until it is closed or this process ends, however it ends.
 
     The kernel drops the lock with its holder. `doing` says what a holder does, as in 'process 7 is
-    training in x'. Raises EnvironmentFault naming the holder if another process, or another call in
-    this one, has the lock.
+    training in x'. If another process, or another call in this one, has the lock, this one names
+    the holder on standard error and waits for it with `wait`, and else raises EnvironmentFault.
     """
     with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -185,11 +186,12 @@ def hold(path: Path, doing: str) -> TextIO:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as fault:
         file.seek(0)
-        holder = file.read().strip() or "unknown"
-        file.close()
-        raise EnvironmentFault(
-            f"process {holder} is {doing}; wait until it ends, or stop it"
-        ) from fault
+        told = f"process {file.read().strip() or 'unknown'} is {doing}"
+        if not wait:
+            file.close()
+            raise EnvironmentFault(f"{told}; wait until it ends, or stop it") from fault
+        print(f"{told}; this one goes on when it has ended", file=sys.stderr, flush=True)
+        fcntl.flock(file, fcntl.LOCK_EX)
     with naming(path):
         file.truncate(0)
         file.write(f"{os.getpid()}\n")

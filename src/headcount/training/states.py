@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
+from headcount.base.command import has_engine
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import FinishedSet, hold, remove_folder, sha256, whole_folder, write_json
 from headcount.base.fingerprint import digest
@@ -67,9 +68,14 @@ class StateStore:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other processes out. Raises EnvironmentFault naming the one that is at this run."""
+        """Keep other processes out. Raises EnvironmentFault naming the one that is at this run.
+
+        A job of the workflow waits for it: on a node that a cluster takes for lost, the job that it
+        is to take the place of may live on.
+        """
+        doing = f"at this training, with its states in {self.root}"
         lock = self.root / "lock"
-        with hold(lock, f"at this training, with its states in {self.root}"):
+        with hold(lock, doing, wait=has_engine()):
             try:
                 yield
             finally:
