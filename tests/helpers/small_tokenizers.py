@@ -1,7 +1,6 @@
 """Folders of small pretrained models with toy tokenizers, one of each family and kind of files."""
 
 import json
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,16 @@ LAYOUTS = (
 )  # fmt: skip
 """Family, and after it which files tell its pieces, where there are several kinds."""
 
+_SYLLABLES = ("the", "ma", "köl", "ré", "sun", "hou", "se", "bir", "Ær", "do", "n't", "ti", "on")
+WORDS = [a + b for a in _SYLLABLES for b in ("", *_SYLLABLES[::3])]
+LINES = [
+    " ".join(WORDS[(7 * line + line // 5 * place + 3 * place) % len(WORDS)] for place in range(6))
+    for line in range(150)
+]
+RAW = ["a </s> b", "<pad> the dog", "the <mask> <s>", "eng_Latn de_DE __de__ red <unk> house"]
+ODD = " ".join(sorted({*"".join(RAW), *">>deu<<."} - {" "}))
+"""All characters of special names stand in the text, so that no piece of them is unknown."""
+
 
 @dataclass(frozen=True)
 class Small:
@@ -44,6 +53,12 @@ class Small:
     def codes(self) -> tuple[str | None, str | None]:
         """Those that the model is told."""
         return (None, "deu") if self.family == "marian" else CODES.get(self.family, (None, None))
+
+
+def write_text(path: Path) -> Path:
+    """Write a text to learn pieces from."""
+    path.write_text("\n".join([*LINES, *[ODD] * 3]) + "\n", encoding="utf-8")
+    return path
 
 
 def write_small(layout: str, folder: Path, text: Path) -> Small:
@@ -174,8 +189,3 @@ def _byte_level(family: str, files: str, folder: Path, text: Path) -> tuple[Any,
             (folder / name).unlink()
         tokenizer.save_pretrained(folder)
     return tokenizer, {"vocab_size": len(tokenizer), "decoder_start_token_id": 2}
-
-
-def copied(small: Small, to: Path) -> Path:
-    """A copy of a folder, to be damaged."""
-    return shutil.copytree(small.folder, to)

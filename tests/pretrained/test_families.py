@@ -4,17 +4,17 @@ Weights are random and tokenizers toys, so every piece is as likely as another.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 import torch
 from small_pretrained import EndAtLongest
-from small_tokenizers import LAYOUTS, Small, write_small
+from small_tokenizers import LAYOUTS, LINES, RAW, Small, write_small, write_text
 from torch.nn import functional
 
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import EOS, PAD, UNK
+from headcount.data.words import protect
 from headcount.model.loss import token_losses
 from headcount.model.transformer import Transformer
 from headcount.pretrained.families import Config
@@ -27,15 +27,6 @@ from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
-_SYLLABLES = ("the", "ma", "köl", "ré", "sun", "hou", "se", "bir", "Ær", "do", "n't", "ti", "on")
-WORDS = [a + b for a in _SYLLABLES for b in ("", *_SYLLABLES[::3])]
-LINES = [
-    " ".join(WORDS[(7 * line + line // 5 * place + 3 * place) % len(WORDS)] for place in range(6))
-    for line in range(150)
-]
-RAW = ["a </s> b", "<pad> the dog", "the <mask> <s>", "eng_Latn de_DE __de__ red <unk> house"]
-ODD = " ".join(sorted({*"".join(RAW), *">>deu<<."} - {" "}))
-"""All characters of special names stand in the text, so that no piece of them is unknown."""
 LONGEST = 10
 
 
@@ -49,16 +40,10 @@ class Case:
     rows: tuple[list[int], list[int]]  # theirs for each id of ours
 
 
-@pytest.fixture(scope="module")
-def text(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("text") / "train.txt"
-    path.write_text("\n".join([*LINES, *[ODD] * 3]) + "\n", encoding="utf-8")
-    return path
-
-
 @pytest.fixture(scope="module", params=LAYOUTS)
-def case(request, text, tmp_path_factory) -> Case:
+def case(request, tmp_path_factory) -> Case:
     root = tmp_path_factory.mktemp(request.param)
+    text = write_text(root / "train.txt")
     small = write_small(request.param, root / "theirs", text)
     segment_pretrained(
         small.folder, ("en", "de"), (text, text), (text, text), root / "bpe", small.codes
@@ -104,16 +89,31 @@ def test_ids_are_those_of_their_tokenizer(case):
 
 def test_names_of_special_pieces_in_text_stay_text(case):
     """Their tokenizer makes an end, a padding or a language of them."""
-    for side, segmenter in enumerate(case.pair.segmenters()):
-        marks = len(segmenter.pieces("a")) - len(segmenter._cut("a"))
-        special = {case.rows[side][PAD], case.rows[side][EOS]}
+    marks = case.pair.segmentation()["marks"]
+    for side, segmenter in zip(("src", "tgt"), case.pair.segmenters(), strict=True):
+        before, after = (list(map(protect, marks[side][each])) for each in ("before", "after"))
         for line in RAW:
+            pieces = segmenter.pieces(line)
+            assert pieces[: len(before)] == before and pieces[len(pieces) - len(after) :] == after
+            inner = pieces[len(before) : len(pieces) - len(after)]
+            assert not set(inner) & set(map(protect, marks[side]["special"]))
             ids = segmenter.encode(line)
             assert not {PAD, EOS, UNK} & set(ids)
             assert segmenter.decode(ids) == line
-            inner = ids[len(segmenter.prefix) :] if marks and segmenter.prefix else ids
-            if case.small.family not in ("mbart", "marian"):
-                assert not special & {case.rows[side][i] for i in inner}
+
+
+def test_pieces_know_where_they_begin(case):
+    """What of the line lies before a piece is what the pieces before it say."""
+    line = "réma köldo  Ærsun on"
+    for segmenter in case.pair.segmenters():
+        placed = segmenter.placed(line)
+        assert [piece for piece, _ in placed] == segmenter.pieces(line)
+        text = [(piece, at) for piece, at in placed if piece not in segmenter._special]
+        for number, (_, at) in enumerate(text):
+            ids = segmenter.vocabulary.ids(piece for piece, _ in text[:number])
+            assert "".join(segmenter.decode(ids).split()) == "".join(line[:at].split())
+        assert [at for _, at in placed] == sorted(at for _, at in placed)
+        assert placed[-1][1] <= len(line)
 
 
 def test_an_empty_line_has_no_marks(case):

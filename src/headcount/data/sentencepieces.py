@@ -21,6 +21,10 @@ MARKS = "marks"
 """Where segmentation.json tells the `Marks` of each side."""
 
 
+Placed = tuple[str, int]
+"""A piece, and where in its line it begins, in characters."""
+
+
 @dataclass(frozen=True)
 class Marks:
     """What a model wants around the pieces of every sentence of a side, the end left out."""
@@ -30,11 +34,10 @@ class Marks:
     special: Sequence[str] = ()
     """Names of pieces that are no text, all marks among them; no line of text shows them."""
 
-    def around(self, pieces: list[str]) -> list[str]:
-        """The pieces of a sentence with its marks; no sentence has none."""
-        if not pieces:
-            return []
-        return [*map(protect, self.before), *pieces, *map(protect, self.after)]
+    def around(self, placed: list[Placed], end: int) -> list[Placed]:
+        """Pieces of a sentence with its marks, at its edges 0 and `end`; no sentence has none."""
+        before, after = [(each, 0) for each in self.before], [(each, end) for each in self.after]
+        return [*before, *placed, *after] if placed else []
 
     def prefix(self, words: Vocabulary) -> list[int]:
         """Ids that every sentence begins with."""
@@ -68,7 +71,15 @@ class RunningPieces(ABC):
 
         Names of special pieces in the line are text like any other.
         """
-        return self._marks.around([protect(piece) for piece in self._cut(line)])
+        return [piece for piece, _ in self.placed(line)]
+
+    def placed(self, line: str) -> list[Placed]:
+        """The same pieces, each with the position in the line where its characters begin.
+
+        A piece that stands for a part of one character alone has that character's.
+        """
+        placed = self._marks.around(self._cut(line), len(line))
+        return [(protect(piece), position) for piece, position in placed]
 
     def encode(self, line: str) -> list[int]:
         """Ids of a cleaned line, without start or end; unknown pieces become UNK."""
@@ -80,8 +91,8 @@ class RunningPieces(ABC):
         return " ".join(self._join([restore(piece) for piece in pieces]).split())
 
     @abstractmethod
-    def _cut(self, line: str) -> list[str]:
-        """Pieces of a line, as the model names them."""
+    def _cut(self, line: str) -> list[Placed]:
+        """Pieces of a line, as the model names them, and where each begins."""
 
     @abstractmethod
     def _join(self, pieces: list[str]) -> str:
@@ -96,8 +107,10 @@ class SentencePieces(RunningPieces):
         super().__init__(language, words, marks)
         self._model = load_sentencepiece(model)
 
-    def _cut(self, line: str) -> list[str]:
-        return self._model.encode(line, out_type=str)
+    def _cut(self, line: str) -> list[Placed]:
+        found = self._model.encode(line, return_type="offset_mapping")
+        starts = [start for start, _ in found["offsets"]]
+        return list(zip(found["pieces"], starts, strict=True))
 
     def _join(self, pieces: list[str]) -> str:
         return self._model.decode(pieces)
@@ -111,8 +124,10 @@ class TokenizerPieces(RunningPieces):
         super().__init__(language, words, marks)
         self._model = load_tokenizer(model)
 
-    def _cut(self, line: str) -> list[str]:
-        return self._model.encode(line, add_special_tokens=False).tokens
+    def _cut(self, line: str) -> list[Placed]:
+        found = self._model.encode(line, add_special_tokens=False)
+        starts = [start for start, _ in found.offsets]
+        return list(zip(found.tokens, starts, strict=True))
 
     def _join(self, pieces: list[str]) -> str:
         return self._model.decoder.decode(pieces)

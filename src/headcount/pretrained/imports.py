@@ -12,14 +12,14 @@ from headcount.pretrained.families import CONFIG, Config
 from headcount.pretrained.languages import place_marks
 from headcount.pretrained.pieces import read_pieces
 from headcount.pretrained.segment import LANGUAGE_CODES
-from headcount.pretrained.weight_map import WEIGHTS, import_model
+from headcount.pretrained.weight_map import WEIGHTS, import_model, weights_file
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
 
 def imported_files(folder: Path) -> list[Path]:
-    """What is read of the folder of a pretrained model."""
-    return [folder / CONFIG, folder / WEIGHTS, *read_pieces(Config.read(folder)).files]
+    """What is read of the folder of a pretrained model. Raises UserError where there is no such."""
+    return [folder / CONFIG, weights_file(folder), *read_pieces(Config.read(folder)).files]
 
 
 def write_imported(folder: Path, pair: PairFolder, out: Path, origin: dict[str, Any]) -> None:

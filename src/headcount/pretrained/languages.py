@@ -8,7 +8,7 @@ from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
 from headcount.data.sentencepieces import Marks
 from headcount.pretrained.families import Config
-from headcount.pretrained.pieces import Pieces, is_mbart50
+from headcount.pretrained.pieces import Pieces, is_mbart50, no_codes
 from headcount.pretrained.tokenizer_files import told
 
 Codes = Sequence[str | None]
@@ -87,11 +87,7 @@ def _told_sides(config: Config, pieces: Pieces) -> tuple[bool, bool]:
     if kind not in ("m2m_100", "mbart"):
         return False, False
     if not pieces.languages:
-        raise UserError(
-            f"{pieces.folder}: expected the codes of languages under additional_special_tokens of "
-            "tokenizer_config.json, found none; a tokenizer.json, as save_pretrained writes it, "
-            "has them too"
-        )
+        raise no_codes(pieces.folder)
     return True, True
 
 

@@ -83,6 +83,12 @@ class Pieces:
                     f"{side.numbers}: expected ids below {size}, as many as {config.path} says "
                     f"that there are words, found {max(known)}; these pieces are another model's"
                 )
+            if len(known) < len(side.ids):
+                number = Counter(side.ids.values()).most_common(1)[0][0]
+                raise UserError(
+                    f"{side.numbers}: expected an id of its own for each piece, found {number} of "
+                    "more than one; fetch the file again"
+                )
             without = [row for row in range(size) if row not in known]
             if without and (len(without) >= _FILLED_UP or without[0] < max(known)):
                 raise UserError(
@@ -164,6 +170,8 @@ def _of_fairseq(config: Config) -> Pieces:
     codes = [name for name in listed_special(folder) if not name.startswith("<")]
     if not codes and config["model_type"] == "mbart":
         codes = _known_codes("mbart50" if is_mbart50(config) else "mbart")
+    if not codes:
+        raise no_codes(folder)
     following = [*names[3:], *codes, "<mask>"]
     ids = {name: place for place, name in enumerate([*_FAIRSEQ, *following])}
     side = Side(path, model, path, ids)
@@ -208,6 +216,15 @@ def _of_tokenizer(config: Config) -> Pieces:
     languages = {code: code for code in codes}
     special = list(found.special)
     return Pieces(folder, TOKENIZER_UNIT, (side, side), found.unknown, files, special, languages)
+
+
+def no_codes(folder: Path) -> UserError:
+    """That a tokenizer does not tell which languages the model knows."""
+    return UserError(
+        f"{folder}: expected the codes of languages under additional_special_tokens of "
+        f"tokenizer_config.json, found none; a {TOKENIZER}, as save_pretrained writes it, has them "
+        "too"
+    )
 
 
 _WITHOUT_TOKENIZER: dict[str, Callable[[Config], Pieces]] = {

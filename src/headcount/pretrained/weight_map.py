@@ -99,17 +99,23 @@ def number_words(
     return Numbering(*rows, joint=config.joint and src_end == end)
 
 
+def weights_file(folder: Path) -> Path:
+    """The one that holds a model's weights. Raises UserError where there are others or none."""
+    path = folder / WEIGHTS
+    if not path.exists():
+        others = [name for name in _NOT_READ if (folder / name).exists()]
+        advice = "".join(f"; {_NOT_READ[name]}" for name in others)
+        found = " and ".join(others) or "none"
+        raise UserError(f"{path}: expected a weights file, found {found}{advice}")
+    return path
+
+
 def read_weights(folder: Path) -> dict[str, Tensor]:
     """The weights in a folder, by their own names and in the format that they are stored in.
 
     Raises UserError if they are missing, damaged, in several files, a pickle, or no fractions.
     """
-    path = folder / WEIGHTS
-    others = [name for name in _NOT_READ if (folder / name).exists()]
-    if not path.exists():
-        advice = "".join(f"; {_NOT_READ[name]}" for name in others)
-        found = " and ".join(others) or "none"
-        raise UserError(f"{path}: expected a weights file, found {found}{advice}")
+    path = weights_file(folder)
     try:
         weights = load_weights(path)
     except UserError as fault:
