@@ -131,6 +131,18 @@ def test_a_code_may_be_written_as_its_piece(folders):
     assert read_json(found.pieces / "segmentation.json")["language_codes"] == [None, "deu"]
 
 
+def test_a_lone_code_is_told_if_it_is_asked_for(folders):
+    found = folders("marian")
+    table = json.loads((found.theirs / "vocab.json").read_text())
+    table["left over"] = table.pop(">>nld<<")
+    (found.theirs / "vocab.json").write_text(json.dumps(table))
+    for flags, codes in (((), [None, None]), (("--tgt-code", "deu"), [None, "deu"])):
+        assert found.segment("en", "de", *flags) == 0
+        assert read_json(found.pieces / "segmentation.json")["language_codes"] == codes
+        line = (found.pieces / "dev.src").read_text().splitlines()[0]
+        assert line.startswith(">>deu<< ") == bool(flags)
+
+
 def test_codes_behind_a_sentence_are_refused(folders, capsys):
     found = folders("nllb_json")
     found.change("tokenizer_config.json", legacy_behaviour=True)

@@ -34,7 +34,7 @@ def choose_codes(
     `given`: those that were asked for; without one it is the language's own name. Raises UserError
     with the nearest names for one that the model does not have, and for one that it is not told.
     """
-    is_told = _told_sides(config, pieces)
+    is_told = _told_sides(config, pieces, given)
     chosen: list[str | None] = []
     for name, needed, language, code in zip(SIDES, is_told, languages, given, strict=True):
         if needed:
@@ -79,14 +79,14 @@ def place_marks(config: Config, pieces: Pieces, codes: Codes) -> Placement:
     return Placement((Marks(src, (), special), Marks(tgt, (), special)))
 
 
-def _told_sides(config: Config, pieces: Pieces) -> tuple[bool, bool]:
+def _told_sides(config: Config, pieces: Pieces, given: Codes) -> tuple[bool, bool]:
     """Whether the model is told the language of source and target."""
-    kind = config["model_type"]
-    if kind == "marian":
-        return False, bool(pieces.languages)
+    kind, known = config["model_type"], pieces.languages
+    if kind == "marian":  # one code is no choice: a model of one language may have it left over
+        return False, len(known) > 1 or (len(known) == 1 and given[1] is not None)
     if kind not in ("m2m_100", "mbart"):
         return False, False
-    if not pieces.languages:
+    if not known:
         raise no_codes(pieces.folder)
     return True, True
 
