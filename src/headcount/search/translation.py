@@ -37,7 +37,7 @@ def translate_file(
     model = folder.load(settings.device)
     lines = read_clean(source, "none")
     whole = [src.encode(line) for line in lines]
-    sources = [ids[: settings.max_source] for ids in whole]
+    sources = [src.cut_off(ids, settings.max_source) for ids in whole]
     _check_lengths(source, sources, model.settings.position_table)
     with tqdm(total=len(lines), unit="sentence", disable=None) as bar:
         translations = translate(model, sources, settings, done=bar.update, prefix=tgt.prefix)
