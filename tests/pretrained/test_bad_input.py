@@ -341,3 +341,17 @@ def test_half_precision_is_widened_and_said(folders, capsys, dtype):
     assert read_json(found.model / "model.json")["stored_as"] == name
     bias = import_model(found.theirs, 105).model.encoder[0].feed_forward.inner.bias
     assert torch.equal(bias, halves["model.encoder.layers.0.fc1.bias"].float())
+
+
+def test_text_that_was_cut_before_there_were_marks(folders, capsys):
+    found = folders("bart_json")
+    assert found.segment("en", "de") == 0
+    path = found.pieces / "segmentation.json"
+    about = read_json(path)
+    del about["marks"]
+    path.write_text(json.dumps(about))
+    assert found.import_it() == 2
+    assert (
+        "expected what scripts/bpe.py or segment.py writes, an object with joint, marks,"
+        in told(capsys)
+    )

@@ -17,6 +17,7 @@ from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
 from headcount.base.settings.data import BpeSettings
 from headcount.data.lines import clean_lines, references, write_lines
 from headcount.data.sentencepieces import (
+    MARKS,
     TOKENIZER_UNIT,
     UNIT,
     RunningPieces,
@@ -213,14 +214,16 @@ def _segmenter(
 def read_segmentation(folder: Path) -> dict[str, Any]:
     """How `segment_corpus` cut the text of a pair. Raises UserError if nothing whole says so."""
     path = folder / SEGMENTATION
-    keys = {"src_lang", "tgt_lang", "pretokenised", "joint"}
+    keys = {"src_lang", "tgt_lang", "pretokenised", "joint", "unit"}
     try:
         about = read_json(path)
     except (FileNotFoundError, ValueError):
         about = None
+    if isinstance(about, dict) and about.get("unit") in (UNIT, TOKENIZER_UNIT):
+        keys.add(MARKS)
     if not isinstance(about, dict) or not keys <= set(about):
         raise UserError(
-            f"{path}: expected what scripts/bpe.py writes, an object with "
+            f"{path}: expected what scripts/bpe.py or segment.py writes, an object with "
             f"{', '.join(sorted(keys))}, found no such thing; run it again"
         )
     return about
