@@ -223,8 +223,9 @@ def read_segmentation(folder: Path) -> dict[str, Any]:
         keys.add(MARKS)
     if not isinstance(about, dict) or not keys <= set(about):
         raise UserError(
-            f"{path}: expected what scripts/bpe.py or segment.py writes, an object with "
-            f"{', '.join(sorted(keys))}, found no such thing; run it again"
+            f"{path}: expected what scripts/bpe.py writes, an object with "
+            f"{', '.join(sorted(keys))}, found no such thing; run it again, or "
+            "scripts/segment.py for a pretrained model"
         )
     return about
 
