@@ -106,8 +106,9 @@ def check_export(
     """
     sides = pair.segmenters()
     plain = settings.model_copy(update={"length_penalty": 0.0})
-    sources = [sides[0].encode(line)[: plain.max_source] for line in read_clean(text, "none")]
-    ours = translate(model, sources, plain)
+    whole = map(sides[0].encode, read_clean(text, "none"))
+    sources = [sides[0].cut_off(ids, plain.max_source) for ids in whole]
+    ours = translate(model, sources, plain, prefix=sides[1].prefix)
     ended = [n for n, found in enumerate(ours) if sources[n] and not found.capped]
     if not ended:
         raise UserError(
@@ -160,6 +161,7 @@ class Engine:
     def __init__(self, folder: Path, sides: tuple[Segmenter, Segmenter], settings: DecodeSettings):
         """`sides`: the segmenters of source and target."""
         self.src, self.tgt = (side.vocabulary for side in sides)
+        self.prefix = self.tgt.pieces(sides[1].prefix)
         self.settings = settings
         self.translator = load_ctranslate2().Translator(
             str(folder), compute_type="float32", intra_threads=settings.threads
@@ -170,6 +172,7 @@ class Engine:
         longest = int(self.settings.max_length_factor * max(map(len, sources)))
         found = self.translator.translate_batch(
             [self.src.pieces(ids) for ids in sources],
+            target_prefix=[self.prefix] * len(sources),
             beam_size=self.settings.beam,
             length_penalty=0.0,
             max_batch_size=self.settings.batch_tokens,

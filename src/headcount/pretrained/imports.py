@@ -1,38 +1,56 @@
 """Pretrained models from folder to folder."""
 
+import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import UserError
-from headcount.data.sentencepieces import UNIT
+from headcount.base.folders import SIDES
 from headcount.model.transformer import parameter_count
-from headcount.pretrained.families import CONFIG
-from headcount.pretrained.marian import MarianPieces
-from headcount.pretrained.weight_map import WEIGHTS, import_model
+from headcount.pretrained.families import CONFIG, Config
+from headcount.pretrained.languages import place_marks
+from headcount.pretrained.pieces import read_pieces
+from headcount.pretrained.segment import LANGUAGE_CODES
+from headcount.pretrained.weight_map import WEIGHTS, import_model, weights_file
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
 
 def imported_files(folder: Path) -> list[Path]:
-    """What is read of the folder of a Marian model."""
-    return [folder / CONFIG, folder / WEIGHTS, *MarianPieces(folder).files]
+    """What is read of the folder of a pretrained model. Raises UserError where there is no such."""
+    return [folder / CONFIG, weights_file(folder), *read_pieces(Config.read(folder)).files]
 
 
 def write_imported(folder: Path, pair: PairFolder, out: Path, origin: dict[str, Any]) -> None:
-    """Write a Marian model as one of ours, which belongs to a pair cut into its pieces.
+    """Write a pretrained model as one of ours, which belongs to a pair cut into its pieces.
 
-    Raises UserError for what ours cannot express, for damaged files, and if the pair was cut into
-    other pieces.
+    Standard error is told if weights were stored in another format than float32. Raises UserError
+    for what ours cannot express, for damaged files, and if the pair was cut into other pieces.
     """
-    imported = import_model(folder, MarianPieces(folder).unknown)
-    words = [len(vocabulary) for vocabulary in pair.vocabularies()]
-    expected = [len(imported.src_rows), len(imported.tgt_rows)]
-    if pair.segmentation().get("unit") != UNIT or words != expected:
-        raise UserError(
-            f"{pair.path}: expected text cut into the pieces of {folder}, {expected} of source and "
-            f"target, found {words} others; run scripts/segment.py"
-        )
-    facts = {"parameters": parameter_count(imported.model), "provenance": origin}
-    facts |= pair.subwords()
+    config = Config.read(folder)
+    pieces, about = read_pieces(config), pair.segmentation()
+    if LANGUAGE_CODES not in about:
+        raise _other_pieces(folder, pair, "those of a model that was trained here")
+    placement = place_marks(config, pieces, about[LANGUAGE_CODES])
+    imported = import_model(folder, pieces.unknown, placement.start, placement.src_end)
+    found = pair.vocabularies()
+    for side, rows in enumerate((imported.src_rows, imported.tgt_rows)):
+        names = pieces.vocabulary(side, rows, Counter()).pieces(range(len(rows)))
+        others = found[side].pieces(range(len(found[side])))
+        if names != others:
+            what = f"{len(others)} others of {SIDES[side]}"
+            raise _other_pieces(folder, pair, f"{what} (expected {len(names)})")
+    if imported.format != "float32":
+        print(f"{folder / WEIGHTS}: {imported.format}, read as float32", file=sys.stderr)
+    facts = {"parameters": parameter_count(imported.model), "stored_as": imported.format}
+    facts |= {"provenance": origin, **pair.subwords()}
     weights = dict(imported.model.named_parameters())
     ModelFolder(out).save(imported.model, weights, facts)
+
+
+def _other_pieces(folder: Path, pair: PairFolder, found: str) -> UserError:
+    return UserError(
+        f"{pair.path}: expected text cut into the pieces of {folder}, found {found}; "
+        "run scripts/segment.py"
+    )
