@@ -1,5 +1,6 @@
 """Pretrained models from folder to folder."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,22 @@ from headcount.store.pair_folder import PairFolder
 def imported_files(folder: Path) -> list[Path]:
     """What is read of the folder of a Marian model."""
     return [folder / CONFIG, folder / WEIGHTS, *MarianPieces(folder).files]
+
+
+def unknown_word(folder: Path, pair: PairFolder) -> int:
+    """The id that a Marian model gives to words it does not know.
+
+    Raises UserError unless a pair is cut into its pieces, so that ids are those of the model.
+    """
+    pieces = MarianPieces(folder)
+    for side, ours in enumerate(pair.vocabularies()):
+        theirs = pieces.vocabulary(side, Counter())
+        if [piece for piece, _ in ours.counts] != [piece for piece, _ in theirs.counts]:
+            raise UserError(
+                f"{pair.path}: expected the pieces of {folder}, found others; name the folder that "
+                "the model was imported from"
+            )
+    return pieces.unknown
 
 
 def write_imported(folder: Path, pair: PairFolder, out: Path, origin: dict[str, Any]) -> None:
