@@ -184,10 +184,21 @@ def _leave(message: str, code: int) -> NoReturn:
         print(f"error: {message}", file=sys.stderr, flush=True)
         sys.stdout.flush()
     except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)  # Python writes what is left as it ends
-        os.dup2(nowhere, 1)
-        os.dup2(nowhere, 2)
+        _write_nowhere()
     sys.exit(code)
+
+
+def leave_unread() -> NoReturn:
+    """Leave as SIGPIPE would: whoever read standard output has gone, as `head` does."""
+    _write_nowhere()
+    sys.exit(128 + signal.SIGPIPE)
+
+
+def _write_nowhere() -> None:
+    """What Python still writes as it ends goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
 
 
 def die_with_parent() -> None:
