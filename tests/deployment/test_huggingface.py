@@ -16,6 +16,7 @@ from headcount.deployment.huggingface_engine import HuggingFaceEngine
 from headcount.deployment.huggingface_export import form_of_imported, form_of_ours
 from headcount.model.loss import token_losses
 from headcount.model.removal import remove_heads
+from headcount.model.transformer import Transformer, copy_weights
 from headcount.pretrained.weight_map import import_model
 from headcount.search.beam_search import translate
 
@@ -27,6 +28,10 @@ LONG = ParallelText(
 )
 # Of 3 + 2 + 2 layers of 4 heads, the first of decoder self-attention loses all of its.
 SILENT = [0, 3, 5, 12, 13, 14, 15, 17, 21, 26]
+
+
+def rows_of(ours) -> tuple[list[int], list[int]]:
+    return ours.src_rows, ours.tgt_rows
 
 
 def mask_of(grid, silent) -> torch.Tensor:
@@ -93,7 +98,7 @@ def test_an_imported_model_goes_back_to_the_bit(imported, tmp_path, silent):
     grid = ours.model.grid
     smaller = remove_heads(ours.model, mask_of(grid, silent))
     heads = [head for place, head in enumerate(grid.heads()) if place not in silent]
-    form = form_of_imported(smaller, heads, folder, UNKNOWN)
+    form = form_of_imported(smaller, heads, folder, rows_of(ours))
     assert form.silent == len(silent)
     engine = written(form, tmp_path / "back")
     assert type(engine.model) is type(theirs)
@@ -119,9 +124,9 @@ def test_what_begins_translations_may_have_been_trained(imported, kind, tmp_path
     model.tgt_embedding.weight[BOS] += 0.5
     if kind == "m2m_100":
         with pytest.raises(UserError, match="expected one with a bias of words, found 'm2m_100'"):
-            form_of_imported(model, heads, folder, UNKNOWN)
+            form_of_imported(model, heads, folder, rows_of(ours))
         return
-    form = form_of_imported(model, heads, folder, UNKNOWN)
+    form = form_of_imported(model, heads, folder, rows_of(ours))
     engine = written(form, tmp_path / "back")
     assert engine.model.config.decoder_start_token_id == form.rows[1][BOS] == 500
     batch = collate(LONG, range(3))
@@ -130,6 +135,27 @@ def test_what_begins_translations_may_have_been_trained(imported, kind, tmp_path
     expected = [each.ids for each in translate(model, LONG.src, SEARCH)]
     assert max(map(len, expected)) > 5
     assert [generated(engine, ids) for ids in LONG.src] == expected
+
+
+@torch.no_grad()
+def test_one_embedding_of_theirs_may_be_two_of_ours(tmp_path):
+    """As long as both are the same words, whose ids may differ."""
+    saved_pretrained("mbart", tmp_path / "theirs")
+    ours = import_model(tmp_path / "theirs", UNKNOWN)
+    apart = Transformer(ours.model.settings, 501, 501, joint=False).eval()
+    src_rows = [*ours.src_rows[:7], *ours.src_rows[:6:-1]]  # from id 7 on the other way round
+    place = {row: i for i, row in enumerate(ours.tgt_rows) if i != BOS} | {ours.tgt_rows[BOS]: BOS}
+    weights = dict(ours.model.named_parameters())
+    source = weights["tgt_embedding.weight"][[place[row] for row in src_rows]]
+    copy_weights(apart, {**weights, "own_src_embedding.weight": source})
+    heads, rows = apart.grid.heads(), (src_rows, ours.tgt_rows)
+    written(form_of_imported(apart, heads, tmp_path / "theirs", rows), tmp_path / "back")
+    mine, other = (safetensors.torch.load_file(tmp_path / name / "model.safetensors")
+                   for name in ("back", "theirs"))  # fmt: skip
+    assert torch.equal(mine["model.shared.weight"], other["model.shared.weight"])
+    apart.own_src_embedding.weight[9] += 1
+    with pytest.raises(UserError, match="expected an embedding for each side, found one that both"):
+        form_of_imported(apart, heads, tmp_path / "theirs", rows)
 
 
 @torch.no_grad()
@@ -186,7 +212,8 @@ def test_what_theirs_cannot_express_is_named(changes, message):
 
 def test_the_folder_of_another_model_is_refused(tmp_path):
     saved_pretrained("marian", tmp_path)
-    ours = import_model(tmp_path, UNKNOWN).model
+    imported = import_model(tmp_path, UNKNOWN)
+    ours = imported.model
     config = tmp_path / "config.json"
     for key, value, message in (
         ("decoder_layers", 3, "decoder_layers: expected 2, as the model has, found 3; name the"),
@@ -196,7 +223,7 @@ def test_the_folder_of_another_model_is_refused(tmp_path):
         values = json.loads(config.read_text())
         config.write_text(json.dumps({**values, key: value}))
         with pytest.raises(UserError, match=message):
-            form_of_imported(ours, ours.grid.heads(), tmp_path, UNKNOWN)
+            form_of_imported(ours, ours.grid.heads(), tmp_path, rows_of(imported))
         config.write_text(json.dumps(values))
 
 
@@ -208,7 +235,8 @@ def test_weights_that_were_stored_in_half_precision_are_written_whole(tmp_path):
     safetensors.torch.save_file(half, tmp_path / "theirs/model.safetensors", {"format": "pt"})
     config = tmp_path / "theirs/config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "dtype": "float16"}))
-    ours = import_model(tmp_path / "theirs", UNKNOWN).model
-    form = form_of_imported(ours, ours.grid.heads(), tmp_path / "theirs", UNKNOWN)
+    ours = import_model(tmp_path / "theirs", UNKNOWN)
+    heads = ours.model.grid.heads()
+    form = form_of_imported(ours.model, heads, tmp_path / "theirs", rows_of(ours))
     engine = written(form, tmp_path / "back")
     assert {weight.dtype for weight in engine.model.parameters()} == {torch.float32}

@@ -19,7 +19,7 @@ from headcount.deployment.ctranslate2_export import (
 from headcount.deployment.deployed import Deployed
 from headcount.deployment.huggingface_engine import HuggingFaceEngine
 from headcount.deployment.huggingface_export import form_of_imported, form_of_ours
-from headcount.pretrained.imports import imported_files, unknown_word
+from headcount.pretrained.imports import imported_files, their_words
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -83,8 +83,8 @@ def _as_huggingface(
     what: Deployed, pretrained: Path | None, out: Path, origin: dict[str, Any]
 ) -> tuple[str, OpenEngine | None]:
     if pretrained:
-        unknown = unknown_word(pretrained, what.pair)
-        form = form_of_imported(what.model, what.heads, pretrained, unknown)
+        rows = their_words(pretrained, what.pair)
+        form = form_of_imported(what.model, what.heads, pretrained, rows)
     else:
         form = form_of_ours(what.model, what.heads)
     facts = {"model_type": form.config["model_type"], "silent_heads": form.silent}

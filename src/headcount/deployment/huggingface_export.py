@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from headcount.base.addresses import Head
@@ -27,7 +28,6 @@ from headcount.pretrained.weight_map import (
     WEIGHTS,
     embedding_names,
     positions_name,
-    their_rows,
     their_weights,
     width_order,
 )
@@ -40,6 +40,8 @@ _TEXT = (".json", ".spm", ".model", ".txt")
 _CLASSES = {"marian": "MarianMTModel", "pegasus": "PegasusForConditionalGeneration"}
 _SIDES = ("encoder", "decoder")
 
+Rows = tuple[list[int], list[int]]  # of source and target: for each of our ids their word
+
 _FREE = {"preset", "heads", "d_head", "dropout", "attention_dropout"}
 """Settings in which a model may differ from the one that it was imported as."""
 
@@ -51,7 +53,7 @@ class HuggingFaceForm:
     config: Config
     generation: dict[str, Any]
     weights: dict[str, Tensor]
-    rows: tuple[list[int], list[int]]  # of source and target
+    rows: Rows
     silent: int  # heads
     pretrained: Path | None  # where the tokenizer lies
 
@@ -107,16 +109,17 @@ def form_of_ours(model: Transformer, heads: Sequence[Head]) -> HuggingFaceForm:
 
 
 def form_of_imported(
-    model: Transformer, heads: Sequence[Head], folder: Path, unknown: int
+    model: Transformer, heads: Sequence[Head], folder: Path, rows: Rows
 ) -> HuggingFaceForm:
     """A model that was imported from a folder, or came of one, as another of the same family.
 
     What was not changed since goes back to the bit. `heads`: the places of its heads in the
-    imported model; `unknown`: as of `import_model`. Raises UserError for a folder of another model.
+    imported model; `rows`: those that importing gave. Raises UserError for a folder of another
+    model.
     """
     config = Config.read(folder)
     _check_imported(model, config)
-    ids, rows, grown = _words(model, config, unknown)
+    ids, rows, grown = _words(model, config, rows)
     values = {**config.values, "dtype": "float32"}  # what ours are, however theirs were stored
     values.pop("torch_dtype", None)
     path = folder / _GENERATION
@@ -134,31 +137,37 @@ def form_of_imported(
 
 
 def _words(
-    model: Transformer, config: Config, unknown: int
-) -> tuple[tuple[list[int], list[int]], tuple[list[int], list[int]], int | None]:
+    model: Transformer, config: Config, rows: Rows
+) -> tuple[tuple[list[int], list[int]], Rows, int | None]:
     """For each of their words our id, for each of our ids their word, of both sides; a new word.
 
     What translations begin with has an id of its own here. As long as its row is the copy that
     importing made, the word that it was copied from stands for it. Once it was trained, it becomes
     a word of its own there, the last, which is returned; its bias keeps it out of translations.
     """
-    sizes = config.vocabulary_sizes
-    rows = tuple(their_rows(config, size, unknown, start=size) for size in sizes)
-    src, tgt = (sorted(range(len(each)), key=each.__getitem__) for each in rows)  # BOS comes last
-    table = model.tgt_embedding.weight
-    same = (table == table[BOS]).all(1).nonzero().flatten().tolist()
-    copies = [rows[1][place] for place in same if place != BOS]
-    if copies:
-        start = config.values.get("decoder_start_token_id")
-        rows[1][BOS] = start if start in copies else copies[0]
-        return (src[:-1], tgt[:-1]), rows, None
+    src, tgt = (_by_row(each) for each in rows)
+    tables = [each.weight for each in _embeddings(model)]
+    if config.joint and not torch.equal(tables[0][src], tables[1][tgt]):
+        raise UserError(
+            f"{config.path}: expected an embedding for each side, found one that both share; those "
+            "of this model were trained apart, take --to ctranslate2"
+        )
+    if torch.equal(tables[1][BOS], tables[1][tgt[rows[1][BOS]]]):
+        return (src, tgt), rows, None
     if not config.family.output_bias:
         raise UserError(
             f"{config.path}: model_type: expected one with a bias of words, found "
             f"{config['model_type']!r}: what this model begins translations with was trained and "
             "needs a word of its own there, which nothing would close; take --to ctranslate2"
         )
-    return (src[:-1], tgt), rows, sizes[1]
+    grown = list(rows[1])
+    grown[BOS] = len(tgt)
+    return (src, [*tgt, BOS]), (rows[0], grown), len(tgt)
+
+
+def _by_row(rows: list[int]) -> list[int]:
+    """For each of their words our id, which is not that of what translations begin with."""
+    return sorted((place for place in range(len(rows)) if place != BOS), key=rows.__getitem__)
 
 
 def _with_all_heads(
@@ -257,7 +266,8 @@ def _check_imported(model: Transformer, config: Config) -> None:
         if name not in _FREE
     }
     pairs["d_head"] = expected.head_width, found.head_width
-    pairs["joint"] = config.joint, model.own_src_embedding is None
+    if not config.joint:  # a shared one may be two here, whose ids differ
+        pairs["joint"] = False, model.own_src_embedding is None
     sizes = tuple(each.num_embeddings - 1 for each in _embeddings(model))
     pairs["words of each side"] = config.vocabulary_sizes, sizes
     for name, (theirs, ours) in pairs.items():

@@ -7,9 +7,9 @@ from typing import Any
 from headcount.base.errors import UserError
 from headcount.data.sentencepieces import UNIT
 from headcount.model.transformer import parameter_count
-from headcount.pretrained.families import CONFIG
+from headcount.pretrained.families import CONFIG, Config
 from headcount.pretrained.marian import MarianPieces
-from headcount.pretrained.weight_map import WEIGHTS, import_model
+from headcount.pretrained.weight_map import WEIGHTS, import_model, their_rows
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -19,12 +19,12 @@ def imported_files(folder: Path) -> list[Path]:
     return [folder / CONFIG, folder / WEIGHTS, *MarianPieces(folder).files]
 
 
-def unknown_word(folder: Path, pair: PairFolder) -> int:
-    """The id that a Marian model gives to words it does not know.
+def their_words(folder: Path, pair: PairFolder) -> tuple[list[int], list[int]]:
+    """For each id of source and target in a pair that of a Marian model.
 
-    Raises UserError unless a pair is cut into its pieces, so that ids are those of the model.
+    Raises UserError unless the pair is cut into its pieces.
     """
-    pieces = MarianPieces(folder)
+    pieces, config = MarianPieces(folder), Config.read(folder)
     for side, ours in enumerate(pair.vocabularies()):
         theirs = pieces.vocabulary(side, Counter())
         if [piece for piece, _ in ours.counts] != [piece for piece, _ in theirs.counts]:
@@ -32,7 +32,9 @@ def unknown_word(folder: Path, pair: PairFolder) -> int:
                 f"{pair.path}: expected the pieces of {folder}, found others; name the folder that "
                 "the model was imported from"
             )
-    return pieces.unknown
+    start = config["decoder_start_token_id"]
+    src, tgt = (their_rows(config, n, pieces.unknown, start) for n in config.vocabulary_sizes)
+    return src, tgt
 
 
 def write_imported(folder: Path, pair: PairFolder, out: Path, origin: dict[str, Any]) -> None:
