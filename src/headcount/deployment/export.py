@@ -37,6 +37,8 @@ def export_model(
     `pretrained`: the folder that the model was imported from, which `huggingface` follows. Raises
     UserError for what the form cannot express, and if something else lies at `out`.
     """
+    if form not in FORMS:
+        raise UserError(f"export: expected one of {', '.join(FORMS)}, found {form!r}")
     if pretrained and form != "huggingface":
         raise UserError(f"--pretrained: expected with --to huggingface alone, found --to {form}")
     if form == "huggingface":

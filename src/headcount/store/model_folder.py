@@ -184,6 +184,7 @@ class ModelFolder:
         Raises UserError if none is named, and the model's own has no subwords.
         """
         if named is None and not (self.path / SEGMENTATION).is_file():
+            self.facts()  # says so if there is no model either
             raise UserError(
                 f"{self.path / SEGMENTATION}: expected what cuts text into subwords beside the "
                 "model, found no such file; name the pair's folder with --bpe, or give the model "
