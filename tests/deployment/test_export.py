@@ -6,6 +6,7 @@ import resource
 import numpy as np
 import pytest
 import torch
+from learnt_model import learnt
 from script_runner import run_script
 from small_models import UNEVEN, make_model
 from small_run import segment
@@ -14,16 +15,13 @@ from headcount.base.errors import EnvironmentFault, HeadcountError, UserError
 from headcount.base.files import NoRoom
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import collate
 from headcount.data.lines import clean_lines, write_lines
-from headcount.data.vocabulary import Vocabulary
 from headcount.deployment import ctranslate2_export, export
 from headcount.deployment.agreement import Agreement, check_export
 from headcount.deployment.ctranslate2_export import CTranslate2Engine, padded_heads
 from headcount.deployment.deployed import Deployed
 from headcount.deployment.export import export_model
 from headcount.model import machine
-from headcount.model.loss import token_losses
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -46,35 +44,6 @@ def threads(monkeypatch):
 @pytest.fixture(scope="module")
 def bpe(tmp_path_factory):
     return segment(tmp_path_factory.mktemp("export"), pairs=20)
-
-
-LEARNT = (0, 1, 10)  # short sentences of the dev set
-
-
-def learnt(bpe, folder, heads, updates=200, gates=None):
-    """A model that has seen a few sentences often enough to end them, in a folder.
-
-    With `gates`, it has seen them with its heads times these as often. The sentences lie beside
-    it, in learnt.txt.
-    """
-    lines = list(clean_lines(bpe.parent / "dev.src"))
-    write_lines(folder / "learnt.txt", [lines[number] for number in LEARNT])
-    text = PairFolder(bpe).read("dev")
-    size = len(Vocabulary.load(bpe / "src.vocab"))
-    model = make_model(joint=True, src_size=size, tgt_size=size, heads=heads, dropout=0.0)
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.02, fused=True)
-    for _ in range(updates):
-        optimiser.zero_grad()
-        loss = token_losses(model, collate(text, LEARNT)).mean()
-        if gates is not None:
-            loss = loss + token_losses(model, collate(text, LEARNT), gates).mean()
-        loss.backward()
-        optimiser.step()
-        if loss < 0.1:
-            break
-    facts = PairFolder(bpe).subwords()
-    ModelFolder(folder / "model").save(model, dict(model.named_parameters()), facts)
-    return folder / "model"
 
 
 @pytest.fixture(scope="module")

@@ -4,14 +4,17 @@ import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from headcount.base.errors import EnvironmentFault
+from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, ParallelText, in_order, neighbours, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
+
+_ONE_LANGUAGE = ("marian", "pegasus", "bart")
 
 
 def load_transformers() -> ModuleType:
@@ -32,8 +35,7 @@ class HuggingFaceEngine:
 
     def __init__(self, folder: Path, rows: tuple[list[int], list[int]], settings: DecodeSettings):
         """`rows`: of source and target, their word for each of our ids."""
-        models = load_transformers().AutoModelForSeq2SeqLM
-        self.model = models.from_pretrained(folder, local_files_only=True).eval()
+        self.model = _load(folder, "AutoModelForSeq2SeqLM").eval()
         self.settings = settings
         self.src, self.tgt = map(torch.tensor, rows)
         self.ours = {row: place for place, row in enumerate(rows[1]) if place != BOS}
@@ -45,20 +47,15 @@ class HuggingFaceEngine:
         """The best of each source without length penalty, EOS at its end unless cut off."""
         longest = int(self.settings.max_length_factor * max(map(len, sources)))
         found: list[Ids] = [[]] * len(sources)
-        for numbers in self._batches(sources):
+        for numbers in _batches(sources, self.settings.batch_tokens):
             read = pad_sources([sources[number] for number in numbers])
             words = self.model.generate(
                 self.src[read],
                 attention_mask=(read != PAD).long(),
-                num_beams=self.settings.beam,
-                do_sample=False,
-                length_penalty=0.0,
-                early_stopping="never",
-                max_new_tokens=longest + self.settings.max_length_extra,
-                max_length=None,
-                forced_eos_token_id=None,
                 decoder_start_token_id=int(self.tgt[BOS]),
                 suppress_tokens=self.never,
+                max_new_tokens=longest + self.settings.max_length_extra,
+                **_search(self.settings),
             )
             for number, row in zip(numbers, words[:, 1:].tolist(), strict=True):
                 ids = [self.ours[word] for word in row]
@@ -90,8 +87,65 @@ class HuggingFaceEngine:
         scores = self.logits(src, tgt_in).transpose(1, 2)
         return torch.nn.functional.cross_entropy(scores, words, reduction="none")
 
-    def _batches(self, sources: list[Ids]) -> Iterator[list[int]]:
-        order = sorted(range(len(sources)), key=lambda number: -len(sources[number]))
-        lengths = [len(sources[number]) + 1 for number in order]
-        for part in neighbours(lengths, self.settings.batch_tokens):
-            yield order[part]
+
+class HuggingFaceText:
+    """A model with a tokenizer of its own, in Hugging Face's library, in fp32 on the CPU."""
+
+    def __init__(self, folder: Path, settings: DecodeSettings):
+        """Raises UserError for a model that translates into several languages.
+
+        Its translations begin with the code of one, which the folder does not tell.
+        """
+        self.model = _load(folder, "AutoModelForSeq2SeqLM").eval()
+        kind = self.model.config.model_type
+        if kind not in _ONE_LANGUAGE:
+            raise UserError(
+                f"{folder}: expected a model of two languages, {', '.join(_ONE_LANGUAGE)}, found "
+                f"{kind!r}, whose folder does not tell into which language; measure its other forms"
+            )
+        self.tokenizer = _load(folder, "AutoTokenizer")
+        self.settings = settings
+
+    @torch.inference_mode()
+    def translate(self, lines: list[str]) -> list[str]:
+        """The translation of each line, none of them empty, without length penalty."""
+        found = [""] * len(lines)
+        sources = self.tokenizer(lines)["input_ids"]
+        longest = int(self.settings.max_length_factor * max(map(len, sources)))
+        for numbers in _batches(sources, self.settings.batch_tokens):
+            read = self.tokenizer([lines[n] for n in numbers], return_tensors="pt", padding=True)
+            words = self.model.generate(
+                **read,
+                suppress_tokens=[self.model.config.pad_token_id],
+                max_new_tokens=longest + self.settings.max_length_extra,
+                **_search(self.settings),
+            )
+            decoded = self.tokenizer.batch_decode(words, skip_special_tokens=True)
+            for number, line in zip(numbers, decoded, strict=True):
+                found[number] = line
+        return found
+
+
+def _load(folder: Path, name: str) -> Any:
+    """What a class of the library reads from a folder, and from nowhere else."""
+    return getattr(load_transformers(), name).from_pretrained(folder, local_files_only=True)
+
+
+def _search(settings: DecodeSettings) -> dict[str, Any]:
+    """Beam search as ours without length penalty, in the words of `generate`."""
+    return {
+        "num_beams": settings.beam,
+        "do_sample": False,
+        "length_penalty": 0.0,
+        "early_stopping": "never",
+        "max_length": None,
+        "forced_eos_token_id": None,
+    }
+
+
+def _batches(sources: list[Ids], budget: int) -> Iterator[list[int]]:
+    """Numbers of the sources by length, longest first, cut by the budget of tokens."""
+    order = sorted(range(len(sources)), key=lambda number: -len(sources[number]))
+    lengths = [len(sources[number]) + 1 for number in order]
+    for part in neighbours(lengths, budget):
+        yield order[part]
