@@ -1,7 +1,8 @@
 """A model that is to leave its experiment: without the heads that a mask silences."""
 
+import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 
 from headcount.base.addresses import Head
 from headcount.model.removal import remove_heads
-from headcount.model.transformer import Transformer, parameter_count
+from headcount.model.transformer import Transformer, first_device, parameter_count
 from headcount.store.kept_heads import read_mask
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -52,6 +53,12 @@ class Deployed:
         smaller = remove_heads(self.model, torch.from_numpy(kept))
         heads = [head for head, gate in zip(self.heads, kept, strict=True) if gate]
         return Deployed(smaller, heads, self.source, self.pair)
+
+    def on_cpu(self) -> "Deployed":
+        """The same with a model on the CPU, a copy if it is elsewhere."""
+        if first_device(self.model).type == "cpu":
+            return self
+        return replace(self, model=copy.deepcopy(self.model).cpu())
 
     def facts(self) -> dict[str, Any]:
         """What its description says beside its shape: what that of its source says, and its heads.

@@ -41,6 +41,7 @@ def export_model(
         raise UserError(f"export: expected one of {', '.join(FORMS)}, found {form!r}")
     if pretrained and form != "huggingface":
         raise UserError(f"--pretrained: expected with --to huggingface alone, found --to {form}")
+    what = what.on_cpu()
     if form == "huggingface":
         return _as_huggingface(what, pretrained, out, origin)
     return (_as_headcount if form == "headcount" else _as_ctranslate2)(what, out, origin)
