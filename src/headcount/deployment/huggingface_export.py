@@ -25,6 +25,7 @@ from headcount.model.removal import restore_heads
 from headcount.model.transformer import Transformer
 from headcount.pretrained.families import CONFIG, EPSILON, Config
 from headcount.pretrained.weight_map import (
+    FIRST_POSITION,
     WEIGHTS,
     embedding_names,
     positions_name,
@@ -133,6 +134,9 @@ def form_of_imported(
     named = {name for side in _SIDES for name in embedding_names(config, side)}
     others = {n: w.float() for n, w in load_weights(folder / WEIGHTS).items() if n not in named}
     weights = others | their_weights(whole, config, *ids)
+    if config.family.positions == "table":
+        for name in map(positions_name, _SIDES):  # rows that no position reads stay what they are
+            weights[name][:FIRST_POSITION] = others[name][:FIRST_POSITION]
     return HuggingFaceForm(config, generation, weights, rows, silent, folder)
 
 

@@ -25,7 +25,7 @@ CLOSED = -1e3
 """Score of BOS, which is no word of theirs: its exp is 0 beside any score. Not −∞: the smoothed
 loss has the mean of all log-probabilities."""
 
-_FIRST_POSITION = 2
+FIRST_POSITION = 2
 """Row of the first position in BART's tables; M2M100's sinusoids begin as far from zero."""
 
 _SIDES = ("encoder", "decoder")
@@ -178,7 +178,7 @@ class _Theirs:
         """The vectors [p, d] from the first position on."""
         count = self.config["max_position_embeddings"]
         if self.config.family.positions == "table":
-            return self.get(positions_name(side))[_FIRST_POSITION:]
+            return self.get(positions_name(side))[FIRST_POSITION:]
         half = self.config["d_model"] // 2
         rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))
         first = self.config["pad_token_id"] + 1
@@ -206,7 +206,7 @@ def their_weights(
     if config.family.positions == "table":
         for number, side in enumerate(_SIDES):
             table = weights[f"position_tables.{number}"]
-            unused = table.new_zeros(_FIRST_POSITION, table.shape[1])
+            unused = table.new_zeros(FIRST_POSITION, table.shape[1])
             found[positions_name(side)] = torch.cat((unused, table))
     for link in links(config):
         weight = _turned(weights[link.ours], link.width, order)
