@@ -8,10 +8,11 @@ import torch
 from small_models import TEXT, make_model
 from small_pretrained import KINDS, UNKNOWN, EndAtLongest, saved_pretrained
 
-from headcount.base.errors import UserError
+from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import BOS, EOS, PAD
+from headcount.deployment import huggingface_engine
 from headcount.deployment.huggingface_engine import HuggingFaceEngine
 from headcount.deployment.huggingface_export import form_of_imported, form_of_ours
 from headcount.model.loss import token_losses
@@ -192,11 +193,23 @@ def make_norms_ours(theirs) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"embedding_norm": True}, "embedding_norm: expected false, or --pretrained, .*found true"),
-        ({"position_table": 40}, "position_table: expected 0, or --pretrained.*found 40"),
-        ({"norm_epsilon": 1e-3}, r"norm_epsilon: expected 1e-05, .*found 0\.001; take --to ctr"),
-        ({"d_model": 10}, "d_model: expected an even multiple of d_head, .*found 10 and d_head 4"),
-        ({"joint": False}, r"norm: expected the same vocabulary for both sides \(bpe\.joint\)"),
+        (
+            {"embedding_norm": True},
+            "embedding_norm: expected of an imported model .* found true",
+        ),
+        (
+            {"position_table": 40},
+            "position_table: expected of an imported model .* found 40",
+        ),
+        (
+            {"norm_epsilon": 1e-3},
+            r"norm_epsilon: expected at most 1e-05, found 0\.001; Hugging",
+        ),
+        ({"d_model": 10}, "d_model: expected an even multiple of d_head, found 10 and d_head 4"),
+        (
+            {"joint": False},
+            r"norm: expected post, or one vocabulary .*, found pre; .* take --to",
+        ),
         (
             {"heads": {"enc_self": [3, 4], "dec_self": [1, 3, 2], "dec_enc": [2, 3, 1]}},
             "encoder self-attention layer 1 head 3: expected heads below 3, as many as Hugging",
@@ -207,6 +220,16 @@ def test_what_theirs_cannot_express_is_named(changes, message):
     model = make_model(**{"joint": True, "src_size": 11, "d_model": 12, **changes})
     with pytest.raises(UserError, match=message):
         form_of_ours(model, model.grid.heads())
+
+
+def test_without_the_package_it_says_how_to_install_it(tmp_path, monkeypatch):
+    def lacking(name):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr(huggingface_engine.importlib, "import_module", lacking)
+    told = r"transformers, which is not installed; run: pip install -e '\.\[bert\]'"
+    with pytest.raises(EnvironmentFault, match=told):
+        HuggingFaceEngine(tmp_path, ([], []), SEARCH)
 
 
 def test_the_folder_of_another_model_is_refused(tmp_path):

@@ -230,34 +230,25 @@ def _values_of_ours(model: Transformer) -> dict[str, Any]:
 
 def _check_ours(model: Transformer, config: Config) -> None:
     """Raise UserError naming the first setting that neither a Marian nor a Pegasus has."""
-    settings = model.settings
-    one = "the same vocabulary for both sides (bpe.joint), or norm: post"
-    for wrong, name, expected, found in (
-        (settings.embedding_norm, "embedding_norm", "false, or --pretrained", "true"),
-        (
-            settings.position_table,
-            "position_table",
-            "0, or --pretrained",
-            settings.position_table,
+    settings, width = model.settings, model.settings.head_width
+    apart = config["model_type"] == "pegasus" and model.own_src_embedding is not None
+    sizes = f"{settings.d_model} and d_head {width}"
+    imported = "expected of an imported model alone, whose folder --pretrained names, found"
+    wrong = {
+        f"embedding_norm: {imported} true": settings.embedding_norm,
+        f"position_table: {imported} {settings.position_table}": settings.position_table,
+        f"norm_epsilon: expected at most {EPSILON:g}, found {settings.norm_epsilon:g}": (
+            settings.norm_epsilon > EPSILON
         ),
-        (settings.norm_epsilon > EPSILON, "norm_epsilon", EPSILON, settings.norm_epsilon),
-        (
-            settings.d_model % 2 or settings.d_model % settings.head_width,
-            "d_model",
-            "an even multiple of d_head",
-            f"{settings.d_model} and d_head {settings.head_width}",
+        f"d_model: expected an even multiple of d_head, found {sizes}": (
+            settings.d_model % 2 or settings.d_model % width
         ),
-        (
-            config["model_type"] == "pegasus" and model.own_src_embedding is not None,
-            "norm",
-            one,
-            "pre, with two vocabularies",
-        ),
-    ):
-        if wrong:
+        "norm: expected post, or one vocabulary for both sides (bpe.joint), found pre": apart,
+    }
+    for words, is_wrong in wrong.items():
+        if is_wrong:
             raise UserError(
-                f"model.{name}: expected {expected}, as Hugging Face's models have it; found "
-                f"{found}; take --to ctranslate2"
+                f"model.{words}; Hugging Face has no other such models, so take --to ctranslate2"
             )
 
 
