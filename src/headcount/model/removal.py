@@ -3,7 +3,7 @@
 And putting silent ones in, for programs that want as many heads in every layer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -39,32 +39,7 @@ def remove_heads(model: Transformer, multiplier: Tensor) -> Transformer:
     return smaller.train(model.training)
 
 
-def restore_heads(model: Transformer, heads: Sequence[Head], count: int) -> Transformer:
-    """A model with `count` heads in every layer, of which those of `model` say something.
-
-    `heads`: where each head of `model`, in flat order, stands among them. The others are silent:
-    zero rows in W_Q, W_K, W_V and their biases, zero columns in W_O. So their output is 0, and the
-    sums are those of a mask: `restore_heads` of what `remove_heads` gave has, bit for bit, the
-    output of the model under a mask of zeros and ones. Raises ValueError for a head
-    that has no place.
-    """
-    if any(not 0 <= head.head < count for head in heads) or len(set(heads)) < model.grid.size:
-        raise ValueError(f"expected {model.grid.size} places below {count}, found {heads}")
-    layers = {kind: [count] * len(each) for kind, each in model.grid.counts.items()}
-    larger = _with_heads(model, layers)
-    weights = dict(model.named_parameters())
-    names = {module: name for name, module in model.named_modules()}
-    for kind, layer, attention in model.attentions():
-        places = [head.head for head in heads if (head.kind, head.layer) == (kind, layer)]
-        whole = _filled_weights(attention, places, count)
-        weights |= {
-            f"{names[attention]}.{parameter}": weight for parameter, weight in whole.items()
-        }
-    copy_weights(larger, weights)
-    return larger.train(model.training)
-
-
-def _with_heads(model: Transformer, heads: Mapping[str, list[int]]) -> Transformer:
+def _with_heads(model: Transformer, heads: dict[str, list[int]]) -> Transformer:
     """A model with so many heads in each layer of each kind, otherwise of the same make."""
     width = {"heads": heads, "d_head": model.settings.head_width}
     settings = ModelSettings.model_validate({**model.settings.model_dump(), **width})
@@ -89,6 +64,31 @@ def _kept_weights(attention: MultiHeadAttention, gates: Tensor) -> dict[str, Ten
         "output.weight": columns.flatten(1),
         "output.bias": attention.output.bias,
     }
+
+
+def restore_heads(model: Transformer, heads: Sequence[Head], count: int) -> Transformer:
+    """A model with `count` heads in every layer, of which those of `model` say something.
+
+    `heads`: where each head of `model`, in flat order, stands among them. The others are silent:
+    zero rows in W_Q, W_K, W_V and their biases, zero columns in W_O. So their output is 0, and the
+    sums are those of a mask: `restore_heads` of what `remove_heads` gave has, bit for bit, the
+    output of the model under a mask of zeros and ones. Raises ValueError for a head
+    that has no place.
+    """
+    if any(not 0 <= head.head < count for head in heads) or len(set(heads)) < model.grid.size:
+        raise ValueError(f"expected {model.grid.size} places below {count}, found {heads}")
+    layers = {kind: [count] * len(each) for kind, each in model.grid.counts.items()}
+    larger = _with_heads(model, layers)
+    weights = dict(model.named_parameters())
+    names = {module: name for name, module in model.named_modules()}
+    for kind, layer, attention in model.attentions():
+        places = [head.head for head in heads if (head.kind, head.layer) == (kind, layer)]
+        whole = _filled_weights(attention, places, count)
+        weights |= {
+            f"{names[attention]}.{parameter}": weight for parameter, weight in whole.items()
+        }
+    copy_weights(larger, weights)
+    return larger.train(model.training)
 
 
 def _filled_weights(
