@@ -1,6 +1,6 @@
-"""Write a pretrained Marian model, such as one of OPUS-MT, as a model of ours.
+"""Write a pretrained model, such as one of OPUS-MT or NLLB, as a model of ours.
 
-Its folder has config.json, model.safetensors, source.spm, target.spm and vocab.json.
+Its folder has config.json, model.safetensors, and the files of its tokenizer.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Cut the text of a pair into the pieces of a pretrained Marian model, such as one of OPUS-MT.
+"""Cut the text of a pair into the pieces of a pretrained model, such as one of OPUS-MT or NLLB.
 
 What is written takes the place of what scripts/bpe.py writes for a model that is trained here.
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.folders import SIDES
-from headcount.pretrained.marian import segment_pretrained
+from headcount.pretrained.segment import segment_pretrained
 
 
 def main() -> None:
@@ -18,6 +18,9 @@ def main() -> None:
     for split, side in product(("train", "dev"), SIDES):
         words = f"cleaned {split} text, {side}"
         parser.add_argument(f"--{split}-{side}", required=True, type=Path, help=words)
+    for side in SIDES:
+        words = f"what the model calls the {side} language, such as deu_Latn; its own name if not"
+        parser.add_argument(f"--{side}-code", help=words)
     parser.add_argument("--out-folder", required=True, type=Path, help="folder to write into")
     args = parser.parse_args()
     segment_pretrained(
@@ -26,6 +29,7 @@ def main() -> None:
         (args.train_src, args.train_tgt),
         (args.dev_src, args.dev_tgt),
         args.out_folder,
+        (args.src_code, args.tgt_code),
     )
 
 

@@ -187,9 +187,9 @@ def test_no_mask_loses_nothing(rows):
 def test_f09_each_distinct_mask_is_translated_once(inputs, tmp_path, monkeypatch, capsys):
     calls = []
 
-    def counted(model, sources, settings, multiplier, done):
+    def counted(model, sources, settings, multiplier, done, prefix):
         calls.append(multiplier)
-        return translate(model, sources, settings, multiplier, done)
+        return translate(model, sources, settings, multiplier, done, prefix)
 
     monkeypatch.setattr(masked_bleu, "translate", counted)
     settings = MaskingSettings(groups=3, draws=0, test_sets=["easy"])

@@ -44,7 +44,7 @@ def mask_of(grid, silent) -> torch.Tensor:
 def written(form, folder) -> HuggingFaceEngine:
     folder.mkdir()
     form.save(folder)
-    return HuggingFaceEngine(folder, form.rows, SEARCH)
+    return HuggingFaceEngine(folder, form.rows, (), SEARCH)
 
 
 def generated(engine, ids) -> list[int]:
@@ -229,7 +229,7 @@ def test_without_the_package_it_says_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setattr(huggingface_engine.importlib, "import_module", lacking)
     told = r"transformers, which is not installed; run: pip install -e '\.\[bert\]'"
     with pytest.raises(EnvironmentFault, match=told):
-        HuggingFaceEngine(tmp_path, ([], []), SEARCH)
+        HuggingFaceEngine(tmp_path, ([], []), (), SEARCH)
 
 
 def test_the_folder_of_another_model_is_refused(tmp_path):

@@ -14,7 +14,7 @@ from small_run import SmallRun, segment
 from headcount.data.text import read_clean
 from headcount.model import machine
 from headcount.pretrained.imports import write_imported
-from headcount.pretrained.marian import segment_pretrained
+from headcount.pretrained.segment import segment_pretrained
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -121,7 +121,10 @@ def test_what_does_not_fit_together_is_refused(root, flags, tmp_path, capsys):
     pieces[5], pieces[6] = pieces[6], pieces[5]
     (other / "vocab.json").write_text(json.dumps({piece: n for n, piece in enumerate(pieces)}))
     for words, message in (
-        (["--pretrained", other, "--to", "huggingface"], "bpe: expected the pieces of"),
+        (
+            ["--pretrained", other, "--to", "huggingface"],
+            "bpe: expected text cut into the pieces",
+        ),
         (["--pretrained", other], "--pretrained: expected with --to huggingface alone, found --to"),
         (["--to", "headcount", "--check", "x"], "--check: expected with --to ctranslate2 or hugg"),
         (["--mask", "dec_self.2.0"], "decoder self-attention layer 2 does not exist; this model"),

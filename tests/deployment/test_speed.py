@@ -59,7 +59,8 @@ class WorkClock:
             self.now += 1
             return plain(model, *arguments)
 
-        def translate(model, batch, settings):
+        def translate(model, batch, settings, prefix):
+            assert not prefix
             self.now += 10
             self.translated.append((len(batch), settings.batch_tokens))
             return [Translation([], 0.0, False, len(source)) for source in batch]

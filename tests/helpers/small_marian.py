@@ -1,6 +1,7 @@
 """A folder like OPUS-MT's: a small Marian model with SentencePiece models of its own."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import sentencepiece
@@ -9,11 +10,12 @@ from small_pretrained import random_weights
 from torch import nn
 
 
-def write_marian(folder: Path, texts: tuple[Path, Path]) -> nn.Module:
+def write_marian(folder: Path, texts: tuple[Path, Path], codes: Sequence[str] = ()) -> nn.Module:
     """Learn pieces from the texts, and write a model with random weights beside them.
 
     As in OPUS-MT, `</s>` is 0 and `<unk>` is 1, pieces of both sides share their ids, and the
     padding, with which translations begin, comes last; two rows more only fill the embedding up.
+    `codes`: pieces of languages, as `>>deu<<`.
     """
     from transformers import MarianConfig, MarianMTModel
 
@@ -27,7 +29,7 @@ def write_marian(folder: Path, texts: tuple[Path, Path]) -> nn.Module:
         (folder / f"{name}.vocab").unlink()
         model = sentencepiece.SentencePieceProcessor(str(folder / f"{name}.spm"))
         pieces += map(model.id_to_piece, range(3, len(model)))
-    pieces = [*dict.fromkeys(pieces), "<pad>"]
+    pieces = [*dict.fromkeys(pieces), *codes, "<pad>"]
     (folder / "vocab.json").write_text(json.dumps({p: i for i, p in enumerate(pieces)}))
     config = MarianConfig(
         vocab_size=len(pieces) + 2,

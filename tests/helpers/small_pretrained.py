@@ -52,13 +52,16 @@ KINDS = {
 """Prefix of the config's class, class of the model, and what its config says beside the sizes."""
 
 
-def small_pretrained(kind: str) -> nn.Module:
-    """A model of a kind, in evaluation mode; norms, biases and scores' biases are random too."""
+def small_pretrained(kind: str, **changes: object) -> nn.Module:
+    """A model of a kind, in evaluation mode; norms, biases and scores' biases are random too.
+
+    `changes`: of its config.
+    """
     import transformers
 
     prefix, model, values = KINDS[kind]
     torch.manual_seed(1)
-    config = getattr(transformers, f"{prefix}Config")(**_SIZES | values)
+    config = getattr(transformers, f"{prefix}Config")(**_SIZES | values | changes)
     return random_weights(getattr(transformers, model)(config))
 
 

@@ -21,7 +21,7 @@ from headcount.base.head_values import read_head_values
 from headcount.data.trees import align_trees
 from headcount.data.vocabulary import EOS, UNK
 from headcount.pretrained.imports import write_imported
-from headcount.pretrained.marian import MarianPieces, segment_pretrained
+from headcount.pretrained.segment import segment_pretrained
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -166,18 +166,19 @@ def test_damaged_pieces_are_named(imported, copy, tmp_path, name, content, messa
 
 
 def test_other_models_and_other_pieces_are_refused(imported, copy, tmp_path):
-    config = json.loads((copy / "config.json").read_text()) | {"model_type": "bart"}
+    config = json.loads((copy / "config.json").read_text()) | {"model_type": "t5"}
     (copy / "config.json").write_text(json.dumps(config))
     pairs = [(imported.texts[f"{s}.src"], imported.texts[f"{s}.tgt"]) for s in ("train", "dev")]
-    with pytest.raises(UserError, match="model_type: expected marian.* found 'bart'"):
+    with pytest.raises(UserError, match="model_type: expected one of marian.* found 't5'"):
         segment_pretrained(copy, LANGUAGES, *pairs, tmp_path / "bpe")
     ours = PairFolder(segment(tmp_path / "text"))
     with pytest.raises(UserError, match=r"expected text cut into the pieces of .*segment\.py"):
         write_imported(imported.folder, ours, tmp_path / "model", {})
-    assert MarianPieces(imported.folder).unknown == 1
     assert torch.is_tensor(imported.model.load().output_bias)
 
 
 def test_trees_are_not_cut_word_by_word(imported):
-    with pytest.raises(UserError, match="trees: expected subwords of words, found SentencePiece"):
+    with pytest.raises(
+        UserError, match="trees: expected subwords of words, found pieces of running text"
+    ):
         align_trees([], imported.pair.segmenters()[0], "none")

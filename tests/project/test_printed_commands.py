@@ -175,6 +175,9 @@ PARSED = {
     "python scripts/segment.py --pretrained models/opus-mt-en-de --src-lang en --tgt-lang de"
     " --train-src train.en --train-tgt train.de --dev-src dev.en --dev-tgt dev.de"
     " --out-folder pieces": "a model; test_marian.py has one",
+    "python scripts/segment.py --pretrained models/nllb --src-lang en --tgt-lang de"
+    " --src-code eng_Latn --tgt-code deu_Latn --train-src train.en --train-tgt train.de"
+    " --dev-src dev.en --dev-tgt dev.de --out-folder pieces": "a model; test_first_word.py has one",
     "python scripts/import_model.py --pretrained models/opus-mt-en-de --bpe pieces"
     " --out model": "a model; test_marian.py has one",
     "python scripts/importance.py --model model --bpe pieces --loss nll"

@@ -13,7 +13,8 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.transformer import Transformer
-from headcount.search.beam_search import Translation, largest, translate
+from headcount.search.beam_search import Translation, translate
+from headcount.search.largest import largest
 from headcount.store.model_folder import fill
 from headcount.training.score import score_targets
 from headcount.training.states import StateStore

@@ -158,7 +158,8 @@ class MaskedModel:
         masks = torch.from_numpy(head_masks(sets, self.grid.size))
         sources = [self.src.encode(line)[: self.decode.max_source] for line in lines]
         rows = masks.repeat_interleave(len(sources), dim=0)
-        found = iter(translate(self.model, sources * len(sets), self.decode, rows, done))
+        repeated, prefix = sources * len(sets), self.tgt.prefix
+        found = iter(translate(self.model, repeated, self.decode, rows, done, prefix))
         return {
             heads: [self.tgt.decode(t.ids) for t in islice(found, len(lines))] for heads in sets
         }

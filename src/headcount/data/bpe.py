@@ -3,7 +3,7 @@
 import contextlib
 import io
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,13 @@ from headcount.base.files import read_json, write_json, write_text
 from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
 from headcount.base.settings.data import BpeSettings
 from headcount.data.lines import clean_lines, references, write_lines
-from headcount.data.sentencepieces import UNIT, SentencePieces
+from headcount.data.sentencepieces import (
+    TOKENIZER_UNIT,
+    UNIT,
+    RunningPieces,
+    make_pieces,
+    read_marks,
+)
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import SEPARATOR, Tokeniser, protect, restore
 
@@ -96,6 +102,8 @@ def learn_codes(words: Counter[str], merges: int) -> str:
 class Segmenter:
     """One side of a pair: from a line of text to subword ids and back."""
 
+    prefix: Sequence[int] = ()  # ids that every sentence begins with: none
+
     def __init__(self, tokeniser: Tokeniser, cutter: PieceCutter | WordCutter, words: Vocabulary):
         """`words` has the pieces the model knows."""
         self.language = tokeniser.language
@@ -116,7 +124,7 @@ class Segmenter:
         return self._tokeniser.join(join_pieces(self.vocabulary.pieces(ids)))
 
 
-AnySegmenter = Segmenter | SentencePieces
+AnySegmenter = Segmenter | RunningPieces
 
 
 def segment_corpus(
@@ -177,8 +185,8 @@ def load_segmenters(folder: Path) -> tuple[AnySegmenter, AnySegmenter]:
         src = Vocabulary.load(src_words)
         tgt = src if about["joint"] else Vocabulary.load(tgt_words)
         return (
-            _segmenter(about["src_lang"], about, codes[0], src),
-            _segmenter(about["tgt_lang"], about, codes[1], tgt),
+            _segmenter(0, about, codes[0], src),
+            _segmenter(1, about, codes[1], tgt),
         )
     except (FileNotFoundError, ValueError, KeyError) as fault:
         raise UserError(
@@ -188,10 +196,12 @@ def load_segmenters(folder: Path) -> tuple[AnySegmenter, AnySegmenter]:
 
 
 def _segmenter(
-    language: str, about: dict[str, Any], codes: bytes, vocabulary: Vocabulary
+    side: int, about: dict[str, Any], codes: bytes, vocabulary: Vocabulary
 ) -> AnySegmenter:
-    if about["unit"] == UNIT:
-        return SentencePieces(language, codes, vocabulary)
+    language = about[("src_lang", "tgt_lang")[side]]
+    if about["unit"] in (UNIT, TOKENIZER_UNIT):
+        marks = read_marks(about, side)
+        return make_pieces(about["unit"], language, codes, vocabulary, marks)
     tokeniser = Tokeniser(language, about["pretokenised"], about["unspaced"])
     return Segmenter(tokeniser, make_cutter(about["unit"], codes.decode("utf-8")), vocabulary)
 

@@ -1,49 +1,178 @@
-"""Pieces of running text by a SentencePiece model that someone else has learnt."""
+"""Pieces of running text by a model that someone else has learnt.
 
-from collections.abc import Iterable
+It is one of SentencePiece, or a tokenizer.json of the library tokenizers.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.folders import SIDES
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import protect, restore
 
 UNIT = "sentencepiece"
-"""The `unit` that segmentation.json tells of text that was cut so."""
+"""The `unit` that segmentation.json tells of text that was cut by a SentencePiece model."""
+TOKENIZER_UNIT = "tokenizer"
+"""… and of text that was cut by a tokenizer.json."""
+MARKS = "marks"
+"""Where segmentation.json tells the `Marks` of each side."""
 
 
-class SentencePieces:
+Placed = tuple[str, int]
+"""A piece, and where in its line it begins, in characters."""
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What a model wants around the pieces of every sentence of a side, the end left out."""
+
+    before: Sequence[str] = ()
+    after: Sequence[str] = ()
+    special: Sequence[str] = ()
+    """Names of pieces that are no text, all marks among them; no line of text shows them."""
+
+    def around(self, placed: list[Placed], end: int) -> list[Placed]:
+        """Pieces of a sentence with its marks, at its edges 0 and `end`; no sentence has none."""
+        before, after = [(each, 0) for each in self.before], [(each, end) for each in self.after]
+        return [*before, *placed, *after] if placed else []
+
+    def prefix(self, words: Vocabulary) -> list[int]:
+        """Ids that every sentence begins with."""
+        return words.ids(map(protect, self.before))
+
+
+def read_marks(about: dict[str, Any], side: int) -> Marks:
+    """Those of a side, from what segmentation.json says; none of subwords of words."""
+    if about["unit"] not in (UNIT, TOKENIZER_UNIT):
+        return Marks()
+    return Marks(**about[MARKS][SIDES[side]])
+
+
+class RunningPieces(ABC):
     """One side of a pair, as `Segmenter` is: from a line of text to subword ids and back."""
 
-    def __init__(self, language: str, model: bytes, words: Vocabulary):
-        """`model`: the bytes of a .spm file; `words`: the pieces that the translation model knows.
-
-        Raises UserError if the bytes are no such model, EnvironmentFault without the package.
-        """
-        try:
-            from sentencepiece import SentencePieceProcessor  # an extra
-        except ModuleNotFoundError as fault:
-            raise EnvironmentFault(
-                "pieces of a pretrained model need the package sentencepiece, which is not "
-                "installed; run: pip install -e '.[pretrained]'"
-            ) from fault
+    def __init__(self, language: str, words: Vocabulary, marks: Marks):
+        """`words`: the pieces that the translation model knows."""
         self.language = language
         self.vocabulary = words
-        try:
-            self._model = SentencePieceProcessor(model_proto=model)
-        except RuntimeError as fault:
-            raise UserError(f"expected a SentencePiece model, found {len(model)} bytes") from fault
+        self._marks = marks
+        self._special = frozenset(map(protect, marks.special))
+
+    @property
+    def prefix(self) -> list[int]:
+        """Ids that every sentence begins with, such as the code of its language."""
+        return self._marks.prefix(self.vocabulary)
 
     def pieces(self, line: str) -> list[str]:
-        """Pieces of a cleaned line, those outside the vocabulary included.
+        """Pieces of a cleaned line with its marks, those outside the vocabulary included.
 
         Names of special pieces in the line are text like any other.
         """
-        return [protect(piece) for piece in self._model.encode(line, out_type=str)]
+        return [piece for piece, _ in self.placed(line)]
+
+    def placed(self, line: str) -> list[Placed]:
+        """The same pieces, each with the position in the line where its characters begin.
+
+        A piece that stands for a part of one character alone has that character's.
+        """
+        placed = self._marks.around(self._cut(line), len(line))
+        return [(protect(piece), position) for piece, position in placed]
 
     def encode(self, line: str) -> list[int]:
         """Ids of a cleaned line, without start or end; unknown pieces become UNK."""
         return self.vocabulary.ids(self.pieces(line))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The line of ids without padding, start or end; UNK shows as `<unk>`."""
-        pieces = map(restore, self.vocabulary.pieces(ids))
-        return " ".join(self._model.decode(list(pieces)).split())
+        """The line of ids without padding, start or end; special pieces are left out."""
+        pieces = (p for p in self.vocabulary.pieces(ids) if p not in self._special)
+        return " ".join(self._join([restore(piece) for piece in pieces]).split())
+
+    @abstractmethod
+    def _cut(self, line: str) -> list[Placed]:
+        """Pieces of a line, as the model names them, and where each begins."""
+
+    @abstractmethod
+    def _join(self, pieces: list[str]) -> str:
+        """The line of such pieces."""
+
+
+class SentencePieces(RunningPieces):
+    """Pieces by a SentencePiece model."""
+
+    def __init__(self, language: str, model: bytes, words: Vocabulary, marks: Marks):
+        """`model`: the bytes of its file. Raises as `load_sentencepiece` does."""
+        super().__init__(language, words, marks)
+        self._model = load_sentencepiece(model)
+
+    def _cut(self, line: str) -> list[Placed]:
+        found = self._model.encode(line, return_type="offset_mapping")
+        starts = [start for start, _ in found["offsets"]]
+        return list(zip(found["pieces"], starts, strict=True))
+
+    def _join(self, pieces: list[str]) -> str:
+        return self._model.decode(pieces)
+
+
+class TokenizerPieces(RunningPieces):
+    """Pieces by a tokenizer.json."""
+
+    def __init__(self, language: str, model: bytes, words: Vocabulary, marks: Marks):
+        """`model`: the bytes of the JSON. Raises as `load_tokenizer` does."""
+        super().__init__(language, words, marks)
+        self._model = load_tokenizer(model)
+
+    def _cut(self, line: str) -> list[Placed]:
+        found = self._model.encode(line, add_special_tokens=False)
+        starts = [start for start, _ in found.offsets]
+        return list(zip(found.tokens, starts, strict=True))
+
+    def _join(self, pieces: list[str]) -> str:
+        return self._model.decoder.decode(pieces)
+
+
+def load_sentencepiece(model: bytes) -> Any:
+    """The processor of a model file.
+
+    Raises UserError if the bytes are no such model, EnvironmentFault without the package.
+    """
+    try:
+        from sentencepiece import SentencePieceProcessor  # an extra
+    except ModuleNotFoundError as fault:
+        raise _missing("sentencepiece") from fault
+    try:
+        return SentencePieceProcessor(model_proto=model)
+    except RuntimeError as fault:
+        raise UserError(f"expected a SentencePiece model, found {len(model)} bytes") from fault
+
+
+def load_tokenizer(model: bytes) -> Any:
+    """The tokenizer of a tokenizer.json.
+
+    Raises UserError if the bytes are none, EnvironmentFault without the package.
+    """
+    try:
+        from tokenizers import Tokenizer  # an extra
+    except ModuleNotFoundError as fault:
+        raise _missing("tokenizers") from fault
+    try:
+        return Tokenizer.from_str(model.decode("utf-8"))
+    except Exception as fault:  # the library has no narrower one
+        raise UserError(f"expected a tokenizer.json, found {len(model)} bytes: {fault}") from fault
+
+
+def make_pieces(
+    unit: str, language: str, model: bytes, words: Vocabulary, marks: Marks
+) -> RunningPieces:
+    """What cuts running text by a model of this `unit`."""
+    kind = SentencePieces if unit == UNIT else TokenizerPieces
+    return kind(language, model, words, marks)
+
+
+def _missing(package: str) -> EnvironmentFault:
+    return EnvironmentFault(
+        f"pieces of a pretrained model need the package {package}, which is not installed; run: "
+        "pip install -e '.[pretrained]'"
+    )

@@ -21,7 +21,7 @@ from headcount.base.files import write_result
 from headcount.base.settings.roles import relation_fault
 from headcount.data.bpe import AnySegmenter
 from headcount.data.lines import LineTally, clean_lines, read_lines, write_lines
-from headcount.data.sentencepieces import SentencePieces
+from headcount.data.sentencepieces import RunningPieces
 from headcount.data.text import clean
 from headcount.data.vocabulary import UNK
 
@@ -95,10 +95,10 @@ def align_trees(
     pieces unknown to the model. Tokens are cleaned and cut one by one, as the training text was.
     Raises UserError naming a sentence if none is left, and for pieces of running text.
     """
-    if isinstance(segmenter, SentencePieces):
+    if isinstance(segmenter, RunningPieces):
         raise UserError(
-            "trees: expected subwords of words, found SentencePiece's, which are pieces of running "
-            "text: its cuts of lone words are not those that the model has read"
+            "trees: expected subwords of words, found pieces of running text, as pretrained models "
+            "have: its cuts of lone words are not those that the model has read"
         )
 
     @cache  # the tokeniser takes a quarter of a millisecond for each

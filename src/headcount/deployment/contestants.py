@@ -74,7 +74,7 @@ def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) 
         )
     if (folder / SEGMENTATION).is_file():  # subwords and ids are ours
         rows = tuple(list(range(len(side.vocabulary))) for side in sides)
-        work = _by_engine(HuggingFaceEngine(folder, rows, decode), sides, decode)
+        work = _by_engine(HuggingFaceEngine(folder, rows, sides[1].prefix, decode), sides, decode)
     else:
         work = _on_words(HuggingFaceText(folder, decode).translate)
     return Contestant(folder, "huggingface", heads, folder / WEIGHTS, work)

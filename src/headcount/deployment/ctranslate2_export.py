@@ -144,6 +144,7 @@ class CTranslate2Engine:
     ):
         """`sides`: the segmenters of source and target."""
         self.src, self.tgt = (side.vocabulary for side in sides)
+        self.prefix = self.tgt.pieces(sides[1].prefix)
         self.settings = settings
         self.translator = load_ctranslate2().Translator(
             str(folder), compute_type="float32", intra_threads=settings.threads
@@ -154,6 +155,7 @@ class CTranslate2Engine:
         longest = int(self.settings.max_length_factor * max(map(len, sources)))
         found = self.translator.translate_batch(
             [self.src.pieces(ids) for ids in sources],
+            target_prefix=[self.prefix] * len(sources),
             beam_size=self.settings.beam,
             length_penalty=0.0,
             max_batch_size=self.settings.batch_tokens,

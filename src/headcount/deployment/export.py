@@ -95,7 +95,8 @@ def _as_huggingface(
         form.save(part)
         if pretrained is None:
             _copy_segmenters(what, part, SEGMENTERS)
-    return form.told(out), lambda settings: HuggingFaceEngine(out, form.rows, settings)
+    prefix = what.pair.prefix()
+    return form.told(out), lambda settings: HuggingFaceEngine(out, form.rows, prefix, settings)
 
 
 @contextmanager

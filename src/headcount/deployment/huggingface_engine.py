@@ -1,7 +1,7 @@
 """A model of Hugging Face's library as it lies in a folder, asked in our ids."""
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -33,11 +33,18 @@ def load_transformers() -> ModuleType:
 class HuggingFaceEngine:
     """An exported model in Hugging Face's library, in fp32 on the CPU; sources, targets are ids."""
 
-    def __init__(self, folder: Path, rows: tuple[list[int], list[int]], settings: DecodeSettings):
-        """`rows`: of source and target, their word for each of our ids."""
+    def __init__(
+        self,
+        folder: Path,
+        rows: tuple[list[int], list[int]],
+        prefix: Sequence[int],
+        settings: DecodeSettings,
+    ):
+        """`rows`: of source and target, their word for each of our ids; `prefix`: ours."""
         self.model = _load(folder, "AutoModelForSeq2SeqLM").eval()
         self.settings = settings
         self.src, self.tgt = map(torch.tensor, rows)
+        self.begin = self.tgt[[BOS, *prefix]]
         self.ours = {row: place for place, row in enumerate(rows[1]) if place != BOS}
         # What begins a translation is one of its words only where it is the copy of another.
         self.never = [rows[1][PAD], *({rows[1][BOS]} - set(self.ours))]
@@ -52,7 +59,8 @@ class HuggingFaceEngine:
             words = self.model.generate(
                 self.src[read],
                 attention_mask=(read != PAD).long(),
-                decoder_start_token_id=int(self.tgt[BOS]),
+                decoder_input_ids=self.begin.expand(len(read), -1),
+                forced_bos_token_id=None,
                 suppress_tokens=self.never,
                 max_new_tokens=longest + self.settings.max_length_extra,
                 **_search(self.settings),

@@ -29,10 +29,11 @@ from headcount.pretrained.weight_map import (
     WEIGHTS,
     embedding_names,
     positions_name,
+    read_weights,
     their_weights,
     width_order,
 )
-from headcount.store.model_folder import load_weights, save_weights
+from headcount.store.model_folder import save_weights
 
 _GENERATION = "generation_config.json"
 _TEXT = (".json", ".spm", ".model", ".txt")
@@ -132,7 +133,7 @@ def form_of_imported(
     config = Config(config.path, values)
     whole, silent = _with_all_heads(model, heads, config["encoder_attention_heads"])
     named = {name for side in _SIDES for name in embedding_names(config, side)}
-    others = {n: w.float() for n, w in load_weights(folder / WEIGHTS).items() if n not in named}
+    others = {n: w.float() for n, w in read_weights(folder).items() if n not in named}
     weights = others | their_weights(whole, config, *ids)
     if config.family.positions == "table":
         for name in map(positions_name, _SIDES):  # rows that no position reads stay what they are

@@ -116,7 +116,7 @@ def write_times(
             f"speed.batch_sizes: expected at most {len(sources)}, the sentences of "
             f"{pair.texts('dev')[0]} that are timed, found {max(settings.batch_sizes)}"
         )
-    rows = measure(timed, sources, settings, decode)
+    rows = measure(timed, sources, settings, decode, prefix=pair.prefix())
     device = first_device(timed[0].model).type
     facts = {"beam": decode.beam, "threads": settings.threads, "device": device}
     facts["sentences"] = len(sources)
@@ -139,13 +139,17 @@ def measure(
     settings: SpeedSettings,
     decode: DecodeSettings,
     clock: Clock = time.perf_counter,
+    prefix: Sequence[int] = (),
 ) -> list[list[Any]]:
-    """One measurement a row, the cells of `COLUMNS`: rounds, then models, sizes and phases."""
+    """One measurement a row, the cells of `COLUMNS`: rounds, then models, sizes and phases.
+
+    `prefix`: what translations begin with, see `translate`.
+    """
     batches = {size: cut_batches(sources, size) for size in settings.batch_sizes}
     rows = []
     for repeat, timed in take_turns(models, settings.repeats, warm_up=1):
         for size, of_size in batches.items():
-            for phase, work in _work(timed.model, of_size, decode).items():
+            for phase, work in _work(timed.model, of_size, decode, prefix).items():
                 steps, seconds = _timed(work, timed.model, clock)
                 if repeat > 0:
                     cells = [*timed.cells(), phase, size, repeat, len(sources), steps, seconds]
@@ -174,7 +178,7 @@ def cut_batches(sources: list[Ids], size: int) -> Batches:
 
 
 def _work(
-    model: Transformer, batches: Batches, decode: DecodeSettings
+    model: Transformer, batches: Batches, decode: DecodeSettings, prefix: Sequence[int]
 ) -> dict[str, Callable[[], int]]:
     """What is timed, by phase, and gives its steps. No batch is cut by the search's own budget."""
     device = first_device(model)
@@ -188,7 +192,7 @@ def _work(
 
     def search() -> int:
         with frozen_weights():
-            found = [translate(model, batch, whole) for batch in batches]
+            found = [translate(model, batch, whole, prefix=prefix) for batch in batches]
         return sum(translation.steps for batch in found for translation in batch)
 
     return {"encode": encode, "decode": search}

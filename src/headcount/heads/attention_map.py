@@ -54,7 +54,7 @@ def write_attention(
     ids = [src.vocabulary.ids(pieces) for pieces in sources]
     targets = [tgt.pieces(line) for line in lines[1]]
     if not targets:
-        greedy = translate(model, ids, DecodeSettings(beam=1))
+        greedy = translate(model, ids, DecodeSettings(beam=1), prefix=tgt.prefix)
         targets = [tgt.vocabulary.pieces(each.ids) for each in greedy]
     maps = [
         attention_map(model, (read, tgt.vocabulary.ids(pieces[1])), pieces, head, settings, level)

@@ -53,7 +53,7 @@ def write_relevance(
     model = folder.load(settings.device)
     begun = time.perf_counter()
     if settings.prefix == "hypothesis":
-        greedy = translate(model, text.src, DecodeSettings(beam=1))
+        greedy = translate(model, text.src, DecodeSettings(beam=1), prefix=pair.prefix())
         text = ParallelText(text.src, [list(each.ids) for each in greedy])
     other = "ratio" if settings.rule == "alpha_beta" else "alpha_beta"
     both = (settings, settings.model_copy(update={"rule": other}))

@@ -26,7 +26,8 @@ from headcount.deployment.export import export_model
 from headcount.heads.importance import measure_importance, normalise_layers, own_smoothing
 from headcount.model.transformer import Transformer
 from headcount.pretrained.imports import imported_files, write_imported
-from headcount.pretrained.marian import segment_pretrained
+from headcount.pretrained.languages import Codes
+from headcount.pretrained.segment import segment_pretrained
 from headcount.scoring.bleu import Score, score_corpus
 from headcount.scoring.bootstrap import Difference
 from headcount.search.translation import translate_lines
@@ -53,17 +54,23 @@ def load(folder: str | Path, subwords: str | Path | None = None, device: str = "
 
 
 def import_pretrained(
-    folder: str | Path, src_lang: str, tgt_lang: str, out: str | Path, device: str = "auto"
+    folder: str | Path,
+    src_lang: str,
+    tgt_lang: str,
+    out: str | Path,
+    codes: Codes = (None, None),
+    device: str = "auto",
 ) -> "Model":
     """A model of Hugging Face's library, written as one of ours with its subwords to `out`.
 
-    Raises UserError for what ours cannot express, and for files that are damaged or missing.
+    `codes`: what the model calls both languages, where that is not their own names. Raises
+    UserError for what ours cannot express, and for files that are damaged or missing.
     """
     theirs, nothing = Path(folder), Path(os.devnull)  # no text to count pieces in
     with tempfile.TemporaryDirectory() as work:
         pieces, model = Path(work, "pieces"), Path(work, "model")
         both = (nothing, nothing), (nothing, nothing)
-        segment_pretrained(theirs, (src_lang, tgt_lang), *both, pieces)
+        segment_pretrained(theirs, (src_lang, tgt_lang), *both, pieces, codes)
         write_imported(theirs, PairFolder(pieces), model, _origin(imported_files(theirs)))
         load(model, pieces, "cpu").save(out)
     return load(out, device=device)

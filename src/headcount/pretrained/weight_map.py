@@ -90,46 +90,110 @@ def width_order(config: Config) -> Tensor:
     return width.view(2, -1).t().flatten() if halves else width
 
 
-@dataclass(frozen=True)
-class Imported:
-    """Our model, and which of their words stands behind each of its ids."""
+_NOT_READ = {
+    "pytorch_model.bin": "a pickle can run code, so it is never read: load it where you trust it, "
+    "and save it with save_pretrained",
+    "model.safetensors.index.json": "save the parts as one, with save_pretrained and a larger "
+    "max_shard_size",
+}
+"""Other files of weights, and what to do about them."""
 
-    model: Transformer
+
+@dataclass(frozen=True)
+class Numbering:
+    """Which row of their embedding stands behind each of our ids."""
+
     src_rows: list[int]  # [w]; PAD, BOS, EOS, UNK first
     tgt_rows: list[int]
+    joint: bool  # whether both sides have the same
 
 
-def import_model(folder: Path, unknown: int, start: int | None = None) -> Imported:
+@dataclass(frozen=True)
+class Imported:
+    """Our model, and which of their words stands behind each of its ids: see `Numbering`."""
+
+    model: Transformer
+    src_rows: list[int]
+    tgt_rows: list[int]
+    format: str  # that the weights were stored in, such as float16
+
+
+def import_model(
+    folder: Path, unknown: int, start: int | None = None, src_end: int | None = None
+) -> Imported:
     """The model in a folder of Hugging Face's library, in evaluation mode.
 
-    `unknown`: the id that their tokenizer gives to words it does not know; `start`: the id that
-    translations begin with, such as that of a language, where it is not the config's. Raises
-    UserError for what our Transformer cannot express, and for weights that are missing or
-    misshapen.
+    For `unknown`, `start` and `src_end` see `number_words`. Raises UserError for what our
+    Transformer cannot express, and for weights that are missing or misshapen.
     """
     config = Config.read(folder)
-    theirs = _Theirs(folder / WEIGHTS, config, load_weights(folder / WEIGHTS))
-    start = config["decoder_start_token_id"] if start is None else start
-    rows = [their_rows(config, size, unknown, start) for size in config.vocabulary_sizes]
-    sizes = [len(each) for each in rows]
-    model = Transformer(config.settings(), *sizes, config.joint)
+    theirs = _Theirs(folder / WEIGHTS, config, read_weights(folder))
+    numbering = number_words(config, unknown, start, src_end)
+    rows = numbering.src_rows, numbering.tgt_rows
+    model = Transformer(config.settings(), *map(len, rows), numbering.joint)
     weights = dict(theirs.ours(*rows))
-    if not config.joint:
+    if not numbering.joint:
         weights["own_src_embedding.weight"] = theirs.embedding("encoder")[rows[0]][:, theirs.order]
     check_shapes(model, weights, theirs.path)
     copy_weights(model, weights)
-    return Imported(model.eval(), *rows)
+    return Imported(model.eval(), *rows, theirs.format)
 
 
-def their_rows(config: Config, words: int, unknown: int, start: int) -> list[int]:
-    """For each of our ids the row of their embedding.
+def number_words(
+    config: Config, unknown: int, start: int | None = None, src_end: int | None = None
+) -> Numbering:
+    """Our ids of their words.
 
-    Ours begin with PAD, BOS, EOS and UNK. BOS is what their decoder begins with, which may be
-    another's row as well (Marian: the padding's; NLLB: the end's): then that stands twice.
+    `unknown`: the id that their tokenizer gives to words it does not know; `start`: the id that
+    translations begin with, such as that of a language, where it is not the config's; `src_end`:
+    the last id of a source, where it is not the end's. BOS is what their decoder begins with, which
+    may be another's row as well (Marian: the padding's; NLLB: the end's): then that stands twice.
     """
     pad, end = config["pad_token_id"], config["eos_token_id"]
-    taken = {pad, end, unknown}
-    return [pad, start, end, unknown, *(row for row in range(words) if row not in taken)]
+    start = config["decoder_start_token_id"] if start is None else start
+    src_end = end if src_end is None else src_end
+    rows = []
+    for words, last in zip(config.vocabulary_sizes, (src_end, end), strict=True):
+        taken = {pad, last, unknown}
+        others = (row for row in range(words) if row not in taken)
+        rows.append([pad, start, last, unknown, *others])
+    # One id of ours cannot stand for two of theirs in one embedding.
+    return Numbering(*rows, joint=config.joint and src_end == end)
+
+
+def weights_file(folder: Path) -> Path:
+    """The one that holds a model's weights. Raises UserError where there are others or none."""
+    path = folder / WEIGHTS
+    if not path.exists():
+        others = [name for name in _NOT_READ if (folder / name).exists()]
+        advice = "".join(f"; {_NOT_READ[name]}" for name in others)
+        found = " and ".join(others) or "none"
+        raise UserError(f"{path}: expected a weights file, found {found}{advice}")
+    return path
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """The weights in a folder, by their own names and in the format that they are stored in.
+
+    Raises UserError if they are missing, damaged, in several files, a pickle, or no fractions.
+    """
+    path = weights_file(folder)
+    try:
+        weights = load_weights(path)
+    except UserError as fault:
+        raise UserError(f"{fault}, or fetch it again") from fault
+    for name, weight in weights.items():
+        if not weight.is_floating_point():
+            raise UserError(
+                f"{path}: {name}: expected floating-point numbers, found {_format(weight)}; take "
+                "the model before it was quantised"
+            )
+    return weights
+
+
+def _format(weight: Tensor) -> str:
+    """As float16."""
+    return str(weight.dtype).removeprefix("torch.")
 
 
 class _Theirs:
@@ -137,6 +201,7 @@ class _Theirs:
 
     def __init__(self, path: Path, config: Config, weights: dict[str, Tensor]):
         self.path, self.config = path, config
+        self.format = ", ".join(sorted(set(map(_format, weights.values()))))
         # Weights that were stored in half precision are computed with in fp32.
         self._weights = {name: weight.float() for name, weight in weights.items()}
         self.order = width_order(config)

@@ -24,8 +24,7 @@ from headcount.model.machine import batches_of
 from headcount.model.transformer import Transformer, check_multiplier, first_device
 from headcount.search.encode import encode_once
 from headcount.search.history import Compaction, History
-
-_BLOCK = 64  # values that share a maximum while the largest are looked for
+from headcount.search.largest import largest
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Translation:
     """The best hypothesis of one sentence."""
 
     ids: Ids  # without EOS
-    log_probability: float  # nats, EOS included; what teacher forcing gives for the same ids
+    log_probability: float  # nats, of all ids and EOS: what teacher forcing gives for the same
     capped: bool  # cut off at the longest output allowed
     steps: int  # of the search, until the sentence was finished; the work that it took
 
@@ -44,12 +43,15 @@ def translate(
     settings: DecodeSettings,
     multiplier: Tensor | None = None,
     done: Callable[[int], object] = lambda sentences: None,
+    prefix: Sequence[int] = (),
 ) -> list[Translation]:
     """The best translation of each source, in the order given; an empty source stays empty.
 
     `multiplier`: head multiplier, [heads] or [sources, heads]. `done` is told the number of
-    sentences finished, batch by batch. Results do not depend on how sentences are batched, but
-    for ties within float error, and not at all on the number of threads: each takes whole batches.
+    sentences finished, batch by batch. `prefix`: ids that every translation begins with, such as
+    the code of its language; the target's segmenter knows them. Results do not depend on how
+    sentences are batched, but for ties within float error, and not at all on the number of threads:
+    each takes whole batches.
     """
     model.eval()
     check_multiplier(model, multiplier, len(sources))
@@ -62,7 +64,7 @@ def translate(
         rows = multiplier[numbers] if by_sentence else multiplier
         batch = [sources[number] for number in numbers]
         memory = encode_once(model, batch, rows)
-        return BeamSearch(model, batch, memory, settings, rows).run()
+        return BeamSearch(model, batch, memory, settings, rows, prefix).run()
 
     batches = _batches(sources, settings.batch_tokens)
     translations = [Translation([], 0.0, False, 0)] * len(sources)
@@ -105,7 +107,8 @@ class BeamSearch:
     """Beam search over one batch of sources.
 
     A hypothesis that ends takes its score, log-probability / ((5 + length) / 6)^α with EOS in the
-    length (Wu et al. 2016, eq. 14). A sentence is finished when as many have ended as the beam is
+    length (Wu et al. 2016, eq. 14). A prefix counts in the length; in the log-probability it does
+    not, as nothing was chosen there. A sentence is finished when as many have ended as the beam is
     wide and none of those left would be better than the best of them if it ended here; when none
     of those left can ever become better; or at its longest output, where all must end.
 
@@ -122,8 +125,12 @@ class BeamSearch:
         memory: Memory,
         settings: DecodeSettings,
         multiplier: Tensor | None,
+        prefix: Sequence[int] = (),
     ):
-        """`memory`: what the decoder sees of the sources; it is overwritten."""
+        """`memory`: what the decoder sees of the sources; it is overwritten.
+
+        `prefix`: see `translate`.
+        """
         device = first_device(model)
         self.model = model
         self.beam = settings.beam
@@ -137,12 +144,16 @@ class BeamSearch:
         self.history = History(len(model.decoder), count, self.beam, device, sparse)
         factor, extra = settings.max_length_factor, settings.max_length_extra
         most = model.settings.position_table or sys.maxsize
-        limits = [min(int(factor * len(ids)) + extra, most) for ids in sources]
+        shortest = len(prefix) + 1  # with its end
+        longest = (max(int(factor * len(ids)) + extra, shortest) for ids in sources)
+        limits = [min(length, most) for length in longest]
         self.limits = torch.tensor(limits, device=device)
         self.most = ((5 + self.limits) / 6) ** self.alpha  # [n], what the longest output divides by
         self.sentence = torch.arange(count, device=device)  # [n], which source each row is
         self.tokens = torch.full((count, 1, 1), BOS, device=device)  # [n, m, 1 + t]
-        self.scores = torch.zeros(count, 1, device=device)  # [n, m], nats
+        self.prefix = prefix
+        self.given = torch.zeros(count, device=device)  # [n], nats, log-probability of the prefix
+        self.scores = torch.zeros(count, 1, device=device)  # [n, m], nats, of what was chosen
         self.ended = torch.zeros(count, dtype=torch.long, device=device)
         self.best_value = torch.full((count,), -torch.inf, device=device)
         self.best_score = torch.zeros(count, device=device)
@@ -152,19 +163,39 @@ class BeamSearch:
 
     def run(self) -> list[Translation]:
         """The best translation of each source."""
-        length = 0
+        self._take_prefix()
+        length = len(self.prefix)
         while len(self.sentence):
             length += 1
             at_limit = self.limits == length
-            self.history.look(self.memory)
-            last = self.tokens[:, :, -1]
-            states = self.model.decode(last, self.memory, self.multiplier, self.history)
-            values, parents, words = self._candidates(states, at_limit)
+            values, parents, words = self._candidates(self._states(), at_limit)
             ends = words == EOS
             self._record_ends(values, parents, ends, length)
             self._advance(values.masked_fill(ends, -torch.inf), parents, words)
             self._leave(self._finished(length) | at_limit)
         return self.results
+
+    def _take_prefix(self) -> None:
+        """Begin every hypothesis with the prefix. No choice was made, so it decides nothing."""
+        for word in self.prefix:
+            states = self._states()
+            parts = states.split(self._sentences_at_once(states))
+            logs = [self.model.logits(part).float().log_softmax(-1)[:, 0, word] for part in parts]
+            self.given += torch.cat(logs)
+            only = torch.zeros_like(self.tokens[:, :, 0])
+            self.history.follow(only)
+            self.tokens = torch.cat((self.tokens, (only + word)[..., None]), dim=2)
+
+    def _states(self) -> Tensor:
+        """[n, m, d] Decoder output after the last word of each hypothesis."""
+        self.history.look(self.memory)
+        last = self.tokens[:, :, -1]
+        return self.model.decode(last, self.memory, self.multiplier, self.history)
+
+    def _sentences_at_once(self, states: Tensor) -> int:
+        """How many sentences' scores over the vocabulary stay in the processor's cache."""
+        size = self.model.tgt_embedding.num_embeddings
+        return max(1, rows_at_once(size, states.device) // states.shape[1])
 
     def _finished(self, length: int) -> Tensor:
         """[n] Whether the best hypothesis left is no better than the best that has ended."""
@@ -180,7 +211,7 @@ class BeamSearch:
         used while they are in the processor's cache.
         """
         size = self.model.tgt_embedding.num_embeddings
-        parts = max(1, rows_at_once(size, states.device) // states.shape[1])
+        parts = self._sentences_at_once(states)
         given = (each.split(parts) for each in (states, self.scores, at_limit))
         values, flat = map(torch.cat, zip(*map(self._best_words, *given), strict=True))
         return values, flat // size, flat % size
@@ -223,7 +254,7 @@ class BeamSearch:
             return
         self._write_down(finished.nonzero().squeeze(1))
         staying = Compaction(finished)
-        names = ["sentence", "limits", "most", "tokens", "scores", "ended", "best_value"]
+        names = ["sentence", "limits", "most", "tokens", "given", "scores", "ended", "best_value"]
         names += ["best_score", "best_tokens", "best_length"]
         if self.multiplier is not None and self.multiplier.ndim == 2:
             names.append("multiplier")
@@ -242,29 +273,7 @@ class BeamSearch:
         steps = self.tokens.shape[2] - 1
         words = self.best_tokens[rows, 1 : 1 + steps].tolist()
         capped = self.best_length + 1 == self.limits
-        results = (self.sentence, self.best_length, self.best_score, capped)
+        results = (self.sentence, self.best_length, self.best_score + self.given, capped)
         for ids, *facts in zip(words, *(each[rows].tolist() for each in results), strict=True):
             sentence, length, score, cut = facts
             self.results[sentence] = Translation(ids[:length], score, cut, steps)
-
-
-def largest(values: Tensor, added: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """For each b the largest `count` sums of values [b, m, v] and added [b, m], and their places.
-
-    Sums and places in m · v are [b, count], or [b, m · v] if that is fewer. Looks for them only in
-    the blocks that have the largest maxima: the largest are all in as many blocks. Values that are
-    not there need not be added to anything, for a larger value never has the smaller sum.
-    """
-    _, rows, size = values.shape
-    blocks = size // _BLOCK
-    if rows * blocks <= count:
-        return (values + added[..., None]).flatten(1).topk(min(count, rows * size))
-    whole = values[..., : blocks * _BLOCK].unflatten(2, (blocks, _BLOCK))
-    chosen = (whole.amax(3) + added[..., None]).flatten(1).topk(count, sorted=False).indices
-    first = chosen // blocks * size + chosen % blocks * _BLOCK
-    inside = first[..., None] + torch.arange(_BLOCK, device=values.device)
-    rest = torch.arange(rows * size, device=values.device).view(rows, size)[:, blocks * _BLOCK :]
-    places = torch.cat((inside.flatten(1), rest.flatten().expand(len(values), -1)), dim=1)
-    sums = values.flatten(1).gather(1, places) + added.gather(1, places // size)
-    best, which = sums.topk(count)
-    return best, places.gather(1, which)

@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from headcount.base.errors import UserError
 from headcount.base.files import sha256, write_json, write_text
 from headcount.base.settings.decode import DecodeSettings
+from headcount.data.batches import Ids
 from headcount.data.bpe import AnySegmenter
 from headcount.data.lines import LineTally, arriving_lines
 from headcount.data.text import clean, read_clean
@@ -32,17 +34,21 @@ def translate_lines(
     settings: DecodeSettings,
     multiplier: Tensor | None = None,
     done: Callable[[int], object] = lambda sentences: None,
+    place: str = "text",
+    first: int = 1,
 ) -> tuple[list[str], Counter[str]]:
     """The detokenised translation of each cleaned line, in their order, and counts.
 
     The counts: sentences, empty ones (an empty line stays empty), sources truncated to the longest
     allowed, translations capped at the longest output allowed. `sides`: what cuts source and
-    target; `multiplier`, `done`: as of `translate`.
+    target; `multiplier`, `done`: as of `translate`. Raises UserError naming a line that is longer
+    than the model allows, by `place` and number, of which `first` is that of the first line.
     """
     src, tgt = sides
     whole = [src.encode(line) for line in lines]
     sources = [ids[: settings.max_source] for ids in whole]
-    translations = translate(model, sources, settings, multiplier, done)
+    _check_lengths(place, first, sources, model.settings.position_table)
+    translations = translate(model, sources, settings, multiplier, done, tgt.prefix)
     counts = Counter(
         sentences=len(lines),
         empty=sum(not ids for ids in sources),
@@ -65,13 +71,14 @@ def translate_file(
     """Write one detokenised translation per source line, and facts with their provenance.
 
     The facts: the SHA-256 of the translations, the counts of `translate_lines`, and the search's
-    settings. `mask`: heads that are silent, as `read_mask` reads it.
+    settings. `mask`: heads that are silent, as `read_mask` reads it. Raises UserError as
+    `translate_lines` does.
     """
     model, multiplier = _masked(folder, pair, mask, settings)
     lines = read_clean(source, "none")
     with tqdm(total=len(lines), unit="sentence", disable=None) as bar:
         found, counts = translate_lines(
-            model, pair.segmenters(), lines, settings, multiplier, bar.update
+            model, pair.segmenters(), lines, settings, multiplier, bar.update, str(source)
         )
     write_text(out, "".join(f"{line}\n" for line in found))
     search = {"beam": settings.beam, "length_penalty": settings.length_penalty}
@@ -92,11 +99,14 @@ def translate_stream(
     and capped. `mask`: as of `translate_file`.
     """
     model, multiplier = _masked(folder, pair, mask, settings)
-    sides, tally, counts = pair.segmenters(), LineTally(), Counter()
+    sides, tally, counts, shown = pair.segmenters(), LineTally(), Counter(), "standard input"
     with frozen_weights():
-        for arrived in arriving_lines(source, "standard input", tally):
+        for arrived in arriving_lines(source, shown, tally):
             lines = [clean(line, "none", tally) for line in arrived]
-            found, some = translate_lines(model, sides, lines, settings, multiplier)
+            first = counts["sentences"] + 1
+            found, some = translate_lines(
+                model, sides, lines, settings, multiplier, place=shown, first=first
+            )
             out.write("".join(f"{line}\n" for line in found).encode())
             out.flush()
             counts += some
@@ -115,3 +125,14 @@ def _masked(
     folder.check(pair)
     model = folder.load(settings.device)
     return model, torch.from_numpy(read_mask(mask, model.grid)) if mask else None
+
+
+def _check_lengths(place: str, first: int, sources: Sequence[Ids], positions: int) -> None:
+    """Raise UserError naming the first source that has no room in a table of positions."""
+    for number, ids in enumerate(sources, start=first):
+        if positions and len(ids) >= positions:
+            raise UserError(
+                f"{place}:{number}: expected at most {positions - 1} subwords, one less than the "
+                f"model has positions, found {len(ids)}; part the sentence, or set "
+                f"decode.max_source to {positions - 1}, which cuts it off"
+            )

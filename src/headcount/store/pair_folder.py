@@ -11,6 +11,7 @@ from headcount.base.folders import SEGMENTERS, SIDES, VOCABULARIES
 from headcount.data.batches import ParallelText
 from headcount.data.bpe import Segmenter, load_segmenters, read_segmentation
 from headcount.data.lines import clean_lines
+from headcount.data.sentencepieces import read_marks
 from headcount.data.vocabulary import Vocabulary
 
 Checksums = dict[str, dict[str, str]]  # SHA-256 by key of model.json and by side
@@ -45,6 +46,10 @@ class PairFolder:
     def segmenters(self) -> tuple[Segmenter, Segmenter]:
         """What cuts text of source and target into ids, and back."""
         return load_segmenters(self.path)
+
+    def prefix(self) -> list[int]:
+        """Ids that every target begins with, such as the code of its language; mostly none."""
+        return read_marks(self.segmentation(), 1).prefix(self.vocabulary("tgt"))
 
     def segmentation(self) -> dict[str, Any]:
         """How the text was cut: languages, settings, merges learnt."""

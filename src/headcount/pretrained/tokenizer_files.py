@@ -1,0 +1,128 @@
+"""The files of a tokenizer as Hugging Face's library saves them; none of them is code."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from headcount.base.errors import UserError
+
+TOKENIZER = "tokenizer.json"
+_TOLD_IN = ("tokenizer_config.json", "special_tokens_map.json")
+_HIDDEN = "\n"
+"""Before the name of a special piece: no line of text has it, so no text is cut into the piece."""
+
+Json = dict[str, Any]
+
+
+def read_bytes(path: Path, what: str) -> bytes:
+    """The bytes of a file. Raises UserError with `what` was expected there."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as fault:
+        raise UserError(f"{path}: expected {what}, found no file") from fault
+
+
+def read_ids(path: Path, needed: Iterable[str] = ("<unk>",)) -> dict[str, int]:
+    """The id of every piece. Raises UserError for a damaged file, or without the `needed` ones."""
+    content = read_bytes(path, "the ids of the pieces")
+    try:
+        found = json.loads(content)
+        for piece in needed:
+            found[piece] + 0  # a number, as all are
+    except (ValueError, TypeError, KeyError) as fault:
+        raise UserError(f"{path}: damaged, or not the ids of pieces ({fault})") from fault
+    return found
+
+
+def settings_files(folder: Path) -> list[Path]:
+    """Those that tell how the tokenizer is used, as far as there are any."""
+    return [folder / name for name in _TOLD_IN if (folder / name).exists()]
+
+
+def told(folder: Path, key: str) -> Any:
+    """What such a file says under a key; None without one. Raises UserError if one is damaged."""
+    for path in settings_files(folder):
+        try:
+            found = json.loads(path.read_bytes()).get(key)
+        except (ValueError, AttributeError) as fault:
+            raise UserError(f"{path}: damaged, expected an object of settings ({fault})") from fault
+        if found is not None:
+            return found
+    return None
+
+
+def listed_special(folder: Path) -> list[str]:
+    """Names of special pieces that such a file lists, in the order of their ids."""
+    keys = ("additional_special_tokens", "extra_special_tokens")
+    found = next(filter(None, (told(folder, key) for key in keys)), [])
+    return [each["content"] if isinstance(each, dict) else each for each in found]
+
+
+class TokenizerFile:
+    """A tokenizer.json."""
+
+    def __init__(self, path: Path):
+        """Raises UserError if it is missing, damaged, or cuts text in a way that is not known."""
+        self.path = path
+        content = read_bytes(path, "a tokenizer")
+        try:
+            self._whole = json.loads(content)
+            self._model = self._whole["model"]
+            added = self._whole["added_tokens"]
+            self.special = {each["content"]: each["id"] for each in added if each["special"]}
+            self._others = [each for each in added if not each["special"]]
+            self.kind = self._model["type"]
+            vocabulary = self._model["vocab"]
+        except (ValueError, TypeError, KeyError) as fault:
+            raise UserError(f"{path}: damaged, or no tokenizer ({fault})") from fault
+        if self.kind not in ("BPE", "Unigram"):
+            raise UserError(f"{path}: model.type: expected BPE or Unigram, found {self.kind!r}")
+        if self.kind == "Unigram":
+            vocabulary = {name: number for number, (name, _) in enumerate(vocabulary)}
+        added_ids = {each["content"]: each["id"] for each in self._others}
+        self.ids = {**vocabulary, **added_ids, **self.special}
+
+    @property
+    def unknown(self) -> int:
+        """The id of what it does not know."""
+        if self.kind == "Unigram":
+            return self._model["unk_id"]
+        name = self._model.get("unk_token") or "<unk>"
+        if name not in self.ids:
+            raise UserError(f"{self.path}: expected a piece for what is unknown, found none")
+        return self.ids[name]
+
+    def of_text(self) -> bytes:
+        """The same tokenizer, for which names of special pieces are text, and no marks are set."""
+        model = dict(self._model)
+        if self.kind == "Unigram":
+            model["vocab"] = [
+                [_HIDDEN * (name in self.special) + name, score] for name, score in model["vocab"]
+            ]
+        none = dict.fromkeys(("truncation", "padding", "post_processor"))
+        whole = {**self._whole, **none, "added_tokens": self._others, "model": model}
+        return json.dumps(whole, ensure_ascii=False).encode("utf-8")
+
+
+def byte_level(ids: dict[str, int], merges: Path, space_first: bool) -> bytes:
+    """A tokenizer.json of byte-level BPE, from what stands in vocab.json and merges.txt.
+
+    `space_first`: whether a sentence is cut as if a space stood before it. Raises UserError naming
+    a line that is no merge.
+    """
+    content = read_bytes(merges, "the merges of BPE").decode("utf-8")
+    pairs = []
+    for number, line in enumerate(content.split("\n"), start=1):
+        if not line or line.startswith("#version"):
+            continue
+        pairs.append(line.split(" "))
+        if len(pairs[-1]) != 2:
+            raise UserError(f"{merges}:{number}: expected two pieces to merge, found {line[:40]!r}")
+    rules = {"type": "ByteLevel", "trim_offsets": True, "use_regex": True}
+    rules["add_prefix_space"] = space_first
+    model = {"type": "BPE", "dropout": None, "unk_token": None, "vocab": ids, "merges": pairs}
+    model |= {"continuing_subword_prefix": "", "end_of_word_suffix": "", "fuse_unk": False}
+    whole = {"version": "1.0", "added_tokens": [], "pre_tokenizer": rules, "decoder": rules}
+    whole |= dict.fromkeys(("truncation", "padding", "normalizer", "post_processor"))
+    return json.dumps({**whole, "model": model}, ensure_ascii=False).encode("utf-8")

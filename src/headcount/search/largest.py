@@ -1,0 +1,28 @@
+"""The largest of many sums, found without adding all of them."""
+
+import torch
+from torch import Tensor
+
+_BLOCK = 64  # values that share a maximum while the largest are looked for
+
+
+def largest(values: Tensor, added: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """For each b the largest `count` sums of values [b, m, v] and added [b, m], and their places.
+
+    Sums and places in m · v are [b, count], or [b, m · v] if that is fewer. Looks for them only in
+    the blocks that have the largest maxima: the largest are all in as many blocks. Values that are
+    not there need not be added to anything, for a larger value never has the smaller sum.
+    """
+    _, rows, size = values.shape
+    blocks = size // _BLOCK
+    if rows * blocks <= count:
+        return (values + added[..., None]).flatten(1).topk(min(count, rows * size))
+    whole = values[..., : blocks * _BLOCK].unflatten(2, (blocks, _BLOCK))
+    chosen = (whole.amax(3) + added[..., None]).flatten(1).topk(count, sorted=False).indices
+    first = chosen // blocks * size + chosen % blocks * _BLOCK
+    inside = first[..., None] + torch.arange(_BLOCK, device=values.device)
+    rest = torch.arange(rows * size, device=values.device).view(rows, size)[:, blocks * _BLOCK :]
+    places = torch.cat((inside.flatten(1), rest.flatten().expand(len(values), -1)), dim=1)
+    sums = values.flatten(1).gather(1, places) + added.gather(1, places // size)
+    best, which = sums.topk(count)
+    return best, places.gather(1, which)

@@ -1,0 +1,170 @@
+"""Text of every family: ids are those of the library's tokenizer, translations those of its search.
+
+Weights are random and tokenizers toys, so every piece is as likely as another.
+"""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from small_pretrained import EndAtLongest
+from small_tokenizers import LAYOUTS, LINES, RAW, Small, write_small, write_text
+from torch.nn import functional
+
+from headcount.base.settings.decode import DecodeSettings
+from headcount.data.batches import ParallelText, collate
+from headcount.data.vocabulary import EOS, PAD, UNK
+from headcount.data.words import protect
+from headcount.model.loss import token_losses
+from headcount.model.transformer import Transformer
+from headcount.pretrained.families import Config
+from headcount.pretrained.imports import write_imported
+from headcount.pretrained.languages import place_marks
+from headcount.pretrained.pieces import read_pieces
+from headcount.pretrained.segment import segment_pretrained
+from headcount.pretrained.weight_map import number_words
+from headcount.search.beam_search import translate
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
+
+LONGEST = 10
+
+
+@dataclass(frozen=True)
+class Case:
+    """Theirs, and ours made from their folder."""
+
+    small: Small
+    pair: PairFolder
+    model: Transformer
+    rows: tuple[list[int], list[int]]  # theirs for each id of ours
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def case(request, tmp_path_factory) -> Case:
+    root = tmp_path_factory.mktemp(request.param)
+    text = write_text(root / "train.txt")
+    small = write_small(request.param, root / "theirs", text)
+    segment_pretrained(
+        small.folder, ("en", "de"), (text, text), (text, text), root / "bpe", small.codes
+    )
+    pair = PairFolder(root / "bpe")
+    write_imported(small.folder, pair, root / "model", {})
+    config = Config.read(small.folder)
+    pieces = read_pieces(config)
+    placed = place_marks(config, pieces, pair.segmentation()["language_codes"])
+    numbering = number_words(config, pieces.unknown, placed.start, placed.src_end)
+    model = ModelFolder(root / "model").load()
+    return Case(small, pair, model, (numbering.src_rows, numbering.tgt_rows))
+
+
+def their_source(case: Case, line: str) -> list[int]:
+    """OPUS-MT's users write the code of the target before the line."""
+    code = ">>deu<< " if case.small.family == "marian" else ""
+    return case.small.tokenizer(code + line)["input_ids"]
+
+
+def their_labels(case: Case, line: str) -> list[int]:
+    return case.small.tokenizer(text_target=line)["input_ids"]
+
+
+def our_target(case: Case, line: str) -> list[int]:
+    """What of their labels ours has: mBART's also name the language behind the end."""
+    ids = [*case.pair.segmenters()[1].encode(line), EOS]
+    return [case.rows[1][i] for i in ids]
+
+
+def test_ids_are_those_of_their_tokenizer(case):
+    src, tgt = case.pair.segmenters()
+    after = int(case.small.family == "mbart")
+    for line in [*LINES[:20], "the zebra, 77 § of köln"]:
+        ids = src.encode(line)
+        assert [case.rows[0][i] for i in [*ids, EOS]] == their_source(case, line)
+        labels = their_labels(case, line)
+        assert our_target(case, line) == labels[: len(labels) - after]
+        if UNK not in ids:
+            assert src.decode(ids) == line
+            assert tgt.decode(tgt.encode(line)) == line
+
+
+def test_names_of_special_pieces_in_text_stay_text(case):
+    """Their tokenizer makes an end, a padding or a language of them."""
+    marks = case.pair.segmentation()["marks"]
+    for side, segmenter in zip(("src", "tgt"), case.pair.segmenters(), strict=True):
+        before, after = (list(map(protect, marks[side][each])) for each in ("before", "after"))
+        for line in RAW:
+            pieces = segmenter.pieces(line)
+            assert pieces[: len(before)] == before and pieces[len(pieces) - len(after) :] == after
+            inner = pieces[len(before) : len(pieces) - len(after)]
+            assert not set(inner) & set(map(protect, marks[side]["special"]))
+            ids = segmenter.encode(line)
+            assert not {PAD, EOS, UNK} & set(ids)
+            assert segmenter.decode(ids) == line
+
+
+def test_pieces_know_where_they_begin(case):
+    """What of the line lies before a piece is what the pieces before it say."""
+    line = "réma köldo  Ærsun on"
+    for segmenter in case.pair.segmenters():
+        placed = segmenter.placed(line)
+        assert [piece for piece, _ in placed] == segmenter.pieces(line)
+        text = [(piece, at) for piece, at in placed if piece not in segmenter._special]
+        for number, (_, at) in enumerate(text):
+            ids = segmenter.vocabulary.ids(piece for piece, _ in text[:number])
+            assert "".join(segmenter.decode(ids).split()) == "".join(line[:at].split())
+        assert [at for _, at in placed] == sorted(at for _, at in placed)
+        assert placed[-1][1] <= len(line)
+
+
+def test_an_empty_line_has_no_marks(case):
+    assert [segmenter.encode("") for segmenter in case.pair.segmenters()] == [[], []]
+
+
+@torch.no_grad()
+def test_losses_are_those_with_their_labels(case):
+    src, tgt = case.pair.segmenters()
+    for source, target in zip(LINES[:4], LINES[5:9], strict=True):
+        labels = their_labels(case, target)
+        theirs = case.small.model(
+            input_ids=torch.tensor([their_source(case, source)]), labels=torch.tensor([labels])
+        )
+        nats = functional.cross_entropy(theirs.logits[0], torch.tensor(labels), reduction="none")
+        assert nats.mean().item() == pytest.approx(theirs.loss.item(), rel=1e-5)
+        batch = collate(ParallelText([src.encode(source)], [tgt.encode(target)]), [0])
+        if case.small.family == "mbart":
+            nats = nats[:-1]  # the language behind the end, which no translation of ours has
+        torch.testing.assert_close(token_losses(case.model, batch), nats, atol=3e-5, rtol=0)
+
+
+@torch.no_grad()
+def test_translations_are_those_of_their_search(case):
+    """Beams of 3, no length penalty; the first word is forced where the family has one."""
+    settings = DecodeSettings(
+        beam=3, length_penalty=0.0, max_length_factor=0.01, max_length_extra=LONGEST, threads=1
+    )
+    src, tgt = case.pair.segmenters()
+    sources = [src.encode(line) for line in LINES[:12]]
+    found = translate(case.model, sources, settings, prefix=tgt.prefix)
+    forced = [case.rows[1][i] for i in tgt.prefix]
+    pad, start, end = (case.rows[1][i] for i in (PAD, 1, EOS))
+    texts = set()
+    for line, translation in zip(LINES, found, strict=False):
+        generated = case.small.model.generate(
+            torch.tensor([their_source(case, line)]), num_beams=3, length_penalty=0.0,
+            early_stopping="never", max_new_tokens=LONGEST, do_sample=False,
+            decoder_start_token_id=start, forced_bos_token_id=forced[0] if forced else None,
+            forced_eos_token_id=None, bad_words_ids=[[pad]],
+            logits_processor=[EndAtLongest(end, LONGEST)],
+        )[0].tolist()  # fmt: skip
+        expected = generated[1 : generated.index(end, 1)]
+        assert [case.rows[1][i] for i in translation.ids] == expected
+        if UNK not in translation.ids:
+            # Theirs leaves M2M100's code in.
+            theirs = case.small.tokenizer.decode(expected[len(forced) :], skip_special_tokens=True)
+            texts.add(tgt.decode(translation.ids))
+            assert tgt.decode(translation.ids) == " ".join(theirs.split())
+    assert len(texts) > 1
+    assert bool(forced) == (case.small.family not in ("marian", "pegasus", "mbart"))
+    for ids, translation in zip(sources, found, strict=True):
+        losses = token_losses(case.model, collate(ParallelText([ids], [translation.ids]), [0]))
+        assert translation.log_probability == pytest.approx(-losses.sum().item(), abs=1e-4)

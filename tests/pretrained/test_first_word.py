@@ -1,0 +1,168 @@
+"""Every command that searches gives an imported NLLB the code of its language as the first word."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+from script_runner import run_script
+from small_tokenizers import LINES, write_small, write_text
+
+from headcount.ablation.masked_bleu import MaskedModel
+from headcount.base.files import read_json
+from headcount.base.head_values import read_head_values
+from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.importance import LrpSettings
+from headcount.data.batches import ParallelText, collate
+from headcount.deployment.agreement import check_export
+from headcount.deployment.deployed import Deployed
+from headcount.deployment.export import export_model
+from headcount.heads.relevance import measure_relevance, relevance_values
+from headcount.model import machine
+from headcount.model.loss import token_losses
+from headcount.pretrained.weight_map import import_model
+from headcount.search.beam_search import translate
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
+
+pytestmark = pytest.mark.slow
+
+SEARCH = DecodeSettings(beam=2, length_penalty=0.6, max_length_factor=0.5, max_length_extra=6)
+FLAGS = ["--beam", 2, "--max-length-factor", 0.5, "--max-length-extra", 6]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the commands segment and import_model leave, and twelve lines of text."""
+
+    pair: PairFolder
+    model: ModelFolder
+    text: Path
+
+    @property
+    def flags(self) -> list[object]:
+        return ["--model", self.model.path, "--bpe", self.pair.path]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Made:
+    root = tmp_path_factory.mktemp("first_word")
+    text = write_text(root / "train.txt")
+    theirs = write_small("nllb_json", root / "theirs", text).folder
+    dev = root / "dev.txt"
+    dev.write_text("\n".join(LINES[:12]) + "\n", encoding="utf-8")
+    flags = ["--pretrained", theirs, "--src-lang", "en", "--src-code", "eng_Latn"]
+    flags += ["--tgt-lang", "de", "--tgt-code", "deu_Latn", "--out-folder", root / "bpe"]
+    flags += ["--train-src", text, "--train-tgt", text, "--dev-src", dev, "--dev-tgt", dev]
+    assert run_script("segment", flags) == 0
+    flags = ["--pretrained", theirs, "--bpe", root / "bpe", "--out", root / "model"]
+    assert run_script("import_model", flags) == 0
+    return Made(PairFolder(root / "bpe"), ModelFolder(root / "model"), dev)
+
+
+@pytest.fixture(autouse=True)
+def threads(monkeypatch):
+    """The number of threads can be set many times, the rest of `use_threads` once."""
+    monkeypatch.setattr(machine, "use_threads", torch.set_num_threads)
+
+
+@pytest.fixture(scope="module")
+def expected(made) -> list[str]:
+    """Translations that begin with the code, without it; unlike those that begin freely."""
+    src, tgt = made.pair.segmenters()
+    sources = [src.encode(line) for line in LINES[:12]]
+    model = made.model.load()
+    found = translate(model, sources, SEARCH, prefix=made.pair.prefix())
+    code = tgt.vocabulary.ids(["deu_Latn"])
+    assert tgt.prefix == made.pair.prefix() == code
+    assert all(translation.ids[:1] == code for translation in found)
+    free = translate(model, sources, SEARCH)
+    assert [translation.ids for translation in free] != [t.ids for t in found]
+    lines = [tgt.decode(translation.ids) for translation in found]
+    assert not any("deu" in line for line in lines) and len(set(lines)) > 1
+    return lines
+
+
+def test_languages_are_those_of_the_text(made):
+    """BLEU is told `de`, the model `deu_Latn`; text of both sides begins with its code."""
+    about = made.pair.segmentation()
+    assert (about["src_lang"], about["tgt_lang"]) == ("en", "de")
+    assert made.pair.segmenters()[1].language == "de"
+    for path, code in zip(made.pair.texts("dev"), ("eng_Latn", "deu_Latn"), strict=True):
+        assert all(line.split()[0] == code for line in path.read_text().splitlines())
+
+
+def test_translate(made, expected, tmp_path):
+    where = ["--source", made.text, "--out", tmp_path / "out", "--facts", tmp_path / "facts"]
+    assert run_script("translate", [*made.flags, *FLAGS, *where]) == 0
+    assert (tmp_path / "out").read_text().splitlines() == expected
+    assert read_json(tmp_path / "facts")["sentences"] == 12
+
+
+def test_masked_translations(made, expected):
+    masked = MaskedModel(made.model.load(), *made.pair.segmenters(), SEARCH)
+    found = masked.translations(LINES[:12], [(), (0, 5)], lambda count: None)
+    assert found[()] == expected and found[0, 5] != expected
+
+
+def test_importance_counts_the_code_as_a_word(made, tmp_path):
+    out = tmp_path / "importance.csv"
+    assert run_script("importance", [*made.flags, "--loss", "nll", "--out", out]) == 0
+    grid = made.model.settings.grid
+    assert (read_head_values(out, "importance", grid) > 0).all()
+    first = made.pair.read("dev").tgt[0]
+    assert first[:1] == made.pair.prefix()
+
+
+def test_relevance_to_translations_of_its_own(made, tmp_path):
+    out, settings = tmp_path / "relevance.csv", LrpSettings(prefix="hypothesis", max_sentences=3)
+    flags = ["--lrp-prefix", "hypothesis", "--lrp-max-sentences", 3, "--out", out]
+    assert run_script("relevance", [*made.flags, *flags]) == 0
+    model, sources = made.model.load(), made.pair.read("dev").src[:3]
+    greedy = translate(model, sources, DecodeSettings(beam=1), prefix=made.pair.prefix())
+    text = ParallelText(sources, [translation.ids for translation in greedy])
+
+    class Bar:
+        def update(self) -> None:
+            pass
+
+    values = relevance_values(*measure_relevance(model, text, settings, Bar()))["relevance"]
+    found = read_head_values(out, "relevance", model.grid)
+    torch.testing.assert_close(
+        torch.as_tensor(found).float(), torch.as_tensor(values).float(), atol=1e-6, rtol=1e-4
+    )
+
+
+def test_ctranslate2_is_given_it_too(made, tmp_path):
+    """After a few sentences have been learnt, so that their translations end by themselves.
+
+    Neither engine would choose the code.
+    """
+    pytest.importorskip("ctranslate2")
+    model, text = made.model.load(), made.pair.read("dev")
+    optimiser = torch.optim.Adam([w for w in model.parameters() if w.requires_grad], lr=0.01)
+    batch = collate(ParallelText(text.src, [[*ids[:1], *ids[:0:-1]] for ids in text.tgt]), range(4))
+    for _ in range(200):
+        optimiser.zero_grad()
+        loss = token_losses(model, batch).mean()
+        loss.backward()
+        optimiser.step()
+        if loss < 0.05:
+            break
+    with torch.no_grad():
+        model.output_bias[made.pair.prefix()] = -20.0
+    learnt = tmp_path / "learnt.txt"
+    learnt.write_text("\n".join(LINES[:4]) + "\n", encoding="utf-8")
+    what = Deployed(model, model.grid.heads(), made.model, made.pair)
+    _, engine = export_model(what, "ctranslate2", None, tmp_path / "out", {})
+    longer = SEARCH.model_copy(update={"max_length_factor": 2.0})
+    agreement = check_export(model, made.pair, engine, learnt, longer)
+    assert (agreement.sentences, agreement.same) == (4, 4)
+
+
+def test_the_same_weights_serve_both_directions(made):
+    """The code is no part of the weights of NLLB."""
+    theirs = made.model.path.parent / "theirs"
+    ours = dict(made.model.load().named_parameters())
+    for name, weight in import_model(theirs, 3).model.named_parameters():
+        assert torch.equal(ours[name], weight)
