@@ -72,7 +72,7 @@ def restore_heads(model: Transformer, heads: Sequence[Head], count: int) -> Tran
     `heads`: where each head of `model`, in flat order, stands among them. The others are silent:
     zero rows in W_Q, W_K, W_V and their biases, zero columns in W_O. So their output is 0, and the
     sums are those of a mask: `restore_heads` of what `remove_heads` gave has, bit for bit, the
-    output of the model under a mask of zeros and ones. Raises ValueError for a head without a place.
+    output of the model under a mask of zeros and ones. Raises ValueError for heads without places.
     """
     if any(not 0 <= head.head < count for head in heads) or len(set(heads)) < model.grid.size:
         raise ValueError(f"expected {model.grid.size} places below {count}, found {heads}")
