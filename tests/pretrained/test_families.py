@@ -58,10 +58,10 @@ def case(request, tmp_path_factory) -> Case:
     return Case(small, pair, model, (numbering.src_rows, numbering.tgt_rows))
 
 
-def their_source(case: Case, line: str) -> list[int]:
+def their_source(case: Case, line: str, **how: object) -> list[int]:
     """OPUS-MT's users write the code of the target before the line."""
     code = ">>deu<< " if case.small.family == "marian" else ""
-    return case.small.tokenizer(code + line)["input_ids"]
+    return case.small.tokenizer(code + line, **how)["input_ids"]
 
 
 def their_labels(case: Case, line: str) -> list[int]:
@@ -85,6 +85,26 @@ def test_ids_are_those_of_their_tokenizer(case):
         if UNK not in ids:
             assert src.decode(ids) == line
             assert tgt.decode(tgt.encode(line)) == line
+
+
+def test_long_sources_are_cut_off_where_theirs_are(case):
+    """Their longest counts the end, ours does not; marks stay on both sides."""
+    src = case.pair.segmenters()[0]
+    for line in LINES[:5]:
+        ids = src.encode(line)
+        assert src.cut_off(ids, len(ids)) == ids
+        found = [case.rows[0][i] for i in [*src.cut_off(ids, 5), EOS]]
+        assert found == their_source(case, line, truncation=True, max_length=6)
+        assert len(found) == 6 < len(ids)
+
+
+def test_every_language_has_their_id(case):
+    pieces = read_pieces(Config.read(case.small.folder))
+    expected = {"marian": 2, "m2m100": 100, "nllb": 202, "mbart": 25, "mbart50": 52}
+    assert len(pieces.languages) == expected.get(case.small.family, 0)
+    for piece in pieces.languages.values():
+        their_id = case.small.tokenizer.convert_tokens_to_ids(piece)
+        assert pieces.sides[0].ids[piece] == their_id != pieces.unknown
 
 
 def test_names_of_special_pieces_in_text_stay_text(case):

@@ -156,7 +156,8 @@ class MaskedModel:
     ) -> dict[Heads, list[str]]:
         """The lines, translated with each set of heads masked; each set is named once."""
         masks = torch.from_numpy(head_masks(sets, self.grid.size))
-        sources = [self.src.encode(line)[: self.decode.max_source] for line in lines]
+        longest = self.decode.max_source
+        sources = [self.src.cut_off(self.src.encode(line), longest) for line in lines]
         rows = masks.repeat_interleave(len(sources), dim=0)
         repeated, prefix = sources * len(sets), self.tgt.prefix
         found = iter(translate(self.model, repeated, self.decode, rows, done, prefix))

@@ -119,6 +119,10 @@ class Segmenter:
         """Ids of a cleaned line, without start or end; unknown pieces become UNK."""
         return self.vocabulary.ids(self.pieces(line))
 
+    def cut_off(self, ids: list[int], longest: int) -> list[int]:
+        """Ids of a line, no more than `longest`."""
+        return ids[:longest]
+
     def decode(self, ids: Iterable[int]) -> str:
         """Detokenised line of ids without padding, start or end; UNK shows as `<unk>`."""
         return self._tokeniser.join(join_pieces(self.vocabulary.pieces(ids)))

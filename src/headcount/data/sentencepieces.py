@@ -6,6 +6,7 @@ It is one of SentencePiece, or a tokenizer.json of the library tokenizers.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from headcount.base.errors import EnvironmentFault, UserError
@@ -85,6 +86,13 @@ class RunningPieces(ABC):
         """Ids of a cleaned line, without start or end; unknown pieces become UNK."""
         return self.vocabulary.ids(self.pieces(line))
 
+    def cut_off(self, ids: list[int], longest: int) -> list[int]:
+        """Ids of a line, no more than `longest`; marks behind it are kept."""
+        if len(ids) <= longest:
+            return ids
+        after = self.vocabulary.ids(map(protect, self._marks.after))
+        return [*ids[: max(0, longest - len(after))], *after][:longest]
+
     def decode(self, ids: Iterable[int]) -> str:
         """The line of ids without padding, start or end; special pieces are left out."""
         pieces = (p for p in self.vocabulary.pieces(ids) if p not in self._special)
@@ -148,6 +156,7 @@ def load_sentencepiece(model: bytes) -> Any:
         raise UserError(f"expected a SentencePiece model, found {len(model)} bytes") from fault
 
 
+@lru_cache(maxsize=1)  # both sides have the same; one of 250,000 pieces takes two seconds
 def load_tokenizer(model: bytes) -> Any:
     """The tokenizer of a tokenizer.json.
 

@@ -97,7 +97,8 @@ def _by_engine(engine: Engine, sides: Sides, decode: DecodeSettings) -> Work:
     """What an engine does with our subwords."""
 
     def work(lines: Lines) -> Lines:
-        sources = [sides[0].encode(line)[: decode.max_source] for line in lines]
+        whole = map(sides[0].encode, lines)
+        sources = [sides[0].cut_off(ids, decode.max_source) for ids in whole]
         found = engine.translate(sources)
         return [sides[1].decode(ids[:-1] if ids[-1:] == [EOS] else ids) for ids in found]
 

@@ -73,25 +73,25 @@ class TokenizerFile:
             self.special = {each["content"]: each["id"] for each in added if each["special"]}
             self._others = [each for each in added if not each["special"]]
             self.kind = self._model["type"]
+            if self.kind not in ("BPE", "Unigram"):
+                raise UserError(f"{path}: model.type: expected BPE or Unigram, found {self.kind!r}")
+            self._whole["decoder"]["type"]  # without one it cannot join pieces
             vocabulary = self._model["vocab"]
+            if self.kind == "Unigram":
+                vocabulary = {name: number for number, (name, _) in enumerate(vocabulary)}
+            added_ids = {each["content"]: each["id"] for each in self._others}
+            self.ids: dict[str, int] = {**vocabulary, **added_ids, **self.special}
         except (ValueError, TypeError, KeyError) as fault:
             raise UserError(f"{path}: damaged, or no tokenizer ({fault})") from fault
-        if self.kind not in ("BPE", "Unigram"):
-            raise UserError(f"{path}: model.type: expected BPE or Unigram, found {self.kind!r}")
-        if self.kind == "Unigram":
-            vocabulary = {name: number for number, (name, _) in enumerate(vocabulary)}
-        added_ids = {each["content"]: each["id"] for each in self._others}
-        self.ids = {**vocabulary, **added_ids, **self.special}
 
     @property
     def unknown(self) -> int:
-        """The id of what it does not know."""
-        if self.kind == "Unigram":
-            return self._model["unk_id"]
-        name = self._model.get("unk_token") or "<unk>"
-        if name not in self.ids:
+        """The id of what it does not know. Raises UserError if there is none."""
+        of_bpe = self.ids.get(self._model.get("unk_token") or "<unk>")
+        found = self._model.get("unk_id") if self.kind == "Unigram" else of_bpe
+        if found is None:
             raise UserError(f"{self.path}: expected a piece for what is unknown, found none")
-        return self.ids[name]
+        return found
 
     def of_text(self) -> bytes:
         """The same tokenizer, for which names of special pieces are text, and no marks are set."""
@@ -111,14 +111,17 @@ def byte_level(ids: dict[str, int], merges: Path, space_first: bool) -> bytes:
     `space_first`: whether a sentence is cut as if a space stood before it. Raises UserError naming
     a line that is no merge.
     """
-    content = read_bytes(merges, "the merges of BPE").decode("utf-8")
+    content = read_bytes(merges, "the merges of BPE").decode("utf-8", errors="replace")
     pairs = []
     for number, line in enumerate(content.split("\n"), start=1):
         if not line or line.startswith("#version"):
             continue
         pairs.append(line.split(" "))
-        if len(pairs[-1]) != 2:
-            raise UserError(f"{merges}:{number}: expected two pieces to merge, found {line[:40]!r}")
+        if len(pairs[-1]) != 2 or not {*pairs[-1], "".join(pairs[-1])} <= ids.keys():
+            raise UserError(
+                f"{merges}:{number}: expected two pieces that merge into a third, found "
+                f"{line[:40]!r}; fetch the file again"
+            )
     rules = {"type": "ByteLevel", "trim_offsets": True, "use_regex": True}
     rules["add_prefix_space"] = space_first
     model = {"type": "BPE", "dropout": None, "unk_token": None, "vocab": ids, "merges": pairs}

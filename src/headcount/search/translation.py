@@ -46,7 +46,7 @@ def translate_lines(
     """
     src, tgt = sides
     whole = [src.encode(line) for line in lines]
-    sources = [ids[: settings.max_source] for ids in whole]
+    sources = [src.cut_off(ids, settings.max_source) for ids in whole]
     _check_lengths(place, first, sources, model.settings.position_table)
     translations = translate(model, sources, settings, multiplier, done, tgt.prefix)
     counts = Counter(
