@@ -1,33 +1,41 @@
-"""Write a model for CTranslate2, with heads masked or not; say how far both translate alike.
+"""Write a model as a folder that has all that it needs, for this project or for another program.
 
-Silent heads are taken out. CTranslate2 has one number of heads for all layers of the encoder, and
-one for the decoder: layers with fewer get silent heads, so that only heads missing in every layer
-of a side make its model smaller.
+headcount: our own, with subwords beside the weights; masked heads are really gone. ctranslate2: one
+number of heads for all layers of the encoder and one for the decoder, so that layers with fewer get
+silent ones. huggingface: Marian, Pegasus, or the family that the model was imported from; all heads
+that are gone are silent there, so that the folder is no smaller.
 """
 
 from pathlib import Path
 
 from headcount.base import command
+from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
-from headcount.deployment.export import check_export, export_model, load_masked
+from headcount.deployment.agreement import check_export
+from headcount.deployment.deployed import Deployed
+from headcount.deployment.export import FORMS, export_model, files_of
 from headcount.store.model_folder import open_model
 
 
 def main() -> None:
-    """Read the flags, write the folder, and print how many translations are the same."""
-    parser = command.parser(__doc__, "--model", "--bpe", out="folder to write")
-    words = "gates in a heads.csv, or a text that lists silent heads"
-    parser.add_argument("--mask", type=Path, help=words)
+    """Read the flags, write the folder, and print what it is, and how far it translates alike."""
+    parser = command.parser(__doc__, "--model", "[--bpe]", "--mask", out="folder to write")
+    parser.add_argument("--to", choices=FORMS, default="ctranslate2", help="whose model it becomes")
+    words = "folder that the model was imported from, whose family and tokenizer it keeps"
+    parser.add_argument("--pretrained", type=Path, help=words)
     parser.add_argument("--check", type=Path, help="text to translate in both ways, a line each")
     args, decode = read_flags(parser, DecodeSettings)
+    if args.check and args.to == "headcount":
+        raise UserError("--check: expected with --to ctranslate2 or huggingface, found headcount")
     folder, pair = open_model(args, decode.threads)
-    files = [*folder.files, *pair.files(), *([args.mask] if args.mask else [])]
-    origin = command.provenance("scripts/export.py", {}, None, files)
-    model = load_masked(folder, args.mask)
-    export_model(model, folder, pair, args.out, origin)
+    what = Deployed.open(folder, pair, args.mask)
+    inputs = files_of(folder, pair, args.mask, args.pretrained)
+    origin = command.provenance("scripts/export.py", {"to": args.to}, None, inputs)
+    told, open_engine = export_model(what, args.to, args.pretrained, args.out, origin)
+    print(told)
     if args.check:
-        print(check_export(model, pair, args.out, args.check, decode))
+        print(check_export(what.model, pair, open_engine, args.check, decode))
 
 
 if __name__ == "__main__":

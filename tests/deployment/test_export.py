@@ -6,6 +6,7 @@ import resource
 import numpy as np
 import pytest
 import torch
+from learnt_model import learnt
 from script_runner import run_script
 from small_models import UNEVEN, make_model
 from small_run import segment
@@ -14,14 +15,13 @@ from headcount.base.errors import EnvironmentFault, HeadcountError, UserError
 from headcount.base.files import NoRoom
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import collate
 from headcount.data.lines import clean_lines, write_lines
-from headcount.data.vocabulary import Vocabulary
 from headcount.deployment import ctranslate2_export, export
-from headcount.deployment.ctranslate2_export import padded_heads
-from headcount.deployment.export import Agreement, Engine, check_export, export_model, load_masked
+from headcount.deployment.agreement import Agreement, check_export
+from headcount.deployment.ctranslate2_export import CTranslate2Engine, padded_heads
+from headcount.deployment.deployed import Deployed
+from headcount.deployment.export import export_model
 from headcount.model import machine
-from headcount.model.loss import token_losses
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -46,41 +46,25 @@ def bpe(tmp_path_factory):
     return segment(tmp_path_factory.mktemp("export"), pairs=20)
 
 
-LEARNT = (0, 1, 10)  # short sentences of the dev set
-
-
-def learnt(bpe, folder, heads, updates=200, gates=None):
-    """A model that has seen a few sentences often enough to end them, in a folder.
-
-    With `gates`, it has seen them with its heads times these as often. The sentences lie beside
-    it, in learnt.txt.
-    """
-    lines = list(clean_lines(bpe.parent / "dev.src"))
-    write_lines(folder / "learnt.txt", [lines[number] for number in LEARNT])
-    text = PairFolder(bpe).read("dev")
-    size = len(Vocabulary.load(bpe / "src.vocab"))
-    model = make_model(joint=True, src_size=size, tgt_size=size, heads=heads, dropout=0.0)
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.02, fused=True)
-    for _ in range(updates):
-        optimiser.zero_grad()
-        loss = token_losses(model, collate(text, LEARNT)).mean()
-        if gates is not None:
-            loss = loss + token_losses(model, collate(text, LEARNT), gates).mean()
-        loss.backward()
-        optimiser.step()
-        if loss < 0.1:
-            break
-    facts = PairFolder(bpe).subwords()
-    ModelFolder(folder / "model").save(model, dict(model.named_parameters()), facts)
-    return folder / "model"
-
-
 @pytest.fixture(scope="module")
 def two_heads(bpe, tmp_path_factory):
     """The folder of a model with two heads a layer, and of the sentences it has learnt."""
     folder = tmp_path_factory.mktemp("two_heads")
     learnt(bpe, folder, 2)
     return folder
+
+
+def opened(folder, bpe, *mask) -> Deployed:
+    return Deployed.open(ModelFolder(folder), PairFolder(bpe), mask)
+
+
+def to_ctranslate2(what, out, origin=None):
+    """Write it there, and give what opens it."""
+    return export_model(what, "ctranslate2", None, out, origin or {})[1]
+
+
+def agreement(what, engine, text) -> Agreement:
+    return check_export(what.model, what.pair, engine, text, DECODE)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +86,7 @@ def test_an_exported_model_translates_alike(bpe, tmp_path, heads, capsys):
     assert run_script("export", arguments) == 0
     assert "3 of 3 translations are the same" in capsys.readouterr().out
     facts = json.loads((tmp_path / "out" / "export.json").read_text())
-    grid = load_masked(ModelFolder(model), None).grid
+    grid = ModelFolder(model).settings.grid
     assert facts["heads"] == {kind: list(counts) for kind, counts in grid.counts.items()}
     for name in ("model.bin", "src.codes", "tgt.codes", "segmentation.json"):
         assert (tmp_path / "out" / name).stat().st_size > 0
@@ -111,30 +95,30 @@ def test_an_exported_model_translates_alike(bpe, tmp_path, heads, capsys):
 def test_translations_of_another_sentence_are_refused(bpe, two_heads, tmp_path, monkeypatch):
     """Scores agree, so that only the search can be at fault; the first sentence is right."""
     pytest.importorskip("ctranslate2")
-    folder = two_heads / "model"
-    model = load_masked(ModelFolder(folder), None)
-    export_model(model, ModelFolder(folder), PairFolder(bpe), tmp_path / "out", {})
-    right = Engine.translate
+    what = opened(two_heads / "model", bpe)
+    engine = to_ctranslate2(what, tmp_path / "out")
+    right = CTranslate2Engine.translate
 
     def shifted(engine, sources):
         found = right(engine, sources)
         return [found[0], found[2], found[1]]
 
-    monkeypatch.setattr(Engine, "translate", shifted)
-    told = r"learnt\.txt:2: by this model CTranslate2's translation has a .* this is a bug"
+    monkeypatch.setattr(CTranslate2Engine, "translate", shifted)
+    told = r"learnt\.txt:2: by this model the export's translation has a .* this is a bug"
     with pytest.raises(HeadcountError, match=told):
-        check_export(model, PairFolder(bpe), tmp_path / "out", two_heads / "learnt.txt", DECODE)
+        agreement(what, engine, two_heads / "learnt.txt")
 
 
 def test_another_translation_that_is_as_likely_is_no_fault(bpe, two_heads, tmp_path, monkeypatch):
     """One that was cut off counts without an end, and the start of ours is never less likely."""
     pytest.importorskip("ctranslate2")
-    folder = two_heads / "model"
-    model = load_masked(ModelFolder(folder), None)
-    export_model(model, ModelFolder(folder), PairFolder(bpe), tmp_path / "out", {})
-    right = Engine.translate
-    monkeypatch.setattr(Engine, "translate", lambda *given: [ids[:-1] for ids in right(*given)])
-    found = check_export(model, PairFolder(bpe), tmp_path / "out", two_heads / "learnt.txt", DECODE)
+    what = opened(two_heads / "model", bpe)
+    engine = to_ctranslate2(what, tmp_path / "out")
+    right = CTranslate2Engine.translate
+    monkeypatch.setattr(
+        CTranslate2Engine, "translate", lambda *given: [ids[:-1] for ids in right(*given)]
+    )
+    found = agreement(what, engine, two_heads / "learnt.txt")
     assert (found.same, found.sentences) == (0, 3)
 
 
@@ -143,31 +127,28 @@ def test_a_mask_is_exported_and_makes_a_difference(bpe, tmp_path):
     gates = np.ones(make_model(heads=UNEVEN).grid.size)
     gates[[0, 5, 6, 7, 8, 9]], gates[12] = 0.0, 0.5  # all decoder self-attention among them
     folder = learnt(bpe, tmp_path, UNEVEN, gates=torch.tensor(gates, dtype=torch.float32))
-    plain = load_masked(ModelFolder(folder), None)
-    write_head_values(tmp_path / "heads.csv", plain.grid, {"gate": gates})
-    masked = load_masked(ModelFolder(folder), tmp_path / "heads.csv")
-    export_model(masked, ModelFolder(folder), PairFolder(bpe), tmp_path / "out", {})
-    assert (
-        check_export(masked, PairFolder(bpe), tmp_path / "out", tmp_path / "learnt.txt", DECODE).gap
-        < 1e-5
-    )
+    plain = opened(folder, bpe)
+    write_head_values(tmp_path / "heads.csv", plain.model.grid, {"gate": gates})
+    masked = opened(folder, bpe, tmp_path / "heads.csv")
+    engine = to_ctranslate2(masked, tmp_path / "out")
+    assert agreement(masked, engine, tmp_path / "learnt.txt").gap < 1e-5
     with pytest.raises(HeadcountError, match="nats a token; .* expected the same model: this is a"):
-        check_export(plain, PairFolder(bpe), tmp_path / "out", tmp_path / "learnt.txt", DECODE)
+        agreement(plain, engine, tmp_path / "learnt.txt")
 
 
 def test_a_mask_may_be_gates_or_a_list(bpe, tmp_path):
     folder = learnt(bpe, tmp_path, UNEVEN, updates=1)
     (tmp_path / "silent.txt").write_text("enc_self.0.2\ndec_enc.2.0\n")
-    assert load_masked(ModelFolder(folder), tmp_path / "silent.txt").grid.counts == {
+    assert opened(folder, bpe, tmp_path / "silent.txt").model.grid.counts == {
         "enc_self": (2, 2), "dec_self": (1, 3, 2), "dec_enc": (2, 3, 0)}  # fmt: skip
-    grid = load_masked(ModelFolder(folder), None).grid
+    grid = ModelFolder(folder).settings.grid
     write_head_values(tmp_path / "heads.csv", grid, {"gate": [0.0] * 5 + [0.5] * 12})
-    assert load_masked(ModelFolder(folder), tmp_path / "heads.csv").grid.counts == {
+    assert opened(folder, bpe, tmp_path / "heads.csv").model.grid.counts == {
         "enc_self": (0, 0), "dec_self": (1, 3, 2), "dec_enc": (2, 3, 1)}  # fmt: skip
     (tmp_path / "silent.txt").write_text("enc_self.0.3\n")
     told = r"silent\.txt:1: .* encoder self-attention layer 0 head 3 does not exist"
     with pytest.raises(UserError, match=told):
-        load_masked(ModelFolder(folder), tmp_path / "silent.txt")
+        opened(folder, bpe, tmp_path / "silent.txt")
 
 
 def without_ctranslate2(monkeypatch):
@@ -180,8 +161,9 @@ def without_ctranslate2(monkeypatch):
 def test_f53_without_the_package_it_says_how_to_install_it(bpe, tmp_path, monkeypatch):
     without_ctranslate2(monkeypatch)
     told = r"ctranslate2, which is not installed; run: pip install -e '\.\[export\]'"
+    what = opened(learnt(bpe, tmp_path, 2, updates=1), bpe)
     with pytest.raises(EnvironmentFault, match=told) as fault:
-        export_model(make_model(), ModelFolder(tmp_path), PairFolder(bpe), tmp_path / "out", {})
+        to_ctranslate2(what, tmp_path / "out")
     assert fault.value.exit_code == 3 and not (tmp_path / "out").exists()
 
 
@@ -189,29 +171,27 @@ def test_a_folder_with_other_files_is_left_alone(bpe, tmp_path, monkeypatch):
     monkeypatch.setattr(export, "load_ctranslate2", lambda: None)
     folder = learnt(bpe, tmp_path, 2, updates=1)
     with pytest.raises(UserError, match=r"model: expected no folder, an empty one or an earlier"):
-        export_model(
-            load_masked(ModelFolder(folder), None), ModelFolder(folder), PairFolder(bpe), folder, {}
-        )
+        to_ctranslate2(opened(folder, bpe), folder)
 
 
 def test_f32_an_export_that_does_not_fit_leaves_the_earlier_one(bpe, tmp_path):
     """A limit on file size stands in for the full disk: the weights are cut short."""
     pytest.importorskip("ctranslate2")
     source, out = learnt(bpe, tmp_path, UNEVEN, updates=1), tmp_path / "out"
-    model = load_masked(ModelFolder(source), None)
-    export_model(model, ModelFolder(source), PairFolder(bpe), out, {"made": "before"})
+    what = opened(source, bpe)
+    to_ctranslate2(what, out, {"made": "before"})
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limit[1]))
     try:
         with pytest.raises(NoRoom, match="File too large: it needs more than the") as told:
-            export_model(model, ModelFolder(source), PairFolder(bpe), out, {"made": "now"})
+            to_ctranslate2(what, out, {"made": "now"})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     assert told.value.filename == str(out)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     assert not list(tmp_path.glob(".part-*"))
-    export_model(model, ModelFolder(source), PairFolder(bpe), out, {"made": "now"})
+    to_ctranslate2(what, out, {"made": "now"})
     assert json.loads((out / "export.json").read_text())["provenance"] == {"made": "now"}
 
 
@@ -226,11 +206,5 @@ def test_a_text_without_an_end_cannot_be_checked(bpe, tmp_path, monkeypatch):
     folder = learnt(bpe, tmp_path, 2, updates=1)
     write_lines(tmp_path / "empty.txt", [""])
     with pytest.raises(UserError, match=r"empty\.txt: expected a sentence whose translation"):
-        check_export(
-            load_masked(ModelFolder(folder), None),
-            PairFolder(bpe),
-            folder,
-            tmp_path / "empty.txt",
-            DECODE,
-        )
+        agreement(opened(folder, bpe), None, tmp_path / "empty.txt")
     assert len(list(clean_lines(tmp_path / "empty.txt"))) == 1

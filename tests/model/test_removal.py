@@ -10,7 +10,7 @@ from small_models import TEXT, UNEVEN, attention_of, make_model
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import collate
 from headcount.model.loss import summed_loss, token_losses
-from headcount.model.removal import remove_heads
+from headcount.model.removal import remove_heads, restore_heads
 from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
 
@@ -65,6 +65,22 @@ def test_cached_decoding_gives_the_masked_models_translations(model, name):
     assert [each.ids for each in alone] == [each.ids for each in masked]
     scores = [[each.log_probability for each in found] for found in (alone, masked)]
     assert scores[0] == pytest.approx(scores[1], abs=1e-4)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["some", "layers", "none", "all"])
+def test_silent_heads_put_in_again_give_the_bits_of_the_mask(name):
+    """Of layers that all had 3 heads; the mask's entries by their places in such a model."""
+    whole = make_model(heads=3)
+    gates = torch.ones(whole.grid.size)
+    gates[: len(MASKS[name])] = multiplier(name)
+    heads = [head for head, gate in zip(whole.grid.heads(), gates, strict=True) if gate]
+    again = restore_heads(remove_heads(whole, gates), heads, 3)
+    assert again.grid == whole.grid
+    batch = collate(TEXT, [0, 1, 2])
+    assert torch.equal(token_losses(again, batch), token_losses(whole, batch, gates))
+    with pytest.raises(ValueError, match="places below 2, found"):
+        restore_heads(whole, whole.grid.heads(), 2)
 
 
 def test_each_head_keeps_its_own_rows_and_columns(model):

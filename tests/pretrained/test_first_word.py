@@ -14,7 +14,9 @@ from headcount.base.head_values import read_head_values
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.importance import LrpSettings
 from headcount.data.batches import ParallelText, collate
-from headcount.deployment.export import check_export, export_model
+from headcount.deployment.agreement import check_export
+from headcount.deployment.deployed import Deployed
+from headcount.deployment.export import export_model
 from headcount.heads.relevance import measure_relevance, relevance_values
 from headcount.model import machine
 from headcount.model.loss import token_losses
@@ -151,9 +153,10 @@ def test_ctranslate2_is_given_it_too(made, tmp_path):
         model.output_bias[made.pair.prefix()] = -20.0
     learnt = tmp_path / "learnt.txt"
     learnt.write_text("\n".join(LINES[:4]) + "\n", encoding="utf-8")
-    export_model(model, made.model, made.pair, tmp_path / "out", {})
+    what = Deployed(model, model.grid.heads(), made.model, made.pair)
+    _, engine = export_model(what, "ctranslate2", None, tmp_path / "out", {})
     longer = SEARCH.model_copy(update={"max_length_factor": 2.0})
-    agreement = check_export(model, made.pair, tmp_path / "out", learnt, longer)
+    agreement = check_export(model, made.pair, engine, learnt, longer)
     assert (agreement.sentences, agreement.same) == (4, 4)
 
 

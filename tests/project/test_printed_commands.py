@@ -77,6 +77,26 @@ AS_PRINTED = [
         "exported/model.bin",
     ),
     (
+        "python scripts/export.py --to huggingface --model"
+        " results/quickstart/prune/synthetic.en-art/gates-all-l0.03/seed1/model"
+        f" --bpe {WORDS} --out as_pegasus --check data/text/quickstart/synthetic.en-art/test.src",
+        "translations are the same",
+        "as_pegasus/model.safetensors",
+    ),
+    (
+        f"python scripts/export.py --to headcount --model {TRAINED}/baseline/seed1/model"
+        f" --bpe {WORDS} --out translator",
+        "none of them silent",
+        "translator/model.json",
+    ),
+    ("python scripts/translate.py --model translator < sentences.txt", ".", None),
+    (
+        "python scripts/translate.py --model translator --mask enc_self.0.3 dec_enc.1.0"
+        " < sentences.txt",
+        ".",
+        None,
+    ),
+    (
         "python scripts/classifier_ablation.py --model FOLDER_OR_HUB_NAME --dev dev.jsonl"
         " --matched dev_matched.tsv --mismatched dev_mismatched.tsv"
         f" --out {MINE}",
@@ -162,6 +182,17 @@ PARSED = {
     " --out model": "a model; test_marian.py has one",
     "python scripts/importance.py --model model --bpe pieces --loss nll"
     " --out importance.csv": "a model; test_marian.py has one",
+    "python scripts/export.py --to headcount --model model --bpe pieces --mask enc_self.0.3"
+    " dec_enc.1.0 --out smaller": "a model; test_out_again.py has one",
+    "python scripts/export.py --to ctranslate2 --model smaller --out fast"
+    " --check dev.en": "the same",
+    "python scripts/export.py --to huggingface --model smaller --pretrained models/opus-mt-en-de"
+    " --out back --check dev.en": "the same",
+    "python scripts/translate.py --model smaller < dev.en": "the same",
+    "python scripts/measure.py --models smaller fast back --source dev.en --reference dev.de"
+    " --out measured.csv": "the same",
+    f"python scripts/measure.py --models translator exported as_pegasus --source {TEST}.src"
+    f" --reference {TEST}.tgt --out measured.csv": "minutes; test_measured.py has a smaller text",
     "python -m benchmarks.attention": "named in a table",
     "python -m benchmarks.depth": "test_benchmark_depth.py runs it",
     "python -m benchmarks.planning": "test_planning.py runs it, small",
@@ -349,7 +380,7 @@ def test_flags_are_known(command, monkeypatch):
 
     parse = argparse.ArgumentParser.parse_args
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_args)
-    _, *words = shlex.split(command)
+    _, *words = shlex.split(command.partition(" < ")[0])
     monkeypatch.setattr(sys, "argv", words)
     with pytest.raises(Parsed):
         if words[0] == "-m":

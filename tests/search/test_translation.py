@@ -1,13 +1,17 @@
 """From a file of text to a file of translations."""
 
+import io
 import json
 import re
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import torch
-from script_runner import run_script
+from script_runner import ROOT, run_script
 from small_run import MODEL, segment
 
 from headcount.base.settings.decode import DecodeSettings
@@ -40,7 +44,7 @@ def folders(tmp_path_factory):
 def translate(folders, tmp_path, text: bytes) -> tuple[list[str], dict]:
     source, out, facts = (tmp_path / name for name in ("source", "out", "facts"))
     source.write_bytes(text)
-    translate_file(*folders, source, SETTINGS, out, facts, {})
+    translate_file(*folders, (), source, SETTINGS, out, facts, {})
     return out.read_text().split("\n")[:-1], json.loads(facts.read_text())
 
 
@@ -61,6 +65,80 @@ def test_f22_a_long_line_is_cut_and_counted(folders, tmp_path):
     assert len(lines) == 2 and facts["truncated"] == 1
     # At most 1.0 · 40 + 3 subwords with EOS, so at most 42 words.
     assert 0 < len(lines[1].split()) <= 42
+
+
+def piped(monkeypatch, capfdbinary, flags, text: bytes) -> tuple[int, list[str], str]:
+    """Exit code, lines and complaints of the command with a text on standard input."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    code = run_script("translate", flags)
+    out, err = capfdbinary.readouterr()
+    return code, out.decode().split("\n")[:-1], err.decode()
+
+
+FLAGS = ["--beam", 2, "--max-length-factor", 1.0, "--max-length-extra", 3, "--max-source", 40]
+
+
+@pytest.mark.slow
+def test_lines_of_a_pipe_are_those_of_a_file(folders, tmp_path, monkeypatch, capfdbinary):
+    """Order, empty lines and the line rule too; and with heads masked."""
+    model, pair = folders
+    text = "\ufeffthe\u00a0dog sleeps .\r\n\na cat .".encode()
+    flags = ["--model", model.path, "--bpe", pair.path, *FLAGS]
+    expected, _ = translate(folders, tmp_path, text)
+    code, lines, err = piped(monkeypatch, capfdbinary, flags, text)
+    assert (code, lines) == (0, expected) and len(lines) == 3 and lines[1] == ""
+    assert "warning: of 3 lines 0 were cut to 40 subwords, and 2 translations at their" in err
+    mask = ["--mask", "enc_self.1.2", "dec_enc.0.0"]
+    _, masked, _ = piped(monkeypatch, capfdbinary, [*flags, *mask], text)
+    assert masked != expected
+    (tmp_path / "source").write_bytes(text)
+    files = ["--source", tmp_path / "source", "--out", tmp_path / "out", "--facts", tmp_path / "f"]
+    assert run_script("translate", [*flags, *mask, *files]) == 0
+    assert (tmp_path / "out").read_text().split("\n")[:-1] == masked
+    assert json.loads((tmp_path / "f").read_text())["provenance"]["settings"]["mask"] == mask[1:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--mask", "enc_self.0.9"], "mask: enc_self.0.9, no file: encoder self-attention layer 0 "
+         "head 9 does not exist; this layer has heads 0 to 2"),
+        (["--mask", "enc_self:0:1"], "expected the address of a head, <kind>.<layer>.<head>"),
+        (["--out", "x"], "expected --source, --out and --facts together"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_translated_so_is_named(folders, monkeypatch, capfdbinary, flags, message):
+    model, pair = folders
+    both = ["--model", model.path, "--bpe", pair.path]
+    code, lines, err = piped(monkeypatch, capfdbinary, [*both, *flags], b"a cat .\n")
+    assert (code, lines) == (2, []) and message in err
+
+
+@pytest.mark.slow
+def test_a_folder_without_subwords_says_what_to_do(folders, monkeypatch, capfdbinary):
+    flags = ["--model", folders[0].path]
+    code, _, err = piped(monkeypatch, capfdbinary, flags, b"a cat .\n")
+    assert code == 2 and "segmentation.json: expected what cuts text into subwords beside" in err
+    assert "name the pair's folder with --bpe, or give the model subwords of its own: python" in err
+
+
+@pytest.mark.slow
+def test_a_line_is_answered_before_the_next_one_comes(folders):
+    """By another process, which waits for the answer; then it leaves without reading the rest."""
+    words = [sys.executable, ROOT / "scripts/translate.py", "--model", folders[0].path]
+    words += ["--bpe", folders[1].path, *FLAGS]
+    with subprocess.Popen(
+        list(map(str, words)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        for _ in range(2):
+            process.stdin.write(b"the dog sleeps .\n")
+            process.stdin.flush()
+            assert process.stdout.readline().strip()
+        process.stdout.close()
+        process.stdin.write(b"the dog sleeps .\n")
+        process.stdin.close()
+        assert process.stderr.read() == b"" and process.wait(60) == 128 + signal.SIGPIPE
 
 
 @pytest.fixture

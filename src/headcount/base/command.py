@@ -48,6 +48,12 @@ _SHARED: dict[str, dict[str, Any]] = {
     "--model": {"type": Path, "help": "folder of the model"},
     "--init-from": {"type": Path, "help": "folder of the model to prune"},
     "--bpe": {"type": Path, "help": "folder of the segmented pair"},
+    "--mask": {
+        "nargs": "+",
+        "default": [],
+        "help": "silent heads: addresses such as enc_self.0.3, or files: gates in a heads.csv, a"
+        " text that lists heads",
+    },
     "--text": {"type": Path, "help": "folder of the pair's text"},
     "--seed": {"type": int, "help": "of all that is drawn at random"},
     "--importance": {"type": Path, "help": "importance.csv of the model, which ranks its heads"},
@@ -82,15 +88,18 @@ MASKING = ("--model", "--bpe", "--text")
 def parser(description: str, *flags: str, out: str = "") -> argparse.ArgumentParser:
     """Parser of a script: its docstring as help, each default shown once, no abbreviations.
 
-    `flags`: those that it shares with other scripts; `out`: what it writes to `--out`, if it does.
+    `flags`: those that it shares with other scripts, in brackets those that may be left out;
+    `out`: what it writes to `--out`, if it does.
     """
     made = argparse.ArgumentParser(
         description=description,
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         allow_abbrev=False,
     )
-    for flag in flags:
-        made.add_argument(flag, required="default" not in _SHARED[flag], **_SHARED[flag])
+    for shown in flags:
+        flag = shown.strip("[]")
+        required = shown == flag and "default" not in _SHARED[flag]
+        made.add_argument(flag, required=required, **_SHARED[flag])
     if out:
         made.add_argument("--out", required=True, type=Path, help=out)
     return made
@@ -175,10 +184,21 @@ def _leave(message: str, code: int) -> NoReturn:
         print(f"error: {message}", file=sys.stderr, flush=True)
         sys.stdout.flush()
     except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)  # Python writes what is left as it ends
-        os.dup2(nowhere, 1)
-        os.dup2(nowhere, 2)
+        _write_nowhere()
     sys.exit(code)
+
+
+def leave_unread() -> NoReturn:
+    """Leave as SIGPIPE would: whoever read standard output has gone, as `head` does."""
+    _write_nowhere()
+    sys.exit(128 + signal.SIGPIPE)
+
+
+def _write_nowhere() -> None:
+    """What Python still writes as it ends goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
 
 
 def die_with_parent() -> None:

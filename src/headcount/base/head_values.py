@@ -92,14 +92,18 @@ def read_head_list(path: Path, grid: HeadGrid) -> list[Head]:
         text = line.split("#", 1)[0].strip()
         if not text:
             continue
-        head = _read_address(text, grid, f"{path}:{number}: {text[:100]}")
+        head = read_address(text, grid, f"{path}:{number}: {text[:100]}")
         if head in heads:
             raise UserError(f"{path}:{number}: {text} stands in the list already; keep one")
         heads.append(head)
     return heads
 
 
-def _read_address(text: str, grid: HeadGrid, where: str) -> Head:
+def read_address(text: str, grid: HeadGrid, where: str) -> Head:
+    """The head of an address such as enc_self.0.3.
+
+    Raises UserError, which begins with `where`, for another text and a head that is not there.
+    """
     found = _ADDRESS.fullmatch(text)
     if not found:
         raise UserError(

@@ -5,9 +5,11 @@ carriage return, so sentence numbers would depend on who reads. None of them is 
 """
 
 import codecs
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import count
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,6 +19,8 @@ from headcount.data.archives import named, unpacked
 
 LONGEST_LINE = 16 * 2**20
 """Bytes; a longer line is refused, so that memory stays bounded."""
+
+_ARRIVING = 2**18  # bytes that are taken from a stream at once: some thousands of sentences
 
 
 @dataclass
@@ -43,7 +47,28 @@ def read_lines(path: Path, member: str | None, tally: LineTally, shown: str = ""
     """
     name = named(path, member, shown)
     with unpacked(path, member, shown, lambda: f"{tally.lines} good lines") as stream:
-        yield from _lines(stream, name, tally)
+        yield from _lines(iter(partial(stream.readline, LONGEST_LINE + 1), b""), name, tally)
+
+
+def arriving_lines(stream: BinaryIO, shown: str, tally: LineTally) -> Iterator[list[str]]:
+    """Lines of a stream by the rule of `read_lines`, those together that have arrived together.
+
+    Nothing is waited for but the end of a line, so that whoever writes a line and waits for an
+    answer gets one. `stream` has `read1`; `shown` is what messages call it.
+    """
+    waiting: deque[bytes] = deque()
+    lines = _lines(iter(lambda: waiting.popleft(), None), shown, tally)
+    rest = b""
+    while arrived := stream.read1(_ARRIVING):
+        *whole, rest = (rest + arrived).split(b"\n")
+        waiting.extend(line + b"\n" for line in whole)
+        if len(rest) > LONGEST_LINE:  # which is refused, rather than kept until it ends
+            waiting.append(rest)
+        if waiting:
+            yield list(islice(lines, len(waiting)))
+    if rest:
+        waiting.append(rest)
+        yield list(islice(lines, 1))
 
 
 def clean_lines(path: Path) -> Iterator[str]:
@@ -68,10 +93,9 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         file.writelines(f"{line}\n" for line in lines)
 
 
-def _lines(stream: BinaryIO, name: str, tally: LineTally) -> Iterator[str]:
+def _lines(raws: Iterator[bytes], name: str, tally: LineTally) -> Iterator[str]:
     offset = 0
-    for number in count(1):
-        raw = stream.readline(LONGEST_LINE + 1)
+    for number, raw in enumerate(raws, start=1):
         if number == 1:
             if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 raise UserError(

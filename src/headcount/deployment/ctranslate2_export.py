@@ -13,7 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from headcount.base.errors import EnvironmentFault
-from headcount.data.vocabulary import BOS, EOS, UNK, Vocabulary
+from headcount.base.settings.decode import DecodeSettings
+from headcount.data.batches import Ids
+from headcount.data.bpe import AnySegmenter
+from headcount.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from headcount.model.attention import MultiHeadAttention, sinusoids
 from headcount.model.layers import DecoderLayer, Residual
 from headcount.model.transformer import Transformer
@@ -131,3 +134,50 @@ def _fill_norm(spec: Any, norm: nn.LayerNorm) -> None:
 
 def _with_zero_rows(block: Tensor, rows: int) -> Tensor:
     return torch.cat((block, block.new_zeros(rows, *block.shape[1:])))
+
+
+class CTranslate2Engine:
+    """An exported model in CTranslate2, in fp32 on the CPU; sources and targets are ids."""
+
+    def __init__(
+        self, folder: Path, sides: tuple[AnySegmenter, AnySegmenter], settings: DecodeSettings
+    ):
+        """`sides`: the segmenters of source and target."""
+        self.src, self.tgt = (side.vocabulary for side in sides)
+        self.prefix = self.tgt.pieces(sides[1].prefix)
+        self.settings = settings
+        self.translator = load_ctranslate2().Translator(
+            str(folder), compute_type="float32", intra_threads=settings.threads
+        )
+
+    def translate(self, sources: list[Ids]) -> list[Ids]:
+        """The best of each source without length penalty, EOS at its end unless cut off."""
+        longest = int(self.settings.max_length_factor * max(map(len, sources)))
+        found = self.translator.translate_batch(
+            [self.src.pieces(ids) for ids in sources],
+            target_prefix=[self.prefix] * len(sources),
+            beam_size=self.settings.beam,
+            length_penalty=0.0,
+            max_batch_size=self.settings.batch_tokens,
+            batch_type="tokens",
+            max_decoding_length=longest + self.settings.max_length_extra,
+            min_decoding_length=0,
+            return_end_token=True,
+            suppress_sequences=[[piece] for piece in self.tgt.pieces((PAD, BOS))],
+        )
+        best, end = [result.hypotheses[0] for result in found], self.tgt.pieces((EOS,))
+        # The vocabulary takes the end, like any special piece, as unknown.
+        return [
+            [*self.tgt.ids(pieces[:-1]), EOS] if pieces[-1:] == end else self.tgt.ids(pieces)
+            for pieces in best
+        ]
+
+    def score(self, sources: list[Ids], targets: list[Ids]) -> list[float]:
+        """Log-probability of each target with its end, in nats."""
+        found = self.translator.score_batch(
+            [self.src.pieces(ids) for ids in sources],
+            [self.tgt.pieces(ids) for ids in targets],
+            max_batch_size=self.settings.batch_tokens,
+            batch_type="tokens",
+        )
+        return [sum(result.log_probs) for result in found]

@@ -1,200 +1,120 @@
-"""A model made ready for deployment, and held against this project's own beam search."""
+"""A model written out as a folder that has all that it needs: weights, and what cuts text."""
 
 import shutil
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from headcount.base.errors import HeadcountError, UserError
+from headcount.base.errors import UserError
 from headcount.base.files import whole_folder, write_json
-from headcount.base.folders import CODES, SEGMENTATION
-from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import Ids, ParallelText, collate
-from headcount.data.bpe import Segmenter
-from headcount.data.text import read_clean
-from headcount.data.vocabulary import BOS, EOS, PAD
-from headcount.deployment.ctranslate2_export import export, load_ctranslate2, padded_heads
-from headcount.model.loss import token_losses
-from headcount.model.removal import remove_heads
-from headcount.model.transformer import Transformer
-from headcount.search.beam_search import Translation, translate
-from headcount.store.kept_heads import pick_heads
+from headcount.base.folders import CODES, SEGMENTATION, SEGMENTERS
+from headcount.deployment.agreement import OpenEngine
+from headcount.deployment.ctranslate2_export import (
+    CTranslate2Engine,
+    export,
+    load_ctranslate2,
+    padded_heads,
+)
+from headcount.deployment.deployed import Deployed
+from headcount.deployment.huggingface_engine import HuggingFaceEngine
+from headcount.deployment.huggingface_export import form_of_imported, form_of_ours
+from headcount.pretrained.imports import imported_files, their_words
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
-NATS = 1e-3  # by which one token's log-probability may differ between two engines in fp32
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How far an exported model does what this project's search does, without length penalty."""
-
-    sentences: int  # that were compared
-    same: int  # of their translations
-    left_out: int  # empty ones, and those that our search cuts off at the longest output allowed
-    gap: float  # largest difference of a translation's log-probability, in nats per token
-
-    @property
-    def share(self) -> float:
-        """Share of the compared sentences that both engines translate alike, 0 to 1."""
-        return self.same / self.sentences
-
-    def __str__(self) -> str:
-        return (
-            f"{self.same} of {self.sentences} translations are the same ({self.share:.1%}), "
-            f"log-probabilities within {self.gap:.1e} nats a token; left out as empty or without "
-            f"an end: {self.left_out}"
-        )
-
-
-def load_masked(folder: ModelFolder, mask: Path | None) -> Transformer:
-    """The model in a folder, on the CPU, without the heads that a mask silences.
-
-    `mask`: a heads.csv, whose gates are taken as they are, or a text that lists silent heads.
-    """
-    model = folder.load()
-    if mask is None:
-        return model
-    gates, listed = (mask, None) if mask.suffix == ".csv" else (None, mask)
-    return remove_heads(model, torch.from_numpy(pick_heads(model.grid, gates, listed, None, None)))
+FORMS = ("headcount", "ctranslate2", "huggingface")
+MARK = "export.json"
+"""Says that a folder is an export, which another may replace."""
 
 
 def export_model(
-    model: Transformer, source: ModelFolder, pair: PairFolder, out: Path, origin: dict[str, Any]
-) -> None:
-    """Write a model as a folder that CTranslate2 loads, with an `export.json` that describes it.
+    what: Deployed, form: str, pretrained: Path | None, out: Path, origin: dict[str, Any]
+) -> tuple[str, OpenEngine | None]:
+    """Write a model in one of `FORMS`, with an `export.json` that describes it.
 
-    `source`: the folder that the model came from, for its vocabularies. The files that cut text
-    into pieces go along, so that the folder is all that a deployment needs. Raises UserError if
-    the model was trained on other vocabularies, or if something else lies at `out`.
+    Returns what to tell of it, and what opens it in its own program, where that is another.
+    `pretrained`: the folder that the model was imported from, which `huggingface` follows. Raises
+    UserError for what the form cannot express, and if something else lies at `out`.
     """
+    if form not in FORMS:
+        raise UserError(f"export: expected one of {', '.join(FORMS)}, found {form!r}")
+    if pretrained and form != "huggingface":
+        raise UserError(f"--pretrained: expected with --to huggingface alone, found --to {form}")
+    what = what.on_cpu()
+    if form == "huggingface":
+        return _as_huggingface(what, pretrained, out, origin)
+    return (_as_headcount if form == "headcount" else _as_ctranslate2)(what, out, origin)
+
+
+def files_of(
+    source: ModelFolder, pair: PairFolder, mask: Sequence[str | Path], pretrained: Path | None
+) -> list[Path]:
+    """The files that an export is made from."""
+    masks = [path for path in map(Path, mask) if path.is_file()]
+    theirs = imported_files(pretrained) if pretrained else []
+    return [*source.files, *pair.files(), *masks, *theirs]
+
+
+def _as_headcount(what: Deployed, out: Path, origin: dict[str, Any]) -> tuple[str, None]:
+    with _export(out, what, {}, origin) as part:
+        ModelFolder(part).save(what.model, dict(what.model.named_parameters()), what.facts())
+        _copy_segmenters(what, part, SEGMENTERS)
+    size = what.model.grid.size
+    return f"{out}: {size} heads, none of them silent; --model {out} needs no --bpe", None
+
+
+def _as_ctranslate2(
+    what: Deployed, out: Path, origin: dict[str, Any]
+) -> tuple[str, OpenEngine | None]:
     load_ctranslate2()  # first of all: without it there is nothing to do
-    source.check(pair)
-    if out.exists() and any(out.iterdir()) and not (out / "export.json").exists():
+    encoder, decoder = padded_heads(what.model)
+    sides = what.pair.segmenters()
+    src, tgt = (side.vocabulary for side in sides)
+    padded = {"encoder": encoder, "decoder": decoder}  # silent ones included
+    with _export(out, what, {"heads_a_layer": padded}, origin) as part:
+        export(what.model, src, tgt, part)
+        _copy_segmenters(what, part, (SEGMENTATION, *CODES))
+    told = (
+        f"{out}: {encoder} heads in every layer of the encoder, {decoder} in those of the decoder, "
+        "silent ones included"
+    )
+    return told, lambda settings: CTranslate2Engine(out, sides, settings)
+
+
+def _as_huggingface(
+    what: Deployed, pretrained: Path | None, out: Path, origin: dict[str, Any]
+) -> tuple[str, OpenEngine | None]:
+    if pretrained:
+        rows = their_words(pretrained, what.pair)
+        form = form_of_imported(what.model, what.heads, pretrained, rows)
+    else:
+        form = form_of_ours(what.model, what.heads)
+    facts = {"model_type": form.config["model_type"], "silent_heads": form.silent}
+    with _export(out, what, facts, origin) as part:
+        form.save(part)
+        if pretrained is None:
+            _copy_segmenters(what, part, SEGMENTERS)
+    prefix = what.pair.prefix()
+    return form.told(out), lambda settings: HuggingFaceEngine(out, form.rows, prefix, settings)
+
+
+@contextmanager
+def _export(
+    out: Path, what: Deployed, facts: dict[str, Any], origin: dict[str, Any]
+) -> Iterator[Path]:
+    """Folder to write into, which takes the place of nothing but an earlier export."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir()) and not (out / MARK).exists()):
         raise UserError(
             f"{out}: expected no folder, an empty one or an earlier export, found other files; "
             "name another folder"
         )
-    src, tgt = pair.segmenters()
-    encoder, decoder = padded_heads(model)
-    facts = {
-        "heads": {kind: list(counts) for kind, counts in model.grid.counts.items()},
-        "heads_a_layer": {"encoder": encoder, "decoder": decoder},  # silent ones included
-        "provenance": origin,
-    }
+    heads = {kind: list(counts) for kind, counts in what.model.grid.counts.items()}
     with whole_folder(out) as part:
-        export(model, src.vocabulary, tgt.vocabulary, part)
-        for path in pair.files((SEGMENTATION, *CODES)):
-            shutil.copyfile(path, part / path.name)
-        write_json(part / "export.json", facts)
+        yield part
+        write_json(part / MARK, {"heads": heads, **facts, "provenance": origin})
 
 
-def check_export(
-    model: Transformer, pair: PairFolder, folder: Path, text: Path, settings: DecodeSettings
-) -> Agreement:
-    """Whether the exported model is the same function as this one, in fp32 on a text.
-
-    CTranslate2 must give our translations our log-probabilities, and its own translations must be
-    no less likely by our model than ours, or HeadcountError is raised. They may still differ where
-    two are about as likely: it takes padding and start out before the softmax, ours after it; and
-    where it goes on without an end, for it has one longest output for all, ours one each. Both
-    search without length penalty: ours divides by ((5 + length) / 6)^α, CTranslate2 by length^α,
-    and only at α = 0 do both stop at the same point. Raises UserError if the text has no sentence
-    that the model ends by itself.
-    """
-    sides = pair.segmenters()
-    plain = settings.model_copy(update={"length_penalty": 0.0})
-    whole = map(sides[0].encode, read_clean(text, "none"))
-    sources = [sides[0].cut_off(ids, plain.max_source) for ids in whole]
-    ours = translate(model, sources, plain, prefix=sides[1].prefix)
-    ended = [n for n, found in enumerate(ours) if sources[n] and not found.capped]
-    if not ended:
-        raise UserError(
-            f"{text}: expected a sentence whose translation this model ends by itself, found none; "
-            "name another text, or a model trained for longer"
-        )
-    engine = Engine(folder, sides, plain)
-    read, ours = [sources[n] for n in ended], [ours[n] for n in ended]
-    scores = engine.score(read, [found.ids for found in ours])
-    gap = max(
-        abs(score - found.log_probability) / (len(found.ids) + 1)
-        for score, found in zip(scores, ours, strict=True)
-    )
-    compared = list(zip(ended, read, ours, engine.translate(read), strict=True))
-    others = [each for each in compared if [*each[2].ids, EOS] != each[3]]
-    agreement = Agreement(len(ours), len(ours) - len(others), len(sources) - len(ours), gap)
-    if gap > NATS:
-        raise HeadcountError(f"{folder}: {agreement}; expected the same model: this is a bug")
-    for number, source, found, other in others:
-        _refuse_worse(model, f"{text}:{number + 1}", source, found, other)
-    return agreement
-
-
-@torch.inference_mode()
-def _refuse_worse(
-    model: Transformer, place: str, source: Ids, ours: Translation, theirs: Ids
-) -> None:
-    """Raise HeadcountError if another translation is less likely than ours by our own model.
-
-    Each token's log-probability may differ by `NATS` in the engine that chose, in both
-    translations; by more than that it had no reason to prefer its own. (A beam that must drop one
-    of two equally likely beginnings could end worse: too rare to allow for.)
-    """
-    # With its end if that is there: a search may stop short of one.
-    words = theirs[:-1] if theirs[-1:] == [EOS] else theirs
-    losses = token_losses(model, collate(ParallelText([source], [words]), [0]))
-    likely = -losses[: len(theirs)].double().sum().item()
-    slack = NATS * (len(ours.ids) + 1 + len(theirs))
-    if likely < ours.log_probability - slack:
-        raise HeadcountError(
-            f"{place}: by this model CTranslate2's translation has a log-probability of "
-            f"{likely:.4f} nats, ours {ours.log_probability:.4f}; expected at most {slack:.4f} "
-            "less, from the same model and as wide a beam: this is a bug"
-        )
-
-
-class Engine:
-    """An exported model in CTranslate2, in fp32 on the CPU; sources and targets are ids."""
-
-    def __init__(self, folder: Path, sides: tuple[Segmenter, Segmenter], settings: DecodeSettings):
-        """`sides`: the segmenters of source and target."""
-        self.src, self.tgt = (side.vocabulary for side in sides)
-        self.prefix = self.tgt.pieces(sides[1].prefix)
-        self.settings = settings
-        self.translator = load_ctranslate2().Translator(
-            str(folder), compute_type="float32", intra_threads=settings.threads
-        )
-
-    def translate(self, sources: list[Ids]) -> list[Ids]:
-        """The best of each source without length penalty, EOS at its end unless cut off."""
-        longest = int(self.settings.max_length_factor * max(map(len, sources)))
-        found = self.translator.translate_batch(
-            [self.src.pieces(ids) for ids in sources],
-            target_prefix=[self.prefix] * len(sources),
-            beam_size=self.settings.beam,
-            length_penalty=0.0,
-            max_batch_size=self.settings.batch_tokens,
-            batch_type="tokens",
-            max_decoding_length=longest + self.settings.max_length_extra,
-            min_decoding_length=0,
-            return_end_token=True,
-            suppress_sequences=[[piece] for piece in self.tgt.pieces((PAD, BOS))],
-        )
-        best, end = [result.hypotheses[0] for result in found], self.tgt.pieces((EOS,))
-        # The vocabulary takes the end, like any special piece, as unknown.
-        return [
-            [*self.tgt.ids(pieces[:-1]), EOS] if pieces[-1:] == end else self.tgt.ids(pieces)
-            for pieces in best
-        ]
-
-    def score(self, sources: list[Ids], targets: list[Ids]) -> list[float]:
-        """Log-probability of each target with its end, in nats."""
-        found = self.translator.score_batch(
-            [self.src.pieces(ids) for ids in sources],
-            [self.tgt.pieces(ids) for ids in targets],
-            max_batch_size=self.settings.batch_tokens,
-            batch_type="tokens",
-        )
-        return [sum(result.log_probs) for result in found]
+def _copy_segmenters(what: Deployed, part: Path, names: tuple[str, ...]) -> None:
+    for path in what.pair.files(names):
+        shutil.copyfile(path, part / path.name)

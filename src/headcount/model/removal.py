@@ -1,9 +1,14 @@
-"""Taking heads out of a model for good: smaller matrices, the same output as under a mask."""
+"""Taking heads out of a model for good: smaller matrices, the same output as under a mask.
+
+And putting silent ones in, for programs that want as many heads in every layer.
+"""
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from headcount.base.addresses import KINDS
+from headcount.base.addresses import KINDS, Head
 from headcount.base.settings.model import ModelSettings
 from headcount.model.attention import MultiHeadAttention
 from headcount.model.transformer import Transformer, copy_weights, first_device
@@ -53,6 +58,50 @@ def _kept_weights(attention: MultiHeadAttention, gates: Tensor) -> dict[str, Ten
     bias = attention.inputs.bias.unflatten(0, by_head)[:, kept]
     columns = attention.output.weight.unflatten(1, by_head[1:])[:, kept]
     columns = columns * gates[kept].to(columns.dtype)[:, None]
+    return {
+        "inputs.weight": rows.flatten(0, 2),
+        "inputs.bias": bias.flatten(),
+        "output.weight": columns.flatten(1),
+        "output.bias": attention.output.bias,
+    }
+
+
+def restore_heads(model: Transformer, heads: Sequence[Head], count: int) -> Transformer:
+    """A model with `count` heads in every layer, of which those of `model` say something.
+
+    `heads`: where each head of `model`, in flat order, stands among them. The others are silent:
+    zero rows in W_Q, W_K, W_V and their biases, zero columns in W_O. So their output is 0, and the
+    sums are those of a mask: `restore_heads` of what `remove_heads` gave has, bit for bit, the
+    output of the model under a mask of zeros and ones. Raises ValueError for heads without places.
+    """
+    if any(not 0 <= head.head < count for head in heads) or len(set(heads)) < model.grid.size:
+        raise ValueError(f"expected {model.grid.size} places below {count}, found {heads}")
+    layers = {kind: [count] * len(each) for kind, each in model.grid.counts.items()}
+    larger = _with_heads(model, layers)
+    weights = dict(model.named_parameters())
+    names = {module: name for name, module in model.named_modules()}
+    for kind, layer, attention in model.attentions():
+        places = [head.head for head in heads if (head.kind, head.layer) == (kind, layer)]
+        whole = _filled_weights(attention, places, count)
+        weights |= {
+            f"{names[attention]}.{parameter}": weight for parameter, weight in whole.items()
+        }
+    copy_weights(larger, weights)
+    return larger.train(model.training)
+
+
+def _filled_weights(
+    attention: MultiHeadAttention, places: list[int], count: int
+) -> dict[str, Tensor]:
+    """Weights of an attention module whose heads stand at some places of `count`."""
+    shape = (3, attention.heads, attention.d_head)
+    width = attention.d_head
+    rows = attention.inputs.weight.new_zeros(3, count, width, attention.inputs.weight.shape[1])
+    rows[:, places] = attention.inputs.weight.detach().unflatten(0, shape)
+    bias = attention.inputs.bias.new_zeros(3, count, width)
+    bias[:, places] = attention.inputs.bias.detach().unflatten(0, shape)
+    columns = attention.output.weight.new_zeros(len(attention.output.weight), count, width)
+    columns[:, places] = attention.output.weight.detach().unflatten(1, shape[1:])
     return {
         "inputs.weight": rows.flatten(0, 2),
         "inputs.bias": bias.flatten(),

@@ -9,10 +9,16 @@ from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
 from headcount.model.transformer import parameter_count
 from headcount.pretrained.families import CONFIG, Config
-from headcount.pretrained.languages import place_marks
-from headcount.pretrained.pieces import read_pieces
+from headcount.pretrained.languages import Placement, place_marks
+from headcount.pretrained.pieces import Pieces, read_pieces
 from headcount.pretrained.segment import LANGUAGE_CODES
-from headcount.pretrained.weight_map import WEIGHTS, import_model, weights_file
+from headcount.pretrained.weight_map import (
+    WEIGHTS,
+    Numbering,
+    import_model,
+    number_words,
+    weights_file,
+)
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -22,31 +28,50 @@ def imported_files(folder: Path) -> list[Path]:
     return [folder / CONFIG, weights_file(folder), *read_pieces(Config.read(folder)).files]
 
 
+def their_words(folder: Path, pair: PairFolder) -> tuple[list[int], list[int]]:
+    """For each id of source and target in a pair that of a pretrained model.
+
+    Raises UserError unless the pair was cut into its pieces.
+    """
+    numbering = _read(folder, pair)[2]
+    return numbering.src_rows, numbering.tgt_rows
+
+
 def write_imported(folder: Path, pair: PairFolder, out: Path, origin: dict[str, Any]) -> None:
     """Write a pretrained model as one of ours, which belongs to a pair cut into its pieces.
 
     Standard error is told if weights were stored in another format than float32. Raises UserError
     for what ours cannot express, for damaged files, and if the pair was cut into other pieces.
     """
-    config = Config.read(folder)
-    pieces, about = read_pieces(config), pair.segmentation()
-    if LANGUAGE_CODES not in about:
-        raise _other_pieces(folder, pair, "those of a model that was trained here")
-    placement = place_marks(config, pieces, about[LANGUAGE_CODES])
+    pieces, placement, _ = _read(folder, pair)
     imported = import_model(folder, pieces.unknown, placement.start, placement.src_end)
-    found = pair.vocabularies()
-    for side, rows in enumerate((imported.src_rows, imported.tgt_rows)):
-        names = pieces.vocabulary(side, rows, Counter()).pieces(range(len(rows)))
-        others = found[side].pieces(range(len(found[side])))
-        if names != others:
-            what = f"{len(others)} others of {SIDES[side]}"
-            raise _other_pieces(folder, pair, f"{what} (expected {len(names)})")
     if imported.format != "float32":
         print(f"{folder / WEIGHTS}: {imported.format}, read as float32", file=sys.stderr)
     facts = {"parameters": parameter_count(imported.model), "stored_as": imported.format}
     facts |= {"provenance": origin, **pair.subwords()}
     weights = dict(imported.model.named_parameters())
     ModelFolder(out).save(imported.model, weights, facts)
+
+
+def _read(folder: Path, pair: PairFolder) -> tuple[Pieces, Placement, Numbering]:
+    """What a pretrained model says of subwords, in the languages of a pair; its pieces are these.
+
+    Raises UserError if the pair was cut into others.
+    """
+    config = Config.read(folder)
+    pieces, about = read_pieces(config), pair.segmentation()
+    if LANGUAGE_CODES not in about:
+        raise _other_pieces(folder, pair, "those of a model that was trained here")
+    placement = place_marks(config, pieces, about[LANGUAGE_CODES])
+    numbering = number_words(config, pieces.unknown, placement.start, placement.src_end)
+    found = pair.vocabularies()
+    for side, rows in enumerate((numbering.src_rows, numbering.tgt_rows)):
+        names = pieces.vocabulary(side, rows, Counter()).pieces(range(len(rows)))
+        others = found[side].pieces(range(len(found[side])))
+        if names != others:
+            what = f"{len(others)} others of {SIDES[side]}"
+            raise _other_pieces(folder, pair, f"{what} (expected {len(names)})")
+    return pieces, placement, numbering
 
 
 def _other_pieces(folder: Path, pair: PairFolder, found: str) -> UserError:

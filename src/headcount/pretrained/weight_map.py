@@ -1,10 +1,12 @@
-"""Weights of Hugging Face's encoder-decoders as those of our Transformer.
+"""Weights of Hugging Face's encoder-decoders as those of our Transformer, and back.
+
+`links` is the one table of what stands where; both directions read it.
 
 Letters in shapes: v words of theirs, w words of ours, d model width, p positions.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,10 +25,70 @@ CLOSED = -1e3
 """Score of BOS, which is no word of theirs: its exp is 0 beside any score. Not −∞: the smoothed
 loss has the mean of all log-probabilities."""
 
-_FIRST_POSITION = 2
+FIRST_POSITION = 2
 """Row of the first position in BART's tables; M2M100's sinusoids begin as far from zero."""
 
 _SIDES = ("encoder", "decoder")
+_BIAS = "final_logits_bias"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A weight of ours, and those of theirs that stand in it below each other."""
+
+    ours: str
+    theirs: tuple[str, ...]
+    width: int | None = None  # the axis that is the model's width, whose order may be another
+
+
+def links(config: Config) -> Iterator[Link]:
+    """Every weight but embeddings, biases of words and positions, whose rows are others in ours."""
+    for number, side in enumerate(_SIDES):
+        if config.family.embedding_norm:
+            yield from _norm(f"embedding_norms.{number}", f"model.{side}.layernorm_embedding")
+        if config.family.norm == "pre":
+            yield from _norm(f"{side}_norm", f"model.{side}.layer_norm")
+        for layer in range(config[f"{side}_layers"]):
+            yield from _layer(f"{side}.{layer}", f"model.{side}.layers.{layer}")
+
+
+def _layer(ours: str, theirs: str) -> Iterator[Link]:
+    yield from _attention(f"{ours}.attention", f"{theirs}.self_attn")
+    yield from _norm(f"{ours}.around_attention.norm", f"{theirs}.self_attn_layer_norm")
+    if ours.startswith("decoder"):
+        yield from _attention(f"{ours}.cross", f"{theirs}.encoder_attn")
+        yield from _norm(f"{ours}.around_cross.norm", f"{theirs}.encoder_attn_layer_norm")
+    inner, outer = f"{ours}.feed_forward.inner", f"{ours}.feed_forward.outer"
+    yield Link(f"{inner}.weight", (f"{theirs}.fc1.weight",), 1)
+    yield Link(f"{inner}.bias", (f"{theirs}.fc1.bias",))
+    yield Link(f"{outer}.weight", (f"{theirs}.fc2.weight",), 0)
+    yield Link(f"{outer}.bias", (f"{theirs}.fc2.bias",), 0)
+    yield from _norm(f"{ours}.around_feed_forward.norm", f"{theirs}.final_layer_norm")
+
+
+def _attention(ours: str, theirs: str) -> Iterator[Link]:
+    """W_Q, W_K and W_V in one matrix, and W_O."""
+    parts = [f"{theirs}.{part}_proj" for part in "qkv"]
+    yield Link(f"{ours}.inputs.weight", tuple(f"{part}.weight" for part in parts), 1)
+    yield Link(f"{ours}.inputs.bias", tuple(f"{part}.bias" for part in parts))
+    for part in ("weight", "bias"):
+        yield Link(f"{ours}.output.{part}", (f"{theirs}.out_proj.{part}",), 0)
+
+
+def _norm(ours: str, theirs: str) -> Iterator[Link]:
+    for part in ("weight", "bias"):
+        yield Link(f"{ours}.{part}", (f"{theirs}.{part}",), 0)
+
+
+def width_order(config: Config) -> Tensor:
+    """For each column of ours the one of theirs, [d].
+
+    Sines in one half and cosines in the other: ours in another order of the width.
+    """
+    width = torch.arange(config["d_model"])
+    halves = config.family.positions == "sinusoids"
+    return width.view(2, -1).t().flatten() if halves else width
+
 
 _NOT_READ = {
     "pytorch_model.bin": "a pickle can run code, so it is never read: load it where you trust it, "
@@ -142,10 +204,7 @@ class _Theirs:
         self.format = ", ".join(sorted(set(map(_format, weights.values()))))
         # Weights that were stored in half precision are computed with in fp32.
         self._weights = {name: weight.float() for name, weight in weights.items()}
-        width = torch.arange(config["d_model"])
-        # Sines in one half and cosines in the other: ours in another order of the width.
-        halves = config.family.positions == "sinusoids"
-        self.order = width.view(2, -1).t().flatten() if halves else width
+        self.order = width_order(config)
 
     def get(self, name: str) -> Tensor:
         """A weight. Raises UserError if it is not there."""
@@ -155,8 +214,7 @@ class _Theirs:
 
     def embedding(self, side: str) -> Tensor:
         """The embedding [v, d] of a side: the file has a shared one under one of several names."""
-        names = ["model.shared.weight"] if self.config.joint else []
-        names += [f"model.{side}.embed_tokens.weight", "lm_head.weight"]
+        names = embedding_names(self.config, side)
         found = self.get(next((name for name in names if name in self._weights), names[0]))
         expected = self.config.vocabulary_sizes[_SIDES.index(side)], len(self.order)
         if found.shape != expected:
@@ -168,57 +226,70 @@ class _Theirs:
 
     def ours(self, src_rows: list[int], tgt_rows: list[int]) -> Iterator[tuple[str, Tensor]]:
         """Name and weight of every parameter of ours but the source's own embedding."""
-        order, family = self.order, self.config.family
-        yield "tgt_embedding.weight", self.embedding("decoder")[tgt_rows][:, order]
+        yield "tgt_embedding.weight", self.embedding("decoder")[tgt_rows][:, self.order]
         bias = torch.zeros(len(tgt_rows))
-        if family.output_bias:
-            bias = self.get("final_logits_bias")[0, tgt_rows]
+        if self.config.family.output_bias:
+            bias = self.get(_BIAS)[0, tgt_rows]
         bias[BOS] = CLOSED
         yield "output_bias", bias
-        for number, side in enumerate(_SIDES):
-            if family.positions != "sinusoids":
+        if self.config.family.positions != "sinusoids":
+            for number, side in enumerate(_SIDES):
                 yield f"position_tables.{number}", self._positions(side)
-            if family.embedding_norm:
-                name = f"model.{side}.layernorm_embedding"
-                yield from self._norm(name, f"embedding_norms.{number}")
-            if family.norm == "pre":
-                yield from self._norm(f"model.{side}.layer_norm", f"{side}_norm")
-            for layer in range(self.config[f"{side}_layers"]):
-                yield from self._layer(f"model.{side}.layers.{layer}", f"{side}.{layer}")
-
-    def _layer(self, theirs: str, ours: str) -> Iterator[tuple[str, Tensor]]:
-        yield from self._attention(f"{theirs}.self_attn", f"{ours}.attention")
-        yield from self._norm(f"{theirs}.self_attn_layer_norm", f"{ours}.around_attention.norm")
-        if ours.startswith("decoder"):
-            yield from self._attention(f"{theirs}.encoder_attn", f"{ours}.cross")
-            yield from self._norm(f"{theirs}.encoder_attn_layer_norm", f"{ours}.around_cross.norm")
-        inner, outer = f"{ours}.feed_forward.inner", f"{ours}.feed_forward.outer"
-        yield f"{inner}.weight", self.get(f"{theirs}.fc1.weight")[:, self.order]
-        yield f"{inner}.bias", self.get(f"{theirs}.fc1.bias")
-        yield f"{outer}.weight", self.get(f"{theirs}.fc2.weight")[self.order]
-        yield f"{outer}.bias", self.get(f"{theirs}.fc2.bias")[self.order]
-        yield from self._norm(f"{theirs}.final_layer_norm", f"{ours}.around_feed_forward.norm")
-
-    def _attention(self, theirs: str, ours: str) -> Iterator[tuple[str, Tensor]]:
-        """W_Q, W_K and W_V in one matrix, and W_O."""
-        parts = [f"{theirs}.{part}_proj" for part in "qkv"]
-        weights = [self.get(f"{part}.weight")[:, self.order] for part in parts]
-        yield f"{ours}.inputs.weight", torch.cat(weights)
-        yield f"{ours}.inputs.bias", torch.cat([self.get(f"{part}.bias") for part in parts])
-        for part in ("weight", "bias"):
-            yield f"{ours}.output.{part}", self.get(f"{theirs}.out_proj.{part}")[self.order]
-
-    def _norm(self, theirs: str, ours: str) -> Iterator[tuple[str, Tensor]]:
-        for part in ("weight", "bias"):
-            yield f"{ours}.{part}", self.get(f"{theirs}.{part}")[self.order]
+        for link in links(self.config):
+            weight = torch.cat([self.get(name) for name in link.theirs])
+            yield link.ours, _turned(weight, link.width, self.order)
 
     def _positions(self, side: str) -> Tensor:
         """The vectors [p, d] from the first position on."""
         count = self.config["max_position_embeddings"]
         if self.config.family.positions == "table":
-            return self.get(f"model.{side}.embed_positions.weight")[_FIRST_POSITION:]
+            return self.get(positions_name(side))[FIRST_POSITION:]
         half = self.config["d_model"] // 2
         rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))
         first = self.config["pad_token_id"] + 1
         angles = torch.arange(first, first + count)[:, None] * rates
         return torch.cat((angles.sin(), angles.cos()), 1)
+
+
+def their_weights(
+    model: Transformer, config: Config, src_ids: Sequence[int], tgt_ids: Sequence[int]
+) -> dict[str, Tensor]:
+    """The weights of our model under the names of their library, but for sinusoids.
+
+    The model has the same number of heads in every layer, as `restore_heads` gives it. `src_ids`
+    and `tgt_ids`: for each of their words the id that is ours.
+    """
+    weights = {name: weight.detach() for name, weight in model.named_parameters()}
+    order = width_order(config).argsort()
+    src, tgt = (each.weight.detach() for each in (model.src_embedding, model.tgt_embedding))
+    found = {embedding_names(config, "decoder")[0]: tgt[list(tgt_ids)][:, order]}
+    if not config.joint:
+        found[embedding_names(config, "encoder")[0]] = src[list(src_ids)][:, order]
+    if config.family.output_bias:
+        bias = weights.get("output_bias", tgt.new_zeros(len(tgt)))
+        found[_BIAS] = bias[list(tgt_ids)][None]
+    if config.family.positions == "table":
+        for number, side in enumerate(_SIDES):
+            table = weights[f"position_tables.{number}"]
+            unused = table.new_zeros(FIRST_POSITION, table.shape[1])
+            found[positions_name(side)] = torch.cat((unused, table))
+    for link in links(config):
+        weight = _turned(weights[link.ours], link.width, order)
+        found |= zip(link.theirs, weight.chunk(len(link.theirs)), strict=True)
+    return found
+
+
+def embedding_names(config: Config, side: str) -> list[str]:
+    """Names that the embedding of a side may have, the one that their library writes first."""
+    names = ["model.shared.weight"] if config.joint else []
+    return [*names, f"model.{side}.embed_tokens.weight", "lm_head.weight"]
+
+
+def positions_name(side: str) -> str:
+    """The name of the table of positions of a side, `encoder` or `decoder`."""
+    return f"model.{side}.embed_positions.weight"
+
+
+def _turned(weight: Tensor, axis: int | None, order: Tensor) -> Tensor:
+    """The weight, along an axis in another order."""
+    return weight if axis is None else weight.index_select(axis, order)

@@ -6,13 +6,14 @@ removed.
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.head_values import read_head_list, read_head_values
+from headcount.base.head_values import read_address, read_head_list, read_head_values
 from headcount.base.random_streams import Stream
 from headcount.base.ranking import rank_heads
 from headcount.base.settings.runs import PrunedSettings
@@ -78,6 +79,25 @@ def pick_heads(
         )
     every = np.ones(grid.size, dtype=bool)
     return _keep_first(_by_importance(importance, grid), every, count)
+
+
+def read_mask(named: Sequence[str | Path] | str | Path, grid: HeadGrid) -> np.ndarray:
+    """What addresses and files leave of a model, all of them together; without any, all heads.
+
+    An address such as `enc_self.0.3` silences that head; a heads.csv has gates, which are taken as
+    they are; any other file lists silent heads. Raises UserError for what is none of these, and
+    for a head that the model does not have.
+    """
+    mask = np.ones(grid.size)
+    for each in [named] if isinstance(named, str | Path) else named:
+        path = Path(each)
+        if path.suffix == ".csv":
+            mask *= read_gates(path, grid)
+        elif path.is_file():
+            mask *= grid.mask(read_head_list(path, grid))
+        else:
+            mask[grid.index(read_address(str(each), grid, f"mask: {each}, no file"))] = 0
+    return mask
 
 
 def tell_heads_left(grid: HeadGrid, kept: np.ndarray) -> None:

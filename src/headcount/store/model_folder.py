@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from headcount.base.addresses import KINDS, Head, HeadGrid
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, sha256, whole_file, write_json
-from headcount.base.folders import DESCRIPTION, MODEL_FILES, SIDES, WEIGHTS
+from headcount.base.folders import DESCRIPTION, MODEL_FILES, SEGMENTATION, SIDES, WEIGHTS
 from headcount.base.settings.model import ModelSettings
 from headcount.model import machine
 from headcount.model.transformer import Transformer, copy_weights
@@ -178,6 +178,20 @@ class ModelFolder:
                 f"{self.description}: damaged, not a description written by training: {fault}"
             ) from fault
 
+    def pair(self, named: Path | None) -> PairFolder:
+        """The folder of the model's subwords: the one that is named, or the model's own.
+
+        Raises UserError if none is named, and the model's own has no subwords.
+        """
+        if named is None and not (self.path / SEGMENTATION).is_file():
+            self.facts()  # says so if there is no model either
+            raise UserError(
+                f"{self.path / SEGMENTATION}: expected what cuts text into subwords beside the "
+                "model, found no such file; name the pair's folder with --bpe, or give the model "
+                "subwords of its own: python scripts/export.py --to headcount"
+            )
+        return PairFolder(named or self.path)
+
     def subwords(self) -> Checksums:
         """Checksums of the subwords that the model was trained on: its ids mean no others.
 
@@ -240,6 +254,10 @@ class ModelFolder:
 
 
 def open_model(args: Namespace, threads: int) -> tuple[ModelFolder, PairFolder]:
-    """The folders that --model and --bpe name; from here on torch computes with these threads."""
+    """The folders that --model and --bpe name; from here on torch computes with these threads.
+
+    Without --bpe the model's own folder has its subwords, or UserError is raised.
+    """
     machine.use_threads(threads)
-    return ModelFolder(args.model), PairFolder(args.bpe)
+    folder = ModelFolder(args.model)
+    return folder, folder.pair(args.bpe)

@@ -1,0 +1,159 @@
+"""A model of Hugging Face's library as it lies in a folder, asked in our ids."""
+
+import importlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.settings.decode import DecodeSettings
+from headcount.data.batches import Ids, ParallelText, in_order, neighbours, pad_sources
+from headcount.data.vocabulary import BOS, EOS, PAD
+
+_ONE_LANGUAGE = ("marian", "pegasus", "bart")
+
+
+def load_transformers() -> ModuleType:
+    """The package; raises EnvironmentFault with the line that installs it where it lacks."""
+    try:
+        return importlib.import_module("transformers")
+    except ModuleNotFoundError as fault:
+        if fault.name != "transformers":
+            raise
+        raise EnvironmentFault(
+            "models of Hugging Face need the package transformers, which is not installed; "
+            "run: pip install -e '.[bert]'"
+        ) from fault
+
+
+class HuggingFaceEngine:
+    """An exported model in Hugging Face's library, in fp32 on the CPU; sources, targets are ids."""
+
+    def __init__(
+        self,
+        folder: Path,
+        rows: tuple[list[int], list[int]],
+        prefix: Sequence[int],
+        settings: DecodeSettings,
+    ):
+        """`rows`: of source and target, their word for each of our ids; `prefix`: ours."""
+        self.model = _load(folder, "AutoModelForSeq2SeqLM").eval()
+        self.settings = settings
+        self.src, self.tgt = map(torch.tensor, rows)
+        self.begin = self.tgt[[BOS, *prefix]]
+        self.ours = {row: place for place, row in enumerate(rows[1]) if place != BOS}
+        # What begins a translation is one of its words only where it is the copy of another.
+        self.never = [rows[1][PAD], *({rows[1][BOS]} - set(self.ours))]
+
+    @torch.inference_mode()
+    def translate(self, sources: list[Ids]) -> list[Ids]:
+        """The best of each source without length penalty, EOS at its end unless cut off."""
+        longest = int(self.settings.max_length_factor * max(map(len, sources)))
+        found: list[Ids] = [[]] * len(sources)
+        for numbers in _batches(sources, self.settings.batch_tokens):
+            read = pad_sources([sources[number] for number in numbers])
+            words = self.model.generate(
+                self.src[read],
+                attention_mask=(read != PAD).long(),
+                decoder_input_ids=self.begin.expand(len(read), -1),
+                forced_bos_token_id=None,
+                suppress_tokens=self.never,
+                max_new_tokens=longest + self.settings.max_length_extra,
+                **_search(self.settings),
+            )
+            for number, row in zip(numbers, words[:, 1:].tolist(), strict=True):
+                ids = [self.ours[word] for word in row]
+                found[number] = ids[: ids.index(EOS) + 1] if EOS in ids else ids
+        return found
+
+    @torch.inference_mode()
+    def score(self, sources: list[Ids], targets: list[Ids]) -> list[float]:
+        """Log-probability of each target with its end, in nats."""
+        found = [0.0] * len(sources)
+        for batch in in_order(ParallelText(sources, targets), self.settings.batch_tokens):
+            losses = self.losses(batch.src, batch.tgt_in, batch.tgt_out)
+            for number, loss in zip(batch.indices, losses.double().sum(1).tolist(), strict=True):
+                found[number] = -loss
+        return found
+
+    def logits(self, src: Tensor, tgt_in: Tensor) -> Tensor:
+        """Scores [b, q, words of theirs] of the next word, of our ids [b, k] and [b, q]."""
+        return self.model(
+            input_ids=self.src[src],
+            attention_mask=(src != PAD).long(),
+            decoder_input_ids=self.tgt[tgt_in],
+            use_cache=False,
+        ).logits
+
+    def losses(self, src: Tensor, tgt_in: Tensor, tgt_out: Tensor) -> Tensor:
+        """Minus the log-probability of each target token [b, q], in nats; 0 for padding."""
+        words = self.tgt[tgt_out].masked_fill(tgt_out == PAD, -100)
+        scores = self.logits(src, tgt_in).transpose(1, 2)
+        return torch.nn.functional.cross_entropy(scores, words, reduction="none")
+
+
+class HuggingFaceText:
+    """A model with a tokenizer of its own, in Hugging Face's library, in fp32 on the CPU."""
+
+    def __init__(self, folder: Path, settings: DecodeSettings):
+        """Raises UserError for a model that translates into several languages.
+
+        Its translations begin with the code of one, which the folder does not tell.
+        """
+        self.model = _load(folder, "AutoModelForSeq2SeqLM").eval()
+        kind = self.model.config.model_type
+        if kind not in _ONE_LANGUAGE:
+            raise UserError(
+                f"{folder}: expected a model of two languages, {', '.join(_ONE_LANGUAGE)}, found "
+                f"{kind!r}, whose folder does not tell into which language; measure its other forms"
+            )
+        self.tokenizer = _load(folder, "AutoTokenizer")
+        self.settings = settings
+
+    @torch.inference_mode()
+    def translate(self, lines: list[str]) -> list[str]:
+        """The translation of each line, none of them empty, without length penalty."""
+        found = [""] * len(lines)
+        sources = self.tokenizer(lines)["input_ids"]
+        longest = int(self.settings.max_length_factor * max(map(len, sources)))
+        for numbers in _batches(sources, self.settings.batch_tokens):
+            read = self.tokenizer([lines[n] for n in numbers], return_tensors="pt", padding=True)
+            words = self.model.generate(
+                **read,
+                suppress_tokens=[self.model.config.pad_token_id],
+                max_new_tokens=longest + self.settings.max_length_extra,
+                **_search(self.settings),
+            )
+            decoded = self.tokenizer.batch_decode(words, skip_special_tokens=True)
+            for number, line in zip(numbers, decoded, strict=True):
+                found[number] = line
+        return found
+
+
+def _load(folder: Path, name: str) -> Any:
+    """What a class of the library reads from a folder, and from nowhere else."""
+    return getattr(load_transformers(), name).from_pretrained(folder, local_files_only=True)
+
+
+def _search(settings: DecodeSettings) -> dict[str, Any]:
+    """Beam search as ours without length penalty, in the words of `generate`."""
+    return {
+        "num_beams": settings.beam,
+        "do_sample": False,
+        "length_penalty": 0.0,
+        "early_stopping": "never",
+        "max_length": None,
+        "forced_eos_token_id": None,
+    }
+
+
+def _batches(sources: list[Ids], budget: int) -> Iterator[list[int]]:
+    """Numbers of the sources by length, longest first, cut by the budget of tokens."""
+    order = sorted(range(len(sources)), key=lambda number: -len(sources[number]))
+    lengths = [len(sources[number]) + 1 for number in order]
+    for part in neighbours(lengths, budget):
+        yield order[part]

@@ -1,0 +1,137 @@
+"""The page for Python programs, done from its beginning to its end as it stands."""
+
+import contextlib
+import io
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from project_copy import ROOT
+from small_marian import write_marian
+from small_run import SmallRun, segment
+
+import headcount
+from headcount.base.errors import UserError
+
+PAGE = (ROOT / "docs/guides/python.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def test_every_name_is_on_the_page():
+    """Those of the package, and what a model has."""
+    names = [f"headcount.{name}" for name in headcount.__all__ if name != "Model"]
+    names += [f"model.{name}" for name in vars(headcount.Model) if not name.startswith("_")]
+    assert [name for name in names if name not in PAGE] == []
+    assert len(names) > 20 and set(headcount.__all__) <= set(dir(headcount))
+
+
+def test_the_package_is_imported_without_torch():
+    code = "import sys, headcount; headcount.DecodeSettings; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+    with pytest.raises(AttributeError, match="module 'headcount' has no attribute 'lod'"):
+        headcount.lod  # noqa: B018
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where a reader stands: a run, its folder with subwords, text, and a folder like OPUS-MT's."""
+    folder = tmp_path_factory.mktemp("reader")
+    bpe = segment(folder / "text")
+    SmallRun(bpe).finish(folder / "run", folder / "state")
+    shutil.copytree(bpe, folder / "run/bpe")
+    for side in ("src", "tgt"):
+        shutil.copy(folder / f"text/dev.{side}", folder)
+    texts = tuple(folder / f"text/train.{side}" for side in ("src", "tgt"))
+    write_marian(folder / "opus-mt-en-de", texts)
+    headcount.load(folder / "run/model", folder / "run/bpe").save(folder / "translator")
+    return folder
+
+
+@pytest.mark.slow
+def test_the_page_leads_where_it_says(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    names, said = {}, io.StringIO()
+    with contextlib.redirect_stdout(said):
+        for block in BLOCKS:
+            exec(compile(block, "docs/guides/python.md", "exec"), names)
+    assert len(names["plain"]) == len(names["lines"]) == 12
+    assert names["masked"] != names["plain"]
+    assert set(names["order"]) == set(names["model"].heads) and len(names["order"]) == 12
+    assert len(names["smaller"].heads) == 8
+    assert set(names["smaller"].first_heads) == set(names["order"][4:])
+    assert len(names["theirs"].heads) == 24
+    told = said.getvalue()
+    for words in (
+        "12 heads, the first is enc_self.0.0",
+        "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:",
+        "back: a marian of",
+        "as_pegasus: a pegasus of",
+        "fast: 3 heads in every layer of the encoder, 3 in those of the decoder",
+        "encoder self-attention layer 9 does not exist; this model has layers 0 to 1",
+    ):
+        assert words in told, words
+
+
+@pytest.mark.slow
+def test_values_are_those_of_the_commands(folder, monkeypatch):
+    """Masked, removed and saved are one translation; BLEU and loss go with them."""
+    monkeypatch.chdir(folder)
+    model = headcount.load("translator")
+    lines, references = ((folder / f"dev.{s}").read_text().splitlines() for s in ("src", "tgt"))
+    silent = ["enc_self.0.1", "dec_self.0.0", "dec_self.0.1", "dec_self.0.2"]
+    smaller = model.without(silent)
+    smaller.save("again")
+    again = headcount.load("again")
+    masked = model.translate([*lines, ""], mask=silent)
+    assert masked == smaller.translate([*lines, ""]) == again.translate([*lines, ""])
+    assert masked[-1] == "" and masked[:-1] != model.translate(lines)
+    assert again.first_heads == smaller.first_heads and set(silent).isdisjoint(again.first_heads)
+    assert again.loss(lines, references) == pytest.approx(
+        model.loss(lines, references, mask=silent), abs=1e-5
+    )
+    assert again.bleu(lines, references) == model.bleu(lines, references, mask=silent)
+    (folder / "silent.txt").write_text("\n".join(silent))
+    assert model.translate(lines, mask="silent.txt") == masked[:-1]
+    single = model.ablate(lines, references)
+    assert list(single) == model.heads
+    assert single["dec_enc.0.1"].bleu == pytest.approx(
+        model.bleu(lines, references, mask="dec_enc.0.1").score
+    )
+    one = model.importance(lines[:1], references[:1])
+    other = model.importance(lines[1:3], references[1:3])
+    both = model.importance(lines[:3], references[:3])
+    for head in model.heads:  # a mean over sentences
+        assert both[head] == pytest.approx((one[head] + 2 * other[head]) / 3, rel=1e-4)
+    assert model.encode("the dog sleeps .") == again.encode("the  dog sleeps .")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: m.translate("a line"), "expected a list of lines, a sentence each; found one"),
+        (
+            lambda m: m.loss(["a"], []),
+            "expected a target for each source.* 1 sources and 0 targets",
+        ),
+        (
+            lambda m: m.translate(["a"], mask="enc_self:0:1"),
+            "mask: enc_self:0:1, no file: expected",
+        ),
+        (
+            lambda m: m.translate(["a"], mask=["dec_enc.0.3"]),
+            "head 3 does not exist; this layer has",
+        ),
+        (lambda m: m.export("x", to="onnx"), "expected one of headcount, ctranslate2, huggingface"),
+        (lambda m: m.save("run"), "run: expected no folder, an empty one or an earlier export"),
+        (lambda m: headcount.load("run/model"), "run/model/segmentation.json: expected what cuts"),
+        (lambda m: headcount.load("nowhere"), "nowhere/model.json: expected this file, found none"),
+    ],
+)
+def test_errors_say_what_to_do(folder, monkeypatch, call, message):
+    monkeypatch.chdir(folder)
+    with pytest.raises(UserError, match=message):
+        call(headcount.load("translator"))
