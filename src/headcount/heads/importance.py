@@ -20,7 +20,6 @@ from headcount.base.files import read_json, sha256, write_result
 from headcount.base.head_values import COLUMNS, head_rows, read_head_values
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import Batch, ParallelText, in_order
-from headcount.data.vocabulary import PAD
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.machine import batches_of, number_format
 from headcount.model.observed import watch_inputs
@@ -163,7 +162,7 @@ def measure_importance(
     total = np.zeros(model.grid.size)
     with batches_of("importance", settings.batch_tokens):
         for batch in in_order(text, settings.batch_tokens, first_device(model)):
-            lengths = (batch.tgt_out != PAD).sum(1, keepdim=True)
+            lengths = torch.tensor(batch.tgt_lengths, device=batch.tgt_out.device)[:, None]
             scale = 1 / lengths if settings.reduction == "mean" else torch.ones_like(lengths)
             if settings.abs == "token":
                 found = _by_token(model, batch, scale, smoothing)
