@@ -1,5 +1,8 @@
 """Small encoder-decoders of Hugging Face's library that stay as they are, and pairs for them."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 import torch
 from small_pretrained import KINDS, small_pretrained
@@ -107,3 +110,39 @@ def small_text(model: HookedSeq2Seq) -> TokenisedText:
         sources = list(torch.from_numpy(features).float())
     end = model.model.config.eos_token_id
     return model.text(sources, [[*ids, end] for ids in targets])
+
+
+def save_t5(folder: Path, words: Sequence[str]) -> nn.Module:
+    """A T5 for these words, written with its tokeniser, which adds an end."""
+    import tokenizers
+    import transformers
+
+    ids = {word: n for n, word in enumerate(["<pad>", "</s>", "<unk>", *words])}
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel(ids, unk_token="<unk>"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    made.post_processor = tokenizers.processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", 1)]
+    )
+    specials = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=made, **specials)
+    fast.save_pretrained(folder)
+    model = small_hooked("t5").model
+    assert len(ids) <= model.config.vocab_size
+    model.save_pretrained(folder)
+    return model
+
+
+def save_nllb(folder: Path) -> nn.Module:
+    """An NLLB that knows letters and three languages, with its tokeniser."""
+    import transformers
+
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁", *"abcdefghijklmnopqrstuvwxyz"]
+    transformers.NllbTokenizer(
+        vocab={piece: n for n, piece in enumerate(pieces)},
+        merges=[],
+        extra_special_tokens=["eng_Latn", "deu_Latn", "fra_Latn"],
+    ).save_pretrained(folder)
+    model = small_pretrained("m2m_100")
+    model.config.decoder_start_token_id = model.generation_config.decoder_start_token_id = 2
+    model.save_pretrained(folder)
+    return model

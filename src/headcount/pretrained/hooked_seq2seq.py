@@ -89,10 +89,19 @@ class HookedSeq2Seq(nn.Module):
         The decoder reads each target moved by one place, as the library does it (mBART: with the
         language from the end in front); with `start` behind that id.
         """
+        pad = self._id("pad_token_id")
         if start is None and not hasattr(self.model, "prepare_decoder_input_ids_from_labels"):
-            start = self.model.config.decoder_start_token_id
+            start = self._id("decoder_start_token_id")
         moved = [self._moved(ids) if start is None else [start, *ids[:-1]] for ids in targets]
-        return TokenisedText(list(sources), list(targets), moved, self.model.config.pad_token_id)
+        return TokenisedText(list(sources), list(targets), moved, pad)
+
+    def _id(self, name: str) -> int:
+        found = getattr(self.model.config, name, None)
+        if not isinstance(found, int):
+            raise UserError(
+                f"{type(self.model).__name__}: {name} of its config: expected an id, found {found}"
+            )
+        return found
 
     def _moved(self, ids: Ids) -> Ids:
         labels = torch.tensor([ids])
@@ -150,7 +159,7 @@ class HookedSeq2Seq(nn.Module):
         check_multiplier(self, multiplier, len(sources))
         beams = options.get("num_beams") or self.model.generation_config.num_beams or 1
         lengths = [source_length(each) for each in sources]
-        src = stacked(sources, self.model.config.pad_token_id).to(first_device(self))
+        src = stacked(sources, self._id("pad_token_id")).to(first_device(self))
         with self.multiplied(multiplier, beams):
             return self.model.generate(**self._source(src, lengths), **options)
 
