@@ -18,8 +18,7 @@ from headcount.pretrained.hooked_folder import HookedFolder, Told
 
 def main() -> None:
     """Read the flags and write BLEU under every mask as CSV, and a JSON beside it."""
-    languages = ("--src-lang", "--tgt-lang")
-    flags = ("--model", *command.HOOKED, *languages, "--seed")
+    flags = ("--model", *command.HOOKED, "--src-lang", "--tgt-lang", "--seed")
     parser = command.parser(__doc__, *flags, out="CSV to write")
     words = "what scripts/hooked_importance.py wrote of the model"
     parser.add_argument("--own", required=True, type=Path, help=words)

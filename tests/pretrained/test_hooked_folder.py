@@ -15,12 +15,11 @@ from small_marian import write_marian
 from small_run import segment
 
 from headcount.ablation import masking
-from headcount.ablation.ablation import COLUMNS, write_ablation
+from headcount.ablation.ablation import COLUMNS
 from headcount.ablation.hooked_bleu import HookedInputs
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import read_csv, read_json
 from headcount.base.head_values import read_head_values
-from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.decode import GenerateSettings
 from headcount.model import machine
 from headcount.pretrained.hooked_folder import HookedFolder, HookedTexts, Told
@@ -157,12 +156,16 @@ def test_masking_by_command(folder, tmp_path):
 
 @pytest.mark.slow
 def test_single_heads_are_ablated_as_ours_are(origin, tmp_path):
-    made = inputs(origin, "opus")
-    settings = AblationSettings(test_sets=["dev"], sentences=2)
-    write_ablation(made, settings, tmp_path / "ablation.csv", {})
-    rows = [row for _, row in read_csv(tmp_path / "ablation.csv", COLUMNS)]
-    assert sum(row["order"] == "single" for row in rows) == 24
-    assert sum(row["order"] == "all_but_one" for row in rows) == 24
+    out = tmp_path / "ablation.csv"
+    given = ["--model", origin / "opus", "--text", origin / "text", "--out", out]
+    given += ["--src-lang", "en", "--tgt-lang", "art", "--test-sets", '["dev"]', "--sentences", 2]
+    assert run_script("hooked_ablation", [*given, *GIVEN]) == 0
+    rows = [row for _, row in read_csv(out, COLUMNS)]
+    names = [head.name() for head in HookedFolder(origin / "opus").load().grid.heads()]
+    single = [row["heads"] for row in rows if row["order"] == "single"]
+    assert single == names and len(names) == 24
+    alone = [row for row in rows if row["order"] == "all_but_one"]
+    assert len(alone) == 24 and all(row["heads_masked"] == "3" for row in alone)
 
 
 def test_text_in_other_languages_is_refused(origin):

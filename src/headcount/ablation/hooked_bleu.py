@@ -95,7 +95,7 @@ class HookedModel(Masked):
         return {heads: list(islice(each, len(lines))) for heads in sets}
 
     def _options(self) -> dict[str, Any]:
-        """Arguments of the library's search. At length penalty 0 its early stopping is exact."""
+        """Arguments of the library's search."""
         asked = self.generate
         return self.folder.target_options() | {
             "num_beams": asked.beam,

@@ -47,7 +47,7 @@ class GenerateSettings(Section):
 
     length_penalty: float = Field(0, ge=0)
     """α in score = log-probability / length^α, the library's formula; 0 compares plain
-    log-probabilities, and alone is searched to the end: else the library stops on a guess."""
+    log-probabilities. At other values the library guesses when nothing can win any more."""
 
     max_new_tokens: int = Field(200, ge=1, le=LARGEST)
     """Longest output (subwords)."""
