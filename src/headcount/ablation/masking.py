@@ -6,13 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from headcount.ablation.masked_bleu import SCORE_COLUMNS, MaskedInputs, Point, write_points
+from headcount.ablation.masked_bleu import (
+    SCORE_COLUMNS,
+    Inputs,
+    MaskedInputs,
+    Point,
+    write_points,
+)
 from headcount.base.addresses import HeadGrid
 from headcount.base.head_values import read_head_values
 from headcount.base.ranking import Ranking, drawn_heads, random_sets, rank_heads, ranked_sets
 from headcount.base.settings.ablation import MaskingSettings
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.heads.importance import read_importance
+from headcount.pretrained.hooked_folder import HookedFolder
 from headcount.store.kept_heads import as_many_heads, read_gates
 from headcount.store.model_folder import ModelFolder
 
@@ -21,7 +28,7 @@ UNTUNED_COLUMNS = ("test_set", "order", "as_run", "draw", *SCORE_COLUMNS)
 
 
 def write_masking(
-    inputs: MaskedInputs,
+    inputs: Inputs,
     rankings: Mapping[str, Path],
     settings: MaskingSettings,
     seed: int,
@@ -45,7 +52,7 @@ def write_masking(
 
 
 def read_rankings(
-    rankings: Mapping[str, Path], model: ModelFolder, grid: HeadGrid
+    rankings: Mapping[str, Path], model: ModelFolder | HookedFolder, grid: HeadGrid
 ) -> dict[str, Ranking]:
     """Heads, most important first, by name. Raises UserError if `own` is another model's."""
     found = {}

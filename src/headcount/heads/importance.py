@@ -24,13 +24,15 @@ from headcount.model.loss import summed_loss, token_losses
 from headcount.model.machine import batches_of, number_format
 from headcount.model.observed import watch_inputs
 from headcount.model.transformer import Transformer, first_device
+from headcount.pretrained.hooked_folder import HookedFolder, HookedTexts
+from headcount.pretrained.hooked_seq2seq import HookedSeq2Seq
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
 
 def write_importance(
-    folder: ModelFolder,
-    pair: PairFolder,
+    folder: ModelFolder | HookedFolder,
+    pair: PairFolder | HookedTexts,
     settings: ImportanceSettings,
     out: Path,
     origin: dict[str, Any],
@@ -133,7 +135,7 @@ def batch_importance(
 
 
 def measure_importance(
-    model: Transformer,
+    model: Transformer | HookedSeq2Seq,
     text: ParallelText,
     settings: ImportanceSettings,
     smoothing: float,

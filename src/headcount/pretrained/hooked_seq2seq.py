@@ -23,7 +23,7 @@ from headcount.pretrained.tokenised_text import Source, TokenisedText, source_le
 
 # Names of W_O by kind: BART's relatives, Whisper and T5Gemma; T5's relatives.
 _OWN = r"(?:layers\.(\d+)\.self_attn\.(?:out|o)_proj|block\.(\d+)\.layer\.0\.SelfAttention\.o)$"
-_CROSS = r"(?:layers\.(\d+)\.(?:encoder|cross)_attn\.(?:out|o)_proj|"
+_CROSS = r"(?:layers\.(\d+)\.(?:encoder_attn|cross_attn|cross_attention)\.(?:out|o)_proj|"
 _CROSS += r"block\.(\d+)\.layer\.1\.EncDecAttention\.o)$"
 _PLACES = {
     "enc_self": rf"(?:^|\.)encoder\.{_OWN}",
