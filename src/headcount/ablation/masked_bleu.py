@@ -25,7 +25,6 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.bpe import Segmenter
 from headcount.data.lines import clean_lines
 from headcount.model.transformer import Transformer
-from headcount.pretrained.hooked_folder import HookedFolder
 from headcount.scoring.bootstrap import Difference, judge_systems, resample_bleu
 from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
@@ -48,7 +47,7 @@ class Point(NamedTuple):
 class Inputs(ABC):
     """What every masking experiment reads, and how it translates."""
 
-    model: ModelFolder | HookedFolder
+    model: Any  # the model's folder: a ModelFolder, or what stands in its place
     text: Path  # folder of the pair's cleaned text
 
     @abstractmethod

@@ -19,7 +19,6 @@ from headcount.base.ranking import Ranking, drawn_heads, random_sets, rank_heads
 from headcount.base.settings.ablation import MaskingSettings
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.heads.importance import read_importance
-from headcount.pretrained.hooked_folder import HookedFolder
 from headcount.store.kept_heads import as_many_heads, read_gates
 from headcount.store.model_folder import ModelFolder
 
@@ -52,7 +51,7 @@ def write_masking(
 
 
 def read_rankings(
-    rankings: Mapping[str, Path], model: ModelFolder | HookedFolder, grid: HeadGrid
+    rankings: Mapping[str, Path], model: ModelFolder, grid: HeadGrid
 ) -> dict[str, Ranking]:
     """Heads, most important first, by name. Raises UserError if `own` is another model's."""
     found = {}

@@ -1,5 +1,9 @@
 """Importance of attention heads: the derivative of the loss with respect to their multipliers.
 
+A model that stays in another library, its folder and its text may stand in the place of ours: see
+`pretrained/hooked_seq2seq.py` and `hooked_folder.py`. They are not imported here, since a change
+of theirs would put every importance out of date.
+
 Letters in shapes: b sentences, q query positions, h heads of the model in the flat order of
 `HeadGrid`, e width of one head.
 """
@@ -24,15 +28,13 @@ from headcount.model.loss import summed_loss, token_losses
 from headcount.model.machine import batches_of, number_format
 from headcount.model.observed import watch_inputs
 from headcount.model.transformer import Transformer, first_device
-from headcount.pretrained.hooked_folder import HookedFolder, HookedTexts
-from headcount.pretrained.hooked_seq2seq import HookedSeq2Seq
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
 
 def write_importance(
-    folder: ModelFolder | HookedFolder,
-    pair: PairFolder | HookedTexts,
+    folder: ModelFolder,
+    pair: PairFolder,
     settings: ImportanceSettings,
     out: Path,
     origin: dict[str, Any],
@@ -135,7 +137,7 @@ def batch_importance(
 
 
 def measure_importance(
-    model: Transformer | HookedSeq2Seq,
+    model: Transformer,
     text: ParallelText,
     settings: ImportanceSettings,
     smoothing: float,

@@ -33,10 +33,11 @@ def _hook(multiplier: Tensor, beams: int) -> Callable[[nn.Module, tuple], tuple]
     """What multiplies the heads of one layer, [h of the layer] or [b, h of the layer]."""
 
     def multiply(_: nn.Module, inputs: tuple) -> tuple:
-        context, *others = inputs  # [rows, q, h · e]
+        context, *others = inputs  # [rows, q, h · e]; ProphetNet's has one dimension more
         factors = multiplier.to(context.device)
         if factors.ndim == 2:
-            factors = _for_rows(factors, len(context), beams)[:, None]
+            factors = _for_rows(factors, len(context), beams)
+            factors = factors.unflatten(0, (-1, *[1] * (context.ndim - 2)))
         finer = torch.promote_types(context.dtype, torch.float32)  # in bf16 0.9985 is 1
         by_head = context.unflatten(-1, (multiplier.shape[-1], -1))
         scaled = by_head * factors[..., None].to(finer)
