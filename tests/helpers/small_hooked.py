@@ -146,3 +146,15 @@ def save_nllb(folder: Path) -> nn.Module:
     model.config.decoder_start_token_id = model.generation_config.decoder_start_token_id = 2
     model.save_pretrained(folder)
     return model
+
+
+def save_mbart(folder: Path) -> nn.Module:
+    """An mBART of the first version that knows ten letters, with its tokeniser."""
+    import transformers
+
+    pieces = [("<s>", 0), ("<pad>", 0), ("</s>", 0), ("<unk>", 0), ("▁", -1)]
+    pieces += [(letter, -2) for letter in "abcdefghij"]
+    transformers.MBartTokenizer(vocab=pieces, src_lang="en_XX").save_pretrained(folder)
+    model = small_pretrained("mbart")
+    model.save_pretrained(folder)
+    return model

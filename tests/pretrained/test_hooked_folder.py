@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from script_runner import run_script
-from small_hooked import save_nllb, save_t5
+from small_hooked import save_mbart, save_nllb, save_t5
 from small_marian import write_marian
 from small_run import segment
 
@@ -82,6 +82,20 @@ def test_a_model_of_several_languages_is_told_which(tmp_path):
     told = r"expected a language that it has, found 'deu'; among its special subwords are .*deu_L"
     with pytest.raises(UserError, match=told):
         HookedFolder(tmp_path, Told("eng_Latn", "deu")).load()
+    with pytest.raises(UserError, match="names of both languages, since it has several; give --so"):
+        HookedFolder(tmp_path, Told("eng_Latn")).load()
+
+
+def test_mbarts_targets_begin_with_their_language(tmp_path):
+    """Its tokeniser has the language behind the end: letters from 5 on, de_DE 18, en_XX 19."""
+    save_mbart(tmp_path)
+    model = HookedFolder(tmp_path, Told("en_XX", "de_DE"))
+    text = model.text(["ab"], ["c"])
+    assert text.src == [[4, 5, 6, 2, 19]]
+    assert text.tgt == [[4, 7, 2]] and text.tgt_in == [[18, 4, 7]]
+    assert model.target_options() == {"decoder_start_token_id": 18}
+    found = model.load("cpu").generate(text.src, {"max_new_tokens": 3} | model.target_options())
+    assert found[0, 0].item() == 18
 
 
 @pytest.mark.slow

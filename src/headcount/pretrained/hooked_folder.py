@@ -20,6 +20,7 @@ from headcount.pretrained.hooked_seq2seq import HookedSeq2Seq
 from headcount.pretrained.library import Kind, drawn_at_random, input_files, load_whole
 from headcount.pretrained.tokenised_text import TokenisedText
 
+_BEGINS = "decoder_start_token_id"
 _KIND = Kind("AutoModelForSeq2SeqLM", "encoder-decoder", "pretrained")
 
 
@@ -46,9 +47,8 @@ class HookedFolder:
 
     @property
     def weights(self) -> Path:
-        """The file that tells this model from others: its weights, or the list of their parts."""
-        listed = sorted(self.path.glob("*.safetensors.index.json"))
-        return (listed or sorted(self.path.glob("*.safetensors")))[0]
+        """The first file of its weights, which tells it from other models."""
+        return min(self.path.glob("*.safetensors"))
 
     @cached_property
     def _loaded(self) -> tuple[Any, HookedSeq2Seq]:
@@ -60,8 +60,7 @@ class HookedFolder:
         found = load_whole(self.path, _KIND, named, {"dtype": torch.float32})
         if found.missing:
             raise drawn_at_random(self.path, found.missing[0], "is it whole?")
-        for name in named.values():
-            self._language(found.tokeniser, name)
+        self._check_languages(found.tokeniser, named)
         model = HookedSeq2Seq(found.model)
         words, rows = len(found.tokeniser), found.model.get_input_embeddings().num_embeddings
         if words > rows:
@@ -102,8 +101,11 @@ class HookedFolder:
 
     def text(self, sources: Sequence[str], targets: Sequence[str]) -> TokenisedText:
         """Pairs of lines, with all that the tokeniser adds."""
-        said = self._ids("text_target", targets)
-        return self._loaded[1].text(self.sources(sources), said)
+        said, start = self._ids("text_target", targets), None
+        if _BEGINS in self.target_options():
+            # Behind the end stands what the target begins with; nobody says it there.
+            start, said = self.target_options()[_BEGINS], [ids[:-1] for ids in said]
+        return self._loaded[1].text(self.sources(sources), said, start)
 
     def sources(self, lines: Sequence[str]) -> list[Ids]:
         """Ids of source lines."""
@@ -120,12 +122,20 @@ class HookedFolder:
         language = self._language(self.tokeniser, self.told.target)
         (empty,) = self._ids("text_target", [""])
         # In front of every target, or, as in mBART's first version, what each begins with.
-        where = "forced_bos_token_id" if empty[0] == language else "decoder_start_token_id"
-        return {where: language}
+        return {"forced_bos_token_id" if empty[0] == language else _BEGINS: language}
 
     def _ids(self, side: str, lines: Sequence[str]) -> list[Ids]:
         """Ids of lines of a side, `text` or `text_target`, as the tokeniser calls them."""
         return self.tokeniser(**{side: list(lines)})["input_ids"] if lines else []
+
+    def _check_languages(self, tokeniser: Any, named: Mapping[str, str]) -> None:
+        if hasattr(tokeniser, "src_lang") and len(named) < 2:
+            raise UserError(
+                f"--model {self.path}: expected the names of both languages, since it has several; "
+                "give --source-code and --target-code, such as eng_Latn and deu_Latn"
+            )
+        for name in named.values():
+            self._language(tokeniser, name)
 
     def _language(self, tokeniser: Any, name: str) -> int:
         token = getattr(tokeniser, "lang_code_to_token", {}).get(name, name)
