@@ -193,6 +193,13 @@ PARSED = {
     " --out measured.csv": "the same",
     f"python scripts/measure.py --models translator exported as_pegasus --source {TEST}.src"
     f" --reference {TEST}.tgt --out measured.csv": "minutes; test_measured.py has a smaller text",
+    "python scripts/hooked_importance.py --model models/t5-small --text text --loss nll"
+    ' --prefix "translate English to German: " --out importance.csv': "a model;"
+    " test_hooked_folder.py has one",
+    "python scripts/hooked_masking.py --model models/t5-small --text text --src-lang en"
+    ' --tgt-lang de --prefix "translate English to German: " --seed 1 --own importance.csv'
+    " --test-sets '[\"test\"]' --out masking.csv": "a model; test_hooked_folder.py has one",
+    "python -m benchmarks.pretrained": "a minute; test_benchmark_pretrained.py runs parts of it",
     "python -m benchmarks.attention": "named in a table",
     "python -m benchmarks.depth": "test_benchmark_depth.py runs it",
     "python -m benchmarks.planning": "test_planning.py runs it, small",

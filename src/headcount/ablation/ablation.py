@@ -10,7 +10,7 @@ import numpy as np
 from headcount.ablation.masked_bleu import (
     SCORE_COLUMNS,
     Differences,
-    MaskedInputs,
+    Inputs,
     Point,
     point_rows,
 )
@@ -30,7 +30,7 @@ multiplied it by the number of heads."""
 
 
 def write_ablation(
-    inputs: MaskedInputs, settings: AblationSettings, out: Path, origin: dict[str, Any]
+    inputs: Inputs, settings: AblationSettings, out: Path, origin: dict[str, Any]
 ) -> None:
     """Write BLEU without each head, and with one head alone in its layer, as CSV.
 

@@ -6,6 +6,7 @@ masks that leave the encoder's heads alone share its states.
 """
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -43,25 +44,23 @@ class Point(NamedTuple):
     heads: Heads
 
 
-@dataclass(frozen=True)
-class MaskedInputs:
+class Inputs(ABC):
     """What every masking experiment reads, and how it translates."""
 
-    model: ModelFolder
-    pair: PairFolder
+    model: Any  # the model's folder: a ModelFolder, or what stands in its place
     text: Path  # folder of the pair's cleaned text
-    decode: DecodeSettings
 
+    @abstractmethod
+    def load(self) -> "Masked":
+        """The model, ready to translate."""
+
+    @abstractmethod
     def files(self, tests: Iterable[str]) -> list[Path]:
         """The files that shape translations of these test sets."""
-        texts = (path for test in tests for path in self._texts(test))
-        return [*self.model.files, *self.pair.files(), *texts]
 
-    def load(self) -> "MaskedModel":
-        """The model, ready to translate. Raises UserError if it was trained on another `pair`."""
-        self.model.check(self.pair)
-        model = self.model.load(self.decode.device)
-        return MaskedModel(model, *self.pair.segmenters(), self.decode)
+    @abstractmethod
+    def languages(self) -> tuple[str, str]:
+        """Source and target language, as in en-de, and what says so."""
 
     def read_tests(self, tests: Iterable[str], sentences: int | None) -> dict[str, TestSet]:
         """The first sentences of each of these test sets, None for all.
@@ -72,7 +71,7 @@ class MaskedInputs:
         found = {}
         for test in tests:
             self._check_languages(test)
-            sources, targets = (list(clean_lines(path)) for path in self._texts(test))
+            sources, targets = (list(clean_lines(path)) for path in self.texts(test))
             if len(sources) != len(targets) or not sources:
                 raise UserError(
                     f"{self.text}: {test}.src has {len(sources)} lines, {test}.tgt has "
@@ -84,7 +83,8 @@ class MaskedInputs:
             raise UserError("masking.test_sets: expected the name of a test set, found none")
         return found
 
-    def _texts(self, test: str) -> list[Path]:
+    def texts(self, test: str) -> list[Path]:
+        """Both sides of a test set."""
         return [self.text / f"{test}.{side}" for side in SIDES]
 
     def _check_languages(self, test: str) -> None:
@@ -92,40 +92,76 @@ class MaskedInputs:
         beside = self.text / f"{test}.json"
         if not beside.is_file():
             return  # lines that no step has made
-        found, expected = (
-            f"{facts['src_lang']}-{facts['tgt_lang']}"
-            for facts in (read_json(beside), self.pair.segmentation())
-        )
+        facts = read_json(beside)
+        found = f"{facts['src_lang']}-{facts['tgt_lang']}"
+        expected, why = self.languages()
         if found != expected:
             raise UserError(
-                f"{beside}: {test} is {found}, expected {expected}, what {self.pair.path} was cut "
-                "from; give the folder of the model's own pair"
+                f"{beside}: {test} is {found}, expected {expected}, {why}; give the folder of the "
+                "model's own pair"
             )
 
 
 @dataclass(frozen=True)
-class MaskedModel:
-    """A trained model, the segmenters of its two languages, and how it translates."""
+class MaskedInputs(Inputs):
+    """A model of ours, the pair that it was trained on, and our search."""
 
-    model: Transformer
-    src: Segmenter
-    tgt: Segmenter
+    model: ModelFolder
+    pair: PairFolder
+    text: Path
     decode: DecodeSettings
 
+    def files(self, tests: Iterable[str]) -> list[Path]:
+        """The files that shape translations of these test sets."""
+        texts = (path for test in tests for path in self.texts(test))
+        return [*self.model.files, *self.pair.files(), *texts]
+
+    def load(self) -> "MaskedModel":
+        """The model, ready to translate. Raises UserError if it was trained on another `pair`."""
+        self.model.check(self.pair)
+        model = self.model.load(self.decode.device)
+        return MaskedModel(model, *self.pair.segmenters(), self.decode)
+
+    def languages(self) -> tuple[str, str]:
+        """Those that the pair was cut from."""
+        facts = self.pair.segmentation()
+        return f"{facts['src_lang']}-{facts['tgt_lang']}", f"what {self.pair.path} was cut from"
+
+
+class Masked(ABC):
+    """A model, and how it translates with heads masked."""
+
     @property
+    @abstractmethod
     def grid(self) -> HeadGrid:
         """The model's heads."""
-        return self.model.grid
+
+    @property
+    @abstractmethod
+    def language(self) -> str:
+        """The target language, for sacreBLEU."""
+
+    @abstractmethod
+    def search(self) -> dict[str, Any]:
+        """How it searches, for the record."""
+
+    @abstractmethod
+    def translations(
+        self, lines: list[str], sets: list[Heads], done: Callable[[int], object]
+    ) -> dict[Heads, list[str]]:
+        """The lines, translated with each set of heads masked; each set is named once.
+
+        `done` is told the number of sentences finished.
+        """
 
     def compare(self, test: TestSet, sets: Sequence[Heads], samples: int = 1000) -> Differences:
         """What each set of heads costs against no mask, by paired bootstrap with `samples`."""
         sources, targets = test
-        language = self.tgt.language  # for sacreBLEU
         distinct = list(dict.fromkeys([(), *sets]))
         with tqdm(total=len(distinct) * len(sources), unit="sentence", disable=None) as bar:
             found = self.translations(sources, distinct, bar.update)
-        scores = resample_bleu(list(found.values()), targets, language, samples)
-        judged = judge_systems(scores[0], scores, targets, language)
+        scores = resample_bleu(list(found.values()), targets, self.language, samples)
+        judged = judge_systems(scores[0], scores, targets, self.language)
         return dict(zip(found, judged, strict=True))
 
     def describe(self, tests: dict[str, TestSet], sets: Iterable[Heads]) -> dict[str, Any]:
@@ -144,17 +180,40 @@ class MaskedModel:
                 file=sys.stderr,
             )
         return {
-            "beam": self.decode.beam,
-            "length_penalty": self.decode.length_penalty,
+            **self.search(),
             "sentences": {test: len(targets) for test, (_, targets) in tests.items()},
             "distinct_masks": len(distinct),
             "masks_closing_a_layer": closing,
         }
 
+
+@dataclass(frozen=True)
+class MaskedModel(Masked):
+    """A trained model of ours, the segmenters of its two languages, and our search."""
+
+    model: Transformer
+    src: Segmenter
+    tgt: Segmenter
+    decode: DecodeSettings
+
+    @property
+    def grid(self) -> HeadGrid:
+        """The model's heads."""
+        return self.model.grid
+
+    @property
+    def language(self) -> str:
+        """The target language, for sacreBLEU."""
+        return self.tgt.language
+
+    def search(self) -> dict[str, Any]:
+        """Beam and length penalty."""
+        return {"beam": self.decode.beam, "length_penalty": self.decode.length_penalty}
+
     def translations(
         self, lines: list[str], sets: list[Heads], done: Callable[[int], object]
     ) -> dict[Heads, list[str]]:
-        """The lines, translated with each set of heads masked; each set is named once."""
+        """The lines, translated with each set of heads masked, in one search."""
         masks = torch.from_numpy(head_masks(sets, self.grid.size))
         longest = self.decode.max_source
         sources = [self.src.cut_off(self.src.encode(line), longest) for line in lines]
@@ -181,7 +240,7 @@ def point_rows(
 
 
 def write_points(
-    masked: MaskedModel,
+    masked: Masked,
     tests: dict[str, TestSet],
     points: Sequence[Point],
     found: Mapping[str, Differences],

@@ -6,7 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from headcount.ablation.masked_bleu import SCORE_COLUMNS, MaskedInputs, Point, write_points
+from headcount.ablation.masked_bleu import (
+    SCORE_COLUMNS,
+    Inputs,
+    MaskedInputs,
+    Point,
+    write_points,
+)
 from headcount.base.addresses import HeadGrid
 from headcount.base.head_values import read_head_values
 from headcount.base.ranking import Ranking, drawn_heads, random_sets, rank_heads, ranked_sets
@@ -21,7 +27,7 @@ UNTUNED_COLUMNS = ("test_set", "order", "as_run", "draw", *SCORE_COLUMNS)
 
 
 def write_masking(
-    inputs: MaskedInputs,
+    inputs: Inputs,
     rankings: Mapping[str, Path],
     settings: MaskingSettings,
     seed: int,

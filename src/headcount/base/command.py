@@ -74,6 +74,9 @@ _SHARED: dict[str, dict[str, Any]] = {
     },
     "--src-lang": {"help": "source language, such as en"},
     "--tgt-lang": {"help": "target language, such as de"},
+    "--src-code": {"default": "", "help": "the model's own name of the source language, if any"},
+    "--tgt-code": {"default": "", "help": "the model's own name of the target language, if any"},
+    "--prefix": {"default": "", "help": "what the model is told in front of every source"},
     "--state": {"type": Path, "help": "folder of unfinished states"},
     "--save-seconds": {"type": float, "default": 30, "help": "time between two saved states"},
 }
@@ -81,6 +84,8 @@ TRAINING = ("--bpe", "--seed", "--state", "--save-seconds")
 """What every script that trains a model asks."""
 WORDS = ("--pretokenised", "--unspaced")
 """What every script asks that cuts plain text into words."""
+HOOKED = ("--text", "--src-code", "--tgt-code", "--prefix")
+"""What every script asks about the text of a model that stays in Hugging Face's library."""
 MASKING = ("--model", "--bpe", "--text")
 """What every script asks that translates with heads of one model masked."""
 

@@ -11,7 +11,7 @@ MODEL_FILES = (DESCRIPTION, WEIGHTS)
 
 CLASSIFIER_FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 """A fine-tuned classifier and its tokeniser, as the Hugging Face library saves them."""
-CLASSIFIER_SOURCES = ("*.json", "*.safetensors", "*.txt", "*.model")
+CLASSIFIER_SOURCES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.spm")
 """What any of the library's models and tokenisers are read from; no code and no pickles."""
 ENTAILMENT_PARTS = ("train", "dev", "matched", "mismatched")
 """What the labelled pairs of a corpus are parted into."""

@@ -14,7 +14,17 @@ from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import read_json, sha256, whole_file, write_json
 from headcount.base.folders import CLASSIFIER_SOURCES
 from headcount.base.settings.classifiers import COMMIT, HUB_NAME
+from headcount.pretrained.library import (
+    Kind,
+    drawn_at_random,
+    input_files,
+    library,
+    load_whole,
+    missing_library,
+    no_weights,
+)
 
+_KIND = Kind("AutoModelForSequenceClassification", "classifier", "bert")
 _OF_LAYER = ".layer."  # in the names of weights of an encoder's layers
 RECORD = "manifest.json"
 """Beside the files of a model that was copied: their SHA-256, by name."""
@@ -55,7 +65,7 @@ def copy_classifier(name: str, commit: str | None, record: Path) -> None:
     """
     found = classifier_inputs(fetch_classifier(name, commit))
     if not any(path.suffix == ".safetensors" for path in found):
-        raise _no_weights(name)
+        raise no_weights(name)
     for path in found:
         with whole_file(record.parent / path.name, path.stat().st_size) as part:
             shutil.copyfile(path, part)
@@ -77,17 +87,12 @@ def _check_record(folder: Path) -> None:
 
 def classifier_inputs(folder: Path) -> list[Path]:
     """The files that a model and its tokeniser are read from."""
-    paths = (path for pattern in CLASSIFIER_SOURCES for path in folder.glob(pattern))
-    return sorted(path for path in paths if path.name != RECORD)
+    return [path for path in input_files(folder) if path.name != RECORD]
 
 
 def classifier_library() -> Any:
     """The Hugging Face library. Raises EnvironmentFault where it is missing."""
-    try:
-        import transformers
-    except ImportError as fault:
-        raise _missing_library() from fault
-    return transformers
+    return library(_KIND)
 
 
 def read_classifier(folder: Path, labels: Sequence[str] = ()) -> tuple[Any, nn.Module]:
@@ -97,40 +102,22 @@ def read_classifier(folder: Path, labels: Sequence[str] = ()) -> tuple[Any, nn.M
     classifier, with weights in pickles only, and for a model that needs code of its own;
     EnvironmentFault where the library is missing.
     """
-    library = classifier_library()
-    if not list(folder.glob("*.safetensors")):
-        raise _no_weights(folder)
-    rules = {"local_files_only": True, "trust_remote_code": False}
     names = {"id2label": dict(enumerate(labels))} if labels else {}
     if labels:
         names["label2id"] = {label: number for number, label in enumerate(labels)}
-    try:
-        tokeniser = library.AutoTokenizer.from_pretrained(folder, **rules)
-        model, report = library.AutoModelForSequenceClassification.from_pretrained(
-            folder, **rules, **names, use_safetensors=True, output_loading_info=True
-        )
-    except MemoryError:
-        raise
-    except Exception as fault:  # whatever the library's parts raise, bare Exception among it
-        raise UserError(
-            f"--model {folder}: expected a whole classifier and its tokeniser that need no code of "
-            f"their own: {' '.join(str(fault).split())[:200]}"
-        ) from fault
-    lacking = sorted(key for key in report["missing_keys"] if not labels or _OF_LAYER in key)
+    found = load_whole(folder, _KIND, {}, names)
+    lacking = [key for key in found.missing if not labels or _OF_LAYER in key]
     if lacking:
         asked = "is it whole?" if labels else "is the model trained to classify?"
-        raise UserError(
-            f"--model {folder}: the weights lack {lacking[0]}, which the library would draw at "
-            f"random; {asked}"
-        )
-    return tokeniser, model.eval()
+        raise drawn_at_random(folder, lacking[0], asked)
+    return found.tokeniser, found.model
 
 
 def _download(name: str, commit: str) -> Path:
     try:
         from huggingface_hub import errors, snapshot_download
     except ImportError as fault:
-        raise _missing_library() from fault
+        raise missing_library(_KIND) from fault
     try:
         kinds = list(CLASSIFIER_SOURCES)
         return Path(snapshot_download(name, revision=commit, allow_patterns=kinds))
@@ -145,14 +132,3 @@ def _download(name: str, commit: str) -> Path:
             f"({' '.join(str(fault).split())[:120]}); look at the network and give the same "
             "command again, or name a local folder"
         ) from fault
-
-
-def _no_weights(name: Path | str) -> UserError:
-    return UserError(
-        f"--model {name}: expected weights as .safetensors, found none; pickled weights "
-        "(.bin, .pt) can run code and are not read. Convert the model, or name another"
-    )
-
-
-def _missing_library() -> EnvironmentFault:
-    return EnvironmentFault("classifiers need the Hugging Face library; pip install -e '.[bert]'")

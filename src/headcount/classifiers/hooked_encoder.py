@@ -1,13 +1,13 @@
 """Our one head multiplier on a Hugging Face encoder with a classification head.
 
-The library has no head masks of its own any more; a hook before each W_O multiplies what enters
-it. Layers below the first masked one are the same under every mask: what leaves them can be kept.
-Letters in shapes: b sentences, q positions, h heads of the model, e width of one head.
+The library has no head masks of its own any more. Layers below the first masked one are the same
+under every mask: what leaves them can be kept. Letters in shapes: b sentences, q positions, h heads
+of the model.
 """
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
 from headcount.model.observed import watch_inputs
+from headcount.pretrained.multiplied import multiplied_heads
 
 # Where W_O is: BERT, RoBERTa, ELECTRA and their like; DistilBERT.
 _OUTPUTS = (r"encoder\.layer\.(\d+)\.attention\.output\.dense$",)
@@ -42,18 +43,13 @@ class HookedEncoder:
         self.outputs = [found[layer] for layer in sorted(found)]
         self.grid = HeadGrid({"enc_self": (heads,) * len(found), "dec_self": (), "dec_enc": ()})
 
-    @contextmanager
-    def multiplied(self, multiplier: Tensor | None) -> Iterator[None]:
-        """Context in which each head's output is multiplied before W_O.
+    def multiplied(self, multiplier: Tensor | None) -> AbstractContextManager[None]:
+        """Context in which each head's output is multiplied before W_O; see `multiplied_heads`.
 
-        `multiplier` is [h] or [b, h], in the flat order of `grid`; 0 is the same as zero columns in
-        W_O; None changes nothing.
+        `multiplier` is [h] or [b, h], in the flat order of `grid`.
         """
-        with ExitStack() as hooks:
-            for layer, output in enumerate(self.outputs if multiplier is not None else ()):
-                hook = output.register_forward_pre_hook(_hook(multiplier[..., self._span(layer)]))
-                hooks.enter_context(hook)
-            yield
+        spans = ((output, self._span(layer)) for layer, output in enumerate(self.outputs))
+        return multiplied_heads(spans, multiplier)
 
     def recorded(self) -> AbstractContextManager[dict[nn.Module, Tensor]]:
         """Context that gives what enters each layer, the first one first."""
@@ -86,15 +82,3 @@ class HookedEncoder:
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.model.parameters()).device
-
-
-def _hook(multiplier: Tensor) -> Callable[[nn.Module, tuple[Tensor]], tuple[Tensor]]:
-    """What multiplies the heads of one layer, [h of the layer] or [b, h of the layer]."""
-
-    def multiply(_: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
-        context, *others = inputs  # [b, q, h · e]
-        by_head = context.unflatten(-1, (multiplier.shape[-1], -1))
-        scaled = by_head * multiplier.to(context.dtype)[..., None, :, None]
-        return (scaled.flatten(-2), *others)
-
-    return multiply

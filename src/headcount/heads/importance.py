@@ -1,5 +1,9 @@
 """Importance of attention heads: the derivative of the loss with respect to their multipliers.
 
+A model that stays in another library, its folder and its text may stand in the place of ours: see
+`pretrained/hooked_seq2seq.py` and `hooked_folder.py`. They are not imported here, since a change
+of theirs would put every importance out of date.
+
 Letters in shapes: b sentences, q query positions, h heads of the model in the flat order of
 `HeadGrid`, e width of one head.
 """
@@ -20,7 +24,6 @@ from headcount.base.files import read_json, sha256, write_result
 from headcount.base.head_values import COLUMNS, head_rows, read_head_values
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import Batch, ParallelText, in_order
-from headcount.data.vocabulary import PAD
 from headcount.model.loss import summed_loss, token_losses
 from headcount.model.machine import batches_of, number_format
 from headcount.model.observed import watch_inputs
@@ -163,7 +166,7 @@ def measure_importance(
     total = np.zeros(model.grid.size)
     with batches_of("importance", settings.batch_tokens):
         for batch in in_order(text, settings.batch_tokens, first_device(model)):
-            lengths = (batch.tgt_out != PAD).sum(1, keepdim=True)
+            lengths = torch.tensor(batch.tgt_lengths, device=batch.tgt_out.device)[:, None]
             scale = 1 / lengths if settings.reduction == "mean" else torch.ones_like(lengths)
             if settings.abs == "token":
                 found = _by_token(model, batch, scale, smoothing)

@@ -1,4 +1,10 @@
-"""Cross-entropy of target tokens, plain or label-smoothed, in nats."""
+"""Cross-entropy of target tokens, plain or label-smoothed, in nats.
+
+Both functions are chosen by the kind of model: what is written here is our Transformer's, and
+`pretrained/hooked_seq2seq.py` has those of models that stay in a library of others.
+"""
+
+from functools import singledispatch
 
 import torch
 from torch import Tensor
@@ -9,6 +15,7 @@ from headcount.model.kernels.fused_loss import FusedLoss, rows_at_once
 from headcount.model.transformer import Memory, Transformer
 
 
+@singledispatch
 def token_losses(
     model: Transformer, batch: Batch, multiplier: Tensor | None = None, smoothing: float = 0.0
 ) -> Tensor:
@@ -33,14 +40,17 @@ def losses_after(
     rows = rows_at_once(model.tgt_embedding.num_embeddings, states.device)
     losses = []
     for part, words in zip(states.split(rows), targets.split(rows), strict=True):
-        logits = model.logits(part)
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # from bf16
-        losses.append(
-            functional.cross_entropy(logits, words, reduction="none", label_smoothing=smoothing)
-        )
+        losses.append(cross_entropies(model.logits(part), words, smoothing))
     return torch.cat(losses)
 
 
+def cross_entropies(logits: Tensor, words: Tensor, smoothing: float = 0.0) -> Tensor:
+    """Loss of each of these words [tokens] by its scores [tokens, vocabulary], in nats."""
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # from bf16
+    return functional.cross_entropy(logits, words, reduction="none", label_smoothing=smoothing)
+
+
+@singledispatch
 def summed_loss(
     model: Transformer, batch: Batch, multiplier: Tensor | None = None, smoothing: float = 0.0
 ) -> Tensor:

@@ -43,5 +43,5 @@ def mean_loss(
 
     `budget` and `multiplier`: see `score_targets`.
     """
-    tokens = sum(len(ids) + 1 for ids in text.tgt)
+    tokens = int(text.lengths[1].sum())
     return float(score_targets(model, text, budget, multiplier).sum()) / tokens

@@ -38,6 +38,30 @@ class DecodeSettings(Section):
     """CPU threads; each takes whole batches, so their number changes no result."""
 
 
+class GenerateSettings(Section):
+    """Beam search of Hugging Face's library, for models that stay there; what is not here is as
+    the model's folder says."""
+
+    beam: int = Field(4, ge=1, le=1000)
+    """Hypotheses kept per sentence; 1 is greedy search."""
+
+    length_penalty: float = Field(0, ge=0)
+    """α in score = log-probability / length^α, the library's formula; 0 compares plain
+    log-probabilities. At other values the library guesses when nothing can win any more."""
+
+    max_new_tokens: int = Field(200, ge=1, le=LARGEST)
+    """Longest output (subwords)."""
+
+    batch_tokens: int = Field(1024, ge=1, le=LARGEST)
+    """Budget of one batch: sentences × the longest source sentence (subwords)."""
+
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where to decode; auto takes a GPU where there is one."""
+
+    threads: int = Field(1, ge=1, le=MOST_THREADS)
+    """CPU threads of one job."""
+
+
 class SpeedSettings(Section):
     """Timing every pruned model beside the baseline, by the search of `decode`."""
 

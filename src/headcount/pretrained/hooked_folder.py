@@ -1,0 +1,173 @@
+"""The folder of an encoder-decoder that stays in Hugging Face's library, and text for it.
+
+They stand where the folders of our own models and of segmented pairs do.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headcount.base.errors import UserError
+from headcount.base.folders import SIDES
+from headcount.data.batches import Ids
+from headcount.data.lines import clean_lines, references
+from headcount.model.machine import pick_device
+from headcount.pretrained.hooked_seq2seq import HookedSeq2Seq
+from headcount.pretrained.library import Kind, drawn_at_random, input_files, load_whole
+from headcount.pretrained.tokenised_text import TokenisedText
+
+_BEGINS = "decoder_start_token_id"
+_KIND = Kind("AutoModelForSeq2SeqLM", "encoder-decoder", "pretrained")
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a model of several languages or tasks must be told beside the text; empty: nothing."""
+
+    source: str = ""  # its name of the source language, such as eng_Latn
+    target: str = ""
+    prefix: str = ""  # in front of every source, such as "translate English to German: "
+
+
+@dataclass(frozen=True)
+class HookedFolder:
+    """A model and its tokeniser, as the library saves them."""
+
+    path: Path
+    told: Told = Told()
+
+    @property
+    def files(self) -> list[Path]:
+        """All that may be read of it."""
+        return input_files(self.path)
+
+    @property
+    def weights(self) -> Path:
+        """The first file of its weights, which tells it from other models."""
+        return min(self.path.glob("*.safetensors"))
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, HookedSeq2Seq]:
+        """Tokeniser and model, in fp32 however the weights are stored."""
+        if not self.path.is_dir():
+            raise UserError(f"--model {self.path}: expected a folder, found none; copy one here")
+        languages = {"src_lang": self.told.source, "tgt_lang": self.told.target}
+        named = {key: name for key, name in languages.items() if name}
+        found = load_whole(self.path, _KIND, named, {"dtype": torch.float32})
+        if found.missing:
+            raise drawn_at_random(self.path, found.missing[0], "is it whole?")
+        self._check_languages(found.tokeniser, named)
+        model = HookedSeq2Seq(found.model)
+        words, rows = len(found.tokeniser), found.model.get_input_embeddings().num_embeddings
+        if words > rows:
+            raise UserError(
+                f"--model {self.path}: its tokeniser has {words} subwords, its embedding {rows} "
+                "rows; expected the tokeniser that it was trained with"
+            )
+        return found.tokeniser, model
+
+    @property
+    def tokeniser(self) -> Any:
+        """The library's. Raises what loading the model does."""
+        return self._loaded[0]
+
+    def load(self, device: str = "auto") -> HookedSeq2Seq:
+        """The model, in evaluation mode.
+
+        Raises UserError for a folder without a whole encoder-decoder, one whose attention is not
+        known, a tokeniser of another model, and a language that it does not have; EnvironmentFault
+        where the library or the device is missing.
+        """
+        place = pick_device(device)
+        return self._loaded[1].to(place)
+
+    def label_smoothing(self) -> float:
+        """Raises UserError: no folder of the library says it."""
+        raise UserError(
+            "importance.loss: smoothed needs the label smoothing of the training, which "
+            f"{self.path} does not tell; take --loss nll"
+        )
+
+    def check(self, texts: "HookedTexts | None" = None) -> None:
+        """Raise UserError where masks of single sentences do not act on these alone.
+
+        Model and tokeniser lie in one folder, so that any text fits them.
+        """
+        self._loaded[1].check(self.text([""], ["a"]))
+
+    def text(self, sources: Sequence[str], targets: Sequence[str]) -> TokenisedText:
+        """Pairs of lines, with all that the tokeniser adds."""
+        said, start = self._ids("text_target", targets), None
+        if _BEGINS in self.target_options():
+            # Behind the end stands what the target begins with; nobody says it there.
+            start, said = self.target_options()[_BEGINS], [ids[:-1] for ids in said]
+        return self._loaded[1].text(self.sources(sources), said, start)
+
+    def sources(self, lines: Sequence[str]) -> list[Ids]:
+        """Ids of source lines."""
+        return self._ids("text", [self.told.prefix + line for line in lines])
+
+    def lines(self, found: torch.Tensor) -> list[str]:
+        """The text of ids that the search found."""
+        return self.tokeniser.batch_decode(found, skip_special_tokens=True)
+
+    def target_options(self) -> dict[str, int]:
+        """What the search must be told to translate into the target language."""
+        if not self.told.target:
+            return {}
+        language = self._language(self.tokeniser, self.told.target)
+        (empty,) = self._ids("text_target", [""])
+        # In front of every target, or, as in mBART's first version, what each begins with.
+        return {"forced_bos_token_id" if empty[0] == language else _BEGINS: language}
+
+    def _ids(self, side: str, lines: Sequence[str]) -> list[Ids]:
+        """Ids of lines of a side, `text` or `text_target`, as the tokeniser calls them."""
+        return self.tokeniser(**{side: list(lines)})["input_ids"] if lines else []
+
+    def _check_languages(self, tokeniser: Any, named: Mapping[str, str]) -> None:
+        if hasattr(tokeniser, "src_lang") and len(named) < 2:
+            raise UserError(
+                f"--model {self.path}: expected the names of both languages, since it has several; "
+                "give --src-code and --tgt-code, such as eng_Latn and deu_Latn"
+            )
+        for name in named.values():
+            self._language(tokeniser, name)
+
+    def _language(self, tokeniser: Any, name: str) -> int:
+        token = getattr(tokeniser, "lang_code_to_token", {}).get(name, name)
+        found = tokeniser.convert_tokens_to_ids(token)
+        if found is None or found == tokeniser.unk_token_id:
+            known: Mapping[str, int] = tokeniser.get_added_vocab()
+            raise UserError(
+                f"--model {self.path}: expected a language that it has, found {name!r}; among its "
+                f"special subwords are {', '.join(sorted(known)[:12])}"
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class HookedTexts:
+    """Pairs of text, `<split>.src` and `<split>.tgt` of a folder, for such a model."""
+
+    model: HookedFolder
+    path: Path
+
+    def texts(self, split: str) -> tuple[Path, Path]:
+        """Source and target side of a split, plain text, a sentence a line."""
+        src, tgt = (self.path / f"{split}.{side}" for side in SIDES)
+        return src, tgt
+
+    def read(self, split: str) -> TokenisedText:
+        """The pairs of a split; of several references the first. Raises UserError unless both
+        sides have as many lines."""
+        src, tgt = (list(clean_lines(path)) for path in self.texts(split))
+        if len(src) != len(tgt):
+            raise UserError(
+                f"{self.texts(split)[0]} has {len(src)} lines, {self.texts(split)[1].name} has "
+                f"{len(tgt)}; expected as many on both sides"
+            )
+        return self.model.text(src, [references(line)[0] for line in tgt])

@@ -1,0 +1,93 @@
+"""Hugging Face's library: models and tokenisers of local folders.
+
+Nothing of theirs is ever run: weights are read as safetensors, and code beside them is left alone.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torch import nn
+
+from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.folders import CLASSIFIER_SOURCES
+
+
+class Kind(NamedTuple):
+    """A kind of model: the library's class, and what people call it."""
+
+    automatic: str  # such as AutoModelForSeq2SeqLM
+    name: str
+    extra: str  # of this project, that installs the library for it
+
+
+class Loaded(NamedTuple):
+    """What a folder holds."""
+
+    tokeniser: Any
+    model: nn.Module  # in evaluation mode
+    missing: list[str]  # weights that the folder lacks, which the library draws at random
+
+
+def library(kind: Kind) -> Any:
+    """Hugging Face's library. Raises EnvironmentFault where it is missing."""
+    try:
+        import transformers
+    except ImportError as fault:
+        raise missing_library(kind) from fault
+    return transformers
+
+
+def missing_library(kind: Kind) -> EnvironmentFault:
+    """The fault of a machine without the library."""
+    return EnvironmentFault(
+        f"{kind.name}s need the Hugging Face library; pip install -e '.[{kind.extra}]'"
+    )
+
+
+def no_weights(name: Path | str) -> UserError:
+    """The fault of a folder, or of a model on the hub, that has pickles only."""
+    return UserError(
+        f"--model {name}: expected weights as .safetensors, found none; pickled weights "
+        "(.bin, .pt) can run code and are not read. Convert the model, or name another"
+    )
+
+
+def input_files(folder: Path) -> list[Path]:
+    """The files that a model and its tokeniser are read from."""
+    return sorted(path for pattern in CLASSIFIER_SOURCES for path in folder.glob(pattern))
+
+
+def load_whole(
+    folder: Path, kind: Kind, of_tokeniser: Mapping[str, Any], of_model: Mapping[str, Any]
+) -> Loaded:
+    """Tokeniser and model of a folder, each told more by name.
+
+    Raises UserError for a folder without a whole model of this kind, with weights in pickles only,
+    and for a model that needs code of its own; EnvironmentFault where the library is missing.
+    """
+    theirs = library(kind)
+    if not list(folder.glob("*.safetensors")):
+        raise no_weights(folder)
+    rules = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        tokeniser = theirs.AutoTokenizer.from_pretrained(folder, **rules, **of_tokeniser)
+        model, report = getattr(theirs, kind.automatic).from_pretrained(
+            folder, **rules, **of_model, use_safetensors=True, output_loading_info=True
+        )
+    except MemoryError:
+        raise
+    except Exception as fault:  # whatever the library's parts raise, bare Exception among it
+        raise UserError(
+            f"--model {folder}: expected a whole {kind.name} and its tokeniser that need no code "
+            f"of their own: {' '.join(str(fault).split())[:200]}"
+        ) from fault
+    return Loaded(tokeniser, model.eval(), sorted(report["missing_keys"]))
+
+
+def drawn_at_random(folder: Path, weight: str, asked: str) -> UserError:
+    """The fault of a folder that lacks a weight, with what to ask oneself."""
+    return UserError(
+        f"--model {folder}: the weights lack {weight}, which the library would draw at "
+        f"random; {asked}"
+    )
