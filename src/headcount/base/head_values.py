@@ -59,6 +59,43 @@ def read_head_values(path: Path, statistic: str, grid: HeadGrid) -> np.ndarray:
     return np.array([found[position] for position in range(grid.size)])
 
 
+def read_in_order(
+    path: Path, columns: Sequence[str], keys: Sequence[Sequence[Any]], script: str
+) -> np.ndarray:
+    """The last column, a number for each of these keys in their order; the others are the keys.
+
+    Raises UserError, naming file and line, for another key or number of rows, or a value that is
+    not finite; `script` says what makes such a file.
+    """
+    values: list[float] = []
+    for where, row in read_csv(path, columns):
+        *found, text = row.values()
+        wanted = [str(each) for each in keys[len(values)]] if len(values) < len(keys) else None
+        value = _number(text)
+        if found != wanted or not math.isfinite(value):
+            told = ", ".join(wanted) if wanted else "the end of the file"
+            raise UserError(
+                f"{where}: expected {told}{' and a finite value' if wanted else ''}, found "
+                f"{', '.join(map(str, row.values()))}; this file belongs to another model, or run "
+                f"{script} again"
+            )
+        values.append(value)
+    if len(values) < len(keys):
+        raise UserError(
+            f"{path}: expected {len(keys)} rows, found {len(values)}; this file belongs to another "
+            f"model, or run {script} again"
+        )
+    return np.array(values)
+
+
+def _number(text: str | None) -> float:
+    """The number that a cell holds, NaN where it holds none."""
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return math.nan
+
+
 def _read_row(row: dict[str, str], grid: HeadGrid, where: str) -> tuple[int, float]:
     """Flat position and value of a row."""
     try:

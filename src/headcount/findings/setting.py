@@ -27,7 +27,7 @@ PHASES = (
 
 _ABS = {"none": "signed, above 0 where the head lowers the loss", "batch": "size for each batch"}
 _ABS |= {kind: f"size for each {kind}" for kind in ("sentence", "token")}
-_ABS |= {"position": "size for each query position"}
+_ABS |= {"position": "size for each query position", "square": "squared for each sentence"}
 
 
 def of_one_training(what: str) -> str:
@@ -80,4 +80,5 @@ def importance_unit(importance: ImportanceSettings) -> str:
     """Unit of the importance for axes and captions."""
     if importance.normalise != "none":
         return "share of its layer's L2 norm"
-    return f"nats per {'sentence' if importance.reduction == 'sum' else 'token'}"
+    nats = "nats²" if importance.abs == "square" else "nats"
+    return f"{nats} per {'sentence' if importance.reduction == 'sum' else 'token'}"

@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import UserError
-from headcount.base.files import read_json, sha256, write_result
+from headcount.base.files import sha256, write_result
 from headcount.base.head_values import COLUMNS, head_rows, read_head_values
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import Batch, ParallelText, in_order
@@ -28,7 +28,7 @@ from headcount.model.loss import summed_loss, token_losses
 from headcount.model.machine import batches_of, number_format
 from headcount.model.observed import watch_inputs
 from headcount.model.transformer import Transformer, first_device
-from headcount.store.model_folder import ModelFolder
+from headcount.store.model_folder import ModelFolder, check_measured
 from headcount.store.pair_folder import PairFolder
 
 
@@ -84,12 +84,7 @@ def read_importance(path: Path, folder: ModelFolder, grid: HeadGrid) -> np.ndarr
     made by hand, and is for any model with these heads.
     """
     values = read_head_values(path, "importance", grid)
-    beside = path.with_suffix(".json")
-    if beside.is_file() and read_json(beside).get("weights") != sha256(folder.weights):
-        raise UserError(
-            f"{path}: is not the importance of the heads of {folder.weights}: {beside.name} "
-            "names other weights; give that model's own, or run scripts/importance.py again"
-        )
+    check_measured(path, folder.weights, "the importance of the heads", "scripts/importance.py")
     return values
 
 
@@ -154,20 +149,21 @@ def measure_importance(
       being the head's output there; what the code of Michel et al. 2019 computes.
     - `batch`: |Σ_x ∂L(x)/∂ξ| of each batch, summed over the batches and divided by the number of
       sentences like the others; the only one that depends on `batch_tokens`.
+    - `square`: (∂L(x)/∂ξ)², the diagonal of the Fisher information of the multipliers; nats².
     - `none`: −∂L(x)/∂ξ, below 0 for a head without which the loss would fall.
 
     Larger means more important. With `reduction: mean`, L(x) is the mean of the ℓ_t instead of
     their sum. Label smoothing `smoothing` counts only if `settings.loss` is `smoothed`. `done` is
     told the number of sentences finished. Raises UserError if the text is empty.
 
-    Source: Sun et al. 2020, equations 1 and 2; Michel et al. 2019 have the same.
+    Source: Sun et al. 2020, equations 1 and 2; Michel et al. 2019 have the same. Squares: Kwon et
+    al. 2022, section 4.1.
     """
     smoothing = smoothing if settings.loss == "smoothed" else 0.0
     total = np.zeros(model.grid.size)
     with batches_of("importance", settings.batch_tokens):
         for batch in in_order(text, settings.batch_tokens, first_device(model)):
-            lengths = torch.tensor(batch.tgt_lengths, device=batch.tgt_out.device)[:, None]
-            scale = 1 / lengths if settings.reduction == "mean" else torch.ones_like(lengths)
+            scale = sentence_scale(batch, settings)
             if settings.abs == "token":
                 found = _by_token(model, batch, scale, smoothing)
             else:
@@ -175,6 +171,32 @@ def measure_importance(
             total += found.double().cpu().numpy()
             done(len(batch.indices))
     return total / len(text)
+
+
+def sentence_slopes(
+    model: Transformer,
+    batch: Batch,
+    smoothing: float,
+    scale: Tensor | float = 1.0,
+    at: float = 1.0,
+    precision: str = "fp32",
+) -> tuple[Tensor, Tensor]:
+    """∂L(x)/∂ξ of each sentence of a batch, [b, h], where every multiplier is `at`; and the loss.
+
+    Rows are times `scale`, [b, 1] or a number; the loss is the batch's sum. Dropout is off.
+    """
+    multiplier = _multipliers(model, batch, at)
+    with _measured(model, precision):
+        loss = summed_loss(model, batch, multiplier, smoothing)
+    (slopes,) = torch.autograd.grad(loss, multiplier)
+    slopes *= scale
+    return slopes, loss
+
+
+def sentence_scale(batch: Batch, settings: ImportanceSettings) -> Tensor:
+    """What makes each sentence's summed loss L(x) of `settings.reduction`, [b, 1]."""
+    lengths = torch.tensor(batch.tgt_lengths, device=batch.tgt_out.device)[:, None]
+    return 1 / lengths if settings.reduction == "mean" else torch.ones_like(lengths)
 
 
 def normalise_layers(importance: np.ndarray, grid: HeadGrid) -> np.ndarray:
@@ -189,16 +211,17 @@ def normalise_layers(importance: np.ndarray, grid: HeadGrid) -> np.ndarray:
 
 
 @contextmanager
-def _measured(model: Transformer) -> Iterator[None]:
+def _measured(model: Transformer, precision: str = "fp32") -> Iterator[None]:
     """Context in which a model has dropout off and only multipliers are differentiated.
 
-    Every module's mode and every weight's `requires_grad` come back at the end.
+    Products are in the number format `precision`. Every module's mode and every weight's
+    `requires_grad` come back at the end.
     """
     modes = [(module, module.training) for module in model.modules()]
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     model.eval().requires_grad_(False)
     try:
-        with torch.enable_grad():
+        with torch.enable_grad(), number_format(precision, first_device(model)):
             yield
     finally:
         for module, training in modes:
@@ -207,14 +230,14 @@ def _measured(model: Transformer) -> Iterator[None]:
             weight.requires_grad_(True)
 
 
-def _ones(model: Transformer, batch: Batch) -> Tensor:
-    """Multipliers [b, h] to differentiate by.
+def _multipliers(model: Transformer, batch: Batch, at: float = 1.0) -> Tensor:
+    """Multipliers [b, h], all of one value, to differentiate by.
 
     Sentences do not touch each other, so row b of a derivative belongs to sentence b alone.
     """
     weight = next(model.parameters())
     shape = (len(batch.indices), model.grid.size)
-    return torch.ones(shape, dtype=weight.dtype, device=weight.device, requires_grad=True)
+    return torch.full(shape, at, dtype=weight.dtype, device=weight.device, requires_grad=True)
 
 
 def _by_unit(
@@ -226,17 +249,14 @@ def _by_unit(
     precision: str = "fp32",
 ) -> tuple[Tensor, Tensor]:
     """What a unit names, [h], summed over sentences times their scale [b, 1]; and their loss."""
-    ones = _ones(model, batch)
-    joined = [module.output for _, _, module in model.attentions()] if unit == "position" else []
-    number = number_format(precision, first_device(model))
-    with _measured(model), number, watch_inputs(joined) as entering:
-        loss = summed_loss(model, batch, ones, smoothing)
     if unit == "position":
+        joined = [module.output for _, _, module in model.attentions()]
+        with _measured(model, precision), watch_inputs(joined) as entering:
+            loss = summed_loss(model, batch, _multipliers(model, batch), smoothing)
         return _by_position(loss, entering, model, scale), loss
-    (slopes,) = torch.autograd.grad(loss, ones)
-    slopes *= scale
-    if unit == "sentence":
-        return slopes.abs().sum(0), loss
+    slopes, loss = sentence_slopes(model, batch, smoothing, scale, precision=precision)
+    if unit in ("sentence", "square"):
+        return (slopes.abs() if unit == "sentence" else slopes.square()).sum(0), loss
     return (slopes.sum(0).abs() if unit == "batch" else -slopes.sum(0)), loss
 
 
@@ -246,7 +266,7 @@ def _by_token(model: Transformer, batch: Batch, scale: Tensor, smoothing: float)
     One backward pass per target position serves all sentences at once: row b of the derivative
     of Σ_b ℓ_(b,t) holds the token of sentence b alone.
     """
-    ones = _ones(model, batch)
+    ones = _multipliers(model, batch)
     with _measured(model):
         losses = token_losses(model, batch, ones, smoothing)
     positions = batch.real % batch.tgt_out.shape[1]

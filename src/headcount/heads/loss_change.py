@@ -58,8 +58,7 @@ def measure_loss_change(
     predictions depend more on it. Row 1: the mean of the difference itself; above 0, the loss is
     higher without. L(x) is the loss of a sentence by `settings.loss` and `settings.reduction`;
     dropout is off. One forward pass for every head and batch, of the decoder alone where the head
-    is there. `done` is told the number of
-    sentences finished.
+    is there. `done` is told the number of sentences finished.
 
     Source: what Michel et al. 2019, section 4.1, approximate by importance.
     """
@@ -71,17 +70,17 @@ def measure_loss_change(
         for batch in in_order(text, settings.batch_tokens, first_device(model)):
             mean = settings.reduction == "mean"
             memory = model.encode(batch.src)
-            whole = _by_sentence(losses_after(memory, model, batch, None, smoothing), batch, mean)
+            whole = by_sentence(losses_after(memory, model, batch, None, smoothing), batch, mean)
             for head, multiplier in enumerate(without):
                 own = model.encode(batch.src, multiplier) if head < encoder else memory
                 losses = losses_after(own, model, batch, multiplier, smoothing)
-                change = _by_sentence(losses, batch, mean) - whole
+                change = by_sentence(losses, batch, mean) - whole
                 total[:, head] += change.abs().sum().item(), change.sum().item()
             done(len(batch.indices))
     return total / len(text)
 
 
-def _by_sentence(losses: Tensor, batch: Batch, mean: bool) -> Tensor:
+def by_sentence(losses: Tensor, batch: Batch, mean: bool) -> Tensor:
     """Sums, or means, over the target tokens of each sentence, [b], in double precision."""
     sentences = batch.real // batch.tgt_out.shape[1]
     sums = losses.new_zeros(len(batch.indices), dtype=torch.float64)

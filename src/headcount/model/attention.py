@@ -83,8 +83,11 @@ class MultiHeadAttention(nn.Module):
     """Self- or cross-attention; silencing, gating and measuring heads all happen in `merge`.
 
     W_Q, W_K and W_V are the three row blocks of `inputs`, so that self-attention needs one matrix
-    product. Any number of heads is allowed; without heads the output is the bias of W_O.
+    product. Any number of heads is allowed; without heads the output is the bias of W_O. `means`,
+    [h, e] or None, is what silent heads give in place of zeros; no file of weights has it.
     """
+
+    means: Tensor | None
 
     def __init__(self, d_model: int, heads: int, d_head: int):
         super().__init__()
@@ -94,6 +97,7 @@ class MultiHeadAttention(nn.Module):
             warnings.filterwarnings("ignore", "Initializing zero-element tensors")
             self.inputs = Linear(d_model, 3 * heads * d_head)
             self.output = Linear(heads * d_head, d_model)
+        self.register_buffer("means", None, persistent=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -135,12 +139,16 @@ class MultiHeadAttention(nn.Module):
     def merge(self, context: Tensor, multiplier: Tensor | None) -> Tensor:
         """W_O applied to the head outputs [b, h, q, e], each times its multiplier: [b, q, d].
 
-        `multiplier` is [h], or [b, h] with one row per sentence; 1 leaves a head as it is, 0 is
-        the same as zero columns in W_O. Ones give bit for bit what None gives.
+        `multiplier` ξ is [h], or [b, h] with one row per sentence; 1 leaves a head as it is, 0 is
+        the same as zero columns in W_O. Ones give bit for bit what None gives. With `means` μ a
+        head's output c becomes ξ c + (1 − ξ) μ.
         """
         if multiplier is not None:
             finer = torch.promote_types(context.dtype, torch.float32)  # in bf16 0.9985 is 1
-            context = context * multiplier.to(finer)[..., None, None]
+            share = multiplier.to(finer)[..., None, None]
+            context = context * share
+            if self.means is not None:
+                context = context + (1 - share) * self.means[:, None]
         return self.output(context.transpose(1, 2).flatten(2))
 
     def _by_head(self, projected: Tensor, parts: int) -> tuple[Tensor, ...]:

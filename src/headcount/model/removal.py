@@ -19,8 +19,9 @@ def remove_heads(model: Transformer, multiplier: Tensor) -> Transformer:
 
     Rows of W_Q, W_K, W_V and their biases go, and columns of W_O; the bias of W_O stays, so a
     layer left without heads gives that bias. A multiplier that is neither 0 nor 1 is folded into
-    the columns of W_O. Heads keep their width, thus the scale of their scores. The output is, but
-    for the rounding of shorter sums, that of `model` under the multiplier. Raises ValueError for a
+    the columns of W_O, and what the `means` of a module give in place of its heads into the bias
+    of W_O. Heads keep their width, thus the scale of their scores. The output is, but for the
+    rounding of shorter sums, that of `model` under the multiplier. Raises ValueError for a
     multiplier of another shape.
     """
     if multiplier.shape != (model.grid.size,):
@@ -37,6 +38,13 @@ def remove_heads(model: Transformer, multiplier: Tensor) -> Transformer:
     smaller = _with_heads(model, heads)
     copy_weights(smaller, weights)
     return smaller.train(model.training)
+
+
+def set_means(model: Transformer, means: Tensor | None) -> None:
+    """What silent heads of a model give from now on: their rows of means [heads, e], or zeros."""
+    for kind, layer, attention in model.attentions():
+        own = None if means is None else means[model.grid.span(kind, layer)]
+        attention.means = None if own is None else own.to(attention.output.weight)
 
 
 def _with_heads(model: Transformer, heads: dict[str, list[int]]) -> Transformer:
@@ -58,11 +66,15 @@ def _kept_weights(attention: MultiHeadAttention, gates: Tensor) -> dict[str, Ten
     bias = attention.inputs.bias.unflatten(0, by_head)[:, kept]
     columns = attention.output.weight.unflatten(1, by_head[1:])[:, kept]
     columns = columns * gates[kept].to(columns.dtype)[:, None]
+    bias_out = attention.output.bias
+    if attention.means is not None:  # constant, so that the bias can hold it
+        share = 1 - gates.to(attention.means.dtype)
+        bias_out = bias_out + attention.output.weight @ (share[:, None] * attention.means).flatten()
     return {
         "inputs.weight": rows.flatten(0, 2),
         "inputs.bias": bias.flatten(),
         "output.weight": columns.flatten(1),
-        "output.bias": attention.output.bias,
+        "output.bias": bias_out,
     }
 
 

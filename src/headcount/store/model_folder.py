@@ -261,3 +261,16 @@ def open_model(args: Namespace, threads: int) -> tuple[ModelFolder, PairFolder]:
     machine.use_threads(threads)
     folder = ModelFolder(args.model)
     return folder, folder.pair(args.bpe)
+
+
+def check_measured(path: Path, weights: Path, what: str, script: str) -> None:
+    """Raise UserError if the JSON beside a file of `what` names other weights than these.
+
+    A file that has nothing beside it was made by hand, and is for any model with its heads.
+    """
+    beside = path.with_suffix(".json")
+    if beside.is_file() and read_json(beside).get("weights") != sha256(weights):
+        raise UserError(
+            f"{path}: is not {what} of {weights}: {beside.name} names other weights; give that "
+            f"model's own, or run {script} again"
+        )

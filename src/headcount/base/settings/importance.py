@@ -4,16 +4,17 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from headcount.base.settings.section import LARGEST, MOST_THREADS, Section
+from headcount.base.settings.section import LARGEST, MOST_DRAWS, MOST_THREADS, Section
 
 
 class ImportanceSettings(Section):
     """Importance of a head: the size of ∂L/∂ξ at ξ = 1, ξ being the head's multiplier."""
 
-    abs: Literal["sentence", "token", "position", "batch", "none"] = "sentence"
+    abs: Literal["sentence", "token", "position", "batch", "none", "square"] = "sentence"
     """What the absolute value is taken of: the derivative of a sentence's loss (the papers'
     formula), of each target token's loss, of the share of each query position, or of a batch's
-    loss; or nowhere, then −∂L/∂ξ is averaged and a harmful head is below 0."""
+    loss; or nowhere, then −∂L/∂ξ is averaged and a harmful head is below 0. With `square` the
+    derivative of a sentence's loss is squared in place of that: Fisher information, in nats²."""
 
     loss: Literal["nll", "smoothed"] = "nll"
     """Plain cross-entropy, or with the label smoothing that the model was trained with."""
@@ -41,6 +42,25 @@ class ImportanceSettings(Section):
 
     threads: int = Field(1, ge=1, le=MOST_THREADS)
     """CPU threads of one job."""
+
+
+class MeasuresSettings(Section):
+    """More measures of heads beside importance, of the runs in `ablation.runs` where
+    `ablation.measures` asks for them; loss and sentences are those of importance."""
+
+    points: int = Field(8, ge=1, le=10**4)
+    """Integrated gradients: midpoints between no head and all heads, each as long as importance."""
+
+    orders: int = Field(6, ge=2, le=MOST_DRAWS)
+    """Shapley values: random orders in which heads are switched off one after another, the same
+    for all runs."""
+
+    order_sentences: int = Field(64, ge=1)
+    """Shapley values: sentence pairs, the first of those drawn for importance."""
+
+    order_tolerance: float = Field(0.0, ge=0, lt=1)
+    """Shapley values: an order is cut short once the loss is as near that of no head as this share
+    of what all heads take off; the heads left share the rest evenly. 0: each order to its end."""
 
 
 class LrpSettings(Section):

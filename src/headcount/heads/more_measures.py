@@ -1,0 +1,189 @@
+"""Measures of heads beside importance, all of one model and on the same sentence pairs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from headcount.base.addresses import HeadGrid
+from headcount.base.files import write_result
+from headcount.base.head_values import COLUMNS, head_rows, read_head_values
+from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
+from headcount.data.batches import ParallelText, in_order
+from headcount.heads import fisher, head_outputs
+from headcount.heads.head_outputs import HeadOutputs
+from headcount.heads.importance import (
+    facts_of_drawn,
+    own_smoothing,
+    read_drawn,
+    sentence_scale,
+    sentence_slopes,
+)
+from headcount.heads.integrated_gradients import integrated_gradients
+from headcount.heads.loss_change import measure_loss_change
+from headcount.heads.masked_loss import MaskedLoss
+from headcount.heads.shapley import random_orders, shapley_by_order
+from headcount.model.machine import batches_of
+from headcount.model.removal import set_means
+from headcount.model.transformer import Transformer, first_device
+from headcount.store.model_folder import ModelFolder, check_measured
+from headcount.store.pair_folder import PairFolder
+
+RANKED = ("fisher", "integrated_gradients", "shapley", "mean_ablation", "output_norm")
+"""Statistics by which heads can be pruned, the smallest first."""
+
+Done = Callable[[int], object]
+_SCRIPT = "scripts/measures.py"
+
+
+@dataclass(frozen=True)
+class OnePass:
+    """What one pass over a text at ξ = 1 says of every head."""
+
+    fisher: np.ndarray  # F [heads, heads], mean over sentences of g gᵀ
+    norms: np.ndarray  # [heads]
+    means: np.ndarray  # [heads, e]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a file of measures and those beside it say of a model."""
+
+    values: dict[str, np.ndarray]  # [heads] each, by the names of `RANKED`
+    fisher: np.ndarray  # F [heads, heads], 0 between layers
+
+
+def write_measures(
+    folder: ModelFolder,
+    pair: PairFolder,
+    settings: ImportanceSettings,
+    more: MeasuresSettings,
+    out: Path,
+    origin: dict[str, Any],
+) -> None:
+    """Write every measure on the sentence pairs that importance is measured on.
+
+    `out` is a CSV with the statistics of `RANKED`, fisher_rearranged and shapley_error, the
+    standard error of shapley over its orders. `<name>_fisher.csv` has the Fisher information
+    within layers, `<name>_means.csv` the mean outputs of heads. Beside each goes a JSON of the
+    same name: data, weights, `origin`, and how far the sums of integrated gradients and of Shapley
+    values are from what they divide up. Raises UserError if the text has fewer than two sentence
+    pairs or the model knows other words.
+    """
+    folder.check(pair)
+    smoothing = own_smoothing(folder, settings)
+    text = read_drawn(pair, settings)
+    model = folder.load(settings.device)
+    few = text.part(range(min(more.order_sentences, len(text))))
+    total = (2 + more.points) * len(text) + more.orders * len(few)
+    with (
+        batches_of("importance", settings.batch_tokens),
+        tqdm(total=total, unit="sentence", disable=None) as bar,
+    ):
+        seen = one_pass(model, text, settings, smoothing, bar.update)
+        on_path = integrated_gradients(model, text, settings, smoothing, more.points, bar.update)
+        shapley, sums = _shapley(model, few, settings, smoothing, more, bar.update)
+        whole, none = MaskedLoss(model, text, settings, smoothing).whole_and_none()
+        set_means(model, torch.from_numpy(seen.means))
+        _, rise = measure_loss_change(model, text, settings, smoothing, bar.update)
+    grid = model.grid
+    values = {
+        "fisher": np.diagonal(seen.fisher),
+        "fisher_rearranged": fisher.stays(seen.fisher, grid),
+        "integrated_gradients": on_path,
+        "shapley": shapley.mean(0),
+        "shapley_error": shapley.std(0, ddof=1) / np.sqrt(len(shapley)),
+        "mean_ablation": rise,
+        "output_norm": seen.norms,
+    }
+    path = {"points": more.points, "sum": float(on_path.sum()), "loss_taken_off": none - whole}
+    facts = {
+        **facts_of_drawn(folder, text, settings),
+        "integrated_gradients": path,
+        "shapley": sums,
+        "provenance": origin,
+    }
+    write_result(out, COLUMNS, head_rows(grid.heads(), values), facts)
+    pairs, means = fisher.fisher_rows(seen.fisher, grid), head_outputs.mean_rows(seen.means, grid)
+    write_result(_fisher_file(out), fisher.COLUMNS, pairs, facts)
+    write_result(means_file(out), head_outputs.COLUMNS, means, facts)
+
+
+def files_of(measures: Path) -> list[Path]:
+    """A file of measures and the two that `write_measures` writes beside it."""
+    return [measures, _fisher_file(measures), means_file(measures)]
+
+
+def means_file(measures: Path) -> Path:
+    """Where the mean outputs lie, beside a file of measures."""
+    return measures.with_name(f"{measures.stem}_means.csv")
+
+
+def read_measures(path: Path, folder: ModelFolder, grid: HeadGrid) -> Measured:
+    """What `write_measures` wrote of the model in a folder.
+
+    Raises UserError if a file is damaged or another model's.
+    """
+    values = {name: read_head_values(path, name, grid) for name in RANKED}
+    information = fisher.read_fisher(_fisher_file(path), grid)
+    for each in (path, _fisher_file(path)):
+        check_measured(each, folder.weights, "what was measured of the heads", _SCRIPT)
+    return Measured(values, information)
+
+
+def read_mean_outputs(path: Path, folder: ModelFolder) -> np.ndarray:
+    """Mean outputs [heads, e] of the model in a folder, from a file that `write_measures` wrote.
+
+    Raises UserError if the file is damaged or another model's.
+    """
+    settings = folder.settings
+    means = head_outputs.read_means(path, settings.grid, settings.head_width)
+    check_measured(path, folder.weights, "the mean outputs of the heads", _SCRIPT)
+    return means
+
+
+def one_pass(
+    model: Transformer,
+    text: ParallelText,
+    settings: ImportanceSettings,
+    smoothing: float,
+    done: Done = lambda sentences: None,
+) -> OnePass:
+    """Fisher information, output norms and mean outputs, from one forward and backward pass.
+
+    `done` is told the number of sentences finished.
+    """
+    outputs = HeadOutputs(model)
+    information = np.zeros((model.grid.size, model.grid.size))
+    for batch in in_order(text, settings.batch_tokens, first_device(model)):
+        with outputs.of(batch):
+            slopes, _ = sentence_slopes(model, batch, smoothing, sentence_scale(batch, settings))
+        found = slopes.double().cpu().numpy()
+        information += found.T @ found
+        done(len(batch.indices))
+    return OnePass(information / len(text), outputs.norms(), outputs.means())
+
+
+def _shapley(
+    model: Transformer,
+    text: ParallelText,
+    settings: ImportanceSettings,
+    smoothing: float,
+    more: MeasuresSettings,
+    done: Done,
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Shapley values by order [orders, heads], and what they divide up, for the JSON."""
+    loss = MaskedLoss(model, text, settings, smoothing)
+    orders = random_orders(model.grid.size, more.orders, settings.subset_seed)
+    found = shapley_by_order(loss, orders, more.order_tolerance, lambda: done(len(text)))
+    whole, none = loss.whole_and_none()
+    taken = {"sum": float(found.mean(0).sum()), "loss_taken_off": none - whole}
+    return found, {"sentences": len(text), "orders": more.orders, **taken}
+
+
+def _fisher_file(measures: Path) -> Path:
+    return measures.with_name(f"{measures.stem}_fisher.csv")
