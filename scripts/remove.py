@@ -19,13 +19,15 @@ def main() -> None:
     source.add_argument("--list", type=Path, help="text of heads that go, such as enc_self.0.3")
     source.add_argument("--importance", type=Path, help="importance.csv: the least important go")
     parser.add_argument("--keep", type=int, help="heads that stay, with --importance")
+    parser.add_argument("--means", type=Path, help="measures_means.csv: go, but leave their means")
     args = parser.parse_args()
     model = ModelFolder(args.model)
     kept = pick_heads(model.settings.grid, args.kept, args.list, args.importance, args.keep)
     named = args.kept or args.list or args.importance
     settings = {"keep": args.keep}
-    origin = command.provenance("scripts/remove.py", settings, None, [*model.files, named])
-    write_removed(model, kept, args.out, origin)
+    files = [*model.files, *filter(None, (named, args.means))]
+    origin = command.provenance("scripts/remove.py", settings, None, files)
+    write_removed(model, kept, args.means, args.out, origin)
 
 
 if __name__ == "__main__":

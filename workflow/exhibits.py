@@ -104,5 +104,6 @@ def _runs_by_owner(plan: Plan) -> dict[str, list[str]]:
         "timed": plan.timed,
         "timed_pruned": ["speed"] if plan.pruning.timed() else [],
         "ablated": plan.ablated,
+        "measured": plan.measured,
         "profiled": plan.profiled,
     }

@@ -13,7 +13,7 @@ from headcount.data import trees
 from headcount.deployment import importance_speed, speed
 from headcount.estimate import work
 from headcount.findings.inputs import INPUTS, OWNERS, Input
-from headcount.heads import head_measures, syntax
+from headcount.heads import fisher, head_measures, head_outputs, syntax
 from headcount.training import progress, pruning_run, training_run
 
 RULES = Path("workflow/rules")
@@ -41,6 +41,9 @@ WRITTEN = {
     "gates.csv": pruning_run.GATE_COLUMNS,
     "speed.csv": speed.COLUMNS,
     "loss_change.csv": head_values.COLUMNS,
+    "measures.csv": head_values.COLUMNS,
+    "measures_fisher.csv": fisher.COLUMNS,
+    "measures_means.csv": head_outputs.COLUMNS,
     "ablation.csv": ablation.COLUMNS,
     "pruning_profile.csv": pruning_profile.COLUMNS,
     "pruning_profile_areas.csv": pruning_profile.AREA_COLUMNS,

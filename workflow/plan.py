@@ -93,6 +93,11 @@ class Plan:
         return labels(self.settings.ablation.runs)
 
     @property
+    def measured(self) -> list[str]:
+        """Names of the ablated runs whose heads are measured in more ways."""
+        return self.ablated if self.settings.ablation.measures else []
+
+    @property
     def timed(self) -> list[str]:
         """Names of the ablated runs that are timed with fewer and fewer heads."""
         return self.ablated if self.settings.speed.batch_sizes else []

@@ -71,6 +71,8 @@ class Workload:
                 return {"passes": self._drawn(w)}
             case "loss_change":
                 return {"forwards": (1 + self._grid(w["run"]).size) * self._drawn(w)}
+            case "measures":
+                return self._measured(w)
             case "relevance":  # by both rules
                 return {"relevances": 2 * self._first(w, "dev", settings.lrp.max_sentences)}
             case "roles" | "pruned_roles":
@@ -99,13 +101,20 @@ class Workload:
         if rule == "pruning_profile":
             first = self.plan.ablation_tests(w["pair"])[0]
             sets, rankings = profile_sets(self._grid(w["run"]), asked)
-            masked = self._translated(w, {first: len(sets)}, asked.sentences)
+            filled = asked.measures * (asked.steps + 1)  # means in place of zeros
+            masked = self._translated(w, {first: len(sets) + filled}, asked.sentences)
             return {**masked, "passes": (rankings - 1) * self._drawn(w)}  # the first is there
         if rule == "training_profile":
             first, points = self.plan.ablation_tests(w["pair"])[0], len(asked.updates)
             masked = self._translated(w, {first: points * (asked.steps + 1)}, asked.sentences)
             return {**masked, "passes": points * self._drawn(w)}
         return {}
+
+    def _measured(self, w: Values) -> Units:
+        """Gradients at points of the way, then every head alone, then orders of them."""
+        more, drawn, heads = self.settings.measures, self._drawn(w), self._grid(w["run"]).size
+        ordered = more.orders * heads * min(more.order_sentences, drawn)
+        return {"passes": (1 + more.points) * drawn, "forwards": (1 + heads) * drawn + ordered}
 
     def _translated(self, w: Values, masks: Mapping[str, int], most: int | None) -> Units:
         """So many masks of the first sentences of each test set."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from masked_run import (
+    DECODE,
     DECODE_FLAGS,
     MODEL,
     folder_flags,
@@ -22,12 +23,13 @@ from headcount.ablation.masked_bleu import MaskedInputs
 from headcount.ablation.pruning_orders import for_ranking
 from headcount.ablation.pruning_profile import COLUMNS, by_update, read_ranking, read_signed
 from headcount.base.errors import UserError
-from headcount.base.head_values import write_head_values
+from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.ablation import AblationSettings
-from headcount.base.settings.importance import ImportanceSettings
+from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
 from headcount.heads.importance import measure_importance, normalise_layers, read_drawn
+from headcount.heads.more_measures import write_measures
 from headcount.model import machine
-from headcount.store.model_folder import save_weights
+from headcount.store.model_folder import ModelFolder, save_weights
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 
@@ -151,6 +153,45 @@ def test_a_profile_has_a_curve_by_signed_importance_where_asked(inputs, rows, tm
     areas = list(csv.DictReader(out.with_name("pruning_profile_areas.csv").open()))
     (signed,) = (row for row in areas if row["order"] == "importance_signed")
     assert signed["against"] == "all/importance" and signed["p"]
+
+
+@pytest.mark.slow
+def test_a_profile_has_a_curve_for_each_measure_and_one_with_means(inputs, rows, tmp_path):
+    """That with means against a search of the model with them folded in and the heads removed."""
+    measured = inputs.text / "measures.csv"
+    more = MeasuresSettings(points=2, orders=2, order_sentences=3)
+    write_measures(inputs.model, inputs.pair, FEW, more, measured, {})
+    files = [f"--{name}={inputs.text / name}.csv" for name in ("importance", "ablation")]
+    flags = [*folder_flags(inputs), *files, "--seed", 5, "--steps", 2, "--draws", 1]
+    out = tmp_path / "pruning_profile.csv"
+    flags += ["--normalise", "none", "--measured", measured]
+    found = run("pruning_profile", flags, out)
+    assert found[: len(rows[0])] == rows[0]
+    added = {}
+    for row in found[len(rows[0]) :]:
+        added.setdefault(row["order"], []).append(row)
+    names = ("fisher", "fisher_rearranged", "integrated_gradients", "shapley", "mean_ablation")
+    assert set(added) == {*names, "output_norm", "importance_mean"}
+    for order in ("shapley", "output_norm"):
+        values = read_head_values(measured, order, MODEL.grid)
+        least = sorted(np.argsort(values, kind="stable")[:4].tolist())
+        expected = [MODEL.grid.heads()[place].name() for place in least]
+        assert added[order][1]["heads"].split() == expected
+    for row, zeros in zip(added["importance_mean"][1:], rows[0][1:3], strict=True):
+        assert row["heads"] == zeros["heads"]
+        removed = tmp_path / f"removed{row['index']}"
+        heads = tmp_path / "heads.txt"
+        heads.write_text("\n".join(row["heads"].split()))
+        means = measured.with_name("measures_means.csv")
+        listed = ["--model", inputs.model.path, "--list", heads, "--means", means]
+        assert run_script("remove", [*listed, "--out", removed]) == 0
+        smaller = MaskedInputs(ModelFolder(removed / "model"), inputs.pair, inputs.text, DECODE)
+        ((_, test),) = smaller.read_tests(["test"], None).items()
+        alone = smaller.load().compare(test, [()])[()].bleu
+        assert float(row["bleu"]) == pytest.approx(alone)
+    assert added["importance_mean"][1]["bleu"] != rows[0][1]["bleu"]
+    areas = list(csv.DictReader(out.with_name("pruning_profile_areas.csv").open()))
+    assert {row["order"] for row in areas if row["against"] == "all/importance"} >= set(added)
 
 
 def test_only_the_first_test_set_is_read_and_one_must_be_named():

@@ -18,4 +18,6 @@ def test_heads_are_ranked_once_or_before_each_step(reestimate, rankings):
     asked = AblationSettings(steps=2, draws=1, normalise="none", reestimate=reestimate)
     sets, found = profile_sets(GRID, asked)
     assert found == rankings
+    more, _ = profile_sets(GRID, asked.model_copy(update={"measures": True}))
+    assert sets < more and {len(heads) for heads in more} == {0, 2, 4}
     assert {(), (0, 1, 2, 3)} < sets and {len(heads) for heads in sets} == {0, 2, 4}

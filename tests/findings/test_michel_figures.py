@@ -89,6 +89,54 @@ def test_curves_by_order(figures):
     assert paper.get_title(loc="left").startswith("wmt14.en-fr, paper")
 
 
+@pytest.fixture(scope="module")
+def with_measures(tmp_path_factory):
+    """The same model, pruned by Shapley values and with means in place of zeros, too."""
+    made, run = one_model(tmp_path_factory.mktemp("measures")), ("a.x-y", "baseline", 3)
+    (path,) = made.listed["profiles"]
+    rows = path.read_text()
+    none, end = (0, 0.0, 1.0), (6, -45, 0.001)
+    curves = [("all", "shapley", "", [none, (2, 2.0, 0.02), (3, -1.0, 0.2), (5, -9, 0.001), end])]
+    curves.append(("all", "importance_mean", "", [none, (2, -4, 0.01), (3, -5, 0.01), end]))
+    made.profile(run, curves, [5, 0, 4, 1, 3, 2])
+    path.write_text(rows + path.read_text().partition("\n")[2])
+    made.listed["profiles"] = [path]
+    made.more_measures(run, {"shapley": [1.0, 2.0, 3.0, -4.0, 5.0, 6.0]})
+    settings = {"model": MODEL, "ablation": AblationSettings(), "importance": RerankSettings()}
+    tables, drawn = make_chapter("michel", made.listed, settings)
+    return tables, {name.removeprefix("michel_"): figure for name, figure in drawn.items()}
+
+
+def test_other_measures_and_means_have_figures_of_their_own_where_they_were_measured(
+    figures, with_measures
+):
+    _, drawn = with_measures
+    assert set(drawn) - set(figures) == {"measures", "means"}
+    (ours,) = drawn["measures"].drawing.axes
+    # Of 50: 52, 49, 41 and 5.
+    assert curve(ours, COLOURS[3]) == [[0, 100], [25, 104], [50, 98], [75, 82], [100, 10]]
+    assert curve(ours, COLOURS[0]) == curve(figures["pruning"].drawing.axes[0], COLOURS[0])
+    (ours,) = drawn["means"].drawing.axes
+    (line,) = (
+        line for line in ours.lines if line.get_label() == "importance, means in place of zeros"
+    )
+    assert line.get_ydata() == pytest.approx([100, 92, 90, 10])
+    labels = [line.get_label() for line in ours.lines]
+    assert "importance, zeros" in labels and "Shapley value" not in labels
+    before = [each.get_xydata().tolist() for each in figures["pruning"].drawing.axes[0].lines]
+    after = [each.get_xydata().tolist() for each in drawn["pruning"].drawing.axes[0].lines]
+    assert before == after
+
+
+def test_the_table_of_pruning_names_the_orders_that_are_there(with_measures):
+    tables, _ = with_measures
+    found = tables["michel_pruning"]
+    ours = found.tidy[found.tidy["source"] == "ours"]
+    assert {"shapley", "importance_mean"} < set(ours["order"])
+    assert "shapley, by Shapley values, harmful heads first" in found.text
+    assert "output norm" not in found.text
+
+
 def test_curves_by_kind(figures):
     ours, paper = figures["kinds"].drawing.axes
     assert curve(ours, COLOURS[0])[3] == [75, 94]  # 47 of 50

@@ -166,6 +166,32 @@ def test_the_caption_says_on_how_many_sentences_measures_stand(tables, tmp_path)
     assert "Sentences: BLEU lost: 60 of test; importance: 12 of dev." in tables["agreement"].text
 
 
+def test_more_measures_are_compared_where_they_were_measured(tmp_path):
+    """Shapley 4 3 2 1 of the encoder's heads, importance 3 1 2 4: Σd² is 1 + 4 + 0 + 9."""
+    made = collection(tmp_path)
+    facts = {
+        "integrated_gradients": {"points": 8, "sum": 74.77, "loss_taken_off": 74.37},
+        "shapley": {"orders": 6, "sentences": 64, "sum": 5.0, "loss_taken_off": 5.0},
+    }
+    made.values("more_measures", BASE, {"shapley": [4.0, 3, 2, 1, 5, 6], "shapley_error": [1] * 6})
+    made.listed["measures"].pop()  # it lies in another folder
+    (path,) = made.listed["more_measures"]
+    path.with_suffix(".json").write_text(json.dumps(facts))
+    made.listed["more_measures_facts"] = [path.with_suffix(".json")]
+    table = make_tables("voita_roles", made.listed, SETTINGS)["voita_agreement"]
+    rows = table.tidy.query("kind == 'enc_self' and scope == 'all heads' and run == 'baseline'")
+    found = rows.set_index(["first", "second"])["spearman"]
+    assert found["importance", "shapley"] == pytest.approx(1 - 6 * 14 / 60)
+    assert "shapley_error" not in {*table.tidy["first"], *table.tidy["second"]}
+    # 0.40 of 74.37 is 0.54 %.
+    assert "integrated gradients to within 0.5 % of it, by 8 points" in table.text
+    assert "Shapley values exactly, over 6 orders on 64 sentences." in table.text
+    assert "Shapley value, mean output and BLEU lost say what happens" in table.text
+    whole = make_tables("voita_roles", collection(tmp_path / "less").listed, SETTINGS)
+    less = whole["voita_agreement"].text
+    assert "Survival, loss change and BLEU lost say" in less and "Shapley" not in less
+
+
 def test_survival_counts_only_runs_with_a_penalty_and_the_head_in_scope(made):
     runs = made.listed["pruned_runs"]
     found = gate_survival(made.listed["kept"], runs).set_index(["kind", "layer", "head"])

@@ -1,4 +1,4 @@
-"""Shapley values against those of all subsets, and integrated gradients against what they divide."""
+"""Shapley values against those of all subsets; integrated gradients against what they divide."""
 
 from itertools import combinations, permutations
 from math import factorial

@@ -70,6 +70,11 @@ class MichelFiles:
             rows = [dict(zip(HEAD_VALUES, row, strict=True)) for row in cells]
             self._write(kind, run, kind, HEAD_VALUES, rows)
 
+    def more_measures(self, run: Run, values: dict[str, list[float]]) -> None:
+        """Statistics of the six heads, by name."""
+        rows = [dict(zip(HEAD_VALUES, row, strict=True)) for row in head_rows(GRID.heads(), values)]
+        self._write("more_measures", run, "measures", HEAD_VALUES, rows)
+
     def profile(self, run: Run, curves: list[tuple], first: list[int]) -> None:
         """Scope, order, draw, and (heads masked, delta, p) of every step.
 

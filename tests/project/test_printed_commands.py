@@ -158,6 +158,8 @@ DRY = {
 PARSED = {
     "python workflow/compare.py OTHER results/quickstart": "two folders; test_compare.py",
     "python -m benchmarks.training": "named in a table",
+    "python scripts/remove.py --model MODEL --list heads.txt --means measures_means.csv"
+    " --out smaller": "quickstart has no measures; test_pruning_profile.py",
     "python -m benchmarks.training --preset small": "minutes",
     "python -m benchmarks.training --preset base --updates 4": "minutes",
     "python -m benchmarks.training --device cuda --preset base --batch-tokens 25000"

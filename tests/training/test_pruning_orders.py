@@ -8,6 +8,7 @@ from headcount.ablation.pruning_profile import AREA_COLUMNS, area_rows
 from headcount.base.addresses import HeadGrid
 from headcount.base.ranking import step_sets
 from headcount.base.settings.ablation import AblationSettings
+from headcount.heads.more_measures import Measured
 from headcount.scoring.bootstrap import interval
 
 # Flat: enc_self.0 has 0 and 1, enc_self.1 has 2, dec_self.0 has 3, 4 and 5, dec_enc.0 has 6 and 7.
@@ -59,6 +60,27 @@ def test_signed_importance_is_an_order_of_its_own_where_asked():
     assert sets["importance_signed"][:3] == [(), (1, 4), (1, 3, 4, 5)]
     assert sets["importance"][:3] == [(), (3, 5), (0, 3, 5, 7)]
     assert ("all", "importance_signed", None) not in curves()
+
+
+def test_each_measure_is_an_order_and_fisher_information_is_rearranged_too():
+    """By what is below 0 first; where pruned heads give means the order is importance's."""
+    shapley = np.array([0.5, -3.0, 1.0, 0.2, -4.0, 0.1, 2.0, 0.3])
+    fisher = np.diag([5.0, 6.0, 7.0, 1.0, 2.0, 3.0, 8.0, 9.0])
+    # Of dec_self 3 and 4 go first and add ½ (1 + 2 + 2 · 0.9); 4 and 5 cancel: ½ (2 + 3 − 4.8).
+    fisher[3, 4] = fisher[4, 3] = 0.9
+    fisher[4, 5] = fisher[5, 4] = -2.4
+    measured = Measured({"fisher": np.diagonal(fisher), "shapley": shapley}, fisher)
+    asked = AblationSettings(steps=4, draws=0, normalise="none")
+    found = list(list_curves(GRID, lambda _: VALUES, EFFECTS, asked, 5, measured=measured))
+    plain = list(list_curves(GRID, lambda _: VALUES, EFFECTS, asked, 5))
+    assert found[: len(plain)] == plain
+    added = {curve.order: curve for curve in found[len(plain) :]}
+    assert list(added) == ["fisher", "fisher_rearranged", "shapley", "importance_mean"]
+    assert added["fisher"].sets[:3] == [(), (3, 4), (0, 3, 4, 5)]
+    assert added["fisher_rearranged"].sets[:3] == [(), (4, 5), (0, 3, 4, 5)]
+    assert added["shapley"].sets[:3] == [(), (1, 4), (1, 3, 4, 5)]
+    assert added["importance_mean"].sets == plain[0].sets
+    assert [curve.order for curve in found if curve.filled] == ["importance_mean"]
 
 
 def test_by_effect_the_head_that_harms_goes_first():
@@ -132,6 +154,18 @@ def test_areas_by_hand():
     # Minus 28 and 22.5: -7 and -3.
     assert (rows[1]["delta_low"], rows[1]["delta_high"]) == interval(np.array([-7.0, -3.0]))
     assert rows[2]["area"] == 35 and rows[2]["against"] == ""  # nothing to hold it against
+
+
+def test_areas_of_curves_with_means_have_scores_of_their_own():
+    """(40 + 10) / 2 with zeros, (40 + 30) / 2 with means."""
+    scores = {(): np.array([40.0, 40.0]), (0,): np.array([10.0, 10.0])}
+    filled = {(): np.array([40.0, 40.0]), (0,): np.array([30.0, 20.0])}
+    found = [Curve("all", "importance", None, [(), (0,)])]
+    found += [Curve("all", "importance_mean", None, [(), (0,)], filled=True)]
+    rows = area_rows("t", found, scores, filled)
+    first, second = (dict(zip(AREA_COLUMNS, row, strict=True)) for row in rows)
+    assert (first["area"], second["area"], second["delta"]) == (25, 35, 10)
+    assert second["delta_low"] == second["delta_high"] == 5
 
 
 def test_random_orders_that_differ_make_the_interval_wide():

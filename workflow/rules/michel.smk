@@ -1,7 +1,7 @@
 # Needs: <bpe>, <text>, models in <trained>, rankings in <heads>.
-# Makes: <masking>/loss_change.csv, ablation.csv, pruning_profile.csv, training_profile.csv, share_speed.csv
-#        and importance_speed.csv of the runs in `ablation.runs`; nothing if no run is named there,
-#        and no times without batch sizes in `speed`.
+# Makes: <masking>/loss_change.csv, ablation.csv, measures.csv, pruning_profile.csv, training_profile.csv,
+#        share_speed.csv and importance_speed.csv of the runs in `ablation.runs`; nothing if no run is named
+#        there, no measures unless `ablation.measures` asks, and no times without batch sizes in `speed`.
 
 PROFILED = ("steps", "normalise", "reestimate")
 DRAWN = each(f"<bpe>/{plan.settings.importance.data}.{{side}}", side=SIDES)
@@ -33,6 +33,21 @@ use rule masking as ablation with:
         settings=plan.ablation_flags("sentences"),
 
 
+use rule loss_change as measures with:
+    """Measure the heads of one model in more ways, on the pairs of importance."""
+    output:
+        values="<masking>/measures.csv",
+        about="<masking>/measures.json",
+        fisher="<masking>/measures_fisher.csv",
+        about_fisher="<masking>/measures_fisher.json",
+        means="<masking>/measures_means.csv",
+        about_means="<masking>/measures_means.json",
+    wildcard_constraints:
+        run=alternatives(plan.measured),
+    params:
+        settings=plan.section("importance", "measures"),
+
+
 use rule ablation as pruning_profile with:
     """Translate with more and more heads of one model pruned: importance, effect, random."""
     input:
@@ -42,13 +57,15 @@ use rule ablation as pruning_profile with:
         drawn=DRAWN if plan.settings.ablation.reestimate or plan.settings.ablation.signed else [],
         importance="<heads>/importance.csv",
         ablation=rules.ablation.output.scores,
+        measured=rules.measures.output.values if plan.measured else [],
+        beside_measured=rules.measures.output[2::2] if plan.measured else [],
     output:
         scores="<masking>/pruning_profile.csv",
         about="<masking>/pruning_profile.json",
         areas="<masking>/pruning_profile_areas.csv",
         about_areas="<masking>/pruning_profile_areas.json",
     params:
-        given=given("text/", "seed", "importance", "ablation"),
+        given=given("text/", "seed", "importance", "ablation", "measured"),
         settings=plan.ablation_flags("sentences", "draws", "signed", *PROFILED),
         more=[*plan.rerank_flags(), *plan.section("decode")],
 

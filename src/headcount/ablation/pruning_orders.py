@@ -12,12 +12,14 @@ from headcount.base.addresses import KINDS, HeadGrid
 from headcount.base.ranking import Heads, drawn_heads, head_masks, rank_heads, step_sets
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
+from headcount.heads.fisher import rearranged
 from headcount.heads.importance import (
     measure_importance,
     normalise_layers,
     own_smoothing,
     read_drawn,
 )
+from headcount.heads.more_measures import Measured
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer
 
@@ -29,12 +31,16 @@ Rank = Callable[[Heads], np.ndarray]  # importance of the heads left, once some 
 
 @dataclass(frozen=True)
 class Curve:
-    """Sets of heads to prune, each within the next; or one set that stands alone."""
+    """Sets of heads to prune, each within the next unless the order is fisher_rearranged.
+
+    Or one set that stands alone. `filled`: pruned heads give their mean output in place of zeros.
+    """
 
     scope: str  # all, or the kind whose heads alone are pruned
-    order: str  # importance, importance_raw, importance_signed, single, random, one_per_layer
+    order: str  # importance, _raw, _signed or _mean, single, random, one_per_layer, or a measure
     draw: int | None  # number of the random order, from 1
     sets: list[Heads]
+    filled: bool = False
 
     def points(self) -> list[Point]:
         """Its steps; cells are scope, order, index and draw."""
@@ -49,12 +55,13 @@ def list_curves(
     settings: AblationSettings,
     seed: int,
     signed: Rank | None = None,
+    measured: Measured | None = None,
 ) -> Iterator[Curve]:
     """By importance over all heads and over each kind's; by effect alone; at random; one left.
 
     `importance` is not normalised, which is an order of its own only if heads are compared by
     importance that is. So is `signed`, importance without absolute values; without it there is no
-    such order.
+    such order. With what was `measured` more come last, see `_by_measures`.
     """
     raw = cache(importance)  # orders begin with the same heads silent, and measuring takes time
     ranking = compared(raw, grid, settings)
@@ -80,6 +87,26 @@ def list_curves(
         ]
         yield Curve(ALL, "random", draw, drawn)
     yield Curve(ALL, "one_per_layer", None, [all_but_best(grid, ranking(()))])
+    if measured:
+        yield from _by_measures(grid, ranking, measured, settings)
+
+
+def _by_measures(
+    grid: HeadGrid, ranking: Rank, measured: Measured, settings: AblationSettings
+) -> Iterator[Curve]:
+    """By each measure as it is, harmful heads first; and by importance, with means for zeros.
+
+    Fisher information comes twice, the second time rearranged within layers.
+    """
+    everywhere = list(range(grid.size))
+    for name, values in measured.values.items():
+        sets = step_sets(least_important(everywhere, values), settings.steps)
+        yield Curve(ALL, name, None, sets)
+        if name == "fisher":
+            again = [rearranged(measured.fisher, grid, len(heads)) for heads in sets]
+            yield Curve(ALL, "fisher_rearranged", None, again)
+    by_importance = importance_sets(everywhere, ranking, settings)
+    yield Curve(ALL, "importance_mean", None, by_importance, filled=True)
 
 
 def importance_sets(heads: Sequence[int], ranking: Rank, settings: AblationSettings) -> list[Heads]:

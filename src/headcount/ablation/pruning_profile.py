@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from headcount.ablation.ablation import first_test, read_single_effects
 from headcount.ablation.masked_bleu import (
     SCORE_COLUMNS,
+    Differences,
     MaskedInputs,
     MaskedModel,
     Point,
+    TestSet,
     point_rows,
 )
 from headcount.ablation.pruning_orders import (
@@ -31,6 +34,8 @@ from headcount.base.ranking import Heads
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.heads.importance import read_importance
+from headcount.heads.more_measures import means_file, read_mean_outputs, read_measures
+from headcount.model.removal import set_means
 from headcount.scoring.bootstrap import SEED, interval, p_value
 from headcount.store.model_folder import fill, load_weights
 
@@ -45,6 +50,7 @@ def write_profile(
     inputs: MaskedInputs,
     importance: Path,
     ablation: Path,
+    measures: Path | None,
     settings: AblationSettings,
     rerank: ImportanceSettings,
     seed: int,
@@ -54,27 +60,54 @@ def write_profile(
     """Write BLEU of the first test set under every set of pruned heads as CSV.
 
     `importance` and `ablation`: importance.csv and ablation.csv of the model, which tell what each
-    head is worth; `rerank`: how importance is measured anew, also where it is signed; `seed` is
-    that of the random orders. Deltas, their 95 % intervals and p-values are against no mask, by
-    paired bootstrap. Beside `out` go a JSON of the same name, and `<name>_areas.csv`: mean BLEU
-    over each curve, see `area_rows`. Raises UserError, before anything is translated, if importance
-    or ablation are another model's, or a test set has no sentence.
+    head is worth, and perhaps `measures`, its measures.csv; `rerank`: how importance is measured
+    anew, also where it is signed; `seed` is that of the random orders. Deltas, their 95 %
+    intervals and p-values are against no mask, by paired bootstrap. Beside `out` go a JSON of the
+    same name, and `<name>_areas.csv`: mean BLEU over each curve, see `area_rows`. Raises UserError,
+    before anything is translated, if one of the files is another model's, or a test set has no
+    sentence.
     """
     masked = inputs.load()
     ranking = read_ranking(importance, inputs, masked, settings, rerank)
     effects = read_single_effects(ablation, masked.grid)
     signed = read_signed(inputs, masked, rerank) if settings.signed else None
-    curves = list(list_curves(masked.grid, ranking, effects, settings, seed, signed))
+    measured = read_measures(measures, inputs.model, masked.grid) if measures else None
+    means = read_mean_outputs(means_file(measures), inputs.model) if measures else None
+    curves = list(list_curves(masked.grid, ranking, effects, settings, seed, signed, measured))
     tests = inputs.read_tests(first_test(settings), settings.sentences)
-    points = [point for curve in curves for point in curve.points()]
-    sets = [point.heads for point in points]
     ((name, test),) = tests.items()
-    found = masked.compare(test, sets)
+    plain, filled = _compared(masked, test, curves, means)
+    rows = [
+        row
+        for curve in curves
+        for row in point_rows(masked.grid, name, curve.points(), filled if curve.filled else plain)
+    ]
+    sets = [heads for curve in curves for heads in curve.sets]
     facts = {**masked.describe(tests, sets), "provenance": origin}
-    write_result(out, COLUMNS, point_rows(masked.grid, name, points, found), facts)
-    scores = {heads: difference.scores for heads, difference in found.items()}
+    write_result(out, COLUMNS, rows, facts)
     areas = out.with_name(f"{out.stem}_areas.csv")
-    write_result(areas, AREA_COLUMNS, area_rows(name, curves, scores), facts)
+    scores = [{heads: each.scores for heads, each in way.items()} for way in (plain, filled)]
+    write_result(areas, AREA_COLUMNS, area_rows(name, curves, *scores), facts)
+
+
+def _compared(
+    masked: MaskedModel, test: TestSet, curves: Sequence[Curve], means: np.ndarray | None
+) -> tuple[Differences, Differences]:
+    """What the sets of curves cost, pruned heads giving zeros; and those of `filled` curves.
+
+    In these pruned heads give their `means`, [heads, e].
+    """
+    plain, filled = (
+        [heads for curve in curves if curve.filled == way for heads in curve.sets]
+        for way in (False, True)
+    )
+    found = masked.compare(test, plain)
+    if not filled:
+        return found, {}
+    set_means(masked.model, torch.from_numpy(means))
+    with_means = masked.compare(test, filled)
+    set_means(masked.model, None)
+    return found, with_means
 
 
 def read_ranking(
@@ -160,7 +193,10 @@ def write_training_profile(
 
 
 def area_rows(
-    test: str, curves: Sequence[Curve], scores: Mapping[Heads, np.ndarray]
+    test: str,
+    curves: Sequence[Curve],
+    scores: Mapping[Heads, np.ndarray],
+    filled: Mapping[Heads, np.ndarray] | None = None,
 ) -> list[list[Any]]:
     """The cells of `AREA_COLUMNS`, a row for each order of each scope.
 
@@ -169,12 +205,13 @@ def area_rows(
     all heads are held against importance, the two self-attentions against encoder-decoder
     attention: `delta` is the area minus that of `against` (empty for these two themselves), its
     interval and p by paired bootstrap. `scores`: BLEU of the test set, then of its resamples, under
-    each set of heads.
+    each set of heads; `filled`: the same for curves in which pruned heads give their means.
     """
     areas: dict[tuple[str, str], list[np.ndarray]] = {}
     for curve in curves:
         if len(curve.sets) > 1:
-            heights = np.stack([scores[heads] for heads in curve.sets])
+            own = filled if curve.filled else scores
+            heights = np.stack([own[heads] for heads in curve.sets])
             area = ((heights[1:] + heights[:-1]) / 2).mean(axis=0)
             areas.setdefault((curve.scope, curve.order), []).append(area)
     means = {key: _over_draws(np.stack(found)) for key, found in areas.items()}

@@ -9,6 +9,7 @@ from headcount.ablation.pruning_orders import list_curves
 from headcount.base.addresses import HeadGrid
 from headcount.base.ranking import Heads
 from headcount.base.settings.ablation import AblationSettings
+from headcount.heads.more_measures import RANKED, Measured
 
 
 def ablation_sets(grid: HeadGrid) -> tuple[int, int]:
@@ -24,7 +25,8 @@ def ablation_sets(grid: HeadGrid) -> tuple[int, int]:
 def profile_sets(grid: HeadGrid, settings: AblationSettings) -> tuple[set[Heads], int]:
     """The sets, as of importance and effects that are at random; and how often heads are ranked.
 
-    More than once where importance is measured anew after each step.
+    More than once where importance is measured anew after each step. Sets in which pruned heads
+    give their means are left out.
     """
     drawn, effects = np.random.default_rng(0).random((2, grid.size))
     silenced = []
@@ -34,5 +36,14 @@ def profile_sets(grid: HeadGrid, settings: AblationSettings) -> tuple[set[Heads]
         return drawn
 
     signed = importance if settings.signed else None
-    curves = list_curves(grid, importance, effects, settings, 1, signed)
-    return {heads for curve in curves for heads in curve.sets}, len(silenced)
+    measured = _measured(grid) if settings.measures else None
+    curves = list_curves(grid, importance, effects, settings, 1, signed, measured)
+    sets = {heads for curve in curves if not curve.filled for heads in curve.sets}
+    return sets, len(silenced)
+
+
+def _measured(grid: HeadGrid) -> Measured:
+    """Measures as they are at random."""
+    drawn = np.random.default_rng(1)
+    fisher = drawn.random((grid.size, grid.size))
+    return Measured({name: drawn.random(grid.size) for name in RANKED}, fisher + fisher.T)

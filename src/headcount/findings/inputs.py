@@ -39,6 +39,7 @@ OWNERS = {
     "timed": "training runs that are timed with fewer and fewer heads",
     "timed_pruned": "the timing of pruned runs",
     "ablated": "training runs that are ablated",
+    "measured": "training runs that are ablated and measured in more ways",
     "profiled": "training runs that are pruned during their training",
     "classifiers": "classifiers of sentence pairs",
 }
@@ -86,6 +87,10 @@ INPUTS = {
     "pruned_sentence_maps": Input("penalised", "prune", ("sentences.jsonl",)),
     "pruned_speed": Input("timed_pruned", "prune", ("speed.csv",)),
     "loss_change": Input("ablated", "masking", ("loss_change.csv",)),
+    "more_measures": Input("measured", "masking", ("measures.csv",)),
+    "more_measures_facts": Input("measured", "masking", ("measures.json",)),
+    "fisher": Input("measured", "masking", ("measures_fisher.csv",)),
+    "means": Input("measured", "masking", ("measures_means.csv",)),
     "ablation": Input("ablated", "masking", ("ablation.csv",)),
     "ablation_facts": Input("ablated", "masking", ("ablation.json",)),
     "profiles": Input("ablated", "masking", ("pruning_profile.csv",)),

@@ -18,7 +18,7 @@ from headcount.findings.voita_roles.labels import (
 from headcount.findings.voita_roles.measured import gate_survival
 
 COLUMNS = [*HEAD_KEYS, "measure", "of", "value", "note"]
-AS_THEY_STAND = ("measures", "loss_change", "pruned_attention")
+AS_THEY_STAND = ("measures", "loss_change", "more_measures", "pruned_attention")
 """Kinds of files whose statistics are measures."""
 
 RELEVANCE = ["relevance", "relevance_ratio", "relevance_alpha_beta"]
@@ -42,6 +42,7 @@ class Measure(NamedTuple):
 
 _DELTA = ("delta", "delta_low", "delta_high")
 _SHARE = "share of its layer"
+_MORE = "masking/…/measures.csv"
 _ATTENTION, _GATES = "What it attends to", "Training and gates"
 MEASURES = {
     "importance": Measure(
@@ -91,6 +92,37 @@ MEASURES = {
         "masking/…/loss_change.csv",
         around_zero=True,
     ),
+    "fisher": Measure(
+        "Fisher information", "nats²", "the loss of a sentence changes faster with it", _MORE
+    ),
+    "fisher_rearranged": Measure(
+        "Fisher information, rearranged in layers",
+        "share of the numbers of heads pruned at which it stays",
+        "it stays longer",
+        _MORE,
+    ),
+    "integrated_gradients": Measure(
+        "integrated gradients",
+        "nats",
+        "it takes more off the loss on the way from no head to all; below 0, it adds to it",
+        _MORE,
+        around_zero=True,
+    ),
+    "shapley": Measure(
+        "Shapley value",
+        "nats",
+        "it takes more off the loss, whichever heads are on; below 0, it adds to it",
+        _MORE,
+        around_zero=True,
+    ),
+    "mean_ablation": Measure(
+        "loss added by its mean output",
+        "nats",
+        "the loss rises further when its output is its mean everywhere; below 0, it falls",
+        _MORE,
+        around_zero=True,
+    ),
+    "output_norm": Measure("output norm", "mean length", "it writes more, useful or not", _MORE),
     "entropy": Measure("entropy", "nats", "attention more spread", "attention.csv", _ATTENTION),
     "rare_two_rarest": Measure(
         "attention to rare words",

@@ -77,6 +77,10 @@ class AblationSettings(Section):
     """Prune by signed importance too, harmful heads first: importance as `importance.abs: none` has
     it, measured for that."""
 
+    measures: bool = False
+    """Measure heads in more ways, as the section `measures` says, and prune by each of them too:
+    Fisher information, integrated gradients, Shapley values, mean ablation, output norm."""
+
     updates: Annotated[list[Update], AfterValidator(_ascending)] = []
     """Updates of the training after which the model is pruned as well; each one of
     `train.keep_updates`."""

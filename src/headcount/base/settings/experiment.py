@@ -15,7 +15,7 @@ from headcount.base.settings.ablation import (
 from headcount.base.settings.classifiers import ClassifiersSettings, FineTuningSettings
 from headcount.base.settings.data import BpeSettings, TextSettings
 from headcount.base.settings.decode import DecodeSettings, SpeedSettings
-from headcount.base.settings.importance import ImportanceSettings, LrpSettings
+from headcount.base.settings.importance import ImportanceSettings, LrpSettings, MeasuresSettings
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.names import check_corpus_name, nearest, parse_pair, require
 from headcount.base.settings.reader import read_settings
@@ -111,6 +111,9 @@ class Experiment(Section):
 
     ablation: Annotated[AblationSettings, AfterValidator(_check_ablation)] = AblationSettings()
     """Heads removed one by one, all but one, and more and more of them."""
+
+    measures: MeasuresSettings = MeasuresSettings()
+    """Measures of heads beside importance."""
 
     gates: GatesSettings = GatesSettings()
     """Pruning by gates, and the fine-tuning of all pruned models."""

@@ -45,8 +45,7 @@ class ImportanceSettings(Section):
 
 
 class MeasuresSettings(Section):
-    """More measures of heads beside importance, of the runs in `ablation.runs` where
-    `ablation.measures` asks for them; loss and sentences are those of importance."""
+    """More measures of heads, if `ablation.measures`; loss and sentences are importance's."""
 
     points: int = Field(8, ge=1, le=10**4)
     """Integrated gradients: midpoints between no head and all heads, each as long as importance."""

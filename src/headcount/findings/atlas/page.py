@@ -25,6 +25,7 @@ _LIBRARY = "window.vegaEmbed = vegaEmbed;"  # what charts.js calls of Vega's
     uses=(
         "measures",
         "loss_change",
+        "more_measures",
         "attention",
         "positions",
         "syntax",

@@ -1,6 +1,6 @@
 """Scores as more and more heads are pruned: by order, and by kind."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -16,7 +16,10 @@ from headcount.findings.published import michel
 from headcount.findings.results import KEYS, Results
 from headcount.findings.setting import of_one_training
 
-_ORDERS = {
+Styles = Mapping[str, tuple[str, str, str, str]]
+"""By order: words with {score}, colour, line and mark."""
+
+ORDERS: Styles = {
     "importance": ("importance", COLOURS[0], "-", "o"),
     "importance_raw": ("importance, not normalised", COLOURS[2], "-.", "^"),
     "single": ("{score} without the head alone", COLOURS[1], "--", "s"),
@@ -63,7 +66,12 @@ def kinds(results: Results) -> Drawn:
     )
 
 
-def orders_figure(tables: Sequence[pd.DataFrame], metric: Metric, notes: tuple[str, ...]) -> Drawn:
+def orders_figure(
+    tables: Sequence[pd.DataFrame],
+    metric: Metric,
+    notes: tuple[str, ...],
+    styles: Styles = ORDERS,
+) -> Drawn:
     """Curves by order of pruning: ours, then those beside them; `notes` come last.
 
     A panel per model: the score, or the share of it that is kept, by share of heads pruned. A
@@ -72,7 +80,7 @@ def orders_figure(tables: Sequence[pd.DataFrame], metric: Metric, notes: tuple[s
     tasks = _tasks(tables, ["all"], metric)
     figure, axes = panels(len(tasks), width=4.4, height=3.4, share=metric.kept)
     for panel, (task, rows) in zip(axes, tasks, strict=True):
-        for order, (words, colour, line, marker) in _ORDERS.items():
+        for order, (words, colour, line, marker) in styles.items():
             style = {"color": colour, "linestyle": line, "marker": marker}
             style["label"] = words.format(score=metric.word)
             _curve(panel, rows[rows["order"] == order], style)

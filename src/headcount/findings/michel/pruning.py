@@ -47,6 +47,14 @@ _ORDERS = {
     "importance_raw": "importance raw, the same without dividing by the norm of each layer and "
     "kind",
     "importance_signed": "importance signed, the same without absolute values, harmful heads first",
+    "importance_mean": "importance mean, heads in that order that give their mean output in place "
+    "of zeros",
+    "fisher": "fisher, by Fisher information",
+    "fisher_rearranged": "fisher rearranged, the same with heads exchanged within layers",
+    "integrated_gradients": "integrated gradients, harmful heads first",
+    "shapley": "shapley, by Shapley values, harmful heads first",
+    "mean_ablation": "mean ablation, by what the loss gains where the head alone gives its mean",
+    "output_norm": "output norm, by the length of what the head adds",
     "single": "single, by the {score} change on dev without the head alone",
     "random": "random",
     "one_per_layer": "one per layer, only the most important head of each layer and kind left",

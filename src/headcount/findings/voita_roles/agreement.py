@@ -20,7 +20,9 @@ from headcount.findings.significance import (
 from headcount.findings.tables import NONE, Table, with_bounds
 from headcount.findings.voita_roles.measured import describe_roles
 
-COMPARED = ["importance", *RELEVANCE, "confidence", "survival", "loss_change", "bleu_lost"]
+MORE = ["fisher", "fisher_rearranged", "integrated_gradients", "shapley", "mean_ablation"]
+MORE += ["output_norm"]
+COMPARED = ["importance", *RELEVANCE, "confidence", *MORE, "survival", "loss_change", "bleu_lost"]
 COLUMNS = [*KEYS, "kind", "scope", "first", "second", "heads", "spearman", "low", "high", "p"]
 WITHIN, ALL = "within layers", "all heads"
 _SHOWN = {
@@ -28,13 +30,16 @@ _SHOWN = {
     "within layers": ("all", WITHIN),
     "encoder, within layers": ("enc_self", WITHIN),
 }
+_AS_THEY_STAND = ("measures", "loss_change", "more_measures")
 _SHUFFLES = 1999
 
 CAPTION = (
     "Rank correlation (Spearman) of measures over the heads of a model, with 95 % bootstrap "
-    "intervals over heads. Survival, loss change and BLEU lost say what happens when heads are "
-    "removed; the other measures are cheap."
+    "intervals over heads. {removed} say what happens when heads are removed; the other measures "
+    "are cheap."
 )
+_REMOVED = "Survival, loss change and BLEU lost"
+_MORE_REMOVED = "Survival, loss change, Shapley value, mean output and BLEU lost"
 NOTES = (
     "Survival: in how many of the gates runs on this model with λ above 0 a head is left; loss "
     "change: mean size of the change of a sentence's loss when that head alone is masked, on the "
@@ -50,22 +55,24 @@ NOTES = (
 @exhibits.table(
     "voita_agreement",
     needs=("roles", "measures", "importance_facts"),
-    uses=("pruned_heads", "loss_change", "ablated"),
+    uses=("pruned_heads", "loss_change", "more_measures", "more_measures_facts", "ablated"),
     question="agreement",
 )
 def agreement(results: Results) -> Table:
     """How far measures of a head agree."""
     table = _table(measures(results))
     sizes = describe_sizes(results.files("ablation_facts"), results.files("importance_facts"))
-    notes = (*NOTES, sizes, *describe_roles(results))
-    return Table(table, _summary(table), CAPTION, notes)
+    sums = describe_sums(results.files("more_measures_facts"))
+    notes = (*NOTES, sums, sizes, *describe_roles(results))
+    caption = CAPTION.format(removed=_MORE_REMOVED if sums else _REMOVED)
+    return Table(table, _summary(table), caption, notes)
 
 
 def measures(results: Results) -> pd.DataFrame:
     """A head of any kind a row, with a column for each of `COMPARED`; of relevance the size."""
     rows = pd.concat(
         [
-            *(statistics(results.files(kind)) for kind in ("measures", "loss_change")),
+            *(statistics(results.files(kind)) for kind in _AS_THEY_STAND),
             survival(results.files("kept"), results.files("pruned_runs")),
             bleu_lost(results.files("ablation")),
         ]
@@ -87,6 +94,29 @@ def describe_sizes(ablation: list[Path], importance: list[Path]) -> str:
     named = (("BLEU lost", tested), ("importance", drawn))
     parts = [f"{name}: {', '.join(sorted(sizes))}" for name, sizes in named if sizes]
     return f"Sentences: {'; '.join(parts)}." if parts else ""
+
+
+def describe_sums(facts: list[Path]) -> str:
+    """Sentences on what was measured in more ways: measures.json of runs; empty without any.
+
+    The sum of integrated gradients is that of the loss but for the error of the quadrature, so the
+    largest gap over the runs tells whether the points were enough.
+    """
+    found = [read_json(path) for path in facts]
+    if not found:
+        return ""
+    sums, shapley = ([each[name] for each in found] for name in ("integrated_gradients", "shapley"))
+    gap = max(
+        abs(each["sum"] - each["loss_taken_off"]) / (abs(each["loss_taken_off"]) or 1)
+        for each in sums
+    )
+    told = {f"{each['orders']} orders on {each['sentences']} sentences" for each in shapley}
+    return (
+        "Integrated gradients and Shapley values each add up to what all heads together take off "
+        f"the loss: integrated gradients to within {100 * gap:.1f} % of it, by "
+        f"{', '.join(sorted({str(each['points']) for each in sums}))} points; Shapley values "
+        f"exactly, over {', '.join(sorted(told))}."
+    )
 
 
 def _table(measures: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,116 @@
+"""From a model and a text to files of measures, and back to what reads them."""
+
+import json
+
+import numpy as np
+import pytest
+from masked_run import MODEL, masked_inputs
+
+from headcount.ablation.masked_bleu import MaskedInputs
+from headcount.base.errors import UserError
+from headcount.base.head_values import read_head_values, write_head_values
+from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
+from headcount.heads.fisher import stays
+from headcount.heads.importance import measure_importance, read_drawn
+from headcount.heads.integrated_gradients import integrated_gradients
+from headcount.heads.loss_change import measure_loss_change
+from headcount.heads.masked_loss import MaskedLoss
+from headcount.heads.more_measures import (
+    RANKED,
+    files_of,
+    one_pass,
+    read_mean_outputs,
+    read_measures,
+    write_measures,
+)
+from headcount.heads.shapley import random_orders, shapley_by_order
+
+IMPORTANCE = ImportanceSettings(sentences=9, subset_seed=4, batch_tokens=60)
+MORE = MeasuresSettings(points=3, orders=4, order_sentences=5)
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory) -> MaskedInputs:
+    return masked_inputs(tmp_path_factory.mktemp("measures"))
+
+
+@pytest.fixture(scope="module")
+def path(inputs):
+    out = inputs.text / "measures.csv"
+    write_measures(inputs.model, inputs.pair, IMPORTANCE, MORE, out, {"seed": 4})
+    return out
+
+
+def test_the_files_have_what_each_measure_gives(inputs, path):
+    """Each by itself, on the nine pairs drawn; Shapley values on the first five of them."""
+    model, text = inputs.model.load(), read_drawn(inputs.pair, IMPORTANCE)
+    assert len(text) == 9
+    found = read_measures(path, inputs.model, model.grid)
+    assert tuple(found.values) == RANKED
+    squares = IMPORTANCE.model_copy(update={"abs": "square"})
+    expected = {
+        "fisher": measure_importance(model, text, squares, 0.0),
+        "integrated_gradients": integrated_gradients(model, text, IMPORTANCE, 0.0, 3),
+        "output_norm": one_pass(model, text, IMPORTANCE, 0.0).norms,
+    }
+    loss = MaskedLoss(model, text.part(range(5)), IMPORTANCE, 0.0)
+    by_order = shapley_by_order(loss, random_orders(8, 4, seed=4), 0.0)
+    expected["shapley"] = by_order.mean(0)
+    for name, values in expected.items():
+        np.testing.assert_allclose(found.values[name], values, rtol=1e-4, atol=1e-6, err_msg=name)
+    error = read_head_values(path, "shapley_error", model.grid)
+    # Standard error of the mean of 4: √(Σ (x − mean)² / 3 / 4).
+    spread = ((by_order - by_order.mean(0)) ** 2).sum(0) / 12
+    np.testing.assert_allclose(error, np.sqrt(spread), rtol=1e-3, atol=1e-6)
+    kept = read_head_values(path, "fisher_rearranged", model.grid)
+    np.testing.assert_allclose(kept, stays(found.fisher, model.grid))
+    np.testing.assert_allclose(np.diagonal(found.fisher), found.values["fisher"])
+    _, by_zeros = measure_loss_change(model, text, IMPORTANCE, 0.0)
+    assert not np.allclose(found.values["mean_ablation"], by_zeros, rtol=0.01)
+
+
+def test_mean_ablation_is_the_loss_with_each_heads_mean_in_the_bias(inputs, path):
+    model, text = inputs.model.load(), read_drawn(inputs.pair, IMPORTANCE)
+    found = read_measures(path, inputs.model, model.grid).values["mean_ablation"]
+    means = read_mean_outputs(path.with_name("measures_means.csv"), inputs.model)
+    whole, _ = MaskedLoss(model, text, IMPORTANCE, 0.0).whole_and_none()
+    attention = model.decoder[0].attention  # its head 2 is number 5 in flat order
+    output, columns = attention.output, slice(2 * 7, 3 * 7)
+    added = output.weight[:, columns].detach() @ output.weight.new_tensor(means[5])
+    output.bias.data += added
+    output.weight.data[:, columns] = 0
+    without, _ = MaskedLoss(model, text, IMPORTANCE, 0.0).whole_and_none()
+    assert found[5] == pytest.approx(without - whole, rel=1e-3)
+
+
+def test_the_facts_tell_how_far_sums_are_from_what_they_divide(inputs, path):
+    facts = json.loads(path.with_suffix(".json").read_text())
+    assert (facts["sentences"], facts["provenance"]) == (9, {"seed": 4})
+    model, text = inputs.model.load(), read_drawn(inputs.pair, IMPORTANCE)
+    for name, part in (("integrated_gradients", text), ("shapley", text.part(range(5)))):
+        whole, none = MaskedLoss(model, part, IMPORTANCE, 0.0).whole_and_none()
+        assert facts[name]["loss_taken_off"] == pytest.approx(none - whole, rel=1e-4)
+        total = read_head_values(path, name, model.grid).sum()
+        assert facts[name]["sum"] == pytest.approx(total, rel=1e-6)
+    shapley = facts["shapley"]
+    assert shapley["sum"] == pytest.approx(shapley["loss_taken_off"], rel=1e-9)
+    assert (shapley["orders"], shapley["sentences"]) == (4, 5)
+    assert facts["integrated_gradients"]["points"] == 3
+    for other in files_of(path):
+        assert json.loads(other.with_suffix(".json").read_text())["weights"] == facts["weights"]
+
+
+def test_measures_of_another_model_are_refused(inputs, path, tmp_path):
+    for each in files_of(path):
+        copy = tmp_path / each.name
+        copy.write_bytes(each.read_bytes())
+        copy.with_suffix(".json").write_text('{"weights": "of another"}')
+    copy = tmp_path / path.name
+    told = r"measures\.csv: is not what was measured of the heads of .*run scripts/measures\.py"
+    with pytest.raises(UserError, match=told):
+        read_measures(copy, inputs.model, MODEL.grid)
+    with pytest.raises(UserError, match="means.csv: is not the mean outputs of the heads of"):
+        read_mean_outputs(copy.with_name("measures_means.csv"), inputs.model)
+    write_head_values(copy, MODEL.grid, {"fisher": [1.0] * 8})
+    with pytest.raises(UserError, match="has no integrated_gradients"):
+        read_measures(copy, inputs.model, MODEL.grid)
