@@ -27,6 +27,7 @@ def jobs(plan: Plan, measures: Iterable[str]) -> Iterator[tuple[str, Values]]:
         *((rule, plan.runs) for rule in ("train", *measures)),
         ("masking", plan.same_heads),
         *(("gates", plan.pruning.fine_tuned()), ("scratch", named("scratch"))),
+        ("subset", named("subset")),
         ("gates_from_none", plan.pruning.gates_from_none()),
         ("fine_tune", named("importance", "random")),
         ("untuned_masking", plan.pruning.starts()),

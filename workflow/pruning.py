@@ -27,7 +27,7 @@ class Pruning:
         self._waiting = self._runs_waiting()
 
     def named(self, *methods: str) -> list[str]:
-        """Names of the runs made by these methods: gates, scratch, importance, random."""
+        """Names of the runs made by these methods: gates, scratch, importance, random, subset."""
         return [name for name, run in self.runs.items() if run.method in methods]
 
     def gates_from_none(self) -> list[str]:
@@ -92,7 +92,8 @@ class Pruning:
         """
         starts = self.compared()
         start = label(BASELINE) if label(BASELINE) in starts else "".join(starts[:1])
-        smaller = [n for n, run in self.runs.items() if run.method != "scratch" and run.lambda_ > 0]
+        lost = {n: run for n, run in self.runs.items() if run.lambda_ > 0 or run.heads}
+        smaller = [name for name, run in lost.items() if run.method != "scratch"]
         return [start, *smaller] if starts and self.settings.speed.batch_sizes else []
 
     def timed_models(self, w: Wildcards) -> list[str]:

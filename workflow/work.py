@@ -65,7 +65,7 @@ class Workload:
                 return self._trained(w, settings.train)
             case "scratch":
                 return self._trained(w, self.plan.pruning.scratch_recipe(w))
-            case "gates" | "fine_tune":
+            case "gates" | "fine_tune" | "subset":
                 return self._trained(w, settings.gates)
             case "importance":
                 return {"passes": self._drawn(w)}

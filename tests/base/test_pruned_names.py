@@ -25,6 +25,11 @@ def run_of(method: str, scope: str, lambda_: float, init_from=BASELINE) -> Prune
     return PrunedSettings.model_validate(keys)
 
 
+def subset_of(scope: str, heads: int, init_from=BASELINE) -> PrunedSettings:
+    keys = {"method": "subset", "scope": scope, "heads": heads, "from": init_from}
+    return PrunedSettings.model_validate(keys)
+
+
 @pytest.mark.parametrize(
     ("text", "run", "name"),
     [
@@ -46,6 +51,12 @@ def run_of(method: str, scope: str, lambda_: float, init_from=BASELINE) -> Prune
             "scratch-gates-enc_self-l2-from-impt-7-p0.5-ema0.9",
         ),
         ("drawn-gates-all-l3", run_of("random", "all", 3.0), "drawn-gates-all-l3"),
+        ("subset-all-k8", subset_of("all", 8), "subset-all-k8"),
+        (
+            "subset-enc_self-k020-from-random-12.5%",  # 5 layers of 4 heads
+            subset_of("enc_self", 20, RunSettings(method="random", heads=7)),
+            "subset-enc_self-k20-from-random-7",
+        ),
         ("gates-all-l0.010-from-none", run_of("gates", "all", 0.01, "none"), NONE),
         (
             "scratch-gates-enc_self-l0.2-from-none",
@@ -83,6 +94,20 @@ def test_a_control_names_its_gates_run_and_a_scope_its_kinds():
         ("gate-all-l0.3", "nearest: gates-all-l0.3"),
         ("rank-gates-all-l0.3", "nearest: ranked-gates-all-l0.3"),
         ("gates-all-lnan", "expected gates-<scope>"),
+        ("subset-all-8", "or subset-<scope>-k<heads that stay>; .*; nearest: subset-all-k8"),
+        ("subset-gates-all-l1", "expected gates-<scope>"),
+        ("subset-all-k0", "heads: expected a whole number, 1 or more"),
+        ("subset-enc_self-k21", "expected 1 to 20 heads, as many as the scope has, found 21; nea"),
+        ("subset-all-k8-from-none", "method subset fine-tunes what is left of a trained model"),
+        ('{"method": "subset"}', "method subset: expected heads, how many stay, and no lambda"),
+        (
+            '{"method": "subset", "heads": 8, "lambda": 0.1}',
+            "method subset: expected heads, how many stay, and no lambda",
+        ),
+        (
+            '{"method": "gates", "heads": 8, "lambda": 0.1}',
+            "method gates: expected lambda and no heads",
+        ),
         ("gates-all-l0.1-from-", "expected gates-<scope>"),
         ("gates-all-l0.1-from-random-53", "--run: run 'random-53': expected 0 to 52 heads"),
         (

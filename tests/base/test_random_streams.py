@@ -8,7 +8,7 @@ from headcount.base.random_streams import Stream
 def test_a_stream_is_the_seed_its_counters_and_its_number():
     # The numbers are words in ASCII.
     names = {Stream.GATES: b"GATE", Stream.HEAD_MASK: b"MASK", Stream.KEPT_HEADS: b"DRAW"}
-    names |= {Stream.SHAPLEY: b"SHAP"}
+    names |= {Stream.SHAPLEY: b"SHAP", Stream.SUBSET: b"SUBS"}
     names |= {Stream.DROPOUT: b"DROP", Stream.PAIRS: b"PAIR", Stream.ENTAILMENT: b"MNLI"}
     assert set(names) == set(Stream)
     for stream, name in names.items():

@@ -67,7 +67,7 @@ def test_rules_are_found_by_their_outputs(page):
     """Of a list of names, of `multiext`, of another rule's, and where two folders have the name."""
     kinds = ("kept", "classifier_areas", "pruned_syntax", "scores", "attention", "curves")
     assert [page.makers(INPUTS[kind]) for kind in kinds] == [
-        ["gates", "gates_from_none", "scratch", "fine_tune"],
+        ["gates", "subset", "gates_from_none", "scratch", "fine_tune"],
         ["classifier_ablation"],
         ["pruned_roles"],
         ["bleu"],

@@ -7,7 +7,7 @@ import pytest
 from captions import tell_what_is_covered
 from chapters import make_chapter
 from matplotlib.colors import to_hex
-from michel_files import MODEL, one_model
+from michel_files import MODEL, measured_model, one_model
 
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.findings.figures import COLOURS
@@ -91,17 +91,8 @@ def test_curves_by_order(figures):
 
 @pytest.fixture(scope="module")
 def with_measures(tmp_path_factory):
-    """The same model, pruned by Shapley values and with means in place of zeros, too."""
-    made, run = one_model(tmp_path_factory.mktemp("measures")), ("a.x-y", "baseline", 3)
-    (path,) = made.listed["profiles"]
-    rows = path.read_text()
-    none, end = (0, 0.0, 1.0), (6, -45, 0.001)
-    curves = [("all", "shapley", "", [none, (2, 2.0, 0.02), (3, -1.0, 0.2), (5, -9, 0.001), end])]
-    curves.append(("all", "importance_mean", "", [none, (2, -4, 0.01), (3, -5, 0.01), end]))
-    made.profile(run, curves, [5, 0, 4, 1, 3, 2])
-    path.write_text(rows + path.read_text().partition("\n")[2])
-    made.listed["profiles"] = [path]
-    made.more_measures(run, {"shapley": [1.0, 2.0, 3.0, -4.0, 5.0, 6.0]})
+    """Tables, and figures, of the same model measured in more ways."""
+    made = measured_model(tmp_path_factory.mktemp("measures"))
     settings = {"model": MODEL, "ablation": AblationSettings(), "importance": RerankSettings()}
     tables, drawn = make_chapter("michel", made.listed, settings)
     return tables, {name.removeprefix("michel_"): figure for name, figure in drawn.items()}
@@ -132,9 +123,9 @@ def test_the_table_of_pruning_names_the_orders_that_are_there(with_measures):
     tables, _ = with_measures
     found = tables["michel_pruning"]
     ours = found.tidy[found.tidy["source"] == "ours"]
-    assert {"shapley", "importance_mean"} < set(ours["order"])
+    assert {"shapley", "importance_mean", "fisher_rearranged"} < set(ours["order"])
     assert "shapley, by Shapley values, harmful heads first" in found.text
-    assert "output norm" not in found.text
+    assert "importance signed" not in found.text
 
 
 def test_curves_by_kind(figures):

@@ -15,7 +15,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap
 from matplotlib.text import Text
 from michel_files import MODEL as ABLATED
-from michel_files import one_model
+from michel_files import measured_model
 from roles_files import MODEL as EXAMINED
 from roles_files import collection
 from voita_files import MODEL as PRUNED
@@ -71,7 +71,7 @@ def general(folder):
 
 def michel(folder):
     settings = {"model": ABLATED, "ablation": AblationSettings(), "importance": RerankSettings()}
-    return one_model(folder).listed, settings
+    return measured_model(folder).listed, settings
 
 
 def voita_pruning(folder):

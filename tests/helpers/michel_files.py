@@ -17,6 +17,7 @@ from headcount.base.settings.model import ModelSettings
 from headcount.deployment.importance_speed import COLUMNS as IMPORTANCE_SPEED
 from headcount.deployment.speed import COLUMNS as SPEED
 from headcount.findings.inputs import file_flag
+from headcount.heads.more_measures import RANKED
 
 # Six heads, other numbers of them in every layer and kind.
 HEADS = {"enc_self": [2, 1], "dec_self": [1], "dec_enc": [2]}
@@ -206,4 +207,22 @@ def one_model(folder: Path) -> MichelFiles:
         },
     )
     made.importance_speed(run, {"importance": [1.0, 4.0], "training": [2.0, 2.0]})
+    return made
+
+
+def measured_model(folder: Path) -> MichelFiles:
+    """The same model, measured in more ways: pruned by each of them, and with means for zeros."""
+    made, run = one_model(folder), ("a.x-y", "baseline", 3)
+    (path,) = made.listed["profiles"]
+    before = path.read_text()
+    none, end = (0, 0.0, 1.0), (6, -45, 0.001)
+    curves = [("all", "shapley", "", [none, (2, 2.0, 0.02), (3, -1.0, 0.2), (5, -9, 0.001), end])]
+    curves.append(("all", "importance_mean", "", [none, (2, -4, 0.01), (3, -5, 0.01), end]))
+    for place, order in enumerate((*RANKED, "fisher_rearranged")):
+        if order != "shapley":
+            curves.append(("all", order, "", [none, (3, -10 - place, 0.01), end]))
+    made.profile(run, curves, [5, 0, 4, 1, 3, 2])
+    path.write_text(before + path.read_text().partition("\n")[2])
+    made.listed["profiles"] = [path]
+    made.more_measures(run, {"shapley": [1.0, 2.0, 3.0, -4.0, 5.0, 6.0]})
     return made

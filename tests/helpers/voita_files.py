@@ -145,6 +145,11 @@ FROM_NONE = {
     "scratch-gates-all-l0.1-from-none": ([0, 1, 0, 1, 1, 0], (4, 4)),
     "gates-enc_self-l0.2-from-none": ([0, 0, 1, 1, 1, 1], (2, 8)),
 }
+SUBSETS = {
+    "subset-all-k4": ([1, 0, 1, 0, 1, 1], (1, 5)),
+    "subset-all-k2": ([1, 0, 0, 0, 1, 0], (20, 20)),
+    "subset-enc_self-k1": ([0, 0, 1, 1, 1, 1], (3, 3)),
+}
 CHANCES = {  # P(0); of the heads that are not gated 0.5, which counts for nothing
     "gates-all-l0.1": [0.95, 0.85, 0.05, 0.05, 0.2, 0.3],
     "gates-enc_self-l0.2": [0.95, 0.05, 0.85, 0.5, 0.5, 0.5],
@@ -178,7 +183,7 @@ def pruned_runs(
             made.scores("train", (PAIR, run, seed), {"test": translated(wrong[seed - 1])})
             made.curve("train", (PAIR, run, seed), 600, 1200)
         for run in runs:
-            kept, wrong = (PRUNED | FROM_NONE)[run]
+            kept, wrong = (PRUNED | FROM_NONE | SUBSETS)[run]
             key = (PAIR, run, seed)
             chances = CHANCES.get(run, [1.0 - gate for gate in kept])
             gated = run.startswith("gates")

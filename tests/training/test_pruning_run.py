@@ -16,6 +16,7 @@ from headcount.base.files import read_json, write_text
 from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.train import SubsetSettings
 from headcount.data.batches import collate
 from headcount.model import machine
 from headcount.model.loss import token_losses
@@ -264,6 +265,26 @@ def test_a_fine_tuned_run_of_enc_self_leaves_the_decoder_alone(base, tmp_path):
     assert not torch.equal(before["encoder_norm.weight"], after["encoder_norm.weight"])
 
 
+def test_a_subset_leaves_exactly_k_heads_of_a_model_that_loads_alone(base, tmp_path):
+    """Of the encoder's heads two, those of the largest w."""
+    flags = gates_flags(base, tmp_path, "subset-enc_self-k2")
+    flags += as_flags(SubsetSettings(temperature_start=1.0, lr=0.5))
+    assert run_script("subset", flags) == 0
+    out = tmp_path / "out"
+    names = ["curves.csv", "heads.csv", "model", "run.json"]
+    assert sorted(path.name for path in out.iterdir()) == names
+    gates = read_head_values(out / "heads.csv", "gate", GRID)
+    encoder = sum(COUNTS["enc_self"])
+    assert gates[:encoder].sum() == 2 and gates[encoder:].all()
+    w = pd.read_csv(out / "heads.csv").query("statistic == 'w'")["value"].to_numpy()
+    assert len(w) == encoder and set(w.argsort()[-2:]) == set(gates[:encoder].nonzero()[0])
+    model = ModelFolder(out / "model").load()
+    assert sum(model.grid.counts["enc_self"]) == 2 and model.grid.size == gates.sum()
+    facts = read_json(out / "model" / "model.json")
+    assert facts["dev_loss"] == pytest.approx(losses(model, base).mean().item(), rel=1e-5)
+    assert read_json(out / "run.json")["heads"] == 2
+
+
 @pytest.mark.parametrize(
     ("source", "kept"),
     [
@@ -329,6 +350,9 @@ def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
             "scope: expected enc_self or all, found 'decoder'",
         ),
         ("gates", ["--run", "ranked-gates-all-l1", *common], "expected gates-all-l1 here, found"),
+        ("gates", ["--run", "subset-all-k3", *common], "expected gates-all-l0 here, found 'subs"),
+        ("subset", ["--run", "gates-all-l3", *common], "expected subset-all-k<K> here, found 'ga"),
+        ("subset", ["--run", "subset-all-k10", *common], "expected 1 to 9 heads, as many as the"),
         (
             "gates",
             ["--run", "gates-all-l1", *common, "--init-from", tmp_path / "none"],

@@ -132,7 +132,10 @@ def test_short_names_and_mappings_stand_side_by_side(tmp_path):
         ("pruned: [{method: gates, lambda: [0, -1]}]", r"pruned\[0\]\.lambda: .* found -1"),
         ("pruned: [{method: gates, lambda_: 0}]", r"pruned\[0\]\.lambda_: unknown"),
         ("pruned: [{method: gates, lambda: 1e-10}]", "lambda: expected at most 9 decimals"),
-        ("pruned: [{method: gate, lambda: 0}]", "expected gates, scratch, importance or random"),
+        (
+            "pruned: [{method: gate, lambda: 0}]",
+            "expected gates, scratch, importance, random or subset",
+        ),
         ("pruned: [{method: gates, lambda: 0, from: imp-5}]", r"pruned\[0\]\.from: .*: impt-5"),
         ("pruned: [{method: gates, lambda: 0, from: {heads: 5}}]", r"from\.method: missing"),
         ("pruned: [{method: gates, lambda: 0, from: 5}]", r"from: expected text or a mapping"),
@@ -159,7 +162,8 @@ STARTS = ("-from-random-9", "-from-impt-9")
         (
             "tiny",
             ["baseline", "baseline-h1"],
-            [*gates("all", "0", "0.3"), "scratch-gates-all-l0.3", "ranked-gates-all-l0.3"],
+            [*gates("all", "0", "0.3"), "scratch-gates-all-l0.3", "ranked-gates-all-l0.3"]
+            + ["subset-all-k6"],
         ),
         (
             "quickstart",

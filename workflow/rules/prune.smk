@@ -26,6 +26,16 @@ use rule train as gates with:
         settings=plan.section("train", "gates"),
 
 
+use rule gates as subset with:
+    """Fine-tune a trained model while learning which heads stay, as many as its name says."""
+    output:
+        **PRUNED,
+    wildcard_constraints:
+        run=alternatives(plan.pruning.named("subset")),
+    params:
+        settings=plan.section("train", "gates", "subset"),
+
+
 use rule train as gates_from_none with:
     """Train with a gate on every head, from random weights; remove the heads that close."""
     input:

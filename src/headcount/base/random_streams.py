@@ -18,6 +18,7 @@ class Stream(IntEnum):
     KEPT_HEADS = 0x44524157  # of a pruned run, the order in which random heads are kept
     PAIRS = 0x50414952  # of a corpus, which of its pairs are drawn
     DROPOUT = 0x44524F50  # of a batch of an update, the seed of torch's generators
+    SUBSET = 0x53554253  # of an update, the noise of every head of which a number is to stay
     SHAPLEY = 0x53484150  # of an order of Shapley values, in which heads are switched off
     ENTAILMENT = 0x4D4E4C49  # of labelled pairs, which are left out of fine-tuning
 

@@ -11,14 +11,16 @@ from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings, label
-from headcount.base.settings.train import GatesSettings
+from headcount.base.settings.train import GatesSettings, SubsetSettings
 from headcount.heads.more_measures import read_mean_outputs
 from headcount.model.removal import remove_heads, set_means
 from headcount.model.transformer import Transformer, copy_weights, parameter_count
 from headcount.store.kept_heads import as_many_heads, gates_heads, tell_heads_left
 from headcount.store.model_folder import ModelFolder
 from headcount.training.gates import HeadGates
+from headcount.training.learnt_mask import LearntMask
 from headcount.training.states import StateStore
+from headcount.training.subset import HeadSubset
 from headcount.training.train import Trainer
 from headcount.training.training_run import (
     ModelRun,
@@ -91,10 +93,40 @@ class PruningRun(ModelRun):
         trainer = self.trainer(model, recipe, states, gates)
         trainer.fit()
         write_rows(folder / "gates.csv", GATE_COLUMNS, gate_rows(gates, trainer))
+        self._write_learnt(model, names, trainer, gates, folder)
+
+    def finish_subset(
+        self, init_from: ModelFolder, lengths: GatesSettings, settings: SubsetSettings, out: Path
+    ) -> None:
+        """Fine-tune the model in `init_from`, learning which heads stay; remove the others.
+
+        `lengths`: those of fine-tuning, as of the gates runs. heads.csv has w of the scope's heads.
+        """
+        with self.session.unfinished(self.train, out) as (states, folder):
+            if not states:
+                return
+            model = self._load(init_from)
+            freeze_outside(model, self.run)
+            recipe = lengths.fine_tuning(self.train)
+            subset = HeadSubset(self.run, model.grid, settings, recipe, self.session.seed)
+            trainer = self.trainer(model, recipe, states, subset)
+            trainer.fit()
+            names = init_from.original_heads(model.grid)
+            self._write_learnt(model, names, trainer, subset, folder)
+
+    def _write_learnt(
+        self,
+        model: Transformer,
+        names: list[Head],
+        trainer: Trainer,
+        mask: LearntMask,
+        folder: Path,
+    ) -> None:
+        """Write the trained model without the heads that a learnt mask closes to a folder."""
         copy_weights(model, trainer.chosen())
-        smaller = remove_heads(model, gates.test_time())
+        smaller = remove_heads(model, mask.test_time())
         facts = self.write_facts(folder, trainer, smaller)
-        save_pruned(folder, smaller, facts, model.grid, names, final_gates(gates))
+        save_pruned(folder, smaller, facts, model.grid, names, mask.at_end())
 
     def finish_fine_tuned(
         self,
@@ -219,12 +251,3 @@ def gate_rows(gates: HeadGates, trainer: Trainer) -> list[Row]:
             cells = (step, *heads[position], *numbers)
             rows.append(dict(zip(GATE_COLUMNS, cells, strict=True)))
     return rows
-
-
-def final_gates(gates: HeadGates) -> dict[str, np.ndarray]:
-    """Statistics of all heads at the end; those of log α are NaN for heads without a gate."""
-    found = gates.read_off(gates.log_alpha.detach().numpy())
-    whole = {name: np.full(gates.grid.size, np.nan) for name in found}
-    for name, values in found.items():
-        whole[name][gates.gated] = values
-    return {**whole, "gate": gates.test_time().numpy()}

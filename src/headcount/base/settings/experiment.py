@@ -23,7 +23,7 @@ from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.run_lists import PrunedRuns, TrainingRuns, counted
 from headcount.base.settings.runs import label, labels
 from headcount.base.settings.section import Section, each_once
-from headcount.base.settings.train import GatesSettings, TrainSettings
+from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 
 NOT_EXPERIMENTS = {"corpora"}
 
@@ -117,6 +117,9 @@ class Experiment(Section):
 
     gates: GatesSettings = GatesSettings()
     """Pruning by gates, and the fine-tuning of all pruned models."""
+
+    subset: SubsetSettings = SubsetSettings()
+    """Pruning to exactly so many heads."""
 
     speed: SpeedSettings = SpeedSettings()
     """Timing the pruned models."""

@@ -1,7 +1,7 @@
 """Runs as settings: which heads a training masks, and how a trained model is pruned.
 
-A run is written as a mapping of these keys or by its short name (`short_names.py`). `label` is the
-name that paths carry; `run_file.py` has what stands beside the model of every run.
+A run is a mapping of these keys or its short name (`short_names.py`). `label` is the name that
+paths carry; `run_file.py` has what stands beside the model of every run.
 """
 
 import re
@@ -15,13 +15,12 @@ from headcount.base.addresses import SCOPES
 from headcount.base.settings.model import MOST_IN_A_ROW, ModelSettings
 from headcount.base.settings.section import Section
 from headcount.base.settings.short_names import (
-    NUMBERS,
     PRUNED_WORDS,
-    SUFFIXES,
-    TRAINING_WORDS,
-    decimal,
+    check_decimals,
+    pruned_name,
     read_pruned_name,
     read_training_name,
+    training_name,
 )
 
 _MOST_LAMBDA = 10**6
@@ -30,12 +29,6 @@ _KEYS = {
     "random": {"heads", "share"},
     "importance": {"heads", "share", "probability", "signed", "unit", "decay"},
 }
-
-
-def _check_decimals(key: str, value: float, most: int) -> None:
-    """Raise ValueError for a number that a label could not hold."""
-    if round(value, most) != value:
-        raise ValueError(f"{key}: expected at most {most} decimals, found {value!r}")
 
 
 class RunSettings(Section):
@@ -93,7 +86,7 @@ class RunSettings(Section):
         if self.signed and self.unit != "sentence":
             raise ValueError(f"signed takes no absolute value, so no unit; remove {self.unit}")
         for key in ("probability", "decay"):
-            _check_decimals(key, getattr(self, key), 4)
+            check_decimals(key, getattr(self, key), 4)
         return self
 
     @model_validator(mode="after")
@@ -150,11 +143,7 @@ class RunSettings(Section):
             count = max(floor(percent * heads / 100 + Fraction(1, 2)), bool(percent and heads))
             return self.model_copy(update={"heads": int(count), "share": None})
         if self.heads is not None and self.heads > heads:
-            nearest_run = label(self.model_copy(update={"heads": heads}))
-            raise ValueError(
-                f"run {label(self)!r}: expected 0 to {heads} heads, as many as the model has, "
-                f"found {self.heads}; nearest: {nearest_run}"
-            )
+            raise _too_many(self, f"0 to {heads} heads, as many as the model has", heads)
         return self
 
 
@@ -185,11 +174,11 @@ _Start = Annotated[
 class PrunedSettings(Section):
     """A pruned run: the heads that a model loses, and how those that stay were chosen."""
 
-    method: Literal["gates", "scratch", "importance", "random"]
+    method: Literal["gates", "scratch", "importance", "random", "subset"]
     """Train with a gate on every head, a trained model further or one from random weights (`from`),
     and remove the heads whose gates close; or, to compare with that: train the heads that the gates
     kept from a random start; keep as many by importance, or as many at random, both fine-tuned for
-    as long."""
+    as long; or keep exactly as many as `heads` says, learning which (`subset`)."""
 
     scope: Literal["enc_self", "all"] = "all"
     """Which heads may go: those of encoder self-attention (a trained decoder is then frozen), or
@@ -197,7 +186,10 @@ class PrunedSettings(Section):
 
     lambda_: float = Field(alias="lambda", ge=0, lt=_MOST_LAMBDA)
     """λ of the gates, the price of one head in nats per target token; 0: the control, which
-    fine-tuning alone changes."""
+    fine-tuning alone changes. Left out for `subset`, which has no price."""
+
+    heads: int | None = Field(None, ge=1)
+    """K, how many heads of the scope stay, for `subset` alone (`subset-all-k8`)."""
 
     init_from: _Start = Field(BASELINE, alias="from")
     """The training run whose model is pruned, one of `runs`; or `none`: gates from random weights,
@@ -206,11 +198,17 @@ class PrunedSettings(Section):
     @model_validator(mode="before")
     @classmethod
     def _read_short_name(cls, given: Any) -> Any:
-        return read_pruned_name(given) if isinstance(given, str) else given
+        found = read_pruned_name(given) if isinstance(given, str) else given
+        subset = isinstance(found, dict) and found.get("method") == "subset"
+        return {"lambda": 0.0, **found} if subset else found
 
     @model_validator(mode="after")
-    def _check_lambda(self) -> "PrunedSettings":
-        _check_decimals("lambda", self.lambda_, 9)
+    def _check_size(self) -> "PrunedSettings":
+        check_decimals("lambda", self.lambda_, 9)
+        subset = self.method == "subset"
+        if subset != (self.heads is not None) or (subset and self.lambda_):
+            expected = "heads, how many stay, and no lambda" if subset else "lambda and no heads"
+            raise ValueError(f"method {self.method}: expected {expected}")
         return self
 
     @model_validator(mode="after")
@@ -220,7 +218,7 @@ class PrunedSettings(Section):
                 f"from: expected a training run with as many heads as `model`, whose pruned models "
                 f"can be compared, found {self.start}; name one without attention_heads"
             )
-        if self.from_none and self.method in ("importance", "random"):
+        if self.from_none and self.method in ("importance", "random", "subset"):
             raise ValueError(
                 f"method {self.method} fine-tunes what is left of a trained model, found from: "
                 f"{NONE}; name a training run, or take method gates or scratch"
@@ -239,7 +237,7 @@ class PrunedSettings(Section):
 
     @property
     def word(self) -> str:
-        """What names and tables call the method: gates, scratch, ranked or drawn."""
+        """What names and tables call the method: gates, scratch, ranked, drawn or subset."""
         return PRUNED_WORDS[self.method]
 
     @property
@@ -249,8 +247,8 @@ class PrunedSettings(Section):
 
     @property
     def gates_run(self) -> "PrunedSettings":
-        """The gates run that says how many heads stay, and for `scratch` which."""
-        return self.model_copy(update={"method": "gates"})
+        """The gates run that says how many heads stay, for `scratch` which; a subset itself."""
+        return self if self.method == "subset" else self.model_copy(update={"method": "gates"})
 
     @property
     def control(self) -> "Run":
@@ -262,10 +260,13 @@ class PrunedSettings(Section):
         """
         if self.from_none:
             return BASELINE
-        return self.model_copy(update={"method": "gates", "lambda_": 0.0})
+        return self.model_copy(update={"method": "gates", "lambda_": 0.0, "heads": None})
 
     def counted(self, model: ModelSettings) -> "PrunedSettings":
-        """This run on such a model, a share of its heads resolved to the number N."""
+        """This run on such a model, shares as numbers. Raises ValueError for too many `heads`."""
+        inside = sum(sum(model.grid.counts[kind]) for kind in self.kinds)
+        if self.heads is not None and self.heads > inside:
+            raise _too_many(self, f"1 to {inside} heads, as many as the scope has", inside)
         if self.from_none:
             return self
         return self.model_copy(update={"init_from": self.init_from.counted(model)})
@@ -274,21 +275,23 @@ class PrunedSettings(Section):
 Run = RunSettings | PrunedSettings
 
 
+def _too_many(run: Run, expected: str, most: int) -> ValueError:
+    """What to say of a run with more heads than there are, and which run is nearest."""
+    nearest_run = label(run.model_copy(update={"heads": most}))
+    return ValueError(
+        f"run {label(run)!r}: expected {expected}, found {run.heads}; nearest: {nearest_run}"
+    )
+
+
 def label(run: Run) -> str:
     """The name of a run in paths and tables: suffixes in a fixed order, numbers in one spelling."""
     if isinstance(run, PrunedSettings):
-        before = "" if run.method == "gates" else f"{run.word}-"
         start = NONE if run.from_none else run.start
-        after = "" if run.init_from == BASELINE else f"-from-{start}"
-        return f"{before}gates-{run.scope}-l{decimal(run.lambda_)}{after}"
-    text = TRAINING_WORDS[run.method]
-    if run.method != "baseline":
-        text += f"-{run.heads if run.share is None else run.share}"
-    changed = run.model_dump(exclude_defaults=True)
-    for letters, (key, kind) in SUFFIXES.items():
-        if key in changed and (kind is not str or changed[key] == letters):
-            text += f"-{letters}{changed[key]:g}" if kind in NUMBERS else f"-{letters}"
-    return text
+        kept = run.heads or "<K>"  # a message may name the form alone
+        size = kept if run.method == "subset" else run.lambda_
+        return pruned_name(run.word, run.scope, size, "" if run.init_from == BASELINE else start)
+    masked = None if run.method == "baseline" else run.heads if run.share is None else run.share
+    return training_name(run.method, masked, run.model_dump(exclude_defaults=True))
 
 
 def labels(runs: list[Run]) -> list[str]:

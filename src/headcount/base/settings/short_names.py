@@ -3,18 +3,20 @@
 Each is read into the mapping that it stands for; the classes in `runs.py` check what that says.
 Training runs: `baseline`; `random-<N>`; `impt-<N>`; the first and the last may have suffixes.
 Pruned runs: `gates-<scope>-l<λ>`, with `scratch-`, `ranked-` or `drawn-` before it, and
-`-from-<run>` or `-from-none` behind.
+`-from-<run>` or `-from-none` behind; `subset-<scope>-k<K>`, perhaps with `-from-<run>`.
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from headcount.base.addresses import SCOPES
 from headcount.base.settings.names import nearest
 
 TRAINING_WORDS = {"baseline": "baseline", "random": "random", "importance": "impt"}
-PRUNED_WORDS = {"gates": "gates", "scratch": "scratch", "importance": "ranked", "random": "drawn"}
-"""What short names and tables call a method."""
+AS_GATES = {"scratch": "scratch", "importance": "ranked", "random": "drawn"}
+PRUNED_WORDS = {"gates": "gates", **AS_GATES, "subset": "subset"}
+"""What short names and tables call a method; those of `AS_GATES` keep as many heads as gates."""
 
 SUFFIXES = {
     "h": ("attention_heads", int),
@@ -36,6 +38,7 @@ _TRAINING = re.compile(
 )
 _SUFFIX = re.compile(r"([a-z_]+)(\d{1,9}(?:\.\d{1,4})?)?")
 _PRUNED = re.compile(r"(?:([a-z]+)-)?gates-([A-Za-z_]+)-l(-?\d{1,6}(?:\.\d{1,9})?)(?:-from-(.+))?")
+_SUBSET = re.compile(r"subset-([A-Za-z_]+)-k(\d{1,6})(?:-from-(.+))?")
 
 
 def read_training_name(text: str) -> dict[str, Any]:
@@ -79,13 +82,40 @@ def read_pruned_name(text: str) -> dict[str, Any]:
 
     Raises ValueError saying what is expected, with the nearest name that would do.
     """
-    found = _PRUNED.fullmatch(text)
-    methods = {word: method for method, word in PRUNED_WORDS.items()}
-    if not found or found[1] not in (None, *list(methods)[1:]):
+    methods = {None: "gates"} | {word: method for method, word in AS_GATES.items()}
+    if found := _SUBSET.fullmatch(text):
+        scope, heads, start = found.groups()
+        said = {"method": "subset", "scope": scope, "heads": int(heads)}
+    elif (found := _PRUNED.fullmatch(text)) and found[1] in methods:
+        word, scope, lambda_, start = found.groups()
+        said = {"method": methods[word], "scope": scope, "lambda": float(lambda_)}
+    else:
         raise ValueError(_pruned_forms(text))
-    word, scope, lambda_, start = found.groups()
-    said = {"method": methods[word or "gates"], "scope": scope, "lambda": float(lambda_)}
     return said if start is None else {**said, "from": start}
+
+
+def check_decimals(key: str, value: float, most: int) -> None:
+    """Raise ValueError for a number that a label could not hold."""
+    if round(value, most) != value:
+        raise ValueError(f"{key}: expected at most {most} decimals, found {value!r}")
+
+
+def training_name(method: str, masked: int | str | None, changed: Mapping[str, Any]) -> str:
+    """The short name of a training run: N or a share that is masked, and the keys that differ."""
+    text = TRAINING_WORDS[method] if masked is None else f"{TRAINING_WORDS[method]}-{masked}"
+    for letters, (key, kind) in SUFFIXES.items():
+        if key in changed and (kind is not str or changed[key] == letters):
+            text += f"-{letters}{changed[key]:g}" if kind in NUMBERS else f"-{letters}"
+    return text
+
+
+def pruned_name(word: str, scope: str, size: float | str, start: str) -> str:
+    """The short name of a pruned run: `size` is λ, or K of a subset; `start` is empty as a rule."""
+    after = f"-from-{start}" if start else ""
+    if word == "subset":
+        return f"subset-{scope}-k{size}{after}"
+    before = "" if word == "gates" else f"{word}-"
+    return f"{before}gates-{scope}-l{decimal(size)}{after}"
 
 
 def _training_forms(text: str) -> str:
@@ -110,10 +140,13 @@ def _pruned_forms(text: str) -> str:
     start = re.search(r"-from-.+", text)
     tail = f"-l{decimal(float(found[1])) if found else '0.01'}{start[0] if start else ''}"
     plain = [f"gates-{scope}{tail}" for scope in SCOPES]
-    forms = [*plain, *(f"{w}-{name}" for w in ("scratch", "ranked", "drawn") for name in plain)]
+    forms = [*plain, *(f"{word}-{name}" for word in AS_GATES.values() for name in plain)]
+    count = re.search(r"-k?(\d+)", text)
+    kept = f"-k{count[1] if count else 8}{start[0] if start else ''}"
+    forms += [f"subset-{scope}{kept}" for scope in SCOPES]
     return (
         "expected gates-<scope>-l<λ>, with -from-<run> or -from-none at its end or not, or "
-        "scratch-, ranked- or drawn- before it; "
+        "scratch-, ranked- or drawn- before it; or subset-<scope>-k<heads that stay>; "
         f"<scope> is {' or '.join(SCOPES)}, <λ> a plain decimal number of at "
         f"most 9 decimals; found {text[:100]!r}; {nearest(text, forms)}"
     )

@@ -111,6 +111,33 @@ class TrainSettings(Section):
 _LENGTHS = ("updates", "peak_lr", "warmup_updates", "dev_interval")  # keys of both sections
 
 
+class SubsetSettings(Section):
+    """Pruning to exactly K heads by fine-tuning; K stands in the run's name, lengths in `gates`."""
+
+    flag_prefix: ClassVar[str] = "subset-"
+
+    temperature_start: float = Field(0.1, gt=0)
+    """τ of the draws in the first update; larger draws multipliers further from 0 and 1."""
+
+    temperature_end: float = Field(1e-8, gt=0)
+    """τ to which it falls, geometrically, and then stays."""
+
+    cooling: float = Field(0.25, gt=0, le=1)
+    """Share of the updates in which it falls."""
+
+    lr: float = Field(0.2, gt=0)
+    """Learning rate of what ranks the heads, which has an Adam of its own; it is constant."""
+
+    @model_validator(mode="after")
+    def _check_cooling(self) -> "SubsetSettings":
+        if self.temperature_end > self.temperature_start:
+            raise ValueError(
+                f"temperature_end {self.temperature_end:g} is above temperature_start "
+                f"{self.temperature_start:g}; lower it"
+            )
+        return self
+
+
 class GatesSettings(PresetSection):
     """Pruning by fine-tuning with a gate on every head; λ and scope stand in the run's name."""
 

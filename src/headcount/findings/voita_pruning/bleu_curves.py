@@ -45,10 +45,11 @@ METHODS += ["delta", "low", "high", "spread", "seeds"]
 _GROUP = METHODS[:6]
 _SIZED = ["pair", "seed", "gates_run"]
 _PANELS = {TUNED: "fine-tuned", UNTUNED: "not fine-tuned", START: "gates, by start"}
-_WAYS = ("gates", "most important heads", "random heads", "from scratch")
+_WAYS = ("gates", "most important heads", "random heads", "from scratch", "exactly K heads")
+_STYLES = [*STYLES, {"color": COLOURS[4], "marker": "v", "linestyle": "--"}]
 _METHODS = {
     name: {"label": words, **style}
-    for name, words, style in zip(CONTENDERS, _WAYS, STYLES, strict=True)
+    for name, words, style in zip(CONTENDERS, _WAYS, _STYLES, strict=True)
 }
 _APART = 0.012  # of an axis, between markers that would hide one another
 
@@ -202,7 +203,9 @@ def method_points(records: pd.DataFrame, untuned: pd.DataFrame) -> pd.DataFrame:
         untuned.merge(sizes.drop_duplicates(), on=_SIZED).assign(panel=UNTUNED),
     ]
     points = pd.concat(parts, ignore_index=True)
-    rows = [_point(key, found) for key, found in points.groupby(_GROUP, sort=False)]
+    kept = points["scope_left"].where(points["how"] == "subset", -1)  # has no λ to tell it by
+    grouped = points.groupby([*_GROUP, kept.rename("kept")], sort=False)
+    rows = [_point(key[:-1], found) for key, found in grouped]
     table = pd.DataFrame(rows, columns=METHODS)
     # Panels of one test set and scope stand together.
     first = table.groupby(_GROUP[:3], sort=False).ngroup()

@@ -19,7 +19,7 @@ COLUMNS += ["run", "draw", "heads_left", "bleu", "against", "delta", "delta_low"
 COLUMNS += ["control_delta", "signature"]
 _MASKED = ["test_set", "order", "as_run", "draw", "heads_masked", "bleu", "delta", "delta_low"]
 _MASKED += ["delta_high", "p", "signature"]
-CONTENDERS = ("gates", "ranked", "drawn", "scratch")
+CONTENDERS = ("gates", "ranked", "drawn", "scratch", "subset")
 TUNED, UNTUNED, START = "tuned", "untuned", "start"
 
 

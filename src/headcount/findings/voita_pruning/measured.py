@@ -44,20 +44,24 @@ _ANEW = (
     " Gates from random weights: the same gates, with updates, schedule and rates of training, and "
     "nothing frozen; their control is the baseline, trained for as many updates without gates."
 )
+_EXACTLY = (
+    " Subsets: exactly K heads of the scope stay (k8: eight), learnt in as many updates without a "
+    "price on heads, by relaxed draws of K heads that become hard (Li et al. 2021)."
+)
 
 
 @cache
 def pruned_models(results: Results) -> pd.DataFrame:
     """A pruned model a row, in the order of its files: columns of `COLUMNS`.
 
-    `how`: gates, ranked, drawn or scratch. `start`: the training run that was pruned, or random
-    weights; `control`: the λ = 0 run of the same scope, start and seed, of random weights the
-    baseline; `gates_run`: the gates run that this one is
-    compared with, or is. `heads` of the original model, `heads_left`, and `scope_…` of the kinds
-    that could lose any; `<kind>` and `<kind>_layers` (a tuple): heads left. `polarised`: share of
-    gates, 0 to 1; empty where nothing was gated. Raises UserError for a heads.csv that does not say
-    of each head whether it is left, for a run without its run.json, for one that has not as many
-    heads as its gates run, and for one without a control.
+    `how`: gates, ranked, drawn, scratch or subset. `start`: the training run that was pruned, or
+    random weights; `control`: the λ = 0 run of the same scope, start and seed, of random weights
+    the baseline; `gates_run`: the gates run that this one is compared with, or is. `heads` of the
+    original model, `heads_left`, and `scope_…` of the kinds that could lose any; `<kind>` and
+    `<kind>_layers` (a tuple): heads left. `polarised`: share of gates, 0 to 1; empty where nothing
+    was gated. Raises UserError for a heads.csv that does not say of each head whether it is left,
+    for a run without its run.json, for one that has not as many heads as its gates run, and for
+    one without a control.
     """
     kept = results.files("kept")
     known = read_runs_of(kept, results.files("pruned_runs"))
@@ -193,11 +197,12 @@ def describe_pruning(results: Results) -> tuple[str, ...]:
     models = pruned_models(results)
     starts = with_all_heads(models)[["pair", "start", "seed"]].set_axis(KEYS, axis=1)
     anew = (models["start"] == RANDOM_WEIGHTS).any()
+    exactly = (models["how"] == "subset").any()
     return (
         f"λ: {_LAMBDA[gates.lambda_reduction]}. Fine-tuning: {gates.updates} updates; gates with "
         f"temperature {gates.temperature:g}, stretch {gates.stretch_low:g} to "
         f"{gates.stretch_high:g}, log α at the start {begin}, rate {gates.lr:g}; "
-        f"{_RULES[gates.eval]}.{_ANEW if anew else ''}",
+        f"{_RULES[gates.eval]}.{_ANEW if anew else ''}{_EXACTLY if exactly else ''}",
         *describe_setting(results, starts),
     )
 

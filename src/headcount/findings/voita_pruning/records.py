@@ -78,7 +78,7 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it: a row per run and test set, means over seeds."""
     rows = []
     for (pair, test, run), found in table.groupby(["pair", "test_set", "run"], sort=False):
-        row = {"pair": pair, "test set": test, "run": run, "λ": decimal(found["lambda"].iloc[0])}
+        row = {"pair": pair, "test set": test, "run": run, "λ": _price(found.iloc[0])}
         row["heads left"] = mean_count(found["heads_left"])
         for kind, words in WORDS.items():
             layers = f" ({found[f'{kind}_layers'].iloc[0]})" if len(found) == 1 else ""
@@ -89,6 +89,11 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
         control &= found["start"] != RANDOM_WEIGHTS
         rows.append(row | difference_cells(found[~control]))
     return pd.DataFrame(rows)
+
+
+def _price(model: pd.Series) -> str:
+    """λ as people read it; a dash for a subset, which has none."""
+    return NONE if model["how"] == "subset" else decimal(model["lambda"])
 
 
 LIMITS = (0.25, 1.0)  # points of BLEU

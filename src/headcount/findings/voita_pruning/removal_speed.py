@@ -28,6 +28,7 @@ _MARKERS = {
     "ranked": ("s", "most important heads"),
     "drawn": ("^", "random heads"),
     "scratch": ("D", "from scratch"),
+    "subset": ("v", "exactly K heads"),
 }
 _SIZES = (("parameters", "parameters (millions)"), ("file_bytes", "file (MB)"))
 
