@@ -32,7 +32,7 @@ def jobs(plan: Plan, measures: Iterable[str]) -> Iterator[tuple[str, Values]]:
         ("fine_tune", named("importance", "random")),
         ("untuned_masking", plan.pruning.starts()),
         *((rule, plan.ablated) for rule in ("loss_change", "ablation", "pruning_profile")),
-        ("measures", plan.measured),
+        ("more_measures", plan.measured),
         ("training_profile", plan.profiled),
         *((rule, plan.timed) for rule in ("share_speed", "importance_speed")),
     ):

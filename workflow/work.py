@@ -71,7 +71,7 @@ class Workload:
                 return {"passes": self._drawn(w)}
             case "loss_change":
                 return {"forwards": (1 + self._grid(w["run"]).size) * self._drawn(w)}
-            case "measures":
+            case "more_measures":
                 return self._measured(w)
             case "relevance":  # by both rules
                 return {"relevances": 2 * self._first(w, "dev", settings.lrp.max_sentences)}

@@ -106,7 +106,9 @@ def test_measures_of_another_model_are_refused(inputs, path, tmp_path):
         copy.write_bytes(each.read_bytes())
         copy.with_suffix(".json").write_text('{"weights": "of another"}')
     copy = tmp_path / path.name
-    told = r"measures\.csv: is not what was measured of the heads of .*run scripts/measures\.py"
+    told = (
+        r"measures\.csv: is not what was measured of the heads of .*run scripts/more_measures\.py"
+    )
     with pytest.raises(UserError, match=told):
         read_measures(copy, inputs.model, MODEL.grid)
     with pytest.raises(UserError, match="means.csv: is not the mean outputs of the heads of"):

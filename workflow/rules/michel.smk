@@ -33,7 +33,7 @@ use rule masking as ablation with:
         settings=plan.ablation_flags("sentences"),
 
 
-use rule loss_change as measures with:
+use rule loss_change as more_measures with:
     """Measure the heads of one model in more ways, on the pairs of importance."""
     output:
         values="<masking>/measures.csv",
@@ -57,8 +57,8 @@ use rule ablation as pruning_profile with:
         drawn=DRAWN if plan.settings.ablation.reestimate or plan.settings.ablation.signed else [],
         importance="<heads>/importance.csv",
         ablation=rules.ablation.output.scores,
-        measured=rules.measures.output.values if plan.measured else [],
-        beside_measured=rules.measures.output[2::2] if plan.measured else [],
+        measured=rules.more_measures.output.values if plan.measured else [],
+        beside_measured=rules.more_measures.output[2::2] if plan.measured else [],
     output:
         scores="<masking>/pruning_profile.csv",
         about="<masking>/pruning_profile.json",

@@ -64,7 +64,7 @@ def read_fisher(path: Path, grid: HeadGrid) -> np.ndarray:
     model, in order, and no other row.
     """
     fisher = np.zeros((grid.size, grid.size))
-    fisher[_places(grid)] = read_in_order(path, COLUMNS, _pairs(grid), "scripts/measures.py")
+    fisher[_places(grid)] = read_in_order(path, COLUMNS, _pairs(grid), "scripts/more_measures.py")
     return fisher
 
 

@@ -80,7 +80,7 @@ def read_means(path: Path, grid: HeadGrid, width: int) -> np.ndarray:
     model, in order, and no other row.
     """
     keys = _dimensions(grid, width)
-    found = read_in_order(path, COLUMNS, keys, "scripts/measures.py")
+    found = read_in_order(path, COLUMNS, keys, "scripts/more_measures.py")
     return found.reshape(grid.size, width)
 
 

@@ -37,7 +37,7 @@ RANKED = ("fisher", "integrated_gradients", "shapley", "mean_ablation", "output_
 """Statistics by which heads can be pruned, the smallest first."""
 
 Done = Callable[[int], object]
-_SCRIPT = "scripts/measures.py"
+_SCRIPT = "scripts/more_measures.py"
 
 
 @dataclass(frozen=True)
