@@ -9,7 +9,7 @@ from headcount.base import command
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
-from headcount.heads.more_measures import files_of
+from headcount.heads.measures_files import files_of
 from headcount.store.model_folder import open_model
 
 

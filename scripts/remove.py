@@ -6,6 +6,7 @@ Which heads: those whose gate is 0 in a heads.csv, all but the most important on
 from pathlib import Path
 
 from headcount.base import command
+from headcount.heads.measures_files import read_mean_outputs
 from headcount.store.kept_heads import pick_heads
 from headcount.store.model_folder import ModelFolder
 from headcount.training.pruning_run import write_removed
@@ -24,10 +25,11 @@ def main() -> None:
     model = ModelFolder(args.model)
     kept = pick_heads(model.settings.grid, args.kept, args.list, args.importance, args.keep)
     named = args.kept or args.list or args.importance
+    means = read_mean_outputs(args.means, model) if args.means else None
     settings = {"keep": args.keep}
     files = [*model.files, *filter(None, (named, args.means))]
     origin = command.provenance("scripts/remove.py", settings, None, files)
-    write_removed(model, kept, args.means, args.out, origin)
+    write_removed(model, kept, means, args.out, origin)
 
 
 if __name__ == "__main__":

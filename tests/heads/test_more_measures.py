@@ -15,14 +15,8 @@ from headcount.heads.importance import measure_importance, read_drawn
 from headcount.heads.integrated_gradients import integrated_gradients
 from headcount.heads.loss_change import measure_loss_change
 from headcount.heads.masked_loss import MaskedLoss
-from headcount.heads.more_measures import (
-    RANKED,
-    files_of,
-    one_pass,
-    read_mean_outputs,
-    read_measures,
-    write_measures,
-)
+from headcount.heads.measures_files import RANKED, files_of, read_mean_outputs, read_measures
+from headcount.heads.more_measures import one_pass, write_measures
 from headcount.heads.shapley import random_orders, shapley_by_order
 
 IMPORTANCE = ImportanceSettings(sentences=9, subset_seed=4, batch_tokens=60)

@@ -17,7 +17,7 @@ from headcount.base.settings.model import ModelSettings
 from headcount.deployment.importance_speed import COLUMNS as IMPORTANCE_SPEED
 from headcount.deployment.speed import COLUMNS as SPEED
 from headcount.findings.inputs import file_flag
-from headcount.heads.more_measures import RANKED
+from headcount.heads.measures_files import RANKED
 
 # Six heads, other numbers of them in every layer and kind.
 HEADS = {"enc_self": [2, 1], "dec_self": [1], "dec_enc": [2]}

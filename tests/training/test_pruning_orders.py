@@ -8,7 +8,7 @@ from headcount.ablation.pruning_profile import AREA_COLUMNS, area_rows
 from headcount.base.addresses import HeadGrid
 from headcount.base.ranking import step_sets
 from headcount.base.settings.ablation import AblationSettings
-from headcount.heads.more_measures import Measured
+from headcount.heads.measures_files import Measured
 from headcount.scoring.bootstrap import interval
 
 # Flat: enc_self.0 has 0 and 1, enc_self.1 has 2, dec_self.0 has 3, 4 and 5, dec_enc.0 has 6 and 7.

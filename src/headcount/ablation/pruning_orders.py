@@ -19,7 +19,7 @@ from headcount.heads.importance import (
     own_smoothing,
     read_drawn,
 )
-from headcount.heads.more_measures import Measured
+from headcount.heads.measures_files import Measured
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer
 

@@ -34,7 +34,7 @@ from headcount.base.ranking import Heads
 from headcount.base.settings.ablation import AblationSettings
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.heads.importance import read_importance
-from headcount.heads.more_measures import means_file, read_mean_outputs, read_measures
+from headcount.heads.measures_files import means_file, read_mean_outputs, read_measures
 from headcount.model.removal import set_means
 from headcount.scoring.bootstrap import SEED, interval, p_value
 from headcount.store.model_folder import fill, load_weights

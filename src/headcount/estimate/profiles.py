@@ -9,7 +9,7 @@ from headcount.ablation.pruning_orders import list_curves
 from headcount.base.addresses import HeadGrid
 from headcount.base.ranking import Heads
 from headcount.base.settings.ablation import AblationSettings
-from headcount.heads.more_measures import RANKED, Measured
+from headcount.heads.measures_files import RANKED, Measured
 
 
 def ablation_sets(grid: HeadGrid) -> tuple[int, int]:

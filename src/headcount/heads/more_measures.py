@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from headcount.base.addresses import HeadGrid
 from headcount.base.files import write_result
-from headcount.base.head_values import COLUMNS, head_rows, read_head_values
+from headcount.base.head_values import COLUMNS, head_rows
 from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
 from headcount.data.batches import ParallelText, in_order
 from headcount.heads import fisher, head_outputs
@@ -26,18 +25,15 @@ from headcount.heads.importance import (
 from headcount.heads.integrated_gradients import integrated_gradients
 from headcount.heads.loss_change import measure_loss_change
 from headcount.heads.masked_loss import MaskedLoss
+from headcount.heads.measures_files import fisher_file, means_file
 from headcount.heads.shapley import random_orders, shapley_by_order
 from headcount.model.machine import batches_of
 from headcount.model.removal import set_means
 from headcount.model.transformer import Transformer, first_device
-from headcount.store.model_folder import ModelFolder, check_measured
+from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
-RANKED = ("fisher", "integrated_gradients", "shapley", "mean_ablation", "output_norm")
-"""Statistics by which heads can be pruned, the smallest first."""
-
 Done = Callable[[int], object]
-_SCRIPT = "scripts/more_measures.py"
 
 
 @dataclass(frozen=True)
@@ -47,14 +43,6 @@ class OnePass:
     fisher: np.ndarray  # F [heads, heads], mean over sentences of g gᵀ
     norms: np.ndarray  # [heads]
     means: np.ndarray  # [heads, e]
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a file of measures and those beside it say of a model."""
-
-    values: dict[str, np.ndarray]  # [heads] each, by the names of `RANKED`
-    fisher: np.ndarray  # F [heads, heads], 0 between layers
 
 
 def write_measures(
@@ -109,41 +97,8 @@ def write_measures(
     }
     write_result(out, COLUMNS, head_rows(grid.heads(), values), facts)
     pairs, means = fisher.fisher_rows(seen.fisher, grid), head_outputs.mean_rows(seen.means, grid)
-    write_result(_fisher_file(out), fisher.COLUMNS, pairs, facts)
+    write_result(fisher_file(out), fisher.COLUMNS, pairs, facts)
     write_result(means_file(out), head_outputs.COLUMNS, means, facts)
-
-
-def files_of(measures: Path) -> list[Path]:
-    """A file of measures and the two that `write_measures` writes beside it."""
-    return [measures, _fisher_file(measures), means_file(measures)]
-
-
-def means_file(measures: Path) -> Path:
-    """Where the mean outputs lie, beside a file of measures."""
-    return measures.with_name(f"{measures.stem}_means.csv")
-
-
-def read_measures(path: Path, folder: ModelFolder, grid: HeadGrid) -> Measured:
-    """What `write_measures` wrote of the model in a folder.
-
-    Raises UserError if a file is damaged or another model's.
-    """
-    values = {name: read_head_values(path, name, grid) for name in RANKED}
-    information = fisher.read_fisher(_fisher_file(path), grid)
-    for each in (path, _fisher_file(path)):
-        check_measured(each, folder.weights, "what was measured of the heads", _SCRIPT)
-    return Measured(values, information)
-
-
-def read_mean_outputs(path: Path, folder: ModelFolder) -> np.ndarray:
-    """Mean outputs [heads, e] of the model in a folder, from a file that `write_measures` wrote.
-
-    Raises UserError if the file is damaged or another model's.
-    """
-    settings = folder.settings
-    means = head_outputs.read_means(path, settings.grid, settings.head_width)
-    check_measured(path, folder.weights, "the mean outputs of the heads", _SCRIPT)
-    return means
 
 
 def one_pass(
@@ -183,7 +138,3 @@ def _shapley(
     whole, none = loss.whole_and_none()
     taken = {"sum": float(found.mean(0).sum()), "loss_taken_off": none - whole}
     return found, {"sentences": len(text), "orders": more.orders, **taken}
-
-
-def _fisher_file(measures: Path) -> Path:
-    return measures.with_name(f"{measures.stem}_fisher.csv")

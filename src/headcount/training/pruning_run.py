@@ -12,7 +12,6 @@ from headcount.base.head_values import write_head_values
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.train import GatesSettings, SubsetSettings
-from headcount.heads.more_measures import read_mean_outputs
 from headcount.model.removal import remove_heads, set_means
 from headcount.model.transformer import Transformer, copy_weights, parameter_count
 from headcount.store.kept_heads import as_many_heads, gates_heads, tell_heads_left
@@ -190,18 +189,21 @@ def _other_start(run: PrunedSettings, expected: str, script: str) -> UserError:
 
 
 def write_removed(
-    folder: ModelFolder, kept: np.ndarray, means: Path | None, out: Path, origin: dict[str, Any]
+    folder: ModelFolder,
+    kept: np.ndarray,
+    means: np.ndarray | None,
+    out: Path,
+    origin: dict[str, Any],
 ) -> None:
     """Write the model in a folder without the heads whose multiplier is 0, and heads.csv.
 
-    With `means`, a file of mean outputs of the model's heads, those that go leave theirs in the
-    bias of W_O. heads.csv has the addresses of the model that is read; kept_heads in model.json
-    those of the model that was pruned first, where this is not the first time. Raises UserError if
-    the means are another model's.
+    With `means`, the mean outputs of the model's heads [heads, e], those that go leave theirs in
+    the bias of W_O. heads.csv has the addresses of the model that is read; kept_heads in model.json
+    those of the model that was pruned first, where this is not the first time.
     """
     whole = folder.load()
-    if means:
-        set_means(whole, torch.from_numpy(read_mean_outputs(means, folder)))
+    if means is not None:
+        set_means(whole, torch.from_numpy(means))
     smaller = remove_heads(whole, torch.from_numpy(kept))
     facts = {"parameters": parameter_count(smaller), **folder.subwords(), "provenance": origin}
     names = folder.original_heads(whole.grid)
