@@ -9,6 +9,7 @@ from typing import Any
 
 from asked import experiment_name
 from classifiers import Classifiers
+from imported import MODELS, Imported
 from layout import Layout, Wildcards
 from pruning import Pruning
 from raw import Raw, Source
@@ -60,6 +61,7 @@ class Plan:
             self.layout = Layout(self.name, self.settings.pairs, self.settings.seeds)
             self._recorded = read_lock(LOCK)
             self.classifiers = Classifiers(self.layout, self.settings)
+            self.imported = Imported(self.settings, self.corpora)
             self._check()
         except HeadcountError as fault:
             print(f"error: {fault}", file=sys.stderr)
@@ -130,6 +132,8 @@ class Plan:
             folders = self.classifiers.folders("masking")
             made = [f"{folder}/classifier_ablation.csv" for _, folder in folders]
             self._check_own(self.classifiers.source(name), made, f"config/{self.name}.yaml")
+        for name in self.imported.names:
+            self._check_own(self.imported.source(name), self.imported.made(self.layout), MODELS)
         if not self._dry:
             self.classifiers.check_library()
             self._check_jieba()
@@ -187,8 +191,9 @@ class Plan:
 
     def own_files(self, w: Wildcards) -> list[str]:
         """Files of one's own that belong into the folder of `w`, but those planned without."""
-        model = dict(w.items()).get("model")
-        source = self.classifiers.source(model) if model else self.raw.at(w)
+        of = {"model": self.classifiers.source, "pretrained": self.imported.source}
+        found = [of[key](name) for key, name in w.items() if key in of]
+        source = found[0] if found else self.raw.at(w)
         lacking = source.manifest in self._lacking
         return [path for path in source.own if os.path.exists(path) or not lacking]
 
@@ -280,7 +285,7 @@ class Plan:
 
     def section(self, *names: str) -> list[str]:
         """Sections of the experiment, as flags: every key, so that the command says it all."""
-        return [flag for name in names for flag in as_flags(getattr(self.settings, name))]
+        return [flag for name in names for flag in as_flags(self.settings.section(name))]
 
     def gates_from_none_flags(self) -> list[str]:
         """Flags of gates from random weights: lengths of fine-tuning do not matter to them."""

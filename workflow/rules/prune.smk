@@ -36,6 +36,7 @@ use rule train as gates_from_none with:
     wildcard_constraints:
         run=alternatives(plan.pruning.gates_from_none()),
     params:
+        init_from=[],
         settings=lambda w: plan.gates_from_none_flags(),
 
 
@@ -49,6 +50,7 @@ use rule train as scratch with:
     wildcard_constraints:
         run=alternatives(plan.pruning.named("scratch")),
     params:
+        init_from=[],
         given=given("kept"),
         settings=plan.scratch_flags,
 

@@ -10,7 +10,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodF
 from headcount.findings import exhibits
 from headcount.findings.figures import Drawn, legend_above, panels, run_groups, run_styles
 from headcount.findings.masked_training import collapse_notes, collapse_words, collapsed_in_training
-from headcount.findings.results import Results, curve_table
+from headcount.findings.results import KEYS, Results, curve_table
 
 _TIMES = (("step", "updates"), ("minutes", "minutes of training"))
 _LOSSES = (("dev_loss", "dev loss"), ("train_loss", "training loss"))
@@ -24,6 +24,10 @@ _NOTES = (
     "the weights in training, with dropout and the update's head mask on: the two cannot be "
     "compared.",
 )
+_IMPORTED = (
+    "A model that was imported and is taken as it is has one point, its dev loss before any update "
+    "here."
+)
 _SEEDS = "Lines are means over seeds, of losses and of times; bands reach over all seeds."
 
 
@@ -33,7 +37,8 @@ def curves(results: Results) -> Drawn:
     table = results.read(curve_table, "curves")
     collapsed = collapse_words(collapsed_in_training(results), table)
     seeds = (_SEEDS,) if table["seed"].nunique() > 1 else ()
-    notes = (*_NOTES, *seeds, *collapse_notes(collapsed))
+    imported = (_IMPORTED,) if (table.groupby(KEYS)["step"].max() == 0).any() else ()
+    notes = (*_NOTES, *imported, *seeds, *collapse_notes(collapsed))
     return Drawn(draw_curves(table, collapsed), table, _CAPTION, notes)
 
 
@@ -50,6 +55,7 @@ def draw_curves(table: pd.DataFrame, collapsed: Mapping[str, str]) -> Figure:
         for pair, of_pair in timed.groupby("pair", sort=False)
         for group in run_groups(list(styles))
         for loss in _LOSSES
+        if of_pair[loss[0]].notna().any()  # an imported model was trained elsewhere
     ]
     figure, axes = panels(2 * len(rows), 2, 4.5, 2.5)
     for place, (pair, found, (loss, words)) in enumerate(rows):
