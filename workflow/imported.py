@@ -7,12 +7,12 @@ from layout import Layout, Wildcards
 from raw import Source
 
 from headcount.base.errors import UserError
-from headcount.base.folders import PRETRAINED_SOURCES, TRAINING
+from headcount.base.folders import PRETRAINED_SOURCES, SIDES, TRAINING
 from headcount.base.settings.corpora import Corpus
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.names import parse_pair, require
-from headcount.base.settings.pretrained import WEIGHTS, load_models
+from headcount.base.settings.pretrained import WEIGHTS, PretrainedFiles, load_models
 
 MODELS = "config/models.yaml"
 _NEEDED = ("config.json", WEIGHTS)  # of a folder of one's own that is not there
@@ -44,7 +44,7 @@ class Imported:
     def source(self, name: str) -> Source:
         """Where a model comes from, as one job fetches it."""
         model = self._models[name]
-        entry = model.model_dump_json(exclude={"licence", "citation"}, exclude_none=True)
+        entry = model.model_dump_json(include={*PretrainedFiles.model_fields}, exclude_none=True)
         own: list[str] = []
         if model.path:
             globs = (Path(model.path).glob(kind) for kind in PRETRAINED_SOURCES)
@@ -55,6 +55,13 @@ class Imported:
     def entry_flags(self, w: Wildcards) -> list[str]:
         """Its origin and files, as a flag."""
         return ["--entry", self.source(w["pretrained"]).entry]
+
+    def code_flags(self, w: Wildcards) -> list[str]:
+        """What it calls the languages of a pair, as flags, where that is told."""
+        sides = zip(SIDES, parse_pair(w["pair"])[1:], strict=True)
+        codes = self._models[self.name].codes
+        known = [(side, codes[language]) for side, language in sides if language in codes]
+        return [word for side, code in known for word in (f"--{side}-code", code)]
 
     def made(self, layout: Layout) -> list[str]:
         """Files that are made from it, the last of each pair's segmentation."""

@@ -35,10 +35,11 @@ rule segment:
         **needs.text(),
     params:
         languages=plan.languages,
+        codes=plan.imported.code_flags,
         pretrained=plan.imported.flags,
         folder=subpath(output[0], parent=True),
     shell:
-        "python {params.script} {params.pretrained:q} {params.languages:q}"
+        "python {params.script} {params.pretrained:q} {params.languages:q} {params.codes:q}"
         " --train-src {input.train_src:q} --train-tgt {input.train_tgt:q}"
         " --dev-src {input.dev_src:q} --dev-tgt {input.dev_tgt:q}"
         " --out-folder {params.folder:q} > {log:q} 2>&1"

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, ConfigDict, Field, RootModel, model_validator
 
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.names import CorpusName, FileName, fitting
+from headcount.base.settings.names import CorpusName, FileName, Language, fitting
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.section import Section
 
@@ -81,6 +81,10 @@ class PretrainedModel(PretrainedFiles):
 
     citation: str = Field(min_length=1)
     """Whom to cite."""
+
+    codes: dict[Language, Annotated[str, Field(min_length=1)]] = {}
+    """What it calls the languages of pairs, as in `{de: deu_Latn}`, where it is told them by a code
+    that is not their name."""
 
 
 class _Models(RootModel[dict[CorpusName, PretrainedModel]]):
