@@ -1,4 +1,4 @@
-"""Write a pretrained Marian model as a training run's folder, untrained, and check it.
+"""Write a pretrained model as a training run's folder, untrained, and check it.
 
 Its scores are compared with those of the Hugging Face library, where that is installed.
 """

@@ -44,7 +44,7 @@ class Imported:
     def source(self, name: str) -> Source:
         """Where a model comes from, as one job fetches it."""
         model = self._models[name]
-        entry = model.model_dump_json(include={*PretrainedFiles.model_fields}, exclude_none=True)
+        entry = model.model_dump_json(include={*PretrainedFiles.model_fields})
         own: list[str] = []
         if model.path:
             globs = (Path(model.path).glob(kind) for kind in PRETRAINED_SOURCES)

@@ -6,20 +6,23 @@ from pathlib import Path
 
 import pytest
 import torch
-from headcount.pretrained.marian import segment_pretrained
 from safetensors.torch import load_file, save_file
 from script_runner import run_script
 from small_marian import write_marian
 from small_run import segment
+from small_tokenizers import write_small, write_text
 
 from headcount.base.errors import UserError
 from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.pretrained import load_models
 from headcount.base.settings.train import TrainSettings
+from headcount.data.trees import Tree, align_trees
 from headcount.pretrained import check
 from headcount.pretrained.check import compare_with_library
+from headcount.pretrained.families import Config
 from headcount.pretrained.imports import check_sizes, import_for
+from headcount.pretrained.segment import segment_pretrained
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount.training.imported_run import write_imported_run
@@ -98,6 +101,27 @@ def test_scores_are_the_librarys_and_another_model_is_refused(opus, copy, monkey
     monkeypatch.setattr(check, "find_spec", lambda name: None)
     told = compare_with_library(copy, imported, text)
     assert told == {"library": "transformers is not installed, so scores were not compared"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", ["nllb_spm", "mbart_json", "bart_merges", "pegasus_spm"])
+def test_every_family_is_a_run_whose_scores_were_compared(layout, tmp_path):
+    """Trees only of those whose sources have no mark, to which heads would attend as to a word."""
+    text = write_text(tmp_path / "text")
+    small = write_small(layout, tmp_path / "their", text)
+    texts = (text, text), (text, text)
+    segment_pretrained(small.folder, ("en", "de"), *texts, tmp_path / "bpe", small.codes)
+    pair, settings = PairFolder(tmp_path / "bpe"), Config.read(small.folder).settings()
+    train = TrainSettings(device="cpu")
+    write_imported_run(small.folder, pair, settings, train, tmp_path / "run", {})
+    told = json.loads((tmp_path / "run" / "import.json").read_text())
+    assert told["check"]["largest_gap"] <= 1e-5 * told["check"]["largest_score"]
+    cutter, tree = pair.segmenters()[0], Tree("s", ["the", "ma"], [], "the ma")
+    if small.family == "pegasus":
+        assert align_trees([tree], cutter, "none")[1]["sentences"] == 1
+    else:
+        with pytest.raises(UserError, match="trees: expected sentences of words alone"):
+            align_trees([tree], cutter, "none")
 
 
 @pytest.mark.slow

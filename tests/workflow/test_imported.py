@@ -174,6 +174,19 @@ def test_what_no_job_could_import_is_told_before_the_first(
     assert end.value.code == 2 and told in capsys.readouterr().err
 
 
+def test_segment_is_told_what_the_model_calls_the_languages(monkeypatch, tmp_path):
+    (tmp_path / "own" / "marian").mkdir(parents=True)
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / "own" / "marian" / name).touch()
+    coded = MODEL + "  codes: {art: deu_Latn, fr: fra_Latn}\n"
+    made = plan_of(monkeypatch, tmp_path, SIZES, coded)
+    assert made.imported.code_flags({"pair": PAIR}) == ["--tgt-code", "deu_Latn"]
+    manifest = made.imported.source("own_small").manifest
+    plain = plan_of(monkeypatch, tmp_path, SIZES, MODEL)
+    assert plain.imported.code_flags({"pair": PAIR}) == []
+    assert plain.imported.source("own_small").manifest == manifest  # the files are the same
+
+
 def test_files_of_a_folder_are_inputs_and_its_entry_names_its_place(monkeypatch, tmp_path):
     (tmp_path / "own" / "marian").mkdir(parents=True)
     names = ("config.json", "model.safetensors", "source.spm", "pytorch_model.bin", "model.py")

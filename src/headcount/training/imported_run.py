@@ -31,7 +31,7 @@ def write_imported_run(
     out: Path,
     origin: dict[str, Any],
 ) -> None:
-    """Write the Marian model in `folder` to `out` as a training of the baseline would be.
+    """Write the pretrained model in `folder` to `out` as a training of the baseline would be.
 
     Writes model/weights.safetensors, model/model.json, run.json, curves.csv whose one row is the
     dev loss before any update, masks.csv without a row, and import.json: what was read, and how
@@ -50,7 +50,7 @@ def write_imported_run(
     facts = {"parameters": parameter_count(model), "update": 0, "dev_loss": loss}
     facts |= {**pair.subwords(), "provenance": origin}
     ModelFolder(out / "model").save(model, dict(model.named_parameters()), facts)
-    write_json(out / IMPORT_FILE, _told(folder) | {"check": check})
+    write_json(out / IMPORT_FILE, _told(folder) | {"stored_as": imported.format, "check": check})
 
 
 def _told(folder: Path) -> dict[str, Any]:
