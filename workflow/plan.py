@@ -12,7 +12,7 @@ from classifiers import Classifiers
 from imported import MODELS, Imported
 from layout import Layout, Wildcards
 from pruning import Pruning
-from raw import Raw, Source
+from raw import CORPORA, Raw, Source
 
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.folders import ENTAILMENT_PARTS, SIDES
@@ -56,7 +56,7 @@ class Plan:
         try:
             self.name = experiment_name(config, files, CONFIG)
             self.settings: Experiment = load_experiment(self.name, CONFIG)
-            self.corpora: dict[str, Corpus] = load_corpora(CONFIG / "corpora.yaml")
+            self.corpora: dict[str, Corpus] = load_corpora(Path(CORPORA))
             self.raw = Raw(self.settings.roles.trees, self.corpora)
             self.layout = Layout(self.name, self.settings.pairs, self.settings.seeds)
             self._recorded = read_lock(LOCK)
@@ -166,9 +166,7 @@ class Plan:
                     f"{test}; take a shorter name for the corpus, a language or the test set"
                 )
 
-    def _check_own(
-        self, source: Source, made: list[str], settings: str = "config/corpora.yaml"
-    ) -> None:
+    def _check_own(self, source: Source, made: list[str], settings: str = CORPORA) -> None:
         """Raise UserError for a missing file of one's own, unless its copy is here.
 
         If all that is made of it is here, or no job will run, say so and go on: who pulled that may
@@ -192,8 +190,7 @@ class Plan:
     def own_files(self, w: Wildcards) -> list[str]:
         """Files of one's own that belong into the folder of `w`, but those planned without."""
         of = {"model": self.classifiers.source, "pretrained": self.imported.source}
-        found = [of[key](name) for key, name in w.items() if key in of]
-        source = found[0] if found else self.raw.at(w)
+        [source] = [of[key](name) for key, name in w.items() if key in of] or [self.raw.at(w)]
         lacking = source.manifest in self._lacking
         return [path for path in source.own if os.path.exists(path) or not lacking]
 

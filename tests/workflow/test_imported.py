@@ -174,6 +174,17 @@ def test_what_no_job_could_import_is_told_before_the_first(
     assert end.value.code == 2 and told in capsys.readouterr().err
 
 
+def test_no_job_waits_for_a_training_that_there_is_not(monkeypatch, tmp_path):
+    """The gates run has 10 updates, and the ranked one waits for it: 20 on the longest chain."""
+    (tmp_path / "own" / "marian").mkdir(parents=True)
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / "own" / "marian" / name).touch()
+    made = plan_of(monkeypatch, tmp_path, AS_IT_IS + SIZES, MODEL)
+    assert made.pruning.updates("baseline") == 0
+    assert made.pruning.urgency({"run": "baseline"}) == 20
+    assert made.pruning.all_updates() == 30  # of three pruned runs
+
+
 def test_segment_is_told_what_the_model_calls_the_languages(monkeypatch, tmp_path):
     (tmp_path / "own" / "marian").mkdir(parents=True)
     for name in ("config.json", "model.safetensors"):
