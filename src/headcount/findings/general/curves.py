@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from headcount.findings import exhibits
-from headcount.findings.figures import Drawn, legend_above, panels, run_groups, run_styles
+from headcount.findings.figures import Drawn, legend_above, note, panels, run_groups, run_styles
 from headcount.findings.masked_training import collapse_notes, collapse_words, collapsed_in_training
-from headcount.findings.results import KEYS, Results, curve_table
+from headcount.findings.results import Results, curve_table
 
 _TIMES = (("step", "updates"), ("minutes", "minutes of training"))
 _LOSSES = (("dev_loss", "dev loss"), ("train_loss", "training loss"))
@@ -24,10 +24,6 @@ _NOTES = (
     "the weights in training, with dropout and the update's head mask on: the two cannot be "
     "compared.",
 )
-_IMPORTED = (
-    "A model that was imported and is taken as it is has one point, its dev loss before any update "
-    "here."
-)
 _SEEDS = "Lines are means over seeds, of losses and of times; bands reach over all seeds."
 
 
@@ -37,8 +33,7 @@ def curves(results: Results) -> Drawn:
     table = results.read(curve_table, "curves")
     collapsed = collapse_words(collapsed_in_training(results), table)
     seeds = (_SEEDS,) if table["seed"].nunique() > 1 else ()
-    imported = (_IMPORTED,) if (table.groupby(KEYS)["step"].max() == 0).any() else ()
-    notes = (*_NOTES, *imported, *seeds, *collapse_notes(collapsed))
+    notes = (*_NOTES, *seeds, *collapse_notes(collapsed))
     return Drawn(draw_curves(table, collapsed), table, _CAPTION, notes)
 
 
@@ -46,8 +41,12 @@ def draw_curves(table: pd.DataFrame, collapsed: Mapping[str, str]) -> Figure:
     """Loss in nats per target token by updates, and by minutes: two rows of panels per pair.
 
     Where there are more runs than a panel has room for, they are parted, the first in each part.
-    `collapsed` comes from `collapse_words`.
+    `collapsed` comes from `collapse_words`. Of imported models taken as they are, which have no
+    update, a figure that says so.
     """
+    if not table["step"].any():
+        losses = ", ".join(f"{loss:.3g}" for loss in table["dev_loss"].unique())
+        return note(f"Imported, and not trained here. Dev loss: {losses}.")
     styles = run_styles(list(table["run"].unique()), collapsed)
     timed = table.assign(minutes=table["seconds"] / 60)
     rows = [
@@ -55,7 +54,6 @@ def draw_curves(table: pd.DataFrame, collapsed: Mapping[str, str]) -> Figure:
         for pair, of_pair in timed.groupby("pair", sort=False)
         for group in run_groups(list(styles))
         for loss in _LOSSES
-        if of_pair[loss[0]].notna().any()  # an imported model was trained elsewhere
     ]
     figure, axes = panels(2 * len(rows), 2, 4.5, 2.5)
     for place, (pair, found, (loss, words)) in enumerate(rows):
