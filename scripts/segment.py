@@ -8,6 +8,7 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.folders import SIDES
+from headcount.data.fetching.models import check_record
 from headcount.pretrained.segment import segment_pretrained
 
 
@@ -23,6 +24,7 @@ def main() -> None:
         parser.add_argument(f"--{side}-code", help=words)
     parser.add_argument("--out-folder", required=True, type=Path, help="folder to write into")
     args = parser.parse_args()
+    check_record(args.pretrained)
     segment_pretrained(
         args.pretrained,
         (args.src_lang, args.tgt_lang),

@@ -3,13 +3,17 @@
 Killed or stopped, the same command goes on from the last saved state, to the same last bit.
 """
 
+from pathlib import Path
+
 from headcount.base import command
 from headcount.base.folders import TRAINING
 from headcount.base.settings.flags import read_flags, read_run_flag
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import RunSettings, label
 from headcount.base.settings.train import TrainSettings
+from headcount.data.fetching.models import check_record
 from headcount.model.machine import use_threads
+from headcount.pretrained.imports import imported_files
 from headcount.store.pair_folder import PairFolder
 from headcount.training.training_run import Session, TrainingRun
 
@@ -18,15 +22,20 @@ def main() -> None:
     """Read the flags, train, and write the folder of the run."""
     parser = command.parser(__doc__, *command.TRAINING, out="folder of the run")
     parser.add_argument("--run", required=True, help="baseline, baseline-h1, impt-12.5%%, …")
+    parser.add_argument("--pretrained", type=Path, help="folder of a model to start from")
     args, model, train = read_flags(parser, ModelSettings, TrainSettings)
     run = read_run_flag(args.run, RunSettings, model)
     model = run.own_model(model)
     use_threads(train.threads)
     settings = {"run": label(run), "model": model, "train": train}
     pair = PairFolder(args.bpe)
-    origin = command.provenance("scripts/train.py", settings, args.seed, pair.files(TRAINING))
+    inputs = pair.files(TRAINING)
+    if args.pretrained:
+        check_record(args.pretrained)
+        inputs += imported_files(args.pretrained)
+    origin = command.provenance("scripts/train.py", settings, args.seed, inputs)
     session = Session(args.seed, origin, args.state, args.save_seconds)
-    TrainingRun(run, pair, train, session).finish(model, args.out)
+    TrainingRun(run, pair, train, session).finish(model, args.out, args.pretrained)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ from headcount.estimate.work import (
 )
 from headcount.model.machine import use_threads
 
-FETCHING = ("download", "fetch_classifier")
+FETCHING = ("download", "fetch_classifier", "fetch_pretrained")
 SMALLER = ("scratch", "fine_tune", "speed")
 """Rules whose models have lost heads: how many is not known before gates have been trained."""
 _UNITS = {"min": 60, "h": 3600, "d": 86400}

@@ -22,9 +22,12 @@ def jobs(plan: Plan, measures: Iterable[str]) -> Iterator[tuple[str, Values]]:
     """
     settings, named = plan.settings, plan.pruning.named
     of_seeds: Values = {"pair": settings.pairs, "seed": settings.seeds}
-    yield "bpe", {"pair": settings.pairs}
+    yield "bpe", {"pair": [] if plan.imported.name else settings.pairs}
+    yield "segment", {"pair": plan.imported.segmented(settings.pairs)}
     for rule, runs in (
-        *((rule, plan.runs) for rule in ("train", *measures)),
+        ("train", plan.imported.trained(plan.runs)),
+        ("imported_run", plan.imported.as_it_is(plan.runs)),
+        *((rule, plan.runs) for rule in measures),
         ("masking", plan.same_heads),
         *(("gates", plan.pruning.fine_tuned()), ("scratch", named("scratch"))),
         ("subset", named("subset")),

@@ -42,7 +42,7 @@ Minutes = Callable[[str, Wildcards, str], int]
 def parameters(settings: Experiment) -> int:
     """Parameters of the experiment's model, embeddings counted, biases and norms not."""
     model, bpe = settings.model, settings.bpe
-    return model.layer_weights + (2 - bpe.joint) * bpe.assumed_pieces * model.d_model
+    return model.layer_weights + (2 - bpe.joint) * settings.assumed_pieces * model.d_model
 
 
 def training_mb(settings: Experiment) -> int:

@@ -9,9 +9,10 @@ from typing import Any
 
 from asked import experiment_name
 from classifiers import Classifiers
+from imported import MODELS, Imported
 from layout import Layout, Wildcards
 from pruning import Pruning
-from raw import Raw, Source
+from raw import CORPORA, Raw, Source
 
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.folders import ENTAILMENT_PARTS, SIDES
@@ -55,11 +56,12 @@ class Plan:
         try:
             self.name = experiment_name(config, files, CONFIG)
             self.settings: Experiment = load_experiment(self.name, CONFIG)
-            self.corpora: dict[str, Corpus] = load_corpora(CONFIG / "corpora.yaml")
+            self.corpora: dict[str, Corpus] = load_corpora(Path(CORPORA))
             self.raw = Raw(self.settings.roles.trees, self.corpora)
             self.layout = Layout(self.name, self.settings.pairs, self.settings.seeds)
             self._recorded = read_lock(LOCK)
             self.classifiers = Classifiers(self.layout, self.settings)
+            self.imported = Imported(self.settings, self.corpora)
             self._check()
         except HeadcountError as fault:
             print(f"error: {fault}", file=sys.stderr)
@@ -135,6 +137,8 @@ class Plan:
             folders = self.classifiers.folders("masking")
             made = [f"{folder}/classifier_ablation.csv" for _, folder in folders]
             self._check_own(self.classifiers.source(name), made, f"config/{self.name}.yaml")
+        for name in self.imported.names:
+            self._check_own(self.imported.source(name), self.imported.made(self.layout), MODELS)
         if not self._dry:
             self.classifiers.check_library()
             self._check_jieba()
@@ -167,9 +171,7 @@ class Plan:
                     f"{test}; take a shorter name for the corpus, a language or the test set"
                 )
 
-    def _check_own(
-        self, source: Source, made: list[str], settings: str = "config/corpora.yaml"
-    ) -> None:
+    def _check_own(self, source: Source, made: list[str], settings: str = CORPORA) -> None:
         """Raise UserError for a missing file of one's own, unless its copy is here.
 
         If all that is made of it is here, or no job will run, say so and go on: who pulled that may
@@ -192,8 +194,8 @@ class Plan:
 
     def own_files(self, w: Wildcards) -> list[str]:
         """Files of one's own that belong into the folder of `w`, but those planned without."""
-        model = dict(w.items()).get("model")
-        source = self.classifiers.source(model) if model else self.raw.at(w)
+        of = {"model": self.classifiers.source, "pretrained": self.imported.source}
+        [source] = [of[key](name) for key, name in w.items() if key in of] or [self.raw.at(w)]
         lacking = source.manifest in self._lacking
         return [path for path in source.own if os.path.exists(path) or not lacking]
 
@@ -285,7 +287,7 @@ class Plan:
 
     def section(self, *names: str) -> list[str]:
         """Sections of the experiment, as flags: every key, so that the command says it all."""
-        return [flag for name in names for flag in as_flags(getattr(self.settings, name))]
+        return [flag for name in names for flag in as_flags(self.settings.section(name))]
 
     def gates_from_none_flags(self) -> list[str]:
         """Flags of gates from random weights: lengths of fine-tuning do not matter to them."""

@@ -130,13 +130,18 @@ class Pruning:
         return each * len(self.settings.pairs) * len(self.settings.seeds)
 
     def updates(self, name: str) -> float:
-        """Updates of a training or fine-tuning; one with a first pass counts for more."""
+        """Updates of a training or fine-tuning; one with a first pass counts for more.
+
+        None of an imported model that is taken as it is.
+        """
         settings = self.settings
         if name in self.runs:
             run = self.runs[name]
             if run.method == "scratch":
                 return self.scratch_recipe({"run": name}).updates
             return settings.train.updates if run.from_none else settings.gates.updates
+        if settings.model.as_it_is:
+            return 0
         run = self.trained[name]
         passes = 1 + FIRST_PASS * run.probability if run.method == "importance" else 1
         return settings.train.updates * passes

@@ -8,6 +8,8 @@ from headcount.base.fingerprint import code, digest
 from headcount.base.settings.corpora import WORDS, Corpus
 from headcount.base.settings.names import parse_pair
 
+CORPORA = "config/corpora.yaml"
+
 
 @dataclass(frozen=True)
 class Source:

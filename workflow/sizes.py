@@ -47,13 +47,13 @@ def length_of(plan: Plan, corpus: str) -> tuple[int, str]:
 
 def sentences_of(plan: Plan) -> tuple[Sentences, str]:
     """Lengths of the first pair's sentences and its subwords, and in words where they are from."""
-    pair, bpe = plan.settings.pairs[0], plan.settings.bpe
+    pair = plan.settings.pairs[0]
     folder = Path(plan.layout.bpe(pair))
     if (folder / "segmentation.json").exists():
         src, tgt = (_mean_length(folder / f"dev.{side}") for side in ("src", "tgt"))
         return Sentences(src, tgt, len(_lines(folder / "tgt.vocab")) + 4), f"read in {folder}"
     length, source = length_of(plan, parse_pair(pair).corpus)
-    return Sentences(length, length, bpe.assumed_pieces + 4), source
+    return Sentences(length, length, plan.settings.assumed_pieces + 4), source
 
 
 def _pairs(plan: Plan, pair: str, split: str) -> int:

@@ -61,6 +61,10 @@ class Workload:
             case "bpe":  # text that is tokenised already is cut a dozen times as fast
                 cut = 0.1 if self.plan.pretokenised(w) else 1.0
                 return {"segmented": cut * sizes["train"]}
+            case "segment":  # as fast as text that is tokenised already
+                return {"segmented": 0.1 * sizes["train"]}
+            case "imported_run":
+                return {"forwards": sizes["dev"]}
             case "train" | "gates_from_none":
                 return self._trained(w, settings.train)
             case "scratch":

@@ -8,7 +8,7 @@ from roles_files import BASE, EMPTY, MODEL, OTHER, PAIR, PRUNED, RolesCollection
 
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.run_file import write_run
 from headcount.base.settings.runs import PrunedSettings, RunSettings
@@ -57,7 +57,7 @@ def test_heads_stand_in_flat_order_and_count_from_0(data):
 def test_a_run_with_more_heads_gives_them_places(tmp_path):
     """Three attention layers, of one head in the settings' model and of two in the other."""
     made = RolesCollection(tmp_path)
-    model = ModelSettings(preset="tiny", encoder_layers=1, decoder_layers=1, heads=1)
+    model = ExperimentModel(preset="tiny", encoder_layers=1, decoder_layers=1, heads=1)
     for run, values in (("baseline", [7, 8, 9]), ("baseline-h2", [1, 2, 3, 4, 5, 6])):
         grid = RunSettings.model_validate(run).own_model(model).grid
         path = tmp_path / "heads" / PAIR / run / "seed1" / "importance.csv"

@@ -72,7 +72,7 @@ def test_rules_are_found_by_their_outputs(page):
         ["pruned_roles"],
         ["bleu"],
         ["roles"],
-        ["train"],
+        ["imported_run", "train"],
     ]
 
 

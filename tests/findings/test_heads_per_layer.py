@@ -8,7 +8,7 @@ from captions import tell_what_is_covered
 from chapters import gather_results, list_run
 from heads_files import BLEU, LINES, PAIR, TWO, WORSE, models_by_heads
 
-from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.pretrained import ExperimentModel
 from headcount.findings.general import heads_per_layer
 from headcount.findings.results import Results
 from headcount.findings.setting import describe_setting
@@ -99,7 +99,7 @@ def test_captions_of_other_chapters_tell_how_many_heads_such_a_model_has(tmp_pat
     lists = {"trained_runs": []}
     for run in ("baseline", "random-6", "baseline-h2", "baseline-h1"):
         list_run(lists, tmp_path, (PAIR, run, 1))
-    results = Results(lists, {"model": ModelSettings(preset="small")})
+    results = Results(lists, {"model": ExperimentModel(preset="small")})
     table = pd.DataFrame(
         {"pair": PAIR, "run": [*results.runs], "seed": 1}, columns=["pair", "run", "seed"]
     )

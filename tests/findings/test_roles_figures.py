@@ -18,7 +18,7 @@ from roles_files import (
 )
 
 from headcount.base.settings.importance import LrpSettings
-from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.findings.results import Results, read_runs
@@ -95,7 +95,7 @@ def test_figure_2_has_no_plainly_trained_model(tmp_path):
     names = ("confidence", "entropy", "rare_rarest", "rare_two_rarest", "rare_two_rarest_chance")
     made.attention(run, dict.fromkeys(names, [0.1] * 6))
     made.values("relevance", run, {"relevance": [0.3, 0.7, 0.6, 0.4, 1.0, 1.0]})
-    settings = SETTINGS | {"model": ModelSettings(preset="tiny")}
+    settings = SETTINGS | {"model": ExperimentModel(preset="tiny")}
     found = gather_results("voita_roles", made.listed, settings)
     assert set(maps.fig2(found).data["run"]) == {"random-1", ""}
     assert {"baseline", "baseline-h2"} < set(all_roles(found)["run"])

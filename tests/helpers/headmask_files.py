@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.run_file import write_run
 from headcount.base.settings.runs import RunSettings
 
@@ -15,7 +15,7 @@ ADDRESSES = [
     for layer, count in enumerate(layers)
     for head in range(count)
 ]
-MODEL = ModelSettings(
+MODEL = ExperimentModel(
     encoder_layers=2, decoder_layers=1, d_model=8, d_ff=16, d_head=4, heads=HEADS, norm="post"
 )
 

@@ -13,7 +13,7 @@ from headcount.ablation.pruning_profile import TRAINING_COLUMNS as TRAINING
 from headcount.base.head_values import COLUMNS as HEAD_VALUES
 from headcount.base.head_values import head_rows
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.pretrained import ExperimentModel
 from headcount.deployment.importance_speed import COLUMNS as IMPORTANCE_SPEED
 from headcount.deployment.speed import COLUMNS as SPEED
 from headcount.findings.inputs import file_flag
@@ -21,7 +21,7 @@ from headcount.heads.measures_files import RANKED
 
 # Six heads, other numbers of them in every layer and kind.
 HEADS = {"enc_self": [2, 1], "dec_self": [1], "dec_enc": [2]}
-MODEL = ModelSettings(
+MODEL = ExperimentModel(
     encoder_layers=2, decoder_layers=1, d_model=8, d_ff=16, d_head=4, heads=HEADS, norm="post"
 )
 GRID = MODEL.grid

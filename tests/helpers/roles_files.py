@@ -9,7 +9,7 @@ from chapters import chapter_of, list_run
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.importance import LrpSettings
-from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.run_file import write_run
 from headcount.base.settings.runs import PrunedSettings
@@ -19,7 +19,7 @@ Run = tuple[str, str, int]  # pair, run, seed
 
 # Two encoder layers of two heads, one decoder layer of one head each.
 HEADS = {"enc_self": [2, 2], "dec_self": [1], "dec_enc": [1]}
-MODEL = ModelSettings(
+MODEL = ExperimentModel(
     preset="tiny", encoder_layers=2, decoder_layers=1, d_model=6, d_head=3, heads=HEADS
 )
 POSITIONS = "kind,layer,head,statistic,value,offset,hits,trials"

@@ -8,7 +8,7 @@ from chapters import chapter_of, list_run
 
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.run_file import write_run
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.train import GatesSettings
@@ -29,7 +29,7 @@ SPEED = "model,heads_left,parameters,file_bytes,phase,batch_size,repeat,sentence
 class VoitaFiles:
     """Files below one folder, listed by their kinds."""
 
-    def __init__(self, folder: Path, model: ModelSettings):
+    def __init__(self, folder: Path, model: ExperimentModel):
         self.folder, self.grid = folder, model.grid
         kinds = chapter_of("voita_pruning").kinds
         self.listed: dict[str, list[Path]] = {kind: [] for kind in kinds}
@@ -117,7 +117,7 @@ class VoitaFiles:
 PAIR = "multi.en-de"
 LINES = [f"this is line {n}" for n in range(200)]
 # Six heads, other numbers of them in every layer and kind.
-MODEL = ModelSettings(
+MODEL = ExperimentModel(
     encoder_layers=2,
     decoder_layers=1,
     d_model=8,

@@ -82,7 +82,9 @@ def test_a_model_of_several_languages_is_told_which(tmp_path):
     told = r"expected a language that it has, found 'deu'; among its special subwords are .*deu_L"
     with pytest.raises(UserError, match=told):
         HookedFolder(tmp_path, Told("eng_Latn", "deu")).load()
-    with pytest.raises(UserError, match="names of both languages, since it has several; give --src-code"):
+    with pytest.raises(
+        UserError, match="names of both languages, since it has several; give --src-code"
+    ):
         HookedFolder(tmp_path, Told("eng_Latn")).load()
 
 

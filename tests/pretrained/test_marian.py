@@ -18,7 +18,7 @@ from torch import nn
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.head_values import read_head_values
-from headcount.data.trees import align_trees
+from headcount.data.trees import Arc, Tree, align_trees
 from headcount.data.vocabulary import EOS, UNK
 from headcount.pretrained.imports import write_imported
 from headcount.pretrained.segment import segment_pretrained
@@ -177,8 +177,19 @@ def test_other_models_and_other_pieces_are_refused(imported, copy, tmp_path):
     assert torch.is_tensor(imported.model.load().output_bias)
 
 
-def test_trees_are_not_cut_word_by_word(imported):
-    with pytest.raises(
-        UserError, match="trees: expected subwords of words, found pieces of running text"
-    ):
-        align_trees([], imported.pair.segmenters()[0], "none")
+def test_trees_are_cut_as_running_text(imported):
+    """By hand: a piece belongs to the token in which its first character that is no space is.
+
+    "…" becomes three full stops, which are its own, not the word's before it.
+    """
+    cutter = imported.pair.segmenters()[0]
+    tokens, text = ["the", "dog", "…", "sees", "."], "the dog… sees."
+    kept, counts = align_trees([Tree("s", tokens, [Arc(1, 3, "nsubj")], text)], cutter, "none")
+    (tree,) = kept
+    assert ["".join(pieces) for pieces in tree.pieces] == ["▁the", "▁dog", "...", "▁sees", "."]
+    assert [piece for pieces in tree.pieces for piece in pieces] == cutter.pieces(text)
+    assert counts["cut_like_text"] == counts["sentences"] == 1
+    assert "".join(cutter.pieces(tokens[4])) == "▁."  # alone, as the model has never read it
+    other = Tree("t", ["the", "cat"], [], "the dogs")
+    with pytest.raises(UserError, match="sentence t: its words do not make up its text 'the dogs'"):
+        align_trees([other], cutter, "none")

@@ -149,6 +149,7 @@ DRY = {
     "snakemake --cores all --config experiment=multi30k_short": "a download, hours of training",
     "snakemake --cores all --config experiment=multi30k": "a download, days of training",
     "snakemake --cores all --config experiment=michel_bert": "a download, hours on a GPU",
+    "snakemake --cores all --config experiment=imported": "a model; test_imported.py has one",
     "snakemake --cores all --config experiment=bench"
     " -- data/bpe/bench/multi30k.en-de/segmentation.json": "a download",
     f"snakemake --cores all --config experiment=bench -- {BENCH}/weights.safetensors": "a download",
@@ -174,6 +175,7 @@ PARSED = {
     "python -m benchmarks.headmask_cost --preset small": "minutes",
     "python -m benchmarks.ablation --model FOLDER --source TEXT": "named in a table",
     "python -m benchmarks.processes": "named in a table",
+    "python scripts/describe_model.py --pretrained models/own_en_de": "a model; test_imports.py",
     "python scripts/segment.py --pretrained models/opus-mt-en-de --src-lang en --tgt-lang de"
     " --train-src train.en --train-tgt train.de --dev-src dev.en --dev-tgt dev.de"
     " --out-folder pieces": "a model; test_marian.py has one",

@@ -98,9 +98,11 @@ def test_every_rule_runs_and_leaves_what_the_design_names(project):
     rules = [name for file in files for name in re.findall(RULE, file.read_text())]
     rules += [chapter.name for chapter in chapters()]  # one rule each, made in a loop
     assert {"download", "synthetic", "train", "report", "all"} <= set(rules)
-    classifiers = (ROOT / "workflow" / "rules" / "classifiers.smk").read_text()
-    elsewhere = {*re.findall(RULE, classifiers), "michel_classifiers"}  # test_classifiers runs them
-    assert {"fetch_classifier", "classifier_ablation"} <= elsewhere
+    # test_classifiers and test_imported run them.
+    others = [ROOT / "workflow" / "rules" / f"{name}.smk" for name in ("classifiers", "pretrained")]
+    elsewhere = {name for file in others for name in re.findall(RULE, file.read_text())}
+    elsewhere.add("michel_classifiers")
+    assert {"fetch_classifier", "classifier_ablation", "fetch_pretrained", "segment"} <= elsewhere
     # raw: only where asked for
     assert set(rules) - {"all", "raw"} - elsewhere == set(ran(project.first))
     results = project.folder / "results" / "every_rule"

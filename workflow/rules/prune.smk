@@ -46,6 +46,7 @@ use rule train as gates_from_none with:
     wildcard_constraints:
         run=alternatives(plan.pruning.gates_from_none()),
     params:
+        init_from=[],
         settings=lambda w: plan.gates_from_none_flags(),
 
 
@@ -59,6 +60,7 @@ use rule train as scratch with:
     wildcard_constraints:
         run=alternatives(plan.pruning.named("scratch")),
     params:
+        init_from=[],
         given=given("kept"),
         settings=plan.scratch_flags,
 

@@ -7,6 +7,7 @@ rule train:
     """Train one model; its curve is in the log. Killed or stopped, it goes on from its last saved state."""
     input:
         multiext("<bpe>/", *TRAINING),
+        pretrained=plan.imported.manifests,
     output:
         **model_in("<trained>"),
         last="<trained>/model/last.safetensors",
@@ -14,14 +15,16 @@ rule train:
         curves="<trained>/curves.csv",
         masks="<trained>/masks.csv",
         kept=[f"<trained>/updates/{n}.safetensors" for n in plan.settings.train.keep_updates],
+    wildcard_constraints:
+        run=alternatives(plan.imported.trained(plan.runs)),
     priority: plan.pruning.urgency
     threads: plan.settings.train.cores
     resources:
         **needs.training(),
     params:
         bpe=FOLDERS["bpe"],
-        init_from=[],  # what a pruned run starts from, and which heads it has
-        given=[],
+        init_from=given("pretrained/"),  # or what a pruned run starts from
+        given=[],  # which heads a pruned run has
         settings=plan.section("model", "train"),
         folder=subpath(output.curves, parent=True),
         # Not an output, so that Snakemake leaves it alone when it cleans up after a failed job.

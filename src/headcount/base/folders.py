@@ -13,6 +13,8 @@ CLASSIFIER_FILES = ("config.json", "model.safetensors", "tokenizer.json", "token
 """A fine-tuned classifier and its tokeniser, as the Hugging Face library saves them."""
 CLASSIFIER_SOURCES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.spm")
 """What any of the library's models and tokenisers are read from; no code and no pickles."""
+PRETRAINED_SOURCES = ("*.json", "*.safetensors", "*.spm", "*.model", "merges.txt")
+"""What a translation model of one's own and its subwords are read from; no code and no pickles."""
 ENTAILMENT_PARTS = ("train", "dev", "matched", "mismatched")
 """What the labelled pairs of a corpus are parted into."""
 

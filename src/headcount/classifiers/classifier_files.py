@@ -3,6 +3,7 @@
 Nothing of theirs is ever run: weights are read as safetensors, and code beside them is left alone.
 """
 
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any
 from torch import nn
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.base.files import read_json, sha256, whole_file, write_json
+from headcount.base.files import sha256, whole_file, write_json
 from headcount.base.folders import CLASSIFIER_SOURCES
-from headcount.base.settings.classifiers import COMMIT, HUB_NAME
+from headcount.base.settings.pretrained import COMMIT, HUB_NAME
+from headcount.data.fetching.models import RECORD, check_record
 from headcount.pretrained.library import (
     Kind,
     drawn_at_random,
@@ -26,8 +28,6 @@ from headcount.pretrained.library import (
 
 _KIND = Kind("AutoModelForSequenceClassification", "classifier", "bert")
 _OF_LAYER = ".layer."  # in the names of weights of an encoder's layers
-RECORD = "manifest.json"
-"""Beside the files of a model that was copied: their SHA-256, by name."""
 
 
 def fetch_classifier(name: str, commit: str | None) -> Path:
@@ -41,14 +41,14 @@ def fetch_classifier(name: str, commit: str | None) -> Path:
     if Path(name).is_dir():
         if commit:
             raise UserError(f"--revision: {name} is a folder, which has one version; leave it out")
-        _check_record(Path(name))
+        check_record(Path(name))
         return Path(name)
-    if not HUB_NAME.fullmatch(name):
+    if not re.fullmatch(HUB_NAME, name):
         raise UserError(
             f"--model {name}: expected a folder, or a name on the hub as in google/bert, found "
             "neither"
         )
-    if not COMMIT.fullmatch(commit or ""):
+    if not re.fullmatch(COMMIT, commit or ""):
         raise UserError(
             f"--model {name}: no folder here, and a model on the hub may change; expected the "
             f"commit to take as --revision, 40 digits and letters a to f, found {commit}. The "
@@ -71,18 +71,6 @@ def copy_classifier(name: str, commit: str | None, record: Path) -> None:
             shutil.copyfile(path, part)
     files = {path.name: sha256(record.parent / path.name) for path in found}
     write_json(record, {"model": name, "revision": commit, "files": files})
-
-
-def _check_record(folder: Path) -> None:
-    record = folder / RECORD
-    for name, expected in (read_json(record)["files"] if record.exists() else {}).items():
-        path = folder / name
-        found = sha256(path) if path.is_file() else "no such file"
-        if found != expected:
-            raise UserError(
-                f"{path}: changed since it was fetched. Expected SHA-256 {expected}, found "
-                f"{found}; delete {record}, and the same command fetches it again"
-            )
 
 
 def classifier_inputs(folder: Path) -> list[Path]:

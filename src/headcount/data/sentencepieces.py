@@ -67,6 +67,11 @@ class RunningPieces(ABC):
         """Ids that every sentence begins with, such as the code of its language."""
         return self._marks.prefix(self.vocabulary)
 
+    @property
+    def marked(self) -> bool:
+        """Whether sentences have pieces that stand for no text, beside their end."""
+        return bool(self._marks.before or self._marks.after)
+
     def pieces(self, line: str) -> list[str]:
         """Pieces of a cleaned line with its marks, those outside the vocabulary included.
 

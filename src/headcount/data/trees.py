@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,24 +93,32 @@ def align_trees(
     Counted: sentences read; `dropped_empty`, without a word; `dropped_text`, their tokens do not
     make up the text they come with; `dropped_word`, a token without a piece; kept sentences, those
     whose text in one gives the very same pieces, tokens, tokens of several pieces, pieces, and
-    pieces unknown to the model. Tokens are cleaned and cut one by one, as the training text was.
-    Raises UserError naming a sentence if none is left, and for pieces of running text.
+    pieces unknown to the model. Tokens are cleaned and cut one by one, as the training text was;
+    pieces of running text (SentencePiece) are cut of the whole sentence, and each belongs to the
+    token in which it begins. Raises UserError naming a sentence if none is left, and for a model
+    whose sentences have marks.
     """
-    if isinstance(segmenter, RunningPieces):
+    if isinstance(segmenter, RunningPieces) and segmenter.marked:
         raise UserError(
-            "trees: expected subwords of words, found pieces of running text, as pretrained models "
-            "have: its cuts of lone words are not those that the model has read"
+            "trees: expected sentences of words alone, found a model whose sentences have a mark, "
+            "such as the code of a language, to which heads would attend as to a word; leave trees "
+            "out: roles.trees"
         )
 
     @cache  # the tokeniser takes a quarter of a millisecond for each
     def cut(text: str) -> list[str]:
         return segmenter.pieces(clean(text, normal_form, LineTally()))
 
+    def cut_tree(tree: Tree) -> list[list[str]]:
+        if isinstance(segmenter, RunningPieces):
+            return _cut_running(tree, segmenter, normal_form)
+        return [cut(token) for token in tree.tokens]
+
     counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
     kept, example = [], ""
     for tree in trees:
         counts["sentences_read"] += 1
-        pieces = [cut(token) for token in tree.tokens]
+        pieces = cut_tree(tree)
         reason, dropped = _unfit(tree, pieces)
         if dropped:
             counts[f"dropped_{dropped}"] += 1
@@ -126,6 +135,23 @@ def align_trees(
     if not kept:
         raise UserError(f"no sentence is left of {counts['sentences_read']}; the last: {example}")
     return kept, counts
+
+
+def _cut_running(tree: Tree, segmenter: RunningPieces, normal_form: str) -> list[list[str]]:
+    """Pieces of the sentence by token; none of a token in which no piece begins.
+
+    A piece begins with its first character that is no space. It is the first at or after its
+    position, for "▁" alone stands before its word.
+    """
+    text = clean(tree.text or " ".join(tree.tokens), normal_form, LineTally())
+    letters = [n for n, token in enumerate(tree.tokens) for _ in "".join(token.split())]
+    found: list[list[str]] = [[] for _ in tree.tokens]
+    if len("".join(text.split())) != len(letters) or not letters:
+        return found
+    before = list(accumulate((not each.isspace() for each in text), initial=0))  # letters
+    for piece, start in segmenter.placed(text):
+        found[letters[min(before[start], len(letters) - 1)]].append(piece)
+    return found
 
 
 def _unfit(tree: Tree, pieces: list[list[str]]) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from functools import cache
 
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.base.settings.importance import ImportanceSettings, LrpSettings
-from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.section import Section
 from headcount.base.settings.train import GatesSettings
@@ -61,33 +61,33 @@ _CHAPTERS = (
         "headmask",
         "HeadMask: training with masked heads",
         "headmask",
-        {"model": ModelSettings, "importance": ImportanceSettings},
+        {"model": ExperimentModel, "importance": ImportanceSettings},
         runs="same_heads",
     ),
     Chapter(
         "voita_roles",
         "Voita et al.: what heads do",
         "functions",
-        {"model": ModelSettings, "roles": RolesSettings, "lrp": LrpSettings},
+        {"model": ExperimentModel, "roles": RolesSettings, "lrp": LrpSettings},
     ),
     Chapter(
         "voita_pruning",
         "Voita et al.: pruning heads by gates",
         "gates",
-        {"model": ModelSettings, "gates": GatesSettings},
+        {"model": ExperimentModel, "gates": GatesSettings},
         ("trained_runs", "control_translations"),
     ),
     Chapter(
         "michel",
         "Sixteen heads: heads removed from trained models",
         "removal",
-        {"model": ModelSettings, "ablation": AblationSettings, "importance": RerankSettings},
+        {"model": ExperimentModel, "ablation": AblationSettings, "importance": RerankSettings},
     ),
     Chapter(
         "atlas",
         "Head atlas",
         "functions",
-        {"model": ModelSettings, "importance": ImportanceSettings, "roles": RolesSettings},
+        {"model": ExperimentModel, "importance": ImportanceSettings, "roles": RolesSettings},
     ),
     Chapter(
         "michel_classifiers", "Sixteen heads: heads removed from classifiers", "removal", uses=()

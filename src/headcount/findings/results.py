@@ -9,7 +9,7 @@ import pandas as pd
 
 from headcount.base.errors import UserError
 from headcount.base.settings.importance import ImportanceSettings
-from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.run_file import read_run
 from headcount.base.settings.runs import (
     BASELINE,
@@ -145,8 +145,8 @@ class Results:
         return self.read(read_runs, "trained_runs")
 
     @property
-    def model(self) -> ModelSettings:
-        """Settings of the models."""
+    def model(self) -> ExperimentModel:
+        """Settings of the models, and whether they are imported."""
         return self.settings["model"]
 
     @property

@@ -49,10 +49,12 @@ def describe_setting(results: Results, rows: pd.DataFrame) -> tuple[str, str]:
         for name, run in runs.items()
         if run.attention_heads is not None
     ]
+    trained = "as it is" if model.as_it_is else "fine-tuned here"
+    imported = f"{model.imported}, imported, {trained}: " if model.imported else ""
     masked = f"; N = {', '.join(map(str, dict.fromkeys(counts)))} of {heads} heads"
     return (
-        f"Model: {model.encoder_layers} encoder and {model.decoder_layers} decoder layers, "
-        f"d_model {model.d_model}, d_ff {model.d_ff}, {heads} heads, {model.norm}-norm.",
+        f"Model: {imported}{model.encoder_layers} encoder and {model.decoder_layers} decoder "
+        f"layers, d_model {model.d_model}, d_ff {model.d_ff}, {heads} heads, {model.norm}-norm.",
         f"Data: {pairs}; {'seeds' if len(seeds) > 1 else 'seed'} "
         f"{', '.join(map(str, seeds))}{masked if counts else ''}{''.join(wider)}.",
     )

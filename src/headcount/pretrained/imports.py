@@ -7,13 +7,15 @@ from typing import Any
 
 from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
-from headcount.model.transformer import parameter_count
+from headcount.base.settings.model import ModelSettings
+from headcount.model.transformer import Transformer, copy_weights, parameter_count
 from headcount.pretrained.families import CONFIG, Config
 from headcount.pretrained.languages import Placement, place_marks
 from headcount.pretrained.pieces import Pieces, read_pieces
 from headcount.pretrained.segment import LANGUAGE_CODES
 from headcount.pretrained.weight_map import (
     WEIGHTS,
+    Imported,
     Numbering,
     import_model,
     number_words,
@@ -21,6 +23,9 @@ from headcount.pretrained.weight_map import (
 )
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
+
+CHOSEN = {"preset", "dropout", "attention_dropout"}
+"""Settings of the model that its weights do not decide."""
 
 
 def imported_files(folder: Path) -> list[Path]:
@@ -37,8 +42,8 @@ def their_words(folder: Path, pair: PairFolder) -> tuple[list[int], list[int]]:
     return numbering.src_rows, numbering.tgt_rows
 
 
-def write_imported(folder: Path, pair: PairFolder, out: Path, origin: dict[str, Any]) -> None:
-    """Write a pretrained model as one of ours, which belongs to a pair cut into its pieces.
+def import_for(folder: Path, pair: PairFolder) -> Imported:
+    """The model in a folder, for a pair that is cut into its pieces.
 
     Standard error is told if weights were stored in another format than float32. Raises UserError
     for what ours cannot express, for damaged files, and if the pair was cut into other pieces.
@@ -47,10 +52,42 @@ def write_imported(folder: Path, pair: PairFolder, out: Path, origin: dict[str, 
     imported = import_model(folder, pieces.unknown, placement.start, placement.src_end)
     if imported.format != "float32":
         print(f"{folder / WEIGHTS}: {imported.format}, read as float32", file=sys.stderr)
+    return imported
+
+
+def write_imported(folder: Path, pair: PairFolder, out: Path, origin: dict[str, Any]) -> None:
+    """Write a pretrained model as one of ours, which belongs to a pair cut into its pieces.
+
+    Raises UserError as `import_for` does.
+    """
+    imported = import_for(folder, pair)
     facts = {"parameters": parameter_count(imported.model), "stored_as": imported.format}
     facts |= {"provenance": origin, **pair.subwords()}
     weights = dict(imported.model.named_parameters())
     ModelFolder(out).save(imported.model, weights, facts)
+
+
+def check_sizes(folder: Path, settings: ModelSettings) -> None:
+    """Raise UserError naming each key in which settings are not those of the model in a folder."""
+    theirs = Config.read(folder).settings().model_dump(exclude=CHOSEN)
+    ours = settings.model_dump(exclude=CHOSEN)
+    wrong = [
+        f"{key}: {theirs[key]}, found {ours[key]}" for key in theirs if theirs[key] != ours[key]
+    ]
+    if wrong:
+        raise UserError(
+            f"model: expected the sizes of {folder / CONFIG}, which are {'; '.join(wrong)}; "
+            f"correct them in the experiment: python scripts/describe_model.py --pretrained "
+            f"{folder} prints them all"
+        )
+
+
+def with_settings(model: Transformer, settings: ModelSettings) -> Transformer:
+    """The same model with an experiment's settings, whose dropout may be another."""
+    sizes = model.src_embedding.num_embeddings, model.tgt_embedding.num_embeddings
+    ours = Transformer(settings, *sizes, model.own_src_embedding is None)
+    copy_weights(ours, dict(model.named_parameters()))
+    return ours.eval()
 
 
 def _read(folder: Path, pair: PairFolder) -> tuple[Pieces, Placement, Numbering]:

@@ -18,6 +18,7 @@ from headcount.base.settings.runs import Run
 from headcount.base.settings.train import TrainSettings
 from headcount.model.machine import pick_device, warn_of_slow_format
 from headcount.model.transformer import Transformer, parameter_count
+from headcount.pretrained.imports import check_sizes, import_for, with_settings
 from headcount.store.model_folder import ModelFolder, save_weights
 from headcount.store.pair_folder import PairFolder
 from headcount.training.headmask import HeadMask, make_head_mask
@@ -133,8 +134,8 @@ class ModelRun:
 class TrainingRun(ModelRun):
     """A model to train by a recipe."""
 
-    def finish(self, settings: ModelSettings, out: Path) -> None:
-        """Train to the end and write `out`.
+    def finish(self, settings: ModelSettings, out: Path, pretrained: Path | None = None) -> None:
+        """Train to the end and write `out`; from the weights in the folder `pretrained`, if named.
 
         Writes model/weights.safetensors, model/model.json, model/last.safetensors, curves.csv,
         masks.csv, run.json and updates/<n>.safetensors for the updates to keep.
@@ -142,7 +143,7 @@ class TrainingRun(ModelRun):
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
-            model = self.on_device(self.fresh_model(settings))
+            model = self.on_device(self._start(settings, pretrained))
             mask = make_head_mask(self.run, model.grid.size, self.train, self.session.seed)
             trainer = self.trainer(model, self.train, states, mask)
             trainer.fit()
@@ -152,6 +153,13 @@ class TrainingRun(ModelRun):
             save_weights(folder / "model" / "last.safetensors", trainer.last())
             facts = self.write_facts(folder, trainer, model)
             ModelFolder(folder / "model").save(model, trainer.chosen(), facts)
+
+    def _start(self, settings: ModelSettings, pretrained: Path | None) -> Transformer:
+        """An untrained model, or an imported one whose sizes must be those of the settings."""
+        if pretrained is None:
+            return self.fresh_model(settings)
+        check_sizes(pretrained, settings)
+        return with_settings(import_for(pretrained, self.pair).model, settings)
 
 
 def mask_rows(progress: Progress, grid: HeadGrid) -> list[Row]:

@@ -1,36 +1,16 @@
 """Settings of classifiers of sentence pairs: where they come from, and how they are fine-tuned."""
 
-import re
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from headcount.base.settings.names import CorpusName, check_corpus_name, fitting
+from headcount.base.settings.names import CorpusName, check_corpus_name
+from headcount.base.settings.pretrained import Origin
 from headcount.base.settings.section import LARGEST, MOST_THREADS, Section
 
-HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
-COMMIT = re.compile(r"[0-9a-f]{40}")
 
-_HubName = Annotated[
-    str, AfterValidator(fitting(HUB_NAME.pattern, "a name on the hub, as google-bert/bert-base"))
-]
-_Commit = Annotated[
-    str, AfterValidator(fitting(COMMIT.pattern, "a whole commit, 40 digits and letters a to f"))
-]
-_Path = Annotated[str, AfterValidator(fitting(r"[^\n{}]+", "a folder, without braces"))]
-
-
-class ClassifierModel(Section):
+class ClassifierModel(Origin):
     """A model of the Hugging Face library: one of its hub, or a folder of one's own."""
-
-    hub: _HubName | None = None
-    """Name on the hub, as in `google-bert/bert-base-uncased`; goes with `revision`."""
-
-    revision: _Commit | None = None
-    """Its commit in full: a name alone may mean other weights tomorrow."""
-
-    path: _Path | None = None
-    """A folder of one's own, instead of `hub`; relative to the project's folder."""
 
     fine_tune: bool = True
     """Fine-tune it on the corpus; else it is taken as it is, and must be a classifier already."""
@@ -40,11 +20,7 @@ class ClassifierModel(Section):
     own are only numbered."""
 
     @model_validator(mode="after")
-    def _check_origin(self) -> "ClassifierModel":
-        if (self.hub is None) == (self.path is None) or (self.hub is None) != (
-            self.revision is None
-        ):
-            raise ValueError("expected hub and revision, or path")
+    def _check_labels(self) -> "ClassifierModel":
         if self.fine_tune and self.labels:
             raise ValueError("labels: a fine-tuned model has those of the corpus; leave them out")
         return self

@@ -16,16 +16,24 @@ from headcount.base.settings.classifiers import ClassifiersSettings, FineTuningS
 from headcount.base.settings.data import BpeSettings, TextSettings
 from headcount.base.settings.decode import DecodeSettings, SpeedSettings
 from headcount.base.settings.importance import ImportanceSettings, LrpSettings, MeasuresSettings
-from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.names import check_corpus_name, nearest, parse_pair, require
+from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.run_lists import PrunedRuns, TrainingRuns, counted
-from headcount.base.settings.runs import label, labels
+from headcount.base.settings.runs import BASELINE, PrunedSettings, Run, label, labels
 from headcount.base.settings.section import Section, each_once
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 
-NOT_EXPERIMENTS = {"corpora"}
+NOT_EXPERIMENTS = {"corpora", "models"}
+IMPORTED_PIECES = 60_000
+"""How large the vocabulary of an imported model is taken to be before it is read: as OPUS-MT's."""
+
+
+_STRANGE = (
+    "expected runs that start from its weights, for nothing here trains such a model from random "
+    "ones to compare with; leave it out"
+)
 
 
 def _check_pair(text: str) -> str:
@@ -80,8 +88,8 @@ class Experiment(Section):
     bpe: BpeSettings = BpeSettings()
     """Subwords."""
 
-    model: ModelSettings = ModelSettings()
-    """The Transformer's sizes."""
+    model: ExperimentModel = ExperimentModel()
+    """The Transformer's sizes, and whether its weights are imported."""
 
     # Below the model, whose number of heads it needs.
     runs: TrainingRuns = Field(["baseline"], min_length=1, validate_default=True)
@@ -158,6 +166,54 @@ class Experiment(Section):
                 "its layer's norm, and ablation.normalise divides by it"
             )
         return self
+
+    @model_validator(mode="after")
+    def _check_imported(self) -> "Experiment":
+        """What a model that others have trained leaves no choice in, or says nothing of."""
+        if self.model.imported is None:
+            return self
+        known = f"with the imported model {self.model.imported}"
+        if extra := self.bpe.model_fields_set - {"unspaced"}:
+            raise ValueError(f"bpe.{min(extra)}: its subwords are used {known}; leave it out")
+        if self.text.normal_form != "none":
+            raise ValueError(
+                f"text.normal_form: expected none {known}, whose subwords have a normal form of "
+                f"their own, found {self.text.normal_form}"
+            )
+        for run in [*self.runs, *self.pruned]:
+            if run != BASELINE and self._is_strange(run):
+                raise ValueError(f"{label(run)!r} {known}: {_STRANGE}")
+        if self.model.as_it_is:
+            self._check_untrained(known)
+        return self
+
+    def _is_strange(self, run: Run) -> bool:
+        """Whether a run needs a training from random weights to be compared with."""
+        return run.from_none if isinstance(run, PrunedSettings) else bool(run.attention_heads)
+
+    def _check_untrained(self, known: str) -> None:
+        """Raise ValueError for what needs a training that is told, where there is none."""
+        if others := [label(run) for run in self.runs if run != BASELINE]:
+            raise ValueError(
+                f"runs: {others[0]!r} {known}: it would be trained further and the baseline not, "
+                "which is no fair comparison; set model.fine_tune: true, then all are"
+            )
+        if self.ablation.updates:
+            raise ValueError(f"ablation.updates: nothing is trained {known}; leave it out")
+        if self.importance.loss != "nll":
+            raise ValueError(
+                f"importance.loss: expected nll {known}, whose label smoothing nobody told, found "
+                f"{self.importance.loss}"
+            )
+
+    @property
+    def assumed_pieces(self) -> int:
+        """How large a vocabulary is taken to be before text is read."""
+        return IMPORTED_PIECES if self.model.imported else self.bpe.assumed_pieces
+
+    def section(self, name: str) -> Section:
+        """A section as scripts are told it; of the model, its sizes."""
+        return self.model.sizes if name == "model" else getattr(self, name)
 
 
 def load_experiment(name: str, folder: Path) -> Experiment:

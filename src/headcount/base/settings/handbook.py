@@ -10,6 +10,7 @@ from headcount.base.settings.data import SyntheticSettings
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import shown_default
 from headcount.base.settings.model import PRESETS, ModelSettings
+from headcount.base.settings.pretrained import PretrainedModel
 from headcount.base.settings.runs import PrunedSettings, RunSettings, label
 from headcount.base.settings.schema import Schema
 from headcount.base.settings.section import Section
@@ -51,6 +52,7 @@ def write_page() -> str:
     values = {
         "sections": _SECTIONS,
         "corpora": _CORPORA,
+        "models": {"<name>": ("A model", PretrainedModel)},
         "rows": _rows,
         "sizes": list(PRESETS["base"]),
         "presets": [[f"`{name}`", *sizes.values()] for name, sizes in PRESETS.items()],
@@ -80,5 +82,5 @@ def _row(section: type[Section], field: FieldInfo, prefix: str, name: str) -> tu
     schema = Schema(section)
     default = f"`{shown_default(field)}`" if shown_default(field) else "none"
     if field.is_required():
-        default = "from the preset" if section is ModelSettings else "must be given"
+        default = "from the preset" if issubclass(section, ModelSettings) else "must be given"
     return key, schema.words(schema.at((name,))), default

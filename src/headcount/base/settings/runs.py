@@ -126,7 +126,7 @@ class RunSettings(Section):
                 f"{expected} a divisor of d_model {model.d_model} "
                 f"({', '.join(map(str, divisors))}), found {self.attention_heads}"
             )
-        return ModelSettings.model_validate(model.model_dump() | {"heads": self.attention_heads})
+        return model.model_validate(model.model_dump() | {"heads": self.attention_heads})
 
     def counted(self, model: ModelSettings) -> "RunSettings":
         """The same run on such a model in its one spelling: with N in place of a share, and the

@@ -61,7 +61,7 @@ def fetch_corpus(corpus: str, entry: Mapping[str, Any], folder: Path, lock: Path
     if not plan.files:
         raise UserError(f"{corpus}: expected splits with files in its entry, found {dict(entry)!r}")
     for file in plan.files.values():
-        _fetch(corpus, file, folder / file.name, lock)
+        fetch_file(corpus, file, folder / file.name, lock)
     write_manifest(folder, about, splits)
 
 
@@ -86,7 +86,7 @@ def _rules(given: Published, plan: "_Plan") -> dict[str, dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class _Raw:
+class RawFile:
     """One raw file: the name it gets, what it must be (None: anything), where it comes from.
 
     `own` is a file of the person who runs this; a public one has a `url`.
@@ -98,6 +98,8 @@ class _Raw:
     size: int | None
     url: str | None
     own: str | None
+    entry: str = "config/corpora.yaml"
+    """Where its checksum can be corrected."""
 
 
 class _Plan:
@@ -107,7 +109,7 @@ class _Plan:
         self._corpus = corpus
         self._base_url = base_url
         self._owned: dict[str, str] = {}  # names of own files, by path
-        self.files: dict[str, _Raw] = {}
+        self.files: dict[str, RawFile] = {}
 
     def side(self, side: Side, name: str, language: str) -> dict[str, Any]:
         """What the manifest says of a side; `name` is for its files if they are one's own."""
@@ -135,20 +137,20 @@ class _Plan:
             how["language"] = language
         return self.row(source, own_name) | how
 
-    def _raw(self, file: File, own_name: str) -> _Raw:
+    def _raw(self, file: File, own_name: str) -> RawFile:
         if file.path is None:
             url = file.url or f"{self._base_url}/{file.file}"
-            return _Raw(file.name, file.sha256, file.md5, file.bytes, url, None)
+            return RawFile(file.name, file.sha256, file.md5, file.bytes, url, None)
         suffix = Path(file.path).suffix
         packed = suffix if suffix.lower() in (*OPENERS, ".zip", ".tar") else ""
         name = self._owned.setdefault(file.path, own_name + packed)
-        return _Raw(name, file.sha256, file.md5, file.bytes, None, file.path)
+        return RawFile(name, file.sha256, file.md5, file.bytes, None, file.path)
 
 
 class _Check:
     """What a raw file must be: by its entry, or as recorded when it was fetched first."""
 
-    def __init__(self, file: _Raw, lock: Path):
+    def __init__(self, file: RawFile, lock: Path):
         self._file = file
         self._lock = lock
         known = None if file.sha256 or file.own else read_lock(lock).get(file.url)
@@ -166,7 +168,7 @@ class _Check:
             advice = (
                 f"that is meant, delete its entry in {self._lock}: results may change"
                 if self._since
-                else "the publisher has changed it, compare and correct config/corpora.yaml"
+                else f"the publisher has changed it, compare and correct {self._file.entry}"
             )
             raise kind(
                 f"{origin}: wrong content. Expected {fault} in {part.stat().st_size} bytes{page}. "
@@ -202,8 +204,12 @@ class _Check:
         return ""
 
 
-def _fetch(corpus: str, file: _Raw, target: Path, lock: Path) -> None:
-    """Put a file into its place, unless it is there already with the right checksum."""
+def fetch_file(corpus: str, file: RawFile, target: Path, lock: Path) -> None:
+    """Put a file into its place, unless it is there already with the right checksum.
+
+    `corpus`: the folder of data/raw that it belongs into, and its folder in a mirror. Raises as
+    `fetch_corpus`.
+    """
     check = _Check(file, lock)
     if check.sha256 and target.is_file() and sha256(target) == check.sha256:
         return

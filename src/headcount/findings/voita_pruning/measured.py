@@ -165,7 +165,8 @@ def describe_updates(results: Results, models: pd.DataFrame) -> list[str]:
     random = ~anew & (models["start"] == RANDOM_WEIGHTS)
     before, tuned = (different(models[~anew & ~random], name) for name in ("start", "run"))
     scratch, gated = (different(models[rows], "run") for rows in (anew, random))
-    parts = [f"{before} of the model that was pruned, then {tuned} of fine-tuning"] * bool(tuned)
+    known = f"{before} of the model that was pruned" if before != "0" else "none here of an import"
+    parts = [f"{known}, then {tuned} of fine-tuning"] * bool(tuned)
     parts += [f"{scratch} from scratch"] * bool(scratch)
     words = [f"Updates, by the curves: {'; '.join(parts)}."] * bool(parts)
     fewer = _FEWER if tuned else ""

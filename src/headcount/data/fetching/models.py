@@ -1,0 +1,64 @@
+"""Translation models of the Hugging Face library, fetched file by file or copied from a folder."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from headcount.base.errors import UserError
+from headcount.base.files import read_json, sha256, write_json
+from headcount.base.folders import PRETRAINED_SOURCES
+from headcount.base.settings.faults import checked, keyed
+from headcount.base.settings.pretrained import WEIGHTS, PretrainedFiles
+from headcount.data.fetching.checksums import LOCK
+from headcount.data.fetching.download import RawFile, fetch_file
+
+HUB = "https://huggingface.co"
+SETTINGS = "config/models.yaml"
+RECORD = "manifest.json"
+"""Beside the files of a model that was fetched: their SHA-256, by name."""
+
+
+def fetch_model(name: str, entry: Mapping[str, Any], folder: Path) -> None:
+    """Fetch every file of a model into `folder`, then write the record of their checksums there.
+
+    `entry` holds origin and files of a model in models.yaml. Of a folder of one's own all files are
+    copied that a model may be read from, where it names none. If the environment variable
+    HEADCOUNT_MIRROR names a folder, files of the hub are taken from its folder `pretrained.<name>`
+    and never from the network. Raises UserError for a faulty entry or own file, EnvironmentFault if
+    a file of the hub cannot be had. What was in the folder before then stays.
+    """
+    given = checked(PretrainedFiles, entry, lambda path: f"{name}: {keyed(path)}")
+    wanted = given.files or _all_of(Path(given.path))
+    for file, expected in wanted.items():
+        own = f"{given.path}/{file}" if given.path else None
+        url = None if own else f"{HUB}/{given.hub}/resolve/{given.revision}/{file}"
+        raw = RawFile(file, expected, None, None, url, own, SETTINGS)
+        fetch_file(f"pretrained.{name}", raw, folder / file, LOCK)
+    files = {file: sha256(folder / file) for file in wanted}
+    origin = {"model": given.hub or given.path, "revision": given.revision}
+    write_json(folder / RECORD, {**origin, "files": files})
+
+
+def _all_of(folder: Path) -> dict[str, None]:
+    """Names of the files of one's own model. Raises UserError where there are no weights."""
+    paths = (path for kind in PRETRAINED_SOURCES for path in folder.glob(kind))
+    found = sorted(path.name for path in paths if path.name != RECORD)
+    if WEIGHTS not in found:
+        raise UserError(
+            f"{folder}: expected weights as {WEIGHTS}, found {', '.join(found) or 'none'}; pickled "
+            "weights (.bin, .pt) can run code and are not read. Save the model as safetensors"
+        )
+    return dict.fromkeys(found)
+
+
+def check_record(folder: Path) -> None:
+    """Raise UserError for a file in a folder that is not as its record says, if it has one."""
+    record = folder / RECORD
+    for name, expected in (read_json(record)["files"] if record.exists() else {}).items():
+        path = folder / name
+        found = sha256(path) if path.is_file() else "no such file"
+        if found != expected:
+            raise UserError(
+                f"{path}: changed since it was fetched. Expected SHA-256 {expected}, found "
+                f"{found}; delete {record}, and the same command fetches it again"
+            )

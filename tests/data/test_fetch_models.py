@@ -1,0 +1,131 @@
+"""Models of the hub: from a server on this machine, which cuts answers, and from a mirror."""
+
+import hashlib
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from script_runner import run_script
+
+from headcount.base.errors import EnvironmentFault, UserError
+from headcount.data.fetching import models, transfer
+from headcount.data.fetching.models import check_record, fetch_model
+
+COMMIT = "0123456789" * 4
+FILES = {
+    "config.json": b'{"model_type": "marian"}\n',
+    "model.safetensors": bytes(range(256)) * 1024,
+}
+SHA256 = {name: hashlib.sha256(content).hexdigest() for name, content in FILES.items()}
+ENTRY = {"hub": "some/model", "revision": COMMIT, "files": SHA256}
+PLACE = f"/some/model/resolve/{COMMIT}/"
+
+
+class Hub(BaseHTTPRequestHandler):
+    """Serves `FILES` of one commit of one model; the first answer for weights ends half way."""
+
+    def do_GET(self):
+        self.server.asked.append((self.path, self.headers.get("Range")))
+        name = self.path.removeprefix(PLACE)
+        if name not in FILES:
+            self.send_error(404)
+            return
+        start = int((self.headers.get("Range") or "bytes=0-")[6:-1])
+        rest, size = FILES[name][start:], len(FILES[name])
+        self.send_response(206 if start else 200)
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{size - 1}/{size}")
+        self.send_header("ETag", '"one"')
+        self.send_header("Content-Length", str(len(rest)))
+        self.end_headers()
+        cut = name == "model.safetensors" and not start
+        self.wfile.write(rest[: len(rest) // 2] if cut else rest)
+
+    def log_message(self, format, *args):
+        pass
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    monkeypatch.delenv("HEADCOUNT_MIRROR", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(transfer, "WAITS", (0,))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    server.handle_error = lambda request, address: None
+    server.asked = []
+    monkeypatch.setattr(models, "HUB", f"http://127.0.0.1:{server.server_address[1]}")
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_single_files_of_one_commit_go_on_where_they_were_cut(hub, tmp_path):
+    out = tmp_path / "raw" / "manifest.json"
+    flags = ["--name", "opus", "--entry", json.dumps(ENTRY), "--out", out]
+    assert run_script("fetch_pretrained", flags) == 0
+    assert {name: (out.parent / name).read_bytes() for name in FILES} == FILES
+    # 256 · 1024 bytes of weights, of which the first answer had half: two whole pieces of 2 ** 16.
+    weights = PLACE + "model.safetensors"
+    assert hub.asked == [
+        *((PLACE + "config.json", None), (weights, None), (weights, "bytes=131072-")),
+    ]
+    expected = {"model": "some/model", "revision": COMMIT, "files": SHA256}
+    assert json.loads(out.read_text()) == expected
+    assert run_script("fetch_pretrained", flags) == 0
+    assert len(hub.asked) == 3  # all there, with the right checksums
+    check_record(out.parent)
+    (out.parent / "config.json").write_text("{}")
+    with pytest.raises(UserError, match=r"config\.json: changed since it was fetched"):
+        check_record(out.parent)
+
+
+def test_another_file_than_the_record_says_is_not_kept(hub, tmp_path):
+    other = {**ENTRY, "files": SHA256 | {"config.json": "0" * 64}}
+    with pytest.raises(EnvironmentFault, match=r"wrong content\. .* correct config/models\.yaml"):
+        fetch_model("opus", other, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mirror_is_asked_in_place_of_the_hub(hub, tmp_path, monkeypatch):
+    mirror = tmp_path / "mirror"
+    (mirror / "pretrained.opus").mkdir(parents=True)
+    monkeypatch.setenv("HEADCOUNT_MIRROR", str(mirror))
+    with pytest.raises(EnvironmentFault, match=r"pretrained\.opus/config\.json: not in the mirror"):
+        fetch_model("opus", ENTRY, tmp_path / "raw")
+    for name, content in FILES.items():
+        (mirror / "pretrained.opus" / name).write_bytes(content)
+    fetch_model("opus", ENTRY, tmp_path / "raw")
+    assert (tmp_path / "raw" / "model.safetensors").read_bytes() == FILES["model.safetensors"]
+    assert hub.asked == []
+
+
+def test_a_folder_of_ones_own_is_copied_without_pickles_and_code(tmp_path):
+    own = tmp_path / "own"
+    own.mkdir()
+    for name in ("pytorch_model.bin", "modeling.py", "config.json", "source.spm"):
+        (own / name).write_bytes(name.encode())
+    with pytest.raises(UserError, match=r"own: expected weights as model\.safetensors, found conf"):
+        fetch_model("mine", {"path": str(own)}, tmp_path / "raw")
+    (own / "model.safetensors").write_bytes(b"weights")
+    fetch_model("mine", {"path": str(own)}, tmp_path / "raw")
+    found = sorted(path.name for path in (tmp_path / "raw").iterdir())
+    assert found == ["config.json", "manifest.json", "model.safetensors", "source.spm"]
+    told = {"path": str(own), "files": {"model.safetensors": SHA256["model.safetensors"]}}
+    with pytest.raises(UserError, match=r"wrong content\. Expected SHA-256"):
+        fetch_model("mine", told, tmp_path / "again")
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"hub": "a/b", "revision": "main", "files": SHA256}, "opus: revision: expected a whole"),
+        ({"hub": "a/b", "revision": COMMIT}, "files: expected model.safetensors among them"),
+    ],
+)
+def test_an_entry_is_checked_again(tmp_path, entry, told):
+    with pytest.raises(UserError, match=told):
+        fetch_model("opus", entry, tmp_path)
