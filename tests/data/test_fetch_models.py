@@ -10,7 +10,7 @@ from script_runner import run_script
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.data.fetching import models, transfer
-from headcount.data.fetching.models import check_record, fetch_model
+from headcount.data.fetching.models import check_record, fetch_commit, fetch_model
 
 COMMIT = "0123456789" * 4
 FILES = {
@@ -20,14 +20,22 @@ FILES = {
 SHA256 = {name: hashlib.sha256(content).hexdigest() for name, content in FILES.items()}
 ENTRY = {"hub": "some/model", "revision": COMMIT, "files": SHA256}
 PLACE = f"/some/model/resolve/{COMMIT}/"
+LISTING = f"/api/models/some/model/revision/{COMMIT}"
 
 
 class Hub(BaseHTTPRequestHandler):
-    """Serves `FILES` of one commit of one model; the first answer for weights ends half way."""
+    """Serves `FILES` of one commit of one model; the first answer for weights ends half way.
+
+    Asked for a list, it names pickles and code as well, which it does not have.
+    """
 
     def do_GET(self):
         self.server.asked.append((self.path, self.headers.get("Range")))
         name = self.path.removeprefix(PLACE)
+        if self.path == LISTING:
+            names = ["modeling.py", "onnx/config.json", "pytorch_model.bin", *self.server.listed]
+            self.send_whole(json.dumps({"siblings": [{"rfilename": each} for each in names]}))
+            return
         if name not in FILES:
             self.send_error(404)
             return
@@ -42,6 +50,12 @@ class Hub(BaseHTTPRequestHandler):
         cut = name == "model.safetensors" and not start
         self.wfile.write(rest[: len(rest) // 2] if cut else rest)
 
+    def send_whole(self, text):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
     def log_message(self, format, *args):
         pass
 
@@ -53,7 +67,7 @@ def hub(monkeypatch):
     monkeypatch.setattr(transfer, "WAITS", (0,))
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     server.handle_error = lambda request, address: None
-    server.asked = []
+    server.asked, server.listed = [], list(FILES)
     monkeypatch.setattr(models, "HUB", f"http://127.0.0.1:{server.server_address[1]}")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -101,6 +115,21 @@ def test_a_mirror_is_asked_in_place_of_the_hub(hub, tmp_path, monkeypatch):
     fetch_model("opus", ENTRY, tmp_path / "raw")
     assert (tmp_path / "raw" / "model.safetensors").read_bytes() == FILES["model.safetensors"]
     assert hub.asked == []
+
+
+def test_a_commit_is_fetched_before_its_checksums_are_known(hub, tmp_path):
+    fetch_commit("some/model", COMMIT, tmp_path / "model")
+    found = {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()}
+    assert found == FILES  # neither code nor pickles, and nothing of another folder
+    hub.listed.remove("model.safetensors")
+    told = r"some/model of 0123\S+: expected weights as model\.safetensors, found modeling\.py, "
+    with pytest.raises(UserError, match=told):
+        fetch_commit("some/model", COMMIT, tmp_path / "other")
+    with pytest.raises(UserError, match=r"--revision: expected a whole commit, .* found 'main'"):
+        fetch_commit("some/model", "main", tmp_path / "other")
+    with pytest.raises(UserError, match="expected hub and revision, or path"):
+        fetch_commit("some/model", None, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_folder_of_ones_own_is_copied_without_pickles_and_code(tmp_path):

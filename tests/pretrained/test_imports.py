@@ -20,6 +20,7 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.trees import Tree, align_trees
 from headcount.pretrained import check
 from headcount.pretrained.check import compare_with_library
+from headcount.pretrained.describe import describe
 from headcount.pretrained.families import Config
 from headcount.pretrained.imports import check_sizes, import_for
 from headcount.pretrained.segment import segment_pretrained
@@ -84,6 +85,11 @@ def test_what_is_printed_is_what_settings_take(opus, tmp_path, capsys):
     assert given.model.imported == "opus"
     check_sizes(opus / "opus", given.model.sizes)
     assert given.model.dropout == 0.0  # of the config
+    (tmp_path / "models.yaml").write_text("\n".join(describe(opus / "opus", "a/b", "0a" * 20)))
+    (tmp_path / "models.yaml").write_text(
+        (tmp_path / "models.yaml").read_text().partition("# in config/<experiment>")[0]
+    )
+    assert load_models(tmp_path / "models.yaml")["opus"].revision == "0a" * 20
 
 
 def test_scores_are_the_librarys_and_another_model_is_refused(opus, copy, monkeypatch):

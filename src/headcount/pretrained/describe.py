@@ -9,8 +9,11 @@ from headcount.pretrained.families import Config
 from headcount.pretrained.imports import imported_files
 
 
-def describe(folder: Path) -> Iterator[str]:
-    """Lines of YAML that an experiment and models.yaml say of the model in a folder."""
+def describe(folder: Path, hub: str | None = None, commit: str | None = None) -> Iterator[str]:
+    """Lines of YAML that an experiment and models.yaml say of the model in a folder.
+
+    `hub`, `commit`: where that came from, if not from oneself.
+    """
     config = Config.read(folder)
     defaults = ModelSettings().model_dump()
     sizes = config.settings().model_dump(exclude={"preset", "d_head"})
@@ -18,7 +21,7 @@ def describe(folder: Path) -> Iterator[str]:
     yield f"{_name(folder)}:"
     yield "  licence: see the model card"
     yield "  citation: see the model card"
-    yield f"  path: {folder}  # or hub and revision"
+    yield from [f"  hub: {hub}", f"  revision: {commit}"] if hub else [f"  path: {folder}"]
     yield "  files:"
     for path in imported_files(folder):
         yield f"    {path.name}: {sha256(path)}"

@@ -1,16 +1,19 @@
 """Translation models of the Hugging Face library, fetched file by file or copied from a folder."""
 
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from headcount.base.errors import UserError
+from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import read_json, sha256, write_json
 from headcount.base.folders import PRETRAINED_SOURCES
 from headcount.base.settings.faults import checked, keyed
-from headcount.base.settings.pretrained import WEIGHTS, PretrainedFiles
+from headcount.base.settings.pretrained import WEIGHTS, Origin, PretrainedFiles
 from headcount.data.fetching.checksums import LOCK
 from headcount.data.fetching.download import RawFile, fetch_file
+from headcount.data.fetching.transfer import fetch
 
 HUB = "https://huggingface.co"
 SETTINGS = "config/models.yaml"
@@ -39,15 +42,42 @@ def fetch_model(name: str, entry: Mapping[str, Any], folder: Path) -> None:
     write_json(folder / RECORD, {**origin, "files": files})
 
 
+def fetch_commit(hub: str, revision: str, folder: Path) -> None:
+    """Fetch what a model may be read from, of one commit of the hub: its checksums are unknown yet.
+
+    What other files there are is left alone. Raises UserError for no whole commit and for a model
+    without weights as safetensors, EnvironmentFault if the hub cannot be reached.
+    """
+    checked(Origin, {"hub": hub, "revision": revision}, lambda path: f"--{keyed(path)}")
+    address = f"{HUB}/api/models/{hub}/revision/{revision}"
+    with tempfile.TemporaryDirectory() as aside:
+        listing = Path(aside, "listing.json")
+        fetch(address, listing, False, lambda part: None)
+        try:
+            names = [each["rfilename"] for each in read_json(listing)["siblings"]]
+        except (ValueError, TypeError, KeyError) as fault:
+            raise EnvironmentFault(f"{address}: expected a list of files, found none") from fault
+    if WEIGHTS not in names:
+        raise _no_weights(f"{hub} of {revision}", names)
+    for name in names:
+        if "/" not in name and any(fnmatch(name, kind) for kind in PRETRAINED_SOURCES):
+            url = f"{HUB}/{hub}/resolve/{revision}/{name}"
+            fetch(url, folder / name, False, lambda part: None)
+
+
+def _no_weights(place: Path | str, names: Iterable[str]) -> UserError:
+    return UserError(
+        f"{place}: expected weights as {WEIGHTS}, found {', '.join(names) or 'none'}; pickled "
+        "weights (.bin, .pt) can run code and are not read. Save the model as safetensors"
+    )
+
+
 def _all_of(folder: Path) -> dict[str, None]:
     """Names of the files of one's own model. Raises UserError where there are no weights."""
     paths = (path for kind in PRETRAINED_SOURCES for path in folder.glob(kind))
     found = sorted(path.name for path in paths if path.name != RECORD)
     if WEIGHTS not in found:
-        raise UserError(
-            f"{folder}: expected weights as {WEIGHTS}, found {', '.join(found) or 'none'}; pickled "
-            "weights (.bin, .pt) can run code and are not read. Save the model as safetensors"
-        )
+        raise _no_weights(folder, found)
     return dict.fromkeys(found)
 
 
