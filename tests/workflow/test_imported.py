@@ -138,6 +138,8 @@ def _check_tuned(results: Path) -> None:
     near = max(float((given[name] - tuned[name]).abs().max()) for name in given)
     # Adam moves a weight by at most its rate: 20 updates of at most 7e-4 are 0.014 at the most.
     assert 0 < near <= 0.014
+    log = (results / f"tuned/logs/train/{PAIR}.baseline.seed1.log").read_text()
+    assert "'largest_gap': " in log and "'pairs': 8" in log
     rows = list(csv.DictReader((results / "tuned/tables/headmask_table2.csv").open()))
     ours = {(row["run"], row["statistic"]) for row in rows if row["source"] == "ours"}
     assert {("baseline", "bleu"), ("impt-6", "bleu"), ("impt-6", "delta")} <= ours

@@ -18,6 +18,7 @@ from headcount.base.settings.runs import Run
 from headcount.base.settings.train import TrainSettings
 from headcount.model.machine import pick_device, warn_of_slow_format
 from headcount.model.transformer import Transformer, parameter_count
+from headcount.pretrained.check import compare_with_library
 from headcount.pretrained.imports import check_sizes, import_for, with_settings
 from headcount.store.model_folder import ModelFolder, save_weights
 from headcount.store.pair_folder import PairFolder
@@ -155,11 +156,17 @@ class TrainingRun(ModelRun):
             ModelFolder(folder / "model").save(model, trainer.chosen(), facts)
 
     def _start(self, settings: ModelSettings, pretrained: Path | None) -> Transformer:
-        """An untrained model, or an imported one whose sizes must be those of the settings."""
+        """An untrained model, or an imported one whose sizes must be those of the settings.
+
+        Raises UserError for another size, and where scores are not those of the library.
+        """
         if pretrained is None:
             return self.fresh_model(settings)
         check_sizes(pretrained, settings)
-        return with_settings(import_for(pretrained, self.pair).model, settings)
+        imported = import_for(pretrained, self.pair)
+        check = compare_with_library(pretrained, imported, self.pair.first_pairs("dev", None))
+        print(f"imported {pretrained}: {check}", file=sys.stderr)
+        return with_settings(imported.model, settings)
 
 
 def mask_rows(progress: Progress, grid: HeadGrid) -> list[Row]:
