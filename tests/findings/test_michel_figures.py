@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from captions import tell_what_is_covered
 from chapters import make_chapter
@@ -11,6 +12,8 @@ from michel_files import MODEL, measured_model, one_model
 
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.findings.figures import COLOURS
+from headcount.findings.michel.curves import orders_figure
+from headcount.findings.michel.measured import BLEU
 
 NAMES = ("ablation", "transfer", "pruning", "kinds", "speed", "training")
 
@@ -134,6 +137,22 @@ def test_curves_by_kind(figures):
     found = curve(paper, COLOURS[2])[7]  # encoder–decoder attention
     assert found == pytest.approx([70, 100 * 10.59 / 36.05])
     assert set(figures["kinds"].data["scope"]) == {"enc_self"}
+
+
+def test_of_no_bleu_there_is_no_share():
+    """0.3 of 0 is beyond every axis, and once made a figure of kilometres."""
+    points = pd.DataFrame({
+        "pair": "a.x-y", "run": "baseline", "seed": 1, "test_set": "test", "scope": "all",
+        "order": "importance", "percent": [0.0, 50.0], "bleu": [0.0, 0.3], "delta": [0.0, 0.3],
+        "delta_low": [0.0, 0.0], "delta_high": [0.0, 0.5], "p": [1.0, 0.05], "source": "ours",
+    })  # fmt: skip
+    drawn = orders_figure([points], BLEU, ())
+    (panel,) = drawn.drawing.axes
+    assert panel.get_title(loc="left").endswith("BLEU 0.0 with all heads, no share of it")
+    assert np.isnan(panel.lines[0].get_ydata()).all()
+    drawn.drawing.draw_without_rendering()
+    assert drawn.drawing.get_tightbbox().height < 10  # inches
+    assert drawn.data["bleu"].tolist() == [0.0, 0.3]
 
 
 def test_profiles_during_training(figures):

@@ -1,6 +1,7 @@
 """Scores as more and more heads are pruned: by order, and by kind."""
 
 from collections.abc import Mapping, Sequence
+from math import nan
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -136,8 +137,10 @@ def _tasks(
 
 def _kept(task: tuple, rows: pd.DataFrame, metric: Metric) -> tuple[tuple, pd.DataFrame]:
     whole = float(rows.loc[rows["percent"] == 0, "bleu"].iloc[0])
-    scaled = 100 * rows[_SCALED].apply(pd.to_numeric, errors="coerce") / whole
+    scaled = 100 * rows[_SCALED].apply(pd.to_numeric, errors="coerce") / (whole or nan)
     words = f"{metric.word} {whole:.1f} with all heads"
+    if not whole:
+        words += ", no share of it"
     named = ", ".join(filter(None, [task[-1], words]))
     return (*task[:-1], named), rows.assign(**scaled)
 
