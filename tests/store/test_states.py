@@ -187,3 +187,26 @@ def test_a_job_of_the_workflow_waits_for_the_training_that_it_takes_the_place_of
         assert found.result(timeout=10)[-1] == "update-000000017"
     told = f"process {os.getpid()} is at this training, with its states in {tmp_path}; this one"
     assert told in capfd.readouterr().err
+
+
+def test_who_waited_for_a_lock_that_was_removed_holds_the_new_one(tmp_path, monkeypatch):
+    """The first one saves nothing and removes the folder; a third must not come in beside."""
+    monkeypatch.setenv("HEADCOUNT_JOB", "1")
+    root = tmp_path / "states"
+    first, second = (StateStore(root, IDENTITY, 1e9) for _ in range(2))
+
+    def wait() -> str:
+        with second.held():
+            monkeypatch.delenv("HEADCOUNT_JOB")
+            third = StateStore(root, IDENTITY, 1e9)
+            with pytest.raises(EnvironmentFault) as refused, third.held():
+                pass
+            return str(refused.value)
+
+    with ThreadPoolExecutor() as pool:
+        with first.held():
+            found = pool.submit(wait)
+            with pytest.raises(TimeoutError):
+                found.result(timeout=0.2)
+        assert f"process {os.getpid()} is at this training" in found.result(timeout=10)
+    assert not root.exists()

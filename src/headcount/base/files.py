@@ -178,9 +178,23 @@ def hold(path: Path, doing: str, wait: bool = False) -> TextIO:
     training in x'. If another process, or another call in this one, has the lock, this one names
     the holder on standard error and waits for it with `wait`, and else raises EnvironmentFault.
     """
+    while True:
+        with naming(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("a+")
+        _take(file, doing, wait)
+        if _lies_at(file, path):
+            break
+        file.close()  # its last holder has removed it meanwhile: others would take a new one
     with naming(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+")
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+    return file
+
+
+def _take(file: TextIO, doing: str, wait: bool) -> None:
+    """Lock an open file, as `hold` does."""
     # Not filelock: it names no holder, and where flock fails its lock outlives a killed process.
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -192,11 +206,14 @@ def hold(path: Path, doing: str, wait: bool = False) -> TextIO:
             raise EnvironmentFault(f"{told}; wait until it ends, or stop it") from fault
         print(f"{told}; this one goes on when it has ended", file=sys.stderr, flush=True)
         fcntl.flock(file, fcntl.LOCK_EX)
-    with naming(path):
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-    return file
+
+
+def _lies_at(file: TextIO, path: Path) -> bool:
+    """Whether an open file is still the one of that path."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 class FinishedSet:
