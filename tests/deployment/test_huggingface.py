@@ -21,6 +21,8 @@ from headcount.model.transformer import Transformer, copy_weights
 from headcount.pretrained.weight_map import import_model
 from headcount.search.beam_search import translate
 
+pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
+
 SEARCH = DecodeSettings(beam=3, length_penalty=0.0, max_length_factor=0.01, max_length_extra=12)
 # Ids of ours from 4 on are words; of unlike lengths, so that there is padding.
 LONG = ParallelText(

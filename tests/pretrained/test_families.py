@@ -27,6 +27,8 @@ from headcount.search.beam_search import translate
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
+pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
+
 LONGEST = 10
 
 

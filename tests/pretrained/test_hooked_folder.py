@@ -27,6 +27,8 @@ from headcount.pretrained.imports import write_imported
 from headcount.pretrained.segment import segment_pretrained
 from headcount.store.pair_folder import PairFolder
 
+pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
+
 SEARCH = GenerateSettings(beam=2, max_new_tokens=9, batch_tokens=60)
 GIVEN = ["--beam", 2, "--max-new-tokens", 9, "--batch-tokens", 60]
 
@@ -100,7 +102,6 @@ def test_mbarts_targets_begin_with_their_language(tmp_path):
     assert found[0, 0].item() == 18
 
 
-@pytest.mark.slow
 def test_importance_by_command_is_that_of_the_imported_model(origin, tmp_path):
     """Two routes: hooks, and the commands for models of ours; 12 pairs of dev in two halves."""
     text, opus = origin / "text", origin / "opus"
@@ -124,7 +125,6 @@ def test_importance_by_command_is_that_of_the_imported_model(origin, tmp_path):
     assert {"config.json", "model.safetensors", "source.spm", "vocab.json", "dev.src"} <= names
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("model", ["opus", "t5"])
 def test_masks_of_one_search_are_searches_of_their_own(origin, model):
     masked = inputs(origin, model).load()
@@ -145,7 +145,6 @@ def test_masks_of_one_search_are_searches_of_their_own(origin, model):
             assert tokeniser.decode(ids[0], skip_special_tokens=True) == found
 
 
-@pytest.mark.slow
 def test_masking_by_command(folder, tmp_path):
     """References are what T5 says without one group of heads: with it masked BLEU is 100."""
     given = ["--model", folder / "t5", "--text", folder / "text"]
@@ -170,7 +169,6 @@ def test_masking_by_command(folder, tmp_path):
     assert (facts["search"], facts["beam"], facts["max_new_tokens"]) == ("generate", 2, 9)
 
 
-@pytest.mark.slow
 def test_single_heads_are_ablated_as_ours_are(origin, tmp_path):
     out = tmp_path / "ablation.csv"
     given = ["--model", origin / "opus", "--text", origin / "text", "--out", out]

@@ -14,6 +14,8 @@ from headcount.model.observed import watch_attention
 from headcount.pretrained.hooked_seq2seq import HookedSeq2Seq
 from headcount.pretrained.weight_map import import_model
 
+pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
+
 TEXT = ParallelText(
     [[7, 9, 4, 4, 31, 200, 8], [12, 5], [440, 80, 81, 82, 83, 84]],
     [[9, 8, 7], [10, 400, 11, 12, 13, 14, 15, 16], [21]],

@@ -7,6 +7,8 @@ import torch
 from small_hooked import EAGER_ONLY, HOOKED, small_hooked, small_text
 from test_hooked_seq2seq import drawn, folded
 
+pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
+
 CASES = [(kind, "sdpa") for kind in ("marian", "mbart", *HOOKED) if kind not in EAGER_ONLY]
 CASES += [(kind, "eager") for kind in ("t5", "t5gemma")]
 SEARCH = {"num_beams": 3, "max_new_tokens": 7, "min_new_tokens": 4, "do_sample": False}

@@ -14,6 +14,8 @@ from headcount.heads.importance import batch_importance, measure_importance
 from headcount.model.loss import summed_loss, token_losses
 from headcount.pretrained.hooked_seq2seq import HookedSeq2Seq
 
+pytestmark = pytest.mark.slow  # of the library's own classes, a dozen of them
+
 CASES = [(kind, "sdpa") for kind in (*IMPORTABLE, *HOOKED) if kind not in EAGER_ONLY]
 CASES += [(kind, "eager") for kind in ("marian", "bart", *HOOKED)]
 NLL = ImportanceSettings(loss="nll")
