@@ -21,6 +21,8 @@ from shared_results import (
 )
 
 from headcount.base.settings.corpora import load_corpora
+from headcount.base.settings.experiment import experiment_names
+from headcount.base.settings.pretrained import load_models
 
 pytestmark = pytest.mark.slow
 
@@ -228,6 +230,9 @@ def test_dvc_yaml_fits_the_rules_of_every_experiment(clone):
             (clone.folder / path).touch()  # text of one's own, which a plan asks to be there
     # Nor is jieba here, which a plan asks for as well.
     clone.change("config/headmask_zh.yaml", "unspaced: jieba", "unspaced: characters")
-    for path in (clone.folder / "config").glob("*.yaml"):
-        if path.stem != "corpora":
-            clone.call("python", "workflow/bridge.py", "plan", path.stem)
+    for model in load_models(clone.folder / "config" / "models.yaml").values():
+        for name in ("config.json", "model.safetensors") if model.path else ():
+            (clone.folder / model.path).mkdir(parents=True, exist_ok=True)
+            (clone.folder / model.path / name).touch()
+    for name in experiment_names(clone.folder / "config"):
+        clone.call("python", "workflow/bridge.py", "plan", name)

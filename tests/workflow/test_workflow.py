@@ -28,9 +28,9 @@ pytestmark = pytest.mark.slow
 CURVE_COLUMNS = ("step", "epoch", "train_loss", "dev_loss", "lr", "tokens_per_s", "seconds")
 CURVE_COLUMNS += ("first_pass_loss",)
 
-DECODED = {"translate": 7, "bleu": 7, "masking": 1, "untuned_masking": 1, "speed": 1}
+DECODED = {"translate": 8, "bleu": 8, "masking": 1, "untuned_masking": 1, "speed": 1}
 DECODED |= {"ablation": 1, "pruning_profile": 1, "training_profile": 1, "share_speed": 1}
-"""Jobs that decode, for each pair: two training runs and five pruned ones, or one training run."""
+"""Jobs that decode, for each pair: two training runs and six pruned ones, or one training run."""
 
 RULE = r"(?m)^(?:use rule \w+ as|rule) (\w+)(?: with)?:"
 PARTLY = {"pruned_roles", "cost"}
@@ -294,7 +294,8 @@ def test_pruned_models_from_real_runs(project):
     results = project.folder / "results" / "every_rule"
     pruned = results / "prune" / "published.art-en"
     kept = {}
-    for run in ("gates-all-l0.3", "scratch-gates-all-l0.3", "ranked-gates-all-l0.3"):
+    gates, subset = "gates-all-l0.3", "subset-all-k6"
+    for run in (gates, f"scratch-{gates}", f"ranked-{gates}", subset):
         folder = pruned / run / "seed1"
         rows = csv.DictReader((folder / "heads.csv").open())
         kept[run] = [float(row["value"]) != 0 for row in rows if row["statistic"] == "gate"]
@@ -303,6 +304,7 @@ def test_pruned_models_from_real_runs(project):
         assert len((folder / "translations" / "test.txt").read_text().splitlines()) == 30
     assert kept["scratch-gates-all-l0.3"] == kept["gates-all-l0.3"]
     assert sum(kept["ranked-gates-all-l0.3"]) == sum(kept["gates-all-l0.3"]) < 12
+    assert sum(kept[subset]) == 6
     masking = results / "masking" / "published.art-en" / "baseline" / "seed1"
     rows = list(csv.DictReader((masking / "untuned_masking.csv").open()))
     assert {(row["order"], row["as_run"]) for row in rows} == {
@@ -316,6 +318,7 @@ def test_pruned_models_from_real_runs(project):
         "gates-all-l0.3",
         "gates-all-l0.3-from-none",
         "ranked-gates-all-l0.3",
+        subset,
     }
     scored = {row["run"] for row in csv.DictReader((results / "tables" / "bleu.csv").open())}
     trained = {"baseline", "baseline-h1"}

@@ -163,34 +163,31 @@ class BeamSearch:
 
     def run(self) -> list[Translation]:
         """The best translation of each source."""
-        self._take_prefix()
-        length = len(self.prefix)
+        length = 0
         while len(self.sentence):
             length += 1
+            self.history.look(self.memory)
+            last = self.tokens[:, :, -1]
+            states = self.model.decode(last, self.memory, self.multiplier, self.history)
+            if length <= len(self.prefix):
+                self._give(self.prefix[length - 1], states)
+                continue
             at_limit = self.limits == length
-            values, parents, words = self._candidates(self._states(), at_limit)
+            values, parents, words = self._candidates(states, at_limit)
             ends = words == EOS
             self._record_ends(values, parents, ends, length)
             self._advance(values.masked_fill(ends, -torch.inf), parents, words)
             self._leave(self._finished(length) | at_limit)
         return self.results
 
-    def _take_prefix(self) -> None:
-        """Begin every hypothesis with the prefix. No choice was made, so it decides nothing."""
-        for word in self.prefix:
-            states = self._states()
-            parts = states.split(self._sentences_at_once(states))
-            logs = [self.model.logits(part).float().log_softmax(-1)[:, 0, word] for part in parts]
-            self.given += torch.cat(logs)
-            only = torch.zeros_like(self.tokens[:, :, 0])
-            self.history.follow(only)
-            self.tokens = torch.cat((self.tokens, (only + word)[..., None]), dim=2)
-
-    def _states(self) -> Tensor:
-        """[n, m, d] Decoder output after the last word of each hypothesis."""
-        self.history.look(self.memory)
-        last = self.tokens[:, :, -1]
-        return self.model.decode(last, self.memory, self.multiplier, self.history)
+    def _give(self, word: int, states: Tensor) -> None:
+        """Let every hypothesis go on with a word of the prefix. No choice was made."""
+        parts = states.split(self._sentences_at_once(states))
+        logs = [self.model.logits(part).float().log_softmax(-1)[:, 0, word] for part in parts]
+        self.given += torch.cat(logs)
+        only = torch.zeros_like(self.tokens[:, :, 0])
+        self.history.follow(only)
+        self.tokens = torch.cat((self.tokens, (only + word)[..., None]), dim=2)
 
     def _sentences_at_once(self, states: Tensor) -> int:
         """How many sentences' scores over the vocabulary stay in the processor's cache."""
