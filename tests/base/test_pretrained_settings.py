@@ -67,6 +67,10 @@ def test_scripts_are_told_sizes_alone_as_of_any_other_model():
             {"pruned": [{"method": "gates", "lambda": 0.1, "from": "none"}]},
             "'gates-all-l0.1-from-none' .* expected runs that start from its weights",
         ),
+        (
+            {"seeds": [1, 2, 3]},
+            "seeds: expected one with the imported model opus, .* same for each, found 3; .*gates",
+        ),
         ({"importance": {"loss": "smoothed"}}, "importance.loss: expected nll .* found smoothed"),
         (
             {"ablation": {"runs": ["baseline"], "updates": [5]}, "train": {"keep_updates": [5]}},
@@ -83,8 +87,8 @@ def test_what_an_imported_model_leaves_no_choice_in(changed, told):
 def test_fine_tuned_runs_are_compared_with_a_fine_tuned_baseline():
     model = IMPORTED["model"] | {"fine_tune": True}
     runs = ["baseline", "random-6", "impt-6"]
-    given = Experiment(**(IMPORTED | {"model": model, "runs": runs}))
-    assert not given.model.as_it_is and len(given.runs) == 3
+    given = Experiment(**(IMPORTED | {"model": model, "runs": runs, "seeds": [1, 2]}))
+    assert not given.model.as_it_is and len(given.runs) == 3 and given.seeds == [1, 2]
 
 
 def test_the_file_of_models_is_no_experiment(tmp_path):

@@ -169,3 +169,56 @@ def test_weights_in_half_precision_are_computed_with_in_fp32(tmp_path):
     assert {weight.dtype for weight in model.parameters()} == {torch.float32}
     found = model.encoder[0].feed_forward.outer.bias
     assert torch.equal(found, halves["model.encoder.layers.0.fc2.bias"].float())
+
+
+def with_weights(folder, **more):
+    """Add weights to a file, or change them; dots of a name are __ here."""
+    path = folder / "model.safetensors"
+    weights = safetensors.torch.load_file(path)
+    weights |= {name.replace("__", "."): weight for name, weight in more.items()}
+    safetensors.torch.save_file(weights, path)
+
+
+def test_weights_that_a_config_does_not_know_are_no_smaller_model(tmp_path):
+    """A layer has four maps of attention, two of feed-forward and two norms, each with a bias."""
+    saved_pretrained("bart", tmp_path)
+    change_config(tmp_path, encoder_layers=2)
+    told = (
+        r"model\.safetensors: expected the weights that .*config\.json describes and no others, "
+        r"found 16 more, the first of them model\.encoder\.layers\.2\.fc1\.bias; "
+    )
+    with pytest.raises(UserError, match=told):
+        import_model(tmp_path, UNKNOWN)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_copies_and_constants_in_the_file_are_no_weights_of_their_own(kind, tmp_path):
+    """A tied embedding under all of its names; sinusoids, under the name of older versions too."""
+    theirs = saved_pretrained(kind, tmp_path)
+    tied = {"lm_head__weight": theirs.lm_head.weight.detach().clone()}
+    if kind != "marian_apart":
+        tied["model__shared__weight"] = tied["lm_head__weight"].clone()
+        tied["model__encoder__embed_tokens__weight"] = tied["lm_head__weight"].clone()
+    tied["model__decoder__embed_tokens__weight"] = tied["lm_head__weight"].clone()
+    if kind == "m2m_100":
+        tied["model__encoder__embed_positions__weights"] = torch.zeros(66, 32)
+    elif kind in ("marian", "marian_apart", "pegasus"):
+        tied["model__encoder__embed_positions__weight"] = torch.zeros(64, 32)
+    before = dict(import_model(tmp_path, UNKNOWN).model.named_parameters())
+    with_weights(tmp_path, **tied)
+    for name, weight in import_model(tmp_path, UNKNOWN).model.named_parameters():
+        assert torch.equal(weight, before[name]), name
+    changed = tied["lm_head__weight"].clone()
+    changed[5, 3] += 0.01
+    with_weights(tmp_path, lm_head__weight=changed)
+    with pytest.raises(UserError, match=r"lm_head\.weight: expected a copy of model\."):
+        import_model(tmp_path, UNKNOWN)
+
+
+def test_ids_of_the_padding_the_end_and_the_unknown_are_three(tmp_path):
+    """Else a word would be there twice, and its probability with it."""
+    saved_pretrained("bart", tmp_path)
+    change_config(tmp_path, pad_token_id=2)
+    told = r"expected three ids, found 2 as pad_token_id, 2 as the end's and 3 as that of unknown"
+    with pytest.raises(UserError, match=told):
+        import_model(tmp_path, UNKNOWN)

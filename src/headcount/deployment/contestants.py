@@ -15,7 +15,7 @@ from headcount.deployment.agreement import Engine
 from headcount.deployment.ctranslate2_export import CTranslate2Engine
 from headcount.deployment.export import MARK
 from headcount.deployment.huggingface_engine import HuggingFaceEngine, HuggingFaceText
-from headcount.pretrained.weight_map import WEIGHTS
+from headcount.pretrained.weights_file import WEIGHTS
 from headcount.search.translation import translate_lines
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder

@@ -26,13 +26,12 @@ from headcount.model.transformer import Transformer
 from headcount.pretrained.families import CONFIG, EPSILON, Config
 from headcount.pretrained.weight_map import (
     FIRST_POSITION,
-    WEIGHTS,
     embedding_names,
     positions_name,
-    read_weights,
     their_weights,
     width_order,
 )
+from headcount.pretrained.weights_file import WEIGHTS, read_weights
 from headcount.store.model_folder import save_weights
 
 _GENERATION = "generation_config.json"

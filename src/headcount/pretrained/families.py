@@ -6,13 +6,26 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headcount.base.errors import UserError
+from headcount.base.settings.faults import checked, keyed, shown
 from headcount.base.settings.model import ModelSettings
+from headcount.base.settings.section import LARGEST
 
 CONFIG = "config.json"
 EPSILON = 1e-5
 """Of layer norm, in all families: PyTorch's own, which stands in no config."""
 
 _ACTIVATIONS = {"relu": "relu", "swish": "silu", "silu": "silu", "gelu": "gelu"}
+
+_HEADS = "encoder_attention_heads"
+_START = "decoder_start_token_id"
+_IDS = ("pad_token_id", "eos_token_id", _START)
+_SIZES = (
+    *("vocab_size", "decoder_vocab_size", "max_position_embeddings", "d_model"),
+    *("encoder_layers", "decoder_layers", "encoder_ffn_dim", "decoder_ffn_dim"),
+    *(_HEADS, "decoder_attention_heads"),
+)
+_SHARES = ("dropout", "attention_dropout")
+_SWITCHES = ("scale_embedding", "tie_word_embeddings", "share_encoder_decoder_embeddings")
 
 
 @dataclass(frozen=True)
@@ -24,14 +37,24 @@ class Family:
     """Marian's, which are ours in another order of the width; M2M100's; or learnt ones."""
     embedding_norm: bool = False
     output_bias: bool = True
+    start_told: bool = True
+    """Whether its config tells what translations begin with; else it is always a language."""
+    scale_embedding: bool = False
+    attention_dropout: float = 0.0
+    """These two where the config leaves them out, as in the library's own class of configs."""
 
 
 FAMILIES = {
     "marian": Family("post", "sinusoids"),
     "pegasus": Family("pre", "sinusoids"),
-    "m2m_100": Family("pre", "shifted_sinusoids", output_bias=False),
+    "m2m_100": Family(
+        *("pre", "shifted_sinusoids"),
+        output_bias=False,
+        scale_embedding=True,
+        attention_dropout=0.1,
+    ),
     "bart": Family("post", "table", embedding_norm=True),
-    "mbart": Family("pre", "table", embedding_norm=True),
+    "mbart": Family("pre", "table", embedding_norm=True, start_told=False),
 }
 
 
@@ -44,7 +67,11 @@ class Config:
 
     @classmethod
     def read(cls, folder: Path) -> "Config":
-        """That of a folder. Raises UserError if it is not there, damaged, or of another kind."""
+        """That of a folder.
+
+        Raises UserError if it is not there, damaged, of another kind of model, or has a value of
+        another type or range.
+        """
         path = folder / CONFIG
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
@@ -53,12 +80,45 @@ class Config:
             raise UserError(f"{path}: expected the config of a model, found no file") from fault
         except (ValueError, TypeError, KeyError) as fault:
             raise UserError(f"{path}: damaged, or not the config of a model ({fault})") from fault
-        if kind not in FAMILIES:
+        if kind not in list(FAMILIES):  # a list in the file is no key
             raise UserError(
                 f"{path}: model_type: expected one of {', '.join(FAMILIES)}, found {kind!r}; our "
                 "Transformer cannot compute other architectures"
             )
-        return cls(path, values)
+        found = cls(path, values)
+        found._check_values()
+        found._check_ids()
+        return found
+
+    def _check_values(self) -> None:
+        """Raise UserError for a size, share or switch that is none."""
+        known = [key for key in (*_SIZES, *_SHARES, *_SWITCHES) if key in self.values]
+        for key in known:
+            value = self.values[key]
+            if key == "decoder_vocab_size" and value is None:  # as without the key
+                continue
+            if key in _SIZES and not (type(value) is int and 1 <= value <= LARGEST):
+                raise self._wrong(key, f"a whole number from 1 to {LARGEST}")
+            if key in _SHARES and not (type(value) in (int, float) and 0 <= value < 1):
+                raise self._wrong(key, "a number from 0 and less than 1")
+            if key in _SWITCHES and type(value) is not bool:
+                raise self._wrong(key, "true or false")
+        width = self["d_model"]
+        if self.family.positions != "table" and (width % 2 or width < 4):
+            raise self._wrong("d_model", "an even number from 4, half of it sines")
+        if width % self[_HEADS]:
+            raise self._wrong(_HEADS, f"a number that divides d_model, {width}")
+
+    def _check_ids(self) -> None:
+        """Raise UserError for the id of a special word that is missing, or none of a word."""
+        last = min(self.vocabulary_sizes) - 1
+        for key in _IDS:
+            if key == _START and not self.family.start_told and self.values.get(key) is None:
+                continue
+            if key not in self.values:
+                raise self._lacks(key)
+            if type(self.values[key]) is not int or not 0 <= self.values[key] <= last:
+                raise self._wrong(key, f"a whole number from 0 to {last}, the id of one word")
 
     @property
     def family(self) -> Family:
@@ -66,9 +126,9 @@ class Config:
         return FAMILIES[self.values["model_type"]]
 
     def __getitem__(self, key: str) -> Any:
-        """The value of a key. Raises UserError if it is not there."""
-        if key not in self.values:
-            raise UserError(f"{self.path}: {key}: expected a value, found none")
+        """The value of a key. Raises UserError if it is not there, or null."""
+        if self.values.get(key) is None:
+            raise self._lacks(key)
         return self.values[key]
 
     @property
@@ -85,27 +145,28 @@ class Config:
         """Ours, which make the same function. Raises UserError naming what ours cannot express."""
         if not self.values.get("tie_word_embeddings", True):
             raise self._other("tie_word_embeddings", "true, as our output layer is the embedding")
-        if self["activation_function"] not in _ACTIVATIONS:
+        if self["activation_function"] not in list(_ACTIVATIONS):
             raise self._other("activation_function", f"one of {', '.join(_ACTIVATIONS)}")
         family = self.family
-        return ModelSettings(
-            encoder_layers=self["encoder_layers"],
-            decoder_layers=self["decoder_layers"],
-            d_model=self["d_model"],
-            d_ff=self._alike("encoder_ffn_dim", "decoder_ffn_dim"),
-            heads=self._alike("encoder_attention_heads", "decoder_attention_heads"),
-            norm=family.norm,
-            norm_epsilon=EPSILON,
-            embedding_norm=family.embedding_norm,
-            activation=_ACTIVATIONS[self["activation_function"]],
-            scale_embedding=self.values.get("scale_embedding", False),
-            position_table=0
+        found = {
+            "encoder_layers": self["encoder_layers"],
+            "decoder_layers": self["decoder_layers"],
+            "d_model": self["d_model"],
+            "d_ff": self._alike("encoder_ffn_dim", "decoder_ffn_dim"),
+            "heads": self._alike(_HEADS, "decoder_attention_heads"),
+            "norm": family.norm,
+            "norm_epsilon": EPSILON,
+            "embedding_norm": family.embedding_norm,
+            "activation": _ACTIVATIONS[self["activation_function"]],
+            "scale_embedding": self.values.get("scale_embedding", family.scale_embedding),
+            "position_table": 0
             if family.positions == "sinusoids"
             else self["max_position_embeddings"],
-            output_bias=True,  # it closes the row of BOS, which is none of their words
-            dropout=self.values.get("dropout", 0.1),
-            attention_dropout=self.values.get("attention_dropout", 0.0),
-        )
+            "output_bias": True,  # it closes the row of BOS, which is none of their words
+            "dropout": self.values.get("dropout", 0.1),
+            "attention_dropout": self.values.get("attention_dropout", family.attention_dropout),
+        }
+        return checked(ModelSettings, found, lambda key: f"{self.path}: {keyed(key)}")
 
     def _alike(self, encoder: str, decoder: str) -> int:
         if self[encoder] != self[decoder]:
@@ -114,3 +175,15 @@ class Config:
 
     def _other(self, key: str, expected: str) -> UserError:
         return UserError(f"{self.path}: {key}: expected {expected}; found {self.values[key]!r}")
+
+    def _wrong(self, key: str, expected: str) -> UserError:
+        return UserError(
+            f"{self.path}: {key}: expected {expected}, found {shown(self.values[key])}; correct it "
+            "as its makers tell, or fetch the file again"
+        )
+
+    def _lacks(self, key: str) -> UserError:
+        return UserError(
+            f"{self.path}: {key}: expected a value, found none; add it as its makers tell, or "
+            "fetch the file again"
+        )

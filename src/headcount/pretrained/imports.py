@@ -13,14 +13,8 @@ from headcount.pretrained.families import CONFIG, Config
 from headcount.pretrained.languages import Placement, place_marks
 from headcount.pretrained.pieces import Pieces, read_pieces
 from headcount.pretrained.segment import LANGUAGE_CODES
-from headcount.pretrained.weight_map import (
-    WEIGHTS,
-    Imported,
-    Numbering,
-    import_model,
-    number_words,
-    weights_file,
-)
+from headcount.pretrained.weight_map import Imported, Numbering, import_model, number_words
+from headcount.pretrained.weights_file import WEIGHTS, weights_file
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 

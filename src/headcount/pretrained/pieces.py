@@ -89,6 +89,11 @@ class Pieces:
                     f"{side.numbers}: expected an id of its own for each piece, found {number} of "
                     "more than one; fetch the file again"
                 )
+            if config["eos_token_id"] not in known:
+                raise UserError(
+                    f"{side.numbers}: expected a piece with the id {config['eos_token_id']}, the "
+                    f"eos_token_id of {config.path}, found none; these pieces are another model's"
+                )
             without = [row for row in range(size) if row not in known]
             if without and (len(without) >= _FILLED_UP or without[0] < max(known)):
                 raise UserError(

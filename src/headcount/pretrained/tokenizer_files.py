@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import UserError
+from headcount.base.settings.faults import shown
 
 TOKENIZER = "tokenizer.json"
 _TOLD_IN = ("tokenizer_config.json", "special_tokens_map.json")
@@ -29,10 +30,21 @@ def read_ids(path: Path, needed: Iterable[str] = ("<unk>",)) -> dict[str, int]:
     try:
         found = json.loads(content)
         for piece in needed:
-            found[piece] + 0  # a number, as all are
+            found[piece]
     except (ValueError, TypeError, KeyError) as fault:
         raise UserError(f"{path}: damaged, or not the ids of pieces ({fault})") from fault
+    _check_ids(path, found)
     return found
+
+
+def _check_ids(path: Path, ids: Json) -> None:
+    """Raise UserError naming the first piece whose id is no number from 0."""
+    for piece, number in ids.items():
+        if type(number) is not int or number < 0:
+            raise UserError(
+                f"{path}: {piece!r}: expected a whole number from 0 as its id, found "
+                f"{shown(number)}; fetch the file again"
+            )
 
 
 def settings_files(folder: Path) -> list[Path]:
@@ -83,6 +95,7 @@ class TokenizerFile:
             self.ids: dict[str, int] = {**vocabulary, **added_ids, **self.special}
         except (ValueError, TypeError, KeyError) as fault:
             raise UserError(f"{path}: damaged, or no tokenizer ({fault})") from fault
+        _check_ids(path, self.ids)
 
     @property
     def unknown(self) -> int:

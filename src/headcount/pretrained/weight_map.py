@@ -17,9 +17,8 @@ from headcount.base.errors import UserError
 from headcount.data.vocabulary import BOS
 from headcount.model.transformer import Transformer, copy_weights
 from headcount.pretrained.families import Config
-from headcount.store.model_folder import check_shapes, load_weights
-
-WEIGHTS = "model.safetensors"
+from headcount.pretrained.weights_file import WEIGHTS, number_format, read_weights
+from headcount.store.model_folder import check_shapes
 
 CLOSED = -1e3
 """Score of BOS, which is no word of theirs: its exp is 0 beside any score. Not −∞: the smoothed
@@ -90,15 +89,6 @@ def width_order(config: Config) -> Tensor:
     return width.view(2, -1).t().flatten() if halves else width
 
 
-_NOT_READ = {
-    "pytorch_model.bin": "a pickle can run code, so it is never read: load it where you trust it, "
-    "and save it with save_pretrained",
-    "model.safetensors.index.json": "save the parts as one, with save_pretrained and a larger "
-    "max_shard_size",
-}
-"""Other files of weights, and what to do about them."""
-
-
 @dataclass(frozen=True)
 class Numbering:
     """Which row of their embedding stands behind each of our ids."""
@@ -134,6 +124,7 @@ def import_model(
     weights = dict(theirs.ours(*rows))
     if not numbering.joint:
         weights["own_src_embedding.weight"] = theirs.embedding("encoder")[rows[0]][:, theirs.order]
+    theirs.check_all_read()
     check_shapes(model, weights, theirs.path)
     copy_weights(model, weights)
     return Imported(model.eval(), *rows, theirs.format)
@@ -152,6 +143,11 @@ def number_words(
     pad, end = config["pad_token_id"], config["eos_token_id"]
     start = config["decoder_start_token_id"] if start is None else start
     src_end = end if src_end is None else src_end
+    if len({pad, end, unknown}) < 3:  # else a word would be there twice, and so its probability
+        raise UserError(
+            f"{config.path}: expected three ids, found {pad} as pad_token_id, {end} as the end's "
+            f"and {unknown} as that of unknown words; our model cannot tell them apart"
+        )
     rows = []
     for words, last in zip(config.vocabulary_sizes, (src_end, end), strict=True):
         taken = {pad, last, unknown}
@@ -161,56 +157,35 @@ def number_words(
     return Numbering(*rows, joint=config.joint and src_end == end)
 
 
-def weights_file(folder: Path) -> Path:
-    """The one that holds a model's weights. Raises UserError where there are others or none."""
-    path = folder / WEIGHTS
-    if not path.exists():
-        others = [name for name in _NOT_READ if (folder / name).exists()]
-        advice = "".join(f"; {_NOT_READ[name]}" for name in others)
-        found = " and ".join(others) or "none"
-        raise UserError(f"{path}: expected a weights file, found {found}{advice}")
-    return path
-
-
-def read_weights(folder: Path) -> dict[str, Tensor]:
-    """The weights in a folder, by their own names and in the format that they are stored in.
-
-    Raises UserError if they are missing, damaged, in several files, a pickle, or no fractions.
-    """
-    path = weights_file(folder)
-    try:
-        weights = load_weights(path)
-    except UserError as fault:
-        raise UserError(f"{fault}, or fetch it again") from fault
-    for name, weight in weights.items():
-        if not weight.is_floating_point():
-            raise UserError(
-                f"{path}: {name}: expected floating-point numbers, found {_format(weight)}; take "
-                "the model before it was quantised"
-            )
-    return weights
-
-
-def _format(weight: Tensor) -> str:
-    """As float16."""
-    return str(weight.dtype).removeprefix("torch.")
-
-
 class _Theirs:
     """Their weights by name, read as ours."""
 
     def __init__(self, path: Path, config: Config, weights: dict[str, Tensor]):
         self.path, self.config = path, config
-        self.format = ", ".join(sorted(set(map(_format, weights.values()))))
+        self.format = ", ".join(sorted(set(map(number_format, weights.values()))))
         # Weights that were stored in half precision are computed with in fp32.
         self._weights = {name: weight.float() for name, weight in weights.items()}
         self.order = width_order(config)
+        self._read: set[str] = set()
 
     def get(self, name: str) -> Tensor:
         """A weight. Raises UserError if it is not there."""
         if name not in self._weights:
             raise UserError(f"{self.path}: expected the weight {name}, found none")
+        self._read.add(name)
         return self._weights[name]
+
+    def check_all_read(self) -> None:
+        """Raise UserError for weights that the config knows nothing of; constants are none."""
+        constants = set()
+        if self.config.family.positions != "table":  # sinusoids; older versions say "weights"
+            constants = {f"{positions_name(side)}{end}" for side in _SIDES for end in ("", "s")}
+        if unread := sorted(self._weights.keys() - self._read - constants):
+            raise UserError(
+                f"{self.path}: expected the weights that {self.config.path} describes and no "
+                f"others, found {len(unread)} more, the first of them {unread[0]}; these files "
+                "are not of one model, so fetch both again"
+            )
 
     def embedding(self, side: str) -> Tensor:
         """The embedding [v, d] of a side: the file has a shared one under one of several names."""
@@ -222,7 +197,20 @@ class _Theirs:
                 f"{self.path}: expected an embedding of shape {list(expected)}, as "
                 f"{self.config.path} says, found {list(found.shape)}"
             )
+        self._check_copies(names, found)
         return found
+
+    def _check_copies(self, names: list[str], embedding: Tensor) -> None:
+        """Raise UserError unless an embedding is the same under each of its names in the file."""
+        if self.config.joint:
+            names = [name for side in _SIDES for name in embedding_names(self.config, side)]
+        names = [name for name in names if name in self._weights]
+        for name in names:
+            if not torch.equal(self.get(name), embedding):
+                raise UserError(
+                    f"{self.path}: {name}: expected a copy of {names[0]}, as both are one "
+                    "weight in this family, found another; our model cannot tell them apart"
+                )
 
     def ours(self, src_rows: list[int], tgt_rows: list[int]) -> Iterator[tuple[str, Tensor]]:
         """Name and weight of every parameter of ours but the source's own embedding."""
@@ -282,7 +270,8 @@ def their_weights(
 def embedding_names(config: Config, side: str) -> list[str]:
     """Names that the embedding of a side may have, the one that their library writes first."""
     names = ["model.shared.weight"] if config.joint else []
-    return [*names, f"model.{side}.embed_tokens.weight", "lm_head.weight"]
+    tied = ["lm_head.weight"] if config.joint or side == "decoder" else []
+    return [*names, f"model.{side}.embed_tokens.weight", *tied]
 
 
 def positions_name(side: str) -> str:

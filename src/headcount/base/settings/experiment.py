@@ -193,6 +193,12 @@ class Experiment(Section):
 
     def _check_untrained(self, known: str) -> None:
         """Raise ValueError for what needs a training that is told, where there is none."""
+        if len(self.seeds) > 1:  # else one model would count as several trainings
+            raise ValueError(
+                f"seeds: expected one {known}, since the model is the same for each, found "
+                f"{len(self.seeds)}; name one, with which gates of other seeds cannot be had, or "
+                "set model.fine_tune: true, then each seed is a training"
+            )
         if others := [label(run) for run in self.runs if run != BASELINE]:
             raise ValueError(
                 f"runs: {others[0]!r} {known}: it would be trained further and the baseline not, "

@@ -1,0 +1,178 @@
+"""What config.json says, what it leaves out, and what it cannot say."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from script_runner import run_script
+from small_pretrained import KINDS, UNKNOWN, saved_pretrained
+from small_tokenizers import write_small, write_text
+
+from headcount.base.errors import UserError
+from headcount.data.batches import ParallelText
+from headcount.pretrained.check import compare_with_library
+from headcount.pretrained.families import Config
+from headcount.pretrained.weight_map import import_model
+
+GONE = object()
+MAY_LACK = ("scale_embedding", "tie_word_embeddings", "dropout", "attention_dropout")
+SHARED = ("share_encoder_decoder_embeddings", "decoder_vocab_size")
+TEXT = ParallelText([[7, 9, 31, 200, 8], [12, 5]], [[9, 8, 7], [10, 400, 11, 12]])
+
+
+def change(path: Path, **values: object) -> None:
+    found = json.loads(path.read_text()) | values
+    path.write_text(json.dumps({key: value for key, value in found.items() if value is not GONE}))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_config_leaves_out_is_what_the_library_takes(kind, tmp_path):
+    """Of M2M100, alone, embeddings are scaled then, and attention has dropout."""
+    import transformers
+
+    saved_pretrained(kind, tmp_path)
+    lacking = (*MAY_LACK, *SHARED) if kind != "marian_apart" else (*MAY_LACK, "decoder_vocab_size")
+    change(tmp_path / "config.json", **dict.fromkeys(lacking, GONE))
+    found = compare_with_library(tmp_path, import_model(tmp_path, UNKNOWN), TEXT)
+    assert found["largest_gap"] <= 1e-5 * found["largest_score"]
+    theirs = transformers.AutoConfig.from_pretrained(tmp_path)
+    ours = Config.read(tmp_path).settings()
+    for key in ("scale_embedding", "dropout", "attention_dropout"):
+        assert getattr(ours, key) == getattr(theirs, key), key
+    assert ours.scale_embedding == (kind == "m2m_100")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A folder of BART in `bart`, with a table of ids, and a text."""
+    root = tmp_path_factory.mktemp("configs")
+    write_small("bart_merges", root / "bart", write_text(root / "text"))
+    return root
+
+
+@pytest.fixture
+def bart(made, tmp_path) -> Path:
+    """The folder, to be changed."""
+    return shutil.copytree(made / "bart", tmp_path / "bart")
+
+
+def refused(folder: Path, text: Path, capsys) -> str:
+    """What describe_model.py and segment.py say in one line, the same, and exit with 2."""
+    flags = [f"--{split}-{side}" for split in ("train", "dev") for side in ("src", "tgt")]
+    texts = [word for flag in flags for word in (flag, text)]
+    out = ["--src-lang", "en", "--tgt-lang", "de", "--out-folder", folder / "out"]
+    told = []
+    for script, more in {"describe_model": [], "segment": [*texts, *out]}.items():
+        assert run_script(script, ["--pretrained", folder, *more]) == 2, script
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        told += [line for line in printed.err.splitlines() if line.startswith("error:")]
+    assert len(told) == 2 and told[0] == told[1]
+    return told[0]
+
+
+WHOLE = "expected a whole number from 1 to 1000000, found"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"encoder_attention_heads": 5, "decoder_attention_heads": 5},
+            "encoder_attention_heads: expected a number that divides d_model, 32, found 5",
+        ),
+        (
+            {"encoder_attention_heads": "4", "decoder_attention_heads": "4"},
+            f"encoder_attention_heads: {WHOLE} '4'",
+        ),
+        ({"encoder_layers": True}, f"encoder_layers: {WHOLE} true"),
+        ({"encoder_layers": 1001}, "encoder_layers: expected a whole number from 1 to 1000, found"),
+        ({"decoder_layers": 0}, f"decoder_layers: {WHOLE} 0"),
+        ({"d_model": 32.0}, f"d_model: {WHOLE} 32.0"),
+        ({"vocab_size": 10**12}, f"vocab_size: {WHOLE} 1000000000000"),
+        ({"max_position_embeddings": "64"}, f"max_position_embeddings: {WHOLE} '64'"),
+        ({"encoder_ffn_dim": None}, f"encoder_ffn_dim: {WHOLE} null"),
+        ({"dropout": None}, "dropout: expected a number from 0 and less than 1, found null"),
+        (
+            {"attention_dropout": 1},
+            "attention_dropout: expected a number from 0 and less than 1, f",
+        ),
+        ({"dropout": float("nan")}, "dropout: expected a number from 0 and less than 1, found nan"),
+        ({"scale_embedding": "no"}, "scale_embedding: expected true or false, found 'no'"),
+        ({"tie_word_embeddings": None}, "tie_word_embeddings: expected true or false, found null"),
+        (
+            {"pad_token_id": None},
+            "pad_token_id: expected a whole number from 0 to 329, the id of one word, found null",
+        ),
+        ({"pad_token_id": GONE}, "pad_token_id: expected a value, found none"),
+        ({"pad_token_id": -1}, "the id of one word, found -1"),
+        (
+            {"decoder_start_token_id": 99999},
+            "decoder_start_token_id: expected a whole number from 0 to 329, the id of one word, "
+            "found 99999",
+        ),
+        (
+            {"decoder_start_token_id": None},
+            "start_token_id: expected a whole number from 0 to 329",
+        ),
+        (
+            {"eos_token_id": [0, 5]},
+            "eos_token_id: expected a whole number from 0 to 329, the id",
+        ),
+        ({"model_type": ["bart"]}, "model_type: expected one of marian, "),
+        ({"activation_function": ["relu"]}, "activation_function: expected one of relu, "),
+    ],
+)
+def test_values_of_another_kind_are_named_by_every_script(made, bart, capsys, values, message):
+    change(bart / "config.json", **values)
+    told = refused(bart, made / "text", capsys)
+    assert f"error: {bart / 'config.json'}: " in told and message in told
+
+
+@pytest.mark.parametrize("number", ["7", 7.0, -1, None, True])
+def test_an_id_that_is_none_is_named_with_its_piece(made, bart, capsys, number):
+    path = bart / "vocab.json"
+    change(path, **{"<pad>": 1, "the": number})
+    told = refused(bart, made / "text", capsys)
+    assert f"error: {path}: 'the': expected a whole number from 0 as its id, found " in told
+    assert "fetch the file again" in told
+
+
+@pytest.mark.parametrize(("key", "number"), [("vocab", "3"), ("added", [3]), ("vocab", -2)])
+def test_an_id_of_a_tokenizer_json(tmp_path, capsys, key, number):
+    folder, text = tmp_path / "bart", write_text(tmp_path / "text")
+    write_small("bart_json", folder, text)
+    path = folder / "tokenizer.json"
+    whole = json.loads(path.read_text())
+    if key == "vocab":
+        whole["model"]["vocab"]["the"] = number
+    else:
+        whole["added_tokens"][0]["id"] = number
+    path.write_text(json.dumps(whole))
+    told = refused(folder, text, capsys)
+    assert f"error: {path}: " in told and "expected a whole number from 0 as its id, fo" in told
+
+
+@pytest.mark.parametrize(("kind", "width"), [("marian", 33), ("pegasus", 33), ("m2m_100", 2)])
+def test_sinusoids_need_an_even_width(tmp_path, kind, width):
+    saved_pretrained(kind, tmp_path)
+    one = {"encoder_attention_heads": 1, "decoder_attention_heads": 1}
+    change(tmp_path / "config.json", d_model=width, **one)
+    with pytest.raises(UserError, match=f"d_model: expected an even number from 4, .*nd {width}"):
+        Config.read(tmp_path)
+
+
+def test_only_mbart_is_told_elsewhere_what_translations_begin_with(tmp_path):
+    saved_pretrained("mbart", tmp_path)
+    for nothing in (None, GONE):
+        change(tmp_path / "config.json", decoder_start_token_id=nothing)
+        assert import_model(tmp_path, UNKNOWN, start=250).tgt_rows[1] == 250
+        with pytest.raises(UserError, match=r"decoder_start_token_id: expected a value, found no"):
+            import_model(tmp_path, UNKNOWN)
+
+
+def test_an_end_without_a_piece(made, bart, capsys):
+    change(bart / "config.json", vocab_size=340, eos_token_id=335)
+    told = refused(bart, made / "text", capsys)
+    assert "vocab.json: expected a piece with the id 335, the eos_token_id of" in told
