@@ -242,7 +242,7 @@ def test_the_folder_of_another_model_is_refused(tmp_path):
     for key, value, message in (
         ("decoder_layers", 3, "decoder_layers: expected 2, as the model has, found 3; name the"),
         ("activation_function", "relu", "activation: expected silu, .*found relu"),
-        ("vocab_size", 7, r"words of each side: expected \(500, 500\), .*found \(7, 500\)"),
+        ("vocab_size", 700, r"words of each side: expected \(500, 500\), .*found \(700, 500\)"),
     ):
         values = json.loads(config.read_text())
         config.write_text(json.dumps({**values, key: value}))
