@@ -1,5 +1,6 @@
 """Folders of the library's encoder-decoders: read with their tokenisers, measured by commands."""
 
+import hashlib
 import json
 import shutil
 import sys
@@ -12,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from script_runner import run_script
 from small_hooked import save_mbart, save_nllb, save_t5
 from small_marian import write_marian
+from small_models import make_model
 from small_run import segment
 
 from headcount.ablation import masking
@@ -21,6 +23,9 @@ from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import read_csv, read_json
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.decode import GenerateSettings
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.deployment.huggingface_export import form_of_ours
+from headcount.heads.importance import read_importance, write_importance
 from headcount.model import machine
 from headcount.pretrained.hooked_folder import HookedFolder, HookedTexts, Told
 from headcount.pretrained.imports import write_imported
@@ -207,6 +212,58 @@ def test_what_is_no_whole_model_is_refused(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(EnvironmentFault, match=r"encoder-decoders need .*'\.\[pretrained\]'"):
         HookedFolder(folder / "opus").load()
+
+
+@pytest.mark.slow
+def test_importance_is_of_one_model_whichever_of_its_files_differs(folder, tmp_path):
+    """Weights in two files: a number of the first or of the second makes another model."""
+    path, out = folder / "t5", tmp_path / "importance.csv"
+    weights = load_file(path / "model.safetensors")
+    (path / "model.safetensors").unlink()
+    names = sorted(weights)
+    shards = {"model-00001-of-00002.safetensors": names[:9]}
+    shards["model-00002-of-00002.safetensors"] = names[9:]
+    for file, part in shards.items():
+        save_file({name: weights[name] for name in part}, path / file, {"format": "pt"})
+    index = {name: file for file, part in shards.items() for name in part}
+    (path / "model.safetensors.index.json").write_text(
+        json.dumps({"metadata": {}, "weight_map": index})
+    )
+    model = HookedFolder(path)
+    settings = ImportanceSettings(loss="nll", data="dev", batch_tokens=90)
+    write_importance(model, HookedTexts(model, folder / "text"), settings, out, {})
+    grid = model.load("cpu").grid
+    assert read_importance(out, model, grid).shape == (28,)
+    both = b"".join((path / file).read_bytes() for file in shards)
+    assert read_json(out.with_suffix(".json"))["weights"] == hashlib.sha256(both).hexdigest()
+    for file, part in shards.items():
+        changed = {name: weights[name].clone() for name in part}
+        changed[part[-1]].view(-1)[0] += 1
+        before = (path / file).read_bytes()
+        save_file(changed, path / file, {"format": "pt"})
+        with pytest.raises(UserError, match=r"t5: importance\.json names other weights"):
+            read_importance(out, model, grid)
+        (path / file).write_bytes(before)
+    assert read_importance(out, model, grid).shape == (28,)
+
+
+@pytest.mark.parametrize("form", ["t5", "pegasus"])
+def test_a_folder_without_a_tokeniser_says_what_to_do(folder, form, capsys):
+    """Without a word the library makes up one for T5, and speaks of <unk> for Pegasus."""
+    path = folder / form
+    if form == "pegasus":
+        path.mkdir()
+        model = make_model(joint=True, src_size=11, d_model=12, norm="pre", activation="gelu")
+        form_of_ours(model, model.grid.heads()).save(path)
+        (path / "src.codes").write_text("ours\n")
+    for file in path.glob("tokenizer*"):
+        file.unlink()
+    given = ["--model", path, "--text", folder / "text", "--out", folder / "out.csv"]
+    assert run_script("hooked_importance", [*given, "--loss", "nll"]) == 2
+    told = capsys.readouterr().err
+    assert f"{path}: expected a tokeniser beside the weights, found no file of one" in told
+    assert "copy the tokeniser that the model was trained with here" in told
+    assert "has none: give the folder that it was made from to scripts/importance.py" in told
 
 
 def test_another_models_tokeniser_is_refused(folder):

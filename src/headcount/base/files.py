@@ -147,10 +147,13 @@ def read_json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def sha256(path: Path) -> str:
-    """Hex SHA-256 of the file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def sha256(*paths: Path) -> str:
+    """Hex SHA-256 of the file's bytes; of several files, of their bytes one after the other."""
+    whole = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            hashlib.file_digest(file, lambda: whole)
+    return whole.hexdigest()
 
 
 def remove_folder(folder: Path) -> None:

@@ -71,7 +71,7 @@ def facts_of_drawn(
     return {
         "data": settings.data,
         "sentences": len(text),
-        "weights": sha256(folder.weights),
+        "weights": sha256(*folder.weight_files),
         "label_smoothing": own_smoothing(folder, settings),
     }
 
@@ -84,7 +84,9 @@ def read_importance(path: Path, folder: ModelFolder, grid: HeadGrid) -> np.ndarr
     made by hand, and is for any model with these heads.
     """
     values = read_head_values(path, "importance", grid)
-    check_measured(path, folder.weights, "the importance of the heads", "scripts/importance.py")
+    check_measured(
+        path, folder.weight_files, "the importance of the heads", "scripts/importance.py"
+    )
     return values
 
 

@@ -44,7 +44,7 @@ def read_measures(path: Path, folder: ModelFolder, grid: HeadGrid) -> Measured:
     values = {name: read_head_values(path, name, grid) for name in RANKED}
     information = fisher.read_fisher(fisher_file(path), grid)
     for each in (path, fisher_file(path)):
-        check_measured(each, folder.weights, "what was measured of the heads", _SCRIPT)
+        check_measured(each, folder.weight_files, "what was measured of the heads", _SCRIPT)
     return Measured(values, information)
 
 
@@ -55,7 +55,7 @@ def read_mean_outputs(path: Path, folder: ModelFolder) -> np.ndarray:
     """
     settings = folder.settings
     means = head_outputs.read_means(path, settings.grid, settings.head_width)
-    check_measured(path, folder.weights, "the mean outputs of the heads", _SCRIPT)
+    check_measured(path, folder.weight_files, "the mean outputs of the heads", _SCRIPT)
     return means
 
 

@@ -46,9 +46,9 @@ class HookedFolder:
         return input_files(self.path)
 
     @property
-    def weights(self) -> Path:
-        """The first file of its weights, which tells it from other models."""
-        return min(self.path.glob("*.safetensors"))
+    def weight_files(self) -> list[Path]:
+        """All files of its weights, which tell it from other models."""
+        return sorted(self.path.glob("*.safetensors"))
 
     @cached_property
     def _loaded(self) -> tuple[Any, HookedSeq2Seq]:

@@ -12,6 +12,9 @@ from torch import nn
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.folders import CLASSIFIER_SOURCES
 
+_OF_TOKENISERS = ("tokenizer*", "vocab*", "merges.txt", "*.spm", "*.model")
+"""Files of which every tokeniser of the library has one."""
+
 
 class Kind(NamedTuple):
     """A kind of model: the library's class, and what people call it."""
@@ -64,11 +67,19 @@ def load_whole(
     """Tokeniser and model of a folder, each told more by name.
 
     Raises UserError for a folder without a whole model of this kind, with weights in pickles only,
-    and for a model that needs code of its own; EnvironmentFault where the library is missing.
+    without a tokeniser, and for a model that needs code of its own; EnvironmentFault where the
+    library is missing.
     """
     theirs = library(kind)
     if not list(folder.glob("*.safetensors")):
         raise no_weights(folder)
+    if not any(path for pattern in _OF_TOKENISERS for path in folder.glob(pattern)):
+        raise UserError(  # the library would make one up for some families, without any word
+            f"--model {folder}: expected a tokeniser beside the weights, found no file of one; "
+            "copy the tokeniser that the model was trained with here. What scripts/export.py made "
+            "of a model of ours has none: give the folder that it was made from to "
+            "scripts/importance.py, masking.py or ablation.py"
+        )
     rules = {"local_files_only": True, "trust_remote_code": False}
     try:
         tokeniser = theirs.AutoTokenizer.from_pretrained(folder, **rules, **of_tokeniser)

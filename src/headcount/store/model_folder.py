@@ -116,6 +116,11 @@ class ModelFolder:
         return self.path / WEIGHTS
 
     @property
+    def weight_files(self) -> list[Path]:
+        """The same, which tells it from other models."""
+        return [self.weights]
+
+    @property
     def description(self) -> Path:
         """The JSON that tells shape, vocabularies, checksums of weights and provenance."""
         return self.path / DESCRIPTION
@@ -263,14 +268,16 @@ def open_model(args: Namespace, threads: int) -> tuple[ModelFolder, PairFolder]:
     return folder, folder.pair(args.bpe)
 
 
-def check_measured(path: Path, weights: Path, what: str, script: str) -> None:
+def check_measured(path: Path, weights: list[Path], what: str, script: str) -> None:
     """Raise UserError if the JSON beside a file of `what` names other weights than these.
 
-    A file that has nothing beside it was made by hand, and is for any model with its heads.
+    `weights`: all files of them. A file of `what` that has nothing beside it was made by hand, and
+    is for any model with its heads.
     """
     beside = path.with_suffix(".json")
-    if beside.is_file() and read_json(beside).get("weights") != sha256(weights):
+    if beside.is_file() and read_json(beside).get("weights") != sha256(*weights):
+        model = weights[0] if len(weights) == 1 else weights[0].parent
         raise UserError(
-            f"{path}: is not {what} of {weights}: {beside.name} names other weights; give that "
+            f"{path}: is not {what} of {model}: {beside.name} names other weights; give that "
             f"model's own, or run {script} again"
         )
