@@ -125,6 +125,23 @@ def test_values_are_those_of_the_commands(folder, monkeypatch):
             lambda m: m.translate(["a"], mask=["dec_enc.0.3"]),
             "head 3 does not exist; this layer has",
         ),
+        (
+            lambda m: m.bleu(["a", "b", "c", "d"], "abcd"),
+            "expected a list of lines, a sentence each; found one",
+        ),
+        (lambda m: m.bleu("abcd", ["a", "b", "c", "d"]), "expected a list of lines"),
+        (lambda m: m.loss(["a", "b", "c", "d"], "abcd"), "expected a list of lines"),
+        (lambda m: m.importance(["a", "b", "c", "d"], "abcd"), "expected a list of lines"),
+        (lambda m: m.ablate(["a", "b", "c", "d"], "abcd"), "expected a list of lines"),
+        (
+            lambda m: m.decode([4, 99999]),
+            r"expected ids from 0 to \d+, found 99999; .* has \d+ sub",
+        ),
+        (lambda m: m.decode([-1]), r"expected ids from 0 to \d+, found -1"),
+        (
+            lambda m: headcount.load("translator", device="tpu"),
+            "device: expected cpu, cuda or auto, found 'tpu'",
+        ),
         (lambda m: m.export("x", to="onnx"), "expected one of headcount, ctranslate2, huggingface"),
         (lambda m: m.save("run"), "run: expected no folder, an empty one or an earlier export"),
         (lambda m: headcount.load("run/model"), "run/model/segmentation.json: expected what cuts"),

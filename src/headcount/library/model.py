@@ -46,7 +46,8 @@ def load(folder: str | Path, subwords: str | Path | None = None, device: str = "
     """The model in a folder, such as training, removing or `Model.save` writes.
 
     `subwords`: the folder of the segmented pair, where the model's own has none. `device`: cpu,
-    cuda, or auto. Raises UserError for a folder that lacks something, and for other subwords.
+    cuda, or auto. Raises UserError for a folder that lacks something, for other subwords, and for
+    another device.
     """
     source = ModelFolder(Path(folder))
     pair = source.pair(None if subwords is None else Path(subwords))
@@ -117,7 +118,16 @@ class Model:
         return self._sides[0].encode(_clean([line])[0])
 
     def decode(self, ids: Ids) -> str:
-        """The detokenised line of ids of the target language."""
+        """The detokenised line of ids of the target language.
+
+        Raises UserError for an id that its vocabulary does not have.
+        """
+        size = len(self._sides[1].vocabulary)
+        for wrong in (each for each in ids if not 0 <= each < size):
+            raise UserError(
+                f"expected ids from 0 to {size - 1}, found {wrong}; the target's vocabulary has "
+                f"{size} subwords"
+            )
         return self._sides[1].decode(ids)
 
     def translate(
@@ -143,8 +153,9 @@ class Model:
 
         Several references of a line have tabs between them.
         """
+        listed = _listed(targets)
         found = self.translate(sources, mask, decode)
-        return score_corpus(found, list(targets), self._sides[1].language)[0]
+        return score_corpus(found, listed, self._sides[1].language)[0]
 
     def importance(
         self,
@@ -180,7 +191,7 @@ class Model:
         sets = {name: self._silent(mask) for name, mask in named.items()}
         masked = MaskedModel(self.module, *self._sides, decode)
         samples = resamples_for(self.module.grid)
-        found = masked.compare((_clean(sources), list(targets)), list(sets.values()), samples)
+        found = masked.compare((_clean(sources), _listed(targets)), list(sets.values()), samples)
         return {name: found[silent] for name, silent in sets.items()}
 
     def without(self, mask: Mask) -> "Model":
@@ -205,9 +216,7 @@ class Model:
 
     def _multiplier(self, mask: Mask) -> Tensor | None:
         multiplier = self.mask(mask)
-        return (
-            None if multiplier.all() and (multiplier == 1).all() else torch.from_numpy(multiplier)
-        )
+        return None if (multiplier == 1).all() else torch.from_numpy(multiplier)
 
     def _silent(self, mask: Mask) -> Heads:
         """Places of silent heads. Raises UserError for gates between 0 and 1."""
@@ -223,7 +232,7 @@ class Model:
                 f"expected a target for each source, and at least one; found {len(sources)} "
                 f"sources and {len(targets)} targets"
             )
-        firsts = [references(line)[0] for line in targets]
+        firsts = [references(line)[0] for line in _listed(targets)]
         src, tgt = (
             [side.encode(line) for line in _clean(lines)]
             for side, lines in zip(self._sides, (sources, firsts), strict=True)
@@ -233,10 +242,15 @@ class Model:
 
 def _clean(lines: Sequence[str]) -> list[str]:
     """The lines as scripts clean them. Raises UserError for one text in place of a list."""
+    tally = LineTally()
+    return [clean(line, "none", tally) for line in _listed(lines)]
+
+
+def _listed(lines: Sequence[str]) -> list[str]:
+    """The lines. Raises UserError for one text, whose letters would be taken for lines."""
     if isinstance(lines, str):
         raise UserError("expected a list of lines, a sentence each; found one text: put it in [ ]")
-    tally = LineTally()
-    return [clean(line, "none", tally) for line in lines]
+    return list(lines)
 
 
 def _origin(files: list[Path]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import torch
 
-from headcount.base.errors import EnvironmentFault, lacks_memory
+from headcount.base.errors import EnvironmentFault, UserError, lacks_memory
 from headcount.model.gpu_slots import take_slot
 
 _BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # names of the ability on x86 and on ARM
@@ -17,9 +17,13 @@ _BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # names of the ability on x86 and o
 def pick_device(wanted: str) -> torch.device:
     """The device for `auto`, `cpu` or `cuda`; raises EnvironmentFault if there is no such GPU.
 
+    Raises UserError for any other name.
+
     Of several GPUs it is that of this job's slot; see `gpu_slots`. Processes that train together on
     a machine without slots take one each of those that they are shown.
     """
+    if wanted not in ("cpu", "cuda", "auto"):
+        raise UserError(f"device: expected cpu, cuda or auto, found {wanted!r}")
     if wanted != "cpu":
         take_slot()
     available = torch.cuda.is_available()
