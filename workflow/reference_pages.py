@@ -65,6 +65,7 @@ whose message it repeats. Where Snakemake itself refuses its command line, its c
 | 0 | All is done. |
 | 1 | A bug: the message is a traceback. |
 {rows}| 128 + signal | {stopped} |
+| 130 | Ctrl-C ended the command: at once, but for a training, which saves its state at the first. |
 
 {errors.__doc__.removeprefix("Faults that are not bugs. ")}
 """

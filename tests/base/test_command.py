@@ -63,6 +63,17 @@ def test_bugs_keep_their_traceback():
         command.run(main)
 
 
+def test_ctrl_c_ends_a_command_without_a_traceback(capsys):
+    def main():
+        print("half of a result")
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as left:
+        command.run(main)
+    assert left.value.code == 130  # as in a shell, 128 + 2
+    assert capsys.readouterr() == ("half of a result\n", "")
+
+
 def test_other_errors_of_the_system_count_as_bugs():
     def main():
         raise OSError(errno.EPIPE, "Broken pipe")

@@ -141,6 +141,22 @@ def test_a_line_is_answered_before_the_next_one_comes(folders):
         assert process.stderr.read() == b"" and process.wait(60) == 128 + signal.SIGPIPE
 
 
+@pytest.mark.slow
+def test_ctrl_c_at_standard_input_ends_without_a_traceback(folders, monkeypatch, capfdbinary):
+    """It comes while the second line is waited for; the first one is answered."""
+
+    class Terminal(io.BytesIO):
+        def read1(self, size=-1):
+            if self.tell():
+                raise KeyboardInterrupt
+            return super().read1(size)
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Terminal(b"the dog sleeps .\n")))
+    code = run_script("translate", ["--model", folders[0].path, "--bpe", folders[1].path, *FLAGS])
+    out, err = capfdbinary.readouterr()
+    assert (code, out.count(b"\n"), err) == (130, 1, b"")
+
+
 @pytest.fixture
 def damageable(folders, tmp_path):
     """Copies of the model and of the segmented text, and the flags that translate with them."""

@@ -158,12 +158,17 @@ def _versions() -> dict[str, str]:
 
 
 def run(main: Callable[[], None]) -> None:
-    """Call `main` and leave with 0, or 2 (user), 3 (environment), 1 (bug, with traceback)."""
+    """Call `main` and leave with 0, or 2 (user), 3 (environment), 1 (bug, with traceback).
+
+    At Ctrl-C with 130 and without a word; a training that it asks to stop tells what it saved.
+    """
     try:
         _die_with_engine()
         gc.freeze()  # modules stay; to look through them for garbage took a hundredth of a search
         main()
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
     except HeadcountError as fault:
         _leave(str(fault), fault.exit_code)
     except (MemoryError, RuntimeError) as fault:
