@@ -89,11 +89,11 @@ AS_PRINTED = [
         "none of them silent",
         "translator/model.json",
     ),
-    ("python scripts/translate.py --model translator < sentences.txt", ".", None),
+    ("python scripts/translate.py --model translator < sentences.txt", "\n", None),
     (
-        "python scripts/translate.py --model translator --mask enc_self.0.3 dec_enc.1.0"
+        "python scripts/translate.py --model translator --mask enc_self.0.3 dec_enc.0.1"
         " < sentences.txt",
-        ".",
+        "\n",
         None,
     ),
     (
@@ -187,7 +187,7 @@ PARSED = {
     "python scripts/importance.py --model model --bpe pieces --loss nll"
     " --out importance.csv": "a model; test_marian.py has one",
     "python scripts/export.py --to headcount --model model --bpe pieces --mask enc_self.0.3"
-    " dec_enc.1.0 --out smaller": "a model; test_out_again.py has one",
+    " dec_enc.0.1 --out smaller": "a model; test_out_again.py has one",
     "python scripts/export.py --to ctranslate2 --model smaller --out fast"
     " --check dev.en": "the same",
     "python scripts/export.py --to huggingface --model smaller --pretrained models/opus-mt-en-de"
