@@ -43,8 +43,8 @@ def by_means(results: Results) -> Drawn:
     notes = (
         "Zeros may be an output that a head never has; its mean over real positions of the text "
         "that importance is measured on is a constant too, and can be folded into the bias of W_O "
-        "(`scripts/remove.py --means`). Mean ablation orders heads by what the loss gains where "
-        "the head alone gives its mean; heads then give zeros as in the other orders.",
+        "(`scripts/remove.py --means`). Mean ablation orders heads by how much the loss rises "
+        "where the head alone gives its mean; heads then give zeros as in the other orders.",
         *describe_ranked(results),
     )
     return orders_figure([measured_points(results)], BLEU, notes, _BY_MEANS)

@@ -53,7 +53,8 @@ _ORDERS = {
     "fisher_rearranged": "fisher rearranged, the same with heads exchanged within layers",
     "integrated_gradients": "integrated gradients, harmful heads first",
     "shapley": "shapley, by Shapley values, harmful heads first",
-    "mean_ablation": "mean ablation, by what the loss gains where the head alone gives its mean",
+    "mean_ablation": "mean ablation, by how much the loss rises where the head alone gives its "
+    "mean",
     "output_norm": "output norm, by the length of what the head adds",
     "single": "single, by the {score} change on dev without the head alone",
     "random": "random",

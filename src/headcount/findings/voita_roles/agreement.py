@@ -39,7 +39,7 @@ CAPTION = (
     "are cheap."
 )
 _REMOVED = "Survival, loss change and BLEU lost"
-_MORE_REMOVED = "Survival, loss change, Shapley value, mean output and BLEU lost"
+_MORE_REMOVED = "Survival, loss change, Shapley value, loss added by its mean output and BLEU lost"
 NOTES = (
     "Survival: in how many of the gates runs on this model with λ above 0 a head is left; loss "
     "change: mean size of the change of a sentence's loss when that head alone is masked, on the "
