@@ -73,7 +73,8 @@ def take(experiment: str, folder: Path) -> str:
             taken |= records
     mark_whole(list(taken))
     packed.freshen(list(taken))
-    states = sum(_take_state(folder, *lead) for lead in read_json(folder / STATES).items())
+    leads = _read_leads(folder / STATES, experiment)
+    states = sum(_take_state(folder, *lead) for lead in leads.items())
     told = f"{folder}: {len(taken)} files taken, {stays} stay as they are here; "
     told += f"{states} states of unfinished trainings taken"
     read = {path for record in taken.values() for path in record["input_checksums"]}
@@ -92,9 +93,13 @@ def _finished(outputs: list[str]) -> list[str]:
     return outputs if known else []
 
 
+def _state_root(experiment: str) -> str:
+    return f"results/{experiment}/state"
+
+
 def _states(experiment: str, jobs: Iterable[dict]) -> Iterator[tuple[str, list[str]]]:
     """Folders of states whose trainings are not finished, and what these will make."""
-    for folder in sorted(Path(f"results/{experiment}/state").glob("*")):
+    for folder in sorted(Path(_state_root(experiment)).glob("*")):
         for job in jobs:
             ends = f"/{folder.name}"
             if any(word.strip("'\"").endswith(ends) for word in job["shell"].split()):
@@ -154,10 +159,19 @@ def _place(targets: dict[Path, Path], records: dict[str, dict]) -> None:
             shutil.copyfile(source, part)
 
 
+def _read_leads(path: Path, experiment: str) -> dict[str, list[str]]:
+    """The outputs that each folder of states leads to. Raises UserError for another folder."""
+    if not path.is_file():
+        raise UserError(f"{path}: gone from the part. {DAMAGED}")
+    leads = read_json(path)
+    for state in leads:
+        if Path(state).parent != Path(_state_root(experiment)) or ".." in Path(state).parts:
+            raise UserError(f"{path}: {state!r} is no folder of states of {experiment}. {DAMAGED}")
+    return leads
+
+
 def _take_state(folder: Path, state: str, outputs: list[str]) -> bool:
     """Whether a training's last state was taken: not where the training is finished or further."""
-    if "/state/" not in state or ".." in Path(state).parts or Path(state).is_absolute():
-        raise UserError(f"{folder / STATES}: {state!r} is no folder of a training's states")
     found = folder / FILES / state
     new = {path.name for path in found.glob("*/update-*")}
     here = {path.name for path in Path(state).glob("*/update-*")}

@@ -89,13 +89,6 @@ AS_PRINTED = [
         "none of them silent",
         "translator/model.json",
     ),
-    ("python scripts/translate.py --model translator < sentences.txt", "\n", None),
-    (
-        "python scripts/translate.py --model translator --mask enc_self.0.3 dec_enc.0.1"
-        " < sentences.txt",
-        "\n",
-        None,
-    ),
     (
         "python scripts/classifier_ablation.py --model FOLDER_OR_HUB_NAME --dev dev.jsonl"
         " --matched dev_matched.tsv --mismatched dev_mismatched.tsv"
@@ -286,6 +279,13 @@ CLUSTER = [
 ]
 """Snakemake's parser reads them; test_slurm.py has a cluster of its own."""
 
+PIPED = [
+    "python scripts/translate.py --model translator < sentences.txt",
+    "python scripts/translate.py --model translator --mask enc_self.0.3 dec_enc.0.1"
+    " < sentences.txt",
+]
+"""A test below compares what they print with a translation from file to file."""
+
 TUTORIAL = [command for _, language, block in STEPS if language == "bash"
             for command in commands_of(f"```bash\n{block}```")]  # fmt: skip
 """test_tutorial.py runs them in their order, and more than once where the tutorial does."""
@@ -355,7 +355,7 @@ python b.py
 
 def test_every_printed_command_is_tried_here_and_none_that_is_not_printed():
     tried = [command for command, _, _ in AS_PRINTED]
-    tried += [*DRY, *PARSED, *GATE, *INSTALLS, *HERE, *ELSEWHERE, *CLUSTER, *ALONE]
+    tried += [*DRY, *PARSED, *GATE, *INSTALLS, *HERE, *ELSEWHERE, *CLUSTER, *PIPED, *ALONE]
     tried += set(TUTORIAL).difference(tried)
     assert len(tried) == len(set(tried))
     assert {c: pages for c, pages in PRINTED.items() if c not in tried} == {}
@@ -371,6 +371,19 @@ def test_as_printed(project, command, words, made):
         (project.folder / made).unlink(missing_ok=True)
     assert words in project.shell(command)
     assert made is None or (project.folder / made).stat().st_size > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", PIPED)
+def test_standard_input_is_translated_as_a_file_is(project, command):
+    project.shell(
+        f"python scripts/export.py --to headcount --model {TRAINED}/baseline/seed1/model"
+        f" --bpe {WORDS} --out translator"
+    )
+    flags = "--source sentences.txt --out whole.txt --facts whole.json"
+    project.shell(command.replace("< sentences.txt", flags))
+    whole = (project.folder / "whole.txt").read_text()
+    assert whole.strip() and project.shell(f"{command} 2> /dev/null") == whole
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """An experiment that is made in parts: by two machines with one remote, and on several days."""
 
+import json
 import re
 import shutil
 import time
@@ -131,8 +132,12 @@ def test_a_part_that_is_damaged_is_refused_and_what_is_here_stays(machines):
     assert " stay as they are here" in take(second)
     assert own.read_text() == "mine"
     assert [path.name for path in own.parent.iterdir() if path.is_file()] == [own.name]
-    (part / "states.json").write_text('{"results/quickstart/../../etc": []}')
-    assert "is no folder of a training's states" in take(second, fails=True)
+    for wrong in ("results/quickstart/../../etc", "results/tiny/state/run", "src/state/run"):
+        (part / "states.json").write_text(json.dumps({wrong: []}))
+        told = take(second, fails=True)
+        assert f"'{wrong}' is no folder of states of quickstart. Fetch the part again" in told
+    (part / "states.json").unlink()
+    assert "states.json: gone from the part. Fetch the part again" in take(second, fails=True)
     shutil.rmtree(part / "records")
     told = take(second, fails=True)
     assert "expected a part that part.py give wrote, found no records" in told
