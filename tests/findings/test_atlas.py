@@ -13,7 +13,7 @@ from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.run_file import write_run
 from headcount.base.settings.runs import PrunedSettings, RunSettings
 from headcount.findings.atlas.data import atlas_data
-from headcount.findings.measures import MEASURES, openness
+from headcount.findings.measures import MEASURES, openness, subset_weights, survival
 
 SETTINGS = {"model": MODEL, "importance": ImportanceSettings(), "roles": RolesSettings()}
 GATES = "step,kind,layer,head,log_alpha,p_zero,p_one,gate"
@@ -162,6 +162,33 @@ def test_chances_are_of_gates_in_their_runs_scope(tmp_path):
         (own, own): encoder,
         ("baseline", own): encoder,
         (other, other): [*encoder, 0.5],
+    }
+
+
+def test_subsets_say_which_heads_they_keep_and_by_what_number(tmp_path):
+    """Of four encoder heads, one of the decoder and one between: of both runs, and of the first."""
+    kept, runs = [], []
+    for run, gates, w in (
+        ("subset-all-k4", [1, 0, 1, 0, 1, 1], [0.4, -0.1, 0.3, -0.2, 0.5, 0.2]),
+        ("subset-enc_self-k1", [0, 0, 1, 0, 1, 1], [-0.3, 0, 0.1, -0.4, math.nan, math.nan]),
+        ("gates-all-l0.1", [0, 1, 0, 1, 0, 1], [9.0] * 6),  # log α; no part of either
+    ):
+        folder = tmp_path / PAIR / run / "seed1"
+        write_head_values(folder / "heads.csv", MODEL.grid, {"gate": gates, "w": w})
+        write_run(folder, PrunedSettings.model_validate(run))
+        kept.append(folder / "heads.csv")
+        runs.append(folder / "run.json")
+    shares = {
+        name: rows["value"].tolist() for name, rows in survival(kept, runs).groupby("measure")
+    }
+    assert shares == {"survival": [0, 1, 0, 1, 0, 1], "subset_survival": [0.5, 0, 1, 0, 1, 1]}
+    found = subset_weights(kept, runs)
+    values = {key: rows["value"].tolist() for key, rows in found.groupby(["run", "of"])}
+    whole, part = "subset-all-k4", "subset-enc_self-k1"
+    assert values == {
+        (model, run): w
+        for run, w in ((whole, [0.4, -0.1, 0.3, -0.2, 0.5, 0.2]), (part, [-0.3, 0, 0.1, -0.4]))
+        for model in (run, "baseline")
     }
 
 

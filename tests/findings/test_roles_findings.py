@@ -192,6 +192,20 @@ def test_more_measures_are_compared_where_they_were_measured(tmp_path):
     assert "Survival, loss change and BLEU lost say" in less and "Shapley" not in less
 
 
+def test_subsets_are_compared_where_there_are_any(tmp_path):
+    """Survival 1 0 0.5 0, a subset keeps 1 0 0 1: ranks 4 1.5 3 1.5 and 3.5 1.5 1.5 3.5."""
+    made = collection(tmp_path)
+    made.kept((PAIR, "subset-all-k3", 1), [1, 0, 0, 1, 1, 0])
+    table = make_tables("voita_roles", made.listed, SETTINGS)["voita_agreement"]
+    rows = table.tidy.query("kind == 'enc_self' and scope == 'all heads' and run == 'baseline'")
+    found = rows.set_index(["first", "second"])["spearman"]
+    # Deviations 1.5 -1 0.5 -1 and 1 -1 -1 1: 1 over the root of 4.5 times 4.
+    assert found["survival", "subset_survival"] == pytest.approx(1 / 18**0.5)
+    assert "Survival under subset pruning: in how many of the runs" in table.text
+    less = make_tables("voita_roles", collection(tmp_path / "less").listed, SETTINGS)
+    assert "subset" not in less["voita_agreement"].text
+
+
 def test_survival_counts_only_runs_with_a_penalty_and_the_head_in_scope(made):
     runs = made.listed["pruned_runs"]
     found = gate_survival(made.listed["kept"], runs).set_index(["kind", "layer", "head"])

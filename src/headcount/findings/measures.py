@@ -15,7 +15,7 @@ from headcount.findings.voita_roles.labels import (
     arrow,
     preferred,
 )
-from headcount.findings.voita_roles.measured import gate_survival
+from headcount.findings.voita_roles.measured import gate_survival, subset_survival
 
 COLUMNS = [*HEAD_KEYS, "measure", "of", "value", "note"]
 AS_THEY_STAND = ("measures", "loss_change", "more_measures", "pruned_attention")
@@ -69,6 +69,12 @@ MEASURES = {
     "survival": Measure(
         "survival under gates",
         "share of the gates runs with λ above 0",
+        "more of them keep it",
+        "prune/…/heads.csv",
+    ),
+    "subset_survival": Measure(
+        "survival under subset pruning",
+        "share of the runs that keep exactly K heads",
         "more of them keep it",
         "prune/…/heads.csv",
     ),
@@ -152,6 +158,13 @@ MEASURES = {
     "open": Measure(
         "chance that its gate is open", "probability", "likelier kept", "prune/…/heads.csv", _GATES
     ),
+    "subset_w": Measure(
+        "w of subset pruning",
+        "number that ranks the heads of one run",
+        "it stays before the others",
+        "prune/…/heads.csv",
+        _GATES,
+    ),
 }
 """By the statistic's name in its file where it is read as it stands."""
 
@@ -171,6 +184,7 @@ def all_measures(results: Results) -> pd.DataFrame:
         syntax(of_all_models(results, "syntax")),
         masked(results.files("masks")),
         openness(kept, runs),
+        subset_weights(kept, runs),
     ]
     return pd.concat([frame for frame in found if not frame.empty] or found, ignore_index=True)
 
@@ -190,8 +204,13 @@ def statistics(files: list[Path]) -> pd.DataFrame:
 
 
 def survival(kept: list[Path], runs: list[Path]) -> pd.DataFrame:
-    """In what share of gates runs on a model each of its heads is left, see `gate_survival`."""
-    return _told(gate_survival(kept, runs).rename(columns={"survival": "value"}), "survival")
+    """In what share of the gates runs, and of the subset runs, on a model each head is left."""
+    ways = {"survival": gate_survival, "subset_survival": subset_survival}
+    found = [
+        _told(share(kept, runs).rename(columns={"survival": "value"}), name)
+        for name, share in ways.items()
+    ]
+    return pd.concat([frame for frame in found if not frame.empty] or found, ignore_index=True)
 
 
 def bleu_lost(ablation: list[Path]) -> pd.DataFrame:
@@ -241,19 +260,31 @@ def masked(files: list[Path]) -> pd.DataFrame:
 
 
 def openness(kept: list[Path], runs: list[Path]) -> pd.DataFrame:
-    """Chance that a gate is not 0 when a gates run ends, for the heads of its scope.
+    """Chance that a gate is not 0 when a gates run ends, for the heads of its scope."""
+    closed = _learnt(kept, runs, "gates", "p_zero")
+    return _told(closed.assign(value=1 - closed["value"].astype(float)), "open")
+
+
+def subset_weights(kept: list[Path], runs: list[Path]) -> pd.DataFrame:
+    """w of the heads of its scope when a subset run ends: the K largest stay."""
+    found = _learnt(kept, runs, "subset", "w")
+    return _told(found.assign(value=found["value"].astype(float)), "subset_w")
+
+
+def _learnt(kept: list[Path], runs: list[Path], method: str, statistic: str) -> pd.DataFrame:
+    """A statistic of the heads in the scope of each pruned run of a method.
 
     Told of the run's own model, and of the model that it began with.
     """
     rows = gather(kept, VALUES)
     of_run = rows["run"].map(read_runs_of(kept, runs))
-    gated = [
-        name == "p_zero" and run.method == "gates" and kind in run.kinds
+    chosen = [
+        name == statistic and run.method == method and kind in run.kinds
         for name, run, kind in zip(rows["statistic"], of_run, rows["kind"], strict=True)
     ]
-    own = rows[pd.Series(gated, dtype=bool)]
-    own = own.assign(of=own["run"], value=1 - own["value"].astype(float))
-    return _told(pd.concat([own, at_start(own, of_run)], ignore_index=True), "open")
+    own = rows[pd.Series(chosen, dtype=bool)]
+    own = own.assign(of=own["run"])
+    return pd.concat([own, at_start(own, of_run)], ignore_index=True)
 
 
 def _told(rows: pd.DataFrame, measure: str | None = None) -> pd.DataFrame:

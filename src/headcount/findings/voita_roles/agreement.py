@@ -22,7 +22,8 @@ from headcount.findings.voita_roles.measured import describe_roles
 
 MORE = ["fisher", "fisher_rearranged", "integrated_gradients", "shapley", "mean_ablation"]
 MORE += ["output_norm"]
-COMPARED = ["importance", *RELEVANCE, "confidence", *MORE, "survival", "loss_change", "bleu_lost"]
+COMPARED = ["importance", *RELEVANCE, "confidence", *MORE, "survival", "subset_survival"]
+COMPARED += ["loss_change", "bleu_lost"]
 COLUMNS = [*KEYS, "kind", "scope", "first", "second", "heads", "spearman", "low", "high", "p"]
 WITHIN, ALL = "within layers", "all heads"
 _SHOWN = {
@@ -51,6 +52,11 @@ NOTES = (
     of_one_training("heads"),
 )
 
+SUBSETS = (
+    "Survival under subset pruning: in how many of the runs on this model that keep exactly K "
+    "heads a head is left."
+)
+
 
 @exhibits.table(
     "voita_agreement",
@@ -60,10 +66,12 @@ NOTES = (
 )
 def agreement(results: Results) -> Table:
     """How far measures of a head agree."""
-    table = _table(measures(results))
+    found = measures(results)
+    table = _table(found)
     sizes = describe_sizes(results.files("ablation_facts"), results.files("importance_facts"))
     sums = describe_sums(results.files("more_measures_facts"))
-    notes = (*NOTES, sums, sizes, *describe_roles(results))
+    subsets = SUBSETS if "subset_survival" in found else ""
+    notes = (*NOTES, subsets, sums, sizes, *describe_roles(results))
     caption = CAPTION.format(removed=_MORE_REMOVED if sums else _REMOVED)
     return Table(table, _summary(table), caption, notes)
 

@@ -1,5 +1,6 @@
 """Every encoder head: the table of all of them, what other exhibits share, and words on how."""
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pandas as pd
 
 from headcount.base.settings.importance import LrpSettings
 from headcount.base.settings.roles import RolesSettings
+from headcount.base.settings.runs import PrunedSettings
 from headcount.findings import exhibits
 from headcount.findings.results import HEAD, KEYS, Results, at_start, gather, read_runs_of
 from headcount.findings.setting import describe_setting, of_one_training
@@ -114,17 +116,31 @@ def describe_roles(results: Results) -> tuple[str, ...]:
 
 
 def gate_survival(kept: list[Path], runs: list[Path]) -> pd.DataFrame:
+    """In what share of the gates runs with λ above 0 each head is left, see `_survival`.
+
+    Gates from random weights are passed over: they prune no model.
+    """
+    return _survival(kept, runs, lambda run: run.method == "gates" and run.lambda_ > 0)
+
+
+def subset_survival(kept: list[Path], runs: list[Path]) -> pd.DataFrame:
+    """In what share of the runs that keep exactly K heads each head is left, see `_survival`."""
+    return _survival(kept, runs, lambda run: run.method == "subset")
+
+
+def _survival(
+    kept: list[Path], runs: list[Path], counts: Callable[[PrunedSettings], bool]
+) -> pd.DataFrame:
     """A head a row: pair, run, seed (of the model that was pruned), kind, layer, head, survival.
 
-    Survival is the share, 0 to 1, of the gates runs with λ above 0 that leave the head, among those
-    whose scope has it. `kept` are the heads.csv of pruned runs, `runs` the run.json beside them;
-    others than gates are passed over, and so are gates from random weights, which prune no model.
-    Raises UserError for a heads.csv of a run without its own run.json.
+    Survival is the share, 0 to 1, of the runs that count and leave the head, among those whose
+    scope has it. `kept` are the heads.csv of pruned runs, `runs` the run.json beside them. Raises
+    UserError for a heads.csv of a run without its own run.json.
     """
     rows = gather(kept, VALUES)
     found = rows["run"].map(read_runs_of(kept, runs))
     counted = [
-        name == "gate" and run.method == "gates" and run.lambda_ > 0 and kind in run.kinds
+        name == "gate" and counts(run) and kind in run.kinds
         for name, run, kind in zip(rows["statistic"], found, rows["kind"], strict=True)
     ]
     in_scope = at_start(rows[pd.Series(counted, dtype=bool)], found)
