@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.data import add_common_flags, read_data
-from benchmarks.engines import PEERS, Engine, Task, engines, reference_scores
+from benchmarks.peers.engines import PEERS, Engine, Task, engines, reference_scores
 from benchmarks.flops import forward_flops
 from benchmarks.measuring import Bench, Contender, Work
 from benchmarks.peers import add_peers_flag, chosen_peers

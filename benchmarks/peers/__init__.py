@@ -8,7 +8,7 @@ from types import ModuleType
 
 from headcount.base.errors import EnvironmentFault, UserError
 
-REQUIREMENTS = Path(__file__).with_name("requirements.txt")
+REQUIREMENTS = Path(__file__).parents[1] / "requirements.txt"
 
 
 def load_peer(package: str) -> ModuleType:

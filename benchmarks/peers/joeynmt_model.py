@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor, nn
 
-from benchmarks.marian import uniform_heads
+from benchmarks.peers.marian import uniform_heads
 from benchmarks.peers import load_peer
 from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import Batch
