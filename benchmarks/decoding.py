@@ -13,10 +13,10 @@ from pathlib import Path
 import torch
 
 from benchmarks.data import add_common_flags, read_data
-from benchmarks.peers.engines import PEERS, Engine, Task, engines, reference_scores
 from benchmarks.flops import forward_flops
 from benchmarks.measuring import Bench, Contender, Work
 from benchmarks.peers import add_peers_flag, chosen_peers
+from benchmarks.peers.engines import PEERS, Engine, Task, engines, reference_scores
 from headcount.base import command
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.settings.decode import DecodeSettings

@@ -17,9 +17,9 @@ from torch.nn import functional
 
 from benchmarks.data import add_common_flags, read_data, sentence_lengths
 from benchmarks.flops import forward_flops
-from benchmarks.peers.marian import copy_weights, marian_logits, marian_model
 from benchmarks.measuring import Bench, Contender, Work
 from benchmarks.peers import add_peers_flag, chosen_peers
+from benchmarks.peers.marian import copy_weights, marian_logits, marian_model
 from headcount.base import command
 from headcount.base.errors import HeadcountError
 from headcount.base.settings.importance import ImportanceSettings

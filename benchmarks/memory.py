@@ -18,8 +18,8 @@ from pathlib import Path
 import torch
 
 from benchmarks.data import FOLDER, BenchData, read_data
-from benchmarks.peers.engines import Task, marian_engine, our_engine
 from benchmarks.peers import add_peers_flag, chosen_peers
+from benchmarks.peers.engines import Task, marian_engine, our_engine
 from benchmarks.training import first_batches, make_peer, our_trainer, peer_training
 from headcount.base import command
 from headcount.base.errors import HeadcountError

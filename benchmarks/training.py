@@ -17,10 +17,10 @@ from torch.nn import functional
 
 from benchmarks.data import BenchData, add_common_flags, read_data, sentence_lengths
 from benchmarks.flops import training_flops
-from benchmarks.peers.joeynmt_model import joeynmt_loss, joeynmt_model
-from benchmarks.peers.marian import marian_logits, marian_model
 from benchmarks.measuring import Bench, Contender, Work, formats
 from benchmarks.peers import add_peers_flag, chosen_peers
+from benchmarks.peers.joeynmt_model import joeynmt_loss, joeynmt_model
+from benchmarks.peers.marian import marian_logits, marian_model
 from benchmarks.peers.plain_transformer import PlainTransformer
 from headcount.base import command
 from headcount.base.errors import EnvironmentFault, UserError
