@@ -78,13 +78,12 @@ def main() -> None:
         torch.set_num_threads(args.threads)  # making a CTranslate2 translator changes it
         check_agreement(task, found)
         contenders = [contender(task, engine) for engine in found]
-        measured = bench.measure(contenders)
-    sizes = task.model.settings
-    print(
-        f"\nBeam {args.beam}, α {args.length_penalty}, {len(task.text)} sentences, "
-        f"{sizes.encoder_layers} + {sizes.decoder_layers} layers of {sizes.d_model}.\n"
-    )
-    print(measured)
+        sizes = task.model.settings
+        title = (
+            f"Beam {args.beam}, α {args.length_penalty}, {len(task.text)} sentences, "
+            f"{sizes.encoder_layers} + {sizes.decoder_layers} layers of {sizes.d_model}."
+        )
+        print(bench.measure(contenders, title))
 
 
 def _flags() -> argparse.ArgumentParser:

@@ -158,9 +158,8 @@ def main() -> None:
     flops = 2 * forward_flops(sizes, len(data.words), lengths)
     units = {"sentences": float(len(text)), "tokens": float(sum(map(sum, lengths)))}
     contenders = [Contender(way.title, way.measure, Work(units, flops)) for way in ways]
-    found = bench.measure(contenders)
-    print(f"\nImportance of {model.grid.size} heads, {args.preset}, {len(text)} sentences.\n")
-    print(found)
+    title = f"Importance of {model.grid.size} heads, {args.preset}, {len(text)} sentences."
+    print(bench.measure(contenders, title))
 
 
 def _flags() -> argparse.ArgumentParser:

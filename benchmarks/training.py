@@ -225,9 +225,8 @@ def main() -> None:
             all_of_them += contenders(
                 data, model, settings, args.updates, peers, Path(folder) / precision, args.compile
             )
-        found = bench.measure(all_of_them)
-    print(f"\nTraining, {args.preset}: {args.updates} updates of {args.batch_tokens} tokens.\n")
-    print(found)
+        title = f"Training, {args.preset}: {args.updates} updates of {args.batch_tokens} tokens."
+        print(bench.measure(all_of_them, title))
 
 
 def _flags() -> argparse.ArgumentParser:
