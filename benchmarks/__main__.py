@@ -49,7 +49,7 @@ class Measuring:
             self._measure(step, share, left + OVER)
 
     def _measure(self, step: Step, seconds: float, limit: float) -> None:
-        """Run a benchmark; if it fails, once more without peers."""
+        """Run a benchmark; if it fails, once more without peers and compiler."""
         given = {
             "data": self.args.data.resolve(),
             "model": self.args.model.resolve(),

@@ -36,8 +36,9 @@ class Step:
         return flag in TAKES[self.benchmark]
 
     def alone(self) -> "Step":
-        """The same without peers."""
-        return replace(self, flags={**self.flags, "peers": ""})
+        """The same without peers, and without a compiler."""
+        kept = {name: value for name, value in self.flags.items() if name != "compile"}
+        return replace(self, flags={**kept, "peers": ""})
 
     def words(self, given: Mapping[str, Any]) -> list[str]:
         """Module and flags: of those given what the benchmark takes, unless it has its own."""
@@ -65,7 +66,7 @@ def _cpu() -> Iterator[Step]:
     yield Step("ablation", 2, two | {"sentences": 200, "heads": 6, "repeats": 3, "warm-up": 0})
     yield Step("training", 2, two | small | {"preset": "base", "batch-tokens": 2048, "updates": 1})
     yield Step("headmask_cost", 1, two | small)
-    yield Step("importance", 2, two)
+    yield Step("importance", 2, {**two, "peers": "multipliers,full"})
     yield Step("training", 0.5, two | small | {"preset": "tiny", "batch-tokens": 1000})
     yield Step("memory", 5, {**two, "updates": 2})
     yield Step("training", 2.5, one | small | {"updates": 2})
@@ -82,8 +83,8 @@ def _cuda() -> Iterator[Step]:
     yield Step("training", 1, trained | {"preset": "small"})
     yield Step("decoding", 1.5, large | {"peers": "ctranslate2"})
     yield Step("headmask_cost", 0.5, large | {"preset": "base", "precision": "bf16", "updates": 4})
-    yield Step("importance", 1, large | {"preset": "base"})
-    yield Step("ablation", 1, large | {"repeats": 3, "warm-up": 0})
+    yield Step("importance", 1, large | {"preset": "base", "peers": "multipliers,full"})
+    yield Step("ablation", 1, large | {"heads": 4, "repeats": 3, "warm-up": 0})
     yield Step("decoding", 0.5, large | {"peers": "ctranslate2-int8,marian", "sentences": 400})
     sizes = {"experiments": ("bench_base",), "batch-tokens": (25000,), "pieces": ()}
     yield Step("memory", 1.5, {**sizes, "preset": "base", "updates": 4})
