@@ -33,7 +33,6 @@ from headcount.base.settings.train import GatesSettings, TrainSettings
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = {"marian": "transformers"}
 TASKS = ("training", "decoding")
-SOURCES = 400  # lines of the dev set that are translated
 LEARNING_RATE = 1e-9  # so small that the model learns no ends, and translates as long as it may
 SPECIALS = 4  # entries of a vocabulary that are no pieces
 
@@ -111,9 +110,9 @@ class Jobs:
         return self._megabytes("gates", flags)
 
     def _translate(self, size: Size, pair: Path, start: Path, threads: int) -> float:
-        lines = (pair / "dev.src").read_text(encoding="utf-8").replace("@@ ", "").splitlines()
+        text = (pair / "dev.src").read_text(encoding="utf-8").replace("@@ ", "")
         source = start / "lines.src"
-        source.write_text("".join(f"{line}\n" for line in lines[:SOURCES]), encoding="utf-8")
+        source.write_text(text, encoding="utf-8")
         search = DecodeSettings(
             beam=5, batch_tokens=size.batch_tokens, threads=threads, device=self.args.device
         )

@@ -7,8 +7,6 @@ Decoding is that of an untrained model, every sentence as long as allowed: the w
 import argparse
 import json
 import os
-import resource
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +16,7 @@ import torch
 from benchmarks import FOLDER
 from benchmarks.data import BenchData, read_data
 from benchmarks.peers.engines import Task, marian_engine, our_engine
+from benchmarks.results.child import peak_bytes
 from benchmarks.training import first_batches, make_peer, our_trainer, peer_training
 from headcount.base import command
 from headcount.base.settings.decode import DecodeSettings
@@ -29,16 +28,6 @@ from headcount.model.transformer import Transformer
 
 SEED = 1
 _MEGABYTE = 1e6
-
-
-def peak_bytes() -> int:
-    """Highest resident memory of this process so far.
-
-    Linux counts what the parent held when it started this process as well; the parent here has
-    only what the child loads too.
-    """
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def prepare(args: argparse.Namespace, data: BenchData, folder: Path) -> Callable[[], object]:

@@ -4,6 +4,7 @@ Torch is not imported here: a child process counts the memory that its parent he
 """
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes, of what systems call the most held
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,14 @@ def python(words: Sequence[object], cwd: Path, limit: float | None = None) -> En
         wall = time.perf_counter() - start
         printed.seek(0)
         text = printed.read().decode("utf-8", "replace")
-    unit = 1 if sys.platform == "darwin" else 1024
-    cpu, held = used.ru_utime + used.ru_stime, used.ru_maxrss * unit / 1e6
+    cpu, held = used.ru_utime + used.ru_stime, used.ru_maxrss * _UNIT / 1e6
     return Ended(process.returncode, text, wall, cpu, held)
+
+
+def peak_bytes() -> int:
+    """Highest resident memory of this process so far.
+
+    Linux counts what the parent held when it started this process as well; the parent here has
+    only what the child loads too.
+    """
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT
