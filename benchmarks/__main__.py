@@ -67,6 +67,9 @@ class Measuring:
             self._tell(each, f"exit code {ended.code}, {ended.last_line}")
 
     def _tell(self, step: Step, why: str) -> None:
+        why = why.replace(
+            f"{record.ROOT}/", ""
+        )  # the page says nothing about this machine's folders
         print(f"not measured: {why}", flush=True)
         where = record.where(step.threads, self.gpu)
         found = {"benchmark": step.benchmark, "title": f"{step}.", "where": where}

@@ -15,6 +15,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +111,9 @@ class Jobs:
         return self._megabytes("gates", flags)
 
     def _translate(self, size: Size, pair: Path, start: Path, threads: int) -> float:
-        text = (pair / "dev.src").read_text(encoding="utf-8").replace("@@ ", "")
         source = start / "lines.src"
-        source.write_text(text, encoding="utf-8")
+        lines = enough((pair / "dev.src").read_text("utf-8"), (threads + 1) * size.batch_tokens)
+        source.write_text("".join(lines).replace("@@ ", ""), encoding="utf-8")
         search = DecodeSettings(
             beam=5, batch_tokens=size.batch_tokens, threads=threads, device=self.args.device
         )
@@ -126,6 +127,13 @@ class Jobs:
         if ended.code:
             raise HeadcountError(f"{script}.py: {ended.last_line}")
         return ended.megabytes
+
+
+def enough(text: str, positions: int) -> list[str]:
+    """The first lines of a text in subwords that have so many with their ends, or all."""
+    lines = text.splitlines(keepends=True)
+    ends = accumulate(len(line.split()) + 1 for line in lines)
+    return lines[: 1 + sum(end < positions for end in ends)]
 
 
 def with_pieces(pair: Path, pieces: int, folder: Path) -> Path:

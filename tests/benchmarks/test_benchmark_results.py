@@ -12,11 +12,13 @@ from small_run import segment
 from test_benchmarks import model_of
 
 from benchmarks import __main__ as everything
+from benchmarks import memory
 from benchmarks.results import child, record
 from benchmarks.results.goals import verdicts
 from benchmarks.results.page import page
 from benchmarks.steps import STEPS, TAKES, Step
 from headcount.base.errors import UserError
+from headcount.data.vocabulary import Vocabulary
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = sorted((ROOT / "docs/results/speed").glob("*.jsonl"))
@@ -230,3 +232,23 @@ def test_what_there_is_no_time_for_is_told(tmp_path, monkeypatch, capsys):
     assert "[2/2, -1.0 min left] planning" in capsys.readouterr().out
     found = record.read(args.results)
     assert [each["failed"] for each in found] == ["all -1 minutes were over"] * 2
+
+
+def test_a_text_for_a_search_fills_its_batches():
+    # Lines of 3, 2 and 4 positions with their ends: 3, 5, 9 after each.
+    text = "a b\nc\nd e@@ f\n"
+    for positions, lines in ((3, 1), (4, 2), (5, 2), (6, 3), (99, 3)):
+        assert memory.enough(text, positions) == text.splitlines(keepends=True)[:lines]
+
+
+def test_a_vocabulary_is_cut_and_filled_up(tmp_path):
+    pair = tmp_path / "pair"
+    pair.mkdir()
+    for name in ("src.vocab", "tgt.vocab", "dev.src"):
+        (pair / name).write_text("x 9\ny 8\n")
+    # Padding, start, end and unknown are four of the entries.
+    for pieces, kept in ((5, "x 9\n"), (6, "x 9\ny 8\n"), (8, "x 9\ny 8\n⟨0⟩ 1\n⟨1⟩ 1\n")):
+        folder = memory.with_pieces(pair, pieces, tmp_path / str(pieces))
+        assert (folder / "src.vocab").read_text() == (folder / "tgt.vocab").read_text() == kept
+        assert len(Vocabulary.load(folder / "src.vocab")) == pieces
+        assert (folder / "dev.src").read_text() == "x 9\ny 8\n"
