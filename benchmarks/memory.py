@@ -97,7 +97,7 @@ class Jobs:
 
     def _train(self, size: Size, run: str, pair: Path, start: Path) -> float:
         out, updates = start / run, self.args.updates
-        length = {"updates": updates, "dev_interval": updates // 2, "warmup_updates": 1}
+        length = {"updates": updates, "dev_interval": updates, "warmup_updates": 1}
         train = TrainSettings(
             **length,
             batch_tokens=size.batch_tokens, precision=size.precision,
@@ -206,7 +206,7 @@ def _flags() -> argparse.ArgumentParser:
     words = "entries of other vocabularies for the last experiment"
     parser.add_argument("--pieces", type=int, nargs="*", default=[32000], help=words)
     parser.add_argument("--preset", default="small", help="sizes beside HF Marian")
-    parser.add_argument("--updates", type=int, default=6, help="updates of training")
+    parser.add_argument("--updates", type=int, default=3, help="updates of training")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     record.add_results_flag(parser)

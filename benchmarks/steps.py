@@ -63,14 +63,14 @@ def _cpu() -> Iterator[Step]:
     yield Step("training", 3, two | small)
     yield Step("decoding", 2.5, two | {"peers": "ctranslate2,ctranslate2-int8"})
     yield Step("planning", 1, {"repeats": 1})
-    yield Step("ablation", 2, two | {"sentences": 200, "heads": 6, "repeats": 3, "warm-up": 0})
+    yield Step("ablation", 1.5, two | {"sentences": 200, "heads": 6, "repeats": 3, "warm-up": 0})
     yield Step("training", 2, two | small | {"preset": "base", "batch-tokens": 2048, "updates": 1})
     yield Step("headmask_cost", 1, two | small)
-    yield Step("importance", 2, {**two, "peers": "multipliers,full"})
+    yield Step("importance", 1.5, {**two, "peers": "multipliers,full"})
     yield Step("training", 0.5, two | small | {"preset": "tiny", "batch-tokens": 1000})
-    yield Step("memory", 5, {**two, "updates": 2})
-    yield Step("training", 2.5, one | small | {"updates": 2})
-    yield Step("decoding", 2, one | {"peers": "ctranslate2,ctranslate2-int8", "sentences": 400})
+    yield Step("memory", 6, {**two, "updates": 2})
+    yield Step("training", 2, one | small | {"updates": 2})
+    yield Step("decoding", 1.5, one | {"peers": "ctranslate2,ctranslate2-int8", "sentences": 400})
     yield Step("decoding", 1, two | {"peers": "marian", "sentences": 200, "batch-tokens": 1000})
     yield Step("processes", 1.5, {"updates": 4, "repeats": 1})
 
@@ -87,7 +87,7 @@ def _cuda() -> Iterator[Step]:
     yield Step("ablation", 1, large | {"heads": 4, "repeats": 3, "warm-up": 0})
     yield Step("decoding", 0.5, large | {"peers": "ctranslate2-int8,marian", "sentences": 400})
     sizes = {"experiments": ("bench_base",), "batch-tokens": (25000,), "pieces": ()}
-    yield Step("memory", 1.5, {**sizes, "preset": "base", "updates": 4})
+    yield Step("memory", 1.5, {**sizes, "preset": "base", "updates": 2})
     yield Step("planning", 1, {"repeats": 1})
 
 
