@@ -101,7 +101,7 @@ def processor() -> str:
 
 def commit() -> str:
     """The project's commit, and whether its files were changed since; empty outside of git."""
-    words = ["git", "describe", "--always", "--exclude=*", "--dirty=, changed"]
+    words = ["git", "describe", "--always", "--exclude=*", "--dirty= (changed)"]
     try:
         found = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
