@@ -100,9 +100,8 @@ def main() -> None:
     if args.clock == "wall":  # a child's processor time is not this process's
         jobs = partial(a_job_per_head, inputs, lines, sets, settings)
         contenders.append(Contender("a job per head", jobs, work))
-    measured = bench.measure(contenders)
-    print(f"\nBeam {args.beam}, {len(lines)} sentences, {len(sets)} of {len(points)} heads.\n")
-    print(measured)
+    title = f"Beam {args.beam}, {len(lines)} sentences, {len(sets)} of {len(points)} heads."
+    print(bench.measure(contenders, title))
 
 
 def _flags() -> argparse.ArgumentParser:

@@ -27,7 +27,6 @@ def main() -> None:
     bench = Bench(args)
     for width in args.widths:
         for length in args.lengths:
-            print(f"## {length} keys, heads of width {width}\n")
             print(_compare(bench, length, width, args.tokens), end="\n\n")
 
 
@@ -51,7 +50,8 @@ def _compare(bench: Bench, length: int, width: int, tokens: int) -> str:
         [
             Contender(name, lambda way=way: _step(way, states, upstream), work)
             for name, way in ways.items()
-        ]
+        ],
+        f"## {length} keys, heads of width {width}",
     )
 
 

@@ -4,14 +4,14 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import FOLDER
 from benchmarks.measuring import CLOCKS
+from benchmarks.results.record import add_results_flag
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.data.batches import Batch, ParallelText
 from headcount.data.vocabulary import Vocabulary
 from headcount.store.pair_folder import PairFolder
-
-FOLDER = Path("data/bpe/bench/multi30k.en-de")
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,9 @@ def add_timing_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, default=2, help="CPU threads of every contender")
     parser.add_argument("--repeats", type=int, default=5, help="measured runs of every contender")
     parser.add_argument("--warm-up", type=int, default=1, help="runs before them, not measured")
+    words = "seconds of a table, after which no further round begins"
+    parser.add_argument("--at-most", type=float, help=words)
+    add_results_flag(parser)
     parser.add_argument(
         "--clock",
         default="wall",

@@ -13,10 +13,10 @@ from pathlib import Path
 import torch
 
 from benchmarks.data import add_common_flags, read_data
-from benchmarks.engines import PEERS, Engine, Task, engines, reference_scores
 from benchmarks.flops import forward_flops
 from benchmarks.measuring import Bench, Contender, Work
 from benchmarks.peers import add_peers_flag, chosen_peers
+from benchmarks.peers.engines import PEERS, Engine, Task, engines, reference_scores
 from headcount.base import command
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.settings.decode import DecodeSettings
@@ -78,13 +78,12 @@ def main() -> None:
         torch.set_num_threads(args.threads)  # making a CTranslate2 translator changes it
         check_agreement(task, found)
         contenders = [contender(task, engine) for engine in found]
-        measured = bench.measure(contenders)
-    sizes = task.model.settings
-    print(
-        f"\nBeam {args.beam}, α {args.length_penalty}, {len(task.text)} sentences, "
-        f"{sizes.encoder_layers} + {sizes.decoder_layers} layers of {sizes.d_model}.\n"
-    )
-    print(measured)
+        sizes = task.model.settings
+        title = (
+            f"Beam {args.beam}, α {args.length_penalty}, {len(task.text)} sentences, "
+            f"{sizes.encoder_layers} + {sizes.decoder_layers} layers of {sizes.d_model}."
+        )
+        print(bench.measure(contenders, title))
 
 
 def _flags() -> argparse.ArgumentParser:

@@ -48,9 +48,8 @@ def main() -> None:
         threads=args.threads,
         batch_tokens=args.batch_tokens,
     )
-    found = bench.measure(contenders(data, model, settings, args))
-    print(f"\nHeadMask, {args.preset}: {args.updates} updates of {args.batch_tokens} tokens.\n")
-    print(found)
+    title = f"HeadMask, {args.preset}: {args.updates} updates of {args.batch_tokens} tokens."
+    print(bench.measure(contenders(data, model, settings, args), title))
 
 
 def _flags() -> argparse.ArgumentParser:

@@ -17,9 +17,9 @@ from torch.nn import functional
 
 from benchmarks.data import add_common_flags, read_data, sentence_lengths
 from benchmarks.flops import forward_flops
-from benchmarks.marian import copy_weights, marian_logits, marian_model
 from benchmarks.measuring import Bench, Contender, Work
 from benchmarks.peers import add_peers_flag, chosen_peers
+from benchmarks.peers.marian import copy_weights, marian_logits, marian_model
 from headcount.base import command
 from headcount.base.errors import HeadcountError
 from headcount.base.settings.importance import ImportanceSettings
@@ -158,9 +158,8 @@ def main() -> None:
     flops = 2 * forward_flops(sizes, len(data.words), lengths)
     units = {"sentences": float(len(text)), "tokens": float(sum(map(sum, lengths)))}
     contenders = [Contender(way.title, way.measure, Work(units, flops)) for way in ways]
-    found = bench.measure(contenders)
-    print(f"\nImportance of {model.grid.size} heads, {args.preset}, {len(text)} sentences.\n")
-    print(found)
+    title = f"Importance of {model.grid.size} heads, {args.preset}, {len(text)} sentences."
+    print(bench.measure(contenders, title))
 
 
 def _flags() -> argparse.ArgumentParser:

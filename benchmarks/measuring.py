@@ -1,15 +1,17 @@
-"""Timing in turns, the machine's ceiling, and the table that every benchmark prints."""
+"""Timing in turns, the machine's ceiling, and what every benchmark prints and keeps."""
 
 import argparse
-import os
-import platform
-import statistics
+import math
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
+from benchmarks.results import record
+from benchmarks.results.timings import Timed, table
 from headcount.base.errors import EnvironmentFault
 from headcount.deployment.speed import take_turns
 from headcount.model.machine import pick_device, use_threads
@@ -46,18 +48,37 @@ class Bench:
     def __init__(self, args: argparse.Namespace):
         """Takes the threads, finds the ceilings, and prints the machine's facts."""
         use_threads(args.threads)
-        self.threads, self.repeats, self.warm_up = args.threads, args.repeats, args.warm_up
+        self.args = args
         self.device = pick_device(args.device)
         self.clock = CLOCKS[args.clock]
         self.ceiling = ceilings(self.device, self.clock)
-        print(machine_facts(self.device, self.ceiling), end="\n\n")
+        gpu = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else ""
+        self.where = record.where(args.threads, gpu, self.ceiling)
+        print(machine_facts(self.where), end="\n\n")
 
-    def measure(self, contenders: Sequence[Contender]) -> str:
-        """The table of the contenders, who take turns."""
+    def measure(self, contenders: Sequence[Contender], title: str) -> str:
+        """A title and the table of the contenders, who take turns.
+
+        A file of results, if the flags name one, gets them as well.
+        """
+        args = self.args
         times = alternate(
-            contenders, self.repeats, self.warm_up, self.device, self.threads, self.clock
+            contenders,
+            args.repeats,
+            args.warm_up,
+            self.device,
+            args.threads,
+            self.clock,
+            at_most=math.inf if args.at_most is None else args.at_most,
         )
-        return table(contenders, times, self.ceiling, self.repeats)
+        timed = [
+            Timed(each.name, each.precision, each.work.units, each.work.flops, times[each.name])
+            for each in contenders
+        ]
+        found = {"benchmark": Path(sys.argv[0]).stem, "title": title, "where": self.where}
+        found |= {"flags": record.told(args), "timed": [each.cells() for each in timed]}
+        record.append(args.results, found)
+        return f"\n{title}\n\n{table(timed, self.ceiling)}"
 
 
 def alternate(
@@ -67,13 +88,20 @@ def alternate(
     device: torch.device,
     threads: int,
     clock: Clock,
+    at_most: float = math.inf,
 ) -> Times:
-    """Seconds of `repeats` runs of each contender, taken in turns after `warm_up` unmeasured ones.
+    """Seconds of each contender's runs, taken in turns after `warm_up` unmeasured ones.
 
-    Torch's threads are set anew before each run: CTranslate2 changes them under its feet.
+    There are `repeats` rounds, or fewer if `at_most` seconds are over: each round that begins is
+    ended, and there is one. Torch's threads are set anew before each run: CTranslate2 changes them
+    under its feet.
     """
     times: Times = {contender.name: [] for contender in contenders}
+    end, before = time.monotonic() + at_most, 0
     for number, contender in take_turns(contenders, repeats, warm_up):
+        if number > max(before, 1) and time.monotonic() > end:
+            break
+        before = number
         torch.set_num_threads(threads)
         start = clock()
         contender.run()
@@ -81,17 +109,6 @@ def alternate(
         if number > 0:
             times[contender.name].append(clock() - start)
     return times
-
-
-def ratios(times: Times, ours: str) -> dict[str, list[float]]:
-    """How many times as long as ours each contender took, round by round; above 1 ours is faster.
-
-    Within a round the machine is about the same, so these move less than the seconds do.
-    """
-    return {
-        name: [other / own for other, own in zip(seconds, times[ours], strict=True)]
-        for name, seconds in times.items()
-    }
 
 
 def finish(device: torch.device) -> None:
@@ -133,48 +150,20 @@ def formats(asked: str, ceiling: dict[str, float]) -> list[str]:
     return wanted
 
 
-def machine_facts(device: torch.device, ceiling: dict[str, float]) -> str:
-    """One Markdown paragraph: processor, threads, versions, load, ceilings."""
+def machine_facts(where: record.Record) -> str:
+    """One Markdown paragraph: processor or GPU, threads, versions, load, ceilings."""
     parts = [
-        _processor(device),
-        f"{torch.get_num_threads()} of {os.cpu_count()} CPU threads",
-        f"load {os.getloadavg()[0]:.1f} at the start",
-        f"Python {platform.python_version()}",
-        f"torch {torch.__version__}",
-        *(f"{value:.0f} GFLOP/s {name} matrix products" for name, value in ceiling.items()),
+        where["gpu"] or where["processor"],
+        f"{where['threads']} of {where['cpus']} CPU threads",
+        f"load {where['load']:.1f} at the start",
+        f"Python {where['python']}",
+        f"torch {where['torch']}",
+        *(
+            f"{value:.0f} GFLOP/s {name} matrix products"
+            for name, value in where["ceiling"].items()
+        ),
     ]
     return "; ".join(parts) + "."
-
-
-def table(
-    contenders: Sequence[Contender], times: Times, ceiling: dict[str, float], repeats: int
-) -> str:
-    """Markdown table: a row for each contender, seconds over the repeats, rates at the median.
-
-    The first contender is ours. `ceiling`: GFLOP/s by number format. `ratio` compares the seconds
-    with ours round by round: above 1 ours is faster.
-    """
-    units = list(contenders[0].work.units)
-    heads = ["", "min s", "median s", "max s", *(f"{unit}/s" for unit in units)]
-    heads += ["GFLOP/s", "of ceiling", "ratio (min–max)"]
-    rows = [heads, ["---", *["--:"] * (len(heads) - 1)]]
-    compared = ratios(times, contenders[0].name)
-    for contender in contenders:
-        seconds, against = times[contender.name], compared[contender.name]
-        middle = statistics.median(seconds)
-        speed = contender.work.flops / middle / 1e9
-        rows.append(
-            [
-                contender.name,
-                *(f"{value:.3f}" for value in (min(seconds), middle, max(seconds))),
-                *(f"{contender.work.units[unit] / middle:.0f}" for unit in units),
-                f"{speed:.1f}",
-                f"{speed / ceiling[contender.precision]:.0%}",
-                f"{statistics.median(against):.2f} ({min(against):.2f}–{max(against):.2f})",
-            ]
-        )
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([*lines, f"\n{repeats} repeats in turns; ratio: its seconds / ours."])
 
 
 def _matmul_rate(device: torch.device, kind: torch.dtype, size: int, clock: Clock) -> float:
@@ -197,14 +186,3 @@ def _fastest(way: Callable[[], object], device: torch.device, clock: Clock) -> f
         finish(device)
         best = min(best, clock() - start)
     return best
-
-
-def _processor(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    try:
-        with open("/proc/cpuinfo") as file:
-            names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-    except OSError:
-        names = []
-    return names[0] if names else platform.processor() or platform.machine()

@@ -1,20 +1,22 @@
-"""What a plan costs: processor time and peak memory of `snakemake -n`, by the number of jobs.
+"""What a plan costs: seconds and peak memory of `snakemake -n`, by the number of jobs.
 
-Each plan is that of one experiment with more and more seeds, before anything is made, in a process
-of its own. The least of several repeats counts: others that use the machine only add to it.
+Each plan is that of one experiment with more and more seeds, or prices of a head, before anything
+is made, in a process of its own. The least of several repeats counts: others that use the machine
+only add to it.
 """
 
 import argparse
-import os
 import re
-import subprocess
-import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
+from benchmarks.results import record
+from benchmarks.results.child import python
+from benchmarks.results.timings import markdown
 from headcount.base import command
 from headcount.base.errors import UserError
 
@@ -26,7 +28,8 @@ class Cost(NamedTuple):
     """What one plan took."""
 
     jobs: int
-    seconds: float  # of processors
+    wall: float  # seconds
+    cpu: float  # seconds of processors
     megabytes: float
 
 
@@ -47,43 +50,85 @@ def project_with(folder: Path, experiment: str, **changed: object) -> Path:
     return folder
 
 
-def cost(experiment: str, seeds: int) -> Cost:
-    """What the plan of an experiment with so many seeds takes, where nothing is made.
+def cost(experiment: str, **changed: object) -> Cost:
+    """What the plan of an experiment with other settings takes, where nothing is made.
 
     Raises UserError with Snakemake's own words if it makes no plan.
     """
     dry_run = ["-m", "snakemake", "--dry-run", "--config", f"experiment={experiment}"]
     with tempfile.TemporaryDirectory() as name:
-        folder = project_with(Path(name), experiment, seeds=[*range(1, seeds + 1)])
-        with (folder / "printed").open("w") as printed:
-            process = subprocess.Popen(
-                [sys.executable, *dry_run], cwd=folder, stdout=printed, stderr=subprocess.STDOUT
-            )
-            _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        words = (folder / "printed").read_text()
-    total = re.search(r"^total +(\d+)$", words, re.MULTILINE)
-    if process.returncode or not total:
-        raise UserError(f"expected a plan of {experiment}, found:\n{words[-2000:]}")
-    unit = 1 if sys.platform == "darwin" else 1024
-    return Cost(int(total[1]), used.ru_utime + used.ru_stime, used.ru_maxrss * unit / 1e6)
+        ended = python(dry_run, project_with(Path(name), experiment, **changed))
+    total = re.search(r"^total +(\d+)$", ended.printed, re.MULTILINE)
+    if ended.code or not total:
+        raise UserError(f"expected a plan of {experiment}, found:\n{ended.printed[-2000:]}")
+    return Cost(int(total[1]), ended.wall, ended.cpu, ended.megabytes)
+
+
+class Size(NamedTuple):
+    """How large an experiment is."""
+
+    seeds: int
+    prices: int = 0  # λ of gates, in place of its own pruned runs; 0: these stay
+
+    @classmethod
+    def of(cls, text: str) -> "Size":
+        """The size that a flag names: `75`, or `50x25` with 25 prices."""
+        return cls(*(int(part) for part in text.split("x")))
+
+    def __str__(self) -> str:
+        """In words."""
+        more = f", {self.prices} prices of a head" if self.prices else ""
+        return f"{self.seeds} seed{'s' * (self.seeds > 1)}{more}"
+
+    def settings(self) -> dict[str, object]:
+        """What an experiment of this size has in place of its own settings."""
+        found: dict[str, object] = {"seeds": [*range(1, self.seeds + 1)]}
+        if self.prices:
+            steps = [step / 1000 for step in range(self.prices)]
+            found["pruned"] = [{"method": "gates", "scope": "all", "lambda": steps}]
+        return found
+
+
+SIZES = [Size(1), Size(8), Size(75), Size(5, 21), Size(46, 25)]
+"""About 80, 500 and 5,000 jobs of quickstart, by seeds and by prices."""
 
 
 def main() -> None:
-    """Print a table with a row for each number of seeds."""
+    """Print a table with a row for each size."""
     args = _parser().parse_args()
-    print("| seeds | jobs | CPU s | MB |\n|--:|--:|--:|--:|")
-    for seeds in args.seeds:
-        costs = [cost(args.experiment, seeds) for _ in range(args.repeats)]
-        least = min(costs, key=lambda each: each.seconds)
-        print(f"| {seeds} | {least.jobs:,} | {least.seconds:.1f} | {least.megabytes:.0f} |")
+    rows = []
+    for size in args.sizes:
+        costs = [cost(args.experiment, **size.settings()) for _ in range(args.repeats)]
+        least = min(costs, key=lambda each: each.cpu)
+        rows.append({"plan": str(size)} | least._asdict())
+    title = f"Planning {args.experiment}: `snakemake -n`, the least of {args.repeats} plans."
+    found = {"benchmark": "planning", "title": title, "flags": record.told(args)}
+    record.append(args.results, found | {"where": record.where(1), "rows": rows})
+    print(table(rows))
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown table with a row for each plan."""
+    cells = [
+        [
+            row["plan"],
+            f"{row['jobs']:,}",
+            f"{row['wall']:.1f}",
+            f"{row['cpu']:.1f}",
+            f"{row['megabytes']:.0f}",
+        ]
+        for row in rows
+    ]
+    return markdown(["", "jobs", "s", "CPU s", "MB"], cells)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = command.parser(__doc__)
     parser.add_argument("--experiment", default="quickstart", help="whose plan")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 7, 18, 75], help="how many")
+    words = "seeds of an experiment, or seeds and prices λ of a head, such as 50x25; a plan of each"
+    parser.add_argument("--sizes", type=Size.of, nargs="+", default=SIZES, help=words)
     parser.add_argument("--repeats", type=int, default=3, help="plans of each size")
+    record.add_results_flag(parser)
     return parser
 
 

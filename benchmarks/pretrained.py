@@ -21,7 +21,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmarks.memory import peak_bytes
 from benchmarks.pretrained_gaps import (
     drawn_text,
     gaps_of_hooks,
@@ -29,6 +28,7 @@ from benchmarks.pretrained_gaps import (
     helper,
     in_their_ids,
 )
+from benchmarks.results.child import peak_bytes
 from headcount.base import command
 from headcount.base.errors import HeadcountError
 from headcount.base.settings.decode import DecodeSettings

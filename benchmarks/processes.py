@@ -11,11 +11,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from benchmarks.data import FOLDER
+from benchmarks import FOLDER
+from benchmarks.results import record
+from benchmarks.results.timings import markdown
 from headcount.base import command
 from headcount.base.errors import EnvironmentFault
 from headcount.base.settings.flags import as_flags
@@ -75,37 +78,57 @@ def _read(path: Path, updates: int) -> Curve:
     return Curve((float(last["train_loss"]), float(last["dev_loss"])), seconds / updates)
 
 
-def rows(trainings: Trainings, repeats: int) -> Iterator[str]:
-    """A line of the table for each kind of run."""
+def rows(trainings: Trainings, repeats: int) -> Iterator[dict[str, Any]]:
+    """What is found of each kind of run: losses in nats a token, seconds of an update."""
     several = trainings.args.processes
     for run in RUNS:
         turns = [
             tuple(trainings.curve(run, count) for count in (1, several)) for _ in range(repeats)
         ]
-        one, other = turns[-1]
-        differ = max(abs(a / b - 1) for a, b in zip(one.losses, other.losses, strict=True))
-        alone, shared = (statistics.median(t[i].seconds for t in turns) for i in (0, 1))
-        ratio = statistics.median(a.seconds / b.seconds for a, b in turns)
-        yield (
-            f"| {run} | {one.losses[0]:.9f} | {other.losses[0]:.9f} | {differ:.1e} "
-            f"| {1000 * alone:.0f} | {1000 * shared:.0f} | {ratio:.2f} |"
+        alone, shared = turns[-1]
+        yield {
+            "run": run,
+            "losses_alone": alone.losses,
+            "losses_shared": shared.losses,
+            "seconds_alone": [one.seconds for one, _ in turns],
+            "seconds_shared": [other.seconds for _, other in turns],
+        }
+
+
+def table(found: Sequence[dict[str, Any]]) -> str:
+    """Markdown table with a line for each kind of run, times and ratio at the median."""
+    heads = ["run", "loss, 1 process", "loss, several", "largest relative difference"]
+    lines = []
+    for row in found:
+        losses = list(zip(row["losses_alone"], row["losses_shared"], strict=True))
+        seconds = row["seconds_alone"], row["seconds_shared"]
+        alone, shared = map(statistics.median, seconds)
+        ratio = statistics.median(one / other for one, other in zip(*seconds, strict=True))
+        lines.append(
+            [
+                row["run"],
+                *(f"{loss:.9f}" for loss in losses[0]),
+                f"{max(abs(one / other - 1) for one, other in losses):.1e}",
+                *(f"{1000 * value:.0f}" for value in (alone, shared)),
+                f"{ratio:.2f}",
+            ]
         )
+    return markdown([*heads, "ms an update, 1", "ms, several", "ratio"], lines)
 
 
 def main() -> None:
     """Measure, and print one table."""
     args = _flags().parse_args()
     count = args.processes
-    print(
-        f"{args.preset}: {args.updates} updates of {count} batches of {args.batch_tokens} tokens\n"
-    )
-    print(
-        f"| run | loss, 1 process | loss, {count} processes | largest relative difference "
-        f"| ms an update, 1 | ms, {count} | ratio |\n|---|--:|--:|--:|--:|--:|--:|"
+    title = (
+        f"{count} processes, {args.preset}: {args.updates} updates of {count} batches of "
+        f"{args.batch_tokens} tokens."
     )
     with tempfile.TemporaryDirectory() as folder:
-        for line in rows(Trainings(args, Path(folder)), args.repeats):
-            print(line, flush=True)
+        found = list(rows(Trainings(args, Path(folder)), args.repeats))
+    about = {"benchmark": "processes", "title": title, "where": record.where(args.threads)}
+    record.append(args.results, about | {"flags": record.told(args), "rows": found})
+    print(f"{title}\n\n{table(found)}")
 
 
 def _flags() -> argparse.ArgumentParser:
@@ -118,6 +141,7 @@ def _flags() -> argparse.ArgumentParser:
     parser.add_argument("--updates", type=int, default=10, help="updates between two validations")
     parser.add_argument("--batch-tokens", type=int, default=2000, help="budget of one batch")
     parser.add_argument("--repeats", type=int, default=3, help="trainings of each kind")
+    record.add_results_flag(parser)
     return parser
 
 

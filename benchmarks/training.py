@@ -17,11 +17,11 @@ from torch.nn import functional
 
 from benchmarks.data import BenchData, add_common_flags, read_data, sentence_lengths
 from benchmarks.flops import training_flops
-from benchmarks.joeynmt_model import joeynmt_loss, joeynmt_model
-from benchmarks.marian import marian_logits, marian_model
 from benchmarks.measuring import Bench, Contender, Work, formats
 from benchmarks.peers import add_peers_flag, chosen_peers
-from benchmarks.plain_transformer import PlainTransformer
+from benchmarks.peers.joeynmt_model import joeynmt_loss, joeynmt_model
+from benchmarks.peers.marian import marian_logits, marian_model
+from benchmarks.peers.plain_transformer import PlainTransformer
 from headcount.base import command
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.model import PRESETS, ModelSettings
@@ -225,9 +225,8 @@ def main() -> None:
             all_of_them += contenders(
                 data, model, settings, args.updates, peers, Path(folder) / precision, args.compile
             )
-        found = bench.measure(all_of_them)
-    print(f"\nTraining, {args.preset}: {args.updates} updates of {args.batch_tokens} tokens.\n")
-    print(found)
+        title = f"Training, {args.preset}: {args.updates} updates of {args.batch_tokens} tokens."
+        print(bench.measure(all_of_them, title))
 
 
 def _flags() -> argparse.ArgumentParser:

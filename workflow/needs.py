@@ -1,7 +1,7 @@
 """What a job asks of a machine or a cluster: GPUs, megabytes and, of a cluster, minutes.
 
-Each attempt asks for as much again. Memory was fitted to the peaks in
-docs/history/speed_measured.md.
+Each attempt asks for as much again. Memory was fitted to the peaks in docs/results/speed.md, and
+tests/workflow/test_needs.py holds it against them.
 """
 
 import sys
@@ -18,6 +18,9 @@ from headcount.base.settings.experiment import Experiment
 PROGRAM_MB = 800
 """Python, torch and the text, whatever the model."""
 
+SEARCH_MB = 500
+"""The same of a search, which has no text for training."""
+
 CUDA_MB = 5000
 """The same with what CUDA loads, of the machine's memory; assumed, as no GPU was at hand."""
 
@@ -30,6 +33,14 @@ COPIES = 7
 ACTIVATIONS = (19, 4)
 """Numbers that a layer keeps of a position for the gradient, in widths of the model and of its
 feed-forward layer: measured 35 widths where the one is four times the other."""
+
+SEARCHED = 8
+"""Numbers that a search keeps of a hypothesis for each position of its source, in widths of the
+model and for each layer of the decoder: keys and values of some more words than the source has."""
+
+SCORED = 0.15
+"""Numbers that it keeps of a hypothesis for each position of its source, in entries of the
+vocabulary: two of the scores of all words, where a sentence has 13."""
 
 RESUMED, LONGEST = ("train", "fine_tuning"), 2880
 """Sections whose jobs go on from a state where they met their limit, and how many minutes it is at
@@ -59,13 +70,24 @@ def training_mb(settings: Experiment) -> int:
     return (CUDA_MB if on_gpu else PROGRAM_MB) + _megabytes(numbers)
 
 
-def decoding_mb(settings: Experiment, device: str) -> int:
-    """Megabytes of memory of a search, or of a pass over heads: less than a training's."""
-    if device == "cuda":
+def decoding_mb(settings: Experiment, section: str) -> int:
+    """Megabytes of memory of a search (section `decode`), or of a pass over heads."""
+    if getattr(settings, section).device == "cuda":
         return CUDA_MB + _megabytes(parameters(settings))
+    if section == "decode":
+        return search_mb(settings)
     of_cpu = settings.train.model_copy(update={"device": "cpu"})
     training = training_mb(settings.model_copy(update={"train": of_cpu}))
     return PROGRAM_MB + (training - PROGRAM_MB) // 2
+
+
+def search_mb(settings: Experiment) -> int:
+    """Megabytes of memory of a search on a CPU, where each thread has a batch of its own."""
+    model, decode = settings.model, settings.decode
+    of_position = SEARCHED * model.decoder_layers * model.d_model
+    of_position += SCORED * settings.assumed_pieces
+    hypotheses = decode.threads * decode.batch_tokens * decode.beam
+    return SEARCH_MB + _megabytes(parameters(settings) + hypotheses * of_position)
 
 
 def _megabytes(numbers: float) -> int:
@@ -102,7 +124,7 @@ class Needs:
         experiment's needs.
         """
         device = getattr(self._settings, section).device
-        amount = mem_mb or decoding_mb(self._settings, device)
+        amount = mem_mb or decoding_mb(self._settings, section)
         wanted = ("cuda",) if self._cluster else ("cuda", "auto")
 
         def megabytes(wildcards: Wildcards, attempt: int) -> int:

@@ -4,8 +4,8 @@ import pytest
 import torch
 from small_models import TEXT, UNEVEN, make_model
 
-from benchmarks.joeynmt_model import joeynmt_loss, joeynmt_model
-from benchmarks.marian import copy_weights, marian_logits, marian_model
+from benchmarks.peers.joeynmt_model import joeynmt_loss, joeynmt_model
+from benchmarks.peers.marian import copy_weights, marian_logits, marian_model
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, collate

@@ -18,8 +18,9 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks import measuring
 from benchmarks.data import sentence_lengths
 from benchmarks.flops import forward_flops, training_flops
-from benchmarks.measuring import CLOCKS, Contender, Work, alternate, formats, ratios, table
+from benchmarks.measuring import CLOCKS, Contender, Work, alternate, formats
 from benchmarks.peers import REQUIREMENTS, chosen_peers
+from benchmarks.results.timings import Ratio, Timed, table
 from headcount.base import command
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.model import ModelSettings
@@ -117,21 +118,40 @@ def test_threads_that_a_contender_changes_come_back_for_the_next():
     assert seen == [1, 1]
 
 
+def test_no_round_begins_when_the_time_is_over_and_none_is_broken_off(monkeypatch):
+    # Each run takes a second on the wall as well. Warm-up and the first round end after 6 seconds,
+    # beyond the 5 that are allowed: no second round. With 7 seconds there is one, and no third.
+    clock = Clock()
+    monkeypatch.setattr(measuring.time, "monotonic", lambda: clock.now)
+    three = [clock.contender(name, 1) for name in "abc"]
+    for seconds, rounds in ((5, 1), (7, 2), (1, 1)):
+        clock.now = 0.0
+        times = alternate(three, 9, 1, CPU, 1, lambda: clock.now, at_most=seconds)
+        assert times == {name: [1.0] * rounds for name in "abc"}
+
+
 def test_ratios_compare_within_a_round():
     # The machine is half as fast in the second round: the seconds double, the ratio stays.
-    times = {"ours": [2.0, 4.0], "peer": [3.0, 6.0]}
-    assert ratios(times, "ours") == {"ours": [1.0, 1.0], "peer": [1.5, 1.5]}
+    ours, peer = timed("ours", [2.0, 4.0]), timed("peer", [3.0, 6.0])
+    assert Ratio.of(peer, ours) == Ratio(1.5, 1.5, 1.5)
+
+
+def timed(name, seconds, precision="fp32"):
+    return Timed(name, precision, {"tokens": 30.0}, 6e9, seconds)
 
 
 def test_the_table_shows_rates_at_the_median():
-    clock = Clock()
-    both = [clock.contender("ours", 0), Contender("peer", print, NOTHING, "bf16")]
-    times = {"ours": [3.0, 2.0, 1.0], "peer": [3.0, 3.0, 4.0]}
-    lines = table(both, times, {"fp32": 12.0, "bf16": 20.0}, repeats=3).splitlines()
+    contenders = [
+        timed("ours", [3.0, 2.0, 1.0]),
+        timed("ours bf16", [2.0, 2.0, 2.0], "bf16"),
+        timed("peer bf16", [3.0, 3.0, 4.0], "bf16"),
+    ]
+    lines = table(contenders, {"fp32": 12.0, "bf16": 20.0}).splitlines()
     # 30 tokens and 6e9 operations in 2 s: 15 tokens/s, 3 GFLOP/s, a quarter of 12; in 3 s, in
-    # bf16: 10 tokens/s, 2 GFLOP/s, a tenth of 20.
+    # bf16: 10 tokens/s, 2 GFLOP/s, a tenth of 20. Ratios are to ours in the same number format.
     assert lines[2] == "| ours | 1.000 | 2.000 | 3.000 | 15 | 3.0 | 25% | 1.00 (1.00–1.00) |"
-    assert lines[3] == "| peer | 3.000 | 3.000 | 4.000 | 10 | 2.0 | 10% | 1.50 (1.00–4.00) |"
+    assert lines[4] == "| peer bf16 | 3.000 | 3.000 | 4.000 | 10 | 2.0 | 10% | 1.50 (1.50–2.00) |"
+    assert lines[6].startswith("3 repeats in turns; ratio")
 
 
 def test_bf16_is_measured_only_where_it_is_faster(capsys):
@@ -174,8 +194,7 @@ def bench(monkeypatch, capsys):
 
     def run(name, *arguments):
         module = importlib.import_module(f"benchmarks.{name}")
-        owner = measuring if hasattr(module, "Bench") else module
-        monkeypatch.setattr(owner, "use_threads", torch.set_num_threads)  # the rest works once
+        monkeypatch.setattr(measuring, "use_threads", torch.set_num_threads)  # it works once
         monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
         try:
             command.run(module.main)
@@ -274,11 +293,16 @@ def test_importance_alone(bpe, bench):
 @pytest.mark.slow
 def test_memory_in_processes_of_their_own(bpe, bench):
     flags = ["--data", bpe, "--preset", "tiny", "--batch-tokens", 200, "--threads", 1]
-    code, out, err = bench("memory", *flags, "--updates", 1, "--sentences", 2, "--peers", "")
+    sizes = ["--experiments", "quickstart", "--pieces", "--updates", 2]
+    code, out, err = bench("memory", *flags, *sizes, "--peers", "")
     assert code == 0, err
-    rows = re.findall(r"\| (\w+), ours \| (\d+) \| (\d+) \|", out)
-    assert [task for task, *_ in rows] == ["training", "decoding"]
-    assert all(50 < int(before) <= int(peak) for _, before, peak in rows)
+    rows = re.findall(r"\| (\S+) \| quickstart \| (\w+) \| 1,000 \| 200 \| 1 \| (\d+) \|", out)
+    runs = ["baseline", "impt-12.5%", "gates-all-l0.01", "translate"]
+    assert [row[:2] for row in rows] == [*((run, "fp32") for run in runs), ("baseline", "bf16")]
+    assert all(100 < int(megabytes) < 1000 for *_, megabytes in rows)
+    both = re.findall(r"\| (\w+) \| ours \| ([\d,]+) \| ([\d,]+) \|", out)
+    assert [task for task, *_ in both] == ["training", "decoding"]
+    assert all(50 < int(before) <= int(peak.replace(",", "")) for _, before, peak in both)
 
 
 def test_data_that_is_not_there_is_told(bench, tmp_path):

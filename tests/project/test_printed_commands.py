@@ -55,6 +55,7 @@ AS_PRINTED = [
     ),
     ("python scripts/exhibits_page.py", "", "docs/reference/exhibits.md"),
     ("python workflow/papers.py", "", "docs/reference/papers.md"),
+    ("python -m benchmarks.results", "", "docs/results/speed.md"),
     ("snakemake --cores all headmask", "Nothing to be done", None),
     (
         "python scripts/claims.py --results results/quickstart --out claims",
@@ -163,7 +164,7 @@ PARSED = {
     "python -m benchmarks.importance": "named in a table",
     "python -m benchmarks.importance --preset small": "minutes",
     "python -m benchmarks.memory": "named in a table",
-    "python -m benchmarks.memory --preset small": "minutes",
+    "python -m benchmarks": "25 minutes; test_benchmark_results.py runs it, small",
     "python -m benchmarks.headmask_cost": "named in a table",
     "python -m benchmarks.headmask_cost --preset small": "minutes",
     "python -m benchmarks.ablation --model FOLDER --source TEXT": "named in a table",

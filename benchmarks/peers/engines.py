@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from benchmarks.marian import copy_weights, marian_logits, marian_model
 from benchmarks.peers import load_peer
+from benchmarks.peers.marian import copy_weights, marian_logits, marian_model
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Batch, Ids, ParallelText, in_order
 from headcount.data.vocabulary import BOS, EOS, PAD, Vocabulary

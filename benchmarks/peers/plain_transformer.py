@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmarks.marian import POSITIONS, uniform_heads
+from benchmarks.peers.marian import POSITIONS, uniform_heads
 from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import Batch
 from headcount.data.vocabulary import PAD

@@ -1,14 +1,16 @@
 """The peers' packages: optional, pinned in requirements.txt, named when they lack."""
 
 import argparse
-import importlib
+import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
 from headcount.base.errors import EnvironmentFault, UserError
 
-REQUIREMENTS = Path(__file__).with_name("requirements.txt")
+REQUIREMENTS = Path(__file__).parents[1] / "requirements.txt"
+
+INSTALLED = "installed"
 
 
 def load_peer(package: str) -> ModuleType:
@@ -28,15 +30,20 @@ def load_peer(package: str) -> ModuleType:
 def add_peers_flag(parser: argparse.ArgumentParser, known: Mapping[str, str]) -> None:
     """Declare `--peers`, by default all of those known."""
     parser.add_argument(
-        "--peers", default=",".join(known), help="those to measure against, joined by commas"
+        "--peers",
+        default=",".join(known),
+        help="those to measure against, joined by commas; `installed`: all that are",
     )
 
 
 def chosen_peers(text: str, known: Mapping[str, str]) -> list[str]:
     """Names of peers, as asked for; `known` has the package that each one needs.
 
-    Raises UserError for a name that is not known, EnvironmentFault for a package that lacks.
+    `installed` asks for those whose package is there. Raises UserError for a name that is not
+    known, EnvironmentFault for a package that lacks.
     """
+    if text == INSTALLED:
+        return [name for name, package in known.items() if importlib.util.find_spec(package)]
     names = [name for name in text.split(",") if name]
     for name in names:
         if name not in known:

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor, nn
 
-from benchmarks.marian import uniform_heads
 from benchmarks.peers import load_peer
+from benchmarks.peers.marian import uniform_heads
 from headcount.base.settings.model import ModelSettings
 from headcount.data.batches import Batch
 from headcount.data.vocabulary import PAD, Vocabulary
