@@ -12,7 +12,7 @@ _TO_THE_HOST = ("tolist", "cpu", "numpy")  # methods, for which nothing is dispa
 class Waits(TorchDispatchMode):
     """Notes in `seen` what needs a tensor's numbers on the host, or its result's size from them."""
 
-    NAMES = ("_local_scalar_dense", "nonzero", "masked_select", "is_nonzero", "equal")
+    NAMES = ("_local_scalar_dense", "item", "is_nonzero", "nonzero", "masked_select", "equal")
 
     def __init__(self):
         super().__init__()

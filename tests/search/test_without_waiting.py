@@ -55,20 +55,32 @@ def test_who_leaves_late_finds_the_same(as_a_gpu, changes, beam, prefix, alpha):
     assert len({each.steps % EVERY for each in found[0]}) > 1  # some go on in vain
 
 
-@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("beam", [1, 3, 5])
 def test_steps_between_two_looks_wait_for_nothing(as_a_gpu, beam, monkeypatch):
     as_a_gpu()
     model = long_winded()
-    search = search_of(model, SOURCES, settings(beam=beam, length_penalty=3.0))
+    limits = settings(beam=beam, length_penalty=3.0, max_length_extra=30)
+    search = search_of(model, SOURCES, limits)
     decode = model.decode
-    with torch.inference_mode(), Waits() as waits:
+    with torch.no_grad(), Waits() as waits:
         monkeypatch.setattr(model, "decode", lambda *a: waits.seen.append("step") or decode(*a))
         found = search.run()
     steps = " ".join(waits.seen).split("step")[1:]
     most = max(each.steps for each in found)
-    assert most > 2 * EVERY and most <= len(steps) < most + EVERY
+    assert most > 40 and most <= len(steps) < most + EVERY
     for number, waited in enumerate(map(str.split, steps), start=1):
         looked = number % EVERY == 0 or number == max(search.limit)
         # Who is done; and of those the words and the facts. To give up slots is to count them.
         assert len(waited) <= (4 if looked else 0), (number, waited)
         assert not looked or waited
+
+
+def test_what_a_finished_sentence_found_stays():
+    # Two alike; the second hypothesis of each ends. BOS is 1, padding 0.
+    search = search_of(long_winded(), [[4, 5], [4, 5]], settings(beam=2))
+    search.tokens = torch.tensor([[[1, 6], [1, 7]]] * 2)
+    search.done[0] = True
+    values, parents = torch.tensor([[-0.5, -1.0]] * 2), torch.tensor([[0, 1]] * 2)
+    search._record_ends(values, parents, torch.tensor([[False, True]] * 2), length=2)
+    assert search.ended.tolist() == [0, 1] and search.best_score.tolist() == [0.0, -1.0]
+    assert search.best_tokens[:, :2].tolist() == [[0, 0], [1, 7]]
