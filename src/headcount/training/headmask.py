@@ -14,7 +14,7 @@ from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch
 from headcount.heads.importance import batch_importance
-from headcount.model.transformer import Transformer, first_device
+from headcount.model.transformer import Transformer
 from headcount.training.processes import add_up, own
 from headcount.training.states import Weights
 
@@ -111,12 +111,12 @@ class MaskImportant(HeadMask):
         """Mean importance over the sentences of all batches, [heads] on the CPU; summed loss."""
         precision, smoothing = self.settings.precision, self.settings.label_smoothing
         # In fp64, so that processes which share the batches out rank heads as one process does.
-        total = torch.zeros(self.heads + 1, dtype=torch.float64, device=first_device(model))
+        total = 0.0
         for _, batch in own(batches):
             found, of_batch = batch_importance(
                 model, batch, self.run.derivative_of, precision, smoothing
             )
-            total += torch.cat((len(batch.indices) * found, of_batch[None]))
+            total = total + torch.cat((len(batch.indices) * found, of_batch[None])).double()
         add_up([total])
         *sums, loss = total.tolist()  # the one thing that a GPU is waited for
         mean = torch.tensor(sums, dtype=torch.float64) / sum(len(b.indices) for b in batches)
