@@ -1,7 +1,7 @@
 """The ways that only a GPU takes through the model, here on a CPU: fused attention, and bf16 by it.
 
-Sources and targets are of other lengths, some of both are padding, the decoder is causal and no
-two kinds of attention have as many heads.
+Sources and targets are of other lengths, both have padding, the decoder is causal, and layers have
+other numbers of heads.
 """
 
 import math
