@@ -52,7 +52,12 @@ class RepeatingTrainer(Trainer):
             self._update()
 
     def compile(self) -> None:
-        """From the next update on, run the layers by `torch.compile`; the fused loss is not."""
+        """From the next update on, run the layers by `torch.compile`; the fused loss is not.
+
+        One graph of the encoder and one of the decoder serve batches of any size; a batch of one
+        sentence has its own two. Sources and targets may be of one length without a graph for that.
+        """
+        torch.fx.experimental._config.use_duck_shape = False
         for name in ("encode", "decode"):
             layers = getattr(self.model, name)
             setattr(self.model, name, torch.compile(layers, dynamic=True, fullgraph=True))

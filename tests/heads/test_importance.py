@@ -37,7 +37,7 @@ def test_batch_importance_is_the_mean_slope_over_single_sentences(model, slopes_
     signed, _ = batch_importance(model, BATCH, "none")
     np.testing.assert_allclose(signed, -slopes.mean(0), atol=1e-8, rtol=1e-6)
     assert (signed < 0).any() and (signed > 0).any()
-    assert loss == pytest.approx(sum(float(losses_of(model, n).sum()) for n in range(3)))
+    assert loss.item() == pytest.approx(sum(float(losses_of(model, n).sum()) for n in range(3)))
 
 
 def test_the_model_is_left_as_it_was():
@@ -67,7 +67,7 @@ def test_label_smoothing_changes_the_loss_that_is_differentiated(model):
     plain, loss = batch_importance(model, BATCH)
     smooth, smooth_loss = batch_importance(model, BATCH, smoothing=0.3)
     expected = token_losses(model, BATCH, smoothing=0.3).sum().item()
-    assert smooth_loss == pytest.approx(expected) and abs(smooth_loss - loss) > 1e-3
+    assert smooth_loss.item() == pytest.approx(expected) and abs(smooth_loss - loss) > 1e-3
     assert (smooth - plain).abs().max() > 1e-3
 
 
@@ -77,7 +77,7 @@ def test_bf16_is_near_fp32():
     rough, rough_loss = batch_importance(model, BATCH, precision="bf16")
     assert not torch.equal(exact, rough)
     torch.testing.assert_close(rough, exact, atol=0.05 * float(exact.max()), rtol=0.05)
-    assert rough_loss == pytest.approx(loss, rel=0.02)
+    assert rough_loss.item() == pytest.approx(loss.item(), rel=0.02)
 
 
 @pytest.fixture(scope="module")

@@ -119,7 +119,7 @@ def test_importance_is_the_slope_of_the_loss(kind):
         for head in range(size)
     ]
     expected = (torch.stack(slopes) / (12 * step)).abs().mean(1)
-    assert loss == pytest.approx(by_sentence(0, 0).sum().item())
+    assert loss.item() == pytest.approx(by_sentence(0, 0).sum().item())
     close = 1e-3 if kind == "t5gemma" else 1e-6
     torch.testing.assert_close(found, expected, atol=close * expected.max().item(), rtol=0)
     assert found.min() > 1e-3 * found.max()

@@ -67,7 +67,8 @@ def test_long_searches_see_the_same_and_stay_small(beam):
         history.follow(parents)
         lived = [[own[p] for p in row] for own, row in zip(lived, parents.tolist(), strict=True)]
         if step in (20, 33):  # the first leaves, and the last takes its place
-            history.keep(Compaction(torch.tensor([True, *[False] * (len(lived) - 1)])))
+            leaves = [True, *[False] * (len(lived) - 1)]
+            history.keep(Compaction(leaves, torch.device("cpu")))
             lived = [lived[-1], *lived[1:-1]]
     # Room for eight steps at first, then for twice what somebody came by; not for all 60 steps.
     assert history.size <= max(8 * beam, 2 * most)

@@ -137,11 +137,11 @@ def test_ema_ranks_by_the_average_over_updates(model):
 
 
 def test_equal_importances_are_masked_in_flat_order(monkeypatch):
-    equal = torch.ones(HEADS), 2.5
+    equal = torch.ones(HEADS), torch.tensor(2.5)
     monkeypatch.setattr(headmask, "batch_importance", lambda *_: equal)
     assert masked(make("impt-4").choose(None, BATCHES, 1)) == {0, 1, 2, 3}
     silent = make("impt-4-signed")
-    monkeypatch.setattr(headmask, "batch_importance", lambda *_: (torch.zeros(HEADS), 2.5))
+    monkeypatch.setattr(headmask, "batch_importance", lambda *_: (0 * equal[0], equal[1]))
     assert masked(silent.choose(None, BATCHES, 1)) == set()  # a slope of 0 helps nobody
 
 
@@ -150,7 +150,7 @@ def test_p_masks_in_its_share_of_the_updates_and_measures_in_no_other(monkeypatc
 
     def measure(*arguments):
         calls.append(arguments)
-        return torch.arange(HEADS), 1.0
+        return torch.arange(HEADS), torch.tensor(1.0)
 
     monkeypatch.setattr(headmask, "batch_importance", measure)
     sampler = make("impt-2-p0.3")

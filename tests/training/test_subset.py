@@ -153,8 +153,7 @@ def test_a_head_that_only_harms_is_given_up():
         subset.choose(None, [], update)
         cost = torch.zeros(HEADS)
         cost[3] = 1.0
-        subset._used.grad = cost  # ∂L/∂ξ
-        subset.learn()
+        subset.learn(cost)  # ∂L/∂ξ
     assert subset.test_time().tolist() == [1, 1, 1, 0, *[1] * 13]
 
 
@@ -162,13 +161,11 @@ def test_a_state_goes_on_to_the_same_last_bit():
     first = make_subset("subset-all-k6")
     for update in (1, 2, 3):
         first.choose(None, [], update)
-        first._used.grad = torch.linspace(-1, 1, HEADS)
-        first.learn()
+        first.learn(torch.linspace(-1, 1, HEADS))
     again = make_subset("subset-all-k6")
     again.restore({name: tensor.clone() for name, tensor in first.state().items()})
     for subset in (first, again):
         subset.choose(None, [], 4)
-        subset._used.grad = torch.linspace(1, -2, HEADS)
-        subset.learn()
+        subset.learn(torch.linspace(1, -2, HEADS))
     assert torch.equal(first.learnt, again.learnt)
     assert not torch.equal(first.learnt, make_subset("subset-all-k6").learnt)

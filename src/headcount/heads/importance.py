@@ -118,8 +118,8 @@ def batch_importance(
     unit: str = "sentence",
     precision: str = "fp32",
     smoothing: float = 0.0,
-) -> tuple[Tensor, float]:
-    """Importance of every head for one batch, [h], and the batch's summed loss in nats.
+) -> tuple[Tensor, Tensor]:
+    """Importance of every head for one batch, [h], and the batch's summed loss, a scalar in nats.
 
     Importance: mean over sentences of |∂L(x)/∂ξ| at ξ = 1, L(x) summed over the sentence's target
     tokens; nats per sentence, larger means more important. `unit`: what the absolute value is taken
@@ -130,7 +130,7 @@ def batch_importance(
     Source: Sun et al. 2020, equation 1, on a single batch (their algorithm 2, steps 1 and 2).
     """
     found, loss = _by_unit(model, batch, unit, 1.0, smoothing, precision)
-    return found / len(batch.indices), loss.item()
+    return found / len(batch.indices), loss.detach()
 
 
 def measure_importance(

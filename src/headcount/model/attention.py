@@ -48,11 +48,11 @@ class DenseAttention:
         """Outputs of heads [b, h, q, e], by what is faster for keys of this number and format.
 
         docs/history/speed.md has how much longer the fused kernel takes on a CPU: for few keys, and
-        for a gradient in bf16.
+        for a gradient in bf16. Under torch.compile no graph depends on their number.
         """
-        few = keys.shape[-2] <= _FEW or keys.dtype == torch.bfloat16
-        way = self.written_out if few and keys.device.type == "cpu" else self.fused
-        return way(queries, keys, values)
+        on_cpu = keys.device.type == "cpu" and not torch.compiler.is_compiling()
+        out = on_cpu and (keys.dtype == torch.bfloat16 or keys.shape[-2] <= _FEW)
+        return (self.written_out if out else self.fused)(queries, keys, values)
 
     def written_out(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """`context` by way of the weights."""

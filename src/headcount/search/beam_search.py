@@ -4,11 +4,13 @@ Letters in shapes: n sentences in the batch, m beam (1 before the first word), t
 so far, v vocabulary.
 """
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import compress
 
 import torch
 from torch import Tensor
@@ -25,6 +27,10 @@ from headcount.model.transformer import Transformer, check_multiplier, first_dev
 from headcount.search.encode import encode_once
 from headcount.search.history import Compaction, History
 from headcount.search.largest import largest
+
+# Steps from one look at who has finished to the next. Each look waits for a GPU, and those who have
+# finished go on in vain until it comes; a CPU has nothing to wait for.
+_LOOK_EVERY = {"cpu": 1, "cuda": 4}
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,9 @@ class BeamSearch:
     the beam with poor ones that end early, while the good one is still on its way. To go on for as
     long as a better one is possible would be too much: with α above 1 the best of all is often one
     that goes on to the longest output.
+
+    Nothing changes what a sentence has found once it is finished, so that it may leave the batch
+    some steps later. Between two looks at who has finished nothing waits for a GPU.
     """
 
     def __init__(
@@ -141,15 +150,16 @@ class BeamSearch:
         # Faster on a CPU, in fp32 alone; a GPU does a whole mask at once.
         sparse = device.type == "cpu" and model.tgt_embedding.weight.dtype == torch.float32
         count = len(sources)
-        self.history = History(len(model.decoder), count, self.beam, device, sparse)
+        self.look_every = every = _LOOK_EVERY[device.type]
+        self.history = History(len(model.decoder), count, self.beam, device, sparse, every)
         factor, extra = settings.max_length_factor, settings.max_length_extra
         most = model.settings.position_table or sys.maxsize
         shortest = len(prefix) + 1  # with its end
         longest = (max(int(factor * len(ids)) + extra, shortest) for ids in sources)
-        limits = [min(length, most) for length in longest]
-        self.limits = torch.tensor(limits, device=device)
+        self.limit = [min(length, most) for length in longest]  # of each source
+        self.limits = torch.tensor(self.limit, device=device)  # [n]
         self.most = ((5 + self.limits) / 6) ** self.alpha  # [n], what the longest output divides by
-        self.sentence = torch.arange(count, device=device)  # [n], which source each row is
+        self.sentence = list(range(count))  # which source each row is
         self.tokens = torch.full((count, 1, 1), BOS, device=device)  # [n, m, 1 + t]
         self.prefix = prefix
         self.given = torch.zeros(count, device=device)  # [n], nats, log-probability of the prefix
@@ -157,8 +167,10 @@ class BeamSearch:
         self.ended = torch.zeros(count, dtype=torch.long, device=device)
         self.best_value = torch.full((count,), -torch.inf, device=device)
         self.best_score = torch.zeros(count, device=device)
-        self.best_tokens = torch.full((count, max(limits) + 1), PAD, device=device)
+        self.best_tokens = torch.full((count, max(self.limit) + 1), PAD, device=device)
         self.best_length = torch.zeros(count, dtype=torch.long, device=device)
+        self.done = torch.zeros(count, dtype=torch.bool, device=device)
+        self.steps = torch.full((count,), len(prefix), device=device)  # until it was finished
         self.results: list[Translation | None] = [None] * count
 
     def run(self) -> list[Translation]:
@@ -172,12 +184,14 @@ class BeamSearch:
             if length <= len(self.prefix):
                 self._give(self.prefix[length - 1], states)
                 continue
-            at_limit = self.limits == length
-            values, parents, words = self._candidates(states, at_limit)
+            values, parents, words = self._candidates(states, length)
             ends = words == EOS
             self._record_ends(values, parents, ends, length)
             self._advance(values.masked_fill(ends, -torch.inf), parents, words)
-            self._leave(self._finished(length) | at_limit)
+            self.steps += ~self.done
+            self.done |= self._finished(length) | (self.limits == length)
+            if length % self.look_every == 0 or length == max(self.limit):
+                self._leave()
         return self.results
 
     def _give(self, word: int, states: Tensor) -> None:
@@ -201,41 +215,46 @@ class BeamSearch:
         here = left / ((5 + length) / 6) ** self.alpha <= self.best_value
         return ever | (here & (self.ended >= self.beam))
 
-    def _candidates(self, states: Tensor, at_limit: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _candidates(self, states: Tensor, length: int) -> tuple[Tensor, Tensor, Tensor]:
         """The best 2m continuations of each sentence: log-probabilities, hypotheses, words.
 
         Each is [n, 2m]. A few sentences at a time, so that the scores over the vocabulary are
         used while they are in the processor's cache.
         """
         size = self.model.tgt_embedding.num_embeddings
-        parts = self._sentences_at_once(states)
-        given = (each.split(parts) for each in (states, self.scores, at_limit))
-        values, flat = map(torch.cat, zip(*map(self._best_words, *given), strict=True))
+        at_once = self._sentences_at_once(states)
+        parts = [slice(start, start + at_once) for start in range(0, len(states), at_once)]
+        at_limit = [self.limit[sentence] == length for sentence in self.sentence]
+        found = [self._best_words(states[p], self.scores[p], at_limit[p]) for p in parts]
+        values, flat = map(torch.cat, zip(*found, strict=True))
         return values, flat // size, flat % size
 
     def _best_words(
-        self, states: Tensor, scores: Tensor, at_limit: Tensor
+        self, states: Tensor, scores: Tensor, at_limit: list[bool]
     ) -> tuple[Tensor, Tensor]:
         """The best 2m log-probabilities of each sentence, and where in its m · v they stand."""
         logs = self.model.logits(states).float().log_softmax(-1)
         logs[..., PAD] = logs[..., BOS] = -torch.inf
-        for sentence in at_limit.nonzero().flatten().tolist():  # must end here
+        for sentence in compress(range(len(logs)), at_limit):  # must end here
             logs[sentence, :, :EOS] = logs[sentence, :, EOS + 1 :] = -torch.inf
         return largest(logs, scores, 2 * self.beam)
 
     def _record_ends(self, values: Tensor, parents: Tensor, ends: Tensor, length: int) -> None:
         """Count the hypotheses that end among the best m, and remember the best one so far."""
         ends, values, parents = (x[:, : self.beam] for x in (ends, values, parents))
-        ends = ends & values.isfinite()
+        ends = ends & values.isfinite() & ~self.done[:, None]
         self.ended += ends.sum(1)
         scaled = (values / ((5 + length) / 6) ** self.alpha).masked_fill(~ends, -torch.inf)
-        value, which = scaled.max(1)
-        rows = (value > self.best_value).nonzero().squeeze(1)
-        which = which[rows]
-        self.best_value[rows] = value[rows]
-        self.best_score[rows] = values[rows, which]
-        self.best_tokens[rows, :length] = self.tokens[rows, parents[rows, which]]
-        self.best_length[rows] = length - 1
+        value, which = scaled.max(1, keepdim=True)
+        better = value > self.best_value[:, None]
+        found = parents.gather(1, which)[..., None].expand(-1, -1, length)
+        for best, new in (
+            (self.best_value[:, None], value),
+            (self.best_score[:, None], values.gather(1, which)),
+            (self.best_tokens[:, :length], self.tokens.gather(1, found).squeeze(1)),
+        ):
+            torch.where(better, new, best, out=best)
+        self.best_length.masked_fill_(better.squeeze(1), length - 1)
 
     def _advance(self, values: Tensor, parents: Tensor, words: Tensor) -> None:
         """Go on with the best m hypotheses that have not ended, best first."""
@@ -245,32 +264,36 @@ class BeamSearch:
         rows = parents[..., None].expand(-1, -1, self.tokens.shape[2])
         self.tokens = torch.cat((self.tokens.gather(1, rows), words[..., None]), dim=2)
 
-    def _leave(self, finished: Tensor) -> None:
+    def _leave(self) -> None:
         """Write down the finished sentences and shrink the batch to the others."""
-        if not finished.any():
+        done = self.done.tolist()
+        if not any(done):
             return
-        self._write_down(finished.nonzero().squeeze(1))
-        staying = Compaction(finished)
-        names = ["sentence", "limits", "most", "tokens", "given", "scores", "ended", "best_value"]
-        names += ["best_score", "best_tokens", "best_length"]
+        staying = Compaction(done, self.done.device)
+        self._write_down(staying.leaving)
+        names = ["limits", "most", "tokens", "given", "scores", "ended", "done", "steps"]
+        names += ["best_value", "best_score", "best_tokens", "best_length"]
         if self.multiplier is not None and self.multiplier.ndim == 2:
             names.append("multiplier")
         for name in names:
             setattr(self, name, staying.of(getattr(self, name)))
+        self.sentence = staying.of_list(self.sentence)
         self.memory = self.memory.each(staying.of)
         self.history.keep(staying)
 
-    def _write_down(self, rows: Tensor) -> None:
-        """Keep the translations of finished sentences, in a few reads however many they are."""
-        if not self.best_value[rows].isfinite().all():
-            raise UserError(
-                "the model's scores are not finite numbers; its weights are damaged or come "
-                "from training that diverged"
-            )
-        steps = self.tokens.shape[2] - 1
-        words = self.best_tokens[rows, 1 : 1 + steps].tolist()
-        capped = self.best_length + 1 == self.limits
-        results = (self.sentence, self.best_length, self.best_score + self.given, capped)
-        for ids, *facts in zip(words, *(each[rows].tolist() for each in results), strict=True):
-            sentence, length, score, cut = facts
-            self.results[sentence] = Translation(ids[:length], score, cut, steps)
+    def _write_down(self, leaving: list[int]) -> None:
+        """Keep the translations of these rows, in two reads however many they are."""
+        rows = torch.tensor(leaving, device=self.done.device)
+        words = self.best_tokens[rows, 1 : self.tokens.shape[2]].tolist()
+        scores = self.best_score + self.given, self.best_value
+        numbers = (each.double() for each in (self.best_length, self.steps, *scores))
+        facts = torch.stack(tuple(numbers), dim=1)[rows].tolist()
+        for row, ids, (length, steps, score, value) in zip(leaving, words, facts, strict=True):
+            if not math.isfinite(value):
+                raise UserError(
+                    "the model's scores are not finite numbers; its weights are damaged or come "
+                    "from training that diverged"
+                )
+            sentence = self.sentence[row]
+            capped = length + 1 == self.limit[sentence]
+            self.results[sentence] = Translation(ids[: int(length)], score, capped, int(steps))

@@ -8,6 +8,8 @@ Letters in shapes: n sentences in the batch, h heads, m hypotheses of each sente
 positions so far, k slots so far, e width of one head.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -25,15 +27,25 @@ class Compaction:
     Few rows leave at a time, so few are copied. The order of rows changes.
     """
 
-    def __init__(self, leaving: Tensor):
-        """`leaving`: [n], True = this row leaves."""
-        self.count = int((~leaving).sum())  # of rows that stay
-        self.gaps = leaving[: self.count].nonzero().squeeze(1)
-        self.fillers = (~leaving[self.count :]).nonzero().squeeze(1) + self.count
+    def __init__(self, leaves: Sequence[bool], device: torch.device):
+        """`leaves`: whether each row does; `device`: where the rows are."""
+        self.count = leaves.count(False)  # of rows that stay
+        self.leaving = [row for row, left in enumerate(leaves) if left]
+        staying = [row for row, left in enumerate(leaves) if not left]
+        gaps = [row for row in self.leaving if row < self.count]
+        fillers = [row for row in staying if row >= self.count]
+        self.moves = list(zip(gaps, fillers, strict=True))
+        self.gaps, self.fillers = torch.tensor([gaps, fillers], dtype=torch.long, device=device)
 
     def of(self, rows: Tensor) -> Tensor:
         """Those of the rows [n, ...] that stay, [count, ...], in the same memory, overwritten."""
         rows[self.gaps] = rows.index_select(0, self.fillers)
+        return rows[: self.count]
+
+    def of_list(self, rows: list[int]) -> list[int]:
+        """`of` for what the host has of each row."""
+        for gap, filler in self.moves:
+            rows[gap] = rows[filler]
         return rows[: self.count]
 
 
@@ -41,10 +53,22 @@ class History(Targets):
     """The keys and values of each decoder layer, in slots, and the paths of the hypotheses."""
 
     def __init__(
-        self, layers: int, sentences: int, beam: int, device: torch.device, sparse: bool = False
+        self,
+        layers: int,
+        sentences: int,
+        beam: int,
+        device: torch.device,
+        sparse: bool = False,
+        every: int = 1,
     ):
-        """`sparse`: a hypothesis names what it attends to; if not, a mask says so."""
+        """`sparse`: a hypothesis names what it attends to; if not, a mask says so.
+
+        Slots are given up in each `every`th step alone, at most the eighth: to count them waits for
+        a GPU.
+        """
         self.sparse = sparse
+        self.every = every
+        self.needed = every * beam  # slots from one such step to the next
         self.rooms: list[Tensor | None] = [None] * layers  # [2, n, k and more, h, e] each
         self.paths = torch.zeros(sentences, 1, 1, dtype=torch.long, device=device)  # [n, m, t]
         self.filled = 1  # k, with the slots of the step at hand
@@ -89,7 +113,7 @@ class History(Targets):
         rows = parents[..., None].expand(-1, -1, self.paths.shape[2])
         self.paths = self.paths.gather(1, rows)
         new = parents.shape[1]
-        if self.filled + new > self.size:
+        if self.paths.shape[2] % self.every == 0 and self.filled + self.needed > self.size:
             self._tidy()
         slots = torch.arange(new, device=parents.device).expand_as(parents) + self.filled
         self.paths = torch.cat((self.paths, slots[..., None]), dim=2)
@@ -111,7 +135,7 @@ class History(Targets):
         self.filled = int(came_by.sum(1).max())
         kept = came_by.byte().argsort(dim=1, descending=True, stable=True)[:, : self.filled]
         self.paths = (came_by.cumsum(1) - 1).gather(1, flat).view_as(self.paths)
-        self.size = max(self.size, 2 * self.filled)
+        self.size = max(self.size, 2 * self.filled, self.filled + self.needed)
         self.rooms = [_moved(room, kept, self.size) for room in self.rooms]
 
 

@@ -39,8 +39,11 @@ class HeadMask:
         """What an update, counted from 1, does with the heads, in all of its batches."""
         return Choice()
 
-    def learn(self) -> None:
-        """Learn from the gradient of the multiplier, once all batches of the update gave theirs."""
+    def learn(self, slopes: Tensor) -> None:
+        """Learn from the multiplier's gradient [heads], summed over all batches of the update.
+
+        Asked of those alone whose multiplier requires one.
+        """
 
     def at_validation(self) -> Tensor | None:
         """The multiplier [heads] under which the dev set is scored; None: all heads as they are."""
@@ -108,16 +111,16 @@ class MaskImportant(HeadMask):
         """Mean importance over the sentences of all batches, [heads] on the CPU; summed loss."""
         precision, smoothing = self.settings.precision, self.settings.label_smoothing
         # In fp64, so that processes which share the batches out rank heads as one process does.
-        total, loss = torch.zeros(self.heads).double(), torch.zeros(1).double()
+        total = 0.0
         for _, batch in own(batches):
             found, of_batch = batch_importance(
                 model, batch, self.run.derivative_of, precision, smoothing
             )
-            total += len(batch.indices) * found.cpu()
-            loss += of_batch
-        add_up([total, loss])
-        mean = total / sum(len(batch.indices) for batch in batches)
-        return mean.float(), loss.item()
+            total = total + torch.cat((len(batch.indices) * found, of_batch[None])).double()
+        add_up([total])
+        *sums, loss = total.tolist()  # the one thing that a GPU is waited for
+        mean = torch.tensor(sums, dtype=torch.float64) / sum(len(b.indices) for b in batches)
+        return mean.float(), loss
 
 
 def make_head_mask(run: RunSettings, heads: int, settings: TrainSettings, seed: int) -> HeadMask:

@@ -14,7 +14,6 @@ from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import Batch
 from headcount.model.transformer import Transformer
 from headcount.training.headmask import Choice, HeadMask
-from headcount.training.processes import add_up
 from headcount.training.states import Weights
 
 SMALLEST = 1e-6  # u stays this far from 0 and 1, so that its logarithms are finite
@@ -42,7 +41,7 @@ class LearntMask(HeadMask):
             [self.learnt], betas=(train.beta1, train.beta2), eps=train.epsilon
         )
         self.update = 0  # the newest one that `choose` has served
-        self._drawn = self._used = torch.empty(0)
+        self._drawn = torch.empty(0)
 
     def first(self) -> np.ndarray:
         """What is learnt [gated heads] before the first update, in double precision."""
@@ -72,17 +71,16 @@ class LearntMask(HeadMask):
         raise NotImplementedError
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
-        """A draw of every multiplier; its gradient gathers over the batches of the update."""
+        """A draw of every multiplier, whose gradient the update asks for."""
         self.update = update
         self._drawn = self.sample(self._uniform(update, SMALLEST, 1 - SMALLEST))
-        self._used = torch.ones(self.grid.size)
-        self._used[self.gated] = self._drawn.detach().float()
-        return Choice(self._used.requires_grad_())
+        multiplier = torch.ones(self.grid.size)
+        multiplier[self.gated] = self._drawn.detach().float()
+        return Choice(multiplier.requires_grad_())
 
-    def learn(self) -> None:
-        """One step of Adam, by the gradients of the loss that the draws gathered."""
-        add_up([self._used.grad])  # over the batches of all processes
-        gradient = self._used.grad[self.gated].to(self._drawn.dtype)
+    def learn(self, slopes: Tensor) -> None:
+        """One step of Adam."""
+        gradient = slopes[self.gated].to(self._drawn.dtype)
         objective = self.objective((self._drawn * gradient).sum())
         self.optimiser.zero_grad(set_to_none=True)
         objective.backward()

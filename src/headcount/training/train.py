@@ -177,31 +177,34 @@ class Trainer:
                 loss = summed_loss(self.model, batch, multiplier, self.settings.label_smoothing)
             (loss / target_tokens).backward()
             losses[place] = loss.detach()
-        add_up([losses, *(weight.grad for weight in self.weights.values())])
-        total = self._step(losses, batches)
+        slopes = [multiplier.grad] if multiplier is not None and multiplier.requires_grad else []
+        add_up([losses, *slopes, *(weight.grad for weight in self.weights.values())])
+        total = self._step(losses, batches, slopes)
         tokens = target_tokens + sum(batch.source_tokens for batch in batches)
         self.progress.add_update(total, target_tokens, tokens, time.monotonic() - start)
         if is_first() and self.progress.update in self.settings.keep_updates:
             self.states.keep(self.progress.update, self.average.between(self.weights))
 
-    def _step(self, losses: Tensor, batches: list[Batch]) -> float:
+    def _step(self, losses: Tensor, batches: list[Batch], slopes: list[Tensor]) -> float:
         """Change the weights by the gradients that lie there; returns the sum of losses [batches].
 
-        Raises UserError if a loss or the gradient's norm is not finite. All of the update's passes
-        have been asked for by then, so a GPU is waited for only once; but for Impt-N, whose first
-        pass decides about the second one, and for gates, whose gradient comes to the host after
-        each batch.
+        `slopes`: what a multiplier that is learnt has for a gradient, [heads]; or none. Raises
+        UserError if a loss or the gradient's norm is not finite. All of the update's passes have
+        been asked for by then, so a GPU is waited for only once; but for Impt-N, whose first pass
+        decides about the second one.
         """
         update = self.progress.update + 1
         longest = self.settings.clip_norm or math.inf
         norm = torch.nn.utils.clip_grad_norm_(self.weights.values(), longest)
-        *values, whole = torch.cat([losses, norm.double()[None]]).tolist()
+        read = torch.cat([losses, norm.double()[None], *slopes]).tolist()
+        values, (whole, *slope) = read[: len(batches)], read[len(batches) :]
         for value, batch in zip(values, batches, strict=True):
             self._require_finite("loss", value, [batch])
         self._require_finite("gradient norm", whole, batches)
         self.optimiser.param_groups[0]["lr"] = learning_rate(self.settings, update)
         self.optimiser.step()
-        self.head_mask.learn()
+        if slopes:
+            self.head_mask.learn(torch.tensor(slope))
         self.average.after_update(self.weights, update)
         return sum(values)
 
@@ -214,7 +217,8 @@ class Trainer:
         self.progress.add_choice(choice.masked, loss, target_tokens)
         if choice.multiplier is None:
             return None
-        return choice.multiplier.to(self.device, non_blocking=True)
+        there = choice.multiplier.detach().to(self.device, non_blocking=True)
+        return there.requires_grad_(choice.multiplier.requires_grad)
 
     def _validate(self) -> None:
         start = time.monotonic()
