@@ -35,6 +35,7 @@ CLASSIFIERS = {"classifiers": {"models": {"own": {"path": "own"}}}, "fine_tuning
 
 def test_every_unit_has_a_speed(monkeypatch):
     monkeypatch.setattr(rates, "SECONDS", 0.01)
+    monkeypatch.setattr(rates, "LONG", 0.01)
     machine = measure_machine(Experiment(**SMALL, **CLASSIFIERS), Sentences(6, 9, 40), KNOWN)
     assert set(machine.rates) == set(UNITS) and all(value > 0 for value in machine.rates.values())
     assert machine.rates.items() >= {**FIXED, **KNOWN}.items()
@@ -43,6 +44,7 @@ def test_every_unit_has_a_speed(monkeypatch):
 
 def test_without_pairs_only_a_classifiers_layer_is_measured(monkeypatch):
     monkeypatch.setattr(rates, "SECONDS", 0.01)
+    monkeypatch.setattr(rates, "LONG", 0.01)
     machine = measure_machine(Experiment(**CLASSIFIERS), None, KNOWN)
     assert set(machine.rates) == {*FIXED, *KNOWN, "teraflops"} and machine.parameters == 0
 
@@ -50,3 +52,10 @@ def test_without_pairs_only_a_classifiers_layer_is_measured(monkeypatch):
 def test_seconds_are_those_of_one_round(monkeypatch):
     monkeypatch.setattr(rates, "SECONDS", 0.05)
     assert rates._seconds(lambda: time.sleep(0.02)) == pytest.approx(0.02, rel=0.5)
+
+
+def test_a_long_round_is_not_repeated(monkeypatch):
+    monkeypatch.setattr(rates, "LONG", 0.01)
+    rounds = []
+    seconds = rates._seconds(lambda: rounds.append(time.sleep(0.02)))
+    assert len(rounds) == 1 and seconds == pytest.approx(0.02, rel=0.5)

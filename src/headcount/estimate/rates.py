@@ -35,8 +35,10 @@ TOKENS = 2048
 """Of a batch that is measured on a processor."""
 LENGTH = 64
 """Subwords of a pair that a layer of a classifier is measured with."""
-SECONDS = 1.0
-"""That each other unit is measured, at least twice."""
+LONG = 1.0
+"""Seconds from which on one round of a unit's work is enough; updates take twice as many."""
+SECONDS = 0.3
+"""That each other unit is measured, after a round that does not count: a run waits meanwhile."""
 _WORDS = ["attention", "heads", "of", "translation", "models", "are", "more", "than", "one"]
 
 
@@ -137,7 +139,7 @@ def _seconds(work: Callable[[], object]) -> float:
     """Seconds of one round of the work, the first one left out unless it is long."""
     begun = time.perf_counter()
     work()
-    if (first := time.perf_counter() - begun) > SECONDS:
+    if (first := time.perf_counter() - begun) > LONG:
         return first
     rounds, begun = 0, time.perf_counter()
     while not rounds or time.perf_counter() - begun < SECONDS:
@@ -155,8 +157,8 @@ def _update(model: Transformer, text: ParallelText, settings: TrainSettings) -> 
     whole = max(settings.batch_tokens, text.longest)
     budget = max(min(whole, TOKENS), text.longest) if first_device(model).type == "cpu" else whole
     first = _trained(model, text, settings, budget, 2)
-    several = max(3, min(200, round(2 * SECONDS / first)))
-    part = first if first > 2 * SECONDS else _trained(model, text, settings, budget, several)
+    several = max(3, min(200, round(2 * LONG / first)))
+    part = first if first > 2 * LONG else _trained(model, text, settings, budget, several)
     return part * (settings.accumulate // settings.processes) * whole / budget
 
 
