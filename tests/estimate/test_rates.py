@@ -19,7 +19,13 @@ SMALL = {
         "heads": 2,
     },
     "masking": {"groups": 2},
-    "train": {"updates": 9, "warmup_updates": 1, "batch_tokens": 60, "accumulate": 2},
+    "train": {
+        "updates": 9,
+        "warmup_updates": 1,
+        "batch_tokens": 60,
+        "accumulate": 2,
+        "precision": "auto",
+    },
 }
 
 

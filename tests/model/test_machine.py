@@ -4,7 +4,12 @@ import pytest
 import torch
 
 from headcount.base.errors import EnvironmentFault
-from headcount.model.machine import batches_of, warn_of_slow_format
+from headcount.model.machine import (
+    batches_of,
+    number_format,
+    pick_format,
+    warn_of_slow_format,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +28,38 @@ def test_bf16_without_the_arithmetic_for_it_is_told(
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: able)
     warn_of_slow_format(precision, torch.device(device))
     assert ("this CPU has no bf16 arithmetic" in capsys.readouterr().err) == warned
+
+
+@pytest.mark.parametrize(
+    ("wanted", "able", "width", "taken"),
+    [
+        ("auto", {"amx_bf16": True, "avx512_bf16": True}, 127, "fp32"),
+        ("auto", {"amx_bf16": True, "avx512_bf16": True}, 128, "bf16"),
+        ("auto", {"amx_bf16": False, "avx512_bf16": True}, 255, "fp32"),
+        ("auto", {"avx512_bf16": True}, 256, "bf16"),
+        ("auto", {"bf16": True}, 1024, "fp32"),  # ARM, not measured
+        ("auto", {}, 1024, "fp32"),
+        ("fp32", {"amx_bf16": True}, 1024, "fp32"),
+        ("bf16", {}, 16, "bf16"),
+    ],
+)
+def test_auto_takes_bf16_where_processor_and_width_gain(monkeypatch, wanted, able, width, taken):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: able)
+    assert pick_format(wanted, torch.device("cpu"), width) == taken
+
+
+@pytest.mark.parametrize(
+    ("capability", "width", "taken"),
+    [((8, 0), 512, "bf16"), ((8, 0), 511, "fp32"), ((7, 5), 1024, "fp32")],
+)
+def test_auto_on_a_gpu(monkeypatch, capability, width, taken):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    assert pick_format("auto", torch.device("cuda"), width) == taken
+
+
+def test_no_product_is_made_before_auto_is_decided():
+    with pytest.raises(ValueError, match="expected fp32 or bf16, found 'auto'"):
+        number_format("auto", torch.device("cpu"))
 
 
 def fail(fault: Exception):

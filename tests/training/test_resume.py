@@ -19,6 +19,7 @@ from small_run import SmallGates, SmallRun, outcome, segment
 from tqdm import tqdm
 
 from headcount.base.errors import EnvironmentFault, Interrupted
+from headcount.base.files import read_json
 from headcount.base.settings.runs import RunSettings
 from headcount.training import states
 
@@ -269,6 +270,37 @@ def test_f30_first_signal_saves_and_second_resume_works(run, uninterrupted, tmp_
     assert process_ids == [128 + number] * 2
     run.finish(tmp_path / "out", tmp_path / "state")
     assert outcome(tmp_path / "out") == uninterrupted
+
+
+@pytest.mark.parametrize(("here", "there", "taken"), [(True, False, "bf16"), (False, True, "fp32")])
+def test_auto_goes_on_in_the_format_that_it_was_begun_in(
+    run, tmp_path, monkeypatch, capfd, here, there, taken
+):
+    """Begun on a machine with or without AMX, taken up in update 4 on one of the other kind."""
+    able = {"amx_bf16": here}
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: able)
+    wide = run.model.model_copy(update={"d_model": 128, "heads": 4})
+    short = {"updates": 5, "dev_interval": 2, "keep_updates": [], "precision": "auto"}
+    auto = replace(run, model=wide, train=run.train.model_copy(update=short))
+    auto.finish(tmp_path / "whole", tmp_path / "state")
+    assert f"auto takes {taken}, for a model of width 128 here" in capfd.readouterr().err
+    process = fork.Process(target=_stop_at, args=(auto, tmp_path, 3, signal.SIGTERM))
+    process.start()
+    process.join()
+    capfd.readouterr()
+    able["amx_bf16"] = there
+    auto.finish(tmp_path / "out", tmp_path / "state")
+    told = capfd.readouterr().err
+    assert f"auto takes {taken}, as the training was begun" in told
+    assert "going on from update 3" in told
+    assert ("this CPU has no bf16 arithmetic" in told) == (taken == "bf16")
+    assert outcome(tmp_path / "out") == outcome(tmp_path / "whole")
+    assert read_json(tmp_path / "out" / "model" / "model.json")["precision"] == taken
+    auto.finish(tmp_path / "other", tmp_path / "state")  # anew, as this machine would have it
+    assert (
+        outcome(tmp_path / "other")["weights.safetensors"]
+        != outcome(tmp_path / "out")["weights.safetensors"]
+    )
 
 
 def _stop_at(run: SmallRun, folder: Path, update: int, *signals: int) -> None:

@@ -21,7 +21,7 @@ from headcount.data.vocabulary import EOS
 from headcount.estimate.encoders import BERT_BASE
 from headcount.heads.importance import measure_importance
 from headcount.heads.relevance import sentence_relevance
-from headcount.model.machine import pick_device
+from headcount.model.machine import pick_device, pick_format
 from headcount.model.transformer import Transformer, first_device, parameter_count
 from headcount.scoring.bootstrap import resample_bleu
 from headcount.search.beam_search import translate
@@ -100,11 +100,17 @@ def _translation(
     model = Transformer(settings.model, *sizes, settings.bpe.joint).to(device)
     text = sentences.drawn(128)
     with redirect_stderr(io.StringIO()):  # no progress of a training that nobody asked for
-        rates = {"updates": _update(model, text, settings.train)}
+        rates = {"updates": _update(model, text, _in_one_format(settings, device))}
     model.eval()
     for unit, (count, work) in _works(model, text, settings).items():
         rates[unit] = _seconds(work) / count
     return parameter_count(model), rates
+
+
+def _in_one_format(settings: Experiment, device: torch.device) -> TrainSettings:
+    """The settings of training, with fp32 or bf16 in the place of `auto`, as trainings here do."""
+    taken = pick_format(settings.train.precision, device, settings.model.d_model)
+    return settings.train.model_copy(update={"precision": taken})
 
 
 def _works(

@@ -13,6 +13,11 @@ from headcount.model.gpu_slots import take_slot
 
 _BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # names of the ability on x86 and on ARM
 
+# Width of a model from which bf16 is clearly faster: an update takes a third less and better. By
+# ability, the fastest first; docs/history/speed.md has the times. ARM's `bf16` was never measured.
+_WIDTHS = {"amx_bf16": 128, "avx512_bf16": 256}
+_GPU_WIDTH = 512  # assumed, as no GPU was at hand
+
 
 def pick_device(wanted: str) -> torch.device:
     """The device for `auto`, `cpu` or `cuda`; raises EnvironmentFault if there is no such GPU.
@@ -90,6 +95,26 @@ def warn_of_slow_format(precision: str, device: torch.device) -> None:
         )
 
 
+def pick_format(wanted: str, device: torch.device, width: int) -> str:
+    """`fp32` or `bf16`, as wanted; for `auto` the faster one of a model of this width (`d_model`).
+
+    By facts of processor and model alone and not by a timing, so that it is the same in each run.
+    """
+    if wanted != "auto":
+        return wanted
+    if device.type == "cuda":
+        least = _GPU_WIDTH if torch.cuda.get_device_capability(device) >= (8, 0) else None
+    else:
+        able = torch.cpu.get_capabilities()
+        least = next((least for name, least in _WIDTHS.items() if able.get(name)), None)
+    return "bf16" if least and width >= least else "fp32"
+
+
 def number_format(precision: str, device: torch.device) -> AbstractContextManager:
-    """Context in which matrix products run in the format `fp32` or `bf16`."""
+    """Context in which matrix products run in the format `fp32` or `bf16`.
+
+    Raises ValueError for another name, `auto` too: `pick_format` comes first.
+    """
+    if precision not in ("fp32", "bf16"):
+        raise ValueError(f"number format: expected fp32 or bf16, found {precision!r}")
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")

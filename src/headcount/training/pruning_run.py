@@ -52,7 +52,7 @@ class PruningRun(ModelRun):
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
-            model = self._load(init_from)
+            model = self._load(init_from, states)
             freeze_outside(model, self.run)
             names = init_from.original_heads(model.grid)
             self._learn_gates(model, names, settings, states, folder)
@@ -71,7 +71,7 @@ class PruningRun(ModelRun):
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
-            whole = self.on_device(self.fresh_model(model))
+            whole = self.on_device(self.fresh_model(model), states)
             settings = settings.from_random_weights(self.train)
             self._learn_gates(whole, whole.grid.heads(), settings, states, folder)
 
@@ -104,7 +104,7 @@ class PruningRun(ModelRun):
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
-            model = self._load(init_from)
+            model = self._load(init_from, states)
             freeze_outside(model, self.run)
             recipe = lengths.fine_tuning(self.train)
             subset = HeadSubset(self.run, model.grid, settings, recipe, self.session.seed)
@@ -143,7 +143,7 @@ class PruningRun(ModelRun):
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
-            whole = self._load(init_from)
+            whole = self._load(init_from, states)
             names = init_from.original_heads(whole.grid)
             kept = as_many_heads(self.run, heads, whole.grid, importance, self.session.seed)
             model = remove_heads(whole, torch.from_numpy(kept))
@@ -165,7 +165,7 @@ class PruningRun(ModelRun):
                 return
             whole = self.fresh_model(model)
             kept = gates_heads(heads, whole.grid)
-            smaller = self.on_device(remove_heads(whole, torch.from_numpy(kept)))
+            smaller = self.on_device(remove_heads(whole, torch.from_numpy(kept)), states)
             recipe = self.train.model_copy(update={"keep_updates": []})
             trainer = self.trainer(smaller, recipe, states)
             trainer.fit()
@@ -173,11 +173,11 @@ class PruningRun(ModelRun):
             facts = self.write_facts(folder, trainer, smaller)
             save_pruned(folder, smaller, facts, whole.grid, whole.grid.heads(), {"gate": kept})
 
-    def _load(self, folder: ModelFolder) -> Transformer:
+    def _load(self, folder: ModelFolder, states: StateStore) -> Transformer:
         """The model to start from, where it is to be trained."""
         model = folder.load()
         folder.check(self.pair)
-        return self.on_device(model)
+        return self.on_device(model, states)
 
 
 def _other_start(run: PrunedSettings, expected: str, script: str) -> UserError:

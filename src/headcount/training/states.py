@@ -107,6 +107,15 @@ class StateStore:
         """Folders of the complete sets, oldest first."""
         return sorted(self.folder.glob("update-*"))
 
+    def begun_in(self) -> str | None:
+        """The number format of the newest state, fp32 or bf16; None if there is no state."""
+        for folder in reversed(self.saved()):
+            try:
+                return read_facts(folder / "state.json").get("precision")
+            except UserError:
+                continue  # `load` will refuse it, and say what to do
+        return None
+
     def load(self) -> State | None:
         """The newest state whose kept weights are all there, or None.
 

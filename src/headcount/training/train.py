@@ -118,7 +118,8 @@ class Trainer:
         }
         for moment in ("exp_avg", "exp_avg_sq"):
             groups[moment] = {n: self.optimiser.state[w][moment] for n, w in self.weights.items()}
-        return State(joined(groups), {"progress": self.progress.facts()})
+        facts = {"progress": self.progress.facts(), "precision": self.settings.precision}
+        return State(joined(groups), facts)
 
     def restore(self, state: State) -> None:
         """Take up the run where `snapshot` left it."""

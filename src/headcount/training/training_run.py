@@ -16,7 +16,7 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.run_file import write_run
 from headcount.base.settings.runs import Run
 from headcount.base.settings.train import TrainSettings
-from headcount.model.machine import pick_device, warn_of_slow_format
+from headcount.model.machine import pick_device, pick_format, warn_of_slow_format
 from headcount.model.transformer import Transformer, parameter_count
 from headcount.pretrained.check import compare_with_library
 from headcount.pretrained.imports import check_sizes, import_for, with_settings
@@ -82,7 +82,7 @@ class Session:
             remove_folder(self.state)
 
 
-@dataclass(frozen=True)
+@dataclass
 class ModelRun:
     """A run that makes a model, from the text of a pair to files."""
 
@@ -98,9 +98,15 @@ class ModelRun:
         torch.manual_seed(self.session.seed)
         return Transformer(settings, *sizes, joint)
 
-    def on_device(self, model: Transformer) -> Transformer:
-        """The model where the settings say that it is trained; warns of a format slow there."""
+    def on_device(self, model: Transformer, states: StateStore) -> Transformer:
+        """The model where the settings say that it is trained; warns of a format slow there.
+
+        From here on `train.precision` is fp32 or bf16, also where the settings leave it to `auto`.
+        """
         device = pick_device(self.train.device)
+        if self.train.precision == "auto":
+            taken = _taken_format(states, device, model.settings.d_model)
+            self.train = self.train.model_copy(update={"precision": taken})
         warn_of_slow_format(self.train.precision, device)
         return model.to(device)
 
@@ -125,6 +131,7 @@ class ModelRun:
         row = trainer.chosen_row()
         return {
             "parameters": parameter_count(model),
+            "precision": self.train.precision,
             "update": row["step"],
             "dev_loss": row["dev_loss"],
             **self.pair.subwords(),
@@ -144,7 +151,7 @@ class TrainingRun(ModelRun):
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
-            model = self.on_device(self._start(settings, pretrained))
+            model = self.on_device(self._start(settings, pretrained), states)
             mask = make_head_mask(self.run, model.grid.size, self.train, self.session.seed)
             trainer = self.trainer(model, self.train, states, mask)
             trainer.fit()
@@ -167,6 +174,21 @@ class TrainingRun(ModelRun):
         check = compare_with_library(pretrained, imported, self.pair.first_pairs("dev", None))
         print(f"imported {pretrained}: {check}", file=sys.stderr)
         return with_settings(imported.model, settings)
+
+
+def _taken_format(states: StateStore, device: torch.device, width: int) -> str:
+    """The format that `auto` stands for: the one that the training was begun in, if it was.
+
+    So it goes on to the same last bit on a machine for which another one would be chosen. Of
+    several processes the first one decides.
+    """
+    begun = states.begun_in() if is_first() else None
+    taken = begun or pick_format("auto", device, width)
+    taken = "bf16" if agree(is_first() and taken == "bf16") else "fp32"
+    if is_first():
+        why = "as the training was begun" if begun else f"for a model of width {width} here"
+        print(f"train.precision: auto takes {taken}, {why}", file=sys.stderr, flush=True)
+    return taken
 
 
 def mask_rows(progress: Progress, grid: HeadGrid) -> list[Row]:

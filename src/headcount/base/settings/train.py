@@ -65,8 +65,10 @@ class TrainSettings(Section):
     keep_updates: list[Annotated[int, Field(ge=1)]] = []
     """Updates at which the weights are kept as well."""
 
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """Number format of the matrix products; weights and optimiser stay in fp32."""
+    precision: Literal["fp32", "bf16", "auto"] = "fp32"
+    """Number format of the matrix products; weights and optimiser stay in fp32. auto: bf16 where
+    the processor multiplies it clearly faster and the model is wide enough to gain, else fp32.
+    `precision` in model.json says which; an unfinished training goes on in it anywhere."""
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to train; auto takes a GPU where there is one."""
