@@ -66,7 +66,7 @@ def translate(
         memory = encode_once(model, batch, rows)
         return BeamSearch(model, batch, memory, settings, rows, prefix).run()
 
-    batches = _batches(sources, settings.batch_tokens)
+    batches = search_batches(sources, settings.batch_tokens)
     translations = [Translation([], 0.0, False, 0)] * len(sources)
     budget = batches_of("decode", settings.batch_tokens)
     with budget, frozen_weights(), _workers(settings.threads) as pool:
@@ -90,7 +90,20 @@ def _workers(threads: int) -> Iterator[ThreadPoolExecutor]:
         torch.set_num_threads(before)
 
 
-def _batches(sources: Sequence[Ids], budget: int) -> list[list[int]]:
+def longest_outputs(
+    sources: Sequence[Ids], settings: DecodeSettings, prefix: Sequence[int], positions: int
+) -> list[int]:
+    """The longest output of each source with its EOS, subwords; its prefix and end have room.
+
+    `positions`: how many the model knows; 0 stands for any number.
+    """
+    factor, extra = settings.max_length_factor, settings.max_length_extra
+    most = positions or sys.maxsize
+    shortest = len(prefix) + 1  # with its end
+    return [min(max(int(factor * len(ids)) + extra, shortest), most) for ids in sources]
+
+
+def search_batches(sources: Sequence[Ids], budget: int) -> list[list[int]]:
     """Numbers of the non-empty sources by length, longest first, cut by the token budget.
 
     Equal sources stand together, so that a batch reads each of them once; see `encode_once`.
@@ -142,11 +155,7 @@ class BeamSearch:
         sparse = device.type == "cpu" and model.tgt_embedding.weight.dtype == torch.float32
         count = len(sources)
         self.history = History(len(model.decoder), count, self.beam, device, sparse)
-        factor, extra = settings.max_length_factor, settings.max_length_extra
-        most = model.settings.position_table or sys.maxsize
-        shortest = len(prefix) + 1  # with its end
-        longest = (max(int(factor * len(ids)) + extra, shortest) for ids in sources)
-        limits = [min(length, most) for length in longest]
+        limits = longest_outputs(sources, settings, prefix, model.settings.position_table)
         self.limits = torch.tensor(limits, device=device)
         self.most = ((5 + self.limits) / 6) ** self.alpha  # [n], what the longest output divides by
         self.sentence = torch.arange(count, device=device)  # [n], which source each row is
