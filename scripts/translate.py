@@ -8,8 +8,9 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.errors import UserError
-from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.decode import TranslateSettings
 from headcount.base.settings.flags import read_flags
+from headcount.deployment.ctranslate2_search import open_search
 from headcount.search.translation import translate_file, translate_stream
 from headcount.store.model_folder import open_model
 
@@ -19,7 +20,7 @@ def main() -> None:
     parser = command.parser(__doc__, "--model", "[--bpe]", "--mask", "[--source]")
     parser.add_argument("--out", type=Path, help="translations of --source to write")
     parser.add_argument("--facts", type=Path, help="counts to write beside them, as JSON")
-    args, settings = read_flags(parser, DecodeSettings)
+    args, settings = read_flags(parser, TranslateSettings)
     files = [each for each in (args.source, args.out, args.facts) if each]
     if len(files) not in (0, 3):
         raise UserError(
@@ -27,17 +28,19 @@ def main() -> None:
             f"them, from standard input to standard output; found {len(files)} of them"
         )
     model, pair = open_model(args, settings.threads)
+    search = open_search(model, pair, args.mask, settings)
     if not files:
         streams = sys.stdin.buffer, sys.stdout.buffer
         try:
-            return translate_stream(model, pair, args.mask, settings, *streams)
+            return translate_stream(search, *streams)
         except BrokenPipeError:
             command.leave_unread()
     masks = [path for path in map(Path, args.mask) if path.is_file()]
     inputs = [*model.files, *pair.files(), args.source, *masks]
     told = {"decode": settings, **({"mask": args.mask} if args.mask else {})}
-    origin = command.provenance("scripts/translate.py", told, None, inputs)
-    translate_file(model, pair, args.mask, args.source, settings, args.out, args.facts, origin)
+    packages = () if settings.engine == "headcount" else ("ctranslate2",)
+    origin = command.provenance("scripts/translate.py", told, None, inputs, packages=packages)
+    translate_file(search, args.source, args.out, args.facts, origin)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from headcount.base.settings.corpora import (
     load_corpora,
     test_sets,
 )
+from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.names import SCORED_BY_EXTRA, check_own_file, parse_pair
@@ -288,6 +289,10 @@ class Plan:
     def section(self, *names: str) -> list[str]:
         """Sections of the experiment, as flags: every key, so that the command says it all."""
         return [flag for name in names for flag in as_flags(self.settings.section(name))]
+
+    def own_search(self) -> list[str]:
+        """Flags of our own beam search, for jobs that know no other `decode.engine`."""
+        return as_flags(self.settings.decode, *DecodeSettings.model_fields)
 
     def gates_from_none_flags(self) -> list[str]:
         """Flags of gates from random weights: lengths of fine-tuning do not matter to them."""

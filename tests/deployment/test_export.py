@@ -160,7 +160,7 @@ def without_ctranslate2(monkeypatch):
 
 def test_f53_without_the_package_it_says_how_to_install_it(bpe, tmp_path, monkeypatch):
     without_ctranslate2(monkeypatch)
-    told = r"ctranslate2, which is not installed; run: pip install -e '\.\[export\]'"
+    told = r"ctranslate2, found it not installed; run: pip install -e '\.\[export\]'"
     what = opened(learnt(bpe, tmp_path, 2, updates=1), bpe)
     with pytest.raises(EnvironmentFault, match=told) as fault:
         to_ctranslate2(what, tmp_path / "out")

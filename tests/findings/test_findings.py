@@ -24,6 +24,7 @@ ORIGIN = {"command": ["x.py", "--a"], "code": {"digest": "0"}, "versions": {"pyt
 
 def score_file(folder, seed, bleu, chrf):
     row = {"test_set": "test", "signature": "s", "beam": 4, "length_penalty": 0.6}
+    row |= {"engine": "headcount"}
     row |= {"sentences": 2, "truncated": 0, "capped": 0}
     scores = [row | {"metric": "bleu", "score": bleu}, row | {"metric": "chrf", "score": chrf}]
     path = folder / f"bleu{seed}.json"

@@ -42,7 +42,7 @@ class HeadmaskFiles:
         self.runs.append(run)
         rows = [
             {"test_set": test, "metric": metric, "score": score, "signature": f"sig {metric}"}
-            | {"beam": 3, "length_penalty": 0.6}
+            | {"engine": "headcount", "beam": 3, "length_penalty": 0.6}
             for test, value in bleu.items()
             for metric, score in (("bleu", value), ("chrf", value + 20))
         ]

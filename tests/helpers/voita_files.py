@@ -43,7 +43,7 @@ class VoitaFiles:
         place = f"{phase}/{run[0]}/{run[1]}/seed{run[2]}"
         rows = [
             {"test_set": test, "metric": "bleu", "score": bleu, "signature": "sig"}
-            | {"beam": 3, "length_penalty": 0.6}
+            | {"engine": "headcount", "beam": 3, "length_penalty": 0.6}
             for test, (bleu, _) in found.items()
         ]
         head = dict(zip(("pair", "run", "seed"), run, strict=True))

@@ -11,10 +11,11 @@ from small_tokenizers import LINES, write_small, write_text
 from headcount.ablation.masked_bleu import MaskedModel
 from headcount.base.files import read_json
 from headcount.base.head_values import read_head_values
-from headcount.base.settings.decode import DecodeSettings
+from headcount.base.settings.decode import DecodeSettings, TranslateSettings
 from headcount.base.settings.importance import LrpSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.deployment.agreement import check_export
+from headcount.deployment.ctranslate2_search import CTranslate2Search
 from headcount.deployment.deployed import Deployed
 from headcount.deployment.export import export_model
 from headcount.heads.relevance import measure_relevance, relevance_values
@@ -158,6 +159,10 @@ def test_ctranslate2_is_given_it_too(made, tmp_path):
     longer = SEARCH.model_copy(update={"max_length_factor": 2.0})
     agreement = check_export(model, made.pair, engine, learnt, longer)
     assert (agreement.sentences, agreement.same) == (4, 4)
+    settings = TranslateSettings(**longer.model_dump(), engine="ctranslate2")
+    found = CTranslate2Search(what, settings).translate(text.src[:4], lambda sentences: None)
+    ours = translate(model, text.src[:4], longer, prefix=made.pair.prefix())
+    assert [best.ids for best in found] == [best.ids for best in ours]
 
 
 def test_the_same_weights_serve_both_directions(made):

@@ -284,6 +284,7 @@ PIPED = [
     "python scripts/translate.py --model translator < sentences.txt",
     "python scripts/translate.py --model translator --mask enc_self.0.3 dec_enc.0.1"
     " < sentences.txt",
+    "python scripts/translate.py --model translator --engine ctranslate2-int8 < sentences.txt",
 ]
 """A test below compares what they print with a translation from file to file."""
 

@@ -19,7 +19,7 @@ from headcount.data.vocabulary import EOS, Vocabulary
 from headcount.model import machine
 from headcount.model.transformer import Transformer
 from headcount.search import beam_search as decode
-from headcount.search.translation import translate_file
+from headcount.search.translation import open_own_search, translate_file
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -44,7 +44,7 @@ def folders(tmp_path_factory):
 def translate(folders, tmp_path, text: bytes) -> tuple[list[str], dict]:
     source, out, facts = (tmp_path / name for name in ("source", "out", "facts"))
     source.write_bytes(text)
-    translate_file(*folders, (), source, SETTINGS, out, facts, {})
+    translate_file(open_own_search(*folders, (), SETTINGS), source, out, facts, {})
     return out.read_text().split("\n")[:-1], json.loads(facts.read_text())
 
 

@@ -130,6 +130,18 @@ def test_each_attempt_asks_for_more_and_a_training_for_two_days_at_most(needs, m
     assert "runtime" not in needs.Needs(plan).training()  # on one machine nobody asks for time
 
 
+def test_another_engine_takes_no_gpu_and_other_jobs_know_none(needs, monkeypatch):
+    """Where GPUs are for the asking, our search takes one; jobs with masks are told of ours."""
+    plan = load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
+    assert needs.Needs(plan).translating()["gpu"] == 1
+    changed = plan.settings.decode.model_copy(update={"engine": "ctranslate2"})
+    plan.settings = plan.settings.model_copy(update={"decode": changed})
+    asked = needs.Needs(plan)
+    assert (asked.translating()["gpu"], asked.job("decode")["gpu"]) == (0, 1)
+    assert "--engine" in plan.section("decode") and "--engine" not in plan.own_search()
+    assert set(plan.own_search()) == set(plan.section("decode")) - {"--engine", "ctranslate2"}
+
+
 def test_what_times_something_has_a_node_of_its_own(needs, monkeypatch):
     plan = load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
     assert needs.Needs(plan, True).timing("decode")["slurm_extra"] == "--exclusive"

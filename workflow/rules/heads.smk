@@ -58,7 +58,7 @@ rule masking:
         **FOLDERS,
         given=given("text/", "seed", "own", "baseline"),
         settings=plan.masking_flags,
-        more=plan.section("decode"),
+        more=plan.own_search(),
     shell:
         "python {params.script} --model {params.model:q} --bpe {params.bpe:q}"
         " {params.given:q} --out {output.scores:q}"

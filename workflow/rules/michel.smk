@@ -67,7 +67,7 @@ use rule ablation as pruning_profile with:
     params:
         given=given("text/", "seed", "importance", "ablation", "measured"),
         settings=plan.ablation_flags("sentences", "draws", "signed", *PROFILED),
-        more=[*plan.rerank_flags(), *plan.section("decode")],
+        more=[*plan.rerank_flags(), *plan.own_search()],
 
 
 use rule ablation as training_profile with:
@@ -86,7 +86,7 @@ use rule ablation as training_profile with:
     params:
         given=given("text/", "checkpoints"),
         settings=plan.ablation_flags("sentences", "updates", *PROFILED),
-        more=[*plan.rerank_flags(), *plan.section("decode")],
+        more=[*plan.rerank_flags(), *plan.own_search()],
 
 
 rule share_speed:
@@ -107,7 +107,7 @@ rule share_speed:
         bpe=FOLDERS["bpe"],
         models=given("model/", "importance"),
         ablation=plan.ablation_flags("normalise", "timed"),
-        settings=plan.section("speed", "decode"),
+        settings=[*plan.section("speed"), *plan.own_search()],
     shell:
         "python {params.script} {params.models:q} --bpe {params.bpe:q} --out {output.times:q}"
         " {params.ablation:q} {params.settings:q} > {log:q} 2>&1"

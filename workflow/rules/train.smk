@@ -48,7 +48,7 @@ rule translate:
         run=alternatives([*plan.runs, *plan.pruned]),
     threads: plan.settings.decode.threads
     resources:
-        **needs.job("decode"),
+        **needs.translating(),
     params:
         **FOLDERS,
         decode=plan.section("decode"),

@@ -116,12 +116,14 @@ def provenance(
     seed: int | None,
     inputs: list[Path],
     modules: Sequence[str] = (),
+    packages: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What made a result, as JSON that says nothing about the machine, the person or the time.
 
     `script` is relative to the project's root, such as `scripts/text.py`; `modules` are those that
     it imports by their names. `settings` are what it was told, sections by their names. `inputs`
-    are hashed (SHA-256) and listed by path, sorted.
+    are hashed (SHA-256) and listed by path, sorted. `packages` are those that shaped this result
+    beside the ones that shape every result.
     """
     files = fingerprint.code(script, *modules)
     told = {
@@ -134,7 +136,7 @@ def provenance(
         "seed": seed,
         "code": {"digest": fingerprint.digest(files), "files": files},
         "inputs": {_without_home(path.as_posix()): sha256(path) for path in sorted(inputs)},
-        "versions": _versions(),
+        "versions": _versions(packages),
     }
 
 
@@ -148,10 +150,10 @@ def _without_home(argument: str) -> str:
     return argument
 
 
-def _versions() -> dict[str, str]:
-    """Versions of Python and of those packages that can change a number, where installed."""
+def _versions(packages: Sequence[str]) -> dict[str, str]:
+    """Versions of Python, these packages and all that can change any number, where installed."""
     found = {"python": platform.python_version()}
-    for package in _PACKAGES:
+    for package in (*_PACKAGES, *packages):
         with suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package)
     return found

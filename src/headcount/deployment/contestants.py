@@ -16,7 +16,7 @@ from headcount.deployment.ctranslate2_export import CTranslate2Engine
 from headcount.deployment.export import MARK
 from headcount.deployment.huggingface_engine import HuggingFaceEngine, HuggingFaceText
 from headcount.pretrained.weights_file import WEIGHTS
-from headcount.search.translation import translate_lines
+from headcount.search.translation import OwnSearch, translate_lines
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -85,9 +85,10 @@ def _ours(
 ) -> Contestant:
     folder.check(pair)
     model = folder.load()
+    search = OwnSearch(model, sides, decode)
 
     def work(lines: Lines) -> Lines:
-        return translate_lines(model, sides, lines, decode)[0]
+        return translate_lines(search, lines)[0]
 
     weights = folder.path / OUR_WEIGHTS
     return Contestant(folder.path, "headcount", model.grid.size, weights, work)

@@ -35,7 +35,7 @@ def load_ctranslate2() -> ModuleType:
         if fault.name != "ctranslate2":
             raise
         raise EnvironmentFault(
-            "export needs the package ctranslate2, which is not installed; "
+            "expected the package ctranslate2, found it not installed; "
             "run: pip install -e '.[export]'"
         ) from fault
 

@@ -95,9 +95,14 @@ class Scores:
 
 
 def describe_search(scores: list[Path]) -> str:
-    """A sentence on the beam searches behind the scores in bleu.json of runs."""
-    found = [row for path in scores for row in read_json(path)["scores"]]
-    searches = {f"beam {row['beam']}, length penalty {row['length_penalty']}" for row in found}
+    """A sentence on the beam searches behind the scores in bleu.json of runs.
+
+    It names the program where that is another than ours.
+    """
+    searches = set()
+    for row in (row for path in scores for row in read_json(path)["scores"]):
+        by = "" if row["engine"] == "headcount" else f", by {row['engine']}"
+        searches.add(f"beam {row['beam']}, length penalty {row['length_penalty']}{by}")
     return f"Translated with {'; '.join(sorted(searches))}."
 
 

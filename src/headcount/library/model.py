@@ -30,7 +30,7 @@ from headcount.pretrained.languages import Codes
 from headcount.pretrained.segment import segment_pretrained
 from headcount.scoring.bleu import Score, score_corpus
 from headcount.scoring.bootstrap import Difference
-from headcount.search.translation import translate_lines
+from headcount.search.translation import OwnSearch, translate_lines
 from headcount.store.kept_heads import read_mask
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -134,8 +134,8 @@ class Model:
         self, lines: Sequence[str], mask: Mask = (), decode: DecodeSettings = _DECODE
     ) -> list[str]:
         """The translation of each line by beam search; an empty line stays empty."""
-        multiplier = self._multiplier(mask)
-        return translate_lines(self.module, self._sides, _clean(lines), decode, multiplier)[0]
+        search = OwnSearch(self.module, self._sides, decode, self._multiplier(mask))
+        return translate_lines(search, _clean(lines))[0]
 
     def loss(self, sources: Sequence[str], targets: Sequence[str], mask: Mask = ()) -> float:
         """Loss per target token of given translations, nats; smaller is better."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from sacrebleu.metrics import BLEU, CHRF
 
@@ -14,7 +15,7 @@ from headcount.data.words import Tokeniser
 
 Lines = list[str]
 
-SEARCH = ("beam", "length_penalty", "sentences", "truncated", "capped")
+SEARCH = ("engine", "beam", "length_penalty", "sentences", "truncated", "capped")
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def score_files(
     return rows
 
 
-def _search_of(translations: Path, about: Path) -> dict[str, float]:
+def _search_of(translations: Path, about: Path) -> dict[str, Any]:
     """How translations came about, by the facts beside them, which must describe this very file."""
     try:
         known = read_json(about)

@@ -72,7 +72,7 @@ def translate(
         memory = encode_once(model, batch, rows)
         return BeamSearch(model, batch, memory, settings, rows, prefix).run()
 
-    batches = _batches(sources, settings.batch_tokens)
+    batches = search_batches(sources, settings.batch_tokens)
     translations = [Translation([], 0.0, False, 0)] * len(sources)
     budget = batches_of("decode", settings.batch_tokens)
     with budget, frozen_weights(), _workers(settings.threads) as pool:
@@ -96,7 +96,20 @@ def _workers(threads: int) -> Iterator[ThreadPoolExecutor]:
         torch.set_num_threads(before)
 
 
-def _batches(sources: Sequence[Ids], budget: int) -> list[list[int]]:
+def longest_outputs(
+    sources: Sequence[Ids], settings: DecodeSettings, prefix: Sequence[int], positions: int
+) -> list[int]:
+    """The longest output of each source with its EOS, subwords; its prefix and end have room.
+
+    `positions`: how many the model knows; 0 stands for any number.
+    """
+    factor, extra = settings.max_length_factor, settings.max_length_extra
+    most = positions or sys.maxsize
+    shortest = len(prefix) + 1  # with its end
+    return [min(max(int(factor * len(ids)) + extra, shortest), most) for ids in sources]
+
+
+def search_batches(sources: Sequence[Ids], budget: int) -> list[list[int]]:
     """Numbers of the non-empty sources by length, longest first, cut by the token budget.
 
     Equal sources stand together, so that a batch reads each of them once; see `encode_once`.
@@ -152,12 +165,9 @@ class BeamSearch:
         count = len(sources)
         self.look_every = every = _LOOK_EVERY[device.type]
         self.history = History(len(model.decoder), count, self.beam, device, sparse, every)
-        factor, extra = settings.max_length_factor, settings.max_length_extra
-        most = model.settings.position_table or sys.maxsize
-        shortest = len(prefix) + 1  # with its end
-        longest = (max(int(factor * len(ids)) + extra, shortest) for ids in sources)
-        self.limit = [min(length, most) for length in longest]  # of each source
-        self.limits = torch.tensor(self.limit, device=device)  # [n]
+        # The longest output of each source, here and on the device.
+        self.limit = longest_outputs(sources, settings, prefix, model.settings.position_table)
+        self.limits = torch.tensor(self.limit, device=device)
         self.most = ((5 + self.limits) / 6) ** self.alpha  # [n], what the longest output divides by
         self.sentence = list(range(count))  # which source each row is
         self.tokens = torch.full((count, 1, 1), BOS, device=device)  # [n, m, 1 + t]

@@ -3,8 +3,9 @@
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import torch
 from torch import Tensor
@@ -27,12 +28,67 @@ from headcount.store.pair_folder import PairFolder
 Mask = Sequence[str | Path]
 
 
+class Found(Protocol):
+    """The best hypothesis of one sentence."""
+
+    ids: Ids  # without EOS
+    capped: bool  # as long as the longest output allowed, where all must end
+
+
+class Search(Protocol):
+    """A model, in a program that searches."""
+
+    sides: tuple[AnySegmenter, AnySegmenter]  # what cuts source and target
+    settings: DecodeSettings
+    positions: int  # that the model knows on either side; 0 stands for any number
+    facts: dict[str, Any]  # which program it is, for the record
+
+    def translate(self, sources: list[Ids], done: Callable[[int], object]) -> Sequence[Found]:
+        """The best translation of each source in order; an empty one stays empty.
+
+        `done` is told the number of sentences finished.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class OwnSearch(Search):
+    """A model of ours and our beam search, perhaps with heads masked."""
+
+    model: Transformer
+    sides: tuple[AnySegmenter, AnySegmenter]
+    settings: DecodeSettings
+    multiplier: Tensor | None = None
+
+    @property
+    def positions(self) -> int:
+        """How many the model knows; 0 stands for any number."""
+        return self.model.settings.position_table
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Which program it is."""
+        return {"engine": "headcount"}
+
+    def translate(self, sources: list[Ids], done: Callable[[int], object]) -> Sequence[Found]:
+        """As `translate` of `beam_search` does."""
+        prefix = self.sides[1].prefix
+        return translate(self.model, sources, self.settings, self.multiplier, done, prefix)
+
+
+def open_own_search(
+    folder: ModelFolder, pair: PairFolder, mask: Mask, settings: DecodeSettings
+) -> OwnSearch:
+    """The model in a folder, which knows the pair's subwords; `mask`: as `read_mask` reads it."""
+    folder.check(pair)
+    model = folder.load(settings.device)
+    multiplier = torch.from_numpy(read_mask(mask, model.grid)) if mask else None
+    return OwnSearch(model, pair.segmenters(), settings, multiplier)
+
+
 def translate_lines(
-    model: Transformer,
-    sides: tuple[AnySegmenter, AnySegmenter],
+    search: Search,
     lines: Sequence[str],
-    settings: DecodeSettings,
-    multiplier: Tensor | None = None,
     done: Callable[[int], object] = lambda sentences: None,
     place: str = "text",
     first: int = 1,
@@ -40,91 +96,63 @@ def translate_lines(
     """The detokenised translation of each cleaned line, in their order, and counts.
 
     The counts: sentences, empty ones (an empty line stays empty), sources truncated to the longest
-    allowed, translations capped at the longest output allowed. `sides`: what cuts source and
-    target; `multiplier`, `done`: as of `translate`. Raises UserError naming a line that is longer
-    than the model allows, by `place` and number, of which `first` is that of the first line.
+    allowed, translations capped at the longest output allowed. `done`: as of `Search`. Raises
+    UserError naming a line that is longer than the model allows, by `place` and number, of which
+    `first` is that of the first line.
     """
-    src, tgt = sides
-    whole = [src.encode(line) for line in lines]
-    sources = [src.cut_off(ids, settings.max_source) for ids in whole]
-    _check_lengths(place, first, sources, model.settings.position_table)
-    translations = translate(model, sources, settings, multiplier, done, tgt.prefix)
+    src, tgt = search.sides
+    whole, longest = [src.encode(line) for line in lines], search.settings.max_source
+    sources = [src.cut_off(ids, longest) for ids in whole]
+    _check_lengths(place, first, sources, search.positions)
+    translations = search.translate(sources, done)
     counts = Counter(
         sentences=len(lines),
         empty=sum(not ids for ids in sources),
-        truncated=sum(len(ids) > settings.max_source for ids in whole),
+        truncated=sum(len(ids) > longest for ids in whole),
         capped=sum(translation.capped for translation in translations),
     )
     return [tgt.decode(translation.ids) for translation in translations], counts
 
 
 def translate_file(
-    folder: ModelFolder,
-    pair: PairFolder,
-    mask: Mask,
-    source: Path,
-    settings: DecodeSettings,
-    out: Path,
-    facts: Path,
-    origin: dict[str, Any],
+    search: Search, source: Path, out: Path, facts: Path, origin: dict[str, Any]
 ) -> None:
     """Write one detokenised translation per source line, and facts with their provenance.
 
-    The facts: the SHA-256 of the translations, the counts of `translate_lines`, and the search's
-    settings. `mask`: heads that are silent, as `read_mask` reads it. Raises UserError as
-    `translate_lines` does.
+    The facts: the SHA-256 of the translations, the counts of `translate_lines`, the search's
+    settings, and whose program it was. Raises UserError as `translate_lines` does.
     """
-    model, multiplier = _masked(folder, pair, mask, settings)
     lines = read_clean(source, "none")
     with tqdm(total=len(lines), unit="sentence", disable=None) as bar:
-        found, counts = translate_lines(
-            model, pair.segmenters(), lines, settings, multiplier, bar.update, str(source)
-        )
+        found, counts = translate_lines(search, lines, bar.update, str(source))
     write_text(out, "".join(f"{line}\n" for line in found))
-    search = {"beam": settings.beam, "length_penalty": settings.length_penalty}
-    write_json(facts, {"sha256": sha256(out), **counts, **search, "provenance": origin})
+    asked = search.settings
+    told = {"beam": asked.beam, "length_penalty": asked.length_penalty, **search.facts}
+    write_json(facts, {"sha256": sha256(out), **counts, **told, "provenance": origin})
 
 
-def translate_stream(
-    folder: ModelFolder,
-    pair: PairFolder,
-    mask: Mask,
-    settings: DecodeSettings,
-    source: BinaryIO,
-    out: BinaryIO,
-) -> None:
+def translate_stream(search: Search, source: BinaryIO, out: BinaryIO) -> None:
     """Write one detokenised translation per line of a stream, as soon as it has arrived.
 
     Lines that arrive together are translated together. Standard error is told what was truncated
-    and capped. `mask`: as of `translate_file`.
+    and capped.
     """
-    model, multiplier = _masked(folder, pair, mask, settings)
-    sides, tally, counts, shown = pair.segmenters(), LineTally(), Counter(), "standard input"
+    tally, counts, shown = LineTally(), Counter(), "standard input"
     with frozen_weights():
         for arrived in arriving_lines(source, shown, tally):
             lines = [clean(line, "none", tally) for line in arrived]
             first = counts["sentences"] + 1
-            found, some = translate_lines(
-                model, sides, lines, settings, multiplier, place=shown, first=first
-            )
+            found, some = translate_lines(search, lines, place=shown, first=first)
             out.write("".join(f"{line}\n" for line in found).encode())
             out.flush()
             counts += some
     if counts["truncated"] or counts["capped"]:
         print(
             f"warning: of {counts['sentences']} lines {counts['truncated']} were cut to "
-            f"{settings.max_source} subwords, and {counts['capped']} translations at their longest",
+            f"{search.settings.max_source} subwords, and {counts['capped']} translations at their "
+            "longest",
             file=sys.stderr,
         )
-
-
-def _masked(
-    folder: ModelFolder, pair: PairFolder, mask: Mask, settings: DecodeSettings
-) -> tuple[Transformer, Tensor | None]:
-    """The model in a folder, which knows the pair's subwords, and the multiplier of its heads."""
-    folder.check(pair)
-    model = folder.load(settings.device)
-    return model, torch.from_numpy(read_mask(mask, model.grid)) if mask else None
 
 
 def _check_lengths(place: str, first: int, sources: Sequence[Ids], positions: int) -> None:

@@ -11,7 +11,7 @@ BatchSizes = Annotated[list[BatchSize], AfterValidator(each_once)]
 
 
 class DecodeSettings(Section):
-    """Beam search."""
+    """Beam search of our own."""
 
     beam: int = Field(4, ge=1, le=1000)
     """Hypotheses kept per sentence; 1 is greedy search."""
@@ -36,6 +36,24 @@ class DecodeSettings(Section):
 
     threads: int = Field(1, ge=1, le=MOST_THREADS)
     """CPU threads; each takes whole batches, so their number changes no result."""
+
+
+class TranslateSettings(DecodeSettings):
+    """Beam search."""
+
+    engine: Literal["headcount", "ctranslate2", "ctranslate2-int8"] = "headcount"
+    """Whose program translates the test sets, and texts by hand: ours, or CTranslate2 on the CPU,
+    in fp32 or int8; the guide on export says what differs. Ablation, masking, pruning profiles and
+    timings are by ours whatever this says: they silence heads sentence by sentence."""
+
+    @model_validator(mode="after")
+    def _has_a_device_for_its_engine(self) -> "TranslateSettings":
+        if self.engine != "headcount" and self.device == "cuda":
+            raise ValueError(
+                f"decode.device: expected auto or cpu with decode.engine {self.engine}, which "
+                "translates on the CPU, found cuda"
+            )
+        return self
 
 
 class GenerateSettings(Section):

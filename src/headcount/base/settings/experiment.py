@@ -14,7 +14,7 @@ from headcount.base.settings.ablation import (
 )
 from headcount.base.settings.classifiers import ClassifiersSettings, FineTuningSettings
 from headcount.base.settings.data import BpeSettings, TextSettings
-from headcount.base.settings.decode import DecodeSettings, SpeedSettings
+from headcount.base.settings.decode import SpeedSettings, TranslateSettings
 from headcount.base.settings.importance import ImportanceSettings, LrpSettings, MeasuresSettings
 from headcount.base.settings.names import check_corpus_name, nearest, parse_pair, require
 from headcount.base.settings.pretrained import ExperimentModel
@@ -108,7 +108,7 @@ class Experiment(Section):
     train: TrainSettings = TrainSettings()
     """Training."""
 
-    decode: DecodeSettings = DecodeSettings()
+    decode: TranslateSettings = TranslateSettings()
     """Beam search."""
 
     importance: ImportanceSettings = ImportanceSettings()

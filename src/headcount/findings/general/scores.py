@@ -13,7 +13,7 @@ from headcount.findings.scores import describe_search
 from headcount.findings.tables import Table
 
 COLUMNS = ["pair", "run", "seed", "test_set", "metric", "score", "signature"]
-COLUMNS += ["beam", "length_penalty", "sentences", "truncated", "capped"]
+COLUMNS += ["engine", "beam", "length_penalty", "sentences", "truncated", "capped"]
 _CAPTION = "Scores of every run on every test set: means over seeds, and how far seeds differ."
 _FEW = 0.01  # of a test set's sentences, up to which cutting some off is worth no warning
 _TITLES = {"bleu": "BLEU", "chrf": "chrF", "bleu_tok_lc": "tokenised lower-cased BLEU"}
