@@ -63,10 +63,11 @@ def test_a_jobs_own_process_looks_for_no_other_jobs_files(tmp_path):
 
 
 def test_the_benchmark_prints_what_each_plan_costs(monkeypatch, capsys):
-    told = ["--experiment", "tiny", "--seeds", "1", "2", "--repeats", "1"]
+    told = ["--experiment", "tiny", "--sizes", "1", "2", "--repeats", "1"]
     monkeypatch.setattr(sys, "argv", ["planning", *told])
     planning.main()
-    rows = re.findall(r"\| (\d+) \| (\d+) \| (\d+\.\d) \| (\d+) \|", capsys.readouterr().out)
+    row = r"\| (\d+) seeds? \| (\d+) \| (\d+\.\d) \| \d+\.\d \| (\d+) \|"
+    rows = re.findall(row, capsys.readouterr().out)
     assert [int(seeds) for seeds, *_ in rows] == [1, 2]
     (_, few, *_), (_, more, *_) = rows
     assert int(few) < int(more) < 2 * int(few)  # the text, tables and figures are made once
@@ -76,6 +77,6 @@ def test_the_benchmark_prints_what_each_plan_costs(monkeypatch, capsys):
 
 def test_the_benchmark_tells_why_there_is_no_plan(monkeypatch):
     with pytest.raises(UserError, match="--experiment nix: expected .*nix.yaml, found no such"):
-        planning.cost("nix", 1)
+        planning.cost("nix", seeds=[1])
     with pytest.raises(UserError, match=r"(?s)expected a plan of tiny, found:.*seeds.*0"):
-        planning.cost("tiny", 0)
+        planning.cost("tiny", seeds=[])

@@ -5,7 +5,6 @@ so far, v vocabulary.
 """
 
 import math
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from torch import Tensor
 
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import Ids, neighbours
+from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.model.kernels.fused_loss import rows_at_once
 from headcount.model.kernels.matmul import frozen_weights
@@ -25,6 +24,7 @@ from headcount.model.layers import Memory
 from headcount.model.machine import batches_of
 from headcount.model.transformer import Transformer, check_multiplier, first_device
 from headcount.search.encode import encode_once
+from headcount.search.extent import longest_outputs, search_batches
 from headcount.search.history import Compaction, History
 from headcount.search.largest import largest
 
@@ -94,32 +94,6 @@ def _workers(threads: int) -> Iterator[ThreadPoolExecutor]:
     finally:
         pool.shutdown(cancel_futures=True)
         torch.set_num_threads(before)
-
-
-def longest_outputs(
-    sources: Sequence[Ids], settings: DecodeSettings, prefix: Sequence[int], positions: int
-) -> list[int]:
-    """The longest output of each source with its EOS, subwords; its prefix and end have room.
-
-    `positions`: how many the model knows; 0 stands for any number.
-    """
-    factor, extra = settings.max_length_factor, settings.max_length_extra
-    most = positions or sys.maxsize
-    shortest = len(prefix) + 1  # with its end
-    return [min(max(int(factor * len(ids)) + extra, shortest), most) for ids in sources]
-
-
-def search_batches(sources: Sequence[Ids], budget: int) -> list[list[int]]:
-    """Numbers of the non-empty sources by length, longest first, cut by the token budget.
-
-    Equal sources stand together, so that a batch reads each of them once; see `encode_once`.
-    """
-    firsts: dict[tuple[int, ...], int] = {}
-    places = [firsts.setdefault(tuple(ids), number) for number, ids in enumerate(sources)]
-    filled = (number for number, ids in enumerate(sources) if ids)
-    order = sorted(filled, key=lambda number: (-len(sources[number]), places[number]))
-    lengths = [len(sources[number]) + 1 for number in order]
-    return [order[part] for part in neighbours(lengths, budget)]
 
 
 class BeamSearch:
