@@ -55,7 +55,6 @@ AS_PRINTED = [
     ),
     ("python scripts/exhibits_page.py", "", "docs/reference/exhibits.md"),
     ("python workflow/papers.py", "", "docs/reference/papers.md"),
-    ("python -m benchmarks.results", "", "docs/results/speed.md"),
     ("snakemake --cores all headmask", "Nothing to be done", None),
     (
         "python scripts/claims.py --results results/quickstart --out claims",
@@ -164,6 +163,7 @@ PARSED = {
     "python -m benchmarks.importance": "named in a table",
     "python -m benchmarks.importance --preset small": "minutes",
     "python -m benchmarks.memory": "named in a table",
+    "python -m benchmarks.results": "test_benchmark_results.py holds the page against it",
     "python -m benchmarks": "25 minutes; test_benchmark_results.py runs it, small",
     "python -m benchmarks.headmask_cost": "named in a table",
     "python -m benchmarks.headmask_cost --preset small": "minutes",
