@@ -133,9 +133,14 @@ class Needs:
         return {"gpu": int(device in wanted), "mem_mb": megabytes} | self.text(section)
 
     def translating(self) -> dict[str, Any]:
-        """What a job asks that translates with a whole model; CTranslate2 takes no GPU."""
-        found = self.job("decode")
-        return found if self._settings.decode.engine == "headcount" else found | {"gpu": 0}
+        """What a job asks that translates with a whole model.
+
+        CTranslate2 takes no GPU. It has the weights once more, and while it loads them twice.
+        """
+        if self._settings.decode.engine == "headcount":
+            return self.job("decode")
+        copies = 2 * _megabytes(parameters(self._settings))
+        return self.job("decode", search_mb(self._settings) + copies) | {"gpu": 0}
 
     def text(self, section: str = "decode") -> dict[str, Any]:
         """Minutes of a job, on the device and threads of a section if it computes at all."""

@@ -15,6 +15,7 @@ from headcount.base.settings.decode import DecodeSettings, TranslateSettings
 from headcount.data.lines import clean_lines
 from headcount.deployment import ctranslate2_export
 from headcount.deployment.ctranslate2_search import Best, CTranslate2Search, open_search
+from headcount.deployment.deployed import Deployed
 from headcount.model import machine
 from headcount.search.translation import translate_lines
 from headcount.store.model_folder import ModelFolder
@@ -162,6 +163,23 @@ def test_what_it_cannot_do_is_refused(small, monkeypatch):
     with pytest.raises(EnvironmentFault, match=told) as fault:
         open_search(*small[:2], (), settings("ctranslate2"))
     assert fault.value.exit_code == 3
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_numbers_that_are_not_finite_are_refused(small, alpha):
+    """CTranslate2 itself translates by them without a word."""
+    pytest.importorskip("ctranslate2")
+    told = settings("ctranslate2", length_penalty=alpha)
+    with torch.no_grad():
+        damaged = Deployed.open(*small[:2])
+        damaged.model.decoder_norm.bias[0] = torch.nan
+        with pytest.raises(UserError, match="scores are not finite numbers; its weights"):
+            CTranslate2Search(damaged, told)
+        large = Deployed.open(*small[:2])
+        large.model.decoder_norm.weight.fill_(3e38)  # finite, and no product of two such numbers
+    search = CTranslate2Search(large, told)
+    with pytest.raises(UserError, match="scores are not finite numbers; its weights"):
+        translate_lines(search, small[2])
 
 
 def test_a_source_longer_than_its_positions_is_named(small):

@@ -133,11 +133,15 @@ def test_each_attempt_asks_for_more_and_a_training_for_two_days_at_most(needs, m
 def test_another_engine_takes_no_gpu_and_other_jobs_know_none(needs, monkeypatch):
     """Where GPUs are for the asking, our search takes one; jobs with masks are told of ours."""
     plan = load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
-    assert needs.Needs(plan).translating()["gpu"] == 1
+    own = needs.Needs(plan).translating()
+    assert own["gpu"] == 1
     changed = plan.settings.decode.model_copy(update={"engine": "ctranslate2"})
     plan.settings = plan.settings.model_copy(update={"decode": changed})
     asked = needs.Needs(plan)
     assert (asked.translating()["gpu"], asked.job("decode")["gpu"]) == (0, 1)
+    # Weights of four bytes twice more, and half as much again for room; both are whole megabytes.
+    more = 2 * int(1.5 * 4 * needs.parameters(plan.settings) / 1e6)
+    assert asked.translating()["mem_mb"](None, 2) - own["mem_mb"](None, 2) == 2 * more > 0
     assert "--engine" in plan.section("decode") and "--engine" not in plan.own_search()
     assert set(plan.own_search()) == set(plan.section("decode")) - {"--engine", "ctranslate2"}
 

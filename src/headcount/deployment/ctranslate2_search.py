@@ -4,6 +4,7 @@ It searches as wide a beam by the same log-probabilities and gives as many hypot
 wide; our length penalty decides among them. docs/guides/export.md says what still differs.
 """
 
+import math
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,12 +12,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from headcount.base.errors import UserError
 from headcount.base.settings.decode import TranslateSettings
 from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.deployment.ctranslate2_export import POSITIONS, export, load_ctranslate2
 from headcount.deployment.deployed import Deployed
 from headcount.model.machine import batches_of
+from headcount.search.beam_search import NOT_FINITE
 from headcount.search.extent import longest_outputs, search_batches
 from headcount.search.translation import Mask, OwnSearch, Search, open_own_search
 from headcount.store.model_folder import ModelFolder
@@ -59,7 +62,12 @@ class CTranslate2Search(Search):
     """A model in CTranslate2 on the CPU; each thread takes whole batches."""
 
     def __init__(self, what: Deployed, settings: TranslateSettings):
-        """`what`: a model on the CPU."""
+        """`what`: a model on the CPU. Raises UserError if a weight of it is not a finite number.
+
+        CTranslate2 would translate by such weights without a word.
+        """
+        if not all(weight.isfinite().all() for weight in what.model.parameters()):
+            raise UserError(NOT_FINITE)
         self.sides = what.pair.segmenters()
         self.settings = settings
         self.positions = what.model.settings.position_table or POSITIONS
@@ -114,7 +122,12 @@ class CTranslate2Search(Search):
         )
 
     def _choose(self, result: Any, limit: int) -> Best:
-        """The best by our length penalty of those that ended in time; else the first, cut off."""
+        """The best by our length penalty of those that ended in time; else the first, cut off.
+
+        Raises UserError where a score is not finite, as weights that are too large make it.
+        """
+        if not all(map(math.isfinite, result.scores)):
+            raise UserError(NOT_FINITE)
         alpha, values = self.settings.length_penalty, {}
         for place, (pieces, score) in enumerate(zip(result.hypotheses, result.scores, strict=True)):
             length = len(pieces)

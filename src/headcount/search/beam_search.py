@@ -32,6 +32,11 @@ from headcount.search.largest import largest
 # finished go on in vain until it comes; a CPU has nothing to wait for.
 _LOOK_EVERY = {"cpu": 1, "cuda": 4}
 
+NOT_FINITE = (
+    "the model's scores are not finite numbers; its weights are damaged or come from training "
+    "that diverged"
+)
+
 
 @dataclass(frozen=True)
 class Translation:
@@ -274,10 +279,7 @@ class BeamSearch:
         facts = torch.stack(tuple(numbers), dim=1)[rows].tolist()
         for row, ids, (length, steps, score, value) in zip(leaving, words, facts, strict=True):
             if not math.isfinite(value):
-                raise UserError(
-                    "the model's scores are not finite numbers; its weights are damaged or come "
-                    "from training that diverged"
-                )
+                raise UserError(NOT_FINITE)
             sentence = self.sentence[row]
             capped = length + 1 == self.limit[sentence]
             self.results[sentence] = Translation(ids[: int(length)], score, capped, int(steps))
