@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from benchmarks.results.record import Record
 from benchmarks.results.timings import Ratio, Timed, ours
 
+SIZES = ("small", "base")
 TRAINING = {"fp32": 2.0, "bf16": 1.3}
-"""Times as fast as the fastest peer, by the peer's number format. Ours is in its faster one, as
-`train.precision: auto` takes bf16 where that gains."""
+"""Of these sizes, times as fast as the fastest peer, by the peer's number format. Ours is in its
+faster one, as `train.precision: auto` takes bf16 where that gains."""
 
 ON_A_GPU = 0.4
 """Share of the ceiling in bf16, of training at `base`."""
@@ -51,6 +52,8 @@ def verdicts(records: Sequence[Record]) -> list[Verdict]:
 
 def _training(record: Record) -> Iterator[Verdict]:
     timed, what = _timed(record), _what(record)
+    if record["flags"]["preset"] not in SIZES:
+        return
     for precision, goal in TRAINING.items():
         peers = [t for t in timed if t.precision == precision and not t.name.startswith("ours")]
         if peers:

@@ -88,6 +88,7 @@ def test_on_a_gpu_training_at_base_is_held_against_the_ceiling():
     assert shown([many])[2:] == [("at least 40% of the ceiling", "4%", False)]
     assert shown([few])[2:] == [("at least 40% of the ceiling", "40%", True)]
     assert len(shown([few | {"flags": {"preset": "small"}}])) == 2
+    assert shown([few | {"flags": {"preset": "tiny"}}]) == []  # at that size bf16 gains too little
 
 
 def test_goals_of_the_other_benchmarks_by_hand():
