@@ -13,14 +13,12 @@ import time
 from pathlib import Path
 
 from benchmarks import FOLDER
-from benchmarks.results import child, record
-from benchmarks.results.page import page
+from benchmarks.results import RESULTS, child, record
+from benchmarks.results.page import write_page
 from benchmarks.steps import STEPS, Step
 from headcount.base import command
 from headcount.base.errors import HeadcountError
-from headcount.base.files import write_text
 
-RESULTS = Path("docs/results/speed")
 MODEL = Path("results/bench/train/multi30k.en-de/baseline/seed1/model")
 TEXT = Path("data/text/bench/multi30k.en-de/dev.src")
 OVER = 120  # seconds that a benchmark may take beyond all minutes before it is killed
@@ -34,10 +32,14 @@ class Measuring:
         self.args, self.steps, self.gpu = args, steps, gpu
         name = re.sub(r"\([^)]*\)|[^a-zA-Z0-9]+", " ", gpu or record.processor())
         self.results = args.results or RESULTS / f"{'-'.join(name.lower().split())}.jsonl"
+        self.unfinished = self.results.with_name(f"{self.results.name}.part")
 
     def run(self) -> None:
-        """Measure what there is time for. An older file of results goes."""
-        self.results.unlink(missing_ok=True)
+        """Measure what there is time for. An older file of results gives way when all is done.
+
+        Until then what was measured lies beside it, where it stays if this is stopped.
+        """
+        self.unfinished.unlink(missing_ok=True)
         start, whole = time.monotonic(), sum(step.minutes for step in self.steps)
         for number, step in enumerate(self.steps, start=1):
             left = 60 * self.args.minutes - (time.monotonic() - start)
@@ -47,6 +49,7 @@ class Measuring:
                 continue
             share = 60 * self.args.minutes * step.minutes / whole
             self._measure(step, share, left + OVER)
+        self.unfinished.replace(self.results)
 
     def _measure(self, step: Step, seconds: float, limit: float) -> None:
         """Run a benchmark; if it fails, once more without peers and compiler."""
@@ -57,7 +60,7 @@ class Measuring:
             "device": "cuda" if self.gpu else "cpu",
             "at-most": round(seconds),
             "peers": "installed",
-            "results": self.results.resolve(),
+            "results": self.unfinished.resolve(),
         }
         for each in (step, step.alone()) if step.takes("peers") else (step,):
             ended = child.python(["-m", *each.words(given)], record.ROOT, limit)
@@ -67,13 +70,11 @@ class Measuring:
             self._tell(each, f"exit code {ended.code}, {ended.last_line}")
 
     def _tell(self, step: Step, why: str) -> None:
-        why = why.replace(
-            f"{record.ROOT}/", ""
-        )  # the page says nothing about this machine's folders
+        why = why.replace(f"{record.ROOT}/", "")  # folders of this machine are nobody's business
         print(f"not measured: {why}", flush=True)
         where = record.where(step.threads, self.gpu)
         found = {"benchmark": step.benchmark, "title": f"{step}.", "where": where}
-        record.append(self.results, found | {"failed": why})
+        record.append(self.unfinished, found | {"failed": why})
 
 
 def make(files: list[Path]) -> None:
@@ -111,7 +112,7 @@ def main() -> None:
     measuring.run()
     files = sorted(measuring.results.parent.glob("*.jsonl"))
     out = measuring.results.parent.with_suffix(".md")
-    write_text(out, page([record.read(file) for file in files]))
+    write_page(files, out)
     print(f"{measuring.results}\n{out}")
 
 

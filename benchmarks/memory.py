@@ -22,6 +22,7 @@ from typing import Any
 from benchmarks import FOLDER
 from benchmarks.peers import add_peers_flag, chosen_peers
 from benchmarks.results import child, record
+from benchmarks.results.record import ROOT
 from benchmarks.results.timings import markdown
 from headcount.base import command
 from headcount.base.errors import HeadcountError
@@ -31,7 +32,6 @@ from headcount.base.settings.flags import as_flags
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.train import GatesSettings, TrainSettings
 
-ROOT = Path(__file__).resolve().parents[1]
 PEERS = {"marian": "transformers"}
 TASKS = ("training", "decoding")
 LEARNING_RATE = 1e-9  # so small that the model learns no ends, and translates as long as it may

@@ -1,1 +1,5 @@
 """What benchmarks measured: a line of JSON for each table, and the page that is made of them."""
+
+from pathlib import Path
+
+RESULTS = Path("docs/results/speed")  # a file for each machine; the page lies beside this folder

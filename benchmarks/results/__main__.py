@@ -2,12 +2,9 @@
 
 from pathlib import Path
 
-from benchmarks.results import record
-from benchmarks.results.page import page
+from benchmarks.results import RESULTS
+from benchmarks.results.page import write_page
 from headcount.base import command
-from headcount.base.files import write_text
-
-FOLDER = Path("docs/results/speed")
 
 
 def main() -> None:
@@ -15,11 +12,11 @@ def main() -> None:
     parser = command.parser(__doc__)
     words = "files of results; those of the folder, if none is named"
     parser.add_argument(
-        "files", type=Path, nargs="*", default=sorted(FOLDER.glob("*.jsonl")), help=words
+        "files", type=Path, nargs="*", default=sorted(RESULTS.glob("*.jsonl")), help=words
     )
-    parser.add_argument("--out", type=Path, default=FOLDER.with_suffix(".md"), help="the page")
+    parser.add_argument("--out", type=Path, default=RESULTS.with_suffix(".md"), help="the page")
     args = parser.parse_args()
-    write_text(args.out, page([record.read(file) for file in args.files]))
+    write_page(args.files, args.out)
 
 
 if __name__ == "__main__":

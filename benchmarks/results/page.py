@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 
 from benchmarks import memory, planning, processes
 from benchmarks.results.goals import threads_of, verdicts
-from benchmarks.results.record import Record, joined
+from benchmarks.results.record import Record, joined, read
 from benchmarks.results.timings import Timed, table
+from headcount.base.files import write_text
 
 TITLES = {
     "training": "Training",
@@ -30,6 +32,11 @@ measurements](../history/speed.md).*
 Ratio: the contender's seconds by ours in the same number format, round by round, as median and
 range; above 1 ours is faster. Goals go by the median.
 """
+
+
+def write_page(files: Sequence[Path], out: Path) -> None:
+    """Write the page of files of results."""
+    write_text(out, page([read(file) for file in files]))
 
 
 def page(files: Sequence[Sequence[Record]]) -> str:

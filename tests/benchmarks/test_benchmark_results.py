@@ -242,6 +242,27 @@ def test_what_there_is_no_time_for_is_told(tmp_path, monkeypatch, capsys):
     assert [each["failed"] for each in found] == ["all -1 minutes were over"] * 2
 
 
+def test_an_older_file_stays_until_all_is_measured(tmp_path, monkeypatch):
+    """What is measured when the command is stopped lies beside it."""
+    old = tmp_path / "a.jsonl"
+    old.write_text("old")
+    args = Namespace(results=old, minutes=-1)
+    measuring = everything.Measuring(args, [Step("training", 1, {}), Step("planning", 1, {})], "")
+    told = measuring._tell
+
+    def stopped(step, why):
+        if step.benchmark == "planning":
+            raise KeyboardInterrupt
+        told(step, why)
+
+    monkeypatch.setattr(measuring, "_tell", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        measuring.run()
+    assert old.read_text() == "old"
+    (part,) = record.read(tmp_path / "a.jsonl.part")
+    assert part["benchmark"] == "training"
+
+
 def test_a_text_for_a_search_fills_its_batches():
     # Lines of 3, 2 and 4 positions with their ends: 3, 5, 9 after each.
     text = "a b\nc\nd e@@ f\n"

@@ -18,6 +18,7 @@ from headcount.findings.general.curves import draw_curves
 from headcount.findings.general.scores import bleu, mean_scores, score_table, summary
 from headcount.findings.make import add_chapter_flags
 from headcount.findings.results import Results, curve_table
+from headcount.findings.scores import Scores, describe_search
 
 ORIGIN = {"command": ["x.py", "--a"], "code": {"digest": "0"}, "versions": {"python": "3"}}
 
@@ -51,6 +52,16 @@ def test_scores_of_two_seeds(tmp_path):
 def test_one_seed_has_no_deviation(tmp_path):
     shown = summary(score_table([score_file(tmp_path, 1, 30.0, 50.0)]))
     assert list(shown.columns) == ["pair", "run", "test_set", "BLEU", "chrF", "seeds"]
+
+
+def test_scores_that_name_no_engine_are_refused(tmp_path):
+    path = score_file(tmp_path, 1, 30.0, 50.0)
+    older = json.loads(path.read_text())
+    del older["scores"][0]["engine"]
+    path.write_text(json.dumps(older))
+    for reader in (score_table, describe_search, lambda paths: Scores(paths, [], [])):
+        with pytest.raises(UserError, match=r"expected the engine of every score.*run the exper"):
+            reader([path])
 
 
 def test_sentences_and_translations_that_were_cut_are_warned_of(tmp_path):

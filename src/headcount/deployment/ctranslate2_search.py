@@ -21,7 +21,7 @@ from headcount.deployment.deployed import Deployed
 from headcount.model.machine import batches_of
 from headcount.search.beam_search import NOT_FINITE
 from headcount.search.extent import longest_outputs, search_batches
-from headcount.search.translation import Mask, OwnSearch, Search, open_own_search
+from headcount.search.translation import Mask, Search, open_own_search
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -46,7 +46,7 @@ _NOTHING = Best([], False)  # of an empty source
 
 def open_search(
     folder: ModelFolder, pair: PairFolder, mask: Mask, settings: TranslateSettings
-) -> "OwnSearch | CTranslate2Search":
+) -> Search:
     """The model in a folder, in the program that `settings.engine` names.
 
     `mask`: silent heads, as `read_mask` reads them. Raises UserError if the model was trained on

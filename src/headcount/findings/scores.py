@@ -31,7 +31,7 @@ class Scores:
     def __init__(self, scores: list[Path], translations: list[Path], references: list[Path]):
         """Takes bleu.json, translations/<test>.txt and `<pair>/<test>.tgt`."""
         self._bleu: dict[Key, dict[str, RunBleu]] = {}
-        for found in map(read_json, scores):
+        for found in map(read_scores, scores):
             self._bleu[found["pair"], found["run"], found["seed"]] = {
                 row["test_set"]: RunBleu(row["test_set"], row["score"], row["signature"])
                 for row in found["scores"]
@@ -94,13 +94,24 @@ class Scores:
         return list(clean_lines(self._texts[*key, test]))
 
 
+def read_scores(path: Path) -> dict[str, Any]:
+    """The bleu.json of a run. Raises UserError if a version wrote it that named no engine."""
+    found = read_json(path)
+    if not all("engine" in score for score in found["scores"]):
+        raise UserError(
+            f"{path}: expected the engine of every score, found none: an older version wrote it; "
+            "run the experiment again, which translates and scores its test sets anew"
+        )
+    return found
+
+
 def describe_search(scores: list[Path]) -> str:
     """A sentence on the beam searches behind the scores in bleu.json of runs.
 
     It names the program where that is another than ours.
     """
     searches = set()
-    for row in (row for path in scores for row in read_json(path)["scores"]):
+    for row in (row for path in scores for row in read_scores(path)["scores"]):
         by = "" if row["engine"] == "headcount" else f", by {row['engine']}"
         searches.add(f"beam {row['beam']}, length penalty {row['length_penalty']}{by}")
     return f"Translated with {'; '.join(sorted(searches))}."

@@ -13,7 +13,7 @@ from headcount.model.gpu_slots import take_slot
 
 _BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # names of the ability on x86 and on ARM
 
-# Width of a model from which bf16 is clearly faster: an update takes a third less and better. By
+# Width of a model from which an update in bf16 takes at most two thirds of the time in fp32. By
 # ability, the fastest first; docs/history/speed.md has the times. ARM's `bf16` was never measured.
 _WIDTHS = {"amx_bf16": 128, "avx512_bf16": 256}
 _GPU_WIDTH = 512  # assumed, as no GPU was at hand

@@ -5,11 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from headcount.base.files import read_json
 from headcount.findings import exhibits
 from headcount.findings.masked_training import warn_of_collapse
 from headcount.findings.results import Results, gather
-from headcount.findings.scores import describe_search
+from headcount.findings.scores import describe_search, read_scores
 from headcount.findings.tables import Table
 
 COLUMNS = ["pair", "run", "seed", "test_set", "metric", "score", "signature"]
@@ -62,7 +61,7 @@ def score_table(files: list[Path]) -> pd.DataFrame:
     """One score a row, from the `bleu.json` of every run: the columns of `COLUMNS`."""
     rows = []
     for path in files:
-        found = read_json(path)
+        found = read_scores(path)
         head = {key: found[key] for key in ("pair", "run", "seed")}
         rows += [head | score for score in found["scores"]]
     return pd.DataFrame(rows, columns=COLUMNS)
