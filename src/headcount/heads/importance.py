@@ -9,9 +9,8 @@ Letters in shapes: b sentences, q query positions, h heads of the model in the f
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -113,8 +112,7 @@ def read_drawn(pair: PairFolder, settings: ImportanceSettings) -> ParallelText:
     return text.part(order[: settings.sentences].tolist())
 
 
-@dataclass(frozen=True)
-class BatchImportance:
+class BatchImportance(NamedTuple):
     """What one batch says of every head."""
 
     importance: Tensor  # [h], mean over sentences; larger means more important

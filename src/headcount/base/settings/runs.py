@@ -69,7 +69,7 @@ class RunSettings(Section):
     alone."""
 
     spare: Literal["enc_self", "dec_self", "dec_enc"] | None = None
-    """A kind of attention whose heads are never masked (`-spare_dec_self`); shares are of all heads."""
+    """A kind of attention whose heads are never masked (`-spare_dec_self`); a share is of all."""
 
     held: int = Field(0, ge=0, le=999_999)
     """In so many first updates, N heads drawn by the run seed are masked in place of the most
