@@ -94,7 +94,7 @@ def test_short_names_and_mappings_stand_side_by_side(tmp_path):
         ("runs: [{method: random, share: 12.5}]", r"share: expected text, found 12\.5; quote it"),
         ("runs: [{method: random, share: 5}]", r"share: expected text, found 5; quote it"),
         ("runs: [{method: random, share: a lot}]", r"as in 12.5%, found a lot; nearest: 12.5%"),
-        ("runs: [{method: importance, heads: 3, unit: token}]", "sentence, batch or position"),
+        ("runs: [{method: importance, heads: 3, unit: word}]", "sentence, batch, position or token"),
         ("runs: [{method: importance, heads: 3, unit: batch, signed: true}]", "remove batch"),
         ("runs: [{method: importance, heads: 3, decay: 0.12345}]", "decay: expected at most 4 de"),
         ("runs: [impt-5, {method: importance, share: 12.5%}]", "'impt-5' is listed twice; .*share"),
