@@ -275,6 +275,11 @@ class Plan:
         pair = parse_pair(w["pair"])
         return ["--src-lang", pair.src, "--tgt-lang", pair.tgt]
 
+    def draw(self, w: Wildcards) -> list[str]:
+        """How many pairs of a split are drawn, and by which seed, as a flag if any are."""
+        rule = (self.corpora[parse_pair(w["pair"]).corpus].draw or {}).get(w["split"])
+        return ["--draw", str(rule.pairs), str(rule.seed)] if rule else []
+
     def pretokenised(self, w: Wildcards) -> list[str]:
         """A flag if a pair's text needs no tokeniser."""
         return ["--pretokenised"] if self._is_tokenised(parse_pair(w["pair"]).corpus) else []
@@ -301,7 +306,10 @@ class Plan:
 
     def scratch_flags(self, w: Wildcards) -> list[str]:
         """Flags of a training from scratch, as long as all of what it is compared with."""
-        return [*self.section("model"), *as_flags(self.pruning.scratch_recipe(w))]
+        run = self.pruning.runs[w["run"]]
+        start = BASELINE if run.from_none else run.init_from
+        model = start.own_model(self.settings.section("model"))
+        return [*as_flags(model), *as_flags(self.pruning.scratch_recipe(w))]
 
 
 def alternatives(names: Iterable[str]) -> str:

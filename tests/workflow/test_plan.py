@@ -45,6 +45,17 @@ def test_another_corpus_is_another_folder_and_the_same_one_the_same(plan):
     assert plan.raw.of("synthetic.en-art").manifest == before
 
 
+def test_a_part_of_a_corpus_lies_with_the_whole_and_has_a_draw(plan):
+    whole = plan.raw.of("multi30k.en-de")
+    for name, pairs in (("multi30k_3k", "3000"), ("multi30k_10k", "10000")):
+        assert plan.raw.of(f"{name}.en-de") == whole  # one download
+        train = {"pair": f"{name}.en-de", "split": "train"}
+        assert plan.draw(train) == ["--draw", pairs, "1"]
+        assert plan.draw(train | {"split": "dev"}) == []
+        assert plan.tests(f"{name}.en-de") == plan.tests("multi30k.en-de")
+    assert plan.draw({"pair": "multi30k.en-de", "split": "train"}) == []
+
+
 def masked(plan, *names):
     """The plan with these test sets under masks."""
     changed = plan.settings.masking.model_copy(update={"test_sets": list(names)})

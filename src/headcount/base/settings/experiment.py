@@ -95,8 +95,8 @@ class Experiment(Section):
     runs: TrainingRuns = Field(["baseline"], min_length=1, validate_default=True)
     """Training runs; each is trained on every pair with every seed. A run is a mapping (keys
     below), or its short name: `baseline`, or `baseline-h<n>` with other heads; `random-<N>`;
-    `impt-<N>`, perhaps with other keys behind it. N is a count or a share of all heads:
-    `random-12.5%`."""
+    `impt-<N>`, perhaps with other keys behind it; each with `-d<p>` for another dropout. N is a
+    count or a share of all heads: `random-12.5%`."""
 
     # Below the runs, from whose models they start.
     pruned: PrunedRuns = []

@@ -44,8 +44,8 @@ def _flat(entries: list[list[Run]]) -> list[Run]:
         each_once(labels(runs))
     except ValueError as fault:
         raise ValueError(
-            f"{fault}; a share counts as the number of heads that it makes, and attention_heads as "
-            "the baseline where the model has as many"
+            f"{fault}; a share counts as the number of heads that it makes, and dropout and "
+            "attention_heads as the model's own where they are that"
         ) from None
     return runs
 

@@ -25,9 +25,9 @@ from headcount.base.settings.short_names import (
 
 _MOST_LAMBDA = 10**6
 _KEYS = {
-    "baseline": {"attention_heads"},
-    "random": {"heads", "share"},
-    "importance": {"heads", "share", "probability", "signed", "unit", "decay"},
+    "baseline": {"attention_heads", "dropout"},
+    "random": {"heads", "share", "dropout"},
+    "importance": {"heads", "share", "probability", "signed", "unit", "decay", "dropout"},
 }
 
 
@@ -49,6 +49,10 @@ class RunSettings(Section):
     """Heads of every attention layer, in place of `model.heads` (`baseline-h1`): a divisor of
     d_model. The width stays, so fewer heads are wider ones, and weights are as many. For
     `baseline`, which must be among the runs without it, too; as many as the model has are that."""
+
+    dropout: float | None = Field(None, ge=0, lt=1)
+    """Dropout in place of `model.dropout`, for any method (`baseline-d0.2`, `random-6-d0`), and of
+    `model.attention_dropout` if that is above 0; as much as the model has is the run without it."""
 
     probability: float = Field(1.0, gt=0, le=1)
     """Share of the updates that mask heads, drawn at random (`-p0.5`); the others have all heads
@@ -85,8 +89,8 @@ class RunSettings(Section):
             raise ValueError(f"method {self.method}: expected heads or share, one of the two")
         if self.signed and self.unit != "sentence":
             raise ValueError(f"signed takes no absolute value, so no unit; remove {self.unit}")
-        for key in ("probability", "decay"):
-            check_decimals(key, getattr(self, key), 4)
+        for key in ("probability", "decay", "dropout"):
+            check_decimals(key, getattr(self, key) or 0.0, 4)
         return self
 
     @model_validator(mode="after")
@@ -112,39 +116,35 @@ class RunSettings(Section):
 
         Raises ValueError for a number of heads that makes no model of the same width.
         """
+        own = model if self.dropout in (None, model.dropout) else model.with_dropout(self.dropout)
         if self.attention_heads is None:
-            return model
-        expected = f"run {label(self)!r}: attention_heads: expected"
-        if model.d_head is not None:
-            raise ValueError(
-                f"{expected} a model whose heads are together as wide as d_model, found one that "
-                "names d_head; remove d_head from `model`, or this run"
-            )
-        if model.d_model % self.attention_heads:
-            divisors = (n for n in range(1, MOST_IN_A_ROW + 1) if model.d_model % n == 0)
-            raise ValueError(
-                f"{expected} a divisor of d_model {model.d_model} "
-                f"({', '.join(map(str, divisors))}), found {self.attention_heads}"
-            )
-        return model.model_validate(model.model_dump() | {"heads": self.attention_heads})
+            return own
+        try:
+            return own.with_heads(self.attention_heads)
+        except ValueError as fault:
+            raise ValueError(f"run {label(self)!r}: {fault}") from None
 
     def counted(self, model: ModelSettings) -> "RunSettings":
-        """The same run on such a model in its one spelling: with N in place of a share, and the
-        baseline for as many heads as the model has anyway.
+        """The same run on such a model in its one spelling: with N in place of a share, and
+        without the heads of a layer, or the dropout, that the model has anyway.
 
         Shares are rounded to the nearest count, halves up. Raises ValueError if there are fewer
         than N heads, and as `own_model`.
         """
-        if self.method == "baseline":
-            return BASELINE if self.own_model(model) == model else self
+        own = self.own_model(model)
+        said = {
+            "attention_heads": own.heads == model.heads,
+            "dropout": own.dropout == model.dropout,
+        }
+        run = self.model_copy(update={key: None for key, same in said.items() if same})
         heads = model.grid.size
         if self.share is not None:
             percent = Fraction(self.share.removesuffix("%"))
             count = max(floor(percent * heads / 100 + Fraction(1, 2)), bool(percent and heads))
-            return self.model_copy(update={"heads": int(count), "share": None})
+            return run.model_copy(update={"heads": int(count), "share": None})
         if self.heads is not None and self.heads > heads:
-            raise _too_many(self, f"0 to {heads} heads, as many as the model has", heads)
-        return self
+            raise _too_many(run, f"0 to {heads} heads, as many as the model has", heads)
+        return run
 
 
 BASELINE = RunSettings(method="baseline")
