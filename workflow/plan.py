@@ -86,6 +86,12 @@ class Plan:
         return [run for run in self.runs if run == BASE or run not in self.same_heads] * several
 
     @property
+    def by_dropout(self) -> list[str]:
+        """Names of the baseline and the others in `same_heads`, if dropout alone differs in any."""
+        plain = [run for run in self.same_heads if run.startswith(BASE)]
+        return self.same_heads if BASE in plain and len(plain) > 1 else []
+
+    @property
     def pruned(self) -> list[str]:
         """Names of the pruned runs."""
         return labels(self.settings.pruned)
@@ -274,11 +280,6 @@ class Plan:
         """A pair's two languages, as flags."""
         pair = parse_pair(w["pair"])
         return ["--src-lang", pair.src, "--tgt-lang", pair.tgt]
-
-    def draw(self, w: Wildcards) -> list[str]:
-        """How many pairs of a split are drawn, and by which seed, as a flag if any are."""
-        rule = (self.corpora[parse_pair(w["pair"]).corpus].draw or {}).get(w["split"])
-        return ["--draw", str(rule.pairs), str(rule.seed)] if rule else []
 
     def pretokenised(self, w: Wildcards) -> list[str]:
         """A flag if a pair's text needs no tokeniser."""

@@ -55,6 +55,11 @@ class Raw:
         own = dict.fromkeys(file.path for file in corpus.files() if file.path)
         return Source(corpus.of or name, script, entry, list(own))
 
+    def draw(self, w: Mapping[str, str]) -> list[str]:
+        """How many pairs of a split are drawn, and by which seed, as a flag if any are."""
+        rule = (self._corpora[parse_pair(w["pair"]).corpus].draw or {}).get(w["split"])
+        return ["--draw", str(rule.pairs), str(rule.seed)] if rule else []
+
     def treebanks(self, pair: str) -> list[str]:
         """Treebanks in the language of a pair's source, in the order of the settings."""
         corpus, src, _ = parse_pair(pair)

@@ -54,7 +54,7 @@ def make_alone(name: str, lists: Lists, settings: Mapping[str, Section]) -> set[
     """Names of the exhibits made, each from files of no other kinds than those it declares."""
     use_style()
     made = set()
-    chapter = chapter_of(name)
+    chapter = _given(name, lists)
     for each in chapter.exhibits:
         kinds = (*chapter.uses, *each.needs, *each.uses)
         each.make(Results({kind: lists.get(kind, []) for kind in kinds}, settings))

@@ -33,6 +33,11 @@ def load(folder, text):
             "{method: baseline, attention_heads: [1, 2, 4, 8]}",
             ["baseline-h1", "baseline-h2", "baseline", "baseline-h8"],
         ),
+        (  # the model has 0.1
+            "{method: baseline, dropout: [0, 0.1, 0.2]}",
+            ["baseline-d0", "baseline", "baseline-d0.2"],
+        ),
+        ("{method: random, share: 25%, dropout: 0.2}", ["random-9-d0.2"]),
         (  # the last list goes fastest
             "{share: [25%, 50%], method: [random, importance]}",
             ["random-9", "impt-9", "random-18", "impt-18"],
@@ -102,6 +107,7 @@ def test_short_names_and_mappings_stand_side_by_side(tmp_path):
             "runs: [baseline-h2]",
             "yaml:3: runs: 'baseline-h2' is compared with 'baseline', .* add it",
         ),
+        ("runs: [impt-5, impt-5-d0.1]", "'impt-5' is listed twice; .* dropout and attention_heads"),
         ("runs: [baseline, baseline-h4]", "'baseline' is listed twice; .* attention_heads as the"),
         (
             "runs: [baseline, {method: baseline, attention_heads: [2, 3]}]",
@@ -188,6 +194,13 @@ STARTS = ("-from-random-9", "-from-impt-9")
             "collapse",
             ["baseline", *(f"impt-{n}" for n in (1, 3, 6, 12, 24))]
             + ["impt-6-p0.5", "impt-6-signed", "impt-6-ema0.9"],
+            [],
+        ),
+        (  # of 48 heads
+            "lowdata",
+            ["baseline", *(f"baseline-d0.{n}" for n in range(1, 5))]
+            + ["random-1", "random-6", "random-12", "random-24"]
+            + ["random-6-d0.1", "random-12-d0.1", "impt-6-signed"],
             [],
         ),
         ("collapse_deep", ["baseline", "impt-3", "impt-6", "impt-12"], []),

@@ -43,7 +43,7 @@ rule text:
         **needs.text(),
     params:
         languages=plan.languages,
-        draw=plan.draw,
+        draw=plan.raw.draw,
         text=plan.section("text"),
     shell:
         "python scripts/text.py --raw {input.raw:q} {params.languages:q}"
