@@ -146,7 +146,7 @@ def test_every_key_of_importance_alone_is_printed_and_read():
     for key, field in RunSettings.model_fields.items():
         if key in ("method", "heads", "share", "attention_heads"):
             continue
-        others = [0.25] if isinstance(field.default, float) else [True]
+        others = [0.25] if float in (field.annotation, *get_args(field.annotation)) else [True]
         if isinstance(field.default, str):
             others = [word for word in get_args(field.annotation) if word != field.default]
         for other in others:

@@ -208,9 +208,9 @@ class Built:
         return found
 
     def draws(self) -> dict[str, Draw]:
-        """By split, how many of so few pairs are drawn: 100 of 180, or 20 of 48."""
+        """By split, how many of so few pairs are drawn, as 100 of 180."""
         rules = (self._corpus.draw or {}).items()
-        few = {2500000: 100, 6000000: 20}
+        few = {2500000: 100, 6000000: 20, 3000: 30}
         return {split: Draw(pairs=few[rule.pairs], seed=rule.seed) for split, rule in rules}
 
 

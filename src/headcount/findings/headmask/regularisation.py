@@ -142,7 +142,8 @@ def _difference(found: pd.Series, values: pd.Series, other: str) -> Iterator[tup
     test, statistic, run, _ = values.index[0]
     if other == run or (test, statistic, other) not in found.index.droplevel("seed"):
         return
-    apart = (values.droplevel([0, 1, 2]) - found.loc[test, statistic, other]).dropna()
+    others = found.xs((test, statistic, other), level=[0, 1, 2])
+    apart = (values.droplevel([0, 1, 2]) - others).dropna()
     if len(apart) > 1:
         yield (apart.mean(), *paired_t(apart.to_numpy()), len(apart))
     elif len(apart) == 1:
