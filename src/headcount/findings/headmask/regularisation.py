@@ -131,7 +131,8 @@ def _values(models: pd.DataFrame, bleu: pd.DataFrame) -> pd.Series:
         for name in ("dev_loss", "update")
     ]
     mean = bleu.groupby(["run", "seed"], sort=False)["bleu"].mean().reset_index()
-    for rows in (mean.assign(test_set=MEAN), bleu):
+    by_test = (rows for _, rows in bleu.groupby("test_set", sort=False))
+    for rows in (mean.assign(test_set=MEAN), *by_test):
         parts.append(rows.assign(statistic="bleu").rename(columns={"bleu": "value"}))
     index = ["test_set", "statistic", "run", "seed"]
     return pd.concat([part[[*index, "value"]] for part in parts]).set_index(index)["value"]
