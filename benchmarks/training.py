@@ -25,8 +25,8 @@ from benchmarks.peers.plain_transformer import PlainTransformer
 from headcount.base import command
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.model import PRESETS, ModelSettings
-from headcount.base.settings.runs import BASELINE, RunSettings
 from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.training_runs import BASELINE, RunSettings
 from headcount.data.batches import Batch, BatchPlan, ResidentText
 from headcount.data.vocabulary import PAD, Vocabulary
 from headcount.model.machine import number_format, pick_device

@@ -8,6 +8,7 @@ from pathlib import Path
 from headcount.base import command
 from headcount.base.settings.data import TextSettings
 from headcount.base.settings.flags import read_flags
+from headcount.base.settings.sources import Draw
 from headcount.data.text import write_split
 
 
@@ -18,12 +19,15 @@ def main() -> None:
     parser.add_argument("--out-src", required=True, type=Path, help="source text to write")
     parser.add_argument("--out-tgt", required=True, type=Path, help="target text to write")
     parser.add_argument("--counts", required=True, type=Path, help="counts to write, as JSON")
+    words = "draw so many of its pairs by this seed, before any filter; without it all are taken"
+    parser.add_argument("--draw", nargs=2, type=int, metavar=("PAIRS", "SEED"), help=words)
     words = "cleaned source files of dev and test sets, to find their lines in training"
     parser.add_argument("--held-out", nargs="*", default=[], type=Path, help=words)
     args, settings = read_flags(parser, TextSettings)
     languages = (args.src_lang, args.tgt_lang)
     out = (args.out_src, args.out_tgt)
-    write_split(args.raw, languages, args.split, settings, args.held_out, out, args.counts)
+    draw = Draw(pairs=args.draw[0], seed=args.draw[1]) if args.draw else None
+    write_split(args.raw, languages, args.split, settings, args.held_out, out, args.counts, draw)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def kept(experiment: str) -> Path:
 def shaping(plan: Plan) -> str:
     """Digest of what shapes the work: all settings but the title, and how much text there is."""
     named = [*plan.classifiers.corpora, *(parse_pair(p).corpus for p in plan.settings.pairs)]
-    sizes = {"pairs", "length", "settings"}
+    sizes = {"pairs", "length", "draw", "settings"}
     corpora = {name: plan.corpora[name].model_dump(mode="json", include=sizes) for name in named}
     return digest([plan.settings.model_dump(mode="json", exclude={"title"}), corpora])
 

@@ -31,7 +31,8 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.names import SCORED_BY_EXTRA, check_own_file, parse_pair
-from headcount.base.settings.runs import BASELINE, label, labels
+from headcount.base.settings.runs import label, labels
+from headcount.base.settings.training_runs import BASELINE
 from headcount.data.fetching.checksums import LOCK, read_lock
 from headcount.data.words import uses_jieba
 
@@ -84,6 +85,12 @@ class Plan:
         """Names of the baseline and of runs with other heads; none where there are no others."""
         several = len(self.same_heads) < len(self.runs)
         return [run for run in self.runs if run == BASE or run not in self.same_heads] * several
+
+    @property
+    def by_dropout(self) -> list[str]:
+        """Names of the baseline and the others in `same_heads`, if dropout alone differs in any."""
+        plain = [run for run in self.same_heads if run.startswith(BASE)]
+        return self.same_heads if BASE in plain and len(plain) > 1 else []
 
     @property
     def pruned(self) -> list[str]:
@@ -301,7 +308,10 @@ class Plan:
 
     def scratch_flags(self, w: Wildcards) -> list[str]:
         """Flags of a training from scratch, as long as all of what it is compared with."""
-        return [*self.section("model"), *as_flags(self.pruning.scratch_recipe(w))]
+        run = self.pruning.runs[w["run"]]
+        start = BASELINE if run.from_none else run.init_from
+        model = start.own_model(self.settings.section("model"))
+        return [*as_flags(model), *as_flags(self.pruning.scratch_recipe(w))]
 
 
 def alternatives(names: Iterable[str]) -> str:

@@ -4,8 +4,9 @@ from layout import Layout, Wildcards
 
 from headcount.base.folders import MODEL_FILES
 from headcount.base.settings.experiment import Experiment
-from headcount.base.settings.runs import BASELINE, RANDOM_WEIGHTS, label
+from headcount.base.settings.runs import RANDOM_WEIGHTS, label
 from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.training_runs import BASELINE
 
 MODEL = tuple(f"model/{name}" for name in MODEL_FILES)
 FIRST_PASS = 0.7  # of impt, in updates of a plain training: docs/history/speed_measured.md

@@ -44,13 +44,21 @@ class Raw:
         self._corpora = corpora
 
     def of(self, name: str) -> Source:
-        """The corpus of this name, or of this pair: all but its words and trees."""
+        """The corpus of this name, or of this pair: all but its words and trees.
+
+        One that is a part of another is in that one's folder.
+        """
         name = name.partition(".")[0]
         corpus = self._corpora[name]
         entry = json.dumps(corpus.model_dump(exclude=set(WORDS), exclude_none=True))
         script = "synthetic" if corpus.generator else "download"
         own = dict.fromkeys(file.path for file in corpus.files() if file.path)
-        return Source(name, script, entry, list(own))
+        return Source(corpus.of or name, script, entry, list(own))
+
+    def draw(self, w: Mapping[str, str]) -> list[str]:
+        """How many pairs of a split are drawn, and by which seed, as a flag if any are."""
+        rule = (self._corpora[parse_pair(w["pair"]).corpus].draw or {}).get(w["split"])
+        return ["--draw", str(rule.pairs), str(rule.seed)] if rule else []
 
     def treebanks(self, pair: str) -> list[str]:
         """Treebanks in the language of a pair's source, in the order of the settings."""

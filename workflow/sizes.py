@@ -71,6 +71,7 @@ def _said(plan: Plan, name: str, split: str, made: Path) -> int:
         known |= {
             each: getattr(corpus.settings, f"{each}_pairs") for each in ("train", "dev", "test")
         }
+    known |= {each: rule.pairs for each, rule in (corpus.draw or {}).items()}
     if split not in known:
         raise UserError(
             f"config/corpora.yaml: {name} does not say how many pairs {split} has; name it under "

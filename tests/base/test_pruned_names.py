@@ -8,7 +8,8 @@ from headcount.base.errors import UserError
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import read_run_flag
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import BASELINE, PrunedSettings, RunSettings, label, labels
+from headcount.base.settings.runs import PrunedSettings, label, labels
+from headcount.base.settings.training_runs import BASELINE, RunSettings
 
 MODEL = ModelSettings(encoder_layers=5, decoder_layers=4, heads=4)  # 5 + 2 · 4 layers of 4: 52
 NONE = "gates-all-l0.01-from-none"

@@ -6,7 +6,8 @@ import pytest
 
 from headcount.base.errors import UserError
 from headcount.base.settings.run_file import read_run, write_run
-from headcount.base.settings.runs import BASELINE, PrunedSettings, RunSettings
+from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.training_runs import BASELINE, RunSettings
 from headcount.findings.results import read_runs
 
 IMPT = RunSettings(method="importance", heads=6, probability=0.5)
@@ -26,6 +27,7 @@ def test_every_key_of_a_run_stands_in_its_file(tmp_path):
     assert set(found) == {"run", *RunSettings.model_fields} - {
         "share",
         "attention_heads",
+        "dropout",
     }  # of 12.5% the count
     assert (found["run"], found["method"], found["heads"]) == ("impt-6-p0.5", "importance", 6)
     assert (found["probability"], found["unit"], found["decay"]) == (0.5, "sentence", 0.0)

@@ -9,7 +9,8 @@ import pytest
 from headcount.base.errors import UserError
 from headcount.base.settings.flags import read_run_flag
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import BASELINE, RunSettings, label
+from headcount.base.settings.runs import label
+from headcount.base.settings.training_runs import BASELINE, RunSettings
 
 impt = partial(RunSettings, method="importance")
 SMALL = ModelSettings(preset="small")  # d_model 256, 4 heads
@@ -52,6 +53,12 @@ def read(text: str, heads: int) -> RunSettings:
         ("impt-7-held0", impt(heads=7), "impt-7"),
         ("impt-7-held999999", impt(heads=7, held=999_999), "impt-7-held999999"),
         ("impt-7-p0.0001", impt(heads=7, probability=0.0001), "impt-7-p0.0001"),
+        ("baseline-d0.20", RunSettings(method="baseline", dropout=0.2), "baseline-d0.2"),
+        ("baseline-d0", RunSettings(method="baseline", dropout=0.0), "baseline-d0"),
+        ("baseline-d0.1", BASELINE, "baseline"),  # the model's own
+        ("random-25%-d0", RunSettings(method="random", heads=13, dropout=0.0), "random-13-d0"),
+        ("random-7-d0.1", RunSettings(method="random", heads=7), "random-7"),
+        ("impt-7-d0.3-signed", impt(heads=7, signed=True, dropout=0.3), "impt-7-signed-d0.3"),
     ],
 )
 def test_a_name_is_read_and_printed(text, run, name):
@@ -119,7 +126,10 @@ def test_a_share_is_the_nearest_count(share, heads, count):
         ),
         ("baseline-held5", "method baseline takes no held; remove it, or take method importance"),
         ("impt-6-postion", "found 'impt-6-postion'; nearest: impt-6-position"),
-        ("random-6-p0.5", "random takes no suffixes, found .*; nearest: random-6"),
+        ("random-6-p0.5", "method random takes no probability; remove it, or take method importan"),
+        ("random-6-d1", "dropout: expected a number, 0 or more and less than 1, found 1.0"),
+        ("baseline-d", "expected baseline, .*, the others with -d<number> "),
+        ("baseline-d0.1-d0.2", "expected dropout once, but -d0.2 sets it again"),
         ("baseline-signed", "method baseline takes no signed; remove it, or take method importa"),
         ("impt-6-h4", "method importance takes no attention_heads; .* take method baseline"),
         ("baseline-h0", "attention_heads: expected a whole number from 1 to 1000, found 0"),
@@ -180,7 +190,8 @@ def test_every_key_of_importance_alone_is_printed_and_read():
         if key in ("method", "heads", "share", "attention_heads"):
             continue
         words = [word for word in _choices(field.annotation) if word != field.default]
-        others = words or [{float: 0.25, int: 3, bool: True}[type(field.default)]]
+        kinds = {float: 0.25, int: 3, bool: True, type(None): 0.25}
+        others = words or [kinds[type(field.default)]]
         for other in others:
             run = impt(heads=7, **{key: other})
             assert label(run) != "impt-7"
@@ -227,6 +238,27 @@ def test_a_run_has_a_model_of_its_own_heads():
         assert (model.head_width, model.d_model) == (width, 256)
         assert model.model_dump(exclude={"heads"}) == SMALL.model_dump(exclude={"heads"})
     assert BASELINE.own_model(SMALL) == impt(heads=7).own_model(SMALL) == SMALL
+
+
+@pytest.mark.parametrize(("attention", "then"), [(0.0, 0.0), (0.1, 0.3), (0.2, 0.3)])
+def test_a_run_has_a_model_of_its_own_dropout(attention, then):
+    """Weights of attention have it, too, if the model drops any of them."""
+    model = ModelSettings(preset="small", dropout=0.1, attention_dropout=attention)
+    for run in (RunSettings(method="baseline", dropout=0.3), impt(heads=7, dropout=0.3)):
+        own = run.own_model(model)
+        assert (own.dropout, own.attention_dropout) == (0.3, then)
+        rest = {"dropout", "attention_dropout"}
+        assert own.model_dump(exclude=rest) == model.model_dump(exclude=rest)
+    assert RunSettings(method="baseline", dropout=0.1).own_model(model) == model
+
+
+def test_heads_of_a_layer_and_dropout_go_together():
+    both = RunSettings(method="baseline", attention_heads=2, dropout=0.3)
+    assert label(both) == "baseline-h2-d0.3"
+    assert read_run_flag("baseline-d0.3-h2", RunSettings, SMALL) == both
+    assert (both.own_model(SMALL).heads, both.own_model(SMALL).dropout) == (2, 0.3)
+    assert label(read_run_flag("baseline-h4-d0.3", RunSettings, SMALL)) == "baseline-d0.3"
+    assert label(read_run_flag("baseline-h2-d0.1", RunSettings, SMALL)) == "baseline-h2"
 
 
 def test_a_flag_may_hold_a_mapping():

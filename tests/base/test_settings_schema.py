@@ -11,7 +11,8 @@ from headcount.base.errors import UserError
 from headcount.base.settings.experiment import Experiment, experiment_names, load_experiment
 from headcount.base.settings.handbook import write_page
 from headcount.base.settings.names import Pair, parse_pair
-from headcount.base.settings.runs import BASELINE, labels
+from headcount.base.settings.runs import labels
+from headcount.base.settings.training_runs import BASELINE
 
 CONFIG = Path(__file__).parents[2] / "config"
 

@@ -13,8 +13,8 @@ from benchmarks.data import BenchData
 from benchmarks.training import check_compiler, our_trainer
 from headcount.base.errors import EnvironmentFault
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import BASELINE, RunSettings
 from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.training_runs import BASELINE, RunSettings
 from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import Vocabulary
 from headcount.model.kernels import matmul

@@ -278,6 +278,35 @@ def test_several_references_are_targets_alone(load):
         corpora.check_pairs(["p.en-zh"], load(dev))
 
 
+PART = "few:\n  of: p\n  citation: B\n  draw: {train: {pairs: 2, seed: 3}}\n"
+
+
+def test_a_part_of_a_corpus_has_its_files_and_a_draw_of_its_own(load):
+    made = load(PART + FILES)  # also of one that stands below it
+    whole, part = made["p"], made["few"]
+    assert (part.citation, part.licence) == ("B", "free")
+    assert (part.splits, part.hold_out, part.languages) == (
+        whole.splits,
+        whole.hold_out,
+        whole.languages,
+    )
+    assert (part.draw["train"].pairs, whole.draw["train"].pairs) == (2, 5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("of: p\n", "of: q\n", "few: of: expected a corpus that is no part of another, found 'q'"),
+        ("of: p\n", "of: few\n", "few: of: expected a corpus that is no part .*; known: p"),
+        ("citation", "pretokenised: true\n  citation", "few: files are those of p; remove pretok"),
+        ("train", "trian", "few.draw: no split 'trian'|draw: no split 'trian'; nearest: train"),
+    ],
+)
+def test_a_part_of_a_corpus_that_is_none_is_refused(load, old, new, told):
+    with pytest.raises(UserError, match=told):
+        load(PART.replace(old, new) + FILES)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [

@@ -15,6 +15,7 @@ from headcount.base.files import read_json
 from headcount.base.settings import corpora
 from headcount.base.settings.corpora import WORDS
 from headcount.base.settings.data import BpeSettings, TextSettings
+from headcount.base.settings.sources import Draw
 from headcount.data.bpe import join_pieces, segment_corpus
 from headcount.data.entailment import read_pairs
 from headcount.data.fetching import listing, transfer
@@ -26,7 +27,7 @@ from headcount.data.manifest import find_file, read_manifest
 from headcount.data.text import write_split
 
 CORPORA = corpora.load_corpora(Path(__file__).parents[2] / "config" / "corpora.yaml")
-FETCHED = {name: corpus for name, corpus in CORPORA.items() if corpus.splits}
+FETCHED = {name: corpus for name, corpus in CORPORA.items() if corpus.splits and not corpus.of}
 NEW = [name for name in FETCHED if name != "multi30k"]
 UNLIKELY = TextSettings(drop_duplicates=False, drop_overlap=False)
 
@@ -40,6 +41,7 @@ class Fetched:
         self.lock = folder / "corpora.lock.yaml"
         self.contents = self.built.contents()
         self.entry = self.built.entry(self.contents)
+        self.draws = self.built.draws()
         self.serve()
 
     def serve(self, **changed: bytes) -> None:
@@ -61,7 +63,8 @@ class Fetched:
         paths = out / f"{split}.src", out / f"{split}.tgt"
         manifest = self.folder / "raw" / "manifest.json"
         counts = out / f"{split}.json"
-        write_split(manifest, (src, tgt), split, UNLIKELY, [], paths, counts)
+        draw = self.draws.get(split)
+        write_split(manifest, (src, tgt), split, UNLIKELY, [], paths, counts, draw)
         return tuple(list(clean_lines(path)) for path in paths)
 
     def pair(self) -> tuple[str, str]:
@@ -158,11 +161,9 @@ def test_a_draw_keeps_the_order_and_depends_on_its_seed(corpus):
     whole = [source for source, _ in expected(fetched, "train", "en", "de")]
     assert len(once[0]) == 100 < len(whole) == 180
     assert [line for line in whole if line in set(once[0])] == once[0]
-    fetched.entry["draw"]["train"]["seed"] = 2
-    fetched.fetch()
+    fetched.draws["train"] = Draw(pairs=100, seed=2)
     assert fetched.split("train", "en", "de") != once
-    fetched.entry["draw"]["train"]["pairs"] = 181
-    fetched.fetch()
+    fetched.draws["train"] = Draw(pairs=181)
     with pytest.raises(UserError, match=r"at least the 181 pairs of draw\.train, found 180; lower"):
         fetched.split("train", "en", "de")
 

@@ -11,7 +11,8 @@ from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.run_file import write_run
-from headcount.base.settings.runs import PrunedSettings, RunSettings
+from headcount.base.settings.runs import PrunedSettings
+from headcount.base.settings.training_runs import RunSettings
 from headcount.findings.atlas.data import atlas_data
 from headcount.findings.measures import MEASURES, openness, subset_weights, survival
 

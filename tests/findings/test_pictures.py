@@ -8,6 +8,7 @@ import pytest
 from chapters import gather_results, make_chapter
 from classifier_files import lists as classifiers
 from classifier_files import two_classifiers
+from dropout_files import models_by_dropout
 from headmask_files import MODEL as SMALL
 from headmask_files import HeadmaskFiles, masking_rows
 from heads_files import TWO, models_by_heads
@@ -87,17 +88,22 @@ def heads_per_layer(folder):
     return models_by_heads(folder, TWO), {}
 
 
+def headmask_regularisation(folder):
+    return models_by_dropout(folder), {"model": SMALL, "importance": ImportanceSettings()}
+
+
 def michel_classifiers(folder):
     return classifiers(two_classifiers(folder)), {}
 
 
 PLANTED = (general, heads_per_layer, headmask, michel, michel_classifiers, voita_pruning)
-PLANTED += (voita_roles,)
+PLANTED += (voita_roles, headmask_regularisation)
+APART = {heads_per_layer: "general", headmask_regularisation: "headmask"}
 
 
 def chapter_of(plant) -> str:
-    """Each plants files of the chapter of its name, but for models with other numbers of heads."""
-    return "general" if plant is heads_per_layer else plant.__name__
+    """Each plants files of the chapter of its name, but for what needs runs of its own."""
+    return APART.get(plant, plant.__name__)
 
 
 def figures_of(chapter: str) -> set[str]:
@@ -114,7 +120,7 @@ def drawn(request, tmp_path_factory):
     """All figures of a chapter, laid out."""
     chapter = chapter_of(request.param)
     figures = make_chapter(chapter, *request.param(tmp_path_factory.mktemp(chapter)))[1]
-    left = {"heads_per_layer"} if request.param is general else set()
+    left = {plant.__name__ for plant, of in APART.items() if request.param.__name__ == of}
     assert set(figures) == figures_of(chapter) - left
     for figure in figures.values():
         figure.drawing.draw_without_rendering()

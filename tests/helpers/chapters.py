@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from headcount.base.settings.run_file import write_run
-from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.section import Section
+from headcount.base.settings.training_runs import RunSettings
 from headcount.findings.chapters import Chapter, chapters
 from headcount.findings.figures import use_style
 from headcount.findings.make import make_exhibits
@@ -54,7 +54,7 @@ def make_alone(name: str, lists: Lists, settings: Mapping[str, Section]) -> set[
     """Names of the exhibits made, each from files of no other kinds than those it declares."""
     use_style()
     made = set()
-    chapter = chapter_of(name)
+    chapter = _given(name, lists)
     for each in chapter.exhibits:
         kinds = (*chapter.uses, *each.needs, *each.uses)
         each.make(Results({kind: lists.get(kind, []) for kind in kinds}, settings))

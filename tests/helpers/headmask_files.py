@@ -5,7 +5,7 @@ from pathlib import Path
 
 from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.run_file import write_run
-from headcount.base.settings.runs import RunSettings
+from headcount.base.settings.training_runs import RunSettings
 
 # Six heads, other numbers of them in every layer and kind.
 HEADS = {"enc_self": [2, 1], "dec_self": [1], "dec_enc": [2]}

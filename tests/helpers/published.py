@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.base.settings.corpora import WORDS, Corpus
-from headcount.base.settings.sources import File, Source
+from headcount.base.settings.sources import Draw, File, Source
 
 PAIRS = 60
 PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -205,9 +205,13 @@ class Built:
             found["base_url"] = self._address
         if "every" in found:
             found["every"] = 5 + found["every"] % 10
-        if found.get("pairs"):
-            found["pairs"] = {2500000: 100, 3000: 30}.get(found["pairs"], 20)
         return found
+
+    def draws(self) -> dict[str, Draw]:
+        """By split, how many of so few pairs are drawn, as 100 of 180."""
+        rules = (self._corpus.draw or {}).items()
+        few = {2500000: 100, 6000000: 20, 3000: 30}
+        return {split: Draw(pairs=few[rule.pairs], seed=rule.seed) for split, rule in rules}
 
 
 @contextmanager

@@ -8,8 +8,9 @@ import torch
 from small_models import TEXT, UNEVEN, make_model
 
 from headcount.base.errors import UserError
-from headcount.base.settings.runs import PrunedSettings, RunSettings
+from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, TrainSettings
+from headcount.base.settings.training_runs import RunSettings
 from headcount.model.loss import summed_loss
 from headcount.training import train as train_module
 from headcount.training.gates import HeadGates

@@ -7,8 +7,8 @@ import torch
 from small_models import TEXT, make_settings
 
 from headcount.base.errors import UserError
-from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.training_runs import RunSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.heads.importance import batch_importance
 from headcount.heads.slopes import sentence_slopes

@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from headcount.base.errors import EnvironmentFault, Interrupted
 from headcount.base.files import read_json
-from headcount.base.settings.runs import RunSettings
+from headcount.base.settings.training_runs import RunSettings
 from headcount.training import states
 
 pytestmark = pytest.mark.slow

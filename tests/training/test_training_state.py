@@ -4,8 +4,8 @@ import pytest
 import torch
 from small_models import TEXT, make_settings
 
-from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.training_runs import RunSettings
 from headcount.data.batches import ParallelText
 from headcount.model.transformer import Transformer
 from headcount.training.headmask import make_head_mask

@@ -5,8 +5,9 @@ import torch
 from small_models import TEXT, UNEVEN, make_model
 from waits import Waits
 
-from headcount.base.settings.runs import PrunedSettings, RunSettings
+from headcount.base.settings.runs import PrunedSettings
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
+from headcount.base.settings.training_runs import RunSettings
 from headcount.data.batches import ParallelText
 from headcount.training.gates import HeadGates
 from headcount.training.headmask import make_head_mask

@@ -11,7 +11,7 @@ from project_copy import ROOT, link_project
 from workflow_modules import load
 
 from headcount.base.settings.data import BpeSettings
-from headcount.base.settings.runs import BASELINE, RunSettings
+from headcount.base.settings.training_runs import BASELINE, RunSettings
 
 PAIR = "synthetic.en-art"
 SIZES = {PAIR: {"train": 30000, "dev": 1000, "test": 1000}}

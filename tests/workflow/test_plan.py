@@ -11,7 +11,8 @@ from workflow_modules import load
 
 from headcount.base.errors import UserError
 from headcount.base.settings.corpora import load_corpora
-from headcount.base.settings.runs import BASELINE, RunSettings
+from headcount.base.settings.runs import PrunedSettings, label
+from headcount.base.settings.training_runs import BASELINE, RunSettings
 from headcount.data.fetching.checksums import record
 
 TWO_HEADS = RunSettings(method="baseline", attention_heads=2)
@@ -43,6 +44,17 @@ def test_another_corpus_is_another_folder_and_the_same_one_the_same(plan):
     licence = plan.corpora["synthetic"].model_copy(update={"licence": "other words"})
     plan.corpora["synthetic"] = licence
     assert plan.raw.of("synthetic.en-art").manifest == before
+
+
+def test_a_part_of_a_corpus_lies_with_the_whole_and_has_a_draw(plan):
+    whole = plan.raw.of("multi30k.en-de")
+    for name, pairs in (("multi30k_3k", "3000"), ("multi30k_10k", "10000")):
+        assert plan.raw.of(f"{name}.en-de") == whole  # one download
+        train = {"pair": f"{name}.en-de", "split": "train"}
+        assert plan.raw.draw(train) == ["--draw", pairs, "1"]
+        assert plan.raw.draw(train | {"split": "dev"}) == []
+        assert plan.tests(f"{name}.en-de") == plan.tests("multi30k.en-de")
+    assert plan.raw.draw({"pair": "multi30k.en-de", "split": "train"}) == []
 
 
 def masked(plan, *names):
@@ -96,6 +108,37 @@ def test_headmask_has_no_files_of_runs_with_other_heads(plan, monkeypatch):
     assert len(given["voita_roles"]["importance"]) == 2
     assert given["headmask"]["scores"] == scores[1:]
     assert not [path for files in given["headmask"].values() for path in files if "-h2" in path]
+
+
+def test_a_run_with_another_dropout_is_told_so_and_a_scratch_run_as_its_start(plan, monkeypatch):
+    dropped = RunSettings(method="baseline", dropout=0.2)
+    names = ("gates-all-l0.1-from-baseline-d0.2", "gates-all-l0.1")
+    scratch = [PrunedSettings.model_validate(f"scratch-{name}") for name in names]
+    changed = {"runs": [BASELINE, IMPT, dropped], "pruned": scratch}
+    plan.settings = plan.settings.model_copy(update=changed)
+    plan.pruning = load(monkeypatch, "pruning").Pruning(plan.layout, plan.settings)
+    assert plan.runs == plan.same_heads == plan.by_dropout
+    assert plan.runs == ["baseline", "impt-6", "baseline-d0.2"]
+    assert plan.by_heads == []
+    rates = []
+    for run in scratch:
+        flags = plan.scratch_flags({"run": label(run)})
+        rates.append(flags[flags.index("--dropout") + 1])
+    assert rates == ["0.2", "0.0"]  # quickstart's models have none
+    exhibits = load(monkeypatch, "exhibits").Exhibits(plan, ["heads/importance.csv"])
+    trained = "results/quickstart/train/synthetic.en-art/{}/seed1/model/model.json"
+    given = {each.name: exhibits.inputs(each) for each in exhibits.chapters}
+    assert given["headmask"]["models_by_dropout"] == [trained.format(run) for run in plan.runs]
+    shown = [name for name in exhibits.pages() if "regularisation" in name]
+    assert shown == [f"{form}/headmask_regularisation.json" for form in ("tables", "figures")]
+
+
+def test_without_several_dropouts_there_is_no_table_of_them(plan, monkeypatch):
+    exhibits = load(monkeypatch, "exhibits").Exhibits(plan, ["heads/importance.csv"])
+    assert not [name for name in exhibits.pages() if "regularisation" in name]
+    other = RunSettings(method="baseline", attention_heads=2, dropout=0.2)
+    plan.settings = plan.settings.model_copy(update={"runs": [BASELINE, other]})
+    assert plan.by_dropout == []
 
 
 def test_without_such_runs_heads_per_layer_is_not_made(plan, monkeypatch):

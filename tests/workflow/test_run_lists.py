@@ -33,6 +33,11 @@ def load(folder, text):
             "{method: baseline, attention_heads: [1, 2, 4, 8]}",
             ["baseline-h1", "baseline-h2", "baseline", "baseline-h8"],
         ),
+        (  # the model has 0.1
+            "{method: baseline, dropout: [0, 0.1, 0.2]}",
+            ["baseline-d0", "baseline", "baseline-d0.2"],
+        ),
+        ("{method: random, share: 25%, dropout: 0.2}", ["random-9-d0.2"]),
         (  # the last list goes fastest
             "{share: [25%, 50%], method: [random, importance]}",
             ["random-9", "impt-9", "random-18", "impt-18"],
@@ -94,7 +99,10 @@ def test_short_names_and_mappings_stand_side_by_side(tmp_path):
         ("runs: [{method: random, share: 12.5}]", r"share: expected text, found 12\.5; quote it"),
         ("runs: [{method: random, share: 5}]", r"share: expected text, found 5; quote it"),
         ("runs: [{method: random, share: a lot}]", r"as in 12.5%, found a lot; nearest: 12.5%"),
-        ("runs: [{method: importance, heads: 3, unit: word}]", "sentence, batch, position or token"),
+        (
+            "runs: [{method: importance, heads: 3, unit: word}]",
+            "sentence, batch, position or token",
+        ),
         ("runs: [{method: importance, heads: 3, unit: batch, signed: true}]", "remove batch"),
         ("runs: [{method: importance, heads: 3, decay: 0.12345}]", "decay: expected at most 4 de"),
         ("runs: [impt-5, {method: importance, share: 12.5%}]", "'impt-5' is listed twice; .*share"),
@@ -102,6 +110,7 @@ def test_short_names_and_mappings_stand_side_by_side(tmp_path):
             "runs: [baseline-h2]",
             "yaml:3: runs: 'baseline-h2' is compared with 'baseline', .* add it",
         ),
+        ("runs: [impt-5, impt-5-d0.1]", "'impt-5' is listed twice; .* dropout and attention_heads"),
         ("runs: [baseline, baseline-h4]", "'baseline' is listed twice; .* attention_heads as the"),
         (
             "runs: [baseline, {method: baseline, attention_heads: [2, 3]}]",
@@ -195,6 +204,13 @@ STARTS = ("-from-random-9", "-from-impt-9")
         ),
         ("collapse_deep", ["baseline", "impt-18", "impt-1"], []),
         ("collapse_slow", ["baseline", "impt-1", "impt-6"], []),
+        (  # of 48 heads
+            "lowdata",
+            ["baseline", *(f"baseline-d0.{n}" for n in range(1, 5))]
+            + ["random-1", "random-6", "random-12", "random-24"]
+            + ["random-6-d0.1", "random-12-d0.1", "impt-6-signed"],
+            [],
+        ),
     ],
 )
 def test_runs_of_the_experiments_in_their_order(name, runs, pruned):

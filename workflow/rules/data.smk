@@ -43,10 +43,11 @@ rule text:
         **needs.text(),
     params:
         languages=plan.languages,
+        draw=plan.raw.draw,
         text=plan.section("text"),
     shell:
         "python scripts/text.py --raw {input.raw:q} {params.languages:q}"
-        " --split {wildcards.split:q} --out-src {output.src:q} --out-tgt {output.tgt:q}"
+        " --split {wildcards.split:q} {params.draw} --out-src {output.src:q} --out-tgt {output.tgt:q}"
         " --counts {output.counts:q} --held-out {input.held_out:q} {params.text:q}"
         " > {log:q} 2>&1"
 

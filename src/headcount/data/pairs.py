@@ -9,6 +9,7 @@ import numpy as np
 
 from headcount.base.errors import UserError
 from headcount.base.random_streams import Stream
+from headcount.base.settings.sources import Draw
 from headcount.data.archives import named, unpacked
 from headcount.data.formats import elements, read_segments, read_sentences, shown_key
 from headcount.data.lines import LineTally
@@ -22,7 +23,9 @@ Row = tuple[str, ...]
 class RawSplit:
     """The sentences of one split in two languages, and how many pairs were left out of it."""
 
-    def __init__(self, manifest: Path, split: str, languages: tuple[str, str]):
+    def __init__(
+        self, manifest: Path, split: str, languages: tuple[str, str], draw: Draw | None = None
+    ):
         """Raises UserError if the manifest has no such split, or a file is not the one it says."""
         about = read_manifest(manifest)
         self._split = split
@@ -35,7 +38,7 @@ class RawSplit:
         overlap = about.get("overlap", {}).get(self._of)
         self._least = overlap["at_least"] if overlap else 0.0
         self._times = [find_file(manifest, overlap[k]) for k in ("ids", "links")] if overlap else []
-        self._draw: dict[str, int] | None = about.get("draw", {}).get(split)
+        self._draw = draw
         self.references = len(tgt[0])
         """Translations of each sentence."""
         self.left_out: dict[str, int] = {}
@@ -55,7 +58,7 @@ class RawSplit:
         if self._draw is None:
             return self._undrawn(tallies)
         total = sum(1 for _ in self._undrawn((LineTally(), LineTally())))
-        wanted, seed = self._draw["pairs"], self._draw["seed"]
+        wanted, seed = self._draw.pairs, self._draw.seed
         if wanted > total:
             raise UserError(
                 f"{self.shown}: expected at least the {wanted} pairs of draw.{self._split}, found "

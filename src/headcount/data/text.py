@@ -10,6 +10,7 @@ from pathlib import Path
 from headcount.base.errors import UserError
 from headcount.base.files import whole_file, write_json
 from headcount.base.settings.data import TextSettings
+from headcount.base.settings.sources import Draw
 from headcount.data.filters import PairFilter
 from headcount.data.lines import LineTally, read_lines
 from headcount.data.pairs import RawSplit
@@ -28,9 +29,11 @@ def write_split(
     held_out: Sequence[Path],
     out: tuple[Path, Path],
     counts: Path,
+    draw: Draw | None = None,
 ) -> None:
     """Write one split of a pair: two text files, line i of one translating line i of the other.
 
+    With `draw`, of so many of its pairs, in the order of the text; filters come after that.
     Of several references all are written, with tabs between them; filters see the first. They leave
     lines out of the split `train` only; elsewhere they count. `held_out` are source files already
     written, for the overlap. The counts are JSON: references; pairs that the corpus's rules left
@@ -38,7 +41,7 @@ def write_split(
     side. Raises UserError, and writes nothing, if a raw file is faulty, the sides differ in length,
     nothing remains, or a filter drops more than the settings allow.
     """
-    raw = RawSplit(manifest, split, languages)
+    raw = RawSplit(manifest, split, languages, draw)
     tallies = LineTally(), LineTally()
     judge = PairFilter(settings, held_out, active=split == "train")
     spelt = [spelling(language, settings) for language in languages]

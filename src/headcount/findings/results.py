@@ -11,15 +11,9 @@ from headcount.base.errors import UserError
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.run_file import read_run
-from headcount.base.settings.runs import (
-    BASELINE,
-    RANDOM_WEIGHTS,
-    PrunedSettings,
-    Run,
-    RunSettings,
-    label,
-)
+from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings, Run, label
 from headcount.base.settings.section import Section
+from headcount.base.settings.training_runs import BASELINE, RunSettings
 
 BASE = label(BASELINE)
 KEYS = ["pair", "run", "seed"]

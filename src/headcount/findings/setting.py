@@ -43,7 +43,7 @@ def describe_setting(results: Results, rows: pd.DataFrame) -> tuple[str, str]:
     model, heads = results.model, results.model.grid.size
     pairs, seeds = ", ".join(rows["pair"].unique()), rows["seed"].unique()
     runs = {run: results.runs[run] for run in rows["run"].unique() if run != BASE}
-    counts = [run.heads for run in runs.values() if run.attention_heads is None]
+    counts = [run.heads for run in runs.values() if run.heads is not None]
     wider = [
         f"; {name}: {run.own_model(model).grid.size} heads, together as wide"
         for name, run in runs.items()

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.random_streams import Stream
-from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.training_runs import RunSettings
 from headcount.data.batches import Batch
 from headcount.heads.importance import batch_importance
 from headcount.model.transformer import Transformer

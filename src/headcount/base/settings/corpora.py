@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, RootModel, model_validator
 
@@ -10,18 +10,25 @@ from headcount.base.errors import UserError
 from headcount.base.settings.data import SyntheticSettings
 from headcount.base.settings.names import CorpusName, FileName, Pair, nearest, parse_pair, require
 from headcount.base.settings.reader import read_settings
-from headcount.base.settings.sources import Published, Treebank
+from headcount.base.settings.sources import Draw, Published, Treebank
 
 ENTAILMENT = ("train", "matched", "mismatched")
 """The labelled pairs that a corpus for classifiers has."""
 
 
-WORDS = frozenset({"licence", "citation", "trees", "pairs", "length"})
+WORDS = frozenset({"of", "draw", "licence", "citation", "trees", "pairs", "length"})
 """Keys of a corpus that shape none of its files, but those of its treebanks."""
 
 
 class Corpus(Published):
     """One corpus: splits of published or own files, or a generator and its settings, or trees."""
+
+    of: CorpusName | None = None
+    """Another corpus, of which this one is a part that `draw` says: its files, fetched once for
+    both, its splits, and every key that is not given here."""
+
+    draw: dict[FileName, Draw] | None = None
+    """By split: how many pairs to draw, after `overlap` and `hold_out`."""
 
     licence: str = Field(min_length=1)
     """What the text may be used for."""
@@ -102,6 +109,30 @@ class Corpus(Published):
 
 class _Corpora(RootModel[dict[CorpusName, Corpus]]):
     model_config = ConfigDict(frozen=True, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_parts(cls, given: Any) -> Any:
+        return {name: _filled(name, given) for name in given} if isinstance(given, dict) else given
+
+
+def _filled(name: str, given: Mapping[str, Any]) -> Any:
+    """The entry of a corpus, with the keys of the one that it is a part of.
+
+    Raises ValueError if there is none, or if it names files of its own.
+    """
+    entry = given[name]
+    if not isinstance(entry, dict) or not isinstance(entry.get("of"), str):
+        return entry
+    whole = {other: found for other, found in given.items() if "of" not in (found or {})}
+    if entry["of"] not in whole:
+        raise ValueError(
+            f"{name}: of: expected a corpus that is no part of another, found {entry['of']!r}; "
+            f"{nearest(entry['of'], whole)}"
+        )
+    if extra := sorted(set(entry) - WORDS):
+        raise ValueError(f"{name}: files are those of {entry['of']}; remove {', '.join(extra)}")
+    return whole[entry["of"]] | entry
 
 
 def load_corpora(path: Path) -> dict[str, Corpus]:

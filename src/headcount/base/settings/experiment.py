@@ -21,9 +21,10 @@ from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.reader import read_settings
 from headcount.base.settings.roles import RolesSettings
 from headcount.base.settings.run_lists import PrunedRuns, TrainingRuns, counted
-from headcount.base.settings.runs import BASELINE, PrunedSettings, Run, label, labels
+from headcount.base.settings.runs import PrunedSettings, Run, label, labels
 from headcount.base.settings.section import Section, each_once
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
+from headcount.base.settings.training_runs import BASELINE
 
 NOT_EXPERIMENTS = {"corpora", "models"}
 IMPORTED_PIECES = 60_000
@@ -95,8 +96,8 @@ class Experiment(Section):
     runs: TrainingRuns = Field(["baseline"], min_length=1, validate_default=True)
     """Training runs; each is trained on every pair with every seed. A run is a mapping (keys
     below), or its short name: `baseline`, or `baseline-h<n>` with other heads; `random-<N>`;
-    `impt-<N>`, perhaps with other keys behind it. N is a count or a share of all heads:
-    `random-12.5%`."""
+    `impt-<N>`, perhaps with other keys behind it; each with `-d<p>` for another dropout. N is a
+    count or a share of all heads: `random-12.5%`."""
 
     # Below the runs, from whose models they start.
     pruned: PrunedRuns = []

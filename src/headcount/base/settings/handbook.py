@@ -11,11 +11,12 @@ from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import shown_default
 from headcount.base.settings.model import PRESETS, ModelSettings
 from headcount.base.settings.pretrained import PretrainedModel
-from headcount.base.settings.runs import PrunedSettings, RunSettings, label
+from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.schema import Schema
 from headcount.base.settings.section import Section
 from headcount.base.settings.sources import Draw, HoldOut, Overlap, Side, Treebank
 from headcount.base.settings.train import GatesSettings
+from headcount.base.settings.training_runs import RunSettings
 from headcount.base.templates import fill_page
 
 TEMPLATE = Path(__file__).with_suffix(".md")

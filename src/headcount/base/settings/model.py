@@ -112,6 +112,29 @@ class ModelSettings(PresetSection):
             )
         return self
 
+    def with_heads(self, heads: int) -> "ModelSettings":
+        """The same model with so many heads in every layer, together as wide.
+
+        Raises ValueError for a number that does not divide the width, and where `d_head` is named.
+        """
+        if self.d_head is not None:
+            raise ValueError(
+                "attention_heads: expected a model whose heads are together as wide as d_model, "
+                "found one that names d_head; remove d_head from `model`, or this run"
+            )
+        if self.d_model % heads:
+            divisors = (n for n in range(1, MOST_IN_A_ROW + 1) if self.d_model % n == 0)
+            raise ValueError(
+                f"attention_heads: expected a divisor of d_model {self.d_model} "
+                f"({', '.join(map(str, divisors))}), found {heads}"
+            )
+        return self.model_validate(self.model_dump() | {"heads": heads})
+
+    def with_dropout(self, dropout: float) -> "ModelSettings":
+        """The same model with so much dropout: of weights of attention as well, if it has any."""
+        of_attention = dropout if self.attention_dropout else 0.0
+        return self.model_copy(update={"dropout": dropout, "attention_dropout": of_attention})
+
     @property
     def layer_weights(self) -> int:
         """Weights of all layers; embeddings, biases and norms are not counted."""

@@ -6,7 +6,8 @@ from pydantic import ValidationError
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_json
-from headcount.base.settings.runs import PrunedSettings, Run, RunSettings, label
+from headcount.base.settings.runs import PrunedSettings, Run, label
+from headcount.base.settings.training_runs import RunSettings
 
 RUN_FILE = "run.json"
 

@@ -6,15 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer, ValidationInfo
 
-from headcount.base.settings.runs import (
-    BASELINE,
-    PrunedSettings,
-    Run,
-    RunSettings,
-    label,
-    labels,
-)
+from headcount.base.settings.runs import PrunedSettings, Run, label, labels
 from headcount.base.settings.section import Section, each_once
+from headcount.base.settings.training_runs import BASELINE, RunSettings
 
 
 def swept(entry: Any) -> list[Any]:
@@ -44,8 +38,8 @@ def _flat(entries: list[list[Run]]) -> list[Run]:
         each_once(labels(runs))
     except ValueError as fault:
         raise ValueError(
-            f"{fault}; a share counts as the number of heads that it makes, and attention_heads as "
-            "the baseline where the model has as many"
+            f"{fault}; a share counts as the number of heads that it makes, and dropout and "
+            "attention_heads as the model's own where they are that"
         ) from None
     return runs
 

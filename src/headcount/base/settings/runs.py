@@ -1,154 +1,26 @@
-"""Runs as settings: which heads a training masks, and how a trained model is pruned.
+"""Runs as settings: which heads leave a pruned model, and the name of a run of any kind.
 
 A run is a mapping of these keys or its short name (`short_names.py`). `label` is the name that
 paths carry; `run_file.py` has what stands beside the model of every run.
 """
 
-from fractions import Fraction
-from math import floor
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from headcount.base.addresses import SCOPES
-from headcount.base.settings.model import MOST_IN_A_ROW, ModelSettings
+from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.section import Section
 from headcount.base.settings.short_names import (
     PRUNED_WORDS,
     check_decimals,
-    check_share,
     pruned_name,
     read_pruned_name,
     read_training_name,
-    training_name,
 )
+from headcount.base.settings.training_runs import BASELINE, RunSettings, too_many
 
 _MOST_LAMBDA = 10**6
-_KEYS = {
-    "baseline": {"attention_heads"},
-    "random": {"heads", "share"},
-    "importance": {"heads", "share", "probability", "signed", "unit", "decay", "spare", "held"},
-}
-
-
-class RunSettings(Section):
-    """A training run: which heads are masked in each of its updates, or how many there are."""
-
-    method: Literal["baseline", "random", "importance"]
-    """No head; N heads, drawn anew from the whole model; or the N most important ones for the very
-    batch."""
-
-    heads: int | None = Field(None, ge=0)
-    """N, how many heads are masked."""
-
-    share: str | None = None
-    """In place of N, a share of the model's heads, as in `12.5%`: the nearest number, at least 1
-    unless the share is 0."""
-
-    attention_heads: int | None = Field(None, ge=1, le=MOST_IN_A_ROW)
-    """Heads of every attention layer, in place of `model.heads` (`baseline-h1`): a divisor of
-    d_model. The width stays, so fewer heads are wider ones, and weights are as many. For
-    `baseline`, which must be among the runs without it, too; as many as the model has are that."""
-
-    probability: float = Field(1.0, gt=0, le=1)
-    """Share of the updates that mask heads, drawn at random (`-p0.5`); the others have all heads
-    on and no first pass. This key and those below are for `importance`, and depart from the
-    paper."""
-
-    signed: bool = False
-    """Rank by −∂L/∂ξ, to first order what masking adds to the loss, and mask only heads where
-    that is above 0, so that there may be fewer than N (`-signed`)."""
-
-    unit: Literal["sentence", "batch", "position", "token"] = "sentence"
-    """What the absolute value of importance is taken of: the derivative of a sentence's loss, of a
-    batch's (`-batch`), each query position's share (`-position`), or each target token's loss
-    (`-token`, slow: a backward pass per target position); as in `importance.abs`."""
-
-    decay: float = Field(0.0, ge=0, lt=1)
-    """Weight of the past in a moving average of importance over updates (`-ema0.9`); 0: this update
-    alone."""
-
-    spare: Literal["enc_self", "dec_self", "dec_enc"] | None = None
-    """A kind of attention whose heads are never masked (`-spare_dec_self`); a share is of all."""
-
-    held: int = Field(0, ge=0, le=999_999)
-    """In so many first updates, N heads drawn by the run seed are masked in place of the most
-    important (`-held60`): an experiment on whether heads that the rest has learnt to do without
-    stay masked afterwards. First passes are made in these updates too."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_short_name(cls, given: Any) -> Any:
-        return read_training_name(given) if isinstance(given, str) else given
-
-    @model_validator(mode="after")
-    def _check_keys(self) -> "RunSettings":
-        said = self.model_dump(exclude_defaults=True, exclude={"method"})
-        if extra := [key for key in said if key not in _KEYS[self.method]]:
-            takers = [method for method, keys in _KEYS.items() if keys.issuperset(extra)]
-            other = f", or take method {' or '.join(takers)}" if takers else ""
-            raise ValueError(
-                f"method {self.method} takes no {' and no '.join(extra)}; remove it{other}"
-            )
-        if self.method != "baseline" and (self.heads is None) == (self.share is None):
-            raise ValueError(f"method {self.method}: expected heads or share, one of the two")
-        if self.signed and self.unit != "sentence":
-            raise ValueError(f"signed takes no absolute value, so no unit; remove {self.unit}")
-        for key in ("probability", "decay"):
-            check_decimals(key, getattr(self, key), 4)
-        if self.share is not None:
-            check_share(self.share)
-        return self
-
-    @property
-    def derivative_of(self) -> Literal["sentence", "batch", "position", "token", "none"]:
-        """`unit`, or none where importance is signed: as `importance.abs` says it."""
-        return "none" if self.signed else self.unit
-
-    def own_model(self, model: ModelSettings) -> ModelSettings:
-        """The settings of this run's model, in an experiment whose models are `model`.
-
-        Raises ValueError for a number of heads that makes no model of the same width.
-        """
-        if self.attention_heads is None:
-            return model
-        expected = f"run {label(self)!r}: attention_heads: expected"
-        if model.d_head is not None:
-            raise ValueError(
-                f"{expected} a model whose heads are together as wide as d_model, found one that "
-                "names d_head; remove d_head from `model`, or this run"
-            )
-        if model.d_model % self.attention_heads:
-            divisors = (n for n in range(1, MOST_IN_A_ROW + 1) if model.d_model % n == 0)
-            raise ValueError(
-                f"{expected} a divisor of d_model {model.d_model} "
-                f"({', '.join(map(str, divisors))}), found {self.attention_heads}"
-            )
-        return model.model_validate(model.model_dump() | {"heads": self.attention_heads})
-
-    def counted(self, model: ModelSettings) -> "RunSettings":
-        """The same run on such a model in its one spelling: with N in place of a share, and the
-        baseline for as many heads as the model has anyway.
-
-        Shares are rounded to the nearest count, halves up. Raises ValueError if there are fewer
-        than N heads to mask, and as `own_model`.
-        """
-        if self.method == "baseline":
-            return BASELINE if self.own_model(model) == model else self
-        heads = model.grid.size
-        if self.share is not None:
-            percent = Fraction(self.share.removesuffix("%"))
-            count = max(floor(percent * heads / 100 + Fraction(1, 2)), bool(percent and heads))
-            return self.model_copy(update={"heads": int(count), "share": None}).counted(model)
-        most = heads - sum(model.grid.counts[self.spare]) if self.spare else heads
-        if self.heads is not None and self.heads > most:
-            outside = f" outside {self.spare}" if self.spare else ""
-            raise _too_many(self, f"0 to {most} heads, as many as the model has{outside}", most)
-        return self
-
-
-BASELINE = RunSettings(method="baseline")
-
 
 NONE = "none"
 RANDOM_WEIGHTS = "random weights"
@@ -266,21 +138,15 @@ class PrunedSettings(Section):
         """This run on such a model, shares as numbers. Raises ValueError for too many `heads`."""
         inside = sum(sum(model.grid.counts[kind]) for kind in self.kinds)
         if self.heads is not None and self.heads > inside:
-            raise _too_many(self, f"1 to {inside} heads, as many as the scope has", inside)
+            nearest = label(self.model_copy(update={"heads": inside}))
+            expected = f"1 to {inside} heads, as many as the scope has"
+            raise too_many(label(self), expected, self.heads, nearest)
         if self.from_none:
             return self
         return self.model_copy(update={"init_from": self.init_from.counted(model)})
 
 
 Run = RunSettings | PrunedSettings
-
-
-def _too_many(run: Run, expected: str, most: int) -> ValueError:
-    """What to say of a run with more heads than there are, and which run is nearest."""
-    nearest_run = label(run.model_copy(update={"heads": most}))
-    return ValueError(
-        f"run {label(run)!r}: expected {expected}, found {run.heads}; nearest: {nearest_run}"
-    )
 
 
 def label(run: Run) -> str:
@@ -290,8 +156,7 @@ def label(run: Run) -> str:
         kept = run.heads or "<K>"  # a message may name the form alone
         size = kept if run.method == "subset" else run.lambda_
         return pruned_name(run.word, run.scope, size, "" if run.init_from == BASELINE else start)
-    masked = None if run.method == "baseline" else run.heads if run.share is None else run.share
-    return training_name(run.method, masked, run.model_dump(exclude_defaults=True))
+    return run.label
 
 
 def labels(runs: list[Run]) -> list[str]:

@@ -1,7 +1,7 @@
 """Short spellings of runs, as on command lines, in lists and in paths: `impt-6-p0.5`.
 
 Each is read into the mapping that it stands for; the classes in `runs.py` check what that says.
-Training runs: `baseline`; `random-<N>`; `impt-<N>`; the first and the last may have suffixes.
+Training runs: `baseline`; `random-<N>`; `impt-<N>`; each may have suffixes behind it.
 Pruned runs: `gates-<scope>-l<λ>`, with `scratch-`, `ranked-` or `drawn-` before it, and
 `-from-<run>` or `-from-none` behind; `subset-<scope>-k<K>`, perhaps with `-from-<run>`.
 """
@@ -31,9 +31,10 @@ SUFFIXES = {
     "spare_dec_self": ("spare", str),
     "spare_dec_enc": ("spare", str),
     "held": ("held", int),
+    "d": ("dropout", float),
 }
-"""What may stand behind `impt-<N>`, or the first one behind `baseline`, in this order: letters, the
-key that they set, its type.
+"""What may stand behind `impt-<N>`, or the first one behind `baseline`, the last one behind any, in
+this order: letters, the key that they set, its type.
 
 The letters of a text are its value, perhaps behind its key; a number follows those of `NUMBERS`.
 """
@@ -56,9 +57,6 @@ def read_training_name(text: str) -> dict[str, Any]:
     if not found:
         raise ValueError(_training_forms(text))
     plain, word, masked, behind = found.groups()
-    if behind and word == "random":
-        whole = text.removesuffix(behind)
-        raise ValueError(f"random takes no suffixes, found {text[:100]!r}; nearest: {whole}")
     methods = {word: method for method, word in TRAINING_WORDS.items()}
     said: dict[str, Any] = {"method": methods[plain or word]}
     if masked:
@@ -74,7 +72,7 @@ def read_training_name(text: str) -> dict[str, Any]:
 
 
 def _read_suffix(text: str, suffix: str) -> tuple[str, Any]:
-    """Key and value of what stands behind `impt-<N>` or `baseline`."""
+    """Key and value of what stands behind a name."""
     found = _SUFFIX.fullmatch(suffix)
     letters, number = found.groups() if found else ("", None)
     key, kind = SUFFIXES.get(letters, ("", None))
@@ -141,11 +139,12 @@ def _training_forms(text: str) -> str:
     kinds = {letters: kind for letters, (_, kind) in list(SUFFIXES.items())[1:]}
     forms = ["baseline", f"random-{number}", f"impt-{number}"]
     forms += [f"impt-{number}-{word}{NUMBERS.get(kind, '')}" for word, kind in kinds.items()]
-    forms.append(f"baseline-h{re.match('[0-9]+', number)[0]}")
+    forms += [f"baseline-h{re.match('[0-9]+', number)[0]}", f"random-{number}-d0.1"]
     behind = [f"-{word}{'<number>' if kind in NUMBERS else ''}" for word, kind in kinds.items()]
     return (
         "expected baseline, baseline-h<heads of a layer>, random-<N>, random-<P>%, impt-<N> or "
-        f"impt-<P>%, impt with any of {', '.join(behind)} (numbers of at most 4 decimals), "
+        f"impt-<P>%, impt with any of {', '.join(behind)}, the others with -d<number> (numbers of "
+        "at most 4 decimals), "
         f"found {text[:100]!r}; {nearest(text, forms)}"
     )
 

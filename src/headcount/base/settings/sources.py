@@ -224,9 +224,6 @@ class Published(Section):
     hold_out: dict[FileName, HoldOut] | None = None
     """Splits that are taken out of others, by name; pairs are counted after `overlap`."""
 
-    draw: dict[FileName, Draw] | None = None
-    """By split: how many pairs to draw, after `overlap` and `hold_out`."""
-
     entailment: dict[FileName, File] | None = None
     """Labelled sentence pairs by split, for classifiers; a corpus may have nothing else."""
 

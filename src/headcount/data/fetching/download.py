@@ -69,7 +69,6 @@ def _rules(given: Published, plan: "_Plan") -> dict[str, dict[str, Any]]:
     """What else the manifest says: which pairs splits take, and labelled pairs."""
     rules = {
         "hold_out": {key: rule.model_dump() for key, rule in (given.hold_out or {}).items()},
-        "draw": {key: rule.model_dump() for key, rule in (given.draw or {}).items()},
         "overlap": {
             split: {
                 "at_least": rule.at_least,

@@ -58,7 +58,9 @@ def list_files(
     named += [(tree.base_url, tree) for tree in (corpus.trees or {}).values()]
     files = {file.path or file.url or f"{base_url}/{file.file}": file for base_url, file in named}
     return [
-        _own(file) if file.path else _published(name, file, address, raw, recorded, ask)
+        _own(file)
+        if file.path
+        else _published(corpus.of or name, file, address, raw, recorded, ask)
         for address, file in files.items()
     ]
 

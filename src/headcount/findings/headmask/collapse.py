@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from headcount.base.settings.runs import RunSettings
+from headcount.base.settings.training_runs import RunSettings
 from headcount.findings import exhibits
 from headcount.findings.headmask.importance import (
     describe_measured,

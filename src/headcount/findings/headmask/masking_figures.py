@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from headcount.base.settings.runs import RunSettings
+from headcount.base.settings.training_runs import RunSettings
 from headcount.findings import exhibits, masking
 from headcount.findings.figures import (
     COLOURS,

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 
-from headcount.base.settings.runs import BASELINE
+from headcount.base.settings.training_runs import BASELINE
 from headcount.findings import exhibits
 from headcount.findings.figures import PAGE, SMALLEST, Drawn, draw_legend, with_minus
 from headcount.findings.masked_training import collapse_notes, collapsed_in_training

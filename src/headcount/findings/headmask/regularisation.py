@@ -1,0 +1,194 @@
+"""Masked heads as a regulariser: BLEU and dev loss beside the baseline and tuned dropout."""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from headcount.base.files import read_json
+from headcount.base.settings.training_runs import BASELINE
+from headcount.findings import exhibits
+from headcount.findings.masked_training import frequencies, read_masks, warn_of_collapse
+from headcount.findings.results import BASE, KEYS, Results, curve_table, run_of
+from headcount.findings.scores import describe_search, read_scores
+from headcount.findings.setting import OVER_SEEDS, describe_setting
+from headcount.findings.significance import paired_t
+from headcount.findings.tables import NONE, Table, p_value
+
+COLUMNS = ["pair", "test_set", "statistic", "run", "dropout", "share", "chosen"]
+COLUMNS += ["reference", "against", "value", "low", "high", "p", "seeds"]
+DEV, MEAN = "dev", "mean"
+REFERENCES = ("baseline", "same dropout", "tuned dropout")
+_MODEL = [*KEYS, "dropout", "update", "dev_loss"]
+_CAPTION = (
+    "Does masking heads in training regularise, and more than dropout does? BLEU and dev loss of "
+    "each run, and their differences over seeds to the baseline and to tuned dropout."
+)
+_NOTES = (
+    f"Baseline: {BASE}, with the model's own dropout. Tuned dropout: of the runs that mask no "
+    "head, the one whose dev loss is lowest in the mean over seeds; no test set chose anything. "
+    "Chosen: that run, and of those that mask heads the one that the same rule chooses: these "
+    "two are a fair contest. The others show how it depends on the share.",
+    "Differences are by seed, a run minus another of the same seed; in brackets the 95 % t "
+    "interval of their mean, then p by paired t-test, not corrected for the number of runs.",
+    "Dev loss: plain cross-entropy in nats per target token of the weights that became the model, "
+    "lower is better; update: those after which they were kept.",
+    "Masked: share of all heads that an update masks, mean over updates.",
+    "Mean: of BLEU over all test sets of the pair, by seed.",
+    OVER_SEEDS,
+)
+
+
+@exhibits.table(
+    "headmask_regularisation", needs=("models_by_dropout", "scores", "curves"), uses=("masks",)
+)
+def table(results: Results) -> Table:
+    """Masking and dropout as regularisers."""
+    tidy = of_experiment(results)
+    models = results.read(read_models, "models_by_dropout")
+    notes = (
+        *_NOTES,
+        *describe_setting(results, models),
+        f"Dropout of the model: {results.model.dropout:g}.",
+        results.read(describe_search, "scores"),
+    )
+    cut_short = _cut_short(models, results.read(curve_table, "curves"))
+    warnings = (*warn_of_collapse(results, set(tidy["pair"])), *cut_short)
+    return Table(tidy, _summary(tidy), _CAPTION, notes, warnings)
+
+
+def read_models(files: list[Path]) -> pd.DataFrame:
+    """What became the model, from the model.json of runs: columns pair, run, seed, then its
+    dropout, the update after which its weights were kept, and its dev loss.
+    """
+    rows = []
+    for path in files:
+        facts = read_json(path)
+        rows.append((*run_of(path), facts["model"]["dropout"], facts["update"], facts["dev_loss"]))
+    return pd.DataFrame(rows, columns=_MODEL)
+
+
+@cache
+def of_experiment(results: Results) -> pd.DataFrame:
+    """`regularisation_table` of all runs with as many heads as the settings' model."""
+    shares = frequencies(results.read(read_masks, "masks")).groupby(KEYS[:2]).mean()
+    masked = [name for name, run in results.runs.items() if run.method != BASELINE.method]
+    models = results.read(read_models, "models_by_dropout")
+    return regularisation_table(models, results.read(_bleu, "scores"), shares, masked)
+
+
+def _bleu(files: list[Path]) -> pd.DataFrame:
+    """BLEU by pair, run, seed and test set."""
+    rows = []
+    for found in map(read_scores, files):
+        head = {key: found[key] for key in KEYS}
+        rows += [
+            head | {"test_set": score["test_set"], "bleu": score["score"]}
+            for score in found["scores"]
+            if score["metric"] == "bleu"
+        ]
+    return pd.DataFrame(rows, columns=[*KEYS, "test_set", "bleu"])
+
+
+def regularisation_table(
+    models: pd.DataFrame, bleu: pd.DataFrame, shares: pd.Series, masked: list[str]
+) -> pd.DataFrame:
+    """Means over seeds, and differences to other runs: columns of `COLUMNS`.
+
+    `models` come from `read_models`; `bleu` has pair, run, seed, test_set, bleu; `shares`, by pair
+    and run, say which part of the heads an update masks; `masked` names the runs that mask any. A
+    row without a reference is a mean. One with it is the mean difference to the run `against`: the
+    baseline, the run without masks that has the same dropout, or tuned dropout. Interval and p are
+    by paired t-test over the seeds that both have, empty for one seed.
+    """
+    rows = []
+    for pair, of_pair in models.groupby("pair", sort=False):
+        runs = of_pair.groupby("run", sort=False)[["dropout", "dev_loss"]].mean()
+        mask = runs.index.isin(masked)
+        tuned = runs.loc[~mask, "dev_loss"].idxmin()
+        chosen = {tuned} | set(runs.loc[mask, "dev_loss"].nsmallest(1).index)
+        plain = {rate: name for name, rate in runs.loc[~mask, "dropout"].items()}
+        found = _values(of_pair, bleu[bleu["pair"] == pair])
+        for (test, statistic, run), values in found.groupby(level=[0, 1, 2], sort=False):
+            if run not in runs.index:
+                continue
+            rate = float(runs.loc[run, "dropout"])
+            about = (pair, test, statistic, run, rate, float(shares.get((pair, run), 0.0)))
+            about = (*about, "yes" if run in chosen else "no")
+            rows.append((*about, "", "", values.mean(), "", "", "", len(values)))
+            others = zip(REFERENCES, (BASE, plain.get(rate, ""), tuned), strict=True)
+            for reference, other in others if statistic != "update" else ():
+                apart = _difference(found, values, other)
+                rows += [(*about, reference, other, *each) for each in apart]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _values(models: pd.DataFrame, bleu: pd.DataFrame) -> pd.Series:
+    """Numbers of one pair by test set, statistic, run and seed; BLEU's mean over test sets too."""
+    parts = [
+        models.assign(test_set=DEV, statistic=name).rename(columns={name: "value"})
+        for name in ("dev_loss", "update")
+    ]
+    mean = bleu.groupby(["run", "seed"], sort=False)["bleu"].mean().reset_index()
+    by_test = (rows for _, rows in bleu.groupby("test_set", sort=False))
+    for rows in (mean.assign(test_set=MEAN), *by_test):
+        parts.append(rows.assign(statistic="bleu").rename(columns={"bleu": "value"}))
+    index = ["test_set", "statistic", "run", "seed"]
+    return pd.concat([part[[*index, "value"]] for part in parts]).set_index(index)["value"]
+
+
+def _difference(found: pd.Series, values: pd.Series, other: str) -> Iterator[tuple]:
+    """Mean difference to another run, its interval, p and seeds; none to itself or without one."""
+    test, statistic, run, _ = values.index[0]
+    if other == run or (test, statistic, other) not in found.index.droplevel("seed"):
+        return
+    others = found.xs((test, statistic, other), level=[0, 1, 2])
+    apart = (values.droplevel([0, 1, 2]) - others).dropna()
+    if len(apart) > 1:
+        yield (apart.mean(), *paired_t(apart.to_numpy()), len(apart))
+    elif len(apart) == 1:
+        yield (apart.mean(), "", "", "", 1)
+
+
+def _cut_short(models: pd.DataFrame, curves: pd.DataFrame) -> tuple[str, ...]:
+    """A warning for each pair with trainings whose dev loss was lowest at their very end."""
+    last = curves.groupby(KEYS, sort=False)["step"].max().rename("last").reset_index()
+    both = models.merge(last, on=KEYS)
+    found = []
+    for pair, of_pair in both.groupby("pair", sort=False):
+        late = of_pair[of_pair["update"] == of_pair["last"]]
+        if len(late):
+            runs = ", ".join(late["run"].unique())
+            found.append(
+                f"{pair}: in {len(late)} of {len(of_pair)} trainings ({runs}) dev loss was lowest "
+                "at the last update, so that longer ones may be better."
+            )
+    return tuple(found)
+
+
+def _summary(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it: a row per pair, statistic and run."""
+    rows, keys = [], ["pair", "test_set", "statistic", "run"]
+    updates = table[table["statistic"] == "update"].set_index(["pair", "run"])["value"]
+    shown = table[table["statistic"] != "update"]
+    for (pair, test, statistic, run), found in shown.groupby(keys, sort=False):
+        digits, name = (2, f"BLEU, {test}") if statistic == "bleu" else (3, "dev loss")
+        first = found.iloc[0]
+        row = {"pair": pair, "of": name, "run": run, "dropout": f"{first['dropout']:g}"}
+        row |= {"masked": f"{100 * first['share']:.1f} %", "chosen": first["chosen"]}
+        row |= {"update": f"{updates[pair, run]:.0f}", "mean": f"{first['value']:.{digits}f}"}
+        differences = found.set_index("reference")
+        for reference in REFERENCES:
+            row[f"to {reference}"] = _cell(differences, reference, digits)
+        rows.append(row | {"seeds": first["seeds"]})
+    return pd.DataFrame(rows)
+
+
+def _cell(differences: pd.DataFrame, reference: str, digits: int) -> str:
+    """A mean difference with its interval and p; a dash where there is none."""
+    if reference not in differences.index:
+        return NONE
+    value, low, high, p = differences.loc[reference, ["value", "low", "high", "p"]]
+    bounds = "" if low == "" else f" ({low:+z.{digits}f} to {high:+z.{digits}f}), p {p_value(p)}"
+    return f"{value:+z.{digits}f}{bounds}"

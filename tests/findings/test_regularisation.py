@@ -1,0 +1,155 @@
+"""Masks and dropout as regularisers, from planted files; every number is worked out beside it."""
+
+import math
+
+import pytest
+from captions import tell_what_is_covered
+from chapters import gather_results
+from dropout_files import PAIR, models_by_dropout
+from headmask_files import MODEL
+
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.findings.headmask import regularisation, regularisation_figure
+
+SETTINGS = {"model": MODEL.with_dropout(0.0), "importance": ImportanceSettings()}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    lists = models_by_dropout(tmp_path_factory.mktemp("runs"))
+    return gather_results("headmask", lists, SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def table(results):
+    return regularisation.table(results)
+
+
+def row(table, run, test_set, statistic, reference=""):
+    keys = ["run", "test_set", "statistic", "reference"]
+    (found,) = table.tidy[
+        (table.tidy[keys] == [run, test_set, statistic, reference]).all(axis=1)
+    ].to_dict("records")
+    return found
+
+
+def test_means_over_seeds_and_test_sets(table):
+    # BLEU 31 and 34; on the other test set 21 and 24.
+    assert row(table, "random-2", "flickr", "bleu")["value"] == 32.5
+    assert row(table, "random-2", "mscoco", "bleu")["value"] == 22.5
+    assert row(table, "random-2", "mean", "bleu")["value"] == 27.5
+    assert row(table, "random-2", "dev", "dev_loss")["value"] == pytest.approx(1.95)
+    assert row(table, "random-2", "dev", "update")["value"] == 15  # 10 and 20
+    assert row(table, "baseline", "dev", "update")["value"] == 25  # 30 and 20
+    shares = [row(table, run, "mean", "bleu")["share"] for run in ("baseline", "random-2")]
+    assert shares == [0, pytest.approx(2 / 6)]  # two of six heads in every update
+    assert row(table, "random-3-d0.1", "mean", "bleu")["share"] == pytest.approx(0.5)
+    assert row(table, "random-3-d0.1", "mean", "bleu")["dropout"] == 0.1
+
+
+def test_dev_loss_chooses_one_run_without_masks_and_one_with(table):
+    """Of 2.1, 1.9, 1.8 and of 1.95, 1.85; by BLEU of the test sets nothing is chosen."""
+    chosen = table.tidy.loc[table.tidy["chosen"] == "yes", "run"].unique().tolist()
+    assert chosen == ["baseline-d0.3", "random-3-d0.1"]
+
+
+@pytest.mark.parametrize(
+    ("run", "reference", "against", "differences"),
+    [
+        ("random-2", "baseline", "baseline", (1, 2)),
+        ("random-2", "same dropout", "baseline", (1, 2)),
+        ("random-2", "tuned dropout", "baseline-d0.3", (-2, -2)),
+        ("random-3-d0.1", "baseline", "baseline", (2, 4)),
+        ("random-3-d0.1", "same dropout", "baseline-d0.1", (1, 3)),
+        ("random-3-d0.1", "tuned dropout", "baseline-d0.3", (-1, 0)),
+        ("baseline", "tuned dropout", "baseline-d0.3", (-3, -4)),
+    ],
+)
+def test_differences_of_a_seed_are_tested_over_seeds(table, run, reference, against, differences):
+    """Of two, a and b: mean m, standard error |a − b| ÷ 2, t = m ÷ that, of one degree of freedom.
+
+    p = 1 − 2 ÷ π · atan |t|; the interval reaches tan(0.475 π) = 12.7062 errors.
+    """
+    mean, error = sum(differences) / 2, abs(differences[0] - differences[1]) / 2
+    p = 1 - 2 / math.pi * math.atan(abs(mean) / error) if error else 0
+    for test_set in ("mean", "flickr", "mscoco"):
+        found = row(table, run, test_set, "bleu", reference)
+        assert (found["against"], found["value"], found["seeds"]) == (against, mean, 2)
+        assert found["low"] == pytest.approx(mean - 12.7062 * error, rel=1e-4)
+        assert found["high"] == pytest.approx(mean + 12.7062 * error, rel=1e-4)
+        assert found["p"] == pytest.approx(p, abs=1e-6)
+
+
+def test_no_run_is_compared_with_itself(table):
+    for run, references in (
+        ("baseline", {"", "tuned dropout"}),
+        ("baseline-d0.3", {"", "baseline"}),
+        ("baseline-d0.1", {"", "baseline", "tuned dropout"}),
+    ):
+        of_run = table.tidy[(table.tidy["run"] == run) & (table.tidy["test_set"] == "mean")]
+        assert set(of_run["reference"]) == references
+
+
+def test_people_read_means_and_differences(table):
+    shown = table.shown.set_index(["of", "run"])
+    masked = shown.loc[("dev loss", "random-2")]
+    # 1.9 − 2.0 and 2.0 − 2.2: −0.15, error 0.05; t = 3 and p as of BLEU's 1 and 2.
+    assert masked["to baseline"] == "-0.150 (-0.785 to +0.485), p 0.20"
+    assert (masked["mean"], masked["masked"], masked["update"]) == ("1.950", "33.3 %", "15")
+    assert shown.loc[("BLEU, mean", "random-2"), "to baseline"] == "+1.50 (-4.85 to +7.85), p 0.20"
+    assert shown.loc[("BLEU, flickr", "baseline"), "to baseline"] == "–"
+    assert shown.loc[("BLEU, flickr", "baseline"), "mean"] == "31.00"
+    parts = ["dev loss", "BLEU, mean", "BLEU, flickr", "BLEU, mscoco"]
+    assert list(table.shown["of"]) == [part for part in parts for _ in range(5)]
+
+
+def test_a_training_that_was_cut_short_is_warned_of(table):
+    assert table.warnings == (
+        f"{PAIR}: in 1 of 10 trainings (baseline) dev loss was lowest at the last update, so that "
+        "longer ones may be better.",
+    )
+
+
+def test_words_say_what_is_covered(table, results):
+    assert "Dropout of the model: 0." in table.notes
+    both = {"table": table, "figure": regularisation_figure.figure(results)}
+    assert tell_what_is_covered(both) == []  # no interval over test sentences
+
+
+def test_one_seed_has_differences_and_no_interval(tmp_path):
+    lists = models_by_dropout(tmp_path)
+    one = {
+        kind: [path for path in files if "seed2" not in path.parts] for kind, files in lists.items()
+    }
+    table = regularisation.table(gather_results("headmask", one, SETTINGS))
+    found = row(table, "random-2", "mean", "bleu", "baseline")
+    assert (found["value"], found["low"], found["p"], found["seeds"]) == (1, "", "", 1)
+    assert (
+        table.shown.set_index(["of", "run"]).loc[("BLEU, mean", "random-2")]["to baseline"]
+        == "+1.00"
+    )
+
+
+def test_points_are_differences_to_the_baseline_by_share(results):
+    figure = regularisation_figure.figure(results)
+    points = figure.data.set_index("run")
+    assert points["value"].to_dict() == {
+        "baseline": 0,
+        "baseline-d0.1": 1,
+        "baseline-d0.3": 3.5,
+        "random-2": 1.5,
+        "random-3-d0.1": 3,
+    }
+    series = points[["series", "dropout"]].apply(tuple, axis=1).to_dict()
+    assert series["random-2"] == ("random", 0.0) and series["random-3-d0.1"] == ("random", 0.1)
+    (panel,) = figure.drawing.axes
+    # From dropout alone, at no mask, to half of the heads; moved aside by half a percent.
+    start, end = panel.containers[1][0].get_xydata().tolist()
+    assert (start, end) == ([0.5, 1], [50.5, 3])
+    (legend,) = figure.drawing.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "random, dropout 0",
+        "random, dropout 0.1",
+        "baseline",
+        "tuned dropout",
+    ]
