@@ -62,7 +62,9 @@ def gaps_of_import(kind: str) -> list[float]:
         expected = hooked.read(other, None).logits[..., [ours.tgt_rows[i] for i in words]]
         real = [batch.without_padding(each) for each in (found, expected)]
         losses = [token_losses(ours.model, batch), token_losses(hooked, other)]
-    importance = [batch_importance(ours.model, batch)[0], batch_importance(hooked, other)[0]]
+    importance = [
+        batch_importance(*each).importance for each in ((ours.model, batch), (hooked, other))
+    ]
     largest = importance[1].max().item()
     return [_gap(*real), _gap(*losses), _gap(*importance) / largest]
 
@@ -86,8 +88,8 @@ def gaps_of_hooks(kind: str) -> list[float]:
             for model, given in ((hooked, mask), (columns, None))
         ]
         losses = [token_losses(hooked, batch, mask), token_losses(columns, batch)]
-    importance = batch_importance(hooked, batch)[0].double()
-    exact = batch_importance(*_in_double(hooked, batch))[0]
+    importance = batch_importance(hooked, batch).importance.double()
+    exact = batch_importance(*_in_double(hooked, batch)).importance
     slopes = _differences(*_in_double(hooked, batch))
     gap = max(_gap(importance, exact), _gap(exact, slopes))
     return [_gap(*logits), _gap(*losses), gap / slopes.max().item()]

@@ -80,7 +80,7 @@ def our_trainer(
     device = pick_device(settings.device)
     ours = Transformer(model, len(data.words), len(data.words), joint=True).to(device)
     states = StateStore(folder, {}, float("inf"))
-    mask = make_head_mask(run, model.grid.size, settings, SEED)
+    mask = make_head_mask(run, model.grid, settings, SEED)
     return RepeatingTrainer(ours, data.train, data.dev, settings, SEED, states, mask)
 
 

@@ -30,6 +30,7 @@ WRITTEN = {
     "<treebank>.csv": trees.ARC_COLUMNS,
     "curves.csv": progress.CURVE_COLUMNS,
     "masks.csv": training_run.MASK_COLUMNS,
+    "slopes.csv": training_run.SLOPE_COLUMNS,
     "importance.csv": head_values.COLUMNS,
     "relevance.csv": head_values.COLUMNS,
     "attention.csv": head_values.COLUMNS,

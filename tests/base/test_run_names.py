@@ -12,6 +12,7 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import BASELINE, RunSettings, label
 
 impt = partial(RunSettings, method="importance")
+SMALL = ModelSettings(preset="small")  # d_model 256, 4 heads
 
 
 def read(text: str, heads: int) -> RunSettings:
@@ -42,6 +43,14 @@ def read(text: str, heads: int) -> RunSettings:
             impt(heads=13, probability=0.05, signed=True, decay=0.9),
             "impt-13-p0.05-signed-ema0.9",
         ),
+        ("impt-7-token-p0.5", impt(heads=7, unit="token", probability=0.5), "impt-7-p0.5-token"),
+        (
+            "impt-7-held060-spare_dec_self-token",
+            impt(heads=7, unit="token", spare="dec_self", held=60),
+            "impt-7-token-spare_dec_self-held60",
+        ),
+        ("impt-7-held0", impt(heads=7), "impt-7"),
+        ("impt-7-held999999", impt(heads=7, held=999_999), "impt-7-held999999"),
         ("impt-7-p0.0001", impt(heads=7, probability=0.0001), "impt-7-p0.0001"),
     ],
 )
@@ -97,6 +106,18 @@ def test_a_share_is_the_nearest_count(share, heads, count):
         ("impt-6-signed0.5", "expected baseline, .*; nearest: impt-6-signed"),
         ("impt-6-batch-signed", "signed takes no absolute value, so no unit; remove batch"),
         ("impt-6-sentence", "-signed, -batch, -position, .*, found 'impt-6-sentence'"),
+        ("impt-6-token-batch", "expected unit once, but -batch sets it again"),
+        ("impt-6-token-signed", "signed takes no absolute value, so no unit; remove token"),
+        ("impt-6-held", "expected baseline, .*-held<number>.*; nearest: impt-6-held6"),
+        ("impt-6-held1.5", "expected baseline, .* found 'impt-6-held1.5'; nearest: impt-6-held6"),
+        ("impt-6-held1000000", "held: expected a whole number from 0 to 999999, found 1000000"),
+        ("impt-6-spare", "expected baseline, .*-spare_dec_enc, .*found 'impt-6-spare'"),
+        ("impt-6-spare_decself", "found 'impt-6-spare_decself'; nearest: impt-6-spare_dec_self"),
+        (
+            "impt-6-spare_dec_enc-spare_dec_self",
+            "expected spare once, but -spare_dec_self sets it again",
+        ),
+        ("baseline-held5", "method baseline takes no held; remove it, or take method importance"),
         ("impt-6-postion", "found 'impt-6-postion'; nearest: impt-6-position"),
         ("random-6-p0.5", "random takes no suffixes, found .*; nearest: random-6"),
         ("baseline-signed", "method baseline takes no signed; remove it, or take method importa"),
@@ -128,8 +149,29 @@ def test_f06_a_wrong_name_says_what_is_expected(text, told):
 
 
 def test_names_are_safe_in_paths_and_commands():
-    for text in ("baseline", "random-12.5%", "impt-100%-p0.5-signed-ema0.9999"):
-        assert re.fullmatch(r"[a-z0-9.-]+", label(read(text, 48)))
+    longest = "impt-100%-p0.5-signed-ema0.9999-spare_dec_enc-held60"
+    for text in ("baseline", "random-12.5%", longest):
+        assert re.fullmatch(r"[a-z0-9._-]+", label(read(text, 48)))
+
+
+@pytest.mark.parametrize("run", ["impt-7-spare_dec_self", "impt-90%-spare_dec_self"])
+def test_no_more_heads_are_masked_than_are_not_spared(run):
+    """The model has 3 + 2 + 4 heads, 7 of them outside decoder self-attention; 90 % are 8."""
+    grid = {"enc_self": [3], "dec_self": [2], "dec_enc": [4]}
+    model = ModelSettings(encoder_layers=1, decoder_layers=1, heads=grid, d_head=8)
+    if "%" not in run:
+        assert read_run_flag(run, RunSettings, model) == impt(heads=7, spare="dec_self")
+    told = (
+        "expected 0 to 7 heads, as many as the model has outside dec_self, found 8; nearest: impt-7"
+    )
+    with pytest.raises(UserError, match=f"{told}-spare_dec_self"):
+        read_run_flag(run.replace("-7-", "-8-"), RunSettings, model)
+
+
+def _choices(annotation) -> list[str]:
+    """The words that a field may have; none if it has other values."""
+    parts = [each for arg in get_args(annotation) for each in (arg, *get_args(arg))]
+    return [part for part in parts if isinstance(part, str)]
 
 
 def test_every_key_of_importance_alone_is_printed_and_read():
@@ -137,16 +179,12 @@ def test_every_key_of_importance_alone_is_printed_and_read():
     for key, field in RunSettings.model_fields.items():
         if key in ("method", "heads", "share", "attention_heads"):
             continue
-        others = [0.25] if isinstance(field.default, float) else [True]
-        if isinstance(field.default, str):
-            others = [word for word in get_args(field.annotation) if word != field.default]
+        words = [word for word in _choices(field.annotation) if word != field.default]
+        others = words or [{float: 0.25, int: 3, bool: True}[type(field.default)]]
         for other in others:
             run = impt(heads=7, **{key: other})
             assert label(run) != "impt-7"
-            assert read(label(run), 52) == run
-
-
-SMALL = ModelSettings(preset="small")  # d_model 256, 4 heads
+            assert read_run_flag(label(run), RunSettings, SMALL) == run
 
 
 def test_heads_of_a_layer_stand_in_the_name():

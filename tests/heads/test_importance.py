@@ -32,9 +32,13 @@ def measure(model, text=TEXT, smoothing=0.0, **settings):
 
 def test_batch_importance_is_the_mean_slope_over_single_sentences(model, slopes_of):
     slopes = np.array([each.sum(1) for each in slopes_of["nll"]])
-    found, loss = batch_importance(model, BATCH)
+    found, _, loss = batch_importance(model, BATCH)
     np.testing.assert_allclose(found, np.abs(slopes).mean(0), atol=1e-8, rtol=1e-6)
-    signed, _ = batch_importance(model, BATCH, "none")
+    signed, _, _ = batch_importance(model, BATCH, "none")
+    for unit in ("sentence", "batch", "position", "token", "none"):
+        each = batch_importance(model, BATCH, unit)
+        np.testing.assert_allclose(each.slopes, slopes, atol=1e-7, rtol=1e-6)
+        assert each.loss.item() == pytest.approx(loss.item())
     np.testing.assert_allclose(signed, -slopes.mean(0), atol=1e-8, rtol=1e-6)
     assert (signed < 0).any() and (signed > 0).any()
     assert loss.item() == pytest.approx(sum(float(losses_of(model, n).sum()) for n in range(3)))
@@ -48,14 +52,14 @@ def test_the_model_is_left_as_it_was():
     weights = [weight.detach().clone() for weight in model.parameters()]
     gradients = [None if w.grad is None else w.grad.clone() for w in model.parameters()]
     random = torch.get_rng_state()
-    first, loss = batch_importance(model, BATCH)
+    first, _, loss = batch_importance(model, BATCH)
     assert torch.equal(torch.get_rng_state(), random)
     assert model.training and not model.encoder[1].training and model.decoder[2].training
     for weight, before, gradient in zip(model.parameters(), weights, gradients, strict=True):
         assert torch.equal(weight, before)
         assert weight.requires_grad == (weight is not frozen)
         assert gradient is weight.grad is None or torch.equal(weight.grad, gradient)
-    again, loss_again = batch_importance(model.eval(), BATCH)
+    again, _, loss_again = batch_importance(model.eval(), BATCH)
     assert torch.equal(first, again) and loss == loss_again  # so dropout was off
     with pytest.raises(IndexError):
         batch_importance(model.train(), collate(ParallelText([[99]], [[5]]), [0]))
@@ -64,8 +68,8 @@ def test_the_model_is_left_as_it_was():
 
 
 def test_label_smoothing_changes_the_loss_that_is_differentiated(model):
-    plain, loss = batch_importance(model, BATCH)
-    smooth, smooth_loss = batch_importance(model, BATCH, smoothing=0.3)
+    plain, _, loss = batch_importance(model, BATCH)
+    smooth, _, smooth_loss = batch_importance(model, BATCH, smoothing=0.3)
     expected = token_losses(model, BATCH, smoothing=0.3).sum().item()
     assert smooth_loss.item() == pytest.approx(expected) and abs(smooth_loss - loss) > 1e-3
     assert (smooth - plain).abs().max() > 1e-3
@@ -73,8 +77,8 @@ def test_label_smoothing_changes_the_loss_that_is_differentiated(model):
 
 def test_bf16_is_near_fp32():
     model = make_model(heads=UNEVEN)
-    exact, loss = batch_importance(model, BATCH)
-    rough, rough_loss = batch_importance(model, BATCH, precision="bf16")
+    exact, _, loss = batch_importance(model, BATCH)
+    rough, _, rough_loss = batch_importance(model, BATCH, precision="bf16")
     assert not torch.equal(exact, rough)
     torch.testing.assert_close(rough, exact, atol=0.05 * float(exact.max()), rtol=0.05)
     assert rough_loss.item() == pytest.approx(loss.item(), rel=0.02)

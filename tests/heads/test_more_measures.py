@@ -12,12 +12,12 @@ from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.importance import ImportanceSettings, MeasuresSettings
 from headcount.heads.fisher import stays
 from headcount.heads.importance import measure_importance, read_drawn
-from headcount.heads.integrated_gradients import integrated_gradients
 from headcount.heads.loss_change import measure_loss_change
 from headcount.heads.masked_loss import MaskedLoss
 from headcount.heads.measures_files import RANKED, files_of, read_mean_outputs, read_measures
 from headcount.heads.more_measures import one_pass, write_measures
 from headcount.heads.shapley import random_orders, shapley_by_order
+from headcount.heads.slopes import integrated_gradients
 
 IMPORTANCE = ImportanceSettings(sentences=9, subset_seed=4, batch_tokens=60)
 MORE = MeasuresSettings(points=3, orders=4, order_sentences=5)

@@ -103,7 +103,7 @@ def test_importance_is_the_slope_of_the_loss(kind):
     if batch.src.is_floating_point():
         batch = copy.copy(batch)
         object.__setattr__(batch, "src", batch.src.double())
-    found, loss = batch_importance(model, batch)
+    found, _, loss = batch_importance(model, batch)
     step, size = 1e-3, model.grid.size
 
     @torch.no_grad()
@@ -127,7 +127,7 @@ def test_importance_is_the_slope_of_the_loss(kind):
 
 def test_importance_of_a_text_in_batches_is_that_of_one_batch(model):
     text = small_text(model)
-    whole, _ = batch_importance(model, whole_batch(model))
+    whole, _, _ = batch_importance(model, whole_batch(model))
     parts = measure_importance(model, text, NLL.model_copy(update={"batch_tokens": 20}), 0.0)
     torch.testing.assert_close(
         torch.from_numpy(parts).float(), whole, atol=1e-4 * whole.max().item(), rtol=0

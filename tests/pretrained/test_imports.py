@@ -64,6 +64,8 @@ def test_the_dropout_is_the_experiments_and_all_else_the_models(opus, tmp_path):
     _, row = (tmp_path / "curves.csv").read_text().splitlines()
     assert facts["update"] == 0 and f",{facts['dev_loss']}," in row
     assert (tmp_path / "masks.csv").read_text() == "step,kind,layer,head,masked\n"
+    columns = "step,kind,layer,head,slope_mean,slope_sd,importance"
+    assert (tmp_path / "slopes.csv").read_text() == f"{columns}\n"
 
 
 def test_each_wrong_size_is_named_with_both_values(opus):

@@ -19,13 +19,11 @@ from headcount.training.train import Trainer
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 
-HEADS = 17  # of UNEVEN
-
 
 def head_mask(name, grid, settings):
     if name.startswith("gates"):
         return HeadGates(PrunedSettings.model_validate(name), grid, GatesSettings(), settings, 2)
-    return make_head_mask(RunSettings.model_validate(name), HEADS, settings, 2)
+    return make_head_mask(RunSettings.model_validate(name), grid, settings, 2)
 
 
 @pytest.mark.parametrize("average", ["ema", "last"])

@@ -10,13 +10,15 @@ from headcount.base.errors import UserError
 from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.data.batches import ParallelText, collate
+from headcount.heads.importance import batch_importance
+from headcount.heads.slopes import sentence_slopes
 from headcount.model.loss import summed_loss
 from headcount.model.transformer import Transformer
 from headcount.training import train as train_module
 from headcount.training.headmask import make_head_mask
 from headcount.training.states import StateStore
 from headcount.training.train import Trainer
-from headcount.training.training_run import mask_rows
+from headcount.training.training_run import mask_rows, slope_rows
 
 pytestmark = pytest.mark.slow  # a step from files to files, or models that are trained
 
@@ -37,7 +39,7 @@ def make(tmp_path):
         model = Transformer(make_settings(dropout=dropout, **SHAPE), 9, 11, False)
         settings = TrainSettings(**{**SETTINGS, "batch_tokens": 14, **changes})
         states = StateStore(tmp_path, {"run": name}, 1e9)
-        mask = make_head_mask(RunSettings.model_validate(name), HEADS, settings, 2)
+        mask = make_head_mask(RunSettings.model_validate(name), model.grid, settings, 2)
         return Trainer(model, TEXT, DEV, settings, 2, states, mask)
 
     return trainer
@@ -115,7 +117,8 @@ def test_one_choice_reaches_every_batch_of_an_update(make, seen, name, accumulat
     trainer = make(name, accumulate=accumulate, peak_lr=1e-12)
     trainer.fit()
     assert len(seen) == 7 * accumulate
-    sampler = make_head_mask(RunSettings.model_validate(name), HEADS, trainer.settings, 2)
+    run, grid = RunSettings.model_validate(name), trainer.model.grid
+    sampler = make_head_mask(run, grid, trainer.settings, 2)
     for update in range(7):
         of_update = seen[update * accumulate :][:accumulate]
         # So small a rate changes no weight, so the model is still that of the first update.
@@ -179,6 +182,55 @@ def test_a_baseline_has_no_frequencies(make):
     trainer = make("baseline")
     trainer.fit()
     assert mask_rows(trainer.progress, trainer.model.grid) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"), [("impt-4", "sentence"), ("impt-4-token-held5", "token")]
+)
+def test_slopes_are_mean_and_deviation_over_the_sentences_of_an_interval(make, seen, name, unit):
+    """So small a rate changes no weight, so the model is still that of the first update.
+
+    Intervals of 3, 3 and 1 updates of 2 batches, of one and of two pairs.
+    """
+    trainer = make(name, accumulate=2, peak_lr=1e-12)
+    trainer.fit()
+    rows, model = slope_rows(trainer.progress, trainer.model.grid), trainer.model
+    assert [row["step"] for row in rows] == [3] * HEADS + [6] * HEADS + [7] * HEADS
+    addresses = [(row["kind"], row["layer"], row["head"]) for row in rows]
+    assert addresses == [tuple(head) for head in model.grid.heads()] * 3
+    for start, stop, of_interval in ((0, 6, rows[:9]), (6, 12, rows[9:18]), (12, 14, rows[18:])):
+        used = [number for ids, _ in seen[start:stop] for number in ids]
+        alone = [collate(TEXT, [number]) for number in used]
+        slopes = torch.cat([sentence_slopes(model, batch, 0.1)[0] for batch in alone]).double()
+        sizes = [batch_importance(model, batch, unit, smoothing=0.1).importance for batch in alone]
+        expected = {
+            "slope_mean": slopes.mean(0),
+            "slope_sd": slopes.std(0, correction=0),
+            "importance": torch.stack(sizes).mean(0),
+        }
+        for column, values in expected.items():
+            found = [row[column] for row in of_interval]
+            assert found == pytest.approx(values.tolist(), rel=1e-4, abs=1e-5), column
+    assert len(seen[0][0]) != len(seen[1][0])  # so a mean over batches would be another one
+    assert any(row["slope_mean"] < 0 for row in rows) and any(row["slope_mean"] > 0 for row in rows)
+
+
+def test_slopes_are_those_of_the_updates_that_measured(make, seen):
+    """Here only some of the updates have a first pass; an interval without any has no rows."""
+    trainer = make("impt-4-p0.2", dev_interval=1)
+    trainer.fit()
+    measured = [bool((multiplier == 0).any()) for _, multiplier in seen]
+    assert 0 < sum(measured) < 7
+    rows = slope_rows(trainer.progress, trainer.model.grid)
+    assert [row["step"] for row in rows[::HEADS]] == [n for n in range(1, 8) if measured[n - 1]]
+    assert len(rows) == HEADS * sum(measured)
+
+
+@pytest.mark.parametrize("name", ["baseline", "random-4"])
+def test_no_slopes_without_first_passes(make, name):
+    trainer = make(name)
+    trainer.fit()
+    assert slope_rows(trainer.progress, trainer.model.grid) == []
 
 
 def test_f37_a_first_pass_that_is_no_number_stops_before_any_weight_changes(make):

@@ -38,7 +38,8 @@ def facts_of(trainer):
     ]
     progress = trainer.progress
     best = progress.best_update, progress.best_loss
-    return rows, *best, progress.epoch, progress.position, progress.masks, progress.masked_since
+    since = progress.masked_since, progress.slopes_since
+    return rows, *best, progress.epoch, progress.position, progress.masks, progress.slopes, since
 
 
 # Every average with every pattern of stops: before the first validation, again and again, and
@@ -53,6 +54,7 @@ def facts_of(trainer):
         ("ema", "impt-3-ema0.9", [2, 7]),
         ("ema", "impt-3-ema0.9", [3, 4, 6]),
         ("ema", "impt-3", [2, 7]),
+        ("none", "impt-3-token-held4", [3, 4, 6]),
         ("last", "impt-3-signed-p0.7", [1]),
         ("last", "impt-3-signed-p0.7", [3, 4, 6]),
         ("last", "baseline", [2, 7]),
@@ -71,7 +73,7 @@ def test_f30_a_run_taken_up_again_ends_in_the_same_bits(tmp_path, average, run, 
         model = Transformer(shape, 9, 11, False)
         states = Stopping(tmp_path / name, {"run": 1}, 0)
         states.stop = stop
-        mask = make_head_mask(RunSettings.model_validate(run), 9, settings, 3)
+        mask = make_head_mask(RunSettings.model_validate(run), model.grid, settings, 3)
         return Trainer(model, TEXT, UNLIKE, settings, 3, states, mask)
 
     whole = start("whole", 0)
@@ -83,6 +85,7 @@ def test_f30_a_run_taken_up_again_ends_in_the_same_bits(tmp_path, average, run, 
     parts = start("parts", 0)
     parts.fit()
     assert facts_of(parts) == facts_of(whole)
+    assert [len(found) for found in whole.progress.slopes] == [9 * run.startswith("impt")] * 4
     for chosen in ("chosen", "last"):
         one, other = getattr(parts, chosen)(), getattr(whole, chosen)()
         assert all(torch.equal(one[name], other[name]) for name in other)

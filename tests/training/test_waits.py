@@ -23,7 +23,7 @@ def head_mask(name, grid, train):
     if name.startswith("subset"):
         run = PrunedSettings.model_validate(name)
         return HeadSubset(run, grid, SubsetSettings(), train, 1)
-    return make_head_mask(RunSettings.model_validate(name), grid.size, train, 1)
+    return make_head_mask(RunSettings.model_validate(name), grid, train, 1)
 
 
 @pytest.mark.parametrize("batches", [1, 3])
@@ -35,6 +35,8 @@ def head_mask(name, grid, train):
         ("impt-2", 2),
         pytest.param("impt-2-position", 2, marks=pytest.mark.slow),
         pytest.param("impt-2-signed", 2, marks=pytest.mark.slow),
+        pytest.param("impt-2-token-spare_enc_self", 2, marks=pytest.mark.slow),
+        pytest.param("impt-2-held9", 2, marks=pytest.mark.slow),
         ("gates-all-l0.1", 1),
         ("subset-all-k6", 1),
     ],

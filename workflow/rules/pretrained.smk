@@ -55,6 +55,7 @@ rule imported_run:
         run="<trained>/run.json",
         curves="<trained>/curves.csv",
         masks="<trained>/masks.csv",
+        slopes="<trained>/slopes.csv",
         about="<trained>/import.json",
     wildcard_constraints:
         run=alternatives(plan.imported.as_it_is(plan.runs)),

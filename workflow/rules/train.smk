@@ -14,6 +14,7 @@ rule train:
         run="<trained>/run.json",
         curves="<trained>/curves.csv",
         masks="<trained>/masks.csv",
+        slopes="<trained>/slopes.csv",
         kept=[f"<trained>/updates/{n}.safetensors" for n in plan.settings.train.keep_updates],
     wildcard_constraints:
         run=alternatives(plan.imported.trained(plan.runs)),

@@ -8,14 +8,13 @@ Letters in shapes: b sentences, q query positions, h heads of the model in the f
 `HeadGrid`, e width of one head.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from tqdm import tqdm
 
 from headcount.base.addresses import HeadGrid
@@ -24,8 +23,9 @@ from headcount.base.files import sha256, write_result
 from headcount.base.head_values import COLUMNS, head_rows, read_head_values
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.data.batches import Batch, ParallelText, in_order
+from headcount.heads.slopes import measured, multipliers, sentence_scale, sentence_slopes
 from headcount.model.loss import summed_loss, token_losses
-from headcount.model.machine import batches_of, number_format
+from headcount.model.machine import batches_of
 from headcount.model.observed import watch_inputs
 from headcount.model.transformer import Transformer, first_device
 from headcount.store.model_folder import ModelFolder, check_measured
@@ -112,25 +112,33 @@ def read_drawn(pair: PairFolder, settings: ImportanceSettings) -> ParallelText:
     return text.part(order[: settings.sentences].tolist())
 
 
+class BatchImportance(NamedTuple):
+    """What one batch says of every head."""
+
+    importance: Tensor  # [h], mean over sentences; larger means more important
+    slopes: Tensor  # [b, h], ∂L(x)/∂ξ of each sentence; above 0, the head raises the loss
+    loss: Tensor  # of the batch, a scalar in nats, summed over target tokens
+
+
 def batch_importance(
     model: Transformer,
     batch: Batch,
     unit: str = "sentence",
     precision: str = "fp32",
     smoothing: float = 0.0,
-) -> tuple[Tensor, Tensor]:
-    """Importance of every head for one batch, [h], and the batch's summed loss, a scalar in nats.
+) -> BatchImportance:
+    """Importance of every head for one batch, and what it is made of.
 
     Importance: mean over sentences of |∂L(x)/∂ξ| at ξ = 1, L(x) summed over the sentence's target
-    tokens; nats per sentence, larger means more important. `unit`: what the absolute value is taken
-    of, as `measure_importance` has it, but for the token; with `none`, heads that lower the loss
-    are above 0. Dropout is off. The model is left as it was: mode, weights, their gradients, and
-    the random state too. `precision`: fp32 or bf16; `smoothing`: label smoothing ε of the loss.
+    tokens; nats per sentence. `unit`: what the absolute value is taken of, as `measure_importance`
+    has it; with `none`, heads that lower the loss are above 0. Dropout is off. The model is left as
+    it was: mode, weights, their gradients, and the random state too. `precision`: fp32 or bf16;
+    `smoothing`: label smoothing ε of the loss.
 
     Source: Sun et al. 2020, equation 1, on a single batch (their algorithm 2, steps 1 and 2).
     """
-    found, loss = _by_unit(model, batch, unit, 1.0, smoothing, precision)
-    return found / len(batch.indices), loss.detach()
+    found, slopes, loss = _by_unit(model, batch, unit, 1.0, smoothing, precision)
+    return BatchImportance(found / len(batch.indices), slopes, loss.detach())
 
 
 def measure_importance(
@@ -166,39 +174,10 @@ def measure_importance(
     with batches_of("importance", settings.batch_tokens):
         for batch in in_order(text, settings.batch_tokens, first_device(model)):
             scale = sentence_scale(batch, settings)
-            if settings.abs == "token":
-                found = _by_token(model, batch, scale, smoothing)
-            else:
-                found, _ = _by_unit(model, batch, settings.abs, scale, smoothing)
+            found, _, _ = _by_unit(model, batch, settings.abs, scale, smoothing)
             total += found.double().cpu().numpy()
             done(len(batch.indices))
     return total / len(text)
-
-
-def sentence_slopes(
-    model: Transformer,
-    batch: Batch,
-    smoothing: float,
-    scale: Tensor | float = 1.0,
-    at: float = 1.0,
-    precision: str = "fp32",
-) -> tuple[Tensor, Tensor]:
-    """∂L(x)/∂ξ of each sentence of a batch, [b, h], where every multiplier is `at`; and the loss.
-
-    Rows are times `scale`, [b, 1] or a number; the loss is the batch's sum. Dropout is off.
-    """
-    multiplier = _multipliers(model, batch, at)
-    with _measured(model, precision):
-        loss = summed_loss(model, batch, multiplier, smoothing)
-    (slopes,) = torch.autograd.grad(loss, multiplier)
-    slopes *= scale
-    return slopes, loss
-
-
-def sentence_scale(batch: Batch, settings: ImportanceSettings) -> Tensor:
-    """What makes each sentence's summed loss L(x) of `settings.reduction`, [b, 1]."""
-    lengths = torch.tensor(batch.tgt_lengths, device=batch.tgt_out.device)[:, None]
-    return 1 / lengths if settings.reduction == "mean" else torch.ones_like(lengths)
 
 
 def normalise_layers(importance: np.ndarray, grid: HeadGrid) -> np.ndarray:
@@ -212,36 +191,6 @@ def normalise_layers(importance: np.ndarray, grid: HeadGrid) -> np.ndarray:
     return scaled
 
 
-@contextmanager
-def _measured(model: Transformer, precision: str = "fp32") -> Iterator[None]:
-    """Context in which a model has dropout off and only multipliers are differentiated.
-
-    Products are in the number format `precision`. Every module's mode and every weight's
-    `requires_grad` come back at the end.
-    """
-    modes = [(module, module.training) for module in model.modules()]
-    trained = [weight for weight in model.parameters() if weight.requires_grad]
-    model.eval().requires_grad_(False)
-    try:
-        with torch.enable_grad(), number_format(precision, first_device(model)):
-            yield
-    finally:
-        for module, training in modes:
-            module.training = training
-        for weight in trained:
-            weight.requires_grad_(True)
-
-
-def _multipliers(model: Transformer, batch: Batch, at: float = 1.0) -> Tensor:
-    """Multipliers [b, h], all of one value, to differentiate by.
-
-    Sentences do not touch each other, so row b of a derivative belongs to sentence b alone.
-    """
-    weight = next(model.parameters())
-    shape = (len(batch.indices), model.grid.size)
-    return torch.full(shape, at, dtype=weight.dtype, device=weight.device, requires_grad=True)
-
-
 def _by_unit(
     model: Transformer,
     batch: Batch,
@@ -249,52 +198,58 @@ def _by_unit(
     scale: Tensor | float,
     smoothing: float,
     precision: str = "fp32",
-) -> tuple[Tensor, Tensor]:
-    """What a unit names, [h], summed over sentences times their scale [b, 1]; and their loss."""
-    if unit == "position":
-        joined = [module.output for _, _, module in model.attentions()]
-        with _measured(model, precision), watch_inputs(joined) as entering:
-            loss = summed_loss(model, batch, _multipliers(model, batch), smoothing)
-        return _by_position(loss, entering, model, scale), loss
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What a unit names, summed over sentences, [h]; slopes by sentence, [b, h]; and their loss.
+
+    All but the loss are of sentences times their scale, [b, 1] or a number.
+    """
+    if unit in ("token", "position"):
+        of_parts = _by_token if unit == "token" else _by_position
+        return of_parts(model, batch, scale, smoothing, precision)
     slopes, loss = sentence_slopes(model, batch, smoothing, scale, precision=precision)
     if unit in ("sentence", "square"):
-        return (slopes.abs() if unit == "sentence" else slopes.square()).sum(0), loss
-    return (slopes.sum(0).abs() if unit == "batch" else -slopes.sum(0)), loss
+        return (slopes.abs() if unit == "sentence" else slopes.square()).sum(0), slopes, loss
+    return (slopes.sum(0).abs() if unit == "batch" else -slopes.sum(0)), slopes, loss
 
 
-def _by_token(model: Transformer, batch: Batch, scale: Tensor, smoothing: float) -> Tensor:
-    """Σ_t |∂ℓ_t/∂ξ| over all target tokens, [h], each sentence times its scale [b, 1].
+def _by_token(
+    model: Transformer, batch: Batch, scale: Tensor | float, smoothing: float, precision: str
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Σ_t |∂ℓ_t/∂ξ| over all target tokens, [h], each sentence times its scale; as `_by_unit`.
 
     One backward pass per target position serves all sentences at once: row b of the derivative
     of Σ_b ℓ_(b,t) holds the token of sentence b alone.
     """
-    ones = _multipliers(model, batch)
-    with _measured(model):
+    ones = multipliers(model, batch)
+    with measured(model, precision):
         losses = token_losses(model, batch, ones, smoothing)
     positions = batch.real % batch.tgt_out.shape[1]
-    total = torch.zeros_like(ones[0])
+    total, slopes = torch.zeros_like(ones[0]), torch.zeros_like(ones)
     for position in range(batch.tgt_out.shape[1]):
-        loss = losses[positions == position].sum()
-        (slopes,) = torch.autograd.grad(loss, ones, retain_graph=True)
-        total += (slopes.abs() * scale).sum(0)
-    return total
+        here = (positions == position).to(losses.dtype)  # to pick them out would wait for a GPU
+        (found,) = torch.autograd.grad(losses, ones, here, retain_graph=True)
+        total += (found.abs() * scale).sum(0)
+        slopes += found
+    return total, slopes * scale, losses.sum()
 
 
 def _by_position(
-    loss: Tensor, entering: dict[nn.Module, Tensor], model: Transformer, scale: Tensor | float
-) -> Tensor:
-    """Σ_i |c_i · ∂L/∂c_i| over the query positions of all sentences, [h], each times its scale.
+    model: Transformer, batch: Batch, scale: Tensor | float, smoothing: float, precision: str
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Σ_i |c_i · ∂L/∂c_i| over all query positions, [h], each times its scale; as `_by_unit`.
 
-    `entering`: what enters each W_O, [b, q, h · e]. At padded positions the derivative is 0:
+    What enters each W_O is c of all heads, [b, q, h · e]. At padded positions the derivative is 0:
     nothing that counts attends to them.
     """
-    contexts = [entering[module.output] for _, _, module in model.attentions()]
-    slopes = torch.autograd.grad(loss, contexts)
+    ones, attentions = multipliers(model, batch), list(model.attentions())
+    joined = [module.output for _, _, module in attentions]
+    with measured(model, precision), watch_inputs(joined) as entering:
+        loss = summed_loss(model, batch, ones, smoothing)
+    contexts = [entering[output] for output in joined]
+    slopes, *inner = torch.autograd.grad(loss, [ones, *contexts])
     total = loss.new_zeros(model.grid.size)
-    for (kind, layer, module), context, slope in zip(
-        model.attentions(), contexts, slopes, strict=True
-    ):
+    for (kind, layer, module), context, slope in zip(attentions, contexts, inner, strict=True):
         products = (context.detach() * slope).unflatten(2, (module.heads, module.d_head))
         by_head = products.sum(3).abs().sum(1)  # [b, q, h, e] to [b, h]
         total[model.grid.span(kind, layer)] = (by_head * scale).sum(0)
-    return total
+    return total, slopes * scale, loss

@@ -19,14 +19,12 @@ from headcount.heads.importance import (
     facts_of_drawn,
     own_smoothing,
     read_drawn,
-    sentence_scale,
-    sentence_slopes,
 )
-from headcount.heads.integrated_gradients import integrated_gradients
 from headcount.heads.loss_change import measure_loss_change
 from headcount.heads.masked_loss import MaskedLoss
 from headcount.heads.measures_files import fisher_file, means_file
 from headcount.heads.shapley import random_orders, shapley_by_order
+from headcount.heads.slopes import integrated_gradients, sentence_scale, sentence_slopes
 from headcount.model.machine import batches_of
 from headcount.model.removal import set_means
 from headcount.model.transformer import Transformer, first_device

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from headcount.base.addresses import HeadGrid
 from headcount.base.random_streams import Stream
 from headcount.base.settings.runs import RunSettings
 from headcount.base.settings.train import TrainSettings
@@ -20,11 +21,25 @@ from headcount.training.states import Weights
 
 
 @dataclass(frozen=True)
+class FirstPass:
+    """What a first pass finds, over the sentences of all batches of an update.
+
+    Of heads, [heads] in fp64 on the CPU; slopes are ∂L(x)/∂ξ at ξ = 1 of each sentence x.
+    """
+
+    sentences: int
+    importance: Tensor  # what ranks the heads, in the unit of the run; larger, more important
+    slopes: Tensor  # their sum over sentences; above 0, the loss would fall without the head
+    squares: Tensor  # the sum of their squares
+    loss: float  # nats, summed over target tokens
+
+
+@dataclass(frozen=True)
 class Choice:
     """What an update does with the heads."""
 
     multiplier: Tensor | None = None  # [heads] on the CPU, 0 = masked; None: the run never masks
-    first_pass_loss: float | None = None  # nats, summed over target tokens; None: there was none
+    first_pass: FirstPass | None = None  # None: there was none
 
     @property
     def masked(self) -> list[bool]:
@@ -79,27 +94,33 @@ class MaskImportant(HeadMask):
 
     A first pass with all heads and without dropout measures the importance for the loss that
     training lowers, label smoothing included, and changes nothing. Variants, not in the paper, are
-    keys of `RunSettings` and described there: `probability`, `signed`, `unit`, `decay`.
+    keys of `RunSettings` and described there: `probability`, `signed`, `unit`, `decay`, `spare`,
+    `held`.
     """
 
-    def __init__(self, run: RunSettings, heads: int, settings: TrainSettings, seed: int):
+    def __init__(self, run: RunSettings, grid: HeadGrid, settings: TrainSettings, seed: int):
         self.run = run
-        self.heads = heads
         self.settings = settings
         self.seed = seed
-        self.importance = torch.zeros(heads)  # discounted sum, which ranks as the average does
+        self.heads = grid.size
+        heads = enumerate(grid.heads())
+        self.maskable = torch.tensor([i for i, head in heads if head.kind != run.spare]).long()
+        self.importance = torch.zeros(grid.size)  # discounted sum, which ranks as the average does
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
-        """The N heads that a first pass finds most important; equal ones in flat order."""
-        if Stream.HEAD_MASK.generator(self.seed, update).random() >= self.run.probability:
+        """The N heads that a first pass finds most important; equal ones in flat order.
+
+        While `held` lasts, N others that were drawn for the whole run; the pass is made all the
+        same.
+        """
+        held = update <= self.run.held
+        draws = Stream.HEAD_MASK.generator(self.seed, update)
+        if not held and draws.random() >= self.run.probability:
             return Choice(_multiplier(self.heads, []))
-        found, loss = self._first_pass(model, batches)
-        self.importance = self.run.decay * self.importance + found
-        ranked = self.importance.sort(descending=True, stable=True)
-        most = ranked.indices[: self.run.heads]
-        if self.run.signed:
-            most = most[ranked.values[: self.run.heads] > 0]
-        return Choice(_multiplier(self.heads, most.tolist()), loss)
+        found = self._first_pass(model, batches)
+        self.importance = self.run.decay * self.importance + found.importance.float()
+        masked = self._held_heads() if held else self._most_important()
+        return Choice(_multiplier(self.heads, masked), found)
 
     def state(self) -> Weights:
         return {"importance": self.importance}
@@ -107,27 +128,43 @@ class MaskImportant(HeadMask):
     def restore(self, state: Weights) -> None:
         self.importance = state["importance"]
 
-    def _first_pass(self, model: Transformer, batches: Sequence[Batch]) -> tuple[Tensor, float]:
-        """Mean importance over the sentences of all batches, [heads] on the CPU; summed loss."""
+    def _most_important(self) -> list[int]:
+        ranked = self.importance[self.maskable].sort(descending=True, stable=True)
+        most = ranked.indices[: self.run.heads]
+        if self.run.signed:
+            most = most[ranked.values[: self.run.heads] > 0]
+        return self.maskable[most].tolist()
+
+    def _held_heads(self) -> list[int]:
+        """N heads, drawn by the seed alone: no update has the number 0."""
+        draws = Stream.HEAD_MASK.generator(self.seed, 0)
+        return draws.choice(self.maskable.numpy(), self.run.heads, replace=False).tolist()
+
+    def _first_pass(self, model: Transformer, batches: Sequence[Batch]) -> FirstPass:
+        """What the update's batches say of the heads, all of them on and dropout off."""
         precision, smoothing = self.settings.precision, self.settings.label_smoothing
         # In fp64, so that processes which share the batches out rank heads as one process does.
         total = 0.0
         for _, batch in own(batches):
-            found, of_batch = batch_importance(
-                model, batch, self.run.derivative_of, precision, smoothing
-            )
-            total = total + torch.cat((len(batch.indices) * found, of_batch[None])).double()
+            found = batch_importance(model, batch, self.run.derivative_of, precision, smoothing)
+            slopes = found.slopes.double()
+            importance = (len(batch.indices) * found.importance).double()
+            sums = importance, slopes.sum(0), slopes.square().sum(0), found.loss.double()[None]
+            total = total + torch.cat(sums)
         add_up([total])
         *sums, loss = total.tolist()  # the one thing that a GPU is waited for
-        mean = torch.tensor(sums, dtype=torch.float64) / sum(len(b.indices) for b in batches)
-        return mean.float(), loss
+        importance, slopes, squares = torch.tensor(sums, dtype=torch.float64).view(3, -1)
+        sentences = sum(len(batch.indices) for batch in batches)
+        return FirstPass(sentences, importance / sentences, slopes, squares, loss)
 
 
-def make_head_mask(run: RunSettings, heads: int, settings: TrainSettings, seed: int) -> HeadMask:
-    """The way to choose heads that a run's name says, for a model with this many heads."""
+def make_head_mask(
+    run: RunSettings, grid: HeadGrid, settings: TrainSettings, seed: int
+) -> HeadMask:
+    """The way to choose heads that a run's name says, for a model with these heads."""
     if run.method == "random":
-        return MaskRandom(heads, run.heads, seed)
-    return MaskImportant(run, heads, settings, seed) if run.method == "importance" else HeadMask()
+        return MaskRandom(grid.size, run.heads, seed)
+    return MaskImportant(run, grid, settings, seed) if run.method == "importance" else HeadMask()
 
 
 def _multiplier(heads: int, masked: Sequence[int]) -> Tensor:

@@ -18,7 +18,7 @@ from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount.training.progress import CURVE_COLUMNS
 from headcount.training.score import mean_loss
-from headcount.training.training_run import MASK_COLUMNS, write_rows
+from headcount.training.training_run import MASK_COLUMNS, SLOPE_COLUMNS, write_rows
 
 IMPORT_FILE = "import.json"
 
@@ -34,9 +34,10 @@ def write_imported_run(
     """Write the pretrained model in `folder` to `out` as a training of the baseline would be.
 
     Writes model/weights.safetensors, model/model.json, run.json, curves.csv whose one row is the
-    dev loss before any update, masks.csv without a row, and import.json: what was read, and how
-    far scores lie from the library's. Of `train` only device and budget of a batch count. Raises
-    UserError where `settings` are not the model's own, and as `import_for` does.
+    dev loss before any update, masks.csv and slopes.csv without a row, and import.json: what
+    was read, and how far scores lie from the library's. Of `train` only device and budget of a
+    batch count. Raises UserError where `settings` are not the model's own, and as `import_for`
+    does.
     """
     check_sizes(folder, settings)
     imported, dev = import_for(folder, pair), pair.read("dev")
@@ -46,6 +47,7 @@ def write_imported_run(
     row = dict.fromkeys(CURVE_COLUMNS) | {"step": 0, "epoch": 0, "dev_loss": loss, "seconds": 0}
     write_rows(out / "curves.csv", CURVE_COLUMNS, [row])
     write_rows(out / "masks.csv", MASK_COLUMNS, [])
+    write_rows(out / "slopes.csv", SLOPE_COLUMNS, [])
     write_run(out, BASELINE)
     facts = {"parameters": parameter_count(model), "update": 0, "dev_loss": loss}
     facts |= {**pair.subwords(), "provenance": origin}

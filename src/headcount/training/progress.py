@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import torch
 from tqdm import tqdm
 
+from headcount.training.headmask import FirstPass
 from headcount.training.processes import is_first
 
 CURVE_COLUMNS = (
@@ -34,9 +36,14 @@ class Progress:
     best_update: int = 0
     first_pass_loss_since: float = 0.0
     first_pass_tokens_since: int = 0  # target tokens that passed twice
+    first_pass_sentences_since: int = 0
+    # Over these sentences, each [heads]: sums of importance, of ∂L/∂ξ and of its square.
+    slopes_since: list[list[float]] = field(default_factory=list)
     masked_since: list[int] = field(default_factory=list)  # per head: updates that masked it
     curve: list[dict[str, float | None]] = field(default_factory=list)
     masks: list[list[int]] = field(default_factory=list)  # `masked_since` at each row of the curve
+    # At each row of the curve, for each head, mean and deviation of ∂L/∂ξ, and mean importance.
+    slopes: list[list[list[float]]] = field(default_factory=list)
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> "Progress":
@@ -49,17 +56,25 @@ class Progress:
         return asdict(self) | {"best_loss": None if math.isinf(self.best_loss) else self.best_loss}
 
     def add_choice(
-        self, masked: list[bool], first_pass_loss: float | None, target_tokens: int
+        self, masked: list[bool], first_pass: FirstPass | None, target_tokens: int
     ) -> None:
-        """Count in which heads the update at hand masks, and the loss of its first pass.
+        """Count in which heads the update at hand masks, and what its first pass found, if any.
 
-        `masked` is empty in a run that never masks; the loss is a sum, None without first pass.
+        `masked` is empty in a run that never masks.
         """
         before = self.masked_since or [0] * len(masked)
         self.masked_since = [count + now for count, now in zip(before, masked, strict=True)]
-        if first_pass_loss is not None:
-            self.first_pass_loss_since += first_pass_loss
+        if first_pass:
             self.first_pass_tokens_since += target_tokens
+            self._add_first_pass(first_pass)
+
+    def _add_first_pass(self, found: FirstPass) -> None:
+        self.first_pass_loss_since += found.loss
+        self.first_pass_sentences_since += found.sentences
+        sums = torch.stack([found.sentences * found.importance, found.slopes, found.squares])
+        if self.slopes_since:
+            sums += torch.tensor(self.slopes_since, dtype=torch.float64)
+        self.slopes_since = sums.tolist()
 
     def add_update(self, loss: float, target_tokens: int, tokens: int, seconds: float) -> None:
         """Count one update in; `loss` is the sum over its target tokens."""
@@ -86,9 +101,19 @@ class Progress:
         )
         self.curve.append(dict(zip(CURVE_COLUMNS, row, strict=True)))
         self.masks.append(self.masked_since)
-        self.masked_since = []
+        self.slopes.append(self._slopes())
+        self.masked_since, self.slopes_since, self.first_pass_sentences_since = [], [], 0
         self.loss_since = self.seconds_since = self.first_pass_loss_since = 0.0
         self.target_tokens_since = self.tokens_since = self.first_pass_tokens_since = 0
+
+    def _slopes(self) -> list[list[float]]:
+        """Mean and deviation of ∂L/∂ξ, and mean importance, of each head; none without a pass."""
+        if not self.slopes_since:
+            return []
+        sums = torch.tensor(self.slopes_since, dtype=torch.float64)
+        importance, mean, square = sums / self.first_pass_sentences_since
+        deviation = (square - mean.square()).clamp(min=0).sqrt()
+        return torch.stack([mean, deviation, importance], dim=1).tolist()
 
 
 class ProgressBar:

@@ -212,10 +212,9 @@ class Trainer:
     def _choose_heads(self, batches: list[Batch], target_tokens: int) -> Tensor | None:
         """The multiplier [heads] of the update at hand; None leaves every head as it is."""
         choice = self.head_mask.choose(self.model, batches, self.progress.update + 1)
-        loss = choice.first_pass_loss
-        if loss is not None:
-            self._require_finite("loss of the first pass", loss, batches)
-        self.progress.add_choice(choice.masked, loss, target_tokens)
+        if choice.first_pass:
+            self._require_finite("loss of the first pass", choice.first_pass.loss, batches)
+        self.progress.add_choice(choice.masked, choice.first_pass, target_tokens)
         if choice.multiplier is None:
             return None
         there = choice.multiplier.detach().to(self.device, non_blocking=True)

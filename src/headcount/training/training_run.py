@@ -29,6 +29,7 @@ from headcount.training.states import StateStore
 from headcount.training.train import Trainer
 
 MASK_COLUMNS = ("step", "kind", "layer", "head", "masked")
+SLOPE_COLUMNS = (*MASK_COLUMNS[:-1], "slope_mean", "slope_sd", "importance")
 Row = dict[str, Any]
 
 
@@ -146,18 +147,20 @@ class TrainingRun(ModelRun):
         """Train to the end and write `out`; from the weights in the folder `pretrained`, if named.
 
         Writes model/weights.safetensors, model/model.json, model/last.safetensors, curves.csv,
-        masks.csv, run.json and updates/<n>.safetensors for the updates to keep.
+        masks.csv, slopes.csv, run.json and updates/<n>.safetensors for the updates to keep.
         """
         with self.session.unfinished(self.train, out) as (states, folder):
             if not states:
                 return
             model = self.on_device(self._start(settings, pretrained), states)
-            mask = make_head_mask(self.run, model.grid.size, self.train, self.session.seed)
+            mask = make_head_mask(self.run, model.grid, self.train, self.session.seed)
             trainer = self.trainer(model, self.train, states, mask)
             trainer.fit()
             for update in self.train.keep_updates:
                 save_weights(folder / "updates" / f"{update}.safetensors", states.take(update))
-            write_rows(folder / "masks.csv", MASK_COLUMNS, mask_rows(trainer.progress, model.grid))
+            progress, grid = trainer.progress, model.grid
+            write_rows(folder / "masks.csv", MASK_COLUMNS, mask_rows(progress, grid))
+            write_rows(folder / "slopes.csv", SLOPE_COLUMNS, slope_rows(progress, grid))
             save_weights(folder / "model" / "last.safetensors", trainer.last())
             facts = self.write_facts(folder, trainer, model)
             ModelFolder(folder / "model").save(model, trainer.chosen(), facts)
@@ -203,6 +206,21 @@ def mask_rows(progress: Progress, grid: HeadGrid) -> list[Row]:
         for address, count in zip(grid.heads() if counts else [], counts, strict=True):
             rows.append({"step": step, **address._asdict(), "masked": count / (step - start)})
         start = step
+    return rows
+
+
+def slope_rows(progress: Progress, grid: HeadGrid) -> list[Row]:
+    """What first passes found of each head, a row per validation and head; none without one.
+
+    Over all sentences of the interval that ends with update `step`: mean and standard deviation of
+    ∂L(x)/∂ξ at ξ = 1, nats, above 0 where the loss would fall without the head; and the mean of
+    what ranked the heads, in the unit of the run.
+    """
+    rows = []
+    for validation, slopes in zip(progress.curve, progress.slopes, strict=True):
+        for address, found in zip(grid.heads() if slopes else [], slopes, strict=True):
+            names = dict(zip(SLOPE_COLUMNS[-3:], found, strict=True))
+            rows.append({"step": validation["step"], **address._asdict(), **names})
     return rows
 
 

@@ -4,7 +4,6 @@ A run is a mapping of these keys or its short name (`short_names.py`). `label` i
 paths carry; `run_file.py` has what stands beside the model of every run.
 """
 
-import re
 from fractions import Fraction
 from math import floor
 from typing import Annotated, Any, Literal
@@ -17,6 +16,7 @@ from headcount.base.settings.section import Section
 from headcount.base.settings.short_names import (
     PRUNED_WORDS,
     check_decimals,
+    check_share,
     pruned_name,
     read_pruned_name,
     read_training_name,
@@ -27,7 +27,7 @@ _MOST_LAMBDA = 10**6
 _KEYS = {
     "baseline": {"attention_heads"},
     "random": {"heads", "share"},
-    "importance": {"heads", "share", "probability", "signed", "unit", "decay"},
+    "importance": {"heads", "share", "probability", "signed", "unit", "decay", "spare", "held"},
 }
 
 
@@ -59,13 +59,22 @@ class RunSettings(Section):
     """Rank by −∂L/∂ξ, to first order what masking adds to the loss, and mask only heads where
     that is above 0, so that there may be fewer than N (`-signed`)."""
 
-    unit: Literal["sentence", "batch", "position"] = "sentence"
+    unit: Literal["sentence", "batch", "position", "token"] = "sentence"
     """What the absolute value of importance is taken of: the derivative of a sentence's loss, of a
-    batch's (`-batch`), or of each query position's share (`-position`); as in `importance.abs`."""
+    batch's (`-batch`), each query position's share (`-position`), or each target token's loss
+    (`-token`, slow: a backward pass per target position); as in `importance.abs`."""
 
     decay: float = Field(0.0, ge=0, lt=1)
     """Weight of the past in a moving average of importance over updates (`-ema0.9`); 0: this update
     alone."""
+
+    spare: Literal["enc_self", "dec_self", "dec_enc"] | None = None
+    """A kind of attention whose heads are never masked (`-spare_dec_self`); a share is of all."""
+
+    held: int = Field(0, ge=0, le=999_999)
+    """In so many first updates, N heads drawn by the run seed are masked in place of the most
+    important (`-held60`): an experiment on whether heads that the rest has learnt to do without
+    stay masked afterwards. First passes are made in these updates too."""
 
     @model_validator(mode="before")
     @classmethod
@@ -87,23 +96,12 @@ class RunSettings(Section):
             raise ValueError(f"signed takes no absolute value, so no unit; remove {self.unit}")
         for key in ("probability", "decay"):
             check_decimals(key, getattr(self, key), 4)
-        return self
-
-    @model_validator(mode="after")
-    def _check_share(self) -> "RunSettings":
-        if self.share is None:
-            return self
-        found = re.fullmatch(r"(-?\d{1,9}(?:\.\d{1,9})?)%", self.share)
-        if not found or not 0 <= Fraction(found[1]) <= 100:
-            most = "100%" if found and Fraction(found[1]) > 0 else "0%"
-            raise ValueError(
-                f"share: expected 0% to 100% of the heads, as in 12.5%, found {self.share[:100]}; "
-                f"nearest: {most if found else '12.5%'}"
-            )
+        if self.share is not None:
+            check_share(self.share)
         return self
 
     @property
-    def derivative_of(self) -> Literal["sentence", "batch", "position", "none"]:
+    def derivative_of(self) -> Literal["sentence", "batch", "position", "token", "none"]:
         """`unit`, or none where importance is signed: as `importance.abs` says it."""
         return "none" if self.signed else self.unit
 
@@ -133,7 +131,7 @@ class RunSettings(Section):
         baseline for as many heads as the model has anyway.
 
         Shares are rounded to the nearest count, halves up. Raises ValueError if there are fewer
-        than N heads, and as `own_model`.
+        than N heads to mask, and as `own_model`.
         """
         if self.method == "baseline":
             return BASELINE if self.own_model(model) == model else self
@@ -141,9 +139,11 @@ class RunSettings(Section):
         if self.share is not None:
             percent = Fraction(self.share.removesuffix("%"))
             count = max(floor(percent * heads / 100 + Fraction(1, 2)), bool(percent and heads))
-            return self.model_copy(update={"heads": int(count), "share": None})
-        if self.heads is not None and self.heads > heads:
-            raise _too_many(self, f"0 to {heads} heads, as many as the model has", heads)
+            return self.model_copy(update={"heads": int(count), "share": None}).counted(model)
+        most = heads - sum(model.grid.counts[self.spare]) if self.spare else heads
+        if self.heads is not None and self.heads > most:
+            outside = f" outside {self.spare}" if self.spare else ""
+            raise _too_many(self, f"0 to {most} heads, as many as the model has{outside}", most)
         return self
 
 

@@ -8,6 +8,7 @@ Pruned runs: `gates-<scope>-l<λ>`, with `scratch-`, `ranked-` or `drawn-` befor
 
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from headcount.base.addresses import SCOPES
@@ -24,14 +25,19 @@ SUFFIXES = {
     "signed": ("signed", bool),
     "batch": ("unit", str),
     "position": ("unit", str),
+    "token": ("unit", str),
     "ema": ("decay", float),
+    "spare_enc_self": ("spare", str),
+    "spare_dec_self": ("spare", str),
+    "spare_dec_enc": ("spare", str),
+    "held": ("held", int),
 }
 """What may stand behind `impt-<N>`, or the first one behind `baseline`, in this order: letters, the
 key that they set, its type.
 
-The letters of a text are its value; a number follows those of `NUMBERS`.
+The letters of a text are its value, perhaps behind its key; a number follows those of `NUMBERS`.
 """
-NUMBERS = (int, float)
+NUMBERS = {int: "60", float: "0.5"}  # with an example
 
 _TRAINING = re.compile(
     r"(?:(baseline)|(random|impt)-(-?\d{1,9}(?:\.\d{1,9})?%|-?\d{1,9}))((?:-[a-z][^-]*)*)"
@@ -74,7 +80,7 @@ def _read_suffix(text: str, suffix: str) -> tuple[str, Any]:
     key, kind = SUFFIXES.get(letters, ("", None))
     if not key or (kind in NUMBERS) != (number is not None) or (kind is int and "." in number):
         raise ValueError(_training_forms(text))
-    return key, kind(number or letters)
+    return key, kind(number or letters.removeprefix(f"{key}_"))
 
 
 def read_pruned_name(text: str) -> dict[str, Any]:
@@ -100,11 +106,22 @@ def check_decimals(key: str, value: float, most: int) -> None:
         raise ValueError(f"{key}: expected at most {most} decimals, found {value!r}")
 
 
+def check_share(text: str) -> None:
+    """Raise ValueError for what is no share of the heads, with the nearest one."""
+    found = re.fullmatch(r"(-?\d{1,9}(?:\.\d{1,9})?)%", text)
+    if not found or not 0 <= Fraction(found[1]) <= 100:
+        most = "100%" if found and Fraction(found[1]) > 0 else "0%"
+        raise ValueError(
+            f"share: expected 0% to 100% of the heads, as in 12.5%, found {text[:100]}; "
+            f"nearest: {most if found else '12.5%'}"
+        )
+
+
 def training_name(method: str, masked: int | str | None, changed: Mapping[str, Any]) -> str:
     """The short name of a training run: N or a share that is masked, and the keys that differ."""
     text = TRAINING_WORDS[method] if masked is None else f"{TRAINING_WORDS[method]}-{masked}"
     for letters, (key, kind) in SUFFIXES.items():
-        if key in changed and (kind is not str or changed[key] == letters):
+        if key in changed and (kind is not str or changed[key] == letters.removeprefix(f"{key}_")):
             text += f"-{letters}{changed[key]:g}" if kind in NUMBERS else f"-{letters}"
     return text
 
@@ -121,14 +138,14 @@ def pruned_name(word: str, scope: str, size: float | str, start: str) -> str:
 def _training_forms(text: str) -> str:
     """What a name may be, and which is nearest to this one, with its own numbers."""
     number = [*re.findall(r"\d+(?:\.\d+)?%|\d+", text), "6"][0]
-    numbered = {letters: kind is float for letters, (_, kind) in list(SUFFIXES.items())[1:]}
+    kinds = {letters: kind for letters, (_, kind) in list(SUFFIXES.items())[1:]}
     forms = ["baseline", f"random-{number}", f"impt-{number}"]
-    forms += [f"impt-{number}-{word}{'0.5' if n else ''}" for word, n in numbered.items()]
+    forms += [f"impt-{number}-{word}{NUMBERS.get(kind, '')}" for word, kind in kinds.items()]
     forms.append(f"baseline-h{re.match('[0-9]+', number)[0]}")
-    behind = ", ".join(f"-{word}{'<number>' if n else ''}" for word, n in numbered.items())
+    behind = [f"-{word}{'<number>' if kind in NUMBERS else ''}" for word, kind in kinds.items()]
     return (
         "expected baseline, baseline-h<heads of a layer>, random-<N>, random-<P>%, impt-<N> or "
-        f"impt-<P>%, impt with any of {behind} (numbers of at most 4 decimals), "
+        f"impt-<P>%, impt with any of {', '.join(behind)} (numbers of at most 4 decimals), "
         f"found {text[:100]!r}; {nearest(text, forms)}"
     )
 
