@@ -6,12 +6,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from headcount.base.addresses import Head
 from headcount.findings import exhibits
 from headcount.findings.figures import COLOURS, GREY, MOST_LINES, PAGE, Drawn, colour_bar, note
 from headcount.findings.headmask.locked_in import History
 from headcount.findings.headmask.locked_tables import LOCKED_IN, SLOPE, recorded
 from headcount.findings.headmask.mask_frequency import draw_frequency
-from headcount.findings.kinds import explain_kinds
+from headcount.findings.kinds import SHORT, explain_kinds
 from headcount.findings.results import HEAD, KEYS, Results
 from headcount.findings.setting import describe_setting
 
@@ -30,7 +31,7 @@ def locked_fig(results: Results) -> Drawn:
     lines = (
         "Lines: heads that were locked in, dotted while they were not; triangles at the map, of "
         "the same colour, show where they are. Grey: median and range of the other heads. Shaded: "
-        "held updates."
+        "held updates. Heads are named by kind, layer and number."
     )
     rows = [_numbers(history) for history in shown]
     data = pd.concat(rows) if rows else pd.DataFrame(columns=[*KEYS, "step", *HEAD])
@@ -83,6 +84,11 @@ def _draw(histories: list[History]) -> Figure:
     return figure
 
 
+def _short(head: Head) -> str:
+    """A head in a legend: its kind, layer and number."""
+    return f"{SHORT[head.kind]} {head.layer}.{head.head}"
+
+
 def _colours(count: int) -> list[str]:
     """One for each locked head; more than can be told apart share one."""
     return list(COLOURS[:count]) if count <= MOST_LINES else [COLOURS[1]] * count
@@ -103,7 +109,7 @@ def _draw_slopes(panel: Axes, history: History, colours: list[str]) -> None:
         zip(np.flatnonzero(history.ever), colours, strict=True)
     ):
         slope, on = history.slope_mean[:, place], history.locked[:, place]
-        words = history.heads[place].name() if several else "locked heads" * (not number)
+        words = _short(history.heads[place]) if several else "locked heads" * (not number)
         panel.plot(history.ends, slope, ":", color=colour, linewidth=1)
         style = {"color": colour, "linewidth": 1.5, "markersize": 3, "label": words or None}
         panel.plot(history.ends, np.where(on, slope, np.nan), "-o", **style)
