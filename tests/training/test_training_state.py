@@ -85,7 +85,7 @@ def test_f30_a_run_taken_up_again_ends_in_the_same_bits(tmp_path, average, run, 
     parts = start("parts", 0)
     parts.fit()
     assert facts_of(parts) == facts_of(whole)
-    assert [len(found) for found in whole.progress.slopes] == [9 * run.startswith("impt")] * 4
+    assert len(whole.progress.slopes[0]) == 9 * run.startswith("impt")
     for chosen in ("chosen", "last"):
         one, other = getattr(parts, chosen)(), getattr(whole, chosen)()
         assert all(torch.equal(one[name], other[name]) for name in other)

@@ -94,7 +94,7 @@ def test_short_names_and_mappings_stand_side_by_side(tmp_path):
         ("runs: [{method: random, share: 12.5}]", r"share: expected text, found 12\.5; quote it"),
         ("runs: [{method: random, share: 5}]", r"share: expected text, found 5; quote it"),
         ("runs: [{method: random, share: a lot}]", r"as in 12.5%, found a lot; nearest: 12.5%"),
-        ("runs: [{method: importance, heads: 3, unit: token}]", "sentence, batch or position"),
+        ("runs: [{method: importance, heads: 3, unit: word}]", "sentence, batch, position or token"),
         ("runs: [{method: importance, heads: 3, unit: batch, signed: true}]", "remove batch"),
         ("runs: [{method: importance, heads: 3, decay: 0.12345}]", "decay: expected at most 4 de"),
         ("runs: [impt-5, {method: importance, share: 12.5%}]", "'impt-5' is listed twice; .*share"),
@@ -186,11 +186,15 @@ STARTS = ("-from-random-9", "-from-impt-9")
         ),
         (
             "collapse",
-            ["baseline", *(f"impt-{n}" for n in (1, 3, 6, 12, 24))]
+            ["baseline", "random-6"]
+            + [f"impt-{n}{unit}" for n in (1, 6) for unit in ("", "-batch", "-position")]
+            + ["impt-6-token", "impt-1-spare_dec_self", "impt-6-spare_dec_self"]
+            + [f"impt-6-held{updates}" for updates in (10, 30, 60, 120)]
             + ["impt-6-p0.5", "impt-6-signed", "impt-6-ema0.9"],
             [],
         ),
-        ("collapse_deep", ["baseline", "impt-3", "impt-6", "impt-12"], []),
+        ("collapse_deep", ["baseline", "impt-18", "impt-1"], []),
+        ("collapse_slow", ["baseline", "impt-1", "impt-6"], []),
     ],
 )
 def test_runs_of_the_experiments_in_their_order(name, runs, pruned):
