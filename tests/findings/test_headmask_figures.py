@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow  # a step from files to files, or models that are 
 
 PAIR, REVERSE = "multi.en-de", "multi.de-en"
 NAMES = {f"headmask_fig{n}" for n in range(1, 6)} | {"headmask_heads", "headmask_frequency"}
+NAMES |= {"headmask_locked_fig"}
 ORDERS = ("least important first", "most important first", "random heads")
 IMPORTANCE = [1.0, 2, 3, 4, 5, 9]
 MASKS = {10: [0.6, 0.4, 0, 0, 0, 0], 30: [0.0, 0.1, 0.2, 0.3, 0.4, 0]}
@@ -29,6 +30,7 @@ def add_run(files, run, unmasked, groups=(10.0, 20.0), draws=(12.0, 14.0), value
     files.runs.append(run)
     files.importance(run, values)
     files.masks(run, {} if run[1] == "baseline" else MASKS)
+    files.slopes(run, {})
     files.masking(run, masking_rows(unmasked, groups, list(draws)))
 
 

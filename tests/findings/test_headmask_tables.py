@@ -32,6 +32,7 @@ from headcount.findings.tables import write_tables
 PAIR, REVERSE = "multi.en-de", "multi.de-en"
 NUMBERS = {f"headmask_table{n}" for n in range(1, 7)}
 NAMES = NUMBERS | {"headmask_stability", "headmask_collapse"}
+NAMES |= {"headmask_locked", "headmask_locked_heads"}
 LINES = [f"this is sentence number {n} of the test ." for n in range(12)]
 WORSE = [line.replace("this is", "is this") for line in LINES]
 RUNS = {"baseline": (30.0, 32.0), "random-1": (31.0, 34.0), "impt-2": (29.0, 28.0)}
@@ -43,6 +44,7 @@ def add_run(
     files.scores(run, {test: bleu}, {test: lines})
     files.importance(run, importance, first=importance, second=importance[::-1])
     files.masks(run, masks or {})
+    files.slopes(run, {})
     files.curves(run, curve or {10: (2.0, ""), 20: (1.0, "")})
     files.masking(run, masking_rows(bleu, groups, [12.0, 14.0]), test)
 

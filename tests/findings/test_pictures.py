@@ -63,7 +63,11 @@ def two_runs(folder) -> HeadmaskFiles:
 
 
 def headmask(folder):
-    return two_runs(folder).lists(), {"model": SMALL, "importance": ImportanceSettings()}
+    files = two_runs(folder)
+    files.slopes((PAIR, "baseline", 1), {})
+    files.masks(FAILED, dict.fromkeys((30, 60, 90), [1, 0, 0, 0, 0.5, 0.5]))
+    files.slopes(FAILED, dict.fromkeys((30, 60, 90), [(9, 1, 9)] + [(0.1, 1, 1)] * 5))
+    return files.lists(), {"model": SMALL, "importance": ImportanceSettings()}
 
 
 def general(folder):

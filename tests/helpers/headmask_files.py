@@ -74,6 +74,16 @@ class HeadmaskFiles:
         ]
         self._csv(self._name("train", run, "masks.csv"), "step,kind,layer,head,masked", rows)
 
+    def slopes(self, run: tuple, intervals: dict[int, list[tuple[float, float, float]]]) -> None:
+        """By last update of an interval: mean, deviation and importance of the six heads."""
+        rows = [
+            f"{step},{','.join(map(str, head))},{','.join(map(str, found))}"
+            for step, of_heads in intervals.items()
+            for head, found in zip(ADDRESSES, of_heads, strict=True)
+        ]
+        head = "step,kind,layer,head,slope_mean,slope_sd,importance"
+        self._csv(self._name("train", run, "slopes.csv"), head, rows)
+
     def curves(self, run: tuple, rows: dict[int, tuple[float, float | str]]) -> None:
         """By update: training loss, and that of the first pass (empty if there is none)."""
         lines = [
@@ -118,6 +128,7 @@ class HeadmaskFiles:
             "translations": translations,
             "curves": self.of_runs("train", "curves.csv"),
             "masks": self.of_runs("train", "masks.csv"),
+            "slopes": self.of_runs("train", "slopes.csv"),
             "importance": self.of_runs("heads", "importance.csv"),
             "masking": self.of_runs("masking", "headmask.csv"),
             "masking_facts": self.of_runs("masking", "headmask.json"),

@@ -61,6 +61,7 @@ INPUTS = {
     "translations": Input("runs", "train", ("translations/<test>.txt",)),
     "curves": Input("runs", "train", ("curves.csv",)),
     "masks": Input("runs", "train", ("masks.csv",)),
+    "slopes": Input("runs", "train", ("slopes.csv",)),
     "measures": Input("runs", "heads", ("<measure>.csv",)),  # of every rule that measures heads
     "importance": Input("runs", "heads", ("importance.csv",)),
     "importance_facts": Input("runs", "heads", ("importance.json",)),

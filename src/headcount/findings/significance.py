@@ -6,6 +6,7 @@ all digits.
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -164,3 +165,34 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     corrected = np.empty_like(values)
     corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1)
     return corrected
+
+
+class Overlap(NamedTuple):
+    """Two sets chosen from the same things, and how many things are in both."""
+
+    things: int
+    first: int
+    second: int
+    both: int
+
+    @property
+    def expected(self) -> float:
+        """Mean of `both` if the second set is drawn at random (hypergeometric)."""
+        return self.first * self.second / self.things
+
+
+def overlap_p(overlaps: Sequence[Overlap]) -> float:
+    """Exact one-sided p that sets have as much in common, all overlaps together, by chance.
+
+    It is the chance that the second sets, drawn at random and each on its own, share at least as
+    much with the first ones: a tail of the hypergeometric distribution, of several overlaps of the
+    distribution of their sum.
+    """
+    chances = np.ones(1)
+    for things, first, second, _ in overlaps:
+        ways = [
+            math.comb(first, both) * math.comb(things - first, second - both)
+            for both in range(min(first, second) + 1)
+        ]
+        chances = np.convolve(chances, [way / math.comb(things, second) for way in ways])
+    return min(1.0, float(chances[sum(each.both for each in overlaps) :].sum()))

@@ -47,12 +47,12 @@ def _draw(masks: pd.DataFrame, collapsed: Collection[Key]) -> Figure:
         return note("No run of this experiment masks heads in training.")
     figure, models = heat_panels(masks, 2.8, 2.8, collapsed)
     for panel, of_model in models:
-        image = _heat(panel, of_model)
+        image = draw_frequency(panel, of_model)
     colour_bar(figure, image, "share of updates that masked the head")
     return figure
 
 
-def _heat(panel: Axes, masks: pd.DataFrame) -> QuadMesh:
+def draw_frequency(panel: Axes, masks: pd.DataFrame) -> QuadMesh:
     """One model; a column per interval, as wide as the interval."""
     wide = masks.pivot(index=HEAD, columns="step", values="masked")
     order = sorted(wide.index, key=lambda head: (KINDS.index(head[0]), *head[1:]))

@@ -1,0 +1,124 @@
+"""Masks and slopes over training, side by side: the heads that were locked in, and the others."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from headcount.base.addresses import Head
+from headcount.findings import exhibits
+from headcount.findings.figures import COLOURS, GREY, MOST_LINES, PAGE, Drawn, colour_bar, note
+from headcount.findings.headmask.locked_in import History
+from headcount.findings.headmask.locked_tables import LOCKED_IN, SLOPE, recorded
+from headcount.findings.headmask.mask_frequency import draw_frequency
+from headcount.findings.kinds import SHORT, explain_kinds
+from headcount.findings.results import HEAD, KEYS, Results
+from headcount.findings.setting import describe_setting
+
+_HEIGHT = 2.6  # inches of a training
+
+
+@exhibits.figure("headmask_locked_fig", needs=("masks", "slopes"), beside="headmask_locked")
+def locked_fig(results: Results) -> Drawn:
+    """Heads locked in over training, and their slopes."""
+    shown = _one_seed(recorded(results))
+    caption = (
+        "Share of updates that masked each head (left), and the mean slope of the heads that were "
+        "locked in beside that of the others (right), of one seed of each run. A locked head whose "
+        "slope stays above 0 is harm that masking keeps from being trained away."
+    )
+    lines = (
+        "Lines: heads that were locked in, dotted while they were not; triangles at the map, of "
+        "the same colour, show where they are. Grey: median and range of the other heads. Shaded: "
+        "held updates. Heads are named by kind, layer and number."
+    )
+    rows = [_numbers(history) for history in shown]
+    data = pd.concat(rows) if rows else pd.DataFrame(columns=[*KEYS, "step", *HEAD])
+    told = data if rows else pd.DataFrame([each.key for each in recorded(results)], columns=KEYS)
+    notes = (lines, LOCKED_IN, SLOPE, explain_kinds(), *describe_setting(results, told))
+    return Drawn(_draw(shown), data, caption, notes)
+
+
+def _one_seed(histories: list[History]) -> list[History]:
+    """The first training of each pair and run that measured slopes."""
+    first: dict[tuple[str, str], History] = {}
+    for history in histories:
+        if not np.isnan(history.slope_mean).all():
+            first.setdefault(history.key[:2], history)
+    return list(first.values())
+
+
+def _numbers(history: History) -> pd.DataFrame:
+    """What is drawn of one training, an interval and head a row."""
+    intervals, heads = history.masked.shape
+    table = pd.DataFrame(history.heads * intervals, columns=HEAD)
+    table.insert(0, "step", np.repeat(history.ends, heads))
+    for column in ("masked", "slope_mean", "slope_sd", "importance"):
+        table[column] = getattr(history, column).ravel()
+    table["locked"] = history.locked.ravel().astype(int)
+    for key, value in zip(reversed(KEYS), reversed(history.key), strict=True):
+        table.insert(0, key, value)
+    return table
+
+
+def _draw(histories: list[History]) -> Figure:
+    """A row per training: its masks, and its slopes."""
+    if not histories:
+        return note("No run of this experiment measures importance in training.")
+    size = (PAGE, _HEIGHT * len(histories) + 0.4)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(len(histories), 2, squeeze=False, width_ratios=(1, 1.2))
+    for (left, right), history in zip(grid, histories, strict=True):
+        image = draw_frequency(left, _numbers(history))
+        pair, run, seed = history.key
+        left.set_title(f"{run}, seed {seed}\n{pair}", loc="left", fontsize="small")
+        left.grid(visible=False)
+        left.set_ylabel("heads, by kind and layer", fontsize="small")
+        colours = _colours(int(history.ever.sum()))
+        for place, colour in zip(np.flatnonzero(history.ever), colours, strict=True):
+            beside = {"transform": left.get_yaxis_transform(), "clip_on": False}
+            left.plot([1.03], [place + 0.5], "<", color=colour, markersize=4, **beside)
+        _draw_slopes(right, history, colours)
+    colour_bar(figure, image, "share of updates that masked the head")
+    return figure
+
+
+def _short(head: Head) -> str:
+    """A head in a legend: its kind, layer and number."""
+    return f"{SHORT[head.kind]} {head.layer}.{head.head}"
+
+
+def _colours(count: int) -> list[str]:
+    """One for each locked head; more than can be told apart share one."""
+    return list(COLOURS[:count]) if count <= MOST_LINES else [COLOURS[1]] * count
+
+
+def _draw_slopes(panel: Axes, history: History, colours: list[str]) -> None:
+    """Mean slope of each locked head, and the middle and range of the others, by updates."""
+    others = history.slope_mean[:, ~history.ever]
+    known = ~np.isnan(others).all(axis=1)
+    if known.any():
+        x, others = history.ends[known], others[known]
+        ends = np.nanmin(others, axis=1), np.nanmax(others, axis=1)
+        band = {"color": GREY, "alpha": 0.25, "linewidth": 0}
+        panel.fill_between(x, *ends, label="other heads, range", **band)
+        panel.plot(x, np.nanmedian(others, axis=1), color=GREY, label="other heads, median")
+    several = len(colours) <= MOST_LINES
+    for number, (place, colour) in enumerate(
+        zip(np.flatnonzero(history.ever), colours, strict=True)
+    ):
+        slope, on = history.slope_mean[:, place], history.locked[:, place]
+        words = _short(history.heads[place]) if several else "locked heads" * (not number)
+        panel.plot(history.ends, slope, ":", color=colour, linewidth=1)
+        style = {"color": colour, "linewidth": 1.5, "markersize": 3, "label": words or None}
+        panel.plot(history.ends, np.where(on, slope, np.nan), "-o", **style)
+    if history.run.held:
+        panel.axvspan(0, min(history.run.held, history.ends[-1]), color=GREY, alpha=0.1)
+    panel.axhline(0, color="black", linewidth=0.8)
+    panel.set_xlim(0, history.ends[-1])
+    panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    panel.set_xlabel("updates", fontsize="small")
+    panel.set_ylabel("slope, nats per sentence", fontsize="small")
+    panel.tick_params(labelsize="small")
+    panel.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)

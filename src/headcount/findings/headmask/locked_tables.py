@@ -1,0 +1,163 @@
+"""Heads that masked training locked in: how many, when, of what sign, and whether foretold."""
+
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+from headcount.base.addresses import Head
+from headcount.findings import exhibits
+from headcount.findings.headmask.importance import number
+from headcount.findings.headmask.locked_evidence import (
+    PREDICTIONS,
+    head_rows,
+    model_rows,
+)
+from headcount.findings.headmask.locked_in import SHORTEST, History, histories, read_slopes
+from headcount.findings.masked_training import ABANDONED, read_masks
+from headcount.findings.results import KEYS, Results, run_of
+from headcount.findings.setting import OVER_SEEDS, describe_setting
+from headcount.findings.tables import NONE, Table, mean_count, p_value, run_cells
+
+LOCKED_IN = (
+    f"Locked in: masked in at least {100 * ABANDONED:.0f} % of the updates of each of the "
+    f"validation intervals that follow one another over {SHORTEST} updates or more (times p in a "
+    "run that masks with probability p only); intervals with a held update do not count."
+)
+"""What it means, for notes."""
+
+SLOPE = (
+    "Slope: ∂L/∂ξ of a sentence's loss by the head's multiplier in the first pass, nats; above 0 "
+    "where the loss would fall without the head, to first order."
+)
+"""What it means, for notes."""
+
+CAPTION = (
+    "Which trainings locked heads in, and what these heads were: of harm, if their mean slope is "
+    "above 0. A mean about as large as the mean size is no noise."
+)
+NOTES = (
+    LOCKED_IN,
+    SLOPE,
+    "Mean ÷ size: size of the mean slope over an interval's sentences, divided by the mean "
+    "importance of the ranking there: near 1 all sentences agree, near 0 the slope is noise about "
+    "0; this holds of a ranking by sentences, and of other units only locked and other heads can "
+    "be compared. ± after a slope: its standard deviation over sentences. Of locked heads means "
+    "over heads, while each was locked in; of others the median of the heads that never were, "
+    "while any head was.",
+    "Foretold by the hold: how many of the heads that were locked in after the held updates are "
+    "the N that were held. Foretold by early masks: how many of them are among the heads, as many, "
+    "that were masked most often in the intervals before the first was locked in. By chance: the "
+    "hypergeometric mean, locked heads × foretold heads / heads that may be masked. p: the exact "
+    "chance of as many or more; over seeds, of their sum.",
+)
+HEADS_CAPTION = (
+    "Every head that was locked in, and its slope meanwhile. A model without one has a row that "
+    "names no head."
+)
+
+
+@exhibits.table("headmask_locked", needs=("masks", "slopes"))
+def locked(results: Results) -> Table:
+    """Heads locked in by masked training."""
+    found = recorded(results)
+    tidy = model_rows(found)
+    notes = (*NOTES, OVER_SEEDS, *_setting(results, tidy))
+    return Table(tidy, _summary(tidy), CAPTION, notes, _warnings(found))
+
+
+@exhibits.table("headmask_locked_heads", needs=("masks", "slopes"))
+def locked_heads(results: Results) -> Table:
+    """The heads that masked training locked in."""
+    tidy = pd.concat(map(head_rows, recorded(results)), ignore_index=True)
+    notes = (LOCKED_IN, SLOPE, *_setting(results, tidy))
+    return Table(tidy, _heads_summary(tidy), HEADS_CAPTION, notes)
+
+
+@cache
+def recorded(results: Results) -> list[History]:
+    """What every training recorded of its heads, in the files' order."""
+    models = map(run_of, results.files("masks"))
+    runs = {key: results.runs[key[1]] for key in models}
+    tables = results.read(read_masks, "masks"), results.read(read_slopes, "slopes")
+    return histories(runs, results.model.grid.heads(), *tables)
+
+
+def _setting(results: Results, rows: pd.DataFrame) -> tuple[str, str]:
+    return describe_setting(results, rows[rows["seed"] != ""])
+
+
+def _warnings(found: list[History]) -> tuple[str, ...]:
+    """A sentence for each training of which nobody can say which heads were held."""
+    return tuple(
+        f"{run}, seed {seed} of {pair}: no validation lies within its {history.run.held} held "
+        "updates, so that the heads that were held are not known; lower train.dev_interval."
+        for history in found
+        if history.run.held and history.held is None
+        for pair, run, seed in [history.key]
+    )
+
+
+def _summary(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it: a row per model, and one over the seeds of each run."""
+    shown = pd.DataFrame([_cells(row) for row in table.to_dict("records")])
+    told = [words for words in _FORETOLD.values() if (shown[words] == NONE).all()]
+    return shown.drop(columns=told)
+
+
+_FORETOLD = {"held": "foretold by the hold", "early": "foretold by early masks"}
+
+
+def _cells(row: dict[str, Any]) -> dict[str, str]:
+    cells = run_cells(row["pair"], row["run"], row["seed"]) | {"N": str(row["n"])}
+    cells["held updates"] = str(row["held"])
+    seeds = f" ({row['seeds_locked']} of {row['seeds']} seeds)" if row["seed"] == "" else ""
+    cells["locked in"] = mean_count([row["locked_ever"]]) + seeds
+    cells["at the end"] = _count(row["locked_at_end"])
+    cells["from update"] = _count(row["locked_from"])
+    cells["for updates"] = _count(row["locked_longest"])
+    for of in ("locked", "others"):
+        ratio = row[f"{of}_slope_ratio"]
+        cells[f"mean ÷ size, {of}"] = NONE if ratio == "" else number(ratio)
+    for of in ("locked", "others"):
+        cells[f"slope, {of}"] = _with_deviation(row[f"{of}_slope"], row[f"{of}_slope_sd"])
+    return cells | {words: _foretold(row, name) for name, words in _FORETOLD.items()}
+
+
+def _count(mean: float | str) -> str:
+    return NONE if mean == "" else mean_count([mean])
+
+
+def _with_deviation(slope: float | str, deviation: float | str) -> str:
+    return NONE if slope == "" else f"{_signed(slope)} ± {number(deviation)}"
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value > 0 else ''}{number(value)}".replace("-", "−")
+
+
+def _foretold(row: dict[str, Any], name: str) -> str:
+    """How many heads, which share of those locked in, how many by chance, and p."""
+    both, expected, precision, _, p = (row[column] for column in PREDICTIONS[name])
+    if both == "":
+        return NONE
+    share = "" if precision == "" else f", {100 * precision:.0f} % of them"
+    return f"{_count(both)}{share} (by chance {number(expected)}; p {p_value(p)})"
+
+
+def _heads_summary(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it: a row per head."""
+    rows = []
+    for row in table.to_dict("records"):
+        cells = run_cells(*(row[key] for key in KEYS))
+        named = row["kind"] != ""
+        cells["head"] = Head(row["kind"], row["layer"], row["head"]).name() if named else NONE
+        times = f"{row['locked_from']} to {row['locked_to']}"
+        cells["locked in, updates"] = times if named else NONE
+        cells["intervals"] = _count(row["locked_intervals"])
+        cells["slope"] = _with_deviation(row["slope_mean"], row["slope_sd"])
+        for when, words in (("before", "before"), ("locked", "then"), ("end", "at the end")):
+            size = row[f"importance_{when}"]
+            cells[f"importance {words}"] = NONE if size == "" else number(size)
+        rows.append(cells | {"held": row["was_held"] or NONE})
+    return pd.DataFrame(rows)

@@ -1,0 +1,259 @@
+"""Heads that were locked in, from hand-made files; expected numbers are worked out beside them."""
+
+import math
+
+import numpy as np
+import pytest
+from captions import tell_what_is_covered
+from chapters import make_chapter, make_tables
+from headmask_files import ADDRESSES, MODEL, HeadmaskFiles
+
+from headcount.base.errors import UserError
+from headcount.base.settings.importance import ImportanceSettings
+from headcount.findings.headmask.locked_evidence import predict
+from headcount.findings.headmask.locked_in import histories, read_slopes, spells
+from headcount.findings.masked_training import read_masks
+from headcount.findings.results import read_runs, run_of
+from headcount.findings.significance import Overlap, overlap_p
+
+PAIR = "multi.en-de"
+HELD, IMPT = "impt-2-held40", "impt-2"
+OTHERS = [0.1, 0.2, 0.3, 0.4]  # mean slopes of the heads that are never locked in
+
+
+def add(files, run, seed, masks, slopes=None):
+    key = (PAIR, run, seed)
+    files.runs.append(key)
+    files.masks(key, masks)
+    files.slopes(key, slopes or {})
+
+
+def held_runs(files):
+    """Of the heads that are held, 0 and 1, then 4 and 5, one is locked in, then both."""
+    masks = dict.fromkeys((20, 40), [1, 1, 0, 0, 0, 0])
+    masks |= {70: [0.95, 0.15, 0.9, 0, 0, 0], 100: [1, 0.05, 0.95, 0, 0, 0]}
+    masks |= {130: [0.5, 0.5, 1, 0, 0, 0]}
+    slopes = {
+        step: [(first, 2, 4), (0.1, 5, 1), (third, 2, size), *((x, 5, 1) for x in OTHERS[1:])]
+        for step, first, third, size in ((70, 4, 1, 2), (100, 2, -1, 2), (130, 0, 3, 1))
+    }
+    add(files, HELD, 1, masks, {20: [(9, 9, 9)] * 6, 40: [(9, 9, 7)] * 6} | slopes)
+    add(files, HELD, 2, dict.fromkeys((20, 40, 70, 100, 130), [0, 0, 0, 0, 1, 1]))
+
+
+@pytest.fixture
+def files(tmp_path):
+    made = HeadmaskFiles(tmp_path)
+    add(made, "baseline", 1, {})
+    held_runs(made)
+    masks = {30: [0.6, 0.5, 0.4, 0.3, 0.2, 0], 60: [0.9, 0.2, 0.9, 0, 0, 0]}
+    add(made, IMPT, 1, masks | {90: [1, 0, 1, 0, 0, 0]})
+    return made
+
+
+SETTINGS = {"model": MODEL, "importance": ImportanceSettings()}
+
+
+def tables(files):
+    return make_tables("headmask", files.lists(), SETTINGS)
+
+
+def history(files, place=-1):
+    """What one training recorded."""
+    listed = files.lists()
+    path = listed["masks"][place]
+    run = read_runs(listed["trained_runs"])[run_of(path)[1]]
+    masks, slopes = read_masks([path]), read_slopes(listed["slopes"])
+    return histories({run_of(path): run}, MODEL.grid.heads(), masks, slopes)[0]
+
+
+def rows(files):
+    table = tables(files)["headmask_locked"].tidy
+    return {(row["run"], row["seed"]): row for row in table.to_dict("records")}
+
+
+def cells(row, *columns):
+    return [row[column] for column in columns]
+
+
+def test_how_many_heads_from_when_and_for_how_long(files):
+    found = rows(files)
+    columns = ("n", "held", "locked_ever", "locked_at_end", "locked_from", "locked_longest")
+    # Held updates do not count: head 0 from 40 to 100, head 2 from 40 to 130.
+    assert cells(found[HELD, 1], *columns) == [2, 40, 2, 1, 40, 90]
+    assert cells(found[HELD, 2], *columns) == [2, 40, 2, 2, 40, 90]
+    assert cells(found[IMPT, 1], *columns) == [2, 0, 2, 2, 30, 60]
+    assert cells(found["baseline", 1], *columns) == [0, 0, 0, 0, "", ""]
+    assert list(found) == [("baseline", 1), (HELD, 1), (HELD, 2), (HELD, ""), (IMPT, 1)]
+
+
+def test_slopes_of_locked_heads_and_of_the_others_then(files):
+    row = rows(files)[HELD, 1]
+    # Head 0: slopes 4, 2 in equal intervals; head 2: 1, −1, 3. Means 3 and 1.
+    assert row["locked_slope"] == pytest.approx(2)
+    # Sizes 3 of 4, and (1 + 1 + 3) / 3 of (2 + 2 + 1) / 3.
+    assert row["locked_slope_ratio"] == pytest.approx((3 / 4 + 1) / 2)
+    assert row["others_slope"] == pytest.approx(0.25)  # median of 0.1 … 0.4; importance is 1
+    assert row["others_slope_ratio"] == pytest.approx(0.25)
+    assert cells(row, "locked_slope_sd", "others_slope_sd") == [2, 5]
+    assert rows(files)[IMPT, 1]["locked_slope"] == ""  # measured no slopes
+
+
+def test_signed_importance_has_no_ratio(tmp_path):
+    made = HeadmaskFiles(tmp_path)
+    on = [1, 1, 0, 0, 0, 0]
+    add(made, "impt-2-signed", 1, {60: on}, {60: [(-2, 1, 2)] * 2 + [(1, 1, -1)] * 4})
+    (row,) = rows(made).values()
+    assert cells(row, "locked_slope", "others_slope") == [-2, 1]
+    assert cells(row, "locked_slope_ratio", "others_slope_ratio") == ["", ""]
+
+
+def test_held_heads_foretell_the_locked_ones(files):
+    found = rows(files)
+    columns = [f"held_{what}" for what in ("both", "expected", "precision", "recall", "p")]
+    # Two of six held, two locked: none in common in 6 of 15 cases, one in 8, two in 1.
+    assert cells(found[HELD, 1], *columns) == pytest.approx([1, 2 / 3, 0.5, 0.5, 9 / 15])
+    assert cells(found[HELD, 2], *columns) == pytest.approx([2, 2 / 3, 1, 1, 1 / 15])
+    over = found[HELD, ""]
+    # Three in common or more: 1 and 2, 2 and 1, or 2 and 2.
+    assert over["held_p"] == pytest.approx((8 + 8 + 1) / 225)
+    assert cells(over, *columns[:-1]) == pytest.approx([1.5, 2 / 3, 0.75, 0.75])
+    assert cells(over, "seeds", "seeds_locked") == [2, 2]
+    assert cells(over, "locked_ever_low", "locked_ever_high") == [2, 2]
+    assert {over[name] for name in ("locked_slope_low", "early_p", "early_at")} == {""}
+    shown = tables(files)["headmask_locked"].shown
+    assert shown["foretold by the hold"].tolist() == [
+        *("–", "1, 50 % of them (by chance 0.667; p 0.60)"),
+        *("2, 100 % of them (by chance 0.667; p 0.067)",),
+        *("1.5, 75 % of them (by chance 0.667; p 0.076)", "–"),
+    ]
+
+
+def test_early_masks_foretell_the_locked_ones(files):
+    columns = ("early_at", "early_both", "early_expected", "early_precision", "early_p")
+    # Heads 0 and 1 are masked most up to update 30; 0 and 2 are locked in from there.
+    row = rows(files)[IMPT, 1]
+    assert cells(row, *columns) == pytest.approx([30, 1, 2 / 3, 0.5, 0.6])
+    assert rows(files)[HELD, 1]["early_both"] == "" and row["held_both"] == ""
+
+
+def test_a_random_mask_is_not_foretold(tmp_path):
+    made = HeadmaskFiles(tmp_path)
+    masks = {30: [0.5] * 4 + [0.0] * 2, 90: [1, 1, 0, 0, 0, 0]}
+    add(made, "random-2", 1, masks)
+    assert predict(history(made), "early") is None
+    add(made, IMPT, 1, {90: [1, 1, 0, 0, 0, 0]})
+    assert predict(history(made), "early") is None  # there is no interval before
+
+
+def test_a_kind_that_is_spared_is_no_candidate(tmp_path):
+    made = HeadmaskFiles(tmp_path)
+    masks = {30: [0.5, 0.5, 0.4, 0, 0.3, 0.3], 90: [1, 1, 0, 0, 0, 0]}
+    add(made, "impt-2-spare_dec_self", 1, masks)
+    # Six heads, one of them of decoder self-attention.
+    assert predict(history(made), "early") == Overlap(5, 2, 2, 2)
+
+
+def locked(folder, run, masks):
+    made = HeadmaskFiles(folder)
+    add(made, run, 1, masks)
+    return np.flatnonzero(history(made).ever).tolist()
+
+
+def test_what_counts_as_locked_in(tmp_path):
+    on, off = [1, 0.9, 0.89, 0, 0, 0], [0] * 6
+    assert locked(tmp_path, IMPT, {25: on, 50: on}) == [0, 1]
+    assert locked(tmp_path, IMPT, {25: on, 49: on}) == []  # 49 updates are too few
+    assert locked(tmp_path, IMPT, {25: on, 50: off, 75: on}) == []
+    # Half of the updates may mask: 0.45 of all are nine in ten of these.
+    assert locked(tmp_path, "impt-2-p0.5", {50: [0.45, 0.44, 0, 0, 0, 0]}) == [0]
+    # An interval with a held update does not count, nor does the one after it lack 50 updates.
+    assert locked(tmp_path, HELD, {60: on, 109: on}) == []
+    assert locked(tmp_path, HELD, {60: on, 110: on}) == [0, 1]
+
+
+def test_held_heads_that_no_interval_tells(tmp_path):
+    made = HeadmaskFiles(tmp_path)
+    add(made, HELD, 1, dict.fromkeys((60, 120), [1, 1, 0, 0, 0, 0]))
+    table = tables(made)["headmask_locked"]
+    assert table.tidy["held_both"].tolist() == [""]
+    (warning,) = table.warnings
+    assert warning.startswith(f"{HELD}, seed 1 of {PAIR}: no validation lies within its 40 held")
+    assert tables(made)["headmask_locked_heads"].tidy["was_held"].tolist() == ["", ""]
+
+
+def test_another_number_of_held_heads_is_refused(tmp_path):
+    made = HeadmaskFiles(tmp_path)
+    add(made, HELD, 1, {40: [1, 0.9, 0.1, 0, 0, 0]})
+    told = r"impt-2-held40 \(multi.en-de, seed 1\): expected 2 heads.*first 40 updates, found 1"
+    with pytest.raises(UserError, match=told):
+        rows(made)
+
+
+def test_slopes_of_other_intervals_are_refused(files):
+    add(files, IMPT, 2, {50: [1, 1, 0, 0, 0, 0]}, {51: [(0, 0, 0)] * 6})
+    with pytest.raises(UserError, match=r"slopes.csv of impt-2.*ends at update 51; train it again"):
+        rows(files)
+
+
+def test_every_locked_head_has_a_row(files):
+    table = tables(files)["headmask_locked_heads"]
+    found = table.tidy.set_index(["run", "seed"])
+    first, third = found.loc[(HELD, 1)].to_dict("records")
+    assert cells(first, "kind", "layer", "head") == list(ADDRESSES[0])
+    times = ("locked_from", "locked_to", "locked_intervals", "locked_updates")
+    assert cells(first, *times) == [40, 100, 2, 60] and cells(third, *times) == [40, 130, 3, 90]
+    assert cells(first, "slope_mean", "slope_sd", "was_held") == [3, 2, "yes"]
+    assert cells(third, "slope_mean", "slope_sd", "was_held") == [1, 2, "no"]
+    sizes = [f"importance_{when}" for when in ("before", "locked", "end")]
+    assert cells(first, *sizes) == [7, 4, 4] and cells(third, *sizes) == [7, 2, 1]
+    assert found.loc["baseline", ["kind", "locked_from"]].values.tolist() == [["", ""]]
+    assert table.shown["head"].tolist()[:3] == ["–", "enc_self.0.0", "enc_self.1.0"]
+    assert table.shown["slope"][1] == "+3.00 ± 2.00"
+
+
+def test_stretches_of_true_values():
+    assert list(spells(np.array([1, 1, 0, 1, 0, 0, 1], dtype=bool))) == [(0, 2), (3, 4), (6, 7)]
+    assert not list(spells(np.zeros(3, dtype=bool)))
+
+
+def test_chance_of_an_overlap():
+    # Five of ten and five of ten, all in common: one in 252. None in common or more: always.
+    assert overlap_p([Overlap(10, 5, 5, 5)]) == pytest.approx(1 / math.comb(10, 5))
+    assert overlap_p([Overlap(10, 5, 5, 0)]) == pytest.approx(1)
+    assert overlap_p([Overlap(10, 5, 0, 0)] * 2) == 1
+    assert Overlap(48, 6, 6, 2).expected == 0.75
+
+
+@pytest.mark.slow
+def test_the_figure_draws_locked_heads_and_the_others(files):
+    figure = make_chapter("headmask", files.lists(), SETTINGS)[1]["headmask_locked_fig"]
+    left, right, _ = figure.drawing.axes  # one training measured slopes
+    assert left.get_title(loc="left") == f"{HELD}, seed 1\n{PAIR}"
+    # Heads 0 and 2, in the middle of their rows.
+    assert [line.get_ydata()[0] for line in left.get_lines() if line.get_marker() == "<"] == [
+        *(0.5, 2.5)
+    ]
+    words = {"other heads, range", "other heads, median", "enc 0.0", "enc 1.0"}
+    assert {text.get_text() for text in right.get_legend().get_texts()} == words
+    drawn = {line.get_label(): list(line.get_ydata()) for line in right.get_lines()}
+    assert drawn["enc 0.0"][2:4] == [4, 2] and math.isnan(drawn["enc 0.0"][4])
+    assert drawn["other heads, median"] == pytest.approx([9, 9, 0.25, 0.25, 0.25])
+    assert figure.data.query("head == 0 and kind == 'enc_self' and layer == 0")[
+        "locked"
+    ].tolist() == [*(0, 0, 1, 1, 0)]
+
+
+@pytest.mark.slow
+def test_without_slopes_the_figure_says_so(tmp_path):
+    made = HeadmaskFiles(tmp_path)
+    add(made, "baseline", 1, {})
+    figure = make_chapter("headmask", made.lists(), SETTINGS)[1]["headmask_locked_fig"]
+    (words,) = [text.get_text() for text in figure.drawing.texts]
+    assert words == "No run of this experiment measures importance in training."
+
+
+def test_captions(files):
+    found = tables(files)
+    assert tell_what_is_covered(found) == []
+    assert "Data: multi.en-de; seeds 1, 2; N = 2 of 6 heads." in found["headmask_locked"].text
