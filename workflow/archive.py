@@ -1,4 +1,4 @@
-"""Archives of finished runs, one file for each pair, run and seed: all that is small, never a model.
+"""Archives of finished runs, a file for each pair, run and seed: what is small, never a model.
 
 They lie in docs/results/<experiment>/kept, so Git moves them. docs/guides/elsewhere.md says how.
 """
@@ -55,7 +55,7 @@ class Archive(NamedTuple):
 
 
 def run_of_result(path: str, experiment: str) -> Run | None:
-    """The run in whose folder a result lies: `results/<experiment>/<phase>/<pair>/<run>/seed<k>`."""
+    """The run in whose folder a result lies, `results/…/<phase>/<pair>/<run>/seed<k>`."""
     found = re.match(rf"results/{re.escape(experiment)}/\w+/([^/]+)/([^/]+)/seed(\d+)/", path)
     return Run(found[1], found[2], int(found[3])) if found else None
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from archive import RESULTS, Archive, Run, read_archives, unpack
+from archive import RESULTS, Archive, Run, read_archives, run_of_result, unpack
 from engine import Job, planned_jobs
 from plan import BASE, CONFIG
 
@@ -57,22 +57,30 @@ def benchmark_of(job: Job) -> str:
 
 def make_page(experiment: str, short: list[str]) -> str:
     """Make the tables of all kept runs, and their page; returns where, and what was left out."""
-    archives, left_out = _comparable(read_archives(experiment), settings_of(experiment))
+    jobs = planned_jobs(experiment)
+    planned = {run_of_result(path, experiment) for job in jobs for path in job["output"]} - {None}
+    archives, left_out = _comparable(read_archives(experiment), experiment, planned)
     folder = TABLES / experiment
-    with whole_folder(folder) as part:
-        for archive in archives.values():
-            prefix = f"results/{experiment}/"
-            unpack({path.removeprefix(prefix): each for path, each in archive.files.items()}, part)
-    order = [chapter.name for chapter in chapters()]
-    jobs = [job for job in planned_jobs(experiment) if job["rule"] in order]
-    for job in sorted(jobs, key=lambda job: order.index(job["rule"])):
-        _make(job, f"results/{experiment}", folder)
-    lacks = text_lacks(experiment, archives)
+    _make_tables(experiment, archives, jobs, folder)
     page = RESULTS / f"{experiment}.md"
     write_results_page(folder, _made(archives), short, page, list(map(_row, archives.items())))
     _copy_tables(folder, RESULTS / experiment / "tables")
     told = f"{page}: {len(archives)} kept runs; all tables and figures are in {folder}"
-    return "\n".join([told, *left_out, *lacks])
+    waiting = "; ".join(map(str, sorted(planned - set(archives))))
+    not_yet = [f"not kept yet: {waiting}"] if waiting else []
+    return "\n".join([told, *left_out, *not_yet, *text_lacks(experiment, archives)])
+
+
+def _make_tables(experiment: str, archives: Archives, jobs: list[Job], folder: Path) -> None:
+    """Put the files of kept runs into a folder, and run the commands of all chapters on them."""
+    results = f"results/{experiment}"
+    with whole_folder(folder) as part:
+        for archive in archives.values():
+            unpack({path.removeprefix(f"{results}/"): x for path, x in archive.files.items()}, part)
+    order = [chapter.name for chapter in chapters()]
+    shown = [job for job in jobs if job["rule"] in order]
+    for job in sorted(shown, key=lambda job: order.index(job["rule"])):
+        _make(job, results, folder)
 
 
 def _make(job: Job, results: str, folder: Path) -> None:
@@ -87,29 +95,38 @@ def _make(job: Job, results: str, folder: Path) -> None:
         sys.exit(done.returncode)  # the script has said why
 
 
-def _comparable(archives: Archives, settings: dict[str, Any]) -> tuple[Archives, list[str]]:
+def _comparable(
+    archives: Archives, experiment: str, planned: set[Run]
+) -> tuple[Archives, list[str]]:
     """Those that belong into one table, and why others do not.
 
-    They have the settings of today, as far as both know them, and a kept baseline of their pair and
-    seed. Raises UserError if two were made from different text, or from another than is here.
+    They are runs of the experiment of today, with its settings as far as both know them, and with a
+    baseline of their pair and seed. Raises UserError if two were made from different text, or from
+    another than is here.
     """
-    used, left_out = {}, []
-    for run, archive in archives.items():
-        other = [
-            f"{key} was {value!r} and is {settings[key]!r}"
-            for key, value in archive.about["settings"].items()
-            if key in settings and settings[key] != value
-        ]
-        if other:
-            left_out.append(f"left out: {run}: {'; '.join(other)}")
-        elif any(each.run == BASE for each in archives) and run._replace(run=BASE) not in archives:
-            left_out.append(f"left out: {run}: no {BASE} of this pair and seed is kept")
-        else:
-            used[run] = archive
+    settings = settings_of(experiment)
+    reasons = {run: _reason(run, archive, settings, planned) for run, archive in archives.items()}
+    based = {run._replace(run="") for run, why in reasons.items() if run.run == BASE and not why}
+    for run, reason in reasons.items():
+        if not reason and run._replace(run=BASE) in planned and run._replace(run="") not in based:
+            reasons[run] = f"no {BASE} of this pair and seed is kept"
+    left_out = [f"left out: {run}: {reason}" for run, reason in reasons.items() if reason]
+    used = {run: archive for run, archive in archives.items() if not reasons[run]}
     if not used:
         raise UserError("\n".join(["expected kept runs to make tables of, found none:", *left_out]))
     _check_text(used)
     return used, left_out
+
+
+def _reason(run: Run, archive: Archive, settings: dict[str, Any], planned: set[Run]) -> str:
+    """Why a kept run is none of the experiment of today; empty if it is one."""
+    if run not in planned:
+        return "the experiment has no such run, pair or seed"
+    return "; ".join(
+        f"{key} was {value!r} and is {settings[key]!r}"
+        for key, value in archive.about["settings"].items()
+        if key in settings and settings[key] != value
+    )
 
 
 def _check_text(archives: Archives) -> None:
