@@ -6,6 +6,7 @@ They lie in docs/results/<experiment>/kept, so Git moves them. docs/guides/elsew
 import hashlib
 import io
 import json
+import lzma
 import re
 import tarfile
 from collections.abc import Iterable
@@ -122,14 +123,15 @@ def _read(path: Path, experiment: str) -> Archive:
             json.loads(members.pop(ABOUT)), parse_records(members.pop(RECORDS)), members
         )
         _check(archive, _run_of(path), experiment)
-    except (KeyError, ValueError, EOFError, OSError, tarfile.TarError) as fault:
+    except (KeyError, ValueError, OSError, lzma.LZMAError, tarfile.TarError) as fault:
         raise UserError(f"{path}: expected an archive of a run: {fault}. {DAMAGED}") from fault
     return archive
 
 
 def _members(path: Path) -> dict[str, bytes]:
     """Contents by name. They are read, never unpacked: names lead nowhere."""
-    with tarfile.open(path, "r:xz") as tar:
+    whole = io.BytesIO(lzma.decompress(path.read_bytes()))  # tarfile would miss a torn end
+    with tarfile.open(fileobj=whole, mode="r:") as tar:
         return {member.name: tar.extractfile(member).read() for member in tar if member.isfile()}
 
 
