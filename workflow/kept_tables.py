@@ -158,7 +158,7 @@ def text_lacks(experiment: str, archives: Archives) -> Iterator[str]:
         yield (
             f"{lacking[0]} and {len(lacking) - 1} more files of text are not here. Make them in a "
             "run of their own; without them there are no tables of BLEU: snakemake --cores all "
-            f"--until text bpe segment trees --config experiment={experiment}"
+            f"prepare --config experiment={experiment}"
         )
 
 

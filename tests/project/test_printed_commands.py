@@ -274,7 +274,7 @@ ELSEWHERE = {
     'python workflow/kept.py keep quickstart --machine "two cores of a laptop"': KEPT,
     "git add docs/results/quickstart": KEPT,
     'git commit -m "Runs of lab"': KEPT,
-    "snakemake --cores all --until text bpe trees": KEPT,
+    "snakemake --cores all prepare": KEPT,
     "python workflow/kept.py take quickstart": KEPT,
     "python workflow/kept.py page quickstart --short HM-03": KEPT,
     "python workflow/kept.py check quickstart": KEPT,

@@ -42,7 +42,7 @@ def second(first) -> ProjectCopy:
 
 
 def make_text(copy: ProjectCopy) -> None:
-    copy.shell("snakemake --cores all --until text bpe trees")
+    copy.shell("snakemake --cores all prepare")
 
 
 def tables(folder) -> dict[str, str]:
