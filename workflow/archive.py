@@ -44,7 +44,10 @@ class Archive(NamedTuple):
     """Machine, commit and day, in words; the settings of the experiment."""
 
     records: dict[str, Record]
-    """Snakemake's records by file, each with the file's SHA-256; benchmarks have none."""
+    """Snakemake's records by file, each with the file's SHA-256; weights have one, benchmarks none.
+
+    Of a file that is not here Snakemake wants a record too, or it makes the whole job again.
+    """
 
     files: dict[str, bytes]
     """Contents by path, `results/<experiment>/…`."""
@@ -143,7 +146,9 @@ def _check(archive: Archive, run: Run, experiment: str) -> None:
             raise ValueError(f"{path} is no file of {run}")
         if not benchmark and archive.records[path]["sha256"] != hashlib.sha256(content).hexdigest():
             raise ValueError(f"{path} is not what its job wrote")
-    if lacking := set(archive.records) - set(archive.files):
+    if foreign := [path for path in archive.records if run_of_result(path, experiment) != run]:
+        raise ValueError(f"{foreign[0]} is no file of {run}")
+    if lacking := set(filter(is_kept, archive.records)) - set(archive.files):
         raise ValueError(f"{min(lacking)} is gone")
 
 

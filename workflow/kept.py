@@ -26,7 +26,7 @@ from archive import (
     write_archive,
 )
 from differences import differences
-from engine import Job, check_version, planned_jobs, read_records
+from engine import Job, check_version, planned_jobs, read_records, write_records
 from kept_tables import benchmark_of, make_page, settings_of, text_lacks
 from lock import hold_folder
 from packed import records_of
@@ -75,12 +75,14 @@ def take(experiment: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         for archive in archives.values():
             unpack(archive.files, Path(folder, part.FILES))
-            for path, record in archive.records.items():
-                packs.setdefault(phase_of(path, phases), {})[path] = record
+            for path in filter(is_kept, archive.records):
+                packs.setdefault(phase_of(path, phases), {})[path] = archive.records[path]
         for phase, records in packs.items():
             write_json(Path(folder, part.RECORDS, f"{phase}.json"), records)
         write_json(Path(folder, part.STATES), {})
         told = part.take(experiment, Path(folder)).replace(folder, f"{len(archives)} kept runs")
+    every = {path: record for each in archives.values() for path, record in each.records.items()}
+    write_records({path: record for path, record in every.items() if not Path(path).exists()})
     return "\n".join([told.partition(";")[0], *text_lacks(experiment, archives)])
 
 
@@ -91,7 +93,7 @@ def check(experiment: str, runs: list[Run], within: float) -> str:
     """
     same, absent, differing = [], [], []
     for run, archive in read_archives(experiment, runs).items():
-        found = [path for path in archive.records if Path(path).exists()]
+        found = [path for path in filter(is_kept, archive.records) if Path(path).exists()]
         faults = _differences(archive, {path: Path(path).read_bytes() for path in found}, within)
         (differing.extend(faults) if faults else (same if found else absent).append(str(run)))
     told = f"{len(same)} kept runs are the same here" + f" within {within:g}" * bool(within)
@@ -137,13 +139,13 @@ def _lacks(job: Job) -> str:
 def _gather(experiment: str, run: Run, jobs: list[Job], about: dict) -> Archive:
     """The archive of a run that is finished here."""
     outputs = [output for job in jobs for output in job["output"]]
-    small = [path for path in outputs if run_of_result(path, experiment) == run and is_kept(path)]
-    records = records_of(small)
+    own = [path for path in outputs if run_of_result(path, experiment) == run]
+    records = records_of(own)
     first = [job for job in jobs if run_of_result(job["output"][0], experiment) == run]
     measured = [path for job in first if Path(path := benchmark_of(job)).is_file()]
     ended = max(record["endtime"] for record in records.values())
     told = about | run._asdict() | {"finished": date.fromtimestamp(ended).isoformat()}
-    files = {path: Path(path).read_bytes() for path in [*small, *measured]}
+    files = {path: Path(path).read_bytes() for path in [*filter(is_kept, own), *measured]}
     return Archive(told, records, files)
 
 
