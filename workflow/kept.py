@@ -46,11 +46,14 @@ def keep(experiment: str, machine: str, replace: bool) -> str:
     about = {"machine": machine, "commit": _commit(), "settings": settings_of(experiment)}
     kept, stay, lacking, refused = 0, 0, [], []
     for run, jobs in _by_run(planned_jobs(experiment), experiment).items():
+        path = archive_path(experiment, run)
         if reason := next(filter(None, map(_lacks, jobs)), ""):
-            lacking.append(f"{run} ({reason})")
+            if path.is_file():  # taken up, or kept before code changed
+                stay += 1
+            else:
+                lacking.append(f"{run} ({reason})")
             continue
         new = _gather(experiment, run, jobs, about)
-        path = archive_path(experiment, run)
         old = read_archives(experiment, [run])[run] if path.is_file() else None
         differing = _differences(old, new.files, 0) if old else []
         if differing and not replace:
