@@ -40,7 +40,7 @@ def give(experiment: str, folder: Path, states: bool) -> str:
     files = 0
     with whole_folder(folder) as part:
         for phase in phases:
-            outputs = [output for job in jobs[phase] for output in _finished(job["output"])]
+            outputs = [output for job in jobs[phase] for output in finished(job["output"])]
             _put(outputs, part)
             write_json(part / RECORDS / f"{phase}.json", packed.records_of(outputs))
             files += len(outputs)
@@ -86,7 +86,7 @@ def take(experiment: str, folder: Path) -> str:
     return told
 
 
-def _finished(outputs: list[str]) -> list[str]:
+def finished(outputs: list[str]) -> list[str]:
     """A job's outputs, if all of them are what it left there; otherwise none."""
     whole = all(os.path.isfile(output) and contents.is_as_recorded(output) for output in outputs)
     known = whole and not unfinished(outputs) and len(read_records(outputs)) == len(outputs)
@@ -103,7 +103,7 @@ def _states(experiment: str, jobs: Iterable[dict]) -> Iterator[tuple[str, list[s
         for job in jobs:
             ends = f"/{folder.name}"
             if any(word.strip("'\"").endswith(ends) for word in job["shell"].split()):
-                if not _finished(job["output"]) and any(_last(folder)):
+                if not finished(job["output"]) and any(_last(folder)):
                     yield str(folder), job["output"]
                 break
 

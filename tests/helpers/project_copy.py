@@ -21,6 +21,9 @@ PERSON = {f"GIT_{role}_{key}": f"a@b.{role.lower()}" for role in ("AUTHOR", "COM
 
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
+TARGETS = {"total", "all", "raw", "prepare"}
+"""In the table of a dry run, what makes no file."""
+
 
 class ProjectCopy:
     """The tracked files in a folder of their own."""
@@ -108,7 +111,7 @@ def ran(output: str) -> dict[str, int]:
 def planned(output: str) -> dict[str, int]:
     """Numbers of jobs by rule in the output of one dry run, which prints its table twice."""
     rows = re.findall(r"^(\w+) +(\d+)$", output, re.MULTILINE)
-    return {rule: int(count) for rule, count in rows if rule not in ("total", "all", "raw")}
+    return {rule: int(count) for rule, count in rows if rule not in TARGETS}
 
 
 def training_of(folder: Path) -> int:

@@ -247,6 +247,7 @@ HERE = [
 """Run as printed in the project itself, which they do not change."""
 
 ENGINES, PART = "tests/workflow/test_engines.py", "tests/workflow/test_part.py"
+KEPT = "tests/workflow/test_kept.py"
 ELSEWHERE = {
     "snakemake --cores all": "tests/helpers/shared_results.py",
     "git add -f dvc.lock results/*/metrics.json": "tests/helpers/shared_results.py",
@@ -270,6 +271,15 @@ ELSEWHERE = {
     "git pull": PART,
     "dvc pull parts/lab.dvc": PART,
     "python workflow/part.py take quickstart parts/lab": PART,
+    'python workflow/kept.py keep quickstart --machine "two cores of a laptop"': KEPT,
+    "git add docs/results/quickstart": KEPT,
+    'git commit -m "Runs of lab"': KEPT,
+    "snakemake --cores all prepare": KEPT,
+    "python workflow/kept.py take quickstart": KEPT,
+    "python workflow/kept.py page quickstart --short HM-03": KEPT,
+    "python workflow/kept.py check quickstart": KEPT,
+    "python workflow/kept.py check quickstart synthetic.en-art baseline 1": KEPT,
+    "python workflow/kept.py check": KEPT,
 }
 """Run as printed by another test, which has more to say about them."""
 

@@ -104,7 +104,7 @@ def test_every_rule_runs_and_leaves_what_the_design_names(project):
     elsewhere.add("michel_classifiers")
     assert {"fetch_classifier", "classifier_ablation", "fetch_pretrained", "segment"} <= elsewhere
     # raw: only where asked for
-    assert set(rules) - {"all", "raw"} - elsewhere == set(ran(project.first))
+    assert set(rules) - {"all", "raw", "prepare"} - elsewhere == set(ran(project.first))
     results = project.folder / "results" / "every_rule"
     run = results / "train" / "published.art-en" / "baseline" / "seed1"
     for name in ("model/weights.safetensors", "model/model.json", "updates/10.safetensors"):

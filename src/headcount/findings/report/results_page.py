@@ -36,12 +36,19 @@ _TEMPLATE = Path(__file__).with_suffix(".md")
 _BEGIN, _END = "<!-- findings: made by scripts/results_page.py -->\n", "<!-- findings: end -->\n"
 
 
-def write_results_page(results: Path, made: dict[str, str], short: Sequence[str], out: Path) -> str:
+def write_results_page(
+    results: Path,
+    made: dict[str, str],
+    short: Sequence[str],
+    out: Path,
+    kept: Sequence[dict[str, Any]] = (),
+) -> str:
     """Write the page of a folder of results, and its pictures into the folder of its name beside.
 
     `made` has the words for `machine`, `date` and `commit`, which no file of results knows; `short`
-    names the claims that the page begins with, after what HeadMask gained. Returns these, as a
-    list in Markdown below a line on the run. Raises UserError if the results lack table `claims` or
+    names the claims that the page begins with, after what HeadMask gained; `kept`: a row of words
+    for each run, where runs were made apart. Returns the claims, as a list in Markdown below a line
+    on the run. Raises UserError if the results lack table `claims` or
     `cost`, or one of these claims.
     """
     known = {each.name: each for each in read_findings(results / LEDGER, ())}
@@ -63,6 +70,7 @@ def write_results_page(results: Path, made: dict[str, str], short: Sequence[str]
         "code": ledger["provenance"]["code"]["digest"],
         "packages": ", ".join(f"{k} {v}" for k, v in ledger["provenance"]["versions"].items()),
         "minutes": minutes,
+        "kept": kept,
         "short": listed,
         "answers": list(answer_questions(known)),
         "counts": ledger["caption"],

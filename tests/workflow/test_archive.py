@@ -1,0 +1,138 @@
+"""Archives of finished runs, and how two versions of a file are compared."""
+
+import hashlib
+import re
+import tarfile
+
+import pytest
+from workflow_modules import load
+
+from headcount.base.errors import UserError
+
+FOLDER = "results/mine/train/a.x-y/baseline/seed2"
+BENCHMARK = "results/mine/benchmarks/train/a.x-y.baseline.seed2.tsv"
+FILES = {f"{FOLDER}/curves.csv": b"step\n1\n", BENCHMARK: b"s\n7\n"}
+
+
+@pytest.fixture
+def archive(monkeypatch, tmp_path):
+    module = load(monkeypatch, "archive")
+    monkeypatch.chdir(tmp_path)
+    return module
+
+
+def made(archive, files: dict[str, bytes], checksum: str = ""):
+    record = {"record_format_version": 6, "rule": "train", "shellcmd": "x", "endtime": 5.0}
+    record |= {"params": [], "input": [], "log": [], "code": None, "conda_env": None}
+    record |= {"container_img_url": None, "software_stack_hash": "", "starttime": 1.0}
+    record |= {"incomplete": False, "external_jobid": None, "input_checksums": {}}
+    own = {path: content for path, content in files.items() if path != BENCHMARK}
+    records = {
+        path: record | {"sha256": checksum or hashlib.sha256(content).hexdigest()}
+        for path, content in own.items()
+    }
+    return archive.Archive({"machine": "a lathe"}, records, files)
+
+
+def kept(archive, files: dict[str, bytes], checksum: str = ""):
+    path = archive.archive_path("mine", archive.Run("a.x-y", "baseline", 2))
+    archive.write_archive(path, made(archive, files, checksum))
+    return path
+
+
+def test_an_archive_comes_back_and_the_same_run_has_the_same_bytes(archive):
+    path = kept(archive, FILES)
+    assert path.as_posix() == "docs/results/mine/kept/a.x-y/baseline.seed2.tar.xz"
+    ((run, found),) = archive.read_archives("mine").items()
+    assert run == ("a.x-y", "baseline", 2) and found.files == FILES
+    assert found.about == {"machine": "a lathe"} and list(found.records) == [f"{FOLDER}/curves.csv"]
+    before = path.read_bytes()
+    kept(archive, dict(reversed(FILES.items())))
+    assert path.read_bytes() == before
+
+
+def test_archives_come_in_the_order_of_pairs_runs_and_seeds(archive):
+    for pair, seed in (("b.x-y", 1), ("a.x-y", 10), ("a.x-y", 9)):
+        run = archive.Run(pair, "r", seed)
+        archive.write_archive(archive.archive_path("mine", run), made(archive, {}))
+    assert [(run.pair, run.seed) for run in archive.read_archives("mine")] == [
+        ("a.x-y", 9),
+        ("a.x-y", 10),
+        ("b.x-y", 1),
+    ]
+
+
+def test_weights_are_no_file_of_an_archive(archive):
+    assert archive.is_kept(f"{FOLDER}/model/model.json") and archive.is_kept(f"{FOLDER}/bleu.json")
+    for name in ("model/weights.safetensors", "updates/200.safetensors", "model/tokenizer.json"):
+        assert not archive.is_kept(f"{FOLDER}/{name}")
+
+
+@pytest.mark.parametrize(
+    ("files", "checksum", "words"),
+    [
+        ({f"{FOLDER}/run.json": b"{}"}, "0" * 64, "run.json is not what its job wrote"),
+        ({"results/mine/train/a.x-y/baseline/seed3/run.json": b""}, "", "is no file of baseline"),
+        ({f"{FOLDER}/../../x": b""}, "", r"\.\./x is no file of baseline, seed 2 of a\.x-y"),
+        ({"src/run.py": b""}, "", "src/run.py is no file of baseline"),
+    ],
+)
+def test_what_is_not_the_runs_own_is_refused(archive, files, checksum, words):
+    path = kept(archive, files, checksum)
+    with pytest.raises(UserError, match=f"^{re.escape(str(path))}: .*{words}.* keep the run again"):
+        archive.read_archives("mine")
+
+
+def test_a_damaged_archive_and_none_are_named(archive):
+    with pytest.raises(UserError, match=r"docs/results/mine/kept: expected finished runs, found"):
+        archive.read_archives("mine")
+    path = kept(archive, FILES)
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(UserError, match=r"seed2.tar.xz: expected an archive of a run: .* checkout"):
+        archive.read_archives("mine")
+    with tarfile.open(path, "w:xz"):
+        pass
+    with pytest.raises(UserError, match=r"expected an archive of a run: 'about.json'"):
+        archive.read_archives("mine")
+
+
+@pytest.fixture
+def differences(monkeypatch):
+    return load(monkeypatch, "differences").differences
+
+
+def test_a_table_differs_but_in_its_times(differences):
+    kept, slower = (
+        b"step,loss,seconds\n1,2.5,7\n2,2.0,9\n",
+        b"step,loss,seconds\n1,2.5,8\n2,2.0,9\n",
+    )
+    assert differences("a/curves.csv", kept, slower, 0) == ""
+    other = b"step,loss,seconds\n1,2.5,7\n2,2.5,9\n"  # of 2.0 and 2.5 the difference is 0.5 ÷ 2.5
+    told = "curves.csv: 1 of 4 values differ, by up to 0.2 of a value; row 2, loss: kept '2.0', "
+    assert differences("curves.csv", kept, other, 0) == told + "here '2.5'"
+    assert differences("curves.csv", kept, other, 0.2) == ""
+    assert differences("curves.csv", kept, other, 0.19) != ""
+    shorter = "curves.csv: 2 of 4 values differ; row 2, step: kept '2', here None"
+    assert differences("curves.csv", kept, b"step,loss,seconds\n1,2.5,7\n", 9) == shorter
+
+
+def test_a_json_differs_but_in_how_it_was_made(differences):
+    kept = b'{"scores": [{"score": 30.25}], "sha256": {"w": "aa"}, "provenance": {"seed": 1}}'
+    again = kept.replace(b'"seed": 1', b'"seed": 2')
+    assert differences("bleu.json", kept, again, 0) == ""
+    told = "bleu.json: 1 of 2 values differ; .sha256.w: kept 'aa', here 'ab'"
+    assert differences("bleu.json", kept, kept.replace(b"aa", b"ab"), 0) == told
+    assert differences("bleu.json", kept, kept.replace(b"aa", b"ab"), 1e-9) == ""
+    assert ".scores.0.score: kept 30.25" in differences(
+        "bleu.json", kept, kept.replace(b"30.25", b"30.5"), 0
+    )
+
+
+def test_a_word_of_a_translation_is_never_near_enough(differences):
+    told = "test.txt: 1 of 3 values differ; line 2: kept 'b', here 'c'"
+    assert differences("test.txt", b"a\nb\n", b"a\nc\n", 9) == told
+    maps = b'{"source": ["a"], "weights": [0.5]}\n'
+    assert "line 1.source.0: kept 'a'" in differences(
+        "s.jsonl", maps, maps.replace(b'"a"', b'"b"'), 0
+    )
+    assert differences("s.jsonl", maps, maps.replace(b"0.5", b"0.6"), 0.2) == ""

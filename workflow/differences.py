@@ -1,0 +1,83 @@
+"""Where a file of results holds another value than the same file of another run of the same job."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from compare import CLOCK, SPEED
+
+PROVENANCE = "provenance"  # how a file was made: commands, code, packages
+CHECKSUMS = "sha256"
+
+
+def differences(path: str, kept: bytes, here: bytes, within: float) -> str:
+    """How two versions of a file differ, in words; empty if they do not.
+
+    What tells the time is left out, and what a file says of how it was made. `within`: by how much
+    of the larger of the two a number may be off. Above 0, checksums are left out: weights that
+    differ in one bit have others.
+    """
+    if kept == here:
+        return ""
+    before, after = (dict(_values(path, content)) for content in (kept, here))
+    places = [
+        place
+        for place in {**before, **after}
+        if _apart(before.get(place), after.get(place)) > within
+        and not (within and CHECKSUMS in place)
+    ]
+    if not places:
+        return ""
+    largest = max(_apart(before.get(place), after.get(place)) for place in places)
+    by = f", by up to {largest:.2g} of a value" if math.isfinite(largest) else ""
+    first = places[0]
+    return (
+        f"{path}: {len(places)} of {len(before)} values differ{by}; {first}: kept "
+        f"{before.get(first)!r}, here {after.get(first)!r}"
+    )
+
+
+def _apart(one: Any, other: Any) -> float:
+    """By how much of the larger two numbers differ; infinite for what is no number."""
+    if one == other:
+        return 0
+    try:
+        first, second = float(one), float(other)
+    except (TypeError, ValueError):
+        return math.inf
+    if math.isnan(first) and math.isnan(second):
+        return 0
+    size = max(abs(first), abs(second))
+    return abs(first - second) / size if math.isfinite(size) else math.inf
+
+
+def _values(path: str, content: bytes) -> Iterator[tuple[str, Any]]:
+    """Every value of a file, with its place in words."""
+    name, text = Path(path), content.decode("utf-8")
+    if name.suffix == ".csv":
+        clock = {*CLOCK, *(SPEED if name.stem.endswith(("speed", "speedup")) else [])}
+        for number, row in enumerate(csv.DictReader(io.StringIO(text)), start=1):
+            yield from ((f"row {number}, {c}", v) for c, v in row.items() if c not in clock)
+    elif name.suffix == ".json":
+        yield from _leaves(json.loads(text), "")
+    else:
+        for number, line in enumerate(text.split("\n"), start=1):
+            whole = (
+                [("", line)] if name.suffix == ".txt" or not line else _leaves(json.loads(line), "")
+            )
+            yield from ((f"line {number}{place}", value) for place, value in whole)
+
+
+def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """Numbers and words in a JSON value, each with its place as `.scores.0.score`."""
+    if not isinstance(value, dict | list):
+        yield place, value
+        return
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, each in inner:
+        if key not in (PROVENANCE, *CLOCK):
+            yield from _leaves(each, f"{place}.{key}")

@@ -1,0 +1,203 @@
+"""Keep finished runs in docs/results, so that no machine makes them again.
+
+kept.py keep EXPERIMENT --machine WORDS   add what is finished here
+kept.py take EXPERIMENT                   put kept runs into their places here, as if made here
+kept.py check EXPERIMENT [PAIR RUN SEED]  compare kept runs with those that are here
+kept.py page EXPERIMENT                   make tables and a page of all kept runs
+
+docs/guides/elsewhere.md says more.
+"""
+
+import subprocess
+import tempfile
+from datetime import date
+from pathlib import Path
+
+import part
+from archive import (
+    RESULTS,
+    Archive,
+    Run,
+    archive_path,
+    is_kept,
+    read_archives,
+    run_of_result,
+    unpack,
+    write_archive,
+)
+from differences import differences
+from engine import Job, check_version, planned_jobs, read_records, write_records
+from kept_tables import benchmark_of, make_page, settings_of, text_lacks
+from lock import hold_folder
+from packed import records_of
+from phases import declared, phase_of
+
+from headcount.base import command
+from headcount.base.errors import UserError
+from headcount.base.files import write_json
+
+
+def keep(experiment: str, machine: str, replace: bool) -> str:
+    """Archive every run all of whose jobs are finished here; returns how many, in words.
+
+    A kept run whose files are the same stays, and grows by those that are new. Raises UserError
+    for one that has other values, unless it is to be replaced; the others are kept.
+    """
+    about = {"machine": machine, "commit": _commit(), "settings": settings_of(experiment)}
+    kept, stay, lacking, refused = 0, 0, [], []
+    for run, jobs in _by_run(planned_jobs(experiment), experiment).items():
+        path = archive_path(experiment, run)
+        if reason := next(filter(None, map(_lacks, jobs)), ""):
+            if path.is_file():  # taken up, or kept before code changed
+                stay += 1
+            else:
+                lacking.append(f"{run} ({reason})")
+            continue
+        new = _gather(experiment, run, jobs, about)
+        old = read_archives(experiment, [run])[run] if path.is_file() else None
+        differing = _differences(old, new.files, 0) if old else []
+        if differing and not replace:
+            refused += differing
+        elif old and not differing and set(new.files) <= set(old.files):
+            stay += 1
+        else:
+            write_archive(path, new)
+            kept += 1
+    told = f"{RESULTS / experiment}/kept: {kept} runs kept, {stay} stay as they are"
+    told += f", {len(lacking)} are not finished here" + f": {'; '.join(lacking)}" * bool(lacking)
+    if refused:
+        print(told)
+        raise UserError(_listed(refused) + "\n--replace keeps the values that are here")
+    return told
+
+
+def take(experiment: str) -> str:
+    """Put the files of kept runs into their places, with the records of how they were made."""
+    archives = read_archives(experiment)
+    phases, packs = declared(experiment), {}
+    with tempfile.TemporaryDirectory() as folder:
+        for archive in archives.values():
+            unpack(archive.files, Path(folder, part.FILES))
+            for path in filter(is_kept, archive.records):
+                packs.setdefault(phase_of(path, phases), {})[path] = archive.records[path]
+        for phase, records in packs.items():
+            write_json(Path(folder, part.RECORDS, f"{phase}.json"), records)
+        write_json(Path(folder, part.STATES), {})
+        told = part.take(experiment, Path(folder)).replace(folder, f"{len(archives)} kept runs")
+    every = {path: record for each in archives.values() for path, record in each.records.items()}
+    write_records({path: record for path, record in every.items() if not Path(path).exists()})
+    return "\n".join([told.partition(";")[0], *text_lacks(experiment, archives)])
+
+
+def check(experiment: str, runs: list[Run], within: float) -> str:
+    """Compare kept runs with the files that are here; returns how many are the same, in words.
+
+    Raises UserError naming every file that differs, or if none of the runs is here.
+    """
+    same, absent, differing = [], [], []
+    for run, archive in read_archives(experiment, runs).items():
+        found = [path for path in filter(is_kept, archive.records) if Path(path).exists()]
+        faults = _differences(archive, {path: Path(path).read_bytes() for path in found}, within)
+        (differing.extend(faults) if faults else (same if found else absent).append(str(run)))
+    told = f"{len(same)} kept runs are the same here" + f" within {within:g}" * bool(within)
+    told += f", {len(absent)} are not here" + f": {'; '.join(absent)}" * bool(absent)
+    if differing or not same:
+        raise UserError("\n".join(filter(None, [_listed(differing) if differing else "", told])))
+    return told
+
+
+def _differences(kept: Archive, here: dict[str, bytes], within: float) -> list[str]:
+    """How files that are in both differ, a line for each that does; benchmarks tell the time."""
+    both = sorted(set(kept.records) & set(here))
+    return [
+        found for path in both if (found := differences(path, kept.files[path], here[path], within))
+    ]
+
+
+def _listed(differing: list[str]) -> str:
+    return "\n".join([f"{len(differing)} file(s) differ from those that are kept:", *differing])
+
+
+def _by_run(jobs: list[Job], experiment: str) -> dict[Run, list[Job]]:
+    """The jobs that write into the folders of each run; a job may have several runs."""
+    found: dict[Run, list[Job]] = {}
+    for job in jobs:
+        runs = {run_of_result(output, experiment) for output in job["output"]} - {None}
+        for run in sorted(runs):
+            found.setdefault(run, []).append(job)
+    return dict(sorted(found.items()))
+
+
+def _lacks(job: Job) -> str:
+    """Why a job's files are not kept; empty if all are here as it would make them."""
+    if not part.finished(job["output"]):
+        return f"{job['rule']} has not ended"
+    now = (job["shell"], repr(job["code"]))
+    for record in read_records(job["output"]).values():
+        if record["shellcmd"] != now[0] or now[1] not in record["params"]:
+            return f"{job['rule']} ran with other settings or code"
+    return ""
+
+
+def _gather(experiment: str, run: Run, jobs: list[Job], about: dict) -> Archive:
+    """The archive of a run that is finished here."""
+    outputs = [output for job in jobs for output in job["output"]]
+    own = [path for path in outputs if run_of_result(path, experiment) == run]
+    records = records_of(own)
+    first = [job for job in jobs if run_of_result(job["output"][0], experiment) == run]
+    measured = [path for job in first if Path(path := benchmark_of(job)).is_file()]
+    ended = max(record["endtime"] for record in records.values())
+    told = about | run._asdict() | {"finished": date.fromtimestamp(ended).isoformat()}
+    files = {path: Path(path).read_bytes() for path in [*filter(is_kept, own), *measured]}
+    return Archive(told, records, files)
+
+
+def _commit() -> str:
+    """The commit that is checked out; with a word if code, rules or settings differ from it."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], check=True, capture_output=True, text=True).stdout
+
+    folders = ("src", "scripts", "workflow", "config")
+    changed = bool(git("status", "--porcelain", "--untracked-files=no", *folders))
+    return git("rev-parse", "--short", "HEAD").strip() + " and changes" * changed
+
+
+def _arguments():
+    parser = command.parser(__doc__)
+    steps = parser.add_subparsers(dest="step", required=True)
+    keeping, taking, checking, paging = map(steps.add_parser, ("keep", "take", "check", "page"))
+    for each in (keeping, taking, checking, paging):
+        each.add_argument("experiment")
+    words = "what it ran on: processor, cores, what else ran"
+    keeping.add_argument("--machine", required=True, help=words)
+    keeping.add_argument("--replace", action="store_true", help="kept runs that have other values")
+    checking.add_argument("run", nargs="*", help="PAIR RUN SEED; all that are kept, if left out")
+    words = "how far numbers may be apart, as a share of the larger; exact, if left out"
+    checking.add_argument("--within", type=float, default=0.0, help=words)
+    words = "claims that the page begins with, such as HM-03"
+    paging.add_argument("--short", nargs="*", default=[], help=words)
+    args = parser.parse_args()
+    if args.step == "check" and args.run and not (len(args.run) == 3 and args.run[2].isdecimal()):
+        parser.error(f"expected PAIR RUN SEED, found {' '.join(args.run)}")
+    return args
+
+
+def main() -> None:
+    """Read the arguments, and do the one step."""
+    args = _arguments()
+    check_version()
+    if args.step == "keep":
+        print(keep(args.experiment, args.machine, args.replace))
+    elif args.step == "take":
+        hold_folder()
+        print(take(args.experiment))
+    elif args.step == "check":
+        runs = [Run(args.run[0], args.run[1], int(args.run[2]))] if args.run else []
+        print(check(args.experiment, runs, args.within))
+    else:
+        print(make_page(args.experiment, args.short))
+
+
+if __name__ == "__main__":
+    command.run(main)
