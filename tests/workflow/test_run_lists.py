@@ -196,8 +196,8 @@ STARTS = ("-from-random-9", "-from-impt-9")
         (
             "collapse",
             ["baseline", "random-6"]
-            + [f"impt-{n}{unit}" for n in (1, 6) for unit in ("", "-batch", "-position")]
-            + ["impt-6-token", "impt-1-spare_dec_self", "impt-6-spare_dec_self"]
+            + ["impt-1", "impt-6", "impt-6-batch", "impt-6-position", "impt-6-token"]
+            + ["impt-6-spare_dec_self"]
             + [f"impt-6-held{updates}" for updates in (10, 30, 60, 120)]
             + ["impt-6-p0.5", "impt-6-signed", "impt-6-ema0.9"],
             [],
