@@ -260,3 +260,17 @@ def test_f41_a_first_pass_leaves_the_model_as_it_was(model):
     for weight, before, gradient in zip(model.parameters(), weights, gradients, strict=True):
         assert torch.equal(weight, before) and torch.equal(weight.grad, gradient)
         assert weight.requires_grad
+
+
+def test_second_order_ranks_by_what_masking_adds_to_the_loss(model, slopes):
+    """−mean + ½ variance of the sentences' slopes; heads where that is below 0 stay."""
+    growth = -slopes.mean(0) + slopes.var(0, correction=0) / 2
+    order = growth.argsort(descending=True).tolist()
+    helpful = [head for head in order if growth[head] > 0]
+    assert 3 < len(helpful) < HEADS
+    for count in (2, len(helpful), HEADS):
+        choice = make(f"impt-{count}-second_order").choose(model, BATCHES, 1)
+        assert masked(choice) == set(helpful[:count])
+    torch.testing.assert_close(choice.first_pass.importance, growth, atol=1e-7, rtol=1e-5)
+    first_order = masked(make(f"impt-{len(helpful)}-signed").choose(model, BATCHES, 1))
+    assert first_order != set(helpful)

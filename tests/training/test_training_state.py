@@ -55,6 +55,7 @@ def facts_of(trainer):
         ("ema", "impt-3-ema0.9", [3, 4, 6]),
         ("ema", "impt-3", [2, 7]),
         ("none", "impt-3-token-held4", [3, 4, 6]),
+        ("none", "impt-3-second_order-centred", [3, 4, 6]),
         ("last", "impt-3-signed-p0.7", [1]),
         ("last", "impt-3-signed-p0.7", [3, 4, 6]),
         ("last", "baseline", [2, 7]),

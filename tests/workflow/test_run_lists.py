@@ -203,6 +203,12 @@ STARTS = ("-from-random-9", "-from-impt-9")
             [],
         ),
         ("collapse_deep", ["baseline", "impt-18", "impt-1"], []),
+        (
+            "headmask_variants",
+            ["baseline", "random-6", "impt-6", "impt-6-p0.5", "impt-6-signed"]
+            + ["impt-6-signed-centred", "impt-6-second_order", "impt-6-second_order-centred"],
+            [],
+        ),
         ("collapse_slow", ["baseline", "impt-1", "impt-6"], []),
         (  # of 48 heads
             "lowdata",

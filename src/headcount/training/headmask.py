@@ -4,6 +4,7 @@ Source: Sun et al. 2020 (HeadMask), section 3, algorithms 1 and 2.
 """
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -16,6 +17,7 @@ from headcount.base.settings.training_runs import RunSettings
 from headcount.data.batches import Batch
 from headcount.heads.importance import batch_importance
 from headcount.model.transformer import Transformer
+from headcount.training.moving_means import MovingMeans
 from headcount.training.processes import add_up, own
 from headcount.training.states import Weights
 
@@ -94,8 +96,8 @@ class MaskImportant(HeadMask):
 
     A first pass with all heads and without dropout measures the importance for the loss that
     training lowers, label smoothing included, and changes nothing. Variants, not in the paper, are
-    keys of `RunSettings` and described there: `probability`, `signed`, `unit`, `decay`, `spare`,
-    `held`.
+    keys of `RunSettings` and described there: `probability`, `signed`, `second_order`,
+    `unit`, `decay`, `centred`, `spare`, `held`.
     """
 
     def __init__(self, run: RunSettings, grid: HeadGrid, settings: TrainSettings, seed: int):
@@ -106,6 +108,7 @@ class MaskImportant(HeadMask):
         heads = enumerate(grid.heads())
         self.maskable = torch.tensor([i for i, head in heads if head.kind != run.spare]).long()
         self.importance = torch.zeros(grid.size)  # discounted sum, which ranks as the average does
+        self.means = MovingMeans()
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
         """The N heads that a first pass finds most important; equal ones in flat order.
@@ -123,15 +126,16 @@ class MaskImportant(HeadMask):
         return Choice(_multiplier(self.heads, masked), found)
 
     def state(self) -> Weights:
-        return {"importance": self.importance}
+        return {"importance": self.importance, **self.means.state()}
 
     def restore(self, state: Weights) -> None:
         self.importance = state["importance"]
+        self.means.restore(state)
 
     def _most_important(self) -> list[int]:
         ranked = self.importance[self.maskable].sort(descending=True, stable=True)
         most = ranked.indices[: self.run.heads]
-        if self.run.signed:
+        if not self.run.by_size:
             most = most[ranked.values[: self.run.heads] > 0]
         return self.maskable[most].tolist()
 
@@ -141,21 +145,30 @@ class MaskImportant(HeadMask):
         return draws.choice(self.maskable.numpy(), self.run.heads, replace=False).tolist()
 
     def _first_pass(self, model: Transformer, batches: Sequence[Batch]) -> FirstPass:
-        """What the update's batches say of the heads, all of them on and dropout off."""
+        """What the update's batches say of the heads, all of them on and dropout off.
+
+        The masked pass after it is centred on means that have these batches in them.
+        """
         precision, smoothing = self.settings.precision, self.settings.label_smoothing
         # In fp64, so that processes which share the batches out rank heads as one process does.
         total = 0.0
         for _, batch in own(batches):
-            found = batch_importance(model, batch, self.run.derivative_of, precision, smoothing)
+            with self.means.of(model, batch) if self.run.centred else nullcontext():
+                found = batch_importance(model, batch, self.run.derivative_of, precision, smoothing)
             slopes = found.slopes.double()
             importance = (len(batch.indices) * found.importance).double()
             sums = importance, slopes.sum(0), slopes.square().sum(0), found.loss.double()[None]
             total = total + torch.cat(sums)
+        if self.run.centred:
+            self.means.move(model)
         add_up([total])
         *sums, loss = total.tolist()  # the one thing that a GPU is waited for
         importance, slopes, squares = torch.tensor(sums, dtype=torch.float64).view(3, -1)
         sentences = sum(len(batch.indices) for batch in batches)
-        return FirstPass(sentences, importance / sentences, slopes, squares, loss)
+        importance /= sentences
+        if self.run.second_order:
+            importance += (squares / sentences - (slopes / sentences).square()) / 2
+        return FirstPass(sentences, importance, slopes, squares, loss)
 
 
 def make_head_mask(

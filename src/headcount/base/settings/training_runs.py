@@ -21,8 +21,8 @@ from headcount.base.settings.short_names import (
 _KEYS = {
     "baseline": {"attention_heads", "dropout"},
     "random": {"heads", "share", "dropout"},
-    "importance": {"heads", "share", "dropout", "probability", "signed", "unit", "decay"}
-    | {"spare", "held"},
+    "importance": {"heads", "share", "dropout", "probability", "signed", "second_order", "unit"}
+    | {"decay", "centred", "spare", "held"},
 }
 
 
@@ -58,6 +58,10 @@ class RunSettings(Section):
     """Rank by −∂L/∂ξ, to first order what masking adds to the loss, and mask only heads where
     that is above 0, so that there may be fewer than N (`-signed`)."""
 
+    second_order: bool = False
+    """Rank by −∂L/∂ξ and half the variance of sentences' derivatives, to second order what masking
+    adds to the loss, and mask only heads where that is above 0 (`-second_order`)."""
+
     unit: Literal["sentence", "batch", "position", "token"] = "sentence"
     """What the absolute value of importance is taken of: the derivative of a sentence's loss, of a
     batch's (`-batch`), each query position's share (`-position`), or each target token's loss
@@ -66,6 +70,10 @@ class RunSettings(Section):
     decay: float = Field(0.0, ge=0, lt=1)
     """Weight of the past in a moving average of importance over updates (`-ema0.9`); 0: this update
     alone."""
+
+    centred: bool = False
+    """A masked head gives its moving mean output in training, not zeros, and importance is that of
+    its difference from the mean (`-centred`)."""
 
     spare: Literal["enc_self", "dec_self", "dec_enc"] | None = None
     """A kind of attention whose heads are never masked (`-spare_dec_self`); a share is of all."""
@@ -91,8 +99,13 @@ class RunSettings(Section):
             )
         if self.method != "baseline" and (self.heads is None) == (self.share is None):
             raise ValueError(f"method {self.method}: expected heads or share, one of the two")
-        if self.signed and self.unit != "sentence":
-            raise ValueError(f"signed takes no absolute value, so no unit; remove {self.unit}")
+        ranked_by = [key for key in ("signed", "second_order") if getattr(self, key)]
+        if len(ranked_by) > 1:
+            raise ValueError("expected signed or second_order, found both; remove one")
+        if ranked_by and self.unit != "sentence":
+            raise ValueError(
+                f"{ranked_by[0]} takes no absolute value, so no unit; remove {self.unit}"
+            )
         for key in ("probability", "decay", "dropout"):
             check_decimals(key, getattr(self, key) or 0.0, 4)
         if self.share is not None:
@@ -108,8 +121,13 @@ class RunSettings(Section):
 
     @property
     def derivative_of(self) -> Literal["sentence", "batch", "position", "token", "none"]:
-        """`unit`, or none where importance is signed: as `importance.abs` says it."""
-        return "none" if self.signed else self.unit
+        """`unit`, or none where importance is not the size of one: as `importance.abs` says it."""
+        return self.unit if self.by_size else "none"
+
+    @property
+    def by_size(self) -> bool:
+        """Whether heads are ranked by the size of derivatives, so that harm counts as help does."""
+        return not (self.signed or self.second_order)
 
     def own_model(self, model: ModelSettings) -> ModelSettings:
         """The settings of this run's model, in an experiment whose models are `model`.
