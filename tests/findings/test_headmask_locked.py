@@ -154,6 +154,24 @@ def test_a_kind_that_is_spared_is_no_candidate(tmp_path):
     assert predict(history(made), "early") == Overlap(5, 2, 2, 2)
 
 
+def test_heads_of_the_first_self_attention_of_the_decoder_are_foretold(tmp_path):
+    place = MODEL.grid.heads().index(("dec_self", 0, 0))
+    others = [head for head in range(6) if head != place]
+    one, none, spared = (HeadmaskFiles(tmp_path / name) for name in "abc")
+    add(one, "impt-2", 1, {90: [float(head in (place, others[1])) for head in range(6)]})
+    add(none, "impt-2", 1, {90: [float(head in others[:2]) for head in range(6)]})
+    add(spared, "impt-2-spare_dec_self", 1, {90: [float(head in others[:2]) for head in range(6)]})
+    # One head of that layer; two of six are locked in: it is one of them in a third of cases.
+    assert predict(history(one), "place") == Overlap(6, 1, 2, 1)
+    (row,) = rows(one).values()
+    columns = [f"place_{what}" for what in ("both", "expected", "precision", "recall", "p")]
+    assert cells(row, *columns) == pytest.approx([1, 1 / 3, 0.5, 1, 1 / 3])
+    assert predict(history(none), "place") == Overlap(6, 1, 2, 0)
+    assert predict(history(spared), "place") is None  # where it may not be masked
+    add(none, "random-2", 1, {90: [1, 1, 0, 0, 0, 0]})
+    assert predict(history(none), "place") is None
+
+
 def locked(folder, run, masks):
     made = HeadmaskFiles(folder)
     add(made, run, 1, masks)

@@ -16,9 +16,13 @@ _SLOPES = [
 ]
 PREDICTIONS = {
     name: [f"{name}_{what}" for what in ("both", "expected", "precision", "recall", "p")]
-    for name in ("held", "early")
+    for name in ("held", "early", "place")
 }
-"""Columns of each prediction: from the held heads, and from the masks before the first lock."""
+"""Columns of each prediction: from held heads, masks before the first lock, and `PLACE`."""
+
+PLACE = ("dec_self", 0)
+"""Kind and layer whose heads are foretold: in the trainings that this was found on, no others were
+locked in."""
 
 TESTED = ["locked_ever", "locked_slope_ratio", "locked_slope"]
 """Columns with a t interval over seeds."""
@@ -123,8 +127,9 @@ def predict(history: History, name: str) -> Overlap | None:
 
     `held`: the heads that were masked in the held updates. `early`, of a run of importance without
     these: as many heads as were locked in, those most masked in the intervals before the first was.
+    `place`, of any run of importance: the heads of one layer, `PLACE`, that may be masked.
     """
-    told = history.held if name == "held" else _early(history)
+    told = {"held": lambda of: of.held, "early": _early, "place": _place}[name](history)
     if told is None:
         return None
     both = int((told & history.ever).sum())
@@ -144,6 +149,15 @@ def _early(history: History) -> np.ndarray | None:
     told = np.zeros(len(history.heads), dtype=bool)
     told[order[: history.ever.sum()]] = True
     return told
+
+
+def _place(history: History) -> np.ndarray | None:
+    """[head]: the forecast of `predict`."""
+    if history.run.method != "importance" or not history.ever.any():
+        return None
+    told = np.array([(head.kind, head.layer) == PLACE for head in history.heads])
+    told &= history.candidates
+    return told if told.any() else None
 
 
 def _overlap_cells(name: str, overlap: Overlap) -> dict[str, object]:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from headcount.base.addresses import Head
 from headcount.base.errors import UserError
-from headcount.base.settings.runs import RunSettings
+from headcount.base.settings.training_runs import RunSettings
 from headcount.findings.masked_training import ABANDONED, ROUNDING
 from headcount.findings.results import HEAD, KEYS, gather
 from headcount.findings.scores import Key

@@ -47,7 +47,8 @@ NOTES = (
     "while any head was.",
     "Foretold by the hold: how many of the heads that were locked in after the held updates are "
     "the N that were held. Foretold by early masks: how many of them are among the heads, as many, "
-    "that were masked most often in the intervals before the first was locked in. By chance: the "
+    "that were masked most often in the intervals before the first was locked in. In the first "
+    "self-attention of the decoder: how many of them are heads of that layer. By chance: the "
     "hypergeometric mean, locked heads × foretold heads / heads that may be masked. p: the exact "
     "chance of as many or more; over seeds, of their sum.",
 )
@@ -105,7 +106,11 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
     return shown.drop(columns=told)
 
 
-_FORETOLD = {"held": "foretold by the hold", "early": "foretold by early masks"}
+_FORETOLD = {
+    "held": "foretold by the hold",
+    "early": "foretold by early masks",
+    "place": "in the first self-attention of the decoder",
+}
 
 
 def _cells(row: dict[str, Any]) -> dict[str, str]:
