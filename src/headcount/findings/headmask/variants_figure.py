@@ -81,6 +81,6 @@ def _draw_shares(panel: Axes, rows: pd.DataFrame, places: dict[str, int]) -> dic
         x, y = 100 * of["value"].astype(float), of["run"].map(places)
         style = {"linestyle": "none", "markersize": 6, "markeredgewidth": 1.5}
         (marks[name],) = panel.plot(x, y, **style, **look)
-    panel.set_xlim(0, 100)
+    panel.set_xlim(-3, 103)
     panel.set_xlabel("share of harm (%)")
     return marks
