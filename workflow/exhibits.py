@@ -96,6 +96,7 @@ def _runs_by_owner(plan: Plan) -> dict[str, list[str]]:
         "same_heads": plan.same_heads,
         "by_heads": plan.by_heads,
         "by_dropout": plan.by_dropout,
+        "by_variant": plan.by_variant,
         "starts": plan.pruning.starts(),
         "controls": plan.pruning.controls(),
         "compared": plan.pruning.compared(),

@@ -93,6 +93,12 @@ class Plan:
         return self.same_heads if BASE in plain and len(plain) > 1 else []
 
     @property
+    def by_variant(self) -> list[str]:
+        """Names of `same_heads` with the baseline, if runs of importance choose in several ways."""
+        ways = {run.way for run in self.settings.runs if run.method == "importance"}
+        return self.same_heads if BASE in self.same_heads and len(ways) > 1 else []
+
+    @property
     def pruned(self) -> list[str]:
         """Names of the pruned runs."""
         return labels(self.settings.pruned)

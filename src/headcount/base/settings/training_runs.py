@@ -129,6 +129,12 @@ class RunSettings(Section):
         """Whether heads are ranked by the size of derivatives, so that harm counts as help does."""
         return not (self.signed or self.second_order)
 
+    @property
+    def way(self) -> str:
+        """Name of the way to choose heads: `label` without N and without dropout."""
+        said = self.model_dump(exclude_defaults=True, exclude={"heads", "share", "dropout"})
+        return training_name(self.method, None, said)
+
     def own_model(self, model: ModelSettings) -> ModelSettings:
         """The settings of this run's model, in an experiment whose models are `model`.
 

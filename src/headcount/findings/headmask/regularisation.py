@@ -75,11 +75,11 @@ def of_experiment(results: Results) -> pd.DataFrame:
     shares = frequencies(results.read(read_masks, "masks")).groupby(KEYS[:2]).mean()
     masked = [name for name, run in results.runs.items() if run.method != BASELINE.method]
     models = results.read(read_models, "models_by_dropout")
-    return regularisation_table(models, results.read(_bleu, "scores"), shares, masked)
+    return regularisation_table(models, results.read(read_bleu, "scores"), shares, masked)
 
 
-def _bleu(files: list[Path]) -> pd.DataFrame:
-    """BLEU by pair, run, seed and test set."""
+def read_bleu(files: list[Path]) -> pd.DataFrame:
+    """BLEU of runs, from their bleu.json: columns pair, run, seed, test_set, bleu."""
     rows = []
     for found in map(read_scores, files):
         head = {key: found[key] for key in KEYS}
@@ -96,11 +96,11 @@ def regularisation_table(
 ) -> pd.DataFrame:
     """Means over seeds, and differences to other runs: columns of `COLUMNS`.
 
-    `models` come from `read_models`; `bleu` has pair, run, seed, test_set, bleu; `shares`, by pair
-    and run, say which part of the heads an update masks; `masked` names the runs that mask any. A
-    row without a reference is a mean. One with it is the mean difference to the run `against`: the
-    baseline, the run without masks that has the same dropout, or tuned dropout. Interval and p are
-    by paired t-test over the seeds that both have, empty for one seed.
+    `models` come from `read_models`, `bleu` from `read_bleu`; `shares`, by pair and run, say which
+    part of the heads an update masks; `masked` names the runs that mask any. A row without a
+    reference is a mean. One with it is the mean difference to the run `against`: the baseline, the
+    run without masks that has the same dropout, or tuned dropout. Interval and p are those of
+    `difference`.
     """
     rows = []
     for pair, of_pair in models.groupby("pair", sort=False):
@@ -119,7 +119,7 @@ def regularisation_table(
             rows.append((*about, "", "", values.mean(), "", "", "", len(values)))
             others = zip(REFERENCES, (BASE, plain.get(rate, ""), tuned), strict=True)
             for reference, other in others if statistic != "update" else ():
-                apart = _difference(found, values, other)
+                apart = difference(found, values, other)
                 rows += [(*about, reference, other, *each) for each in apart]
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -130,16 +130,28 @@ def _values(models: pd.DataFrame, bleu: pd.DataFrame) -> pd.Series:
         models.assign(test_set=DEV, statistic=name).rename(columns={name: "value"})
         for name in ("dev_loss", "update")
     ]
-    mean = bleu.groupby(["run", "seed"], sort=False)["bleu"].mean().reset_index()
-    by_test = (rows for _, rows in bleu.groupby("test_set", sort=False))
-    for rows in (mean.assign(test_set=MEAN), *by_test):
-        parts.append(rows.assign(statistic="bleu").rename(columns={"bleu": "value"}))
+    parts.append(bleu_values(bleu))
     index = ["test_set", "statistic", "run", "seed"]
     return pd.concat([part[[*index, "value"]] for part in parts]).set_index(index)["value"]
 
 
-def _difference(found: pd.Series, values: pd.Series, other: str) -> Iterator[tuple]:
-    """Mean difference to another run, its interval, p and seeds; none to itself or without one."""
+def bleu_values(bleu: pd.DataFrame) -> pd.DataFrame:
+    """BLEU of `read_bleu` with `statistic` and `value`, one test set after another.
+
+    Before them stands their mean, as test set `MEAN`.
+    """
+    mean = bleu.groupby(KEYS, sort=False)["bleu"].mean().reset_index().assign(test_set=MEAN)
+    by_test = (rows for _, rows in bleu.groupby("test_set", sort=False))
+    both = pd.concat([mean, *by_test], ignore_index=True)
+    return both.assign(statistic="bleu").rename(columns={"bleu": "value"})
+
+
+def difference(found: pd.Series, values: pd.Series, other: str) -> Iterator[tuple]:
+    """Mean difference to another run, its interval, p and seeds; none to itself or without one.
+
+    `found` has numbers of one pair by test set, statistic, run and seed, `values` those of one run.
+    Interval and p, by paired t-test over the seeds that both have, are empty for one seed.
+    """
     test, statistic, run, _ = values.index[0]
     if other == run or (test, statistic, other) not in found.index.droplevel("seed"):
         return
@@ -180,13 +192,13 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
         row |= {"update": f"{updates[pair, run]:.0f}", "mean": f"{first['value']:.{digits}f}"}
         differences = found.set_index("reference")
         for reference in REFERENCES:
-            row[f"to {reference}"] = _cell(differences, reference, digits)
+            row[f"to {reference}"] = difference_cell(differences, reference, digits)
         rows.append(row | {"seeds": first["seeds"]})
     return pd.DataFrame(rows)
 
 
-def _cell(differences: pd.DataFrame, reference: str, digits: int) -> str:
-    """A mean difference with its interval and p; a dash where there is none."""
+def difference_cell(differences: pd.DataFrame, reference: str, digits: int) -> str:
+    """A mean difference with its interval and p, of rows by reference; a dash where none is."""
     if reference not in differences.index:
         return NONE
     value, low, high, p = differences.loc[reference, ["value", "low", "high", "p"]]

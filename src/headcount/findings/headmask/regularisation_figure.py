@@ -6,7 +6,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headcount.base.settings.runs import label
 from headcount.base.settings.training_runs import RunSettings
 from headcount.findings import exhibits
 from headcount.findings.figures import COLOURS, GREY, Drawn, legend_above, panels
@@ -58,9 +57,7 @@ def regularisation_points(table: pd.DataFrame, runs: Mapping[str, RunSettings]) 
 
 
 def _series(run: RunSettings) -> str:
-    if run.method == "baseline":
-        return ""
-    return label(run.model_copy(update=dict.fromkeys(("heads", "share", "dropout"))))
+    return "" if run.method == "baseline" else run.way
 
 
 def draw_regularisation(points: pd.DataFrame) -> Figure:

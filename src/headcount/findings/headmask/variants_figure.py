@@ -1,0 +1,86 @@
+"""Ways to choose heads side by side: dev loss beside the baseline's, and masks of harm."""
+
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from headcount.findings import exhibits
+from headcount.findings.figures import COLOURS, GREY, PAGE, Drawn, draw_legend
+from headcount.findings.headmask.variants import HARM, of_experiment
+from headcount.findings.results import BASE, Results, curve_table
+from headcount.findings.setting import OVER_SEEDS, describe_setting
+
+_LINE, _AROUND = 0.28, 1.1  # inches of a run, and of a panel's title and axis
+_SHARES = ("harmful_share", "heads_harmful_share")
+_CAPTION = (
+    f"Dev loss of each run minus the {BASE}'s, mean over seeds (left): a way to mask helps where "
+    "it lies below 0. Share of masks that fell on heads of harm (right): a way to choose finds "
+    "heads of use where that lies below the share of all heads."
+)
+
+
+@exhibits.figure(
+    "headmask_variants",
+    needs=("variants", "scores", "curves", "masks", "slopes"),
+    beside="headmask_variants",
+)
+def figure(results: Results) -> Drawn:
+    """Ways to choose the heads that training masks."""
+    points = variants_points(of_experiment(results))
+    bars = "Bars: 95 % t interval of the mean difference over seeds, after as many updates."
+    setting = describe_setting(results, results.read(curve_table, "curves"))
+    notes = (bars, HARM, OVER_SEEDS, *setting)
+    return Drawn(draw_variants(points), points, _CAPTION, notes)
+
+
+def variants_points(table: pd.DataFrame) -> pd.DataFrame:
+    """What is drawn of `variants_table`: differences of dev loss to the baseline, and shares."""
+    loss = (table["statistic"] == "dev_loss") & (table["reference"] == "baseline")
+    return table[loss | table["statistic"].isin(_SHARES)].reset_index(drop=True)
+
+
+def draw_variants(points: pd.DataFrame) -> Figure:
+    """Two panels for each pair, one line for each run; `points` come from `variants_points`."""
+    pairs = list(points.groupby("pair", sort=False))
+    runs = {pair: list(rows["run"].unique()) for pair, rows in pairs}
+    heights = [_LINE * len(runs[pair]) + _AROUND for pair, _ in pairs]
+    figure = Figure(figsize=(PAGE, sum(heights)), layout="constrained")
+    grid = figure.subplots(
+        len(pairs), 2, squeeze=False, sharey="row", width_ratios=(1.4, 1), height_ratios=heights
+    )
+    for (left, right), (pair, rows) in zip(grid, pairs, strict=True):
+        places = {run: place for place, run in enumerate(runs[pair])}
+        _draw_losses(left, rows[rows["statistic"] == "dev_loss"], places)
+        marks = _draw_shares(right, rows, places)
+        left.set_yticks(range(len(places)), list(places))
+        left.set_ylim(len(places) - 0.5, -0.5)
+        left.set_title(pair, loc="left", fontsize="medium")
+    draw_legend(figure, marks)
+    return figure
+
+
+def _draw_losses(panel: Axes, rows: pd.DataFrame, places: dict[str, int]) -> None:
+    """Mean differences to the baseline, with their intervals where there are such."""
+    value = rows["value"].astype(float)
+    ends = (rows[end].where(rows[end] != "", value).astype(float) for end in ("low", "high"))
+    low, high = ends
+    style = {"fmt": "o", "color": COLOURS[0], "capsize": 3, "markersize": 5}
+    panel.errorbar(value, rows["run"].map(places), xerr=(value - low, high - value), **style)
+    panel.axvline(0, color="black", linestyle="-.", linewidth=0.9)
+    panel.set_xlabel("dev loss − baseline’s, nats per target token")
+
+
+def _draw_shares(panel: Axes, rows: pd.DataFrame, places: dict[str, int]) -> dict[str, Artist]:
+    """Shares of harm among masks and among all heads; the marks, by their words."""
+    marks = {}
+    looks = ({"marker": "D", "color": COLOURS[1]}, {"marker": "|", "color": GREY})
+    words = ("masks", "all heads, as if masked alike")
+    for statistic, name, look in zip(_SHARES, words, looks, strict=True):
+        of = rows[rows["statistic"] == statistic]
+        x, y = 100 * of["value"].astype(float), of["run"].map(places)
+        style = {"linestyle": "none", "markersize": 6, "markeredgewidth": 1.5}
+        (marks[name],) = panel.plot(x, y, **style, **look)
+    panel.set_xlim(-3, 103)
+    panel.set_xlabel("share of harm (%)")
+    return marks
