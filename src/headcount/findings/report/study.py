@@ -1,0 +1,185 @@
+"""The study of HeadMask as one page, from the tables of kept runs below docs/results.
+
+Every number and every verdict of the page is read or computed from these.
+"""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from headcount.base.errors import UserError
+from headcount.base.files import write_text
+from headcount.base.templates import fill_page
+from headcount.findings.results import read_table
+from headcount.findings.tables import p_value
+
+COLLAPSE, VARIANTS = "collapse", "headmask_variants"
+AWAITED = ("lowdata", "multi30k_short")
+"""Experiments of the study whose tables are not on the page yet."""
+
+SMALL = 0.05  # a p below it is called no chance
+_TEMPLATE = Path(__file__).with_suffix(".md")
+
+
+def write_study(kept: Path, out: Path) -> None:
+    """Write the page `out` from the folder of kept tables, and its picture beside it.
+
+    Raises UserError where the tables of an experiment are not there.
+    """
+    locked = _table(kept, COLLAPSE, "headmask_locked")
+    over = locked[locked["seed"].isna() & locked["run"].str.startswith("impt")]
+    compared = _table(kept, VARIANTS, "headmask_variants")
+    held = over[over["held"] > 0]
+    free = over[over["held"] == 0]
+    seeds = sorted(int(seed) for seed in locked["seed"].dropna().unique())
+    values = {
+        "seeds": ", ".join(map(str, seeds)),
+        "locked": [_locked(row) for row in free.to_dict("records")],
+        "place": _place(free),
+        "held": [_held(row) for row in held.to_dict("records")],
+        "hold": _hold(held),
+        "variants": _variants(compared),
+        "winners": _winners(compared),
+        "trainings": {
+            COLLAPSE: int(locked["seed"].notna().sum()),
+            VARIANTS: len(_runs(compared)) * int(compared["seeds"].max()),
+        },
+        "awaited": [name for name in AWAITED if not (kept / name / "tables").is_dir()],
+    }
+    picture = kept / COLLAPSE / "headmask_locked_fig.png"
+    values["picture"] = f"{COLLAPSE}/{picture.name}" if picture.is_file() else ""
+    if picture.is_file() and out.parent.resolve() != kept.resolve():
+        (out.parent / COLLAPSE).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(picture, out.parent / COLLAPSE / picture.name)
+    write_text(out, fill_page(_TEMPLATE, values))
+
+
+def _table(kept: Path, experiment: str, name: str) -> pd.DataFrame:
+    path = kept / experiment / "tables" / f"{name}.csv"
+    if not path.is_file():
+        raise UserError(
+            f"{path}: expected the table of kept runs; python workflow/kept.py page {experiment}"
+        )
+    return read_table(path)
+
+
+def _locked(row: dict) -> dict[str, str]:
+    """What the page says of the trainings of one run."""
+    cells = {
+        "run": row["run"],
+        "seeds": f"{row['seeds_locked']:.0f} of {row['seeds']:.0f}",
+        "heads": f"{row['locked_ever']:.1f}",
+    }
+    if not row["locked_ever"]:
+        return cells | dict.fromkeys(("start", "ratio", "slope", "place"), "–")
+    ratio = f"{_two(row['locked_slope_ratio'])} / {_two(row['others_slope_ratio'])}"
+    chance = f" (by chance {_share(row, 'expected')}; p {p_value(row['place_p'])})"
+    return cells | {
+        "start": f"{row['locked_from']:.0f}",
+        "ratio": ratio,
+        "slope": f"{row['locked_slope']:+.2f} / {row['others_slope']:+.2f}",
+        "place": "–" if pd.isna(row["place_p"]) else f"{_share(row, 'both')}{chance}",
+    }
+
+
+def _two(number: float) -> str:
+    return "–" if pd.isna(number) else f"{number:.2f}"
+
+
+def _share(row: dict, what: str) -> str:
+    """Locked heads of the decoder's first self-attention, as a share of all locked ones."""
+    return f"{100 * row[f'place_{what}'] / row['locked_ever']:.0f} %"
+
+
+def _place(free: pd.DataFrame) -> str:
+    """Whether locked heads are of the decoder's first self-attention, in the runs that say."""
+    known = free.dropna(subset="place_p")
+    found = known[known["place_p"] < SMALL]
+    shares = known["place_both"].sum(), known["locked_ever"].sum()
+    return (
+        f"Of all heads that the runs above locked in, {100 * shares[0] / shares[1]:.0f} % are of "
+        f"the decoder's first self-attention; more than chance gives (p < {SMALL}) in "
+        f"{len(found)} of the {len(known)} runs that may mask them."
+    )
+
+
+def _held(row: dict) -> dict[str, str]:
+    known = not pd.isna(row["held_p"])
+    return {
+        "updates": f"{row['held']:.0f}",
+        "both": f"{row['held_both']:.1f} of {row['n']:.0f}" if known else "–",
+        "chance": f"{row['held_expected']:.1f}" if known else "–",
+        "p": p_value(row["held_p"]) if known else "–",
+    }
+
+
+def _hold(held: pd.DataFrame) -> str:
+    """Whether heads that are held masked at first stay so."""
+    known = held.dropna(subset="held_p")
+    longer = known[known["held_p"] < SMALL]["held"]
+    if longer.empty:
+        return (
+            "Heads that are held masked from the first update on do not stay masked more often "
+            "than chance gives. That a head has been masked is not enough to lock it in."
+        )
+    return (
+        "Heads that are held masked stay so more often than chance gives after holds of "
+        f"{', '.join(f'{updates:.0f}' for updates in longer)} updates."
+    )
+
+
+def _runs(compared: pd.DataFrame) -> list[str]:
+    return list(dict.fromkeys(compared["run"]))
+
+
+def _cell(of_run: pd.DataFrame, statistic: str, reference: str = "", digits: int = 2) -> str:
+    """A mean over seeds, or a difference with its 95 % interval; a dash where there is none."""
+    rows = of_run[(of_run["statistic"] == statistic) & (of_run["reference"] == reference)]
+    if statistic == "bleu":
+        rows = rows[rows["test_set"] == "mean"]
+    if rows.empty:
+        return "–"
+    row = rows.iloc[0]
+    if not reference:
+        return f"{row['value']:.{digits}f}"
+    interval = f" ({row['low']:+.{digits}f} to {row['high']:+.{digits}f})"
+    return f"{row['value']:+.{digits}f}" + ("" if pd.isna(row["low"]) else interval)
+
+
+def _variants(compared: pd.DataFrame) -> list[dict[str, str]]:
+    filled = compared.fillna({"reference": ""})
+    return [
+        {
+            "run": run,
+            "loss": _cell(of_run, "dev_loss", digits=3),
+            "baseline": _cell(of_run, "dev_loss", "baseline", 3),
+            "random": _cell(of_run, "dev_loss", "random", 3),
+            "bleu": _cell(of_run, "bleu", "baseline", 1),
+            "bleu_random": _cell(of_run, "bleu", "random", 1),
+            "harm": _cell(of_run, "harmful_share"),
+            "growth": f"{_cell(of_run, 'masked_growth')} / {_cell(of_run, 'heads_growth')}",
+            "time": _cell(of_run, "relative_seconds"),
+        }
+        for run in _runs(compared)
+        for of_run in [filled[filled["run"] == run]]
+    ]
+
+
+def _winners(compared: pd.DataFrame) -> str:
+    """Which runs have a lower dev loss than the baseline, or than as many heads at random."""
+    told = []
+    for reference, words in (("baseline", "the baseline"), ("random", "as many heads at random")):
+        rows = compared[
+            (compared["statistic"] == "dev_loss") & (compared["reference"] == reference)
+        ]
+        lower = _better(rows[rows["high"] < 0]["run"])
+        higher = _better(rows[rows["low"] > 0]["run"])
+        told.append(f"Dev loss lies below that of {words}, with all of its interval, for {lower}; ")
+        told[-1] += f"above it for {higher}."
+    return " ".join(told)
+
+
+def _better(runs: Sequence[str]) -> str:
+    return ", ".join(f"`{run}`" for run in runs) or "no run"
