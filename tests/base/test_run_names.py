@@ -120,6 +120,7 @@ def test_a_share_is_the_nearest_count(share, heads, count):
         ("impt-6-sentence", "-signed, -second_order, -batch, .*, found 'impt-6-sentence'"),
         ("impt-6-token-batch", "expected unit once, but -batch sets it again"),
         ("impt-6-token-second_order", "second_order takes no absolute value, .*; remove token"),
+        ("impt-6-position-centred", "position takes a head's whole output, so it is not centred"),
         ("impt-6-signed-second_order", "expected signed or second_order, found both; remove one"),
         ("impt-6-token-signed", "signed takes no absolute value, so no unit; remove token"),
         ("impt-6-held", "expected baseline, .*-held<number>.*; nearest: impt-6-held6"),

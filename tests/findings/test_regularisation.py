@@ -2,6 +2,7 @@
 
 import math
 
+import pandas as pd
 import pytest
 from captions import tell_what_is_covered
 from chapters import gather_results
@@ -51,6 +52,24 @@ def test_dev_loss_chooses_one_run_without_masks_and_one_with(table):
     """Of 2.1, 1.9, 1.8 and of 1.95, 1.85; by BLEU of the test sets nothing is chosen."""
     chosen = table.tidy.loc[table.tidy["chosen"] == "yes", "run"].unique().tolist()
     assert chosen == ["baseline-d0.3", "random-3-d0.1"]
+
+
+def test_dropout_is_chosen_over_the_seeds_that_all_runs_have():
+    """0.2 is worse on seeds 1 and 2, which both have; seed 3 alone would turn their means."""
+    losses = {"baseline": (3.0, 3.0, 3.0), "baseline-d0.1": (1.0, 1.1, 9.0)}
+    losses["baseline-d0.2"] = (1.2, 1.3)
+    rates = {"baseline": 0.0, "baseline-d0.1": 0.1, "baseline-d0.2": 0.2}
+    rows = [
+        ("p", run, seed, rates[run], loss, 5)
+        for run, of_run in losses.items()
+        for seed, loss in enumerate(of_run, 1)
+    ]
+    models = pd.DataFrame(rows, columns=["pair", "run", "seed", "dropout", "dev_loss", "update"])
+    bleu = pd.DataFrame(columns=["pair", "run", "seed", "test_set", "bleu"])
+    shares = pd.Series(dtype=float)
+    found = regularisation.regularisation_table(models, bleu, shares, [])
+    assert set(found.loc[found["chosen"] == "yes", "run"]) == {"baseline-d0.1"}
+    assert set(found["dropout"]) == {0.0, 0.1, 0.2}  # to the last digit, whatever the seeds
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,9 @@ class RunSettings(Section):
     that is above 0, so that there may be fewer than N (`-signed`)."""
 
     second_order: bool = False
-    """Rank by −∂L/∂ξ and half the variance of sentences' derivatives, to second order what masking
-    adds to the loss, and mask only heads where that is above 0 (`-second_order`)."""
+    """Rank by −∂L/∂ξ plus half the variance of sentences' derivatives, which stands for the second
+    derivative (empirical Fisher), so about what masking adds to the loss, and mask only heads where
+    that is above 0 (`-second_order`)."""
 
     unit: Literal["sentence", "batch", "position", "token"] = "sentence"
     """What the absolute value of importance is taken of: the derivative of a sentence's loss, of a
@@ -99,6 +100,8 @@ class RunSettings(Section):
             )
         if self.method != "baseline" and (self.heads is None) == (self.share is None):
             raise ValueError(f"method {self.method}: expected heads or share, one of the two")
+        if self.centred and self.unit == "position":
+            raise ValueError("position takes a head's whole output, so it is not centred")
         ranked_by = [key for key in ("signed", "second_order") if getattr(self, key)]
         if len(ranked_by) > 1:
             raise ValueError("expected signed or second_order, found both; remove one")

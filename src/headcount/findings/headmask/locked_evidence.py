@@ -176,7 +176,7 @@ def _over_seeds(of_run: pd.DataFrame, overlaps: list[dict[str, Overlap]]) -> dic
         known = pd.to_numeric(of_run[column]).dropna().to_numpy()
         if known.size:
             row[column] = float(known.mean())
-        if column in TESTED and known.size > 1:
+        if column in TESTED and known.size > 1 and np.ptp(known):  # equal seeds prove nothing
             tested = paired_t(known)
             row |= {f"{column}_low": tested.low, f"{column}_high": tested.high}
     for name in PREDICTIONS:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from headcount.base.addresses import Head
 from headcount.base.errors import UserError
+from headcount.base.random_streams import Stream
 from headcount.base.settings.training_runs import RunSettings
 from headcount.findings.masked_training import ABANDONED, ROUNDING
 from headcount.findings.results import HEAD, KEYS, gather
@@ -68,14 +69,27 @@ class History:
         return self.starts >= self.run.held
 
     @cached_property
+    def masking(self) -> np.ndarray:
+        """[interval]: updates that mask heads at all: every one, or those that training drew."""
+        if self.run.probability == 1 or not len(self.ends):
+            return self.lengths
+        draws = [
+            update <= self.run.held
+            or Stream.HEAD_MASK.generator(self.key[2], update).random() < self.run.probability
+            for update in range(1, int(self.ends[-1]) + 1)
+        ]
+        return np.diff(np.concatenate([[0], np.cumsum(draws)[self.ends - 1]]))
+
+    @cached_property
     def locked(self) -> np.ndarray:
         """[interval, head]: whether the head is locked in.
 
-        It is masked in `ABANDONED` of the updates that may mask, or more, in this interval and in
-        free ones next to it that span `SHORTEST` updates.
+        It is masked in `ABANDONED` of the updates that mask, or more, in this interval and in free
+        ones next to it that span `SHORTEST` updates.
         """
-        often = self.masked / self.run.probability >= ABANDONED - ROUNDING
-        often &= self.free[:, None]
+        masks = self.masked * self.lengths[:, None]
+        often = masks >= (ABANDONED - ROUNDING) * self.masking[:, None]
+        often &= (self.free & (self.masking > 0))[:, None]
         for head in often.T:
             for first, past in spells(head):
                 head[first:past] = self.lengths[first:past].sum() >= SHORTEST

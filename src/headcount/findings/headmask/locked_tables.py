@@ -21,8 +21,8 @@ from headcount.findings.tables import NONE, Table, mean_count, p_value, run_cell
 
 LOCKED_IN = (
     f"Locked in: masked in at least {100 * ABANDONED:.0f} % of the updates of each of the "
-    f"validation intervals that follow one another over {SHORTEST} updates or more (times p in a "
-    "run that masks with probability p only); intervals with a held update do not count."
+    f"validation intervals that follow one another over {SHORTEST} updates or more (in a run that "
+    "masks with a probability, of those that do mask); intervals with a held update do not count."
 )
 """What it means, for notes."""
 

@@ -104,10 +104,11 @@ def regularisation_table(
     """
     rows = []
     for pair, of_pair in models.groupby("pair", sort=False):
-        runs = of_pair.groupby("run", sort=False)[["dropout", "dev_loss"]].mean()
+        runs = _over_common_seeds(of_pair)
         mask = runs.index.isin(masked)
-        tuned = runs.loc[~mask, "dev_loss"].idxmin()
-        chosen = {tuned} | set(runs.loc[mask, "dev_loss"].nsmallest(1).index)
+        plain_loss = runs.loc[~mask, "dev_loss"]
+        tuned = plain_loss.idxmin() if plain_loss.notna().any() else BASE
+        chosen = {tuned} | set(runs.loc[mask, "dev_loss"].dropna().nsmallest(1).index)
         plain = {rate: name for name, rate in runs.loc[~mask, "dropout"].items()}
         found = _values(of_pair, bleu[bleu["pair"] == pair])
         for (test, statistic, run), values in found.groupby(level=[0, 1, 2], sort=False):
@@ -122,6 +123,17 @@ def regularisation_table(
                 apart = difference(found, values, other)
                 rows += [(*about, reference, other, *each) for each in apart]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _over_common_seeds(models: pd.DataFrame) -> pd.DataFrame:
+    """Dropout of each run, and its mean dev loss over the seeds that every run has.
+
+    NaN where they share none: dev loss then chooses nothing, and the baseline stands.
+    """
+    of_run = models.groupby("run", sort=False)
+    common = set.intersection(*of_run["seed"].apply(set))
+    shared = models[models["seed"].isin(common)].groupby("run", sort=False)["dev_loss"].mean()
+    return of_run[["dropout"]].first().assign(dev_loss=shared)
 
 
 def _values(models: pd.DataFrame, bleu: pd.DataFrame) -> pd.Series:

@@ -43,11 +43,11 @@ HARM = (
 """What it means, for notes."""
 
 _GROWTH = (
-    "Loss added: what masking a head adds to a sentence's loss to second order, −mean slope + "
-    "variance of slopes ÷ 2, in nats; mean over masks, and beside it over all heads alike. Where "
-    "masks have the larger number, heads of importance were masked. Slopes of a centred run are "
-    "about a head's mean output, which it gives while masked: only its own two numbers can be "
-    "compared. Intervals with a held update do not count; runs without first passes have neither "
+    "Loss added: about what masking a head adds to a sentence's loss, −mean slope + variance of "
+    "slopes ÷ 2 (which stands for the second derivative), in nats; mean over masks, and beside it "
+    "over all heads alike. Where masks have the larger number, heads of importance were masked. "
+    "Slopes of a centred run are about a head's mean output, which it gives while masked: only its "
+    "own two numbers can be compared. Intervals with a held update do not count; runs without first passes have neither "
     "number."
 )
 _NOTES = (
@@ -119,9 +119,10 @@ def what_was_masked(history: History) -> dict[str, float]:
     """How many heads were locked in for a while, and of which use the masked heads were.
 
     `harmful_share`: share of masks, 0 to 1, on heads whose mean slope of the interval is above 0.
-    `masked_growth`: mean over masks of what masking adds to a sentence's loss to second order,
-    nats. `heads_harmful_share` and `heads_growth`: the same if each interval's masks had been
-    spread over all heads alike. None of the four without slopes of free intervals with a mask.
+    `masked_growth`: mean over masks of about what masking adds to a sentence's loss, nats, the
+    variance of slopes standing for the second derivative. `heads_harmful_share` and
+    `heads_growth`: the same if each interval's masks had been spread over all heads alike. None of
+    the four without slopes of free intervals with a mask.
     """
     found = {"locked_ever": float(history.ever.sum())}
     known = history.free & ~np.isnan(history.slope_mean).any(axis=1)
