@@ -47,8 +47,8 @@ _GROWTH = (
     "slopes ÷ 2 (which stands for the second derivative), in nats; mean over masks, and beside it "
     "over all heads alike. Where masks have the larger number, heads of importance were masked. "
     "Slopes of a centred run are about a head's mean output, which it gives while masked: only its "
-    "own two numbers can be compared. Intervals with a held update do not count; runs without first passes have neither "
-    "number."
+    "own two numbers can be compared. Intervals with a held update do not count; runs without "
+    "first passes have neither number."
 )
 _NOTES = (
     f"To baseline: a run minus {BASE} of the same seed, after as many updates; to random: minus "
