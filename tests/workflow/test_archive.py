@@ -83,6 +83,21 @@ def test_what_is_not_the_runs_own_is_refused(archive, files, checksum, words):
         archive.read_archives("mine")
 
 
+def test_scores_of_another_model_than_the_kept_one_are_refused(archive):
+    model, scores = f"{FOLDER}/model/model.json", f"{FOLDER}/bleu.json"
+    whole = made(archive, {model: b"{}", scores: b"[]"})
+    path = archive.archive_path("mine", archive.Run("a.x-y", "baseline", 2))
+    whole.records[scores]["input_checksums"] = {
+        model: f"sha256:{hashlib.sha256(b'{}').hexdigest()}"
+    }
+    archive.write_archive(path, whole)
+    assert archive.read_archives("mine")
+    whole.records[scores]["input_checksums"] = {model: f"sha256:{'0' * 64}"}
+    archive.write_archive(path, whole)
+    with pytest.raises(UserError, match=f"{scores} was made from another {model} than the one"):
+        archive.read_archives("mine")
+
+
 def test_a_damaged_archive_and_none_are_named(archive):
     with pytest.raises(UserError, match=r"docs/results/mine/kept: expected finished runs, found"):
         archive.read_archives("mine")
