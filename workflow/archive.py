@@ -9,7 +9,7 @@ import json
 import lzma
 import re
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ RESULTS = Path("docs/results")
 ENDS = {".csv", ".json", ".jsonl", ".txt"}
 """Of files that are kept; weights are not, nor what else lies in a model's folder."""
 ABOUT, RECORDS = "about.json", "records.json"
-DAMAGED = "Bring it back by git checkout, or keep the run again"
+DAMAGED = "Bring it back by git checkout, or delete it and keep the run again"
 
 
 class Run(NamedTuple):
@@ -68,6 +68,21 @@ def is_kept(path: str) -> bool:
     """Whether an archive has such a file."""
     name = Path(path)
     return name.suffix in ENDS and (name.parent.name != "model" or name.name == DESCRIPTION)
+
+
+def checksums(records: dict[str, Record]) -> dict[str, str]:
+    """What each file is known by to the jobs that read it."""
+    return {path: f"sha256:{record['sha256']}" for path, record in records.items()}
+
+
+def made_from_others(
+    records: dict[str, Record], known: dict[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Files that were made from another version of an input than the one known, with that input."""
+    for path, record in records.items():
+        for read, checksum in (record["input_checksums"] or {}).items():
+            if known.get(read, checksum) != checksum:
+                yield path, read
 
 
 def archive_path(experiment: str, run: Run) -> Path:
@@ -150,6 +165,8 @@ def _check(archive: Archive, run: Run, experiment: str) -> None:
         raise ValueError(f"{foreign[0]} is no file of {run}")
     if lacking := set(filter(is_kept, archive.records)) - set(archive.files):
         raise ValueError(f"{min(lacking)} is gone")
+    for path, read in made_from_others(archive.records, checksums(archive.records)):
+        raise ValueError(f"{path} was made from another {read} than the one that is kept")
 
 
 def _as_json(value: Any) -> bytes:

@@ -12,6 +12,18 @@ from compare import CLOCK, SPEED
 
 PROVENANCE = "provenance"  # how a file was made: commands, code, packages
 CHECKSUMS = "sha256"
+WEIGHTS = ".weights"
+"""Where files name the weights that they are of, by a checksum; maps of attention have numbers."""
+
+
+class _Nothing:
+    """In place of a value that one of two files lacks: null is a value."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+_NOTHING = _Nothing()
 
 
 def differences(path: str, kept: bytes, here: bytes, within: float) -> str:
@@ -24,21 +36,29 @@ def differences(path: str, kept: bytes, here: bytes, within: float) -> str:
     if kept == here:
         return ""
     before, after = (dict(_values(path, content)) for content in (kept, here))
-    places = [
-        place
+    both = {
+        place: (before.get(place, _NOTHING), after.get(place, _NOTHING))
         for place in {**before, **after}
-        if _apart(before.get(place), after.get(place)) > within
-        and not (within and CHECKSUMS in place)
-    ]
-    if not places:
+    }
+    apart = {
+        place: by
+        for place, pair in both.items()
+        if (by := _apart(*pair)) > within and not (within and _are_checksums(place, *pair))
+    }
+    if not apart:
         return ""
-    largest = max(_apart(before.get(place), after.get(place)) for place in places)
+    largest, first = max(apart.values()), next(iter(apart))
     by = f", by up to {largest:.2g} of a value" if math.isfinite(largest) else ""
-    first = places[0]
     return (
-        f"{path}: {len(places)} of {len(before)} values differ{by}; {first}: kept "
-        f"{before.get(first)!r}, here {after.get(first)!r}"
+        f"{path}: {len(apart)} of {len(before)} values differ{by}; {first}: kept "
+        f"{both[first][0]!r}, here {both[first][1]!r}"
     )
+
+
+def _are_checksums(place: str, *values: Any) -> bool:
+    """Whether both values are checksums; one that a file lacks is none."""
+    named = CHECKSUMS in place or place.endswith(WEIGHTS)
+    return named and all(isinstance(value, str) for value in values)
 
 
 def _apart(one: Any, other: Any) -> float:
@@ -73,8 +93,11 @@ def _values(path: str, content: bytes) -> Iterator[tuple[str, Any]]:
 
 
 def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
-    """Numbers and words in a JSON value, each with its place as `.scores.0.score`."""
-    if not isinstance(value, dict | list):
+    """Numbers and words in a JSON value, each with its place as `.scores.0.score`.
+
+    What is empty is a value of its own.
+    """
+    if not isinstance(value, dict | list) or not value:
         yield place, value
         return
     inner = value.items() if isinstance(value, dict) else enumerate(value)

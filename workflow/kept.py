@@ -13,6 +13,7 @@ import tempfile
 from datetime import date
 from pathlib import Path
 
+import contents
 import part
 from archive import (
     RESULTS,
@@ -20,14 +21,16 @@ from archive import (
     Run,
     archive_path,
     is_kept,
+    made_from_others,
     read_archives,
     run_of_result,
     unpack,
     write_archive,
 )
+from comparable import changed_settings, settings_of, text_lacks
 from differences import differences
 from engine import Job, check_version, planned_jobs, read_records, write_records
-from kept_tables import benchmark_of, make_page, settings_of, text_lacks
+from kept_tables import benchmark_of, make_page
 from lock import hold_folder
 from packed import records_of
 from phases import declared, phase_of
@@ -40,11 +43,12 @@ from headcount.base.files import write_json
 def keep(experiment: str, machine: str, replace: bool) -> str:
     """Archive every run all of whose jobs are finished here; returns how many, in words.
 
-    A kept run whose files are the same stays, and grows by those that are new. Raises UserError
-    for one that has other values, unless it is to be replaced; the others are kept.
+    A kept run whose files are the same stays, and grows by those that are new; it is named if its
+    settings or code were others, and then replaced if it is to be. Raises UserError for one that
+    has other values, unless it is to be replaced; the others are kept.
     """
     about = {"machine": machine, "commit": _commit(), "settings": settings_of(experiment)}
-    kept, stay, lacking, refused = 0, 0, [], []
+    kept, stay, lacking, refused, older = 0, 0, [], [], []
     for run, jobs in _by_run(planned_jobs(experiment), experiment).items():
         path = archive_path(experiment, run)
         if reason := next(filter(None, map(_lacks, jobs)), ""):
@@ -56,15 +60,20 @@ def keep(experiment: str, machine: str, replace: bool) -> str:
         new = _gather(experiment, run, jobs, about)
         old = read_archives(experiment, [run])[run] if path.is_file() else None
         differing = _differences(old, new.files, 0) if old else []
+        otherwise = _made_otherwise(old, new) if old else ""
         if differing and not replace:
             refused += differing
-        elif old and not differing and set(new.files) <= set(old.files):
+        elif old and set(new.files) <= set(old.files) and not (differing or otherwise and replace):
             stay += 1
+            older += [f"{run} ({otherwise})"] if otherwise else []
         else:
             write_archive(path, new)
             kept += 1
     told = f"{RESULTS / experiment}/kept: {kept} runs kept, {stay} stay as they are"
     told += f", {len(lacking)} are not finished here" + f": {'; '.join(lacking)}" * bool(lacking)
+    if older:
+        told += "\nkept with other settings or code; --replace keeps those that are here: "
+        told += "; ".join(older)
     if refused:
         print(told)
         raise UserError(_listed(refused) + "\n--replace keeps the values that are here")
@@ -92,12 +101,16 @@ def take(experiment: str) -> str:
 def check(experiment: str, runs: list[Run], within: float) -> str:
     """Compare kept runs with the files that are here; returns how many are the same, in words.
 
-    Raises UserError naming every file that differs, or if none of the runs is here.
+    Raises UserError naming every file that differs or is gone, or if none of the runs is here.
     """
     same, absent, differing = [], [], []
     for run, archive in read_archives(experiment, runs).items():
-        found = [path for path in filter(is_kept, archive.records) if Path(path).exists()]
+        kept = list(filter(is_kept, archive.records))
+        found = [path for path in kept if Path(path).exists()]
         faults = _differences(archive, {path: Path(path).read_bytes() for path in found}, within)
+        faults += [
+            f"{path}: is kept and is not here" for path in kept if found and path not in found
+        ]
         (differing.extend(faults) if faults else (same if found else absent).append(str(run)))
     told = f"{len(same)} kept runs are the same here" + f" within {within:g}" * bool(within)
     told += f", {len(absent)} are not here" + f": {'; '.join(absent)}" * bool(absent)
@@ -112,6 +125,17 @@ def _differences(kept: Archive, here: dict[str, bytes], within: float) -> list[s
     return [
         found for path in both if (found := differences(path, kept.files[path], here[path], within))
     ]
+
+
+def _made_otherwise(kept: Archive, here: Archive) -> str:
+    """Which settings or code a kept run was made with, if others than the same run here."""
+    if changed := changed_settings(kept.about["settings"], here.about["settings"]):
+        return changed
+    for path in sorted(set(kept.records) & set(here.records)):
+        before, now = kept.records[path], here.records[path]
+        if any(before[key] != now[key] for key in ("shellcmd", "params", "code")):
+            return f"{now['rule']} ran with other settings or code"
+    return ""
 
 
 def _listed(differing: list[str]) -> str:
@@ -133,9 +157,15 @@ def _lacks(job: Job) -> str:
     if not part.finished(job["output"]):
         return f"{job['rule']} has not ended"
     now = (job["shell"], repr(job["code"]))
-    for record in read_records(job["output"]).values():
+    records = read_records(job["output"])
+    for record in records.values():
         if record["shellcmd"] != now[0] or now[1] not in record["params"]:
             return f"{job['rule']} ran with other settings or code"
+    read = {
+        path: f"sha256:{contents.content(path)}" for path in job["input"] if Path(path).is_file()
+    }
+    for path, other in made_from_others(records, read):
+        return f"{path} was made from another {other} than is here"
     return ""
 
 

@@ -83,6 +83,21 @@ def test_what_is_not_the_runs_own_is_refused(archive, files, checksum, words):
         archive.read_archives("mine")
 
 
+def test_scores_of_another_model_than_the_kept_one_are_refused(archive):
+    model, scores = f"{FOLDER}/model/model.json", f"{FOLDER}/bleu.json"
+    whole = made(archive, {model: b"{}", scores: b"[]"})
+    path = archive.archive_path("mine", archive.Run("a.x-y", "baseline", 2))
+    whole.records[scores]["input_checksums"] = {
+        model: f"sha256:{hashlib.sha256(b'{}').hexdigest()}"
+    }
+    archive.write_archive(path, whole)
+    assert archive.read_archives("mine")
+    whole.records[scores]["input_checksums"] = {model: f"sha256:{'0' * 64}"}
+    archive.write_archive(path, whole)
+    with pytest.raises(UserError, match=f"{scores} was made from another {model} than the one"):
+        archive.read_archives("mine")
+
+
 def test_a_damaged_archive_and_none_are_named(archive):
     with pytest.raises(UserError, match=r"docs/results/mine/kept: expected finished runs, found"):
         archive.read_archives("mine")
@@ -112,7 +127,7 @@ def test_a_table_differs_but_in_its_times(differences):
     assert differences("curves.csv", kept, other, 0) == told + "here '2.5'"
     assert differences("curves.csv", kept, other, 0.2) == ""
     assert differences("curves.csv", kept, other, 0.19) != ""
-    shorter = "curves.csv: 2 of 4 values differ; row 2, step: kept '2', here None"
+    shorter = "curves.csv: 2 of 4 values differ; row 2, step: kept '2', here nothing"
     assert differences("curves.csv", kept, b"step,loss,seconds\n1,2.5,7\n", 9) == shorter
 
 
@@ -126,6 +141,25 @@ def test_a_json_differs_but_in_how_it_was_made(differences):
     assert ".scores.0.score: kept 30.25" in differences(
         "bleu.json", kept, kept.replace(b"30.25", b"30.5"), 0
     )
+
+
+def test_a_value_that_one_file_lacks_differs_whatever_it_is(differences):
+    kept, null = b'{"a": 1}', b'{"a": 1, "b": null}'
+    assert differences("x.json", kept, null, 9) == (
+        "x.json: 1 of 1 values differ; .b: kept nothing, here None"
+    )
+    assert "; .b: kept None, here nothing" in differences("x.json", null, kept, 9)
+    empty = null.replace(b"null", b"[]")
+    assert "; .b: kept nothing, here []" in differences("x.json", kept, empty, 9)
+
+
+def test_the_checksum_under_weights_is_left_out_within_a_bound(differences):
+    kept = b'{"data": "train", "weights": "71a3"}'
+    other = kept.replace(b"71a3", b"82b4")
+    assert "; .weights: kept '71a3', here '82b4'" in differences("importance.json", kept, other, 0)
+    assert differences("importance.json", kept, other, 1e-9) == ""
+    gone = b'{"data": "train"}'
+    assert "; .weights: kept '71a3', here nothing" in differences("importance.json", kept, gone, 9)
 
 
 def test_a_word_of_a_translation_is_never_near_enough(differences):

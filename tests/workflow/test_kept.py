@@ -112,6 +112,8 @@ def test_a_kept_run_is_checked_against_one_that_is_here(first, second):
     place = header.split(",").index("dev_loss")
     was, cells[place] = cells[place], "99.5"
     curves.unlink()
+    told = first.call("python", "workflow/kept.py", "check", "quickstart", fails=True)
+    assert f"{CURVES}: is kept and is not here" in told and "3 kept runs are" in told
     curves.write_text("\n".join([header, ",".join(cells), *rest, ""]))
     code, told = first.end("python", "workflow/kept.py", "check", "quickstart")
     assert code == 2 and f"{CURVES}: 1 of " in told
@@ -120,3 +122,29 @@ def test_a_kept_run_is_checked_against_one_that_is_here(first, second):
         "python", "workflow/kept.py", "keep", "quickstart", "--machine", "x", fails=True
     )
     assert f"{CURVES}: changed since rule train wrote it" in told
+
+
+def test_old_scores_of_a_new_model_are_not_kept(first):
+    model = first.folder / RESULTS / "train/synthetic.en-art/baseline/seed1/model"
+    first.change("config/quickstart.yaml", "  updates: 60\n", "  updates: 70\n")
+    first.shell("snakemake --cores 2 --until train")
+    keeping = ["python", "workflow/kept.py", "keep", "quickstart", "--machine", "x", "--replace"]
+    told = first.call(*keeping)
+    assert "0 runs kept, 4 stay as they are" in told and model.is_dir()
+    (first.folder / KEPT / "baseline.seed1.tar.xz").unlink()
+    told = first.call(*keeping)
+    assert "1 are not finished here: baseline, seed 1 of synthetic.en-art (" in told
+    assert "was made from another" in told and "than is here" in told
+
+
+def test_a_kept_run_of_other_settings_is_named_and_replaced_when_asked(first):
+    config = first.folder / "config/quickstart.yaml"
+    config.write_text(config.read_text() + "\nfine_tuning: {batch: 31}\n")  # nothing is fine-tuned
+    keeping = ["python", "workflow/kept.py", "keep", "quickstart", "--machine", "x"]
+    told = first.call(*keeping)
+    others = "kept with other settings or code; --replace keeps those that are here: baseline, "
+    assert "0 runs kept, 4 stay as they are" in told and others in told
+    assert "fine_tuning.batch was 32 and is 31" in told
+    assert "4 runs kept, 0 stay as they are" in first.call(*keeping, "--replace")
+    told = first.call(*keeping)
+    assert "0 runs kept, 4 stay as they are" in told and "other settings" not in told

@@ -1,0 +1,92 @@
+"""Which kept runs belong into one table, and what is told of those that were made differently."""
+
+import pytest
+from project_copy import ROOT
+from workflow_modules import load
+
+from headcount.base.errors import UserError
+
+CODE = "{{'scripts/train.py': '{}', 'src/a.py': 'cc'}}"
+
+
+@pytest.fixture
+def comparable(monkeypatch):
+    return load(monkeypatch, "comparable")
+
+
+def run_of(comparable, name: str, seed: int = 1):
+    return comparable.Run("a.x-y", name, seed)
+
+
+def archive_of(comparable, records: dict):
+    return comparable.Archive({"settings": {}}, records, {})
+
+
+def record(checksum: str, code: str = "aa", reads: dict | None = None) -> dict:
+    params = ["'scripts/train.py'", CODE.format(code)]
+    return {"rule": "train", "sha256": checksum, "params": params, "input_checksums": reads or {}}
+
+
+def test_a_run_made_from_another_baseline_than_the_kept_one_is_refused(comparable):
+    weights, gated = "results/m/baseline.safetensors", "results/m/gates.json"
+    archives = {
+        run_of(comparable, "baseline"): archive_of(comparable, {weights: record("11")}),
+        run_of(comparable, "gates"): archive_of(
+            comparable, {gated: record("33", reads={weights: "sha256:11"})}
+        ),
+    }
+    comparable._check_inputs(archives)
+    archives[run_of(comparable, "baseline")].records[weights]["sha256"] = "22"
+    words = f"^{gated}: expected that gates, seed 1 of a.x-y was made from the {weights} that is"
+    with pytest.raises(UserError, match=words):
+        comparable._check_inputs(archives)
+
+
+def test_versions_of_code_are_named_with_the_runs_that_have_the_rarer_one(comparable):
+    archives = {
+        run_of(comparable, name): archive_of(comparable, {name: record("1", code)})
+        for name, code in (("one", "aa"), ("two", "bb"), ("three", "aa"))
+    }
+    assert comparable.code_versions(archives) == [
+        "train: 2 versions of code, which differ in scripts/train.py. Others than most runs have: "
+        "two, seed 1 of a.x-y"
+    ]
+    archives.pop(run_of(comparable, "two"))
+    assert comparable.code_versions(archives) == []
+
+
+def test_a_setting_that_an_archive_lacks_counts_as_the_default(comparable):
+    now = comparable.settings_of("quickstart")
+    changed = comparable.changed_settings
+    assert now["decode.length_penalty"] == 0.6 and now["train.schedule"] == "cosine"
+    older = {key: value for key, value in now.items() if key != "decode.length_penalty"}
+    assert changed(now, now) == "" and changed(older, now) == ""
+    assert changed(older, now | {"decode.length_penalty": 0.7}) == (
+        "decode.length_penalty was 0.6 and is 0.7"
+    )
+    older.pop("train.schedule")  # by default the inverse square root, in quickstart a cosine
+    assert changed(older, now) == "train.schedule was 'inverse_sqrt' and is 'cosine'"
+    sizes = {key: value for key, value in now.items() if key != "model.d_ff"}
+    assert changed(sizes, now) == ""  # that of the preset
+
+
+def test_planned_files_that_a_kept_run_lacks_are_named(comparable):
+    folder = "results/m/heads/a.x-y/one/seed1"
+    run = run_of(comparable, "one")
+    archive = comparable.Archive({}, {}, {f"{folder}/roles.json": b""})
+    job = {"output": [f"{folder}/{name}" for name in ("roles.json", "b.csv", "a.csv", "w.npy")]}
+    assert list(comparable.lacking_files({run: archive}, "m", [job])) == [
+        f"not in the kept one, seed 1 of a.x-y: {folder}/a.csv and 1 more planned files; "
+        "means are over fewer runs"
+    ]
+
+
+def test_a_page_warns_above_what_it_says_in_short(monkeypatch, tmp_path):
+    tables, page = load(monkeypatch, "kept_tables"), tmp_path / "mine.md"
+    page.write_text("# Results\n\n## In short\n\nAll.\n")
+    tables._put_warnings(page, ["train: 2 versions"])
+    assert page.read_text() == (
+        "# Results\n\n!!! warning\n\n    train: 2 versions\n\n## In short\n\nAll.\n"
+    )
+    template = "src/headcount/findings/report/results_page.md"
+    assert f"\n{tables._SHORT}\n" in (ROOT / template).read_text()

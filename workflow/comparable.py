@@ -1,0 +1,193 @@
+"""Which kept runs belong into the same tables, and where those that do were made differently."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from archive import Archive, Run, checksums, is_kept, made_from_others, run_of_result
+from engine import Job, Record
+from plan import BASE, CONFIG
+
+from headcount.base.errors import UserError
+from headcount.base.files import sha256
+from headcount.base.settings.experiment import Experiment, load_experiment
+
+Archives = dict[Run, Archive]
+
+LISTS = {"title", "pairs", "seeds", "runs", "pruned", "keep_updates"}
+HARDWARE = {"device", "threads", "processes"}
+"""Keys that say which runs there are, and on what they are made: kept runs may differ in them."""
+
+
+def settings_of(experiment: str) -> dict[str, Any]:
+    """All settings of an experiment but such keys, as `section.key`."""
+    return dict(_flat(load_experiment(experiment, CONFIG).model_dump(mode="json"), ""))
+
+
+def changed_settings(then: dict[str, Any], now: dict[str, Any]) -> str:
+    """What a kept run's settings were where today's are others, in words; empty if none is.
+
+    A setting that the kept run does not know came later: it counts as the schema's default.
+    """
+    before = _defaults(now) | then
+    return "; ".join(
+        f"{key} was {before.get(key)!r} and is {value!r}"
+        for key, value in now.items()
+        if before.get(key) != value
+    )
+
+
+def comparable(
+    archives: Archives, experiment: str, planned: set[Run]
+) -> tuple[Archives, list[str]]:
+    """Those that belong into one table, and why others do not.
+
+    They are runs of the experiment of today, with its settings, and with a baseline of their pair
+    and seed. Raises UserError if two were made from different text, or from another than is here,
+    or one from another model than the one that is kept.
+    """
+    settings = settings_of(experiment)
+    reasons = {run: _reason(run, archive, settings, planned) for run, archive in archives.items()}
+    based = {run._replace(run="") for run, why in reasons.items() if run.run == BASE and not why}
+    for run, reason in reasons.items():
+        if not reason and run._replace(run=BASE) in planned and run._replace(run="") not in based:
+            reasons[run] = f"no {BASE} of this pair and seed is kept"
+    left_out = [f"left out: {run}: {reason}" for run, reason in reasons.items() if reason]
+    used = {run: archive for run, archive in archives.items() if not reasons[run]}
+    if not used:
+        raise UserError("\n".join(["expected kept runs to make tables of, found none:", *left_out]))
+    _check_text(used)
+    _check_inputs(used)
+    return used, left_out
+
+
+def _check_inputs(archives: Archives) -> None:
+    """Raise UserError for a file that was made from another version of one that a run has."""
+    known: dict[str, str] = {}
+    for archive in archives.values():
+        known |= checksums(archive.records)
+    for run, archive in archives.items():
+        for path, read in made_from_others(archive.records, known):
+            raise UserError(
+                f"{path}: expected that {run} was made from the {read} that is kept, found that it "
+                "was made from another; keep both runs from the machine that made them, or delete "
+                "one of the two archives and make it again"
+            )
+
+
+def code_versions(archives: Archives) -> list[str]:
+    """Where jobs of one rule ran with different code, a line for rules that differ alike."""
+    alike: dict[tuple, list[str]] = {}
+    for rule, versions in sorted(_runs_by_code(archives).items()):
+        if len(versions) > 1:
+            key = tuple((*map(str, runs),) for runs in versions.values())
+            alike.setdefault((key, _files_apart(list(versions))), []).append(rule)
+    return [
+        f"{', '.join(rules)}: {len(runs)} versions of code, which differ in {files}. "
+        f"Others than most runs have: {_fewer(runs)}"
+        for (runs, files), rules in alike.items()
+    ]
+
+
+def lacking_files(archives: Archives, experiment: str, jobs: list[Job]) -> Iterator[str]:
+    """Files of the experiment of today that kept runs do not have, a line for each run."""
+    planned: dict[Run | None, set[str]] = {}
+    for path in (path for job in jobs for path in job["output"] if is_kept(path)):
+        planned.setdefault(run_of_result(path, experiment), set()).add(path)
+    for run, archive in archives.items():
+        if lacking := sorted(planned.get(run, set()) - set(archive.files)):
+            more = f" and {len(lacking) - 1} more planned files" * (len(lacking) > 1)
+            yield f"not in the kept {run}: {lacking[0]}{more}; means are over fewer runs"
+
+
+def text_lacks(experiment: str, archives: Archives) -> Iterator[str]:
+    """What to do where text is not here that kept runs were made from."""
+    read = {path for archive in archives.values() for path, _ in _text_of(archive)}
+    if lacking := [path for path in sorted(read) if not Path(path).exists()]:
+        yield (
+            f"{lacking[0]} and {len(lacking) - 1} more files of text are not here. Make them in a "
+            "run of their own; without them there are no tables of BLEU: snakemake --cores all "
+            f"prepare --config experiment={experiment}"
+        )
+
+
+def _flat(section: dict[str, Any], above: str) -> Iterator[tuple[str, Any]]:
+    for key, value in section.items():
+        if key not in LISTS | HARDWARE:
+            yield from (
+                _flat(value, f"{above}{key}.")
+                if isinstance(value, dict)
+                else [(f"{above}{key}", value)]
+            )
+
+
+def _defaults(now: dict[str, Any]) -> dict[str, Any]:
+    """Every setting's default, with the presets of today."""
+    ends = ".preset"
+    presets = {
+        key.removesuffix(ends): {"preset": value}
+        for key, value in now.items()
+        if key.endswith(ends)
+    }
+    plain = Experiment.model_validate({"pairs": ["synthetic.en-art"], **presets})
+    return dict(_flat(plain.model_dump(mode="json"), ""))
+
+
+def _reason(run: Run, archive: Archive, settings: dict[str, Any], planned: set[Run]) -> str:
+    """Why a kept run is none of the experiment of today; empty if it is one."""
+    if run not in planned:
+        return "the experiment has no such run, pair or seed"
+    return changed_settings(archive.about["settings"], settings)
+
+
+def _check_text(archives: Archives) -> None:
+    known: dict[str, tuple[str, str]] = {}
+    for run, archive in archives.items():
+        for path, checksum in _text_of(archive):
+            if path not in known and Path(path).exists():
+                known[path] = (f"sha256:{sha256(Path(path))}", "what is here")
+            before, whose = known.setdefault(path, (checksum, str(run)))
+            if before != checksum:
+                raise UserError(
+                    f"{path}: expected that of {run} ({checksum}), found that of {whose} "
+                    f"({before}); numbers on different text belong into different experiments"
+                )
+
+
+def _text_of(archive: Archive) -> Iterator[tuple[str, str]]:
+    """Text that a run's jobs read, with its checksum."""
+    for record in archive.records.values():
+        for path, checksum in (record["input_checksums"] or {}).items():
+            if path.startswith(("data/text/", "data/bpe/")):
+                yield path, checksum
+
+
+def _runs_by_code(archives: Archives) -> dict[str, dict[str, dict[Run, None]]]:
+    """The runs of each version of code, by rule; versions of the most runs first."""
+    found: dict[str, dict[str, dict[Run, None]]] = {}
+    for run, archive in archives.items():
+        for record in archive.records.values():
+            versions = found.setdefault(record["rule"], {})
+            versions.setdefault(_code(record), {})[run] = None
+    return {
+        rule: dict(sorted(versions.items(), key=lambda item: -len(item[1])))
+        for rule, versions in found.items()
+    }
+
+
+def _code(record: Record) -> str:
+    """A job's code as its rule has it among the params: fingerprints by file."""
+    return next((each for each in record["params"] if each.startswith("{'scripts/")), "{}")
+
+
+def _files_apart(versions: list[str]) -> str:
+    """Files of code that are not the same in all versions, the first of them by name."""
+    parsed = [ast.literal_eval(version) for version in versions]
+    files = sorted({file for each in parsed for file in each})
+    apart = [file for file in files if len({each.get(file) for each in parsed}) > 1]
+    return ", ".join(apart[:3]) + f" and {len(apart) - 3} more files" * (len(apart) > 3)
+
+
+def _fewer(runs: tuple[tuple[str, ...], ...]) -> str:
+    return "; ".join(run for version in runs[1:] for run in version)
