@@ -141,6 +141,31 @@ def test_without_several_dropouts_there_is_no_table_of_them(plan, monkeypatch):
     assert plan.by_dropout == []
 
 
+def test_ways_to_choose_heads_are_compared_where_there_are_several(plan, monkeypatch):
+    signed = RunSettings(method="importance", heads=6, signed=True)
+    plan.settings = plan.settings.model_copy(update={"runs": [BASELINE, IMPT, signed, TWO_HEADS]})
+    exhibits = load(monkeypatch, "exhibits").Exhibits(plan, ["heads/importance.csv"])
+    trained = "results/quickstart/train/synthetic.en-art/{}/seed1/run.json"
+    given = {each.name: exhibits.inputs(each) for each in exhibits.chapters}
+    compared = ("baseline", "impt-6", "impt-6-signed")
+    assert given["headmask"]["variants"] == [trained.format(run) for run in compared]
+    shown = [name for name in exhibits.pages() if "variants" in name]
+    assert shown == [f"{form}/headmask_variants.json" for form in ("tables", "figures")]
+
+
+def test_runs_of_importance_that_differ_in_n_or_dropout_alone_are_no_ways_to_choose(
+    plan, monkeypatch
+):
+    others = [RunSettings(method="importance", heads=heads) for heads in (1, 12)]
+    dropped = RunSettings(method="importance", heads=6, dropout=0.2)
+    drawn = RunSettings(method="random", heads=6)
+    runs = [BASELINE, drawn, IMPT, *others, dropped]
+    plan.settings = plan.settings.model_copy(update={"runs": runs})
+    assert plan.by_variant == []
+    exhibits = load(monkeypatch, "exhibits").Exhibits(plan, ["heads/importance.csv"])
+    assert not [name for name in exhibits.pages() if "variants" in name]
+
+
 def test_without_such_runs_heads_per_layer_is_not_made(plan, monkeypatch):
     exhibits = load(monkeypatch, "exhibits").Exhibits(plan, ["heads/importance.csv"])
     assert not [name for name in exhibits.pages() if "heads_per_layer" in name]

@@ -158,9 +158,7 @@ def _variants(compared: pd.DataFrame) -> list[dict[str, str]]:
             "random": _cell(of_run, "dev_loss", "random", 3),
             "bleu": _cell(of_run, "bleu", "baseline", 1),
             "bleu_random": _cell(of_run, "bleu", "random", 1),
-            "harm": _cell(of_run, "harmful_share"),
-            "growth": f"{_cell(of_run, 'masked_growth')} / {_cell(of_run, 'heads_growth')}",
-            "time": _cell(of_run, "relative_seconds"),
+            "harm": f"{_cell(of_run, 'harmful_share')} / {_cell(of_run, 'heads_harmful_share')}",
         }
         for run in _runs(compared)
         for of_run in [filled[filled["run"] == run]]
