@@ -171,9 +171,12 @@ def _runs_by_code(archives: Archives) -> dict[str, dict[str, dict[Run, None]]]:
             versions = found.setdefault(record["rule"], {})
             versions.setdefault(_code(record), {})[run] = None
     return {
-        rule: dict(sorted(versions.items(), key=lambda item: -len(item[1])))
-        for rule, versions in found.items()
+        rule: dict(sorted(versions.items(), key=_most_runs)) for rule, versions in found.items()
     }
+
+
+def _most_runs(version: tuple[str, dict[Run, None]]) -> int:
+    return -len(version[1])
 
 
 def _code(record: Record) -> str:

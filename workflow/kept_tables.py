@@ -68,8 +68,10 @@ def _make_tables(experiment: str, archives: Archives, jobs: list[Job], folder: P
             unpack({path.removeprefix(f"{results}/"): x for path, x in archive.files.items()}, part)
     order = [chapter.name for chapter in chapters()]
     shown = [job for job in jobs if job["rule"] in order]
-    for job in sorted(shown, key=lambda job: order.index(job["rule"])):
-        _make(job, results, folder)
+    for name in order:
+        for job in shown:
+            if job["rule"] == name:
+                _make(job, results, folder)
 
 
 def _make(job: Job, results: str, folder: Path) -> None:

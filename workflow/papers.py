@@ -13,7 +13,7 @@ from headcount.base.settings.experiment import Experiment, experiment_names, loa
 
 PAGE = Path("docs/reference/papers.md")
 CONFIG = Path("config")
-PAPERS = ("headmask_", "voita_", "michel_")
+PAPERS = ("headmask_ro", "headmask_tr", "headmask_vi", "headmask_zh", "voita_", "michel_")
 """How the names of experiments begin that have the papers' own text and sizes."""
 RULES = ("train", "gates", "scratch", "masking", "ablation", "classifier_ablation", "translate")
 _BEGINNING = """# The papers' own experiments
