@@ -17,14 +17,12 @@ from comparable import Archives, code_versions, comparable, lacking_files, text_
 from engine import Job, planned_jobs
 
 from headcount.base import command
-from headcount.base.files import whole_folder, write_text
+from headcount.base.files import whole_folder
 from headcount.findings.chapters import chapters
 from headcount.findings.report.results_page import write_results_page
 
 TABLES = Path("results/kept")
 """Where they are made, a folder for each experiment."""
-
-_SHORT = "## In short\n"
 
 
 def benchmark_of(job: Job) -> str:
@@ -41,9 +39,9 @@ def make_page(experiment: str, short: list[str]) -> str:
     folder = TABLES / experiment
     _make_tables(experiment, archives, jobs, folder)
     page = RESULTS / f"{experiment}.md"
-    write_results_page(folder, _made(archives), short, page, list(map(_row, archives.items())))
     versions = code_versions(archives)
-    _put_warnings(page, versions)
+    kept = list(map(_row, archives.items()))
+    write_results_page(folder, _made(archives), short, page, kept, versions)
     _copy_tables(folder, RESULTS / experiment / "tables")
     told = f"{page}: {len(archives)} kept runs; all tables and figures are in {folder}"
     waiting = "; ".join(map(str, sorted(planned - set(archives))))
@@ -53,24 +51,15 @@ def make_page(experiment: str, short: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _put_warnings(page: Path, warnings: list[str]) -> None:
-    """Write warnings into a page, above what it says in short."""
-    before, begin, after = page.read_text(encoding="utf-8").partition(_SHORT)
-    boxes = "".join(f"!!! warning\n\n    {warning}\n\n" for warning in warnings)
-    write_text(page, before + boxes + begin + after)
-
-
 def _make_tables(experiment: str, archives: Archives, jobs: list[Job], folder: Path) -> None:
     """Put the files of kept runs into a folder, and run the commands of all chapters on them."""
     results = f"results/{experiment}"
     with whole_folder(folder) as part:
         for archive in archives.values():
             unpack({path.removeprefix(f"{results}/"): x for path, x in archive.files.items()}, part)
-    order = [chapter.name for chapter in chapters()]
-    shown = [job for job in jobs if job["rule"] in order]
-    for name in order:
-        for job in shown:
-            if job["rule"] == name:
+    for chapter in chapters():
+        for job in jobs:
+            if job["rule"] == chapter.name:
                 _make(job, results, folder)
 
 

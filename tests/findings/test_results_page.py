@@ -43,6 +43,13 @@ def write(results: Path, short: list[str]) -> tuple[str, str]:
     return write_results_page(results, made, short, out), out.read_text()
 
 
+def test_a_page_warns_above_what_it_says_in_short(results):
+    out = results.parent / "warned.md"
+    made = {"machine": "a lathe", "date": "2026-11-23", "commit": "abc1234"}
+    write_results_page(results, made, ["HM-03"], out, warnings=["train: 2 versions"])
+    assert "\n\n!!! warning\n\n    train: 2 versions\n\n## In short\n\n" in out.read_text()
+
+
 def test_the_page_has_what_the_tables_say(results):
     _, page = write(results, ["HM-03"])
     assert (

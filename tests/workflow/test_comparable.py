@@ -1,7 +1,6 @@
 """Which kept runs belong into one table, and what is told of those that were made differently."""
 
 import pytest
-from project_copy import ROOT
 from workflow_modules import load
 
 from headcount.base.errors import UserError
@@ -79,14 +78,3 @@ def test_planned_files_that_a_kept_run_lacks_are_named(comparable):
         f"not in the kept one, seed 1 of a.x-y: {folder}/a.csv and 1 more planned files; "
         "means are over fewer runs"
     ]
-
-
-def test_a_page_warns_above_what_it_says_in_short(monkeypatch, tmp_path):
-    tables, page = load(monkeypatch, "kept_tables"), tmp_path / "mine.md"
-    page.write_text("# Results\n\n## In short\n\nAll.\n")
-    tables._put_warnings(page, ["train: 2 versions"])
-    assert page.read_text() == (
-        "# Results\n\n!!! warning\n\n    train: 2 versions\n\n## In short\n\nAll.\n"
-    )
-    template = "src/headcount/findings/report/results_page.md"
-    assert f"\n{tables._SHORT}\n" in (ROOT / template).read_text()

@@ -61,12 +61,8 @@ def write_split(
                 kept += 1
                 src.write(f"{one}\n")
                 tgt.write("\t".join(others) + "\n")
-        if judge.with_words == 0:
-            raise UserError(
-                f"{raw.shown}: no {split} pair with words on both sides "
-                f"remains of {read}; dropped: {judge.dropped}. "
-                "Check the files and the text settings."
-            )
+        if not judge.with_words:
+            raise _nothing_remains(raw.shown, split, read, judge.dropped)
         judge.check_losses(raw.shown)
     found = {
         "split": split,
@@ -82,6 +78,13 @@ def write_split(
         "tgt": asdict(tallies[1]),
     }
     write_json(counts, found)
+
+
+def _nothing_remains(files: str, split: str, read: int, dropped: dict[str, int]) -> UserError:
+    return UserError(
+        f"{files}: no {split} pair with words on both sides remains of {read}; dropped: {dropped}. "
+        "Check the files and the text settings."
+    )
 
 
 def spelling(language: str, settings: TextSettings) -> Callable[[str], str]:

@@ -54,17 +54,21 @@ class HeadOutputs:
         return self._outputs / self._positions[:, None]
 
     def _add(self, batch: Batch, entering: Mapping[nn.Module, Tensor]) -> None:
-        real = {"enc_self": batch.src != PAD}
         for (kind, layer, module), factors in zip(
             _with_heads(self.model), self._factors, strict=True
         ):
             span = self.model.grid.span(kind, layer)
-            contexts = entering[module.output][real.get(kind, batch.tgt_in != PAD)]
+            contexts = entering[module.output][real_queries(batch, kind)]
             by_head = contexts.unflatten(1, (module.heads, module.d_head)).double()
             sizes = torch.einsum("phe,hfe->phf", by_head, factors).norm(dim=2)
             self._sizes[span] += sizes.sum(0).cpu().numpy()
             self._outputs[span] += by_head.sum(0).cpu().numpy()
             self._positions[span] += len(by_head)
+
+
+def real_queries(batch: Batch, kind: str) -> Tensor:
+    """[b, q]: whether a query position of this kind of attention is no padding."""
+    return (batch.src if kind == "enc_self" else batch.tgt_in) != PAD
 
 
 def mean_rows(means: np.ndarray, grid: HeadGrid) -> list[list]:

@@ -113,7 +113,7 @@ class MaskImportant(HeadMask):
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
         """The N heads that a first pass finds most important; equal ones in flat order.
 
-        While `held` lasts, N others that were drawn for the whole run; the pass is made all the
+        While `held` lasts, N heads that were drawn for the whole run; the pass is made all the
         same.
         """
         held = update <= self.run.held

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from headcount.data.batches import Batch
-from headcount.data.vocabulary import PAD
+from headcount.heads.head_outputs import real_queries
 from headcount.model.observed import watch_inputs
 from headcount.model.removal import set_means
 from headcount.model.transformer import Transformer
@@ -40,15 +40,10 @@ class MovingMeans:
 
     def move(self, model: Transformer) -> None:
         """Take in the batches of the update; the model's silent heads give the new means."""
-        width = model.settings.head_width
-        shape = (model.grid.size, width + 1)
-        device = next(model.parameters()).device
-        # A process that was given no batch adds nothing.
-        sums = self._sums if self._sums is not None else torch.zeros(shape, device=device).double()
+        sums, self._sums = self._sums, None
         add_up([sums])
-        now = (sums[:, :width] / sums[:, width:]).float()
-        self.means = now if self.means is None else self.means.to(device).lerp(now, NEW)
-        self._sums = None
+        now = (sums[:, :-1] / sums[:, -1:]).float()
+        self.means = now if self.means is None else self.means.to(now.device).lerp(now, NEW)
         set_means(model, self.means)
 
     def state(self) -> Weights:
@@ -62,10 +57,9 @@ class MovingMeans:
 
 def _sums(model: Transformer, batch: Batch, entering: Mapping[nn.Module, Tensor]) -> Tensor:
     """Sums of head outputs over real query positions, and how many: [heads, e + 1] in fp64."""
-    real = {"enc_self": batch.src != PAD}
     parts = []
     for kind, _, module in model.attentions():
-        here = real.get(kind, batch.tgt_in != PAD)[..., None]
+        here = real_queries(batch, kind)[..., None]
         total = (entering[module.output] * here).double().sum((0, 1))
         by_head = total.view(module.heads, module.d_head)
         parts.append(torch.cat((by_head, here.sum().double().expand(module.heads, 1)), dim=1))

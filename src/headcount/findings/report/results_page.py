@@ -48,14 +48,15 @@ def write_results_page(
     short: Sequence[str],
     out: Path,
     kept: Sequence[dict[str, Any]] = (),
+    warnings: Sequence[str] = (),
 ) -> str:
     """Write the page of a folder of results, and its pictures into the folder of its name beside.
 
     `made` has the words for `machine`, `date` and `commit`, which no file of results knows; `short`
     names the claims that the page begins with, after what HeadMask gained; `kept`: a row of words
-    for each run, where runs were made apart. Returns the claims, as a list in Markdown below a line
-    on the run. Raises UserError if the results lack table `claims` or
-    `cost`, or one of these claims.
+    for each run, where runs were made apart, and `warnings` on how they differ. Returns the claims,
+    as a list in Markdown below a line on the run. Raises UserError if the results lack table
+    `claims` or `cost`, or one of these claims.
     """
     known = {each.name: each for each in read_findings(results / LEDGER, ())}
     if not known:
@@ -77,6 +78,7 @@ def write_results_page(
         "packages": ", ".join(f"{k} {v}" for k, v in ledger["provenance"]["versions"].items()),
         "minutes": minutes,
         "kept": kept,
+        "warnings": warnings,
         "short": listed,
         "answers": list(answer_questions(known)),
         "counts": ledger["caption"],

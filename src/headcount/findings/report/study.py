@@ -33,18 +33,20 @@ def write_study(kept: Path, out: Path) -> None:
     compared = _table(kept, VARIANTS, "headmask_variants")
     held = over[over["held"] > 0]
     free = over[over["held"] == 0]
-    seeds = sorted(int(seed) for seed in locked["seed"].dropna().unique())
+    trained = locked.dropna(subset="seed")
+    first = compared[(compared["statistic"] == "dev_loss") & compared["reference"].isna()]
     values = {
-        "seeds": ", ".join(map(str, seeds)),
-        "locked": [_locked(row) for row in free.to_dict("records")],
-        "place": _place(free),
+        "seeds": ", ".join(map(str, sorted(trained["seed"].astype(int).unique()))),
+        "heads": int(trained["heads"].iloc[0]),
+        "locked": [_locked(row, _places(trained, [row["run"]])) for row in free.to_dict("records")],
+        "place": _place(free, _places(trained, free.dropna(subset="place_p")["run"])),
         "held": [_held(row) for row in held.to_dict("records")],
         "hold": _hold(held),
         "variants": _variants(compared),
         "winners": _winners(compared),
         "trainings": {
-            COLLAPSE: int(locked["seed"].notna().sum()),
-            VARIANTS: len(_runs(compared)) * int(compared["seeds"].max()),
+            COLLAPSE: len(trained),
+            VARIANTS: int(first["seeds"].sum()),
         },
         "awaited": [name for name in AWAITED if not (kept / name / "tables").is_dir()],
     }
@@ -65,7 +67,16 @@ def _table(kept: Path, experiment: str, name: str) -> pd.DataFrame:
     return read_table(path)
 
 
-def _locked(row: dict) -> dict[str, str]:
+def _places(trained: pd.DataFrame, runs: Sequence[str]) -> dict[str, float]:
+    """Of the heads that trainings of these runs locked in, the share of the decoder's first
+    self-attention, and the share by chance; empty where none may be of it.
+    """
+    known = trained[trained["run"].isin(runs)].dropna(subset="place_both")
+    both, chance, ever = known[["place_both", "place_expected", "locked_ever"]].sum()
+    return {"both": both / ever, "expected": chance / ever} if ever else {}
+
+
+def _locked(row: dict, places: dict[str, float]) -> dict[str, str]:
     """What the page says of the trainings of one run."""
     cells = {
         "run": row["run"],
@@ -75,12 +86,14 @@ def _locked(row: dict) -> dict[str, str]:
     if not row["locked_ever"]:
         return cells | dict.fromkeys(("start", "ratio", "slope", "place"), "–")
     ratio = f"{_two(row['locked_slope_ratio'])} / {_two(row['others_slope_ratio'])}"
-    chance = f" (by chance {_share(row, 'expected')}; p {p_value(row['place_p'])})"
     return cells | {
         "start": f"{row['locked_from']:.0f}",
         "ratio": ratio,
         "slope": f"{row['locked_slope']:+.2f} / {row['others_slope']:+.2f}",
-        "place": "–" if pd.isna(row["place_p"]) else f"{_share(row, 'both')}{chance}",
+        "place": "–"
+        if not places
+        else f"{100 * places['both']:.0f} % (by chance {100 * places['expected']:.0f} %; "
+        f"p {p_value(row['place_p'])})",
     }
 
 
@@ -88,20 +101,16 @@ def _two(number: float) -> str:
     return "–" if pd.isna(number) else f"{number:.2f}"
 
 
-def _share(row: dict, what: str) -> str:
-    """Locked heads of the decoder's first self-attention, as a share of all locked ones."""
-    return f"{100 * row[f'place_{what}'] / row['locked_ever']:.0f} %"
-
-
-def _place(free: pd.DataFrame) -> str:
+def _place(free: pd.DataFrame, places: dict[str, float]) -> str:
     """Whether locked heads are of the decoder's first self-attention, in the runs that say."""
     known = free.dropna(subset="place_p")
     found = known[known["place_p"] < SMALL]
-    shares = known["place_both"].sum(), known["locked_ever"].sum()
+    if not places:
+        return ""
     return (
-        f"Of all heads that the runs above locked in, {100 * shares[0] / shares[1]:.0f} % are of "
-        f"the decoder's first self-attention; more than chance gives (p < {SMALL}) in "
-        f"{len(found)} of the {len(known)} runs that may mask them."
+        f"Of all heads that runs locked in which may mask those of the decoder's first "
+        f"self-attention, {100 * places['both']:.0f} % are of it; more than chance gives "
+        f"(p < {SMALL}) in {len(found)} of these {len(known)} runs."
     )
 
 
