@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 from captions import tell_what_is_covered
-from chapters import gather_results
+from chapters import gather_results, one_row
 from dropout_files import PAIR, models_by_dropout
 from headmask_files import MODEL
 
@@ -27,11 +27,8 @@ def table(results):
 
 
 def row(table, run, test_set, statistic, reference=""):
-    keys = ["run", "test_set", "statistic", "reference"]
-    (found,) = table.tidy[
-        (table.tidy[keys] == [run, test_set, statistic, reference]).all(axis=1)
-    ].to_dict("records")
-    return found
+    keys = {"run": run, "test_set": test_set, "statistic": statistic, "reference": reference}
+    return one_row(table.tidy, keys)
 
 
 def test_means_over_seeds_and_test_sets(table):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from captions import tell_what_is_covered
-from chapters import gather_results
+from chapters import gather_results, one_row
 from headmask_files import MODEL
 from variant_files import IMPT, PAIR, SIGNED, variants
 
@@ -29,11 +29,8 @@ def table(results):
 
 
 def row(table, run, statistic, test_set="", reference=""):
-    keys = ["run", "statistic", "test_set", "reference"]
-    (found,) = table.tidy[
-        (table.tidy[keys] == [run, statistic, test_set, reference]).all(axis=1)
-    ].to_dict("records")
-    return found
+    keys = {"run": run, "statistic": statistic, "test_set": test_set, "reference": reference}
+    return one_row(table.tidy, keys)
 
 
 def test_lowest_dev_loss_bleu_and_time_are_means_over_seeds(table):

@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from headcount.base.settings.run_file import write_run
 from headcount.base.settings.section import Section
 from headcount.base.settings.training_runs import RunSettings
@@ -66,3 +68,9 @@ def chapter_of(name: str) -> Chapter:
     """The chapter of this name."""
     (chapter,) = (each for each in chapters() if each.name == name)
     return chapter
+
+
+def one_row(table: pd.DataFrame, keys: dict) -> dict:
+    """The only row that has these values, by columns."""
+    (found,) = table[(table[list(keys)] == list(keys.values())).all(axis=1)].to_dict("records")
+    return found
