@@ -1,6 +1,6 @@
 """Chapters of tables and figures made from files by hand, without a command line."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,12 +52,19 @@ def gather_results(name: str, lists: Lists, settings: Mapping[str, Section]) -> 
     return Results({kind: lists.get(kind, []) for kind in chapter_of(name).kinds}, settings)
 
 
-def make_alone(name: str, lists: Lists, settings: Mapping[str, Section]) -> set[str]:
-    """Names of the exhibits made, each from files of no other kinds than those it declares."""
+def make_alone(
+    name: str, lists: Lists, settings: Mapping[str, Section], without: Collection[str] = ()
+) -> set[str]:
+    """Names of the exhibits made, each from files of no other kinds than those it declares.
+
+    `without`: exhibits that nothing can be made of but files of theirs.
+    """
     use_style()
     made = set()
-    chapter = _given(name, lists)
+    chapter = chapter_of(name)
     for each in chapter.exhibits:
+        if each.name in without:
+            continue
         kinds = (*chapter.uses, *each.needs, *each.uses)
         each.make(Results({kind: lists.get(kind, []) for kind in kinds}, settings))
         made.add(each.name)
