@@ -273,13 +273,14 @@ def test_heads_with_a_function(kept):
     page = page_of(kept)
     assert (
         "- **Heads with a function.** In `roles_wide`: positional heads: holds (number of VO-04: "
-        "0.93 (0.90 to 0.96)); syntactic heads: undecided (number of VO-07: no such run); a "
-        "rare-word head: does not hold (number of VO-10: 0.25 (0.20 to 0.30))." in page
+        "0.93 (0.90 to 0.96); trainings: 3); syntactic heads: undecided (number of VO-07: no such "
+        "run; trainings: –); a rare-word head: does not hold (number of VO-10: 0.25 (0.20 to "
+        "0.30); trainings: 3)." in page
     )
     assert "| claim | statement | `roles_wide` | `multi30k_seeds` |\n|---|---|---|---|\n" in page
-    wide = "| VO-04 | Says VO-04 | holds: 0.93 (0.90 to 0.96) |"
-    assert f"{wide} undecided: 0.93 (0.90 to 0.96) |\n" in page
-    assert "| VO-10 | Says VO-10 | does not hold: 0.25 (0.20 to 0.30) | – |\n" in page
+    wide = "| VO-04 | Says VO-04 | holds: 0.93 (0.90 to 0.96); trainings: 3 |"
+    assert f"{wide} undecided: 0.93 (0.90 to 0.96); trainings: 3 |\n" in page
+    assert "| VO-10 | Says VO-10 | does not hold: 0.25 (0.20 to 0.30); trainings: 3 | – |\n" in page
     assert page.count("[multi30k_seeds]") == 1  # its hours stand once
 
 
@@ -296,7 +297,7 @@ def test_multi30k_and_the_papers(kept):
     page = page_of(kept)
     counts = "Of 4 claims of the papers 1 holds, 1 does not hold, 2 undecided (1 for want of a run)"
     assert f"- **Multi30k with three seeds.** {counts}." in page
-    assert "2 seeds so far" in page
+    assert "seeds so far: 2." in page
     order = [line.split(" | ")[0] for line in page.splitlines() if " | Says " in line]
     assert order == ["| HM-01", "| HM-04", "| HM-14", "| MI-01"]
     number = "number of HM-04 | -1.00 (-1.50 to -0.50) | 0.54 | 3 |"

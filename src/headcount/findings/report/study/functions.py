@@ -45,7 +45,7 @@ def functions(kept: Kept) -> dict[str, Any]:
 
 
 def _cell(cells: dict[str, str] | None) -> str:
-    """Verdict and number of a claim in one experiment."""
+    """Verdict, number and trainings of a claim in one experiment."""
     if cells is None:
         return NONE
-    return f"{cells['verdict']}: {cells['number']}"
+    return f"{cells['verdict']}: {cells['number']}; trainings: {cells['seeds']}"

@@ -1,7 +1,6 @@
 """What the table of claims of kept experiments says of some of the papers' claims."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -62,10 +61,11 @@ def against_papers(rows: pd.DataFrame) -> str:
 
 
 def short_claims(rows: pd.DataFrame, asked: dict[str, str]) -> str:
-    """Verdict and number of some claims, by name, in a reader's words."""
-    told: list[Any] = []
+    """Verdict, number and trainings of some claims, by name, in a reader's words."""
+    told = []
     for name, words in asked.items():
         if name in rows.index:
             cells = claim_cells(rows.loc[name])
-            told.append(f"{words}: {cells['verdict']} ({cells['statistic']}: {cells['number']})")
+            number = f"{cells['number']}; trainings: {cells['seeds']}"
+            told.append(f"{words}: {cells['verdict']} ({cells['statistic']}: {number})")
     return "; ".join(told)
