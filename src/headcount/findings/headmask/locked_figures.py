@@ -77,22 +77,14 @@ def _draw(histories: list[History]) -> Figure:
     """Of each training its masks, and its slopes; more than a few stand in two columns."""
     if not histories:
         return note("No run of this experiment measures importance in training.")
-    columns = 1 if len(histories) <= _ONE_COLUMN else 2
-    rows = -(-len(histories) // columns)
-    size = (PAGE, _HEIGHT * rows + 0.6)
-    figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(rows, 2 * columns, squeeze=False, width_ratios=(1, 1.25) * columns)
-    places = list(grid.reshape(-1, 2))
-    for spare in places[len(histories) :]:
-        for panel in spare:
-            panel.remove()
+    figure, places = _pairs_of_panels(len(histories))
     keys: dict[str, Artist] = {}
-    for (left, right), history in zip(places, histories, strict=False):
+    for (left, right), history in zip(places, histories, strict=True):
         image = draw_frequency(left, _numbers(history))
         pair, run, seed = history.key
         left.set_title(f"{run}, seed {seed}\n{pair}", loc="left", fontsize="small")
         left.grid(visible=False)
-        left.xaxis.set_major_locator(MaxNLocator(5 - columns, integer=True))
+        left.xaxis.set_major_locator(MaxNLocator(3, integer=True))
         colours = _colours(int(history.ever.sum()))
         for place, colour in zip(np.flatnonzero(history.ever), colours, strict=True):
             beside = {"transform": left.get_yaxis_transform(), "clip_on": False}
@@ -102,6 +94,18 @@ def _draw(histories: list[History]) -> Figure:
     draw_legend(figure, keys)
     colour_bar(figure, image, "share of updates that masked the head")
     return figure
+
+
+def _pairs_of_panels(count: int) -> tuple[Figure, list[np.ndarray]]:
+    """A figure with two panels beside each other for each of so many trainings."""
+    columns = 1 if count <= _ONE_COLUMN else 2
+    rows = -(-count // columns)
+    figure = Figure(figsize=(PAGE, _HEIGHT * rows + 0.6), layout="constrained")
+    grid = figure.subplots(rows, 2 * columns, squeeze=False, width_ratios=(1, 1.25) * columns)
+    pairs = list(grid.reshape(-1, 2))
+    for panel in np.ravel(pairs[count:]):
+        panel.remove()
+    return figure, pairs[:count]
 
 
 def _short(head: Head) -> str:
