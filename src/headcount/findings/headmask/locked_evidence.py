@@ -142,7 +142,7 @@ def _early(history: History) -> np.ndarray | None:
     if history.run.method != "importance" or history.run.held or not history.ever.any():
         return None
     first = int(history.locked.any(axis=1).argmax())
-    if not first:
+    if not history.masking[:first].any():
         return None
     share = np.average(history.masked[:first], axis=0, weights=history.lengths[:first])
     order = np.argsort(np.where(history.candidates, -share, 1), kind="stable")

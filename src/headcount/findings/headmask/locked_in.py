@@ -66,18 +66,21 @@ class History:
     @cached_property
     def free(self) -> np.ndarray:
         """[interval]: whether the rule alone decided all its masks; it follows the held updates."""
-        return self.starts >= self.run.held
+        return self.starts >= self.run.rule_from
 
     @cached_property
     def masking(self) -> np.ndarray:
         """[interval]: updates that mask heads at all: every one, or those that training drew."""
-        if self.run.probability == 1 or not len(self.ends):
+        run = self.run
+        if (run.probability == 1 and not run.after) or not len(self.ends):
             return self.lengths
         draws = [
-            update <= self.run.held
-            or Stream.HEAD_MASK.generator(self.key[2], update).random() < self.run.probability
+            update <= run.rule_from
+            or run.probability == 1
+            or Stream.HEAD_MASK.generator(self.key[2], update).random() < run.probability
             for update in range(1, int(self.ends[-1]) + 1)
         ]
+        draws[: run.after] = [False] * min(run.after, len(draws))
         return np.diff(np.concatenate([[0], np.cumsum(draws)[self.ends - 1]]))
 
     @cached_property
@@ -112,7 +115,7 @@ class History:
         Intervals that lie wholly in the held updates tell. Raises UserError if they tell of another
         number of heads.
         """
-        within = self.ends <= self.run.held
+        within = (self.starts >= self.run.after) & (self.ends <= self.run.rule_from)
         if not within.any():
             return None
         found = (self.masked[within] >= 1 - ROUNDING).all(axis=0)
@@ -120,8 +123,8 @@ class History:
             pair, run, seed = self.key
             raise UserError(
                 f"masks.csv of {run} ({pair}, seed {seed}): expected {self.run.heads} heads that "
-                f"are masked in all of the first {self.run.held} updates, found {found.sum()}; "
-                "train it again"
+                f"are masked in all updates from {self.run.after + 1} to {self.run.rule_from}, "
+                f"found {found.sum()}; train it again"
             )
         return found
 
