@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from headcount.base import command
-from headcount.findings.report.study import write_study
+from headcount.findings.report.study.page import write_study
 
 
 def main() -> None:

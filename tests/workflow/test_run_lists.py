@@ -193,6 +193,19 @@ STARTS = ("-from-random-9", "-from-impt-9")
                 *(name for start in STARTS for name in gates("all", "0", "0.02", after=start)),
             ],
         ),
+        (  # of 72 heads
+            "multi30k_seeds",
+            ["baseline", "random-9", "random-18", "impt-9", "impt-18", "impt-9-signed"],
+            [
+                *gates("all", "0", "0.01", "0.02", "0.05", "0.1"),
+                "scratch-gates-all-l0.05",
+                *(
+                    name
+                    for start in ("random-9", "random-18", "impt-9", "impt-9-signed")
+                    for name in gates("all", "0", "0.02", after=f"-from-{start}")
+                ),
+            ],
+        ),
         (
             "collapse",
             ["baseline", "random-6"]

@@ -1,0 +1,95 @@
+"""Point 2: ways to choose the heads that training masks, beside the baseline and Random-N."""
+
+from typing import Any
+
+import pandas as pd
+
+from headcount.base.errors import UserError
+from headcount.findings.report.study.intervals import listed, some_below, with_interval
+from headcount.findings.report.study.kept import Kept
+from headcount.findings.tables import NONE
+
+EXPERIMENT = "headmask_variants"
+REFERENCES = {"baseline": "the baseline", "random": "as many heads at random"}
+
+
+def choosing(kept: Kept, experiment: str = EXPERIMENT) -> dict[str, Any]:
+    """What the page says of an experiment's ways to choose heads, of one pair of languages.
+
+    Nothing while no tables are kept. Raises UserError for several pairs.
+    """
+    if not kept.begun(experiment):
+        return {}
+    compared = kept.compared(experiment, "headmask_variants")
+    if compared["pair"].nunique() > 1:
+        raise UserError(
+            f"table headmask_variants of {experiment}: expected one pair of languages, found "
+            f"{', '.join(compared['pair'].unique())}; the page has no place for several"
+        )
+    first = compared[(compared["statistic"] == "dev_loss") & (compared["reference"] == "")]
+    return {
+        "experiments": [experiment],
+        "trainings": int(first["seeds"].sum()),
+        "rows": [_row(run, rows) for run, rows in compared.groupby("run", sort=False)],
+        "winners": _winners(compared),
+        "picture": kept.picture(experiment, "headmask_variants"),
+        "short": " ".join(_short(compared, reference) for reference in REFERENCES),
+    }
+
+
+def change(
+    compared: pd.DataFrame, run: str, statistic: str, reference: str, digits: int = 2
+) -> str:
+    """A mean over seeds, or a difference with its 95 % interval; a dash where there is none."""
+    rows = compared[
+        (compared["run"] == run)
+        & (compared["statistic"] == statistic)
+        & (compared["reference"] == reference)
+    ]
+    rows = rows[rows["test_set"] == "mean"] if statistic == "bleu" else rows
+    if rows.empty:
+        return NONE
+    return with_interval(rows.iloc[0], digits, "+" if reference else "")
+
+
+def _row(run: str, rows: pd.DataFrame) -> dict[str, str]:
+    shares = [change(rows, run, f"{of}harmful_share", "") for of in ("", "heads_")]
+    return {
+        "run": run,
+        "loss": change(rows, run, "dev_loss", "", 3),
+        "baseline": change(rows, run, "dev_loss", "baseline", 3),
+        "random": change(rows, run, "dev_loss", "random", 3),
+        "bleu": change(rows, run, "bleu", "baseline", 1),
+        "bleu_random": change(rows, run, "bleu", "random", 1),
+        "harm": " / ".join(shares),
+    }
+
+
+def _against(compared: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Differences of dev loss to a reference, a run a row."""
+    return compared[(compared["statistic"] == "dev_loss") & (compared["reference"] == reference)]
+
+
+def _short(compared: pd.DataFrame, reference: str) -> str:
+    """Whether any way has a lower dev loss than a reference, and by how much the lowest has."""
+    rows, words = _against(compared, reference), REFERENCES[reference]
+    if rows.empty:
+        return f"No run is compared with {words}."
+    lowest = rows.loc[rows["value"].idxmin()]
+    return (
+        f"That some way to choose lowers dev loss below that of {words}: {some_below(rows)}; the "
+        f"lowest of {len(rows)}, `{lowest['run']}`, is apart by {with_interval(lowest, 3)} nats."
+    )
+
+
+def _winners(compared: pd.DataFrame) -> str:
+    """Which runs have a lower dev loss than the baseline, or than as many heads at random."""
+    told = []
+    for reference, words in REFERENCES.items():
+        rows = _against(compared, reference)
+        lower, higher = (
+            listed(rows[found]["run"]) for found in (rows["high"] < 0, rows["low"] > 0)
+        )
+        told.append(f"Dev loss lies below that of {words}, with all of its interval, for {lower}; ")
+        told[-1] += f"above it for {higher}."
+    return " ".join(told)

@@ -1,0 +1,51 @@
+"""Point 4: positional, syntactic and rare-word heads, by the claims on the roles of heads."""
+
+from typing import Any
+
+from headcount.findings.report.study.kept import Kept
+from headcount.findings.report.study.paper_claims import (
+    claim_cells,
+    names,
+    read_claims,
+    short_claims,
+)
+from headcount.findings.tables import NONE
+
+PREFIX = "roles"
+"""How the names of the experiments begin that look for these heads."""
+
+BESIDE = "multi30k_seeds"
+"""The experiment that the same claims are shown of beside these."""
+
+_CLAIMS = names(4, 11, "VO")
+_ASKED = {"VO-04": "positional heads", "VO-07": "syntactic heads", "VO-10": "a rare-word head"}
+
+
+def functions(kept: Kept) -> dict[str, Any]:
+    """What the page says of heads with a function; nothing while none is kept."""
+    own = [name for name in kept.experiments() if name.startswith(PREFIX)]
+    if not own:
+        return {}
+    shown = own + [BESIDE] * kept.has(BESIDE, "claims")
+    found = {name: read_claims(kept, name, _CLAIMS) for name in shown}
+    cells = {
+        name: {row["claim"]: claim_cells(row) for _, row in rows.iterrows()}
+        for name, rows in found.items()
+    }
+    return {
+        "experiments": shown,
+        "rows": [
+            {"statement": next(c[claim] for c in cells.values() if claim in c)["statement"]}
+            | {"claim": claim, "cells": [_cell(of.get(claim)) for of in cells.values()]}
+            for claim in _CLAIMS
+            if any(claim in of for of in cells.values())
+        ],
+        "short": " ".join(f"In `{name}`: {short_claims(found[name], _ASKED)}." for name in own),
+    }
+
+
+def _cell(cells: dict[str, str] | None) -> str:
+    """Verdict and number of a claim in one experiment."""
+    if cells is None:
+        return NONE
+    return f"{cells['verdict']}: {cells['number']}"

@@ -1,0 +1,44 @@
+"""Differences with their intervals in words, and what an interval decides."""
+
+from collections.abc import Iterable, Mapping
+
+import pandas as pd
+
+from headcount.findings.claims.verdicts import FAILS, HOLDS, UNDECIDED
+from headcount.findings.significance import holm
+from headcount.findings.tables import NONE
+
+SMALL = 0.05  # a p below it is called no chance
+
+
+def with_interval(row: Mapping[str, float], digits: int, sign: str = "+") -> str:
+    """`value` of a row and its 95 % interval from `low` to `high`; a dash without a value."""
+    value, low, high = (row[name] for name in ("value", "low", "high"))
+    if pd.isna(value):
+        return NONE
+    style = f"{sign}z.{digits}f"
+    return f"{value:{style}}" + ("" if pd.isna(low) else f" ({low:{style}} to {high:{style}})")
+
+
+def above(low: float, high: float) -> str:
+    """Whether a number is above 0 by its interval; undecided without one."""
+    return HOLDS if low > 0 else FAILS if high < 0 else UNDECIDED
+
+
+def some_below(rows: pd.DataFrame) -> str:
+    """Whether any of several differences, `low` to `high` with `p`, is below 0.
+
+    Holds if the interval of one is, with a p below `SMALL` after Holm's correction for their
+    number; does not hold if all of them are above 0; undecided without a row.
+    """
+    if rows.empty:
+        return UNDECIDED
+    corrected = pd.Series(holm(rows["p"].fillna(1.0).to_numpy()), rows.index)
+    if ((rows["high"] < 0) & (corrected < SMALL)).any():
+        return HOLDS
+    return FAILS if (rows["low"] > 0).all() else UNDECIDED
+
+
+def listed(runs: Iterable[str]) -> str:
+    """Names as code, or that there is none."""
+    return ", ".join(f"`{run}`" for run in runs) or "no run"

@@ -1,0 +1,110 @@
+"""Point 3: where masked heads help BLEU as a regulariser, beside the baseline and tuned dropout."""
+
+from typing import Any
+
+import pandas as pd
+
+from headcount.findings.report.study.intervals import above, listed, with_interval
+from headcount.findings.report.study.kept import Kept
+from headcount.findings.tables import NONE
+
+EXPERIMENT = "lowdata"
+REFERENCES = {"baseline": "the baseline", "tuned dropout": "tuned dropout"}
+_KEY = ["statistic", "test_set"]
+_BLEU, _LOSS = ("bleu", "mean"), ("dev_loss", "dev")
+
+
+def little_text(kept: Kept) -> dict[str, Any]:
+    """What the page says of masked heads as a regulariser; a contest for each pair of languages.
+
+    Nothing while no tables are kept.
+    """
+    if not kept.begun(EXPERIMENT):
+        return {}
+    table = kept.compared(EXPERIMENT, "headmask_regularisation")
+    sizes = _sizes(kept, list(table["pair"].unique()))
+    means = table[(table["statistic"] == "bleu") & (table["reference"] == "")]
+    contests = [
+        f"With {sizes[pair]} {_contest(rows)}" for pair, rows in table.groupby("pair", sort=False)
+    ]
+    return {
+        "experiments": [EXPERIMENT],
+        "seeds": int(means["seeds"].max()),
+        "sizes": " and ".join(sizes.values()),
+        "rows": [
+            {"pair": pair, **_row(rows)}
+            for (pair, _), rows in table.groupby(["pair", "run"], sort=False)
+        ],
+        "winners": [
+            f"`{pair}`: {_winners(rows)}" for pair, rows in table.groupby("pair", sort=False)
+        ],
+        "picture": kept.picture(EXPERIMENT, "headmask_regularisation"),
+        "short": " ".join(contests),
+    }
+
+
+def _sizes(kept: Kept, pairs: list[str]) -> dict[str, str]:
+    """By pair, how much text it has; the pair's name where no table says it."""
+    if not kept.has(EXPERIMENT, "corpus"):
+        return {pair: f"`{pair}`" for pair in pairs}
+    corpus = kept.table(EXPERIMENT, "corpus")
+    corpus = corpus[(corpus["split"] == "train") & (corpus["statistic"] == "sentences")]
+    found = corpus.set_index("pair")["value"]
+    return {pair: f"{found[pair]:,.0f} training pairs" for pair in pairs}
+
+
+def _of(rows: pd.DataFrame, what: tuple[str, str], reference: str) -> pd.DataFrame:
+    """BLEU or dev loss: the means, without a reference, or the differences to one."""
+    return rows[(rows[_KEY] == list(what)).all(axis=1) & (rows["reference"] == reference)]
+
+
+def _contest(rows: pd.DataFrame) -> str:
+    """What the masks that dev loss chooses change, to the baseline and to tuned dropout."""
+    chosen = rows[(rows["chosen"] == "yes") & (rows["share"] > 0)]
+    if chosen.empty:
+        return "no run that masks heads has been chosen yet."
+    told = []
+    for reference, words in REFERENCES.items():
+        found = _of(chosen, _BLEU, reference)
+        if found.empty:
+            told.append(f"nothing is known to {words}")
+            continue
+        row = found.iloc[0]
+        name = f" (`{row['against']}`)" if reference != row["against"] else ""
+        cell = with_interval(row, 2)
+        told.append(f"{cell} to {words}{name}; that it helps: {above(row['low'], row['high'])}")
+    run = chosen["run"].iloc[0]
+    return f"the masks that dev loss chooses, `{run}`, change BLEU by {', and by '.join(told)}."
+
+
+def _row(rows: pd.DataFrame) -> dict[str, str]:
+    """The cells of one pair and run."""
+    first, update = rows.iloc[0], rows[rows["statistic"] == "update"]
+    cells = {
+        "run": first["run"],
+        "dropout": f"{first['dropout']:g}",
+        "share": f"{100 * first['share']:.1f} %",
+        "chosen": first["chosen"],
+        "kept_after": NONE if update.empty else f"{update['value'].iloc[0]:.0f}",
+    }
+    asked = {"loss": (_LOSS, "", 3), "bleu": (_BLEU, "", 2)}
+    asked |= {name: (_BLEU, name, 2) for name in ("baseline", "same dropout", "tuned dropout")}
+    for name, (what, reference, digits) in asked.items():
+        found = _of(rows, what, reference)
+        sign = "+" if reference else ""
+        cell = NONE if found.empty else with_interval(found.iloc[0], digits, sign)
+        cells[name.replace(" ", "_")] = cell
+    return cells
+
+
+def _winners(rows: pd.DataFrame) -> str:
+    """Which runs with masks have more BLEU, and which less, than the baseline or tuned dropout."""
+    told, masked = [], rows[rows["share"] > 0]
+    for reference, words in REFERENCES.items():
+        found = _of(masked, _BLEU, reference)
+        more, less = (listed(found[side]["run"]) for side in (found["low"] > 0, found["high"] < 0))
+        told.append(
+            f"BLEU is above that of {words}, with all of its interval, for {more}; below it for "
+            f"{less}."
+        )
+    return " ".join(told)

@@ -1,0 +1,41 @@
+"""The study of HeadMask as one page, from the tables of kept runs below docs/results.
+
+Every number and every verdict of the page is read or computed from these.
+"""
+
+from pathlib import Path
+
+from headcount.base.files import write_text
+from headcount.base.templates import fill_page
+from headcount.findings.report.study import choosing, functions, little_text, locking, real_text
+from headcount.findings.report.study.hours import hours_of
+from headcount.findings.report.study.kept import Kept
+
+POINTS = {
+    "locking": ("which heads Impt-N locks in", locking.EXPERIMENT, locking.locking),
+    "choosing": ("what else may be masked", choosing.EXPERIMENT, choosing.choosing),
+    "little_text": ("when masking helps BLEU", little_text.EXPERIMENT, little_text.little_text),
+    "functions": ("heads with a function", functions.PREFIX, functions.functions),
+    "real_text": ("Multi30k with three seeds", real_text.EXPERIMENT, real_text.real_text),
+}
+"""The five points by their names in the template: in words, the experiment, and its section."""
+
+_TEMPLATE = Path(__file__).with_suffix(".md")
+
+
+def write_study(folder: Path, out: Path) -> None:
+    """Write the page `out` from a folder of kept results, and its pictures beside it.
+
+    A point whose experiment has no tables there is named as not finished. Raises UserError where
+    an experiment lacks a table that the page is made of.
+    """
+    kept = Kept(folder, out)
+    sections = {name: section(kept) for name, (_, _, section) in POINTS.items()}
+    told = [section["experiments"] for section in sections.values() if section]
+    experiments = list(dict.fromkeys(name for names in told for name in names))
+    points = [(words, experiment) for words, experiment, _ in POINTS.values()]
+    about = {
+        "points": list(zip(points, sections.values(), strict=True)),
+        "hours": hours_of(kept, experiments),
+    }
+    write_text(out, fill_page(_TEMPLATE, sections | about))

@@ -1,0 +1,71 @@
+"""What the table of claims of kept experiments says of some of the papers' claims."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from headcount.findings.claims.verdicts import FAILS, NO_RUN, VERDICTS
+from headcount.findings.report.study.intervals import with_interval
+from headcount.findings.report.study.kept import Kept
+from headcount.findings.tables import NONE
+
+
+def names(first: int, last: int, paper: str) -> list[str]:
+    """Claims of a paper by number, such as HM-01."""
+    return [f"{paper}-{number:02d}" for number in range(first, last + 1)]
+
+
+def read_claims(kept: Kept, experiment: str, wanted: Sequence[str]) -> pd.DataFrame:
+    """These claims' rows, by name, in the order of `wanted`; those that the table has."""
+    table = kept.table(experiment, "claims").set_index("claim", drop=False)
+    return table.loc[[name for name in wanted if name in table.index]]
+
+
+def claim_cells(row: pd.Series) -> dict[str, str]:
+    """A claim as the page has it: verdict, number with its interval, trainings, the paper's.
+
+    Without a number stands the reason why.
+    """
+    theirs = row["paper_value"]
+    return {
+        "claim": row["claim"],
+        "statement": row["statement"],
+        "statistic": row["statistic"],
+        "verdict": row["verdict"],
+        "number": row["reason"] if pd.isna(row["value"]) else with_interval(row, 2, ""),
+        "seeds": f"{row['seeds']:.0f}" if row["seeds"] else NONE,
+        "paper": NONE if pd.isna(theirs) else f"{theirs:.2f}",
+    }
+
+
+def counted(rows: pd.DataFrame) -> str:
+    """How many claims have each verdict, in words."""
+    counts = rows["verdict"].value_counts()
+    told = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if name in counts)
+    lacking = int(rows["reason"].astype(str).str.startswith(NO_RUN).sum())
+    lacking_words = f" ({lacking} for want of a run)" if lacking else ""
+    return f"of {len(rows)} claims of the papers {told}{lacking_words}"
+
+
+def against_papers(rows: pd.DataFrame) -> str:
+    """The claims that do not hold here, with their numbers beside the paper's."""
+    found = rows[rows["verdict"] == FAILS]
+    if found.empty:
+        return "No claim is found against its paper."
+    told = []
+    for _, row in found.iterrows():
+        cells = claim_cells(row)
+        theirs = "" if cells["paper"] == NONE else f"; the paper's: {cells['paper']}"
+        told.append(f"{row['claim']} ({row['statistic']}: {cells['number']}{theirs})")
+    return f"Otherwise than in its paper: {'; '.join(told)}."
+
+
+def short_claims(rows: pd.DataFrame, asked: dict[str, str]) -> str:
+    """Verdict and number of some claims, by name, in a reader's words."""
+    told: list[Any] = []
+    for name, words in asked.items():
+        if name in rows.index:
+            cells = claim_cells(rows.loc[name])
+            told.append(f"{words}: {cells['verdict']} ({cells['statistic']}: {cells['number']})")
+    return "; ".join(told)
