@@ -113,6 +113,7 @@ def _later_short(over: pd.DataFrame) -> str:
     stay = [f"`{run}`" for run in held.loc[held["held_p"] < SMALL, "run"]]
     return (
         f"When masking begins late, {plain['seeds_locked'].sum():.0f} of "
-        f"{plain['seeds'].sum():.0f} trainings lock heads in. Heads that are held then stay more often than chance gives in {len(stay)} of {len(held)} "
-        f"runs{': ' if stay else ''}{', '.join(stay)}."
+        f"{plain['seeds'].sum():.0f} trainings lock heads in. Heads that are held then stay more "
+        f"often than chance gives in {len(stay)} of {len(held)} runs"
+        f"{': ' if stay else ''}{', '.join(stay)}."
     )
