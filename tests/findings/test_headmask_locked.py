@@ -223,6 +223,10 @@ def test_heads_that_are_held_later_are_known(tmp_path):
     assert recorded.masking.tolist() == [0, 0, 20, 20, 60]
     assert np.flatnonzero(recorded.held).tolist() == [1, 2]
     assert predict(recorded, "held") == Overlap(6, 2, 2, 1)
+    # Drawn from the two heads of the first layer of the encoder: both that are locked in, heads 0
+    # and 3, would be one of two held ones of six heads in 8 of 15 cases; here it is a half.
+    add(made, "impt-1-held40-held_in_enc_self", 1, {40: [1] + [0] * 5, 100: [1, 0, 0, 1, 0, 0]})
+    assert predict(history(made), "held") == Overlap(2, 1, 1, 1)
     add(made, run, 2, {60: off, 100: [0, 1, 0.5, 0, 0, 0]})
     with pytest.raises(UserError, match="expected 2 heads.*updates from 61 to 100, found 1"):
         history(made).held  # noqa: B018

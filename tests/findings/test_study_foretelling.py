@@ -60,20 +60,31 @@ def later_table(p):
     none[LOCKED.index("seeds_locked")] = 0
     held = "impt-6-held60-after100"
     rows = [none, row(held, None, 60, 4, NONE, [3, 0.5, p]), row(held, 4, 60, 4, NONE, NONE)]
-    return pd.DataFrame(rows, columns=LOCKED)
+    some = "impt-6-after200"
+    rows += [row(some, None, 0, 5, [3, 0.8, 0.02], NONE)]
+    rows += [row(some, 4, 0, 6, [4, 1.0, 0.01], NONE), row(some, 5, 0, 4, [2, 0.6, 0.2], NONE)]
+    rows += [row("impt-6-after100", seed, 0, 0, NONE, NONE) for seed in (4, 5)]
+    table = pd.DataFrame(rows, columns=LOCKED)
+    alone = table["seed"].notna()
+    table.loc[alone, "seeds"] = 1
+    table.loc[alone, "seeds_locked"] = (table.loc[alone, "locked_ever"] > 0).astype(int)
+    return table
 
 
 def test_masks_that_begin_late(kept):
     plant(kept, "collapse_later", headmask_locked=later_table(0.04), cost=cost(60, 30))
     page = page_of(kept)
-    assert "| impt-6-after100 | 0 of 2 | 0.0 | – | – | – |" in page
-    held = "| 2 of 2 | 4.0 | 25 | +2.00 / +0.00 | 3.0 of 6, by chance 0.5; p 0.040 |"
+    assert "| impt-6-after100 | 0 of 2 | 0.0 | – | – | – | – |" in page
+    held = "| 2 of 2 | 4.0 | 25 | +2.00 / +0.00 | – | 3.0 of 6, by chance 0.5; p 0.040 |"
     assert f"| impt-6-held60-after100 {held}" in page
+    # Six of the ten heads of the run that locks some in.
     assert (
-        "When masking begins late, 0 of 2 trainings lock heads in. "
+        "When masking begins late, 2 of 4 trainings lock heads in; 60 % of these heads are of the "
+        "decoder's first self-attention. "
         "Heads that are held then stay more often than chance gives in 1 of 1 runs: "
         "`impt-6-held60-after100`." in page
     )
+    assert "| 3.0, by chance 0.8; p 0.020 | – |" in page
     assert "| [collapse_later](collapse_later.md#the-runs) | 0 |" in page
     plant(kept, "collapse_later", headmask_locked=later_table(0.06))
     assert "chance gives in 0 of 1 runs.\n" in page_of(kept)

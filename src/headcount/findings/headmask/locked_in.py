@@ -109,6 +109,14 @@ class History:
         return np.array([kind != self.run.spare for kind, *_ in self.heads])
 
     @cached_property
+    def holdable(self) -> np.ndarray:
+        """[head]: whether the run may hold it: any that it may mask, or those of one layer."""
+        first = (self.run.held_in, 0)
+        return self.candidates & np.array(
+            [not self.run.held_in or (kind, layer) == first for kind, layer, _ in self.heads]
+        )
+
+    @cached_property
     def held(self) -> np.ndarray | None:
         """[head]: whether it is one of the N that are masked in all held updates; None if unknown.
 

@@ -90,7 +90,8 @@ def beginning_later(kept: Kept) -> dict[str, Any]:
     table = kept.table(LATER, "headmask_locked")
     over = table[table["seed"].isna() & table["run"].str.startswith("impt")]
     rows = [_later(row) for row in over.to_dict("records")]
-    return {"rows": rows, "short": _later_short(over)}
+    plain = table[table["run"].isin(over.loc[over["held"] == 0, "run"])].dropna(subset="seed")
+    return {"rows": rows, "short": f"{_plain_short(plain)} {_held_short(over)}"}
 
 
 def _later(row: dict[str, Any]) -> dict[str, str]:
@@ -103,17 +104,32 @@ def _later(row: dict[str, Any]) -> dict[str, str]:
         "heads": f"{row['locked_ever']:.1f}",
         "start": f"{row['locked_from']:.0f}" if locks else NONE,
         "slope": f"{row['locked_slope']:+z.2f} / {row['others_slope']:+z.2f}" if locks else NONE,
+        "place": _place(row),
         "held": f"{held}; p {p_value(row['held_p'])}" if tells else NONE,
     }
 
 
-def _later_short(over: pd.DataFrame) -> str:
-    """How many trainings lock heads in that begin with trained heads, and which holds stay."""
-    plain, held = over[over["held"] == 0], over[over["held"] > 0].dropna(subset="held_p")
+def _place(row: dict[str, Any]) -> str:
+    if pd.isna(row["place_p"]):
+        return NONE
+    chance = f"by chance {row['place_expected']:.1f}; p {p_value(row['place_p'])}"
+    return f"{row['place_both']:.1f}, {chance}"
+
+
+def _plain_short(trained: pd.DataFrame) -> str:
+    """How many of the trainings that hold no heads lock some in, and where these are."""
+    words = f"When masking begins late, {trained['seeds_locked'].sum():.0f} of {len(trained)} "
+    words += "trainings lock heads in"
+    both, ever = trained.dropna(subset="place_both")[["place_both", "locked_ever"]].sum()
+    where = "of these heads are of the decoder's first self-attention"
+    return f"{words}; {100 * both / ever:.0f} % {where}." if ever else f"{words}."
+
+
+def _held_short(over: pd.DataFrame) -> str:
+    """Which heads that are held stay masked."""
+    held = over[over["held"] > 0].dropna(subset="held_p")
     stay = [f"`{run}`" for run in held.loc[held["held_p"] < SMALL, "run"]]
     return (
-        f"When masking begins late, {plain['seeds_locked'].sum():.0f} of "
-        f"{plain['seeds'].sum():.0f} trainings lock heads in. Heads that are held then stay more "
-        f"often than chance gives in {len(stay)} of {len(held)} runs"
-        f"{': ' if stay else ''}{', '.join(stay)}."
+        f"Heads that are held then stay more often than chance gives in {len(stay)} of {len(held)} "
+        f"runs{': ' if stay else ''}{', '.join(stay)}."
     )
