@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from headcount.base.settings.train import TrainSettings
+from headcount.base.settings.train import GatesSettings, TrainSettings
 from headcount.training.schedule import learning_rate
 
 
@@ -60,3 +60,13 @@ def test_a_warm_up_longer_than_training_is_refused():
 def test_an_update_to_keep_after_the_end_is_refused():
     with pytest.raises(ValueError, match="keep_updates names update 21, but training ends at up"):
         rate(1, keep_updates=[20, 21])
+
+
+def test_an_update_to_keep_that_patience_may_not_reach_is_refused():
+    with pytest.raises(ValueError, match="keep_updates names update 4, but with patience 2"):
+        rate(1, keep_updates=[4], patience=2)
+
+
+def test_fine_tuning_has_no_patience():
+    train = TrainSettings(updates=9, warmup_updates=1, patience=2)
+    assert GatesSettings(updates=5, warmup_updates=1).fine_tuning(train).patience == 0

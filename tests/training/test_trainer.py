@@ -136,6 +136,29 @@ def test_training_loss_is_the_mean_since_the_last_validation(make, accumulate):
     assert trainer.progress.curve[0]["tokens_per_s"] > 0
 
 
+# Dev losses at updates 2, 4, 6, …: the lowest at 4, as low again at 8, which is not below it.
+PLANTED = [3.0, 2.0, 2.5, 2.0, 2.2, 1.0, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("patience", "end", "best"),
+    [(0, 14, 12), (1, 6, 4), (2, 8, 4), (3, 10, 4), (4, 14, 12)],
+)
+def test_patience_ends_training_when_dev_loss_has_not_fallen(
+    make, monkeypatch, patience, end, best
+):
+    losses = iter(PLANTED)
+    monkeypatch.setattr(train_module, "mean_loss", lambda *_: next(losses))
+    trainer = make(updates=14, patience=patience)
+    trainer.fit()
+    assert (trainer.progress.update, trainer.chosen_row()["step"]) == (end, best)
+    assert [row["step"] for row in trainer.progress.curve] == list(range(2, end + 1, 2))
+    again = make(updates=14, patience=patience)
+    again.states = trainer.states
+    again.fit()  # takes up the state of the end and makes no update more
+    assert again.progress == trainer.progress
+
+
 def test_best_is_the_lowest_dev_loss(make):
     # Three lines learnt by heart help at first, then not.
     short = {"updates": 9, "warmup_updates": 1, "average": "none", "dev_interval": 3}

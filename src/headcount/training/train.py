@@ -71,6 +71,8 @@ class Trainer:
     def fit(self) -> None:
         """Train to the last update, from the newest saved state if there is one.
 
+        With `patience` it ends before, when dev loss has not fallen for so many validations.
+
         Raises Interrupted on SIGTERM or SIGINT, after the update at hand and with its state
         saved; UserError at a loss or gradient that is not finite, before it touches a weight. Of
         several processes only the first returns.
@@ -79,13 +81,14 @@ class Trainer:
             self._take_up()
             bar = ProgressBar(self.progress, self.settings.updates)
             with closing(bar.bar), caught_signals() as caught:
-                while self.progress.update < self.settings.updates:
+                finished = self._has_ended()
+                while not finished:
                     self._update()
                     bar.after_update()
-                    finished = self.progress.update == self.settings.updates
-                    if finished or self.progress.update % self.settings.dev_interval == 0:
+                    if self._is_validated():
                         self._validate()
                         bar.after_validation()
+                        finished = self._has_ended()
                     stopped = agree(bool(caught))
                     if is_first() and (finished or stopped or self.states.due()):
                         self.states.save(self.progress.update, self.snapshot())
@@ -219,6 +222,20 @@ class Trainer:
             return None
         there = choice.multiplier.detach().to(self.device, non_blocking=True)
         return there.requires_grad_(choice.multiplier.requires_grad)
+
+    def _is_validated(self) -> bool:
+        """Whether dev loss is measured after the update at hand; the last one always is."""
+        update, settings = self.progress.update, self.settings
+        return update == settings.updates or update % settings.dev_interval == 0
+
+    def _has_ended(self) -> bool:
+        """Whether the last update is made, or `patience` is at its end; the first process decides.
+
+        Another one's dev loss may differ in its last bits.
+        """
+        waited = sum(row["step"] > self.progress.best_update for row in self.progress.curve)
+        impatient = bool(self.settings.patience) and waited >= self.settings.patience
+        return agree(is_first() and (impatient or self.progress.update == self.settings.updates))
 
     def _validate(self) -> None:
         start = time.monotonic()

@@ -59,6 +59,11 @@ class TrainSettings(Section):
     dev_interval: int = Field(500, ge=1)
     """Updates between two validations by dev loss."""
 
+    patience: int = Field(0, ge=0)
+    """Training ends when dev loss has not fallen below its lowest for so many validations; 0: at
+    the last of `updates`. Fine-tuning, and trainings from scratch that are compared with it, do not
+    end before. With `cosine` the rate stays that of a training of all updates."""
+
     select: Literal["best", "last"] = "best"
     """Which weights become the model: those of the lowest dev loss, or of the last update."""
 
@@ -101,6 +106,11 @@ class TrainSettings(Section):
             raise ValueError(
                 f"warmup_updates {self.warmup_updates} is more than updates {self.updates}, so the "
                 "learning rate would never reach peak_lr; lower warmup_updates"
+            )
+        if self.patience and self.keep_updates:
+            raise ValueError(
+                f"keep_updates names update {self.keep_updates[0]}, but with patience "
+                f"{self.patience} training may end before it; set one of the two"
             )
         late = [update for update in self.keep_updates if update > self.updates]
         if late:
@@ -223,7 +233,8 @@ class GatesSettings(PresetSection):
         The last weights become the model: when gates are still open the dev loss is lowest.
         """
         rates = {name: getattr(self, name) for name in _LENGTHS}
-        return train.model_copy(update={**rates, "select": "last", "keep_updates": []})
+        steady = {"patience": 0, "select": "last", "keep_updates": []}
+        return train.model_copy(update={**rates, **steady})
 
     def from_scratch(self, train: TrainSettings) -> TrainSettings:
         """The settings of training, with as many updates as a training and its fine-tuning have.
