@@ -8,6 +8,7 @@ from planted_files import (
     PAIR,
     Files,
     ablation,
+    both_methods,
     deltas,
     early_heads,
     effect,
@@ -153,6 +154,40 @@ def test_two_domains_are_compared_over_trainings(tmp_path):
         UNDECIDED,
         "no such run on both opensubtitles… and wmt…",
     )
+
+
+def on_two_parts(files: Files) -> Files:
+    """The same rows of another part of the corpus, too."""
+    return {
+        name: [*rows, *(row | {"pair": "part_10k.en-de"} for row in rows)]
+        for name, rows in files.items()
+    }
+
+
+def test_trainings_of_one_seed_on_parts_of_a_corpus_count_once(tmp_path):
+    """Gains of 0.1, 0.5 and 0.9 on each part: 0.5 ± 4.303 · 0.4 / √3 = 0.99.
+
+    As six trainings they would be 0.5 ± 2.571 · 0.358 / √6 = 0.38, above 0.
+    """
+    files = on_two_parts(both_methods([0.1, 0.5, 0.9], [0.0, 0.0, 0.0]))
+    found = decided(tmp_path / "gains", "HM-06", files)
+    assert (found.verdict, found.value, found.seeds) == (UNDECIDED, pytest.approx(0.5), 6)
+    assert found.low == pytest.approx(0.5 - 0.9937, abs=1e-3)
+    assert "6 trainings of each, over all directions of 3 seeds" in found.reason
+    # Correlations of 0.1, 0.5 and 0.9, too.
+    found = decided(
+        tmp_path / "early", "HM-14", on_two_parts(early_heads([0.1, 0.5, 0.9], [0, 1, 2]))
+    )
+    assert (found.verdict, found.low) == (UNDECIDED, pytest.approx(0.5 - 0.9937, abs=1e-3))
+
+
+def test_two_pairs_of_a_domain_are_one_training_a_seed(tmp_path):
+    """Margins 0.31 to 0.33 and 0.11 to 0.13: 0.2 ± 2.776 · √(2 · 0.0001 / 3) = 0.0227."""
+    rows = domains(0.3, 0.1)["tables/voita_table1.csv"]
+    rows += [row | {"pair": f"{row['pair'][:-2]}fr"} for row in rows]
+    found = decided(tmp_path, "VO-09", {"tables/voita_table1.csv": rows})
+    assert (found.verdict, found.value) == (HOLDS, pytest.approx(0.2))
+    assert found.low == pytest.approx(0.2 - 0.0227, abs=1e-4)
 
 
 def test_a_position_is_counted_by_sentences(tmp_path):

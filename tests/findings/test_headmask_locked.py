@@ -138,6 +138,46 @@ def test_early_masks_foretell_the_locked_ones(files):
     assert rows(files)[HELD, 1]["early_both"] == "" and row["held_both"] == ""
 
 
+def test_seeds_that_lock_nothing_in_leave_no_interval_of_slopes(tmp_path):
+    made = HeadmaskFiles(tmp_path)
+    on, off = [1, 1, 0, 0, 0, 0], [0.4] * 6
+    for seed, slope in ((1, 1), (2, 3), (3, 5)):
+        add(made, IMPT, seed, {60: on}, {60: [(slope, 1, 2)] * 2 + [(0, 1, 1)] * 4})
+    over = rows(made)[IMPT, ""]
+    # Of 1, 3 and 5: mean 3, deviation 2, and Student's 4.303 at two degrees of freedom.
+    reach = 4.303 * 2 / math.sqrt(3)
+    ends = ("locked_slope_low", "locked_slope_high")
+    assert cells(over, *ends) == pytest.approx([3 - reach, 3 + reach], rel=1e-3)
+    add(made, IMPT, 4, {60: off}, {60: [(0, 1, 1)] * 6})
+    over = rows(made)[IMPT, ""]
+    # The mean is of the three that lock heads in, as seeds_locked says; the interval would be too.
+    assert cells(over, "seeds", "seeds_locked", "locked_slope") == [4, 3, 3]
+    assert cells(over, *ends) == ["", ""]
+    # 2, 2, 2 and 0 heads: mean 1.5, deviation 1, and 3.182 at three degrees of freedom.
+    bounds = cells(over, "locked_ever_low", "locked_ever_high")
+    assert bounds == pytest.approx([1.5 - 3.182 / 2, 1.5 + 3.182 / 2], abs=1e-3)
+
+
+def test_trainings_that_a_forecast_was_found_on_cannot_test_it(tmp_path):
+    made = HeadmaskFiles(tmp_path)
+    place = MODEL.grid.heads().index(("dec_self", 0, 0))
+    on = [float(head in (place, (place + 1) % 6)) for head in range(6)]
+    for seed in (2, 3, 4, 5):
+        key = ("synthetic.en-art", IMPT, seed)
+        made.runs.append(key)
+        made.masks(key, {90: on})
+        made.slopes(key, {})
+    found = rows(made)
+    # Each has the head of that layer among its two of six, by chance in a third of cases.
+    p_values = [found[IMPT, seed]["place_p"] for seed in (2, 3, 4, 5)]
+    assert p_values == ["", "", pytest.approx(1 / 3), pytest.approx(1 / 3)]
+    assert [found[IMPT, seed]["place_both"] for seed in (2, 3, 4, 5)] == [1] * 4
+    assert found[IMPT, ""]["place_p"] == pytest.approx(1 / 9)  # of seeds 4 and 5 alone
+    shown = tables(made)["headmask_locked"].shown["in the first self-attention of the decoder"]
+    told = "1, 50 % of them (by chance 0.333; "
+    assert shown.tolist()[:3] == [f"{told}exploratory)"] * 2 + [f"{told}p 0.33)"]
+
+
 def test_a_random_mask_is_not_foretold(tmp_path):
     made = HeadmaskFiles(tmp_path)
     masks = {30: [0.5] * 4 + [0.0] * 2, 90: [1, 1, 0, 0, 0, 0]}
@@ -294,11 +334,14 @@ def test_the_figure_draws_locked_heads_and_the_others(files):
     assert [line.get_ydata()[0] for line in left.get_lines() if line.get_marker() == "<"] == [
         *(0.5, 2.5)
     ]
-    words = {"other heads, range", "other heads, median", "enc 0.0", "enc 1.0"}
-    assert {text.get_text() for text in right.get_legend().get_texts()} == words
+    assert [text.get_text() for text in right.get_legend().get_texts()] == ["enc 0.0", "enc 1.0"]
+    (legend,) = figure.drawing.legends
+    words = ["other heads, median", "other heads, range"]
+    assert [text.get_text() for text in legend.get_texts()] == words
     drawn = {line.get_label(): list(line.get_ydata()) for line in right.get_lines()}
     assert drawn["enc 0.0"][2:4] == [4, 2] and math.isnan(drawn["enc 0.0"][4])
-    assert drawn["other heads, median"] == pytest.approx([9, 9, 0.25, 0.25, 0.25])
+    (middle, *_) = right.get_lines()
+    assert list(middle.get_ydata()) == pytest.approx([9, 9, 0.25, 0.25, 0.25])
     assert figure.data.query("head == 0 and kind == 'enc_self' and layer == 0")[
         "locked"
     ].tolist() == [*(0, 0, 1, 1, 0)]

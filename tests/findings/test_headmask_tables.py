@@ -10,6 +10,7 @@ from headmask_files import MODEL, HeadmaskFiles, masking_rows
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
+from headcount.base.random_streams import Stream
 from headcount.base.settings.importance import ImportanceSettings
 from headcount.findings.headmask.collapse import collapse_table
 from headcount.findings.headmask.importance import (
@@ -23,7 +24,7 @@ from headcount.findings.headmask.scores import (
     score_summary,
     score_table,
 )
-from headcount.findings.masked_training import CURVES, read_masks, with_lengths
+from headcount.findings.masked_training import CURVES, late_frequencies, read_masks, with_lengths
 from headcount.findings.masking import read_masking
 from headcount.findings.results import gather, read_runs
 from headcount.findings.scores import Scores
@@ -320,12 +321,29 @@ def test_the_second_half_is_weighed_by_updates(files):
 def test_a_run_that_masks_half_of_the_time_can_collapse_too(files):
     run = (PAIR, "impt-2-p0.5", 1)
     add_run(files, run, 30.0, LINES, [1.0, 2, 3, 4, 5, 9])
-    files.masks(run, {10: [0.5, 0.5, 0, 0, 0, 0], 30: [0.45, 0.44, 0.05, 0.06, 0, 0]})
+    # The updates that mask, as training drew them: other ones than the half to be expected.
+    draws = [Stream.HEAD_MASK.generator(1, update).random() < 0.5 for update in range(11, 31)]
+    share = sum(draws) / 20
+    assert share not in (0, 0.5, 1)
+    late = [0.9 * share, 0.88 * share, 0.1 * share, 0.12 * share, 0, 0]
+    files.masks(run, {10: [0.5, 0.5, 0, 0, 0, 0], 30: late})
     files.curves(run, {10: (1.0, 1.0), 30: (1.0, 1.1)})
     found = collapse(files).loc[("impt-2-p0.5", 1)]
-    # Of the updates that may mask, half of all: 0.45 / 0.5 is 90 %, 0.44 / 0.5 is not.
+    # Of the updates that mask, 90 % and 88 %.
     assert (found["abandoned_heads"], found["collapsed"]) == (1, "yes")
     assert found["late_largest_frequency"] == pytest.approx(0.9)
+
+
+def test_a_run_none_of_whose_later_updates_masks_abandons_nothing(tmp_path):
+    made = HeadmaskFiles(tmp_path)
+    run = (PAIR, "impt-2-p0.1", 1)
+    drawn = [Stream.HEAD_MASK.generator(1, update).random() < 0.1 for update in range(3, 5)]
+    assert not any(drawn)
+    made.masks(run, {2: [0.5, 0, 0, 0, 0, 0], 4: [0.0] * 6})
+    made.runs = [run]
+    results = gather_results("headmask", made.lists(), SETTINGS)
+    late = late_frequencies(results.read(read_masks, "masks"), results.runs)
+    assert late.tolist() == [0.0] * 6
 
 
 def test_captions_say_how_and_on_what_bleu_was_measured(found):

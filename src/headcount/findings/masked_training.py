@@ -4,17 +4,19 @@ Heads that are masked in nearly every update stop learning and then hurt the mod
 all; see table headmask_collapse, which looks at test scores as well.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from headcount.base.random_streams import Stream
+from headcount.base.settings.training_runs import RunSettings
 from headcount.findings.results import HEAD, KEYS, Results, gather, run_of
 from headcount.findings.scores import Key
 
-ABANDONED = 0.9  # share of the later updates that may mask; a head masked so often hardly learns
+ABANDONED = 0.9  # share of the later updates that mask; a head masked so often hardly learns
 ROUNDING = 1e-9  # of shares that are read from a file and averaged
 CURVES = ["step", "train_loss", "first_pass_loss"]
 COLLAPSED = (
@@ -56,6 +58,46 @@ def frequencies(masks: pd.DataFrame) -> pd.Series:
     return sums["count"] / sums["updates"]
 
 
+def late_frequencies(masks: pd.DataFrame, runs: Mapping[str, RunSettings]) -> pd.Series:
+    """As `frequencies`, over the second half and of the updates there that mask heads at all.
+
+    `runs` are settings by name. 0 where none of these updates masks.
+    """
+    parts = [
+        _of_masking(rows, runs[run], seed)
+        for (_, run, seed), rows in second_half(masks).groupby(KEYS, sort=False)
+    ]
+    return frequencies(pd.concat([masks[:0], *parts])).fillna(0.0)
+
+
+def _of_masking(rows: pd.DataFrame, run: RunSettings, seed: int) -> pd.DataFrame:
+    """A training's rows of `read_masks`, in which the updates that mask are all that count."""
+    intervals = rows[["step", "updates"]].drop_duplicates()
+    counts = masking_updates(run, seed, *intervals.to_numpy(dtype=int).T)
+    masking = rows["step"].map(dict(zip(intervals["step"], counts, strict=True)))
+    shares = (rows["masked"] * rows["updates"] / masking).where(masking > 0, 0.0)
+    return rows.assign(masked=shares, updates=masking)
+
+
+def masking_updates(
+    run: RunSettings, seed: int, ends: np.ndarray, lengths: np.ndarray
+) -> np.ndarray:
+    """[interval]: updates that mask heads at all: those after the first ones, or that were drawn.
+
+    `ends` are the last updates of the intervals, `lengths` how many each has.
+    """
+    if (run.probability == 1 and not run.after) or not len(ends):
+        return lengths
+    draws = [
+        run.after < update <= run.rule_from
+        or update > run.after
+        and Stream.HEAD_MASK.generator(seed, update).random() < run.probability
+        for update in range(1, int(max(ends)) + 1)
+    ]
+    until = np.concatenate([[0], np.cumsum(draws)])
+    return until[ends] - until[ends - lengths]
+
+
 def losses(curve: pd.DataFrame) -> dict[str, float | str]:
     """Mean losses over the updates of a run's intervals; random masks need no first pass."""
     passes = curve.dropna(subset="first_pass_loss")
@@ -72,13 +114,13 @@ def collapsed_in_training(results: Results) -> frozenset[Key]:
     in the first pass, was above that with masked heads. Reads kinds trained_runs, masks, curves.
     """
     shares = read_masks(results.files("masks"))
-    late = frequencies(second_half(shares)).groupby(KEYS).max().to_dict()
+    late = late_frequencies(shares, results.runs).groupby(KEYS).max().to_dict()
     files = [path for path in results.files("curves") if run_of(path) in late]
     curves = dict(list(second_half(with_lengths(gather(files, CURVES))).groupby(KEYS)))
     found = []
     for key in set(late) & set(curves):
         loss = losses(curves[key])
-        abandoned = late[key] / results.runs[key[1]].probability >= ABANDONED - ROUNDING
+        abandoned = late[key] >= ABANDONED - ROUNDING
         measured = loss["first_pass_loss"] != ""
         if abandoned and measured and loss["first_pass_loss"] > loss["masked_loss"]:
             found.append(key)

@@ -21,6 +21,7 @@ from headcount.findings.claims.verdicts import (
     FAILS,
     MIN_SEEDS,
     NO_RUN,
+    TRIAL,
     UNDECIDED,
     UNIT,
     Decision,
@@ -98,16 +99,17 @@ def _of_runs(
 
 
 def random_over_important(evidence: Evidence) -> Decision:
-    """Whether Random-N has more BLEU than Impt-N, over all directions and seeds together."""
+    """Whether Random-N has more BLEU than Impt-N: over seeds, means of all their directions."""
     both = {method: _deltas(evidence, method) for method in METHODS}
     keys = [*UNIT, "test_set"]
     sides = [both[method].set_index(keys)["value"] for method in METHODS]
-    found = (sides[0] - sides[1]).dropna().groupby(UNIT).mean()
+    trainings = (sides[0] - sides[1]).dropna().groupby(UNIT).mean()
+    found = trainings.groupby(TRIAL).mean()
     if len(found) < MIN_SEEDS:
         return too_few(found)
     whole = over_trainings(found)
-    reason = f"{len(found)} trainings of each, over all directions"
-    return judge(whole.low > 0, whole.high < 0, reason, whole, len(found))
+    reason = f"{len(trainings)} trainings of each, over all directions of {len(found)} seeds"
+    return judge(whole.low > 0, whole.high < 0, reason, whole, len(trainings))
 
 
 def importance_falls(evidence: Evidence, number: int, most: str = "") -> Decision:
@@ -235,13 +237,15 @@ def early_heads_stay(
     last = rows.groupby(MODEL)["update"].transform("max")
     rows = rows[rows["update"] <= early * last]
     first = rows.loc[rows.groupby(MODEL)["update"].idxmin()] if len(rows) else rows
-    rho = first.set_index(UNIT)["spearman_with_last"].dropna().astype(float)
+    trainings = first.set_index(UNIT)["spearman_with_last"].dropna().astype(float)
+    rho = trainings.groupby(TRIAL).mean()
     if len(rho) < MIN_SEEDS:
         return too_few(rho)
     whole, alike = over_trainings(rho), _shared_top(evidence)
     fails = whole.low <= 0 <= whole.high < bound and abs(whole.value) < none
     reason = f"seeds share {alike:.0%} of their top heads"
-    return judge(whole.low > 0 and alike < shared, fails, reason, whole, len(rho))
+    holds = whole.low > 0 and alike < shared
+    return judge(holds, fails, reason, whole, len(trainings))
 
 
 def _shared_top(evidence: Evidence) -> float:

@@ -28,6 +28,10 @@ NO_RUN = "no such run"
 UNIT = ["experiment", "pair", "seed"]
 """What tells trainings apart whose runs are compared with each other."""
 
+TRIAL = ["experiment", "seed"]
+"""What tells trainings apart that know nothing of each other: those of one seed on several pairs
+draw the same masks, and share sentences where their corpora are parts of one."""
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -154,16 +158,16 @@ def between_corpora(trainings: pd.DataFrame, column: str, first: str, second: st
     """Whether trainings on one corpus have more of a statistic than those on another.
 
     A training a row; pairs' names begin with those of the corpora. Value: difference of the means,
-    first minus second, by Welch's t over trainings; fewer than `MIN_SEEDS` of either decide
-    nothing.
+    first minus second, by Welch's t over `TRIAL`; fewer than `MIN_SEEDS` of either decide nothing.
     """
-    sides = [trainings.loc[trainings["pair"].str.startswith(n), column] for n in (first, second)]
+    of = [trainings[trainings["pair"].str.startswith(name)] for name in (first, second)]
+    sides = [rows.groupby(TRIAL)[column].mean() for rows in of]
     if any(side.empty for side in sides):
         return undecided(f"{NO_RUN} on both {first}… and {second}…")
-    count, fewest = sum(map(len, sides)), min(map(len, sides))
+    count, fewest = sum(map(len, of)), min(map(len, sides))
     if fewest < MIN_SEEDS:
         value = float(sides[0].mean() - sides[1].mean())
         return Decision(UNDECIDED, few_seeds(fewest), value, seeds=count)
     found = welch(*sides)
-    reason = f"{len(sides[0])} and {len(sides[1])} trainings"
+    reason = f"{len(sides[0])} and {len(sides[1])} seeds"
     return judge(found.low > 0, found.high < 0, reason, found, count)

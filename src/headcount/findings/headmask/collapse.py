@@ -24,6 +24,7 @@ from headcount.findings.masked_training import (
     CURVES,
     ROUNDING,
     frequencies,
+    late_frequencies,
     losses,
     read_masks,
     second_half,
@@ -42,8 +43,9 @@ CAPTION = (
 )
 NOTES = (
     "Frequency: share of updates that masked a head. Abandoned heads: masked in at least "
-    f"{100 * ABANDONED:.0f} % of the updates of the second half (times p in a run that masks with "
-    "probability p only). Share of the N most masked: their share of all masks of the run. First "
+    f"{100 * ABANDONED:.0f} % of the updates of the second half (in a run that masks with "
+    "probability p only, of those that mask). Share of the N most masked: their share of all "
+    "masks of the run. First "
     "pass and masked: loss per target token (nats, label-smoothed) over the second half, with all "
     "heads and without dropout, and as trained; the latter is over all updates, in a run with "
     "probability p also those that mask nothing. The second half: validation intervals that lie "
@@ -119,7 +121,7 @@ def collapse_table(
     `with_lengths` (of curves.csv, `CURVES`) and `read_masking` return. Runs that mask no head in
     training stand there to compare with; a cell is empty where a number does not apply.
     """
-    often, late = frequencies(masks), frequencies(second_half(masks))
+    often, late = frequencies(masks), late_frequencies(masks, runs)
     later = second_half(curves)
     rows = []
     for key, heads in of_heads(importance).groupby(KEYS, sort=False):
@@ -128,7 +130,7 @@ def collapse_table(
         row |= _UNMASKED | _top_group(_of(masking, key))
         if run.heads:
             values = heads.set_index(HEAD)["value"]
-            row |= _masked(often.loc[key], late.loc[key] / run.probability, values, run.heads)
+            row |= _masked(often.loc[key], late.loc[key], values, run.heads)
             row |= losses(_of(later, key))
         louder = row["first_pass_loss"] != "" and row["first_pass_loss"] > row["masked_loss"]
         better_without = row["top_group_low"] != "" and row["top_group_low"] > 0
@@ -145,7 +147,7 @@ def _of(table: pd.DataFrame, key: tuple) -> pd.DataFrame:
 def _masked(
     often: pd.Series, late: pd.Series, importance: pd.Series, count: int
 ) -> dict[str, float | str]:
-    """Evidence from shares by head: of all updates, and of the later ones that may mask."""
+    """Evidence from shares by head: of all updates, and of the later ones that do mask."""
     most = often.sort_values(ascending=False, kind="stable").index[:count]
     total = often.sum()
     return {

@@ -2,13 +2,23 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from headcount.base.addresses import Head
 from headcount.findings import exhibits
-from headcount.findings.figures import COLOURS, GREY, MOST_LINES, PAGE, Drawn, colour_bar, note
+from headcount.findings.figures import (
+    COLOURS,
+    GREY,
+    MOST_LINES,
+    PAGE,
+    Drawn,
+    colour_bar,
+    draw_legend,
+    note,
+)
 from headcount.findings.headmask.locked_in import History
 from headcount.findings.headmask.locked_tables import LOCKED_IN, SLOPE, recorded
 from headcount.findings.headmask.mask_frequency import draw_frequency
@@ -16,7 +26,8 @@ from headcount.findings.kinds import SHORT, explain_kinds
 from headcount.findings.results import HEAD, KEYS, Results
 from headcount.findings.setting import describe_setting
 
-_HEIGHT = 2.6  # inches of a training
+_HEIGHT = 2.7  # inches of a training
+_ONE_COLUMN = 3  # trainings; more stand two abreast
 
 
 @exhibits.figure("headmask_locked_fig", needs=("masks", "slopes"), beside="headmask_locked")
@@ -63,23 +74,32 @@ def _numbers(history: History) -> pd.DataFrame:
 
 
 def _draw(histories: list[History]) -> Figure:
-    """A row per training: its masks, and its slopes."""
+    """Of each training its masks, and its slopes; more than a few stand in two columns."""
     if not histories:
         return note("No run of this experiment measures importance in training.")
-    size = (PAGE, _HEIGHT * len(histories) + 0.4)
+    columns = 1 if len(histories) <= _ONE_COLUMN else 2
+    rows = -(-len(histories) // columns)
+    size = (PAGE, _HEIGHT * rows + 0.6)
     figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(len(histories), 2, squeeze=False, width_ratios=(1, 1.2))
-    for (left, right), history in zip(grid, histories, strict=True):
+    grid = figure.subplots(rows, 2 * columns, squeeze=False, width_ratios=(1, 1.25) * columns)
+    places = list(grid.reshape(-1, 2))
+    for spare in places[len(histories) :]:
+        for panel in spare:
+            panel.remove()
+    keys: dict[str, Artist] = {}
+    for (left, right), history in zip(places, histories, strict=False):
         image = draw_frequency(left, _numbers(history))
         pair, run, seed = history.key
         left.set_title(f"{run}, seed {seed}\n{pair}", loc="left", fontsize="small")
         left.grid(visible=False)
-        left.set_ylabel("heads, by kind and layer", fontsize="small")
+        left.xaxis.set_major_locator(MaxNLocator(5 - columns, integer=True))
         colours = _colours(int(history.ever.sum()))
         for place, colour in zip(np.flatnonzero(history.ever), colours, strict=True):
             beside = {"transform": left.get_yaxis_transform(), "clip_on": False}
             left.plot([1.03], [place + 0.5], "<", color=colour, markersize=4, **beside)
+        keys = _draw_others(right, history) or keys
         _draw_slopes(right, history, colours)
+    draw_legend(figure, keys)
     colour_bar(figure, image, "share of updates that masked the head")
     return figure
 
@@ -94,22 +114,31 @@ def _colours(count: int) -> list[str]:
     return list(COLOURS[:count]) if count <= MOST_LINES else [COLOURS[1]] * count
 
 
-def _draw_slopes(panel: Axes, history: History, colours: list[str]) -> None:
-    """Mean slope of each locked head, and the middle and range of the others, by updates."""
+def _draw_others(panel: Axes, history: History) -> dict[str, Artist]:
+    """Middle and range of the slopes of heads that were never locked in, by updates.
+
+    Returns what a legend has of them; nothing if none was measured.
+    """
     others = history.slope_mean[:, ~history.ever]
     known = ~np.isnan(others).all(axis=1)
-    if known.any():
-        x, others = history.ends[known], others[known]
-        ends = np.nanmin(others, axis=1), np.nanmax(others, axis=1)
-        band = {"color": GREY, "alpha": 0.25, "linewidth": 0}
-        panel.fill_between(x, *ends, label="other heads, range", **band)
-        panel.plot(x, np.nanmedian(others, axis=1), color=GREY, label="other heads, median")
-    several = len(colours) <= MOST_LINES
+    if not known.any():
+        return {}
+    x, others = history.ends[known], others[known]
+    ends = np.nanmin(others, axis=1), np.nanmax(others, axis=1)
+    band = panel.fill_between(x, *ends, color=GREY, alpha=0.25, linewidth=0)
+    (middle,) = panel.plot(x, np.nanmedian(others, axis=1), color=GREY)
+    return {"other heads, median": middle, "other heads, range": band}
+
+
+def _draw_slopes(panel: Axes, history: History, colours: list[str]) -> None:
+    """Mean slope of each locked head by updates, and below the panel which they are."""
+    count = len(colours)
     for number, (place, colour) in enumerate(
         zip(np.flatnonzero(history.ever), colours, strict=True)
     ):
         slope, on = history.slope_mean[:, place], history.locked[:, place]
-        words = _short(history.heads[place]) if several else "locked heads" * (not number)
+        words = f"{count} heads that were locked in" * (not number)
+        words = _short(history.heads[place]) if count <= MOST_LINES else words
         panel.plot(history.ends, slope, ":", color=colour, linewidth=1)
         style = {"color": colour, "linewidth": 1.5, "markersize": 3, "label": words or None}
         panel.plot(history.ends, np.where(on, slope, np.nan), "-o", **style)
@@ -120,6 +149,9 @@ def _draw_slopes(panel: Axes, history: History, colours: list[str]) -> None:
     panel.set_xlim(0, history.ends[-1])
     panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     panel.set_xlabel("updates", fontsize="small")
-    panel.set_ylabel("slope, nats per sentence", fontsize="small")
+    panel.set_ylabel("slope, nats", fontsize="small")
     panel.tick_params(labelsize="small")
-    panel.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    if count:
+        near = {"columnspacing": 1, "handlelength": 1.2, "borderpad": 0, "frameon": False}
+        below = {"loc": "upper center", "bbox_to_anchor": (0.45, -0.26), "ncols": 3}
+        panel.legend(fontsize="small", **below, **near)

@@ -13,9 +13,8 @@ import pandas as pd
 
 from headcount.base.addresses import Head
 from headcount.base.errors import UserError
-from headcount.base.random_streams import Stream
 from headcount.base.settings.training_runs import RunSettings
-from headcount.findings.masked_training import ABANDONED, ROUNDING
+from headcount.findings.masked_training import ABANDONED, ROUNDING, masking_updates
 from headcount.findings.results import HEAD, KEYS, gather
 from headcount.findings.scores import Key
 
@@ -71,17 +70,7 @@ class History:
     @cached_property
     def masking(self) -> np.ndarray:
         """[interval]: updates that mask heads at all: every one, or those that training drew."""
-        run = self.run
-        if (run.probability == 1 and not run.after) or not len(self.ends):
-            return self.lengths
-        draws = [
-            update <= run.rule_from
-            or run.probability == 1
-            or Stream.HEAD_MASK.generator(self.key[2], update).random() < run.probability
-            for update in range(1, int(self.ends[-1]) + 1)
-        ]
-        draws[: run.after] = [False] * min(run.after, len(draws))
-        return np.diff(np.concatenate([[0], np.cumsum(draws)[self.ends - 1]]))
+        return masking_updates(self.run, self.key[2], self.ends, self.lengths)
 
     @cached_property
     def locked(self) -> np.ndarray:

@@ -50,8 +50,10 @@ NOTES = (
     "that were masked most often in the intervals before the first was locked in. In the first "
     "self-attention of the decoder: how many of them are heads of that layer. By chance: the "
     "hypergeometric mean, locked heads × foretold heads / heads that may be masked; where the held "
-    "heads are drawn from one layer, all of these are of that layer. p: the exact "
-    "chance of as many or more; over seeds, of their sum.",
+    "heads are drawn from one layer, all of these are of that layer. p: the exact chance of as "
+    "many or more; over seeds, of their sum. Exploratory: the forecast was found on "
+    "this training, which cannot test it. Of several seeds: means over those that have the number, "
+    "as only seeds that lock heads in have a slope.",
 )
 HEADS_CAPTION = (
     "Every head that was locked in, and its slope meanwhile. A model without one has a row that "
@@ -143,12 +145,13 @@ def _signed(value: float) -> str:
 
 
 def _foretold(row: dict[str, Any], name: str) -> str:
-    """How many heads, which share of those locked in, how many by chance, and p."""
+    """How many heads, which share of those locked in, how many by chance, and p if it has one."""
     both, expected, precision, _, p = (row[column] for column in PREDICTIONS[name])
     if both == "":
         return NONE
     share = "" if precision == "" else f", {100 * precision:.0f} % of them"
-    return f"{_count(both)}{share} (by chance {number(expected)}; p {p_value(p)})"
+    tested = f"p {p_value(p)}" if p != "" else "exploratory"
+    return f"{_count(both)}{share} (by chance {number(expected)}; {tested})"
 
 
 def _heads_summary(table: pd.DataFrame) -> pd.DataFrame:

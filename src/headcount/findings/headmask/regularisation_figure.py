@@ -35,7 +35,8 @@ def figure(results: Results) -> Drawn:
     points = regularisation_points(table, results.runs)
     notes = (
         "Bars and the grey band: 95 % t interval of the mean difference over seeds. Points of one "
-        "dropout are joined; at 0 % stands the run without masks, which dropout alone regularises.",
+        "dropout are joined; at 0 % stands the run without masks, which dropout alone regularises. "
+        "Ways to mask stand half a percent apart, so that their bars can be told.",
         "Grey line: of the runs without masks the one whose dev loss is lowest (table "
         "headmask_regularisation).",
         OVER_SEEDS,
