@@ -59,8 +59,8 @@ _NOTES = (
     "Importance before is nearly what the rule picks heads by, and masks are what it picked, so "
     "that either tells of the next interval without being a cause. Among the heads masked most, "
     "both say less, and what the slope says is its own. Size ÷ importance: near 1 all sentences "
-    "agree; not for importance with a sign. That these layers foretell was found on seeds 1 to 3 of "
-    "the generated corpus, which cannot test it.",
+    "agree; not for importance with a sign. That these layers foretell was found on seeds 1 to 3 "
+    "of the generated corpus, which cannot test it.",
     LOCKED_IN,
     SLOPE,
 )
