@@ -144,5 +144,5 @@ class Pruning:
         if settings.model.as_it_is:
             return 0
         run = self.trained[name]
-        passes = 1 + FIRST_PASS * run.probability if run.method == "importance" else 1
-        return settings.train.updates * passes
+        measured = max(settings.train.updates - run.after, 0) if run.method == "importance" else 0
+        return settings.train.updates + FIRST_PASS * run.probability * measured

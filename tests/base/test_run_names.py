@@ -13,6 +13,7 @@ from headcount.base.settings.runs import label
 from headcount.base.settings.training_runs import BASELINE, RunSettings
 
 impt = partial(RunSettings, method="importance")
+random = partial(RunSettings, method="random")
 SMALL = ModelSettings(preset="small")  # d_model 256, 4 heads
 
 
@@ -57,6 +58,13 @@ def read(text: str, heads: int) -> RunSettings:
             "impt-7-second_order-centred",
         ),
         ("impt-7-held999999", impt(heads=7, held=999_999), "impt-7-held999999"),
+        (
+            "impt-7-after0100-held_in_enc_self-held60",
+            impt(heads=7, held=60, held_in="enc_self", after=100),
+            "impt-7-held60-held_in_enc_self-after100",
+        ),
+        ("random-7-d0.3-after20", random(heads=7, after=20, dropout=0.3), "random-7-after20-d0.3"),
+        ("impt-7-after0", impt(heads=7), "impt-7"),
         ("impt-7-p0.0001", impt(heads=7, probability=0.0001), "impt-7-p0.0001"),
         ("baseline-d0.20", RunSettings(method="baseline", dropout=0.2), "baseline-d0.2"),
         ("baseline-d0", RunSettings(method="baseline", dropout=0.0), "baseline-d0"),
@@ -132,6 +140,20 @@ def test_a_share_is_the_nearest_count(share, heads, count):
             "impt-6-spare_dec_enc-spare_dec_self",
             "expected spare once, but -spare_dec_self sets it again",
         ),
+        ("impt-6-held_in_dec_self", "held_in says which heads are held: expected held too, as in"),
+        ("impt-6-held9-held_in", "found 'impt-6-held9-held_in'; nearest: impt-6-held_in_"),
+        (
+            "impt-6-spare_dec_self-held9-held_in_dec_self",
+            "expected other heads held than are spared, found dec_self twice",
+        ),
+        (
+            "impt-6-held9-held_in_dec_self",
+            "expected 0 to 0 heads, as many as the first layer of dec_self has, found 6; "
+            "nearest: impt-0-held9-held_in_dec_self",
+        ),
+        ("impt-6-after", "expected baseline, .*random with -after<number>.*nearest: impt-6-after6"),
+        ("baseline-after5", "baseline takes no after; remove it, or take method random or import"),
+        ("random-6-held5", "method random takes no held; remove it, or take method importance"),
         ("baseline-held5", "method baseline takes no held; remove it, or take method importance"),
         ("impt-6-postion", "found 'impt-6-postion'; nearest: impt-6-position"),
         ("random-6-p0.5", "method random takes no probability; remove it, or take method importan"),
@@ -167,7 +189,7 @@ def test_f06_a_wrong_name_says_what_is_expected(text, told):
 
 
 def test_names_are_safe_in_paths_and_commands():
-    longest = "impt-100%-p0.5-signed-ema0.9999-spare_dec_enc-held60"
+    longest = "impt-100%-p0.5-signed-ema0.9999-spare_dec_enc-held60-after200"
     for text in ("baseline", "random-12.5%", longest):
         assert re.fullmatch(r"[a-z0-9._-]+", label(read(text, 48)))
 
@@ -201,8 +223,10 @@ def test_every_key_of_importance_alone_is_printed_and_read():
         kinds = {float: 0.25, int: 3, bool: True, type(None): 0.25}
         others = words or [kinds[type(field.default)]]
         for other in others:
-            run = impt(heads=7, **{key: other})
-            assert label(run) != "impt-7"
+            needed = {"held": 5} if key == "held_in" else {}
+            plain = impt(heads=4, **needed)
+            run = impt(heads=4, **needed, **{key: other})
+            assert label(run) != label(plain)
             assert read_run_flag(label(run), RunSettings, SMALL) == run
 
 

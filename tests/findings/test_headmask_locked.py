@@ -235,6 +235,43 @@ def test_what_counts_as_locked_in(tmp_path):
     assert locked(tmp_path, HELD, {60: on, 110: on}) == [0, 1]
 
 
+def test_updates_before_masking_begins_lock_nothing_in(tmp_path):
+    on, off = [1, 1, 0, 0, 0, 0], [0] * 6
+    assert locked(tmp_path, "impt-2-after50", {50: on, 75: on}) == []
+    assert locked(tmp_path, "impt-2-after50", {50: on, 100: on}) == [0, 1]
+    # Of the five updates from 21 to 25 alone, as 0.2 of an interval of 25; the rule may not count
+    # an interval that begins before masking does.
+    assert locked(tmp_path, "impt-2-after20", {25: [0.2, 0, 0, 0, 0, 0], 74: on}) == []
+    assert locked(tmp_path, "impt-2-after20", {25: [0.2, 0, 0, 0, 0, 0], 75: on}) == [0, 1]
+    made = HeadmaskFiles(tmp_path)
+    add(made, "impt-2-after20", 1, {25: [0.2, 0, 0, 0, 0, 0], 75: on})
+    assert history(made).masking.tolist() == [5, 50]
+    add(made, "impt-2-p0.5-after20", 1, {25: off, 75: off})
+    drawn = [Stream.HEAD_MASK.generator(1, update).random() < 0.5 for update in range(21, 76)]
+    assert history(made).masking.tolist() == [sum(drawn[:5]), sum(drawn[5:])]
+    add(made, "impt-2-after50", 2, {25: off, 50: off, 100: on})
+    assert predict(history(made), "early") is None  # nothing was masked before
+
+
+def test_heads_that_are_held_later_are_known(tmp_path):
+    made = HeadmaskFiles(tmp_path)
+    run = "impt-2-held40-after60"
+    off, on = [0] * 6, [0, 1, 1, 0, 0, 0]
+    add(made, run, 1, {30: off, 60: off, 80: on, 100: on, 160: [0, 0, 1, 1, 0, 0]})
+    recorded = history(made)
+    assert recorded.free.tolist() == [False] * 4 + [True]
+    assert recorded.masking.tolist() == [0, 0, 20, 20, 60]
+    assert np.flatnonzero(recorded.held).tolist() == [1, 2]
+    assert predict(recorded, "held") == Overlap(6, 2, 2, 1)
+    # Drawn from the two heads of the first layer of the encoder: both that are locked in, heads 0
+    # and 3, would be one of two held ones of six heads in 8 of 15 cases; here it is a half.
+    add(made, "impt-1-held40-held_in_enc_self", 1, {40: [1] + [0] * 5, 100: [1, 0, 0, 1, 0, 0]})
+    assert predict(history(made), "held") == Overlap(2, 1, 1, 1)
+    add(made, run, 2, {60: off, 100: [0, 1, 0.5, 0, 0, 0]})
+    with pytest.raises(UserError, match="expected 2 heads.*updates from 61 to 100, found 1"):
+        history(made).held  # noqa: B018
+
+
 def test_held_heads_that_no_interval_tells(tmp_path):
     made = HeadmaskFiles(tmp_path)
     add(made, HELD, 1, dict.fromkeys((60, 120), [1, 1, 0, 0, 0, 0]))
@@ -248,7 +285,7 @@ def test_held_heads_that_no_interval_tells(tmp_path):
 def test_another_number_of_held_heads_is_refused(tmp_path):
     made = HeadmaskFiles(tmp_path)
     add(made, HELD, 1, {40: [1, 0.9, 0.1, 0, 0, 0]})
-    told = r"impt-2-held40 \(multi.en-de, seed 1\): expected 2 heads.*first 40 updates, found 1"
+    told = r"impt-2-held40 \(multi.en-de, seed 1\): expected 2 heads.*updates from 1 to 40, found 1"
     with pytest.raises(UserError, match=told):
         rows(made)
 

@@ -33,7 +33,7 @@ from headcount.findings.tables import write_tables
 PAIR, REVERSE = "multi.en-de", "multi.de-en"
 NUMBERS = {f"headmask_table{n}" for n in range(1, 7)}
 NAMES = NUMBERS | {"headmask_stability", "headmask_collapse"}
-NAMES |= {"headmask_locked", "headmask_locked_heads"}
+NAMES |= {"headmask_locked", "headmask_locked_heads", "headmask_foreseen"}
 LINES = [f"this is sentence number {n} of the test ." for n in range(12)]
 WORSE = [line.replace("this is", "is this") for line in LINES]
 RUNS = {"baseline": (30.0, 32.0), "random-1": (31.0, 34.0), "impt-2": (29.0, 28.0)}

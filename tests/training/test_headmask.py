@@ -198,6 +198,40 @@ def test_which_heads_are_held_follows_the_seed_alone(monkeypatch):
     assert near(often, 4 / 17, 400)
 
 
+def test_nothing_is_masked_or_measured_before_masking_begins(model):
+    """Then all goes as it goes without `after`, the hold too, but that it begins later."""
+    silent = make("impt-4-ema0.9-held2-after3")
+    found = [silent.choose(model, BATCHES, update) for update in range(1, 8)]
+    assert all(c.masked == [False] * HEADS and c.first_pass is None for c in found[:3])
+    assert all(c.first_pass for c in found[3:])
+    held = masked(make("impt-4-held1").choose(model, BATCHES, 1))
+    important = masked(make("impt-4").choose(model, BATCHES, 1))
+    assert held != important
+    # Updates 4 and 5 hold; the weights are the same in 6 and 7, and so are the most important.
+    assert [masked(choice) for choice in found[3:]] == [held, held, important, important]
+
+
+def test_random_masks_begin_late_and_are_those_of_the_update():
+    late, plain = make("random-5-after2"), make("random-5")
+    found = [late.choose(None, [], update).masked for update in range(1, 6)]
+    assert found[:2] == [[False] * HEADS] * 2
+    assert found[2:] == [plain.choose(None, [], update).masked for update in (3, 4, 5)]
+
+
+@pytest.mark.parametrize("kind", ["enc_self", "dec_enc"])
+def test_held_heads_of_one_kind_are_of_its_first_layer(monkeypatch, kind):
+    monkeypatch.setattr(headmask, "batch_importance", lambda *_: found(torch.ones(HEADS)))
+    first = {i for i, head in enumerate(GRID.heads()) if (head.kind, head.layer) == (kind, 0)}
+
+    def held(count, seed):
+        name = f"impt-{count}-held2-held_in_{kind}"
+        return masked(make(name, seed).choose(None, BATCHES, 2))
+
+    assert held(len(first), 3) == first
+    often = np.array([[head in held(1, seed) for head in first] for seed in range(200)]).mean(0)
+    assert near(often, 1 / len(first), 200)
+
+
 def test_ema_ranks_by_the_average_over_updates(model):
     first, second = (batch_importance(model, b, smoothing=SMOOTHING).importance for b in BATCHES)
     averaged, latest = (

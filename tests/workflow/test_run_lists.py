@@ -215,6 +215,12 @@ STARTS = ("-from-random-9", "-from-impt-9")
             + ["impt-6-p0.5", "impt-6-signed", "impt-6-ema0.9"],
             [],
         ),
+        (
+            "collapse_later",
+            ["baseline", "impt-6-after100", "impt-6-after200", "impt-6-held60-after100"]
+            + [f"impt-6-held60-held_in_{kind}-after100" for kind in ("enc_self", "dec_self")],
+            [],
+        ),
         ("collapse_deep", ["baseline", "impt-18", "impt-1"], []),
         (
             "headmask_variants",

@@ -82,14 +82,16 @@ def _of_masking(rows: pd.DataFrame, run: RunSettings, seed: int) -> pd.DataFrame
 def masking_updates(
     run: RunSettings, seed: int, ends: np.ndarray, lengths: np.ndarray
 ) -> np.ndarray:
-    """[interval]: updates that mask heads at all: every one, or those that training drew.
+    """[interval]: updates that mask heads at all: those after the first ones, or that were drawn.
 
     `ends` are the last updates of the intervals, `lengths` how many each has.
     """
-    if run.probability == 1 or not len(ends):
+    if (run.probability == 1 and not run.after) or not len(ends):
         return lengths
     draws = [
-        update <= run.held or Stream.HEAD_MASK.generator(seed, update).random() < run.probability
+        run.after < update <= run.rule_from
+        or update > run.after
+        and Stream.HEAD_MASK.generator(seed, update).random() < run.probability
         for update in range(1, int(max(ends)) + 1)
     ]
     until = np.concatenate([[0], np.cumsum(draws)])

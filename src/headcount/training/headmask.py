@@ -78,15 +78,19 @@ class MaskRandom(HeadMask):
     """Random-N: N distinct heads, each set of N as likely as any other (algorithm 1).
 
     Whole layers may be masked by chance. The draw depends on seed and update alone, so nothing is
-    to be saved, and initial weights, order of the data and dropout are the baseline's.
+    to be saved, and initial weights, order of the data and dropout are the baseline's. The first
+    `after` updates mask none.
     """
 
-    def __init__(self, heads: int, count: int, seed: int):
+    def __init__(self, heads: int, count: int, seed: int, after: int = 0):
         self.heads = heads
         self.count = count
         self.seed = seed
+        self.after = after
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
+        if update <= self.after:
+            return Choice(_multiplier(self.heads, []))
         draws = Stream.HEAD_MASK.generator(self.seed, update)
         return Choice(_multiplier(self.heads, draws.choice(self.heads, self.count, replace=False)))
 
@@ -97,7 +101,7 @@ class MaskImportant(HeadMask):
     A first pass with all heads and without dropout measures the importance for the loss that
     training lowers, label smoothing included, and changes nothing. Variants, not in the paper, are
     keys of `RunSettings` and described there: `probability`, `signed`, `second_order`,
-    `unit`, `decay`, `centred`, `spare`, `held`.
+    `unit`, `decay`, `centred`, `spare`, `held`, `held_in`, `after`.
     """
 
     def __init__(self, run: RunSettings, grid: HeadGrid, settings: TrainSettings, seed: int):
@@ -105,18 +109,23 @@ class MaskImportant(HeadMask):
         self.settings = settings
         self.seed = seed
         self.heads = grid.size
-        heads = enumerate(grid.heads())
-        self.maskable = torch.tensor([i for i, head in heads if head.kind != run.spare]).long()
+        heads = list(enumerate(grid.heads()))
+        maskable = [i for i, head in heads if head.kind != run.spare]
+        first = [i for i, head in heads if (head.kind, head.layer) == (run.held_in, 0)]
+        self.maskable = torch.tensor(maskable).long()
+        self.holdable = first if run.held_in else maskable
         self.importance = torch.zeros(grid.size)  # discounted sum, which ranks as the average does
         self.means = MovingMeans()
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
         """The N heads that a first pass finds most important; equal ones in flat order.
 
-        While `held` lasts, N heads that were drawn for the whole run; the pass is made all the
-        same.
+        None in the first `after` updates, without a pass. While `held` lasts, N heads that were
+        drawn for the whole run; the pass is made all the same.
         """
-        held = update <= self.run.held
+        if update <= self.run.after:
+            return Choice(_multiplier(self.heads, []))
+        held = update <= self.run.rule_from
         draws = Stream.HEAD_MASK.generator(self.seed, update)
         if not held and draws.random() >= self.run.probability:
             return Choice(_multiplier(self.heads, []))
@@ -142,7 +151,7 @@ class MaskImportant(HeadMask):
     def _held_heads(self) -> list[int]:
         """N heads, drawn by the seed alone: no update has the number 0."""
         draws = Stream.HEAD_MASK.generator(self.seed, 0)
-        return draws.choice(self.maskable.numpy(), self.run.heads, replace=False).tolist()
+        return draws.choice(self.holdable, self.run.heads, replace=False).tolist()
 
     def _first_pass(self, model: Transformer, batches: Sequence[Batch]) -> FirstPass:
         """What the update's batches say of the heads, all of them on and dropout off.
@@ -176,7 +185,7 @@ def make_head_mask(
 ) -> HeadMask:
     """The way to choose heads that a run's name says, for a model with these heads."""
     if run.method == "random":
-        return MaskRandom(grid.size, run.heads, seed)
+        return MaskRandom(grid.size, run.heads, seed, run.after)
     return MaskImportant(run, grid, settings, seed) if run.method == "importance" else HeadMask()
 
 

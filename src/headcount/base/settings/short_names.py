@@ -33,10 +33,14 @@ SUFFIXES = {
     "spare_dec_self": ("spare", str),
     "spare_dec_enc": ("spare", str),
     "held": ("held", int),
+    "held_in_enc_self": ("held_in", str),
+    "held_in_dec_self": ("held_in", str),
+    "held_in_dec_enc": ("held_in", str),
+    "after": ("after", int),
     "d": ("dropout", float),
 }
-"""What may stand behind `impt-<N>`, or the first one behind `baseline`, the last one behind any, in
-this order: letters, the key that they set, its type.
+"""What may stand behind `impt-<N>`, or the first one behind `baseline`, the last one behind any and
+the one before it behind `random-<N>`, in this order: letters, the key that they set, its type.
 
 The letters of a text are its value, perhaps behind its key; a number follows those of `NUMBERS`.
 """
@@ -145,8 +149,8 @@ def _training_forms(text: str) -> str:
     behind = [f"-{word}{'<number>' if kind in NUMBERS else ''}" for word, kind in kinds.items()]
     return (
         "expected baseline, baseline-h<heads of a layer>, random-<N>, random-<P>%, impt-<N> or "
-        f"impt-<P>%, impt with any of {', '.join(behind)}, the others with -d<number> (numbers of "
-        "at most 4 decimals), "
+        f"impt-<P>%, impt with any of {', '.join(behind)}, random with -after<number>, the others "
+        "with -d<number> (numbers of at most 4 decimals), "
         f"found {text[:100]!r}; {nearest(text, forms)}"
     )
 

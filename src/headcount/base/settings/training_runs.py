@@ -20,9 +20,9 @@ from headcount.base.settings.short_names import (
 
 _KEYS = {
     "baseline": {"attention_heads", "dropout"},
-    "random": {"heads", "share", "dropout"},
+    "random": {"heads", "share", "dropout", "after"},
     "importance": {"heads", "share", "dropout", "probability", "signed", "second_order", "unit"}
-    | {"decay", "centred", "spare", "held"},
+    | {"decay", "centred", "spare", "held", "held_in", "after"},
 }
 
 
@@ -84,6 +84,14 @@ class RunSettings(Section):
     important (`-held60`): an experiment on whether heads that the rest has learnt to do without
     stay masked afterwards. First passes are made in these updates too."""
 
+    held_in: Literal["enc_self", "dec_self", "dec_enc"] | None = None
+    """The held heads are drawn from the first layer of this kind of attention, not from the whole
+    model (`-held60-held_in_dec_self`)."""
+
+    after: int = Field(0, ge=0, le=999_999)
+    """So many first updates mask no head and have no first pass; `held` begins after them
+    (`-after200`, also for `random`)."""
+
     @model_validator(mode="before")
     @classmethod
     def _read_short_name(cls, given: Any) -> Any:
@@ -109,6 +117,10 @@ class RunSettings(Section):
             raise ValueError(
                 f"{ranked_by[0]} takes no absolute value, so no unit; remove {self.unit}"
             )
+        if self.held_in and not self.held:
+            raise ValueError("held_in says which heads are held: expected held too, as in -held60")
+        if self.held_in and self.held_in == self.spare:
+            raise ValueError(f"expected other heads held than are spared, found {self.spare} twice")
         for key in ("probability", "decay", "dropout"):
             check_decimals(key, getattr(self, key) or 0.0, 4)
         if self.share is not None:
@@ -131,6 +143,11 @@ class RunSettings(Section):
     def by_size(self) -> bool:
         """Whether heads are ranked by the size of derivatives, so that harm counts as help does."""
         return not (self.signed or self.second_order)
+
+    @property
+    def rule_from(self) -> int:
+        """Updates before the first in which the run chooses heads by its method."""
+        return self.after + self.held
 
     @property
     def way(self) -> str:
@@ -173,6 +190,10 @@ class RunSettings(Section):
         if self.heads is not None and self.heads > most:
             outside = f" outside {self.spare}" if self.spare else ""
             expected = f"0 to {most} heads, as many as the model has{outside}"
+            nearest = run.model_copy(update={"heads": most}).label
+            raise too_many(run.label, expected, run.heads, nearest)
+        if self.held_in and self.heads > (most := model.grid.counts[self.held_in][0]):
+            expected = f"0 to {most} heads, as many as the first layer of {self.held_in} has"
             nearest = run.model_copy(update={"heads": most}).label
             raise too_many(run.label, expected, run.heads, nearest)
         return run

@@ -130,16 +130,17 @@ def mean_over(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def predict(history: History, name: str) -> Overlap | None:
     """How far the heads that were foretold are those that were locked in; None without a forecast.
 
-    `held`: the heads that were masked in the held updates. `early`, of a run of importance without
-    these: as many heads as were locked in, those most masked in the intervals before the first was.
+    `held`: the heads that were masked in the held updates, among those that the draw might have
+    taken. `early`, of a run of importance without these: as many heads as were locked in, those
+    most masked in the intervals before the first was.
     `place`, of any run of importance: the heads of one layer, `PLACE`, that may be masked.
     """
     told = {"held": lambda of: of.held, "early": _early, "place": _place}[name](history)
     if told is None:
         return None
-    both = int((told & history.ever).sum())
-    sizes = (history.candidates, told, history.ever)
-    return Overlap(*(int(chosen.sum()) for chosen in sizes), both)
+    things = history.holdable if name == "held" else history.candidates
+    sets = (things, told, history.ever & things, told & history.ever)
+    return Overlap(*(int(chosen.sum()) for chosen in sets))
 
 
 def _early(history: History) -> np.ndarray | None:
@@ -147,7 +148,7 @@ def _early(history: History) -> np.ndarray | None:
     if history.run.method != "importance" or history.run.held or not history.ever.any():
         return None
     first = int(history.locked.any(axis=1).argmax())
-    if not first:
+    if not history.masking[:first].any():
         return None
     share = np.average(history.masked[:first], axis=0, weights=history.lengths[:first])
     order = np.argsort(np.where(history.candidates, -share, 1), kind="stable")

@@ -147,7 +147,8 @@ def _draw_slopes(panel: Axes, history: History, colours: list[str]) -> None:
         style = {"color": colour, "linewidth": 1.5, "markersize": 3, "label": words or None}
         panel.plot(history.ends, np.where(on, slope, np.nan), "-o", **style)
     if history.run.held:
-        panel.axvspan(0, min(history.run.held, history.ends[-1]), color=GREY, alpha=0.1)
+        held = np.clip([history.run.after, history.run.rule_from], 0, history.ends[-1])
+        panel.axvspan(*held, color=GREY, alpha=0.1)
     panel.axhline(0, color="black", linewidth=0.8)
     panel.set_xlim(0, history.ends[-1])
     panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))

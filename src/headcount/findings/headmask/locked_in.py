@@ -65,7 +65,7 @@ class History:
     @cached_property
     def free(self) -> np.ndarray:
         """[interval]: whether the rule alone decided all its masks; it follows the held updates."""
-        return self.starts >= self.run.held
+        return self.starts >= self.run.rule_from
 
     @cached_property
     def masking(self) -> np.ndarray:
@@ -98,13 +98,21 @@ class History:
         return np.array([kind != self.run.spare for kind, *_ in self.heads])
 
     @cached_property
+    def holdable(self) -> np.ndarray:
+        """[head]: whether the run may hold it: any that it may mask, or those of one layer."""
+        first = (self.run.held_in, 0)
+        return self.candidates & np.array(
+            [not self.run.held_in or (kind, layer) == first for kind, layer, _ in self.heads]
+        )
+
+    @cached_property
     def held(self) -> np.ndarray | None:
         """[head]: whether it is one of the N that are masked in all held updates; None if unknown.
 
         Intervals that lie wholly in the held updates tell. Raises UserError if they tell of another
         number of heads.
         """
-        within = self.ends <= self.run.held
+        within = (self.starts >= self.run.after) & (self.ends <= self.run.rule_from)
         if not within.any():
             return None
         found = (self.masked[within] >= 1 - ROUNDING).all(axis=0)
@@ -112,8 +120,8 @@ class History:
             pair, run, seed = self.key
             raise UserError(
                 f"masks.csv of {run} ({pair}, seed {seed}): expected {self.run.heads} heads that "
-                f"are masked in all of the first {self.run.held} updates, found {found.sum()}; "
-                "train it again"
+                f"are masked in all updates from {self.run.after + 1} to {self.run.rule_from}, "
+                f"found {found.sum()}; train it again"
             )
         return found
 

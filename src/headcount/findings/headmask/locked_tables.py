@@ -49,8 +49,9 @@ NOTES = (
     "the N that were held. Foretold by early masks: how many of them are among the heads, as many, "
     "that were masked most often in the intervals before the first was locked in. In the first "
     "self-attention of the decoder: how many of them are heads of that layer. By chance: the "
-    "hypergeometric mean, locked heads × foretold heads / heads that may be masked. p: the exact "
-    "chance of as many or more; over seeds, of their sum. Exploratory: the forecast was found on "
+    "hypergeometric mean, locked heads × foretold heads / heads that may be masked; where the held "
+    "heads are drawn from one layer, all of these are of that layer. p: the exact chance of as "
+    "many or more; over seeds, of their sum. Exploratory: the forecast was found on "
     "this training, which cannot test it. Of several seeds: means over those that have the number, "
     "as only seeds that lock heads in have a slope.",
 )

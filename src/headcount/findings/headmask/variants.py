@@ -166,7 +166,8 @@ def variants_table(values: pd.DataFrame, runs: Mapping[str, RunSettings]) -> pd.
 
 def _others(run: RunSettings) -> dict[str, str]:
     """By reference, the run that a run is compared with."""
-    drawn = RunSettings(method="random", heads=run.heads or 0, dropout=run.dropout)
+    alike = {"dropout": run.dropout, "after": run.after}
+    drawn = RunSettings(method="random", heads=run.heads or 0, **alike)
     return dict(zip(REFERENCES, (BASE, drawn.label), strict=True))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from headcount.findings.report.study.foretelling import LATER, beginning_later, foretelling
 from headcount.findings.report.study.intervals import SMALL, above, with_interval
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.tables import NONE, p_value
@@ -27,7 +28,7 @@ def locking(kept: Kept) -> dict[str, Any]:
     trained = table.dropna(subset="seed")
     place = _place(free, _places(trained, free.dropna(subset="place_p")["run"]))
     return {
-        "experiments": [EXPERIMENT],
+        "experiments": [EXPERIMENT, LATER] if kept.begun(LATER) else [EXPERIMENT],
         "trainings": len(trained),
         "seeds": ", ".join(map(str, sorted(trained["seed"].astype(int).unique()))),
         "heads": int(trained["heads"].iloc[0]),
@@ -35,6 +36,8 @@ def locking(kept: Kept) -> dict[str, Any]:
         "place": place,
         "held": [_held(row) for row in held.to_dict("records")],
         "hold": _hold(held),
+        "foretold": foretelling(kept, EXPERIMENT, free["run"].tolist()),
+        "later": beginning_later(kept),
         "picture": kept.picture(EXPERIMENT, "headmask_locked_fig"),
         "short": " ".join(filter(None, (short_locking(table), place))),
     }
