@@ -29,6 +29,7 @@ def test_every_key_of_a_run_stands_in_its_file(tmp_path):
         "attention_heads",
         "dropout",
         "spare",
+        "held_in",
     }  # of 12.5% the count
     assert (found["run"], found["method"], found["heads"]) == ("impt-6-p0.5", "importance", 6)
     assert (found["probability"], found["unit"], found["decay"]) == (0.5, "sentence", 0.0)
