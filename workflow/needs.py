@@ -82,12 +82,15 @@ def decoding_mb(settings: Experiment, section: str) -> int:
 
 
 def search_mb(settings: Experiment) -> int:
-    """Megabytes of memory of a search on a CPU, where each thread has a batch of its own."""
+    """Megabytes of memory of a search on a CPU, where each thread has a batch of its own.
+
+    Each weight is there twice, the other time in the order in which products read it.
+    """
     model, decode = settings.model, settings.decode
     of_position = SEARCHED * model.decoder_layers * model.d_model
     of_position += SCORED * settings.assumed_pieces
     hypotheses = decode.threads * decode.batch_tokens * decode.beam
-    return SEARCH_MB + _megabytes(parameters(settings) + hypotheses * of_position)
+    return SEARCH_MB + _megabytes(2 * parameters(settings) + hypotheses * of_position)
 
 
 def _megabytes(numbers: float) -> int:

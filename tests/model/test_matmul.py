@@ -1,4 +1,4 @@
-"""Products by oneDNN: against torch's own, with their gradients, at shapes that fill no block."""
+"""Products by oneDNN, and by MKL with ordered weights: against torch's own, at odd shapes."""
 
 import math
 from contextlib import nullcontext
@@ -45,6 +45,24 @@ def by_onednn(monkeypatch):
     return calls
 
 
+@pytest.fixture(params=["oneDNN", "MKL"])
+def orders(request, monkeypatch):
+    """One library takes all products in frozen weights; the weight of each, as it was read."""
+    if request.param == "MKL" and not matmul._MKL_KEEPS_ORDER:
+        pytest.skip("this torch has no MKL")
+    read = []
+    plain = matmul._in_its_order
+
+    def noted(weight):
+        read.append(plain(weight))
+        return read[-1]
+
+    monkeypatch.setattr(matmul, "_ONEDNN_PAYS", request.param == "oneDNN")
+    monkeypatch.setattr(matmul, "LEAST_FORWARD", 1)
+    monkeypatch.setattr(matmul, "_in_its_order", noted)
+    return read
+
+
 def random(*shape, seed=1):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
@@ -77,7 +95,7 @@ def test_only_what_is_needed_is_computed(by_onednn):
 
 
 @pytest.mark.parametrize("shape", [(7,), (3, 70), (2, 8)])  # 7, 210 and 16 rows; blocks are of 16
-def test_linear_without_a_gradient_in_frozen_weights_and_not(by_onednn, shape):
+def test_linear_without_a_gradient_in_frozen_weights_and_not(orders, shape):
     inputs, whole, bias = random(*shape, 5), random(22, 5, seed=2), random(11, seed=3)
     # Two weights that begin at one place, and one with the shape of another.
     weights = [whole[:11], whole[11:], whole]
@@ -86,15 +104,16 @@ def test_linear_without_a_gradient_in_frozen_weights_and_not(by_onednn, shape):
         expected = functional.linear(inputs, weight, own)
         with torch.no_grad():
             torch.testing.assert_close(linear(inputs, weight, own), expected, rtol=1e-5, atol=1e-5)
+    before = len(orders)
     with torch.no_grad(), frozen_weights():
         for weight in [*weights, *weights]:
             expected = functional.linear(inputs, weight)
             torch.testing.assert_close(linear(inputs, weight), expected, rtol=1e-5, atol=1e-5)
-    assert len(by_onednn) == 3 + 6
+    assert len(orders) == before + 6
 
 
 @torch.no_grad()
-def test_weights_may_change_once_the_last_who_froze_them_is_gone(by_onednn):
+def test_weights_may_change_once_the_last_who_froze_them_is_gone(orders):
     inputs, weight = random(9, 3), random(4, 3)
 
     def check():
@@ -107,7 +126,7 @@ def test_weights_may_change_once_the_last_who_froze_them_is_gone(by_onednn):
     second.__enter__()
     first.__exit__(None, None, None)
     check()
-    assert by_onednn[0][1] is by_onednn[1][1]  # the same reordered weight, in spite of the exit
+    assert orders[0] is orders[1]  # the same reordered weight, in spite of the exit
     second.__exit__(None, None, None)
     weight += 1
     check()
@@ -119,7 +138,7 @@ def test_weights_may_change_once_the_last_who_froze_them_is_gone(by_onednn):
 
 
 @torch.no_grad()
-def test_a_square_weight_and_its_transpose_are_two(by_onednn):
+def test_a_square_weight_and_its_transpose_are_two(orders):
     inputs, weight = random(9, 4), random(4, 4)
     with frozen_weights():
         for each in (weight, weight.t()):
@@ -129,7 +148,7 @@ def test_a_square_weight_and_its_transpose_are_two(by_onednn):
 
 @pytest.mark.parametrize("frozen", [True, False])
 @torch.no_grad()
-def test_what_is_not_a_number_stays_visible(by_onednn, frozen):
+def test_what_is_not_a_number_stays_visible(orders, frozen):
     layer = FeedForward(ModelSettings(d_model=8, heads=2, d_ff=12)).eval()
     layer.inner.weight[2, 1] = math.nan
     seen = []
@@ -139,24 +158,37 @@ def test_what_is_not_a_number_stays_visible(by_onednn, frozen):
     assert seen[0].isnan().sum(0).tolist() == [0, 0, 9, *[0] * 9]
 
 
-def test_a_search_makes_each_reordered_weight_serve_many_times(by_onednn):
+def test_a_search_makes_each_reordered_weight_serve_many_times(orders):
     translate(make_model(heads=UNEVEN), TEXT.src, DecodeSettings(beam=2))
-    assert all(right.is_mkldnn for _, right, *_ in by_onednn)
-    weights = {id(right) for _, right, *_ in by_onednn}
-    assert len(weights) < len(by_onednn) - 10  # a later step has more than ten products
+    assert all(weight.is_mkldnn for weight in orders)
+    assert len(set(map(id, orders))) < len(orders) - 10  # a later step has more than ten products
 
 
-def test_frozen_weights_are_reordered_once(by_onednn):
+def test_frozen_weights_are_reordered_once(orders):
     inputs, weight = random(9, 3), random(4, 3)
     with torch.no_grad(), frozen_weights():
         for _ in range(3):
             linear(inputs, weight)
-    first, *others = (right for _, right, *_ in by_onednn)
+    first, *others = orders
     assert first is not weight
+    assert len(others) == 2
     assert all(other is first for other in others)
 
 
-def test_a_frozen_weight_does_not_leave_its_place_in_memory_to_another(by_onednn):
+@torch.no_grad()
+def test_it_is_the_order_that_is_read_whatever_the_number_of_rows(orders):
+    weight = random(4, 3)
+    with frozen_weights():
+        linear(random(9, 3), weight)
+        was = weight.clone()
+        weight.zero_()
+        for rows in (9, 1, 600):
+            inputs = random(rows, 3)
+            expected = inputs @ was.t()
+            torch.testing.assert_close(linear(inputs, weight), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_frozen_weight_does_not_leave_its_place_in_memory_to_another(orders):
     inputs = random(9, 3)
     with torch.no_grad(), frozen_weights():
         for seed in range(20):  # nobody here holds the one before

@@ -48,6 +48,19 @@ def test_is_what_a_mask_of_all_other_places_gives(count):
     torch.testing.assert_close(found, expected, atol=2e-6, rtol=1e-5)
 
 
+def test_one_layer_leaves_no_scores_to_the_next():
+    """All layers of a step share the layout, and with it the memory of their scores."""
+    mask = torch.ones(SENTENCES, 1, 5, dtype=torch.bool)
+    mask[1, :, 3:] = False  # -∞ is added to these scores
+    places, queries = chosen(5), draw(SENTENCES, HEADS, QUERIES, WIDTH, seed=3)
+    shared = SparseAttention(places, mask)
+    for seed in (4, 6):
+        keys, values = as_search_has_them(seed), as_search_has_them(seed + 1)
+        expected = SparseAttention(places, mask).context(queries, keys, values)
+        assert torch.equal(shared.context(queries, keys, values), expected)
+        assert expected.isfinite().all()
+
+
 def test_one_query_by_hand():
     # Dot products with 2 and 0 over √1: weights e^(3·2) and e^0; place 1 is not looked at.
     keys = torch.tensor([2.0, 7.0, 0.0]).view(1, 1, 3, 1)

@@ -65,7 +65,7 @@ def test_each_thread_of_a_search_has_a_batch_by_hand(needs):
     found = as_measured({"experiment": "quickstart", "batch_tokens": 1000, "threads": 3}
                         | {"pieces": 1000})  # fmt: skip
     assert found.bpe.joint
-    numbers = 513_792 + 3 * 5000 * (8 * 2 * 96 + 150)
+    numbers = 2 * 513_792 + 3 * 5000 * (8 * 2 * 96 + 150)
     assert needs.search_mb(found) == needs.SEARCH_MB + 6 * numbers // 10**6
 
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from headcount.data.batches import Ids, neighbours, pad_sources
 from headcount.model.layers import Memory
@@ -57,4 +56,8 @@ def _joined(parts: list[Memory]) -> Memory:
 
 def _stacked(tensors: Sequence[Tensor], length: int) -> Tensor:
     """[b, h, length, e] of some [b, h, k, e], with zeros after k, which in a mask mean no."""
-    return torch.cat([functional.pad(t, (0, 0, 0, length - t.shape[2])) for t in tensors])
+    heads, width = tensors[0].shape[1], tensors[0].shape[3]
+    whole = tensors[0].new_zeros(sum(map(len, tensors)), heads, length, width)
+    for part, given in zip(whole.split(list(map(len, tensors))), tensors, strict=True):
+        part[:, :, : given.shape[2]] = given
+    return whole

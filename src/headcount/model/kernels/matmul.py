@@ -2,8 +2,9 @@
 
 torch hands fp32 products on a CPU to its BLAS. Where that is MKL and the processor is not Intel's,
 it leaves AVX-512 alone, and oneDNN, which torch has as well, is twice as fast; on an Intel one
-MKL is the faster of the two at every shape. Letters in shapes: m rows (positions of all
-sentences), k width of the inputs, n width of the outputs.
+MKL is the faster of the two at every shape. Where weights do not change, each is brought once into
+the order in which the library reads it; otherwise every product would do so again. Letters in
+shapes: m rows (positions of all sentences), k width of the inputs, n width of the outputs.
 """
 
 from collections.abc import Iterator
@@ -21,10 +22,10 @@ from torch.nn import functional
 # smaller one in a search, which has few rows at last: its sentences leave one by one.
 ROWS = 64
 ROWS_FORWARD = 16
-# Multiplications; below, oneDNN is slower, filled up or not: in training, and in a search.
+# Multiplications; below, torch's own products are as fast or faster: in training, in a search.
 LEAST = 3 << 20
 LEAST_FORWARD = 1 << 18
-_USUAL_ROWS = 512  # by which oneDNN chooses the order of a weight that many products share
+_USUAL_ROWS = 512  # by which a library chooses the order of a weight that many products share
 
 
 def _mkl_leaves_avx512() -> bool:
@@ -40,6 +41,7 @@ def _mkl_leaves_avx512() -> bool:
 
 
 _ONEDNN_PAYS = _mkl_leaves_avx512()
+_MKL_KEEPS_ORDER = hasattr(torch.ops.mkl, "_mkl_linear")  # whether torch has MKL, and this of it
 
 
 class _Frozen:
@@ -61,8 +63,11 @@ class Linear(nn.Linear):
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """inputs [..., k] times the transposed weight [n, k], plus the bias [n]: [..., n]."""
     rows = inputs.numel() // max(1, inputs.shape[-1])
-    trained = torch.is_grad_enabled()
-    if not _by_onednn(inputs, rows * weight.numel(), LEAST if trained else LEAST_FORWARD):
+    multiplications, trained = rows * weight.numel(), torch.is_grad_enabled()
+    if _by_ordered_mkl(inputs, multiplications):
+        # The number of rows is that of this product; another one would leave the order unused.
+        return torch.ops.mkl._mkl_linear(inputs, _in_its_order(weight), weight, bias, rows)
+    if not _by_onednn(inputs, multiplications, LEAST if trained else LEAST_FORWARD):
         return functional.linear(inputs, weight, bias)
     flat = inputs.reshape(rows, -1)
     if trained:
@@ -76,8 +81,8 @@ def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 def frozen_weights() -> Iterator[None]:
     """Context in which no weight of any model changes.
 
-    So each is brought only once into the order that oneDNN wants, until the last one in the
-    process who is in such a context leaves it.
+    So each is brought only once into the order that oneDNN or MKL wants, until the last one in the
+    process who is in such a context leaves it. Meanwhile it is in memory twice.
     """
     with _Frozen.lock:
         _Frozen.users += 1
@@ -106,9 +111,24 @@ def weight_gradient(upstream: Tensor, inputs: Tensor) -> Tensor:
 
 def _by_onednn(inputs: Tensor, multiplications: int, least: int) -> bool:
     """Whether a product goes to oneDNN; by its shape alone, so that a run can be repeated."""
+    return _ONEDNN_PAYS and _is_ours(inputs, multiplications, least)
+
+
+def _by_ordered_mkl(inputs: Tensor, multiplications: int) -> bool:
+    """Whether a product goes to MKL with a weight that is in MKL's order beforehand."""
     return (
-        _ONEDNN_PAYS
-        and not torch.compiler.is_compiling()  # torch.compile chooses, and for any number of rows
+        _MKL_KEEPS_ORDER
+        and not _ONEDNN_PAYS
+        and _Frozen.users > 0
+        and not torch.is_grad_enabled()
+        and _is_ours(inputs, multiplications, LEAST_FORWARD)
+    )
+
+
+def _is_ours(inputs: Tensor, multiplications: int, least: int) -> bool:
+    """Whether a product is in fp32 on a CPU, and large enough to choose a library for."""
+    return (
+        not torch.compiler.is_compiling()  # torch.compile chooses, and for any number of rows
         and multiplications >= least
         and inputs.dtype == torch.float32
         and inputs.device.type == "cpu"
@@ -160,14 +180,17 @@ def _fill(rows: Tensor, multiple: int = ROWS) -> Tensor:
 
 
 def _in_its_order(weight: Tensor) -> Tensor:
-    """The weight as oneDNN reads it fastest, where it is sure not to change."""
+    """The weight as oneDNN or MKL reads it fastest, where it is sure not to change."""
     if not _Frozen.users:
         return weight
     key = (weight.data_ptr(), weight.shape, weight.stride())
     known = _Frozen.reordered.get(key)
     if known is None:
+        if _ONEDNN_PAYS:
+            ordered = torch.ops.mkldnn._reorder_linear_weight(weight, _USUAL_ROWS)
+        else:
+            ordered = torch.ops.mkl._mkl_reorder_linear_weight(weight, _USUAL_ROWS)
         # With the weight's memory, so that no other one takes its place there meanwhile.
-        ordered = torch.ops.mkldnn._reorder_linear_weight(weight, _USUAL_ROWS)
         known = _Frozen.reordered[key] = weight.detach(), ordered
     return known[1]
 

@@ -56,12 +56,13 @@ class SparseAttention:
     def _weights(self, queries: Tensor, keys: Tensor) -> Tensor:
         """The weights as rows (n, m, h) of t numbers."""
         width = queries.shape[3]
-        asked = queries.transpose(1, 2).reshape(-1, width)
-        scores = torch.sparse.sampled_addmm(
-            self._layout(keys), asked, _rows(keys).t(), beta=0.0, alpha=1 / math.sqrt(width)
-        ).values()
+        asked, scale = queries.transpose(1, 2).reshape(-1, width), 1 / math.sqrt(width)
+        rows, layout = _rows(keys).t(), self._layout(keys)
+        # Written over its zeros: a result of its own would have a copy of the indices.
+        torch.sparse.sampled_addmm(layout, asked, rows, beta=0.0, alpha=scale, out=layout)
+        scores = layout.values()
         if self.penalty is not None:
-            scores.view(len(queries), -1, self.penalty.shape[2]).add_(self.penalty)
+            scores = scores.view(len(queries), -1, self.penalty.shape[2]) + self.penalty
         return softmax_columns(scores.view(len(asked), -1))
 
     def _layout(self, keys: Tensor) -> Tensor:
