@@ -58,7 +58,9 @@ class SparseAttention:
         width = queries.shape[3]
         asked, scale = queries.transpose(1, 2).reshape(-1, width), 1 / math.sqrt(width)
         rows, layout = _rows(keys).t(), self._layout(keys)
-        # Written over its zeros: a result of its own would have a copy of the indices.
+        # Written into the layout: a result of its own would have a copy of the indices. What
+        # another layer left there goes first, since 0 times NaN is not 0.
+        layout.values().zero_()
         torch.sparse.sampled_addmm(layout, asked, rows, beta=0.0, alpha=scale, out=layout)
         scores = layout.values()
         if self.penalty is not None:
