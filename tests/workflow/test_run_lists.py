@@ -221,6 +221,11 @@ STARTS = ("-from-random-9", "-from-impt-9")
             + [f"impt-6-held60-held_in_{kind}-after100" for kind in ("enc_self", "dec_self")],
             [],
         ),
+        (
+            "collapse_fresh",
+            ["baseline", "impt-1", "impt-6", "impt-6-batch", "impt-6-position", "impt-6-after100"],
+            [],
+        ),
         ("collapse_deep", ["baseline", "impt-18", "impt-1"], []),
         (
             "headmask_variants",
