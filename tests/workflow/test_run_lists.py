@@ -234,6 +234,7 @@ STARTS = ("-from-random-9", "-from-impt-9")
             [],
         ),
         ("collapse_slow", ["baseline", "impt-1", "impt-6"], []),
+        ("roles", ["baseline"], ["gates-enc_self-l0", "gates-enc_self-l0.1"]),
         (  # of 48 heads
             "lowdata",
             ["baseline", *(f"baseline-d0.{n}" for n in range(1, 4))]
