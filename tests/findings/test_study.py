@@ -88,7 +88,8 @@ def test_the_page_has_what_the_tables_say(kept):
     # Two of the eight heads that were locked in; by chance 4/3 of eight, a sixth.
     where = "25 % (by chance 17 %; p 0.40)"
     assert f"| impt-6 | 2 of 2 | 4.0 | 25 | 0.96 / 0.25 | +2.00 / +0.00 | {where} |" in page
-    assert "25 % are of it; more than chance gives (p < 0.05) in 0 of these 1 runs." in page
+    share = "25 % are of it; more than chance gives (p < 0.05) in 0 of these 1 runs, which have "
+    assert f"{share}the initial weights and data of each seed in common" in page
     assert "| 60 | 1.0 of 6 | 0.5 | 0.040 |" in page
     assert "more often than chance gives after holds of 60 updates" in page
     difference = "+0.250 (+0.100 to +0.400)"

@@ -122,7 +122,8 @@ def _place(free: pd.DataFrame, places: dict[str, float]) -> str:
     return (
         f"Of all heads that runs locked in which may mask those of the decoder's first "
         f"self-attention, {100 * places['both']:.0f} % are of it; more than chance gives "
-        f"(p < {SMALL}) in {len(found)} of these {len(known)} runs."
+        f"(p < {SMALL}) in {len(found)} of these {len(known)} runs, which have the initial weights "
+        "and data of each seed in common and do not confirm one another."
     )
 
 
