@@ -103,8 +103,8 @@ def test_what_is_not_finished_is_named_and_left_out(kept):
     told = page.replace("\n", " ")
     assert (
         "Not finished yet: locked heads on fresh seeds (`collapse_fresh`), when masking helps BLEU "
-        "(`lowdata`), heads with a function (`roles`), Multi30k with three seeds (`multi30k_seeds`)."
-        in told
+        "(`lowdata`), heads with a function (`roles`), Multi30k with three "
+        "seeds (`multi30k_seeds`)." in told
     )
     titles = [line for line in page.splitlines() if line.startswith("## ")]
     assert titles[1:] == [

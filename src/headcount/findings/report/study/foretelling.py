@@ -98,8 +98,8 @@ def _short(areas: pd.DataFrame) -> str:
         if areas[areas.index.get_level_values("foretold_by") == sign]["explored"].any():
             words.append(
                 f"That {told} foretells locked heads was found on these trainings, which cannot "
-                f"test it: exploratory, area {start} after the first interval, {late} among the heads "
-                "masked most."
+                f"test it: exploratory, area {start} after the first interval, {late} among the "
+                "heads masked most."
             )
         else:
             words.append(
