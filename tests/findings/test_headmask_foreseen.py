@@ -105,12 +105,45 @@ def test_a_mean_over_seeds_with_its_interval(files):
     rows = table.tidy.set_index(["seed", "moment", "foretold_by"])
     assert rows.loc[(2, "start", "slope"), "roc_area"] == pytest.approx(0.5)
     over = rows.loc[("", "start", "slope")]
-    # Of 0.7 and 0.5: 0.6, standard error 0.1, t of one degree of freedom 12.7062.
+    # Of 0.7 and 0.5: 0.6, standard error 0.1, t of one degree of freedom 12.7062: −0.67 to 1.87.
     assert over["roc_area"] == pytest.approx(0.6) and over[["lock_ins", "seeds"]].tolist() == [2, 2]
-    assert over[["roc_area_low", "roc_area_high"]].tolist() == pytest.approx([-0.67062, 1.87062])
+    assert over[["roc_area_low", "roc_area_high"]].tolist() == [0, 1]
+    # Both are 1: equal areas do not tell how far others lie apart.
+    equal = rows.loc[("", "start", "first_decoder_self")]
+    assert equal[["roc_area", "roc_area_low", "roc_area_high"]].tolist() == [1, "", ""]
     shown = table.shown.set_index("foretold in").loc["the first interval, ever after"]
-    assert shown["slope"] == "0.60 (-0.67 to 1.87)" and shown["locked in"] == "2"
+    assert shown["slope"] == "0.60 (0.00 to 1.00)" and shown["lock-ins"] == "2"
+    assert shown["seeds"] == "2 of 2"
     assert len(table.shown) == 3
+
+
+def test_a_seed_without_a_lock_in_leaves_no_interval(files):
+    one_lock(files, 2, [*FIRST[:3], (0.5, 4, 1), *FIRST[4:]])
+    add(files, RUN, 3, {30: [0.5, 0, 0, 0, 0, 0]}, {30: FIRST})
+    table = tables(files)["headmask_foreseen"]
+    over = table.tidy.set_index(["seed", "moment", "foretold_by"]).loc[("", "start", "slope")]
+    assert over["roc_area"] == pytest.approx(0.6)  # of 0.7 and 0.5
+    assert over[["roc_area_low", "roc_area_high", "seeds"]].tolist() == ["", "", 2]
+    assert set(table.shown["seeds"]) == {"2 of 3"}
+
+
+def test_signs_that_were_found_on_a_training_are_exploratory(tmp_path):
+    made = HeadmaskFiles(tmp_path)
+    for seed, slope in ((3, 1), (4, 2), (7, 3)):
+        key = ("synthetic.en-art", RUN, seed)
+        made.runs.append(key)
+        made.masks(key, {30: [0.5, 0, 0, 0.5, 0, 0], 90: [0, 0, 0, 1, 0, 0]})
+        made.slopes(key, {30: [*FIRST[:3], (slope, 1, 1), *FIRST[4:]], 90: LATER})
+    table = tables(made)["headmask_foreseen"]
+    found = table.tidy[table.tidy["moment"] == "start"].set_index(["foretold_by", "seed"])
+    told = {sign: rows["exploratory"].tolist() for sign, rows in found.groupby(level=0)}
+    # The self-attention was found on seeds 1 to 3, its whole layer on 1 to 6; then over seeds.
+    assert told["first_decoder_self"] == ["yes", "no", "no", "yes"]
+    assert told["first_decoder"] == ["yes", "yes", "no", "yes"]
+    assert told["slope"] == ["no"] * 4
+    # Heads 4 and 5 are of the layer, too: above 0, 1 and 2, equal to 4 and 5.
+    shown = table.shown.set_index("foretold in").loc["the first interval, ever after"]
+    assert shown["in the decoder's first layer"] == "0.80 (exploratory)"
 
 
 def test_a_training_of_which_nothing_is_told_has_one_row(tmp_path):

@@ -15,7 +15,7 @@ from headcount.findings.headmask.locked_evidence import predict
 from headcount.findings.headmask.locked_in import histories, read_slopes, spells
 from headcount.findings.masked_training import read_masks
 from headcount.findings.results import read_runs, run_of
-from headcount.findings.significance import Overlap, overlap_p
+from headcount.findings.significance import Overlap, drawn_p, overlap_p
 
 PAIR = "multi.en-de"
 HELD, IMPT = "impt-2-held40", "impt-2"
@@ -168,14 +168,14 @@ def test_trainings_that_a_forecast_was_found_on_cannot_test_it(tmp_path):
         made.masks(key, {90: on})
         made.slopes(key, {})
     found = rows(made)
-    # Each has the head of that layer among its two of six, by chance in a third of cases.
+    # Each has one locked head in that layer, and one in another of the four.
     p_values = [found[IMPT, seed]["place_p"] for seed in (2, 3, 4, 5)]
-    assert p_values == ["", "", pytest.approx(1 / 3), pytest.approx(1 / 3)]
+    assert p_values == ["", "", 2 / 4, 2 / 4]
     assert [found[IMPT, seed]["place_both"] for seed in (2, 3, 4, 5)] == [1] * 4
-    assert found[IMPT, ""]["place_p"] == pytest.approx(1 / 9)  # of seeds 4 and 5 alone
+    assert found[IMPT, ""]["place_p"] == (2 / 4) ** 2  # of seeds 4 and 5 alone
     shown = tables(made)["headmask_locked"].shown["in the first self-attention of the decoder"]
     told = "1, 50 % of them (by chance 0.333; "
-    assert shown.tolist()[:3] == [f"{told}exploratory)"] * 2 + [f"{told}p 0.33)"]
+    assert shown.tolist()[:3] == [f"{told}exploratory)"] * 2 + [f"{told}p 0.50)"]
 
 
 def test_a_random_mask_is_not_foretold(tmp_path):
@@ -202,15 +202,36 @@ def test_heads_of_the_first_self_attention_of_the_decoder_are_foretold(tmp_path)
     add(one, "impt-2", 1, {90: [float(head in (place, others[1])) for head in range(6)]})
     add(none, "impt-2", 1, {90: [float(head in others[:2]) for head in range(6)]})
     add(spared, "impt-2-spare_dec_self", 1, {90: [float(head in others[:2]) for head in range(6)]})
-    # One head of that layer; two of six are locked in: it is one of them in a third of cases.
+    # One head of that layer; of the four layers, two have a locked head.
     assert predict(history(one), "place") == Overlap(6, 1, 2, 1)
     (row,) = rows(one).values()
     columns = [f"place_{what}" for what in ("both", "expected", "precision", "recall", "p")]
-    assert cells(row, *columns) == pytest.approx([1, 1 / 3, 0.5, 1, 1 / 3])
+    assert cells(row, *columns) == pytest.approx([1, 1 / 3, 0.5, 1, 2 / 4])
     assert predict(history(none), "place") == Overlap(6, 1, 2, 0)
     assert predict(history(spared), "place") is None  # where it may not be masked
     add(none, "random-2", 1, {90: [1, 1, 0, 0, 0, 0]})
     assert predict(history(none), "place") is None
+
+
+def test_a_hold_in_a_layer_that_locks_nothing_in_says_nothing(tmp_path):
+    made = HeadmaskFiles(tmp_path)
+    run = "impt-1-held40-held_in_enc_self"
+    for seed in (1, 2):
+        add(made, run, seed, {40: [1] + [0] * 5, 100: [0, 0, 0, 1, 0, 0]})
+    # Drawn from heads 0 and 1, of which none is locked in afterwards: head 3 is.
+    for seed in (1, 2, ""):
+        row = rows(made)[run, seed]
+        assert cells(row, "held_both", "held_expected", "held_precision", "held_p") == [
+            0,
+            0,
+            "",
+            "",
+        ]
+    # A third training, of which head 0 is locked in, one of two that might have been held.
+    add(made, run, 3, {40: [1] + [0] * 5, 100: [1, 0, 0, 0, 0, 0]})
+    assert rows(made)[run, ""]["held_p"] == pytest.approx(1 / 2)
+    shown = tables(made)["headmask_locked"].shown["foretold by the hold"]
+    assert shown.tolist()[:2] == ["–", "–"]
 
 
 def locked(folder, run, masks):
@@ -323,6 +344,16 @@ def test_chance_of_an_overlap():
     assert overlap_p([Overlap(10, 5, 5, 0)]) == pytest.approx(1)
     assert overlap_p([Overlap(10, 5, 0, 0)] * 2) == 1
     assert Overlap(48, 6, 6, 2).expected == 0.75
+
+
+def test_chance_of_numbers_that_are_drawn():
+    # Of 4 or 3, 3 or 5 and 3 or 6 all eight sums but 3 + 3 + 3 reach 10; so do 4 + 0 + 6 and
+    # 0 + 5 + 6, each with one of four empty layers: 7 + 4 + 4 of 216.
+    layers = [[0, 0, 4, 0, 3, 0], [0, 0, 3, 0, 5, 0], [0, 0, 3, 0, 6, 0]]
+    assert drawn_p(layers, 10) == pytest.approx(15 / 216)
+    # All heads in one layer of each: no other draw reaches it.
+    assert drawn_p([[7, 0, 0, 0, 0, 0]] * 3, 21) == pytest.approx(1 / 216)
+    assert drawn_p([[1, 0]], 0) == 1
 
 
 @pytest.mark.slow

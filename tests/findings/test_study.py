@@ -88,7 +88,8 @@ def test_the_page_has_what_the_tables_say(kept):
     # Two of the eight heads that were locked in; by chance 4/3 of eight, a sixth.
     where = "25 % (by chance 17 %; p 0.40)"
     assert f"| impt-6 | 2 of 2 | 4.0 | 25 | 0.96 / 0.25 | +2.00 / +0.00 | {where} |" in page
-    assert "25 % are of it; more than chance gives (p < 0.05) in 0 of these 1 runs." in page
+    share = "25 % are of it; more than chance gives (p < 0.05) in 0 of these 1 runs, which have "
+    assert f"{share}the initial weights and data of each seed in common" in page
     assert "| 60 | 1.0 of 6 | 0.5 | 0.040 |" in page
     assert "more often than chance gives after holds of 60 updates" in page
     difference = "+0.250 (+0.100 to +0.400)"
@@ -101,8 +102,9 @@ def test_what_is_not_finished_is_named_and_left_out(kept):
     page = page_of(kept)
     told = page.replace("\n", " ")
     assert (
-        "Not finished yet: when masking helps BLEU (`lowdata`), heads with a function (`roles`), "
-        "Multi30k with three seeds (`multi30k_seeds`)." in told
+        "Not finished yet: locked heads on fresh seeds (`collapse_fresh`), when masking helps BLEU "
+        "(`lowdata`), heads with a function (`roles`), Multi30k with three "
+        "seeds (`multi30k_seeds`)." in told
     )
     titles = [line for line in page.splitlines() if line.startswith("## ")]
     assert titles[1:] == [
@@ -189,6 +191,17 @@ def test_a_hold_that_chance_explains_and_a_picture(kept):
     assert "are not seen to stay masked more often than chance gives (p at least 0.05" in page
     assert "](collapse/headmask_locked_fig.png)" in page
     assert (kept / "elsewhere/collapse/headmask_locked_fig.png").read_bytes() == b"png"
+
+
+def test_collapsed_trainings_are_marked_wherever_their_numbers_stand(kept):
+    failed = [("baseline", 0, "no"), ("impt-6", 6, "yes"), ("impt-6", 6, "yes")]
+    table = pd.DataFrame(failed, columns=["run", "n", "collapsed"])
+    plant(kept, "collapse", headmask_collapse=table)
+    plant(kept, "headmask_variants", headmask_collapse=table.assign(collapsed="no"))
+    page = page_of(kept)
+    assert "| impt-6 (2 of 2 collapsed) | 2 of 2 | 4.0 | 25 |" in page
+    assert page.count("of failed trainings: `impt-6` 2 of 2.") == 2  # in short, and the answer
+    assert "| impt-6 | 0.500 |" in page and page.count("No training collapsed.") == 2
 
 
 def test_tables_that_are_not_there(kept):
@@ -322,6 +335,12 @@ def test_multi30k_with_tables_of_masks(kept):
         "Masks in training change BLEU from that of the baseline: `impt-6` by -1.50 (-2.00 to "
         "-1.00). Of 1 claims" in page
     )
-    assert "Trainings that collapsed: `impt-6` 1 of 2, `random-6` 0 of 1." in page
+    words = (
+        "Trainings that collapsed, so that their numbers are of failed trainings: `impt-6` 1 of 2."
+    )
+    assert page.count(words) == 1
+    # Its row is marked here, and not among those of another experiment.
+    assert page.count("| impt-6 (1 of 2 collapsed) | 0.500 |") == 1
+    assert page.count("| impt-6 | 0.500 |") == 1
     assert page.count("2 of 2 trainings of `impt-6` locked heads in") == 3  # short, answer, here
     assert "No claim is found against its paper." in page

@@ -13,6 +13,7 @@ from headcount.base.settings.importance import ImportanceSettings
 from headcount.base.settings.train import TrainSettings
 from headcount.base.settings.training_runs import RunSettings
 from headcount.data.batches import collate, in_order
+from headcount.findings.masked_training import masking_updates
 from headcount.heads.importance import BatchImportance, batch_importance, measure_importance
 from headcount.heads.slopes import sentence_slopes
 from headcount.model.loss import token_losses
@@ -308,3 +309,16 @@ def test_second_order_ranks_by_what_masking_adds_to_the_loss(model, slopes):
     torch.testing.assert_close(choice.first_pass.importance, growth, atol=1e-7, rtol=1e-5)
     first_order = masked(make(f"impt-{len(helpful)}-signed").choose(model, BATCHES, 1))
     assert first_order != set(helpful)
+
+
+@pytest.mark.parametrize(
+    "name", ["impt-3-p0.5", "impt-3-after4", "impt-3-held5-after4", "impt-3-p0.5-held5-after4"]
+)
+def test_updates_that_mask_are_counted_as_training_masks(model, name):
+    """Tables count these updates from the settings alone; here training itself does."""
+    chooser, ends = make(name), np.array([3, 6, 12, 24])
+    masks = [bool(masked(chooser.choose(model, BATCHES, update))) for update in range(1, 25)]
+    found = [sum(masks[:3]), sum(masks[3:6]), sum(masks[6:12]), sum(masks[12:])]
+    assert 0 < sum(found) < 24
+    run, lengths = RunSettings.model_validate(name), np.diff(ends, prepend=0)
+    assert masking_updates(run, 3, ends, lengths).tolist() == found

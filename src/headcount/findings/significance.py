@@ -196,3 +196,14 @@ def overlap_p(overlaps: Sequence[Overlap]) -> float:
         ]
         chances = np.convolve(chances, [way / math.comb(things, second) for way in ways])
     return min(1.0, float(chances[sum(each.both for each in overlaps) :].sum()))
+
+
+def drawn_p(drawn: Sequence[Sequence[int]], total: int) -> float:
+    """Exact one-sided p: the chance that numbers drawn at random sum to `total` or more.
+
+    One is drawn from each sequence of counts, every one of them as likely as the others.
+    """
+    chances = np.ones(1)
+    for counts in drawn:
+        chances = np.convolve(chances, np.bincount(counts) / len(counts))
+    return min(1.0, float(chances[total:].sum()))

@@ -13,6 +13,7 @@ from headcount.findings.claims.verdicts import (
     MIN_SEEDS,
     NO_RUN,
     NOT_APPLICABLE,
+    TRIAL,
     UNIT,
     Decision,
     agree,
@@ -148,7 +149,8 @@ def more_heads_better(evidence: Evidence, few: int, many: int, least: float) -> 
         models[models["heads_per_layer"] == heads]["bleu"].astype(float) for heads in (many, few)
     )
     parts = []
-    for _, gains in (with_many - with_few).dropna().groupby(["pair", "test_set"], sort=False):
+    trials = (with_many - with_few).dropna().groupby(["pair", "test_set", *TRIAL], sort=False)
+    for _, gains in trials.mean().groupby(["pair", "test_set"], sort=False):
         if len(gains) < MIN_SEEDS:
             parts.append(too_few(gains))
             continue

@@ -46,8 +46,9 @@ def method_gains(evidence: Evidence, method: str, spared: str = "", gain: float 
     loses; fails if an interval lies below 0, or if a spared direction gains more than `gain`.
     """
     deltas = _deltas(evidence, method)
-    seeds = len(deltas[UNIT].drop_duplicates())
-    found = {task: each["value"] for task, each in deltas.groupby(_TASK, sort=False)}
+    seeds = len(deltas[["pair", *TRIAL]].drop_duplicates())
+    tasks = deltas.groupby(_TASK, sort=False)
+    found = {task: each.groupby(TRIAL)["value"].mean() for task, each in tasks}
     known = {task: over_trainings(v) for task, v in found.items() if len(v) >= MIN_SEEDS}
     apart = {task for task in known if spared and spared in task[0].split(".")[-1].split("-")}
     main = [each for task, each in known.items() if task not in apart]

@@ -28,9 +28,10 @@ NO_RUN = "no such run"
 UNIT = ["experiment", "pair", "seed"]
 """What tells trainings apart whose runs are compared with each other."""
 
-TRIAL = ["experiment", "seed"]
-"""What tells trainings apart that know nothing of each other: those of one seed on several pairs
-draw the same masks, and share sentences where their corpora are parts of one."""
+TRIAL = ["seed"]
+"""What tells trainings apart that know nothing of each other. Those of one seed on several pairs
+draw the same masks, and share sentences where their corpora are parts of one; those of one seed in
+several experiments may be the same training, bit for bit."""
 
 
 @dataclass(frozen=True)
@@ -107,14 +108,19 @@ def by_model(
 def contrasts(found: Mapping[str, pd.Series], shown: Callable[[float], float] = float) -> Decision:
     """Whether every contrast is below 0 over trainings, in every pair.
 
-    A contrast has a difference for each training, by experiment, pair and seed. Fails if one is
-    above 0 in some pair, after Bonferroni's correction for their number. Pairs with fewer seeds
-    than `MIN_SEEDS` decide nothing. Value and interval are of the contrast that is largest; `shown`
-    says what they are shown as.
+    A contrast has a difference for each training, by experiment, pair and seed; those of one pair
+    and seed count once, by their mean, see `TRIAL`. Fails if one is above 0 in some pair, after
+    Bonferroni's correction for their number. Pairs with fewer seeds than `MIN_SEEDS` decide
+    nothing. Value and interval are of the contrast that is largest; `shown` says what they are
+    shown as.
     """
     estimates, few = {}, {}
-    for name, differences in found.items():
-        for pair, of_pair in differences.dropna().groupby("pair", sort=False):
+    trials = {
+        name: differences.dropna().groupby(["pair", *TRIAL], sort=False).mean()
+        for name, differences in found.items()
+    }
+    for name, differences in trials.items():
+        for pair, of_pair in differences.groupby("pair", sort=False):
             place = f"{name}, {pair}"
             if len(of_pair) < MIN_SEEDS:
                 few[place] = of_pair
@@ -126,9 +132,9 @@ def contrasts(found: Mapping[str, pd.Series], shown: Callable[[float], float] = 
     worst = max(estimates, key=lambda place: estimates[place].value)
     p = min(1.0, min(above)) if above else max(each.p for each in estimates.values())
     holds = all(each.high < 0 for each in estimates.values())
-    seeds = max(each.groupby("pair").size().sum() for each in found.values())
+    seeds = max(map(len, trials.values()))
     numbers = (*map(shown, estimates[worst][:3]), p)
-    return judge(holds, bool(above) and p < ALPHA, f"decided by: {worst}", numbers, int(seeds))
+    return judge(holds, bool(above) and p < ALPHA, f"decided by: {worst}", numbers, seeds)
 
 
 def _too_few(few: Mapping[str, pd.Series], shown: Callable[[float], float]) -> Decision:

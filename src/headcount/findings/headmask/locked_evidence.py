@@ -1,6 +1,8 @@
 """Numbers on heads that were locked in: how long, of what sign, and whether they were foretold."""
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import compress
 
 import numpy as np
 import pandas as pd
@@ -8,7 +10,7 @@ import pandas as pd
 from headcount.findings.headmask.locked_in import History, spells
 from headcount.findings.results import HEAD, KEYS
 from headcount.findings.scores import Key
-from headcount.findings.significance import Overlap, overlap_p, paired_t
+from headcount.findings.significance import Overlap, drawn_p, overlap_p, paired_t
 from headcount.findings.tables import fill_empty
 
 _TIMES = ["locked_ever", "locked_at_end", "locked_from", "locked_longest"]
@@ -25,8 +27,13 @@ PLACE = ("dec_self", 0)
 """Kind and layer whose heads are foretold: in the trainings that this was found on, no others were
 locked in."""
 
-EXPLORED = {"synthetic.en-art": (1, 2, 3), "multi30k.en-de": (1,)}
-"""Seeds, by pair, of trainings that were looked at when `PLACE` was found: they cannot test it."""
+EXPLORED = {
+    "place": {"synthetic.en-art": (1, 2, 3), "multi30k.en-de": (1,)},
+    "first_decoder_self": {"synthetic.en-art": (1, 2, 3), "multi30k.en-de": (1,)},
+    "first_decoder": {"synthetic.en-art": (1, 2, 3, 4, 5, 6), "multi30k.en-de": (1,)},
+}
+"""By forecast and pair, the seeds of trainings that it was found on, which cannot test it: `PLACE`,
+which is sign `first_decoder_self` of table headmask_foreseen, and sign `first_decoder` of that."""
 
 TESTED = ["locked_ever", "locked_slope_ratio", "locked_slope"]
 """Columns with a t interval over seeds, where all of them have the number."""
@@ -43,8 +50,9 @@ def model_rows(histories: Sequence[History]) -> pd.DataFrame:
     """A training a row, then a row over the seeds of each run that has several: `COLUMNS`.
 
     Empty cells: what does not apply, and p where the forecast was found on the training, see
-    `can_test`. Over seeds: means of what is known, no interval if that is not of all; p of all
-    overlaps together that can test the forecast.
+    `can_test`, or where no head that might have been foretold was locked in. Over seeds: means of
+    what is known, no interval if that is not of all; p of all trainings together that can test the
+    forecast.
     """
     rows, of_runs = [], {}
     for history in histories:
@@ -54,7 +62,9 @@ def model_rows(histories: Sequence[History]) -> pd.DataFrame:
         table = pd.DataFrame(map(_row, of_run, known), columns=COLUMNS)
         rows.append(table.astype(object))
         if len(of_run) > 1:
-            rows.append(pd.DataFrame([_over_seeds(table, known)], columns=COLUMNS).astype(object))
+            rows.append(
+                pd.DataFrame([_over_seeds(table, of_run, known)], columns=COLUMNS).astype(object)
+            )
     return fill_empty(pd.concat(rows, ignore_index=True))
 
 
@@ -70,7 +80,7 @@ def _row(history: History, overlaps: dict[str, Overlap]) -> dict[str, object]:
     row |= {"heads": len(history.heads), "n": run.heads or 0, "held": run.held}
     row |= _times(history) | _sizes(history)
     for name, overlap in overlaps.items():
-        row |= _overlap_cells(name, overlap, can_test(history.key, name))
+        row |= _overlap_cells(name, overlap) | _chance(name, [(history, overlap)])
     if "early" in overlaps:
         row["early_at"] = row["locked_from"]
     return row | {"seeds": 1, "seeds_locked": int(history.ever.any())}
@@ -169,13 +179,33 @@ def _place(history: History) -> np.ndarray | None:
 def can_test(key: Key, name: str) -> bool:
     """Whether a training can test a forecast, which was not found on it."""
     pair, _, seed = key
-    return name != "place" or seed not in EXPLORED.get(pair, ())
+    return seed not in EXPLORED.get(name, {}).get(pair, ())
 
 
-def _overlap_cells(name: str, overlap: Overlap, tests: bool) -> dict[str, object]:
+def _chance(name: str, told: Sequence[tuple[History, Overlap]]) -> dict[str, float]:
+    """P of a forecast in some trainings together; nothing where they have nothing to test it on.
+
+    Heads of a layer are no trials of their own, as one may lock in because another did. So the p of
+    `place` is of layers: each training draws one of those that may be masked.
+    """
+    known = [(of, found) for of, found in told if can_test(of.key, name) and found.second]
+    if not known:
+        return {}
+    if name == "place":
+        both = sum(found.both for _, found in known)
+        return {f"{name}_p": drawn_p([_by_layer(of) for of, _ in known], both)}
+    return {f"{name}_p": overlap_p([found for _, found in known])}
+
+
+def _by_layer(history: History) -> list[int]:
+    """How many heads were locked in, of each kind and layer that has heads that may be masked."""
+    layers = [(head.kind, head.layer) for head in history.heads]
+    may, ever = (Counter(compress(layers, of)) for of in (history.candidates, history.ever))
+    return [ever[layer] for layer in may]
+
+
+def _overlap_cells(name: str, overlap: Overlap) -> dict[str, object]:
     values = {"both": overlap.both, "expected": overlap.expected}
-    if tests:
-        values["p"] = overlap_p([overlap])
     if overlap.second:
         values["precision"] = overlap.both / overlap.second
     if overlap.first:
@@ -183,7 +213,9 @@ def _overlap_cells(name: str, overlap: Overlap, tests: bool) -> dict[str, object
     return {f"{name}_{what}": value for what, value in values.items()}
 
 
-def _over_seeds(of_run: pd.DataFrame, overlaps: list[dict[str, Overlap]]) -> dict[str, object]:
+def _over_seeds(
+    of_run: pd.DataFrame, recorded: list[History], overlaps: list[dict[str, Overlap]]
+) -> dict[str, object]:
     """The row over the seeds of one run."""
     row = of_run.iloc[0][["pair", "run", "heads", "n", "held"]].to_dict() | {"seed": ""}
     for column in MEANS:
@@ -194,11 +226,9 @@ def _over_seeds(of_run: pd.DataFrame, overlaps: list[dict[str, Overlap]]) -> dic
         if column in TESTED and of_all and np.ptp(known):  # equal seeds prove nothing
             tested = paired_t(known)
             row |= {f"{column}_low": tested.low, f"{column}_high": tested.high}
-    keys = list(of_run[KEYS].itertuples(index=False, name=None))
+    both = list(zip(recorded, overlaps, strict=True))
     for name in PREDICTIONS:
-        both = zip(keys, overlaps, strict=True)
-        if known := [found[name] for key, found in both if name in found and can_test(key, name)]:
-            row[f"{name}_p"] = overlap_p(known)
+        row |= _chance(name, [(of, found[name]) for of, found in both if name in found])
     return row | {"seeds": len(of_run), "seeds_locked": int(of_run["seeds_locked"].sum())}
 
 

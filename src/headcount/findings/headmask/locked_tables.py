@@ -51,9 +51,12 @@ NOTES = (
     "self-attention of the decoder: how many of them are heads of that layer. By chance: the "
     "hypergeometric mean, locked heads × foretold heads / heads that may be masked; where the held "
     "heads are drawn from one layer, all of these are of that layer. p: the exact chance of as "
-    "many or more; over seeds, of their sum. Exploratory: the forecast was found on "
-    "this training, which cannot test it. Of several seeds: means over those that have the number, "
-    "as only seeds that lock heads in have a slope.",
+    "many or more; over seeds, of their sum. Of heads of one layer it is the chance if each "
+    "training drew the layer among those whose heads may be masked: heads of a layer are locked in "
+    "together, so that they count as one. Runs of one seed have the same initial weights and data, "
+    "and do not confirm one another. Exploratory: the forecast was found on this training, which "
+    "cannot test it. Of several seeds: means over those that have the number, as only seeds that "
+    "lock heads in have a slope. A dash: no head that might have been foretold was locked in.",
 )
 HEADS_CAPTION = (
     "Every head that was locked in, and its slope meanwhile. A model without one has a row that "
@@ -147,11 +150,12 @@ def _signed(value: float) -> str:
 def _foretold(row: dict[str, Any], name: str) -> str:
     """How many heads, which share of those locked in, how many by chance, and p if it has one."""
     both, expected, precision, _, p = (row[column] for column in PREDICTIONS[name])
-    if both == "":
+    if both == "" or precision == "":
         return NONE
-    share = "" if precision == "" else f", {100 * precision:.0f} % of them"
     tested = f"p {p_value(p)}" if p != "" else "exploratory"
-    return f"{_count(both)}{share} (by chance {number(expected)}; {tested})"
+    return (
+        f"{_count(both)}, {100 * precision:.0f} % of them (by chance {number(expected)}; {tested})"
+    )
 
 
 def _heads_summary(table: pd.DataFrame) -> pd.DataFrame:

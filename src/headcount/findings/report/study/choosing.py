@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 
 from headcount.base.errors import UserError
+from headcount.findings.report.study.collapsed import collapsed_words, marked
 from headcount.findings.report.study.intervals import listed, some_below, with_interval
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.tables import NONE
@@ -26,14 +27,16 @@ def choosing(kept: Kept, experiment: str = EXPERIMENT) -> dict[str, Any]:
             f"table headmask_variants of {experiment}: expected one pair of languages, found "
             f"{', '.join(compared['pair'].unique())}; the page has no place for several"
         )
+    rows = [_row(run, rows) for run, rows in compared.groupby("run", sort=False)]
+    told = [_short(compared, reference) for reference in REFERENCES]
     first = compared[(compared["statistic"] == "dev_loss") & (compared["reference"] == "")]
     return {
         "experiments": [experiment],
         "trainings": int(first["seeds"].sum()),
-        "rows": [_row(run, rows) for run, rows in compared.groupby("run", sort=False)],
+        "rows": marked(kept, experiment, rows),
         "winners": _winners(compared),
         "picture": kept.picture(experiment, "headmask_variants"),
-        "short": " ".join(_short(compared, reference) for reference in REFERENCES),
+        "short": " ".join(filter(None, [*told, collapsed_words(kept, experiment)])),
     }
 
 

@@ -8,36 +8,41 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from headcount.findings.headmask.foreseen import MOMENTS, SIGNS
+from headcount.findings.headmask.foreseen import MOMENTS, SIGNS, area_interval
+from headcount.findings.headmask.locked_evidence import can_test
+from headcount.findings.report.study.collapsed import marked
 from headcount.findings.report.study.intervals import SMALL, above, with_interval
 from headcount.findings.report.study.kept import Kept
-from headcount.findings.significance import paired_t
+from headcount.findings.results import KEYS
 from headcount.findings.tables import NONE, p_value
 
 LATER = "collapse_later"
 _CHANCE = 0.5
 _TABLE = "headmask_foreseen"
+_TOLD = ("start", "before_masked")  # the moments that say more than what the rule masks by
 
 
 def foretelling(kept: Kept, experiment: str, runs: list[str]) -> dict[str, Any]:
-    """What the page says of these runs, all of whose trainings lock heads in, taken together.
+    """What the page says of those of these runs that lock heads in with every seed, taken together.
 
-    `rows`: a sign each, with its area at each moment; `short`: what foretells. Nothing while the
-    table is not kept.
+    `rows`: a sign each, with its area at each moment; `short`: what foretells; `runs`: how many.
+    Nothing while the table is not kept, or where no run is such.
     """
     if not kept.has(experiment, _TABLE):
         return {}
     table = kept.table(experiment, _TABLE)
-    trained = table[table["run"].isin(runs)].dropna(subset=["seed", "moment"])
+    trained = table[table["run"].isin(runs)].dropna(subset="seed")
+    seeds = trained.groupby("run")["seed"].nunique()  # before those without a lock-in go
+    trained = trained.dropna(subset="moment")
     told = trained.groupby("run")[["moment", "seed"]].apply(lambda of: len(of.drop_duplicates()))
-    whole = told[told == len(MOMENTS) * trained["seed"].nunique()].index
+    whole = told.index[told == len(MOMENTS) * seeds[told.index]]
     trained = trained[trained["run"].isin(whole)]
     if trained.empty:
         return {}
     areas = _over_runs(trained)
     rows = [
-        {"sign": words, "cells": [_cell(areas, sign, moment) for moment in MOMENTS]}
-        for sign, words in SIGNS.items()
+        {"sign": _words(areas, sign), "cells": [_cell(areas, sign, moment) for moment in MOMENTS]}
+        for sign in SIGNS
     ]
     return {"moments": list(MOMENTS.values()), "rows": rows, "runs": len(whole)} | {
         "short": _short(areas)
@@ -45,16 +50,34 @@ def foretelling(kept: Kept, experiment: str, runs: list[str]) -> dict[str, Any]:
 
 
 def _over_runs(trained: pd.DataFrame) -> pd.DataFrame:
-    """Area by sign and moment: `value`, and its t interval from `low` to `high` over seeds.
+    """Area by sign and moment, over seeds: `value`, its interval from `low` to `high`, runs.
 
-    Runs of one seed share weights and batches, so that their mean is one number of the seed.
+    Runs of one seed share weights and batches, so that their mean is one number of the seed. A sign
+    that was found on one of the trainings is `explored`, and has no interval.
     """
+    of_sign = trained.groupby(["foretold_by", "moment"])
     by_seed = trained.groupby(["foretold_by", "moment", "seed"])["roc_area"].mean().unstack()
+    tests = [
+        can_test(key, sign)
+        for sign, *key in trained[["foretold_by", *KEYS]].itertuples(index=False, name=None)
+    ]
+    explored = ~trained.assign(tests=tests).groupby(["foretold_by", "moment"])["tests"].all()
     ends = [
-        paired_t(seeds)[:2] if len(seeds) > 1 else (np.nan, np.nan) for seeds in by_seed.to_numpy()
+        (np.nan, np.nan) if explored[key] else area_interval(seeds.to_numpy())
+        for key, seeds in by_seed.iterrows()
     ]
     low, high = np.transpose(ends)
-    return pd.DataFrame({"value": by_seed.mean(axis=1), "low": low, "high": high})
+    found = {"value": by_seed.mean(axis=1), "low": low, "high": high, "explored": explored}
+    return pd.DataFrame(found).assign(runs=of_sign["run"].nunique())
+
+
+def _words(areas: pd.DataFrame, sign: str) -> str:
+    """A sign in words, and whether it is exploratory or known of fewer runs than others."""
+    rows = areas[areas.index.get_level_values("foretold_by") == sign]
+    told = ["exploratory"] if rows["explored"].any() else []
+    if len(rows) and (runs := rows["runs"].min()) < areas["runs"].max():
+        told.append(f"{runs} runs")
+    return f"{SIGNS[sign]} ({', '.join(told)})" if told else SIGNS[sign]
 
 
 def _cell(areas: pd.DataFrame, sign: str, moment: str) -> str:
@@ -63,18 +86,26 @@ def _cell(areas: pd.DataFrame, sign: str, moment: str) -> str:
 
 
 def _short(areas: pd.DataFrame) -> str:
-    """What the layer, and what harm, foretells."""
+    """What each layer, and what harm, foretells; no verdict where that is exploratory."""
     words = []
     for sign, told in (
+        ("first_decoder_self", "the decoder's first self-attention"),
         ("first_decoder", "the decoder's first layer"),
         ("slope", "a slope above 0, harm,"),
     ):
-        verdicts = {moment: _verdict(areas, sign, moment) for moment in ("start", "before_masked")}
-        words.append(
-            f"That {told} foretells locked heads: {verdicts['start']} after the first interval, "
-            f"area {_cell(areas, sign, 'start')}; {verdicts['before_masked']} among the heads "
-            f"masked most, {_cell(areas, sign, 'before_masked')}."
-        )
+        start, late = (_cell(areas, sign, moment) for moment in _TOLD)
+        verdicts = [_verdict(areas, sign, moment) for moment in _TOLD]
+        if areas[areas.index.get_level_values("foretold_by") == sign]["explored"].any():
+            words.append(
+                f"That {told} foretells locked heads was found on these trainings, which cannot "
+                f"test it: exploratory, area {start} after the first interval, {late} among the "
+                "heads masked most."
+            )
+        else:
+            words.append(
+                f"That {told} foretells locked heads: {verdicts[0]} after the first interval, area "
+                f"{start}; {verdicts[1]} among the heads masked most, {late}."
+            )
     return " ".join(words)
 
 
@@ -89,7 +120,7 @@ def beginning_later(kept: Kept) -> dict[str, Any]:
         return {}
     table = kept.table(LATER, "headmask_locked")
     over = table[table["seed"].isna() & table["run"].str.startswith("impt")]
-    rows = [_later(row) for row in over.to_dict("records")]
+    rows = marked(kept, LATER, [_later(row) for row in over.to_dict("records")])
     plain = table[table["run"].isin(over.loc[over["held"] == 0, "run"])].dropna(subset="seed")
     return {"rows": rows, "short": f"{_plain_short(plain)} {_held_short(over)}"}
 
@@ -126,10 +157,16 @@ def _plain_short(trained: pd.DataFrame) -> str:
 
 
 def _held_short(over: pd.DataFrame) -> str:
-    """Which heads that are held stay masked."""
-    held = over[over["held"] > 0].dropna(subset="held_p")
+    """Which heads that are held stay masked, and how many runs cannot say."""
+    known = over[over["held"] > 0].dropna(subset="held_both")
+    held = known.dropna(subset="held_p")
     stay = [f"`{run}`" for run in held.loc[held["held_p"] < SMALL, "run"]]
-    return (
-        f"Heads that are held then stay more often than chance gives in {len(stay)} of {len(held)} "
-        f"runs{': ' if stay else ''}{', '.join(stay)}."
+    words = f"Heads that are held then stay more often than chance gives in {len(stay)} of "
+    words += f"{len(held)} runs{': ' if stay else ''}{', '.join(stay)}."
+    mute = len(known) - len(held)
+    return words + (
+        f" Runs of which no head that might have been held is locked in, so that they say nothing: "
+        f"{mute}."
+        if mute
+        else ""
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from headcount.findings.report.study.collapsed import collapsed_words, marked
 from headcount.findings.report.study.foretelling import LATER, beginning_later, foretelling
 from headcount.findings.report.study.intervals import SMALL, above, with_interval
 from headcount.findings.report.study.kept import Kept
@@ -32,15 +33,25 @@ def locking(kept: Kept) -> dict[str, Any]:
         "trainings": len(trained),
         "seeds": ", ".join(map(str, sorted(trained["seed"].astype(int).unique()))),
         "heads": int(trained["heads"].iloc[0]),
-        "rows": [_row(row, _places(trained, [row["run"]])) for row in free.to_dict("records")],
-        "place": place,
+        "rows": locked_rows(kept, EXPERIMENT),
         "held": [_held(row) for row in held.to_dict("records")],
         "hold": _hold(held),
         "foretold": foretelling(kept, EXPERIMENT, free["run"].tolist()),
         "later": beginning_later(kept),
         "picture": kept.picture(EXPERIMENT, "headmask_locked_fig"),
-        "short": " ".join(filter(None, (short_locking(table), place))),
+        "short": " ".join(
+            filter(None, (short_locking(table), place, collapsed_words(kept, EXPERIMENT)))
+        ),
     }
+
+
+def locked_rows(kept: Kept, experiment: str) -> list[dict[str, str]]:
+    """What the page says of each run of importance, over its seeds, that holds no heads."""
+    table = kept.table(experiment, "headmask_locked")
+    over, trained = _over_seeds(table), table.dropna(subset="seed")
+    free = over[over["held"] == 0].to_dict("records")
+    rows = [_row(row, _places(trained, [row["run"]])) for row in free]
+    return marked(kept, experiment, rows)
 
 
 def _over_seeds(table: pd.DataFrame) -> pd.DataFrame:
@@ -122,7 +133,8 @@ def _place(free: pd.DataFrame, places: dict[str, float]) -> str:
     return (
         f"Of all heads that runs locked in which may mask those of the decoder's first "
         f"self-attention, {100 * places['both']:.0f} % are of it; more than chance gives "
-        f"(p < {SMALL}) in {len(found)} of these {len(known)} runs."
+        f"(p < {SMALL}) in {len(found)} of these {len(known)} runs, which have the initial weights "
+        "and data of each seed in common and do not confirm one another."
     )
 
 

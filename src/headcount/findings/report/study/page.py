@@ -7,18 +7,26 @@ from pathlib import Path
 
 from headcount.base.files import write_text
 from headcount.base.templates import fill_page
-from headcount.findings.report.study import choosing, functions, little_text, locking, real_text
+from headcount.findings.report.study import (
+    choosing,
+    fresh,
+    functions,
+    little_text,
+    locking,
+    real_text,
+)
 from headcount.findings.report.study.hours import hours_of
 from headcount.findings.report.study.kept import Kept
 
 POINTS = {
     "locking": ("which heads Impt-N locks in", locking.EXPERIMENT, locking.locking),
+    "fresh": ("locked heads on fresh seeds", fresh.EXPERIMENT, fresh.fresh),
     "choosing": ("what else may be masked", choosing.EXPERIMENT, choosing.choosing),
     "little_text": ("when masking helps BLEU", little_text.EXPERIMENT, little_text.little_text),
     "functions": ("heads with a function", functions.PREFIX, functions.functions),
     "real_text": ("Multi30k with three seeds", real_text.EXPERIMENT, real_text.real_text),
 }
-"""The five points by their names in the template: in words, the experiment, and its section."""
+"""The points by their names in the template: in words, the experiment, and its section."""
 
 _TEMPLATE = Path(__file__).with_suffix(".md")
 

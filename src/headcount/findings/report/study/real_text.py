@@ -3,6 +3,7 @@
 from typing import Any
 
 from headcount.findings.report.study.choosing import change, choosing
+from headcount.findings.report.study.collapsed import collapsed_words
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.report.study.locking import short_locking
 from headcount.findings.report.study.paper_claims import (
@@ -34,7 +35,6 @@ def real_text(kept: Kept) -> dict[str, Any]:
         "experiments": [EXPERIMENT],
         "seeds": kept.table(EXPERIMENT, "bleu")["seed"].nunique(),
         "claims": [claim_cells(row) for _, row in rows.iterrows()],
-        "counts": counts,
         "against": against_papers(rows),
         "compared": compared,
         "locked": _locked(kept),
@@ -56,17 +56,7 @@ def _locked(kept: Kept) -> str:
     """What Impt-N locks in, and in how many trainings of each run heads that were masked nearly
     always did harm; of tables that are there.
     """
-    told = []
+    told = [collapsed_words(kept, EXPERIMENT)]
     if kept.has(EXPERIMENT, "headmask_locked"):
-        told.append(short_locking(kept.table(EXPERIMENT, "headmask_locked")))
-    if kept.has(EXPERIMENT, "headmask_collapse"):
-        told.append(_collapsed(kept))
+        told.insert(0, short_locking(kept.table(EXPERIMENT, "headmask_locked")))
     return " ".join(filter(None, told))
-
-
-def _collapsed(kept: Kept) -> str:
-    table = kept.table(EXPERIMENT, "headmask_collapse")
-    masked = table[table["n"] > 0]
-    failed = (masked["collapsed"] == "yes").groupby(masked["run"], sort=False).agg(["sum", "size"])
-    told = [f"`{run}` {found} of {count}" for run, found, count in failed.itertuples()]
-    return f"Trainings that collapsed: {', '.join(told)}." if told else ""
