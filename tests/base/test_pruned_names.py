@@ -194,6 +194,10 @@ def test_gates_from_random_weights_are_compared_with_the_baseline():
         ("gates: {stretch_high: 1.0}", r"gates\.stretch_high: .* more than 1, found 1\.0"),
         ("gates: {init: half}", r"gates\.init: expected a number or glorot, found 'half'"),
         ("gates: {preset: papr}", r"gates\.preset: expected default or paper, found 'papr'"),
+        (
+            "pruned: [gates-all-l0]\ntrain: {patience: 5}",
+            r"train\.patience: expected 0 beside `pruned`, .* 'gates-all-l0', found 5; pruned",
+        ),
         ("gates: {updates: 50}", r"gates: warmup_updates 100 is more than updates 50, so the"),
     ],
 )

@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 
 from headcount.base.errors import UserError
+from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import read_run_flag
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import label
@@ -300,3 +301,21 @@ def test_a_flag_may_hold_a_mapping():
         read('{"method": "importance", "hads": 6}', 48)
     with pytest.raises(UserError, match=r"--run: '6': expected a mapping .*, found 6"):
         read("6", 48)
+
+
+def experiment(run: str, updates: int) -> Experiment:
+    train = {"updates": updates, "warmup_updates": 3}
+    return Experiment.model_validate({"pairs": ["c.en-de"], "runs": [run], "train": train})
+
+
+@pytest.mark.parametrize(
+    ("run", "found", "enough"),
+    # Of 30 updates none is left to choose heads in: 30, 20 + 10, and 31 are too many.
+    [("random-6-after30", "30 [+] 0", 31), ("impt-6-held10-after20", "20 [+] 10", 31)]
+    + [("impt-6-held31", "0 [+] 31", 32)],
+)
+def test_a_run_whose_method_never_begins_is_refused(run, found, enough):
+    told = f"runs: '{run}': expected after [+] held below train.updates 30, found {found}, so that"
+    with pytest.raises(ValueError, match=told):
+        experiment(run, 30)
+    assert label(experiment(run, enough).runs[0]) == run  # chooses in the last update

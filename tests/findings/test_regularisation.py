@@ -57,11 +57,12 @@ def test_dropout_is_chosen_over_the_seeds_that_all_runs_have():
     losses["baseline-d0.2"] = (1.2, 1.3)
     rates = {"baseline": 0.0, "baseline-d0.1": 0.1, "baseline-d0.2": 0.2}
     rows = [
-        ("p", run, seed, rates[run], loss, 5)
+        ("p", run, seed, rates[run], loss, 5, 0)
         for run, of_run in losses.items()
         for seed, loss in enumerate(of_run, 1)
     ]
-    models = pd.DataFrame(rows, columns=["pair", "run", "seed", "dropout", "dev_loss", "update"])
+    columns = ["pair", "run", "seed", "dropout", "dev_loss", "update", "cut_short"]
+    models = pd.DataFrame(rows, columns=columns)
     bleu = pd.DataFrame(columns=["pair", "run", "seed", "test_set", "bleu"])
     shares = pd.Series(dtype=float)
     found = regularisation.regularisation_table(models, bleu, shares, [])
@@ -119,11 +120,69 @@ def test_people_read_means_and_differences(table):
     assert list(table.shown["of"]) == [part for part in parts for _ in range(5)]
 
 
-def test_a_training_that_was_cut_short_is_warned_of(table):
-    assert table.warnings == (
-        f"{PAIR}: in 1 of 10 trainings (baseline) dev loss was lowest at the last update, so that "
-        "longer ones may be better.",
+def test_edges_that_are_no_optimum_are_warned_of(table, results):
+    """Of seed 1 `baseline` was lowest at its last update; of seed 2 one validation of two followed
+    the lowest of random-3-d0.1. Of 0, 0.1 and 0.3 the last is tuned dropout.
+    """
+    told = (
+        f"{PAIR}: 2 of 10 trainings (baseline, random-3-d0.1) ended before dev loss had turned: it "
+        "was lowest at the last update, or fewer validations followed than train.patience asks "
+        "for. Longer ones may be better.",
+        f"{PAIR}: tuned dropout is the highest that was tried without masks, so that a higher one "
+        "may be better still.",
     )
+    assert table.warnings == regularisation_figure.figure(results).warnings == told
+    assert row(table, "baseline", "dev", "cut_short")["value"] == 0.5
+    assert row(table, "random-2", "dev", "cut_short")["value"] == 0
+
+
+@pytest.mark.parametrize(("patience", "cut"), [(0, 0), (1, 0), (2, 1), (5, 1)])
+def test_a_training_waits_for_as_many_validations_as_patience_says(patience, cut):
+    """Every 75 updates to 3,000, lowest at 2,925: one validation followed."""
+    key = dict(zip(regularisation.KEYS, ("p", "baseline", 1), strict=True))
+    models = pd.DataFrame([key | {"update": 2925, "patience": patience}])
+    curves = pd.DataFrame([key | {"step": step} for step in range(75, 3001, 75)])
+    assert regularisation.with_ends(models, curves)["cut_short"].tolist() == [cut]
+    later = models.assign(update=3000)
+    assert regularisation.with_ends(later, curves)["cut_short"].tolist() == [1]
+    early = models.assign(update=2625)  # five validations before the end
+    assert regularisation.with_ends(early, curves)["cut_short"].tolist() == [0]
+
+
+def of_dropouts(losses):
+    """The table of trainings with these dropouts, by run; `losses` are of one seed."""
+    rows = [("p", run, 1, rate, loss, 5, 0) for run, (rate, loss) in losses.items()]
+    columns = ["pair", "run", "seed", "dropout", "dev_loss", "update", "cut_short"]
+    bleu = pd.DataFrame(columns=["pair", "run", "seed", "test_set", "bleu"])
+    masked = [run for run in losses if run.startswith("random")]
+    shares = pd.Series({("p", run): 0.25 for run in masked}, dtype=float)
+    models = pd.DataFrame(rows, columns=columns)
+    return regularisation.regularisation_table(models, bleu, shares, masked)
+
+
+PLAIN = {"baseline": (0.0, 2.0), "baseline-d0.2": (0.2, 1.5), "baseline-d0.3": (0.3, 1.6)}
+
+
+def test_tuned_dropout_between_others_is_no_edge():
+    assert regularisation.warn_of_edges(of_dropouts(PLAIN)) == ()
+    higher = of_dropouts(PLAIN | {"random-2-d0.4": (0.4, 1.0), "baseline-d0.3": (0.3, 1.4)})
+    assert len(regularisation.warn_of_edges(higher)) == 1  # that of masks is no dropout alone
+
+
+def test_masks_beside_tuned_dropout_are_named(table):
+    assert (
+        f"{PAIR}: no run masks heads at tuned dropout (baseline-d0.3), so that nothing says what "
+        "masks add to it." in table.notes
+    )
+    masks = {"random-6": (0.0, 1.0), "random-6-d0.2": (0.2, 1.4)}
+    found = of_dropouts(PLAIN | masks)
+    assert regularisation.masks_at_tuned(found) == (
+        "p: runs that mask heads at tuned dropout (baseline-d0.2): random-6-d0.2; their difference "
+        "to the same dropout is that to tuned dropout.",
+    )
+    beside = found[(found["run"] == "random-6-d0.2") & (found["statistic"] == "dev_loss")]
+    values = beside.set_index("reference")["value"]
+    assert values["same dropout"] == values["tuned dropout"] == pytest.approx(-0.1)  # 1.4 − 1.5
 
 
 def test_words_say_what_is_covered(table, results):

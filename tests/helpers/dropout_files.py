@@ -21,7 +21,12 @@ MASKS = {"random-2": [1.0, 1, 0, 0, 0, 0], "random-3-d0.1": [0.5] * 6}
 
 
 def models_by_dropout(folder: Path) -> dict[str, list[Path]]:
-    """Files of `RUNS`, seeds 1 and 2; of the first baseline dev loss is lowest at the end."""
+    """Files of `RUNS`, seeds 1 and 2; of the first baseline dev loss is lowest at the end.
+
+    Validations stand at updates 10, 20 and 30; after the lowest dev loss follow none or one in
+    `baseline`, two and one in the others. random-3-d0.1 was to wait for two, the others had no
+    patience.
+    """
     files = HeadmaskFiles(folder)
     files.text(PAIR, 100, 10, dict.fromkeys(TESTS, LINES))
     models = []
@@ -39,5 +44,7 @@ def models_by_dropout(folder: Path) -> dict[str, list[Path]]:
             models[-1].parent.mkdir()
             update = 30 if key[1:] == ("baseline", 1) else 10 * seed
             facts = {"model": {"dropout": dropout}, "update": update, "dev_loss": loss}
+            train = {"patience": 2} if run == "random-3-d0.1" else {}
+            facts["provenance"] = {"settings": {"train": train}}
             models[-1].write_text(json.dumps(facts))
     return files.lists() | {"models_by_dropout": models}

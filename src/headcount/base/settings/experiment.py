@@ -188,6 +188,26 @@ class Experiment(Section):
             self._check_untrained(known)
         return self
 
+    @model_validator(mode="after")
+    def _check_lengths(self) -> "Experiment":
+        """Trainings that would end before their runs begin, or that pruned ones cannot have."""
+        updates, patience = self.train.updates, self.train.patience
+        for run in self.runs:
+            if run.rule_from >= updates:
+                raise ValueError(
+                    f"runs: {label(run)!r}: expected after + held below train.updates {updates}, "
+                    f"found {run.after} + {run.held}, so that its method would choose no head; "
+                    "lower them, or raise train.updates"
+                )
+        if patience and self.pruned:
+            raise ValueError(
+                f"train.patience: expected 0 beside `pruned`, whose first run is "
+                f"{label(self.pruned[0])!r}, found {patience}; pruned models are compared after as "
+                "many updates in total, which trainings that end early have not; set it to 0, or "
+                "prune in an experiment of its own"
+            )
+        return self
+
     def _is_strange(self, run: Run) -> bool:
         """Whether a run needs a training from random weights to be compared with."""
         return run.from_none if isinstance(run, PrunedSettings) else bool(run.attention_heads)

@@ -61,8 +61,8 @@ class TrainSettings(Section):
 
     patience: int = Field(0, ge=0)
     """Training ends when dev loss has not fallen below its lowest for so many validations; 0: at
-    the last of `updates`. Fine-tuning, and trainings from scratch that are compared with it, do not
-    end before. With `cosine` the rate stays that of a training of all updates."""
+    the last of `updates`. An experiment with `pruned` has 0, for its models are compared after as
+    many updates. With `cosine` the rate stays that of a training of all updates."""
 
     select: Literal["best", "last"] = "best"
     """Which weights become the model: those of the lowest dev loss, or of the last update."""

@@ -44,16 +44,16 @@ CAPTION = (
 NOTES = (
     "Frequency: share of updates that masked a head. Abandoned heads: masked in at least "
     f"{100 * ABANDONED:.0f} % of the updates of the second half (in a run that masks with "
-    "probability p only, of those that mask). Share of the N most masked: their share of all "
-    "masks of the run. First "
-    "pass and masked: loss per target token (nats, label-smoothed) over the second half, with all "
-    "heads and without dropout, and as trained; the latter is over all updates, in a run with "
-    "probability p also those that mask nothing. The second half: validation intervals that lie "
-    "wholly in it. Importance of the N most masked heads: relative to the mean head. Top group "
-    "masked: change in BLEU on the first test set when the most important group is masked in the "
-    "trained model, with its 95 % interval over test sentences. Collapsed: yes if there is an "
-    "abandoned head and harm is seen, either in a loss of the first pass above the masked loss, "
-    "or in that interval, if it lies above 0.",
+    "probability p, or only after some updates, of those that mask). Share of the N most masked: "
+    "their share of all masks of the run. First pass and masked: loss per target token (nats, "
+    "label-smoothed) over the second half, with all heads and without dropout, and as trained; "
+    "the latter is over all updates, in a run with probability p or after also those that mask "
+    "nothing. The second half: validation intervals that lie wholly in it. Importance of the N "
+    "most masked heads: relative to the mean head. Top group masked: change in BLEU on the first "
+    "test set when the most important group is masked in the trained model, with its 95 % "
+    "interval over test sentences. Collapsed: yes if there is an abandoned head and harm is "
+    "seen, either in a loss of the first pass above the masked loss, or in that interval, if it "
+    "lies above 0.",
     of_one_training("test sentences"),
 )
 _UNMASKED = {

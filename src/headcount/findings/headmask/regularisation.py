@@ -19,8 +19,10 @@ from headcount.findings.tables import NONE, Table, p_value
 COLUMNS = ["pair", "test_set", "statistic", "run", "dropout", "share", "chosen"]
 COLUMNS += ["reference", "against", "value", "low", "high", "p", "seeds"]
 DEV, MEAN = "dev", "mean"
-REFERENCES = ("baseline", "same dropout", "tuned dropout")
-_MODEL = [*KEYS, "dropout", "update", "dev_loss"]
+TUNED = "tuned dropout"
+REFERENCES = ("baseline", "same dropout", TUNED)
+_COMPARED = ("dev_loss", "bleu")
+_MODEL = [*KEYS, "dropout", "update", "dev_loss", "patience"]
 _CAPTION = (
     "Does masking heads in training regularise, and more than dropout does? BLEU and dev loss of "
     "each run, and their differences over seeds to the baseline and to tuned dropout."
@@ -29,7 +31,9 @@ _NOTES = (
     f"Baseline: {BASE}, with the model's own dropout. Tuned dropout: of the runs that mask no "
     "head, the one whose dev loss is lowest in the mean over seeds; no test set chose anything. "
     "Chosen: that run, and of those that mask heads the one that the same rule chooses: these "
-    "two are a fair contest. The others show how it depends on the share.",
+    "two are a fair contest among the dropouts and shares that were tried. The others show how it "
+    "depends on the share. Same dropout: the run that masks no head and has the dropout of the "
+    "run; where that is tuned dropout, the difference is what masks add to it.",
     "Differences are by seed, a run minus another of the same seed; in brackets the 95 % t "
     "interval of their mean, then p by paired t-test, not corrected for the number of runs.",
     "Dev loss: plain cross-entropy in nats per target token of the weights that became the model, "
@@ -49,23 +53,25 @@ def table(results: Results) -> Table:
     models = results.read(read_models, "models_by_dropout")
     notes = (
         *_NOTES,
+        *masks_at_tuned(tidy),
         *describe_setting(results, models),
         f"Dropout of the model: {results.model.dropout:g}.",
         results.read(describe_search, "scores"),
     )
-    cut_short = _cut_short(models, results.read(curve_table, "curves"))
-    warnings = (*warn_of_collapse(results, set(tidy["pair"])), *cut_short)
+    warnings = (*warn_of_collapse(results, set(tidy["pair"])), *warn_of_edges(tidy))
     return Table(tidy, _summary(tidy), _CAPTION, notes, warnings)
 
 
 def read_models(files: list[Path]) -> pd.DataFrame:
     """What became the model, from the model.json of runs: columns pair, run, seed, then its
-    dropout, the update after which its weights were kept, and its dev loss.
+    dropout, the update after which its weights were kept, its dev loss, and `train.patience`.
     """
     rows = []
     for path in files:
         facts = read_json(path)
-        rows.append((*run_of(path), facts["model"]["dropout"], facts["update"], facts["dev_loss"]))
+        trained = facts["provenance"]["settings"].get("train", {})
+        kept = (facts["model"]["dropout"], facts["update"], facts["dev_loss"])
+        rows.append((*run_of(path), *kept, trained.get("patience", 0)))  # older ones had none
     return pd.DataFrame(rows, columns=_MODEL)
 
 
@@ -75,7 +81,19 @@ def of_experiment(results: Results) -> pd.DataFrame:
     shares = frequencies(results.read(read_masks, "masks")).groupby(KEYS[:2]).mean()
     masked = [name for name, run in results.runs.items() if run.method != BASELINE.method]
     models = results.read(read_models, "models_by_dropout")
+    models = with_ends(models, results.read(curve_table, "curves"))
     return regularisation_table(models, results.read(read_bleu, "scores"), shares, masked)
+
+
+def with_ends(models: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
+    """`models` of `read_models` with `cut_short`: 1 where training ended before dev loss turned.
+
+    Else 0: `patience` validations, at least one, followed the update whose weights were kept.
+    """
+    both = models.merge(curves[[*KEYS, "step"]], on=KEYS)
+    later = both[both["step"] > both["update"]].groupby(KEYS).size()
+    waited = [later.get(key, 0) for key in models[KEYS].itertuples(index=False, name=None)]
+    return models.assign(cut_short=(models["patience"].clip(lower=1) > waited).astype(float))
 
 
 def read_bleu(files: list[Path]) -> pd.DataFrame:
@@ -96,7 +114,7 @@ def regularisation_table(
 ) -> pd.DataFrame:
     """Means over seeds, and differences to other runs: columns of `COLUMNS`.
 
-    `models` come from `read_models`, `bleu` from `read_bleu`; `shares`, by pair and run, say which
+    `models` come from `with_ends`, `bleu` from `read_bleu`; `shares`, by pair and run, say which
     part of the heads an update masks; `masked` names the runs that mask any. A row without a
     reference is a mean. One with it is the mean difference to the run `against`: the baseline, the
     run without masks that has the same dropout, or tuned dropout. Interval and p are those of
@@ -119,7 +137,7 @@ def regularisation_table(
             about = (*about, "yes" if run in chosen else "no")
             rows.append((*about, "", "", values.mean(), "", "", "", len(values)))
             others = zip(REFERENCES, (BASE, plain.get(rate, ""), tuned), strict=True)
-            for reference, other in others if statistic != "update" else ():
+            for reference, other in others if statistic in _COMPARED else ():
                 apart = difference(found, values, other)
                 rows += [(*about, reference, other, *each) for each in apart]
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -140,7 +158,7 @@ def _values(models: pd.DataFrame, bleu: pd.DataFrame) -> pd.Series:
     """Numbers of one pair by test set, statistic, run and seed; BLEU's mean over test sets too."""
     parts = [
         models.assign(test_set=DEV, statistic=name).rename(columns={name: "value"})
-        for name in ("dev_loss", "update")
+        for name in ("dev_loss", "update", "cut_short")
     ]
     parts.append(bleu_values(bleu))
     index = ["test_set", "statistic", "run", "seed"]
@@ -175,27 +193,68 @@ def difference(found: pd.Series, values: pd.Series, other: str) -> Iterator[tupl
         yield (apart.mean(), "", "", "", 1)
 
 
-def _cut_short(models: pd.DataFrame, curves: pd.DataFrame) -> tuple[str, ...]:
-    """A warning for each pair with trainings whose dev loss was lowest at their very end."""
-    last = curves.groupby(KEYS, sort=False)["step"].max().rename("last").reset_index()
-    both = models.merge(last, on=KEYS)
+def warn_of_edges(table: pd.DataFrame) -> tuple[str, ...]:
+    """What may not be an optimum in rows of `regularisation_table`: a sentence each, by pair.
+
+    That trainings were cut short, and that no dropout was tried above the tuned one.
+    """
     found = []
-    for pair, of_pair in both.groupby("pair", sort=False):
-        late = of_pair[of_pair["update"] == of_pair["last"]]
-        if len(late):
-            runs = ", ".join(late["run"].unique())
+    for pair, rows in table.groupby("pair", sort=False):
+        late, trainings, runs = cut_short(rows)
+        if late:
             found.append(
-                f"{pair}: in {len(late)} of {len(of_pair)} trainings ({runs}) dev loss was lowest "
-                "at the last update, so that longer ones may be better."
+                f"{pair}: {late} of {trainings} trainings ({', '.join(runs)}) ended before dev "
+                "loss had turned: it was lowest at the last update, or fewer validations followed "
+                "than train.patience asks for. Longer ones may be better."
+            )
+        if is_highest(rows):
+            found.append(
+                f"{pair}: tuned dropout is the highest that was tried without masks, so that a "
+                "higher one may be better still."
             )
     return tuple(found)
+
+
+def cut_short(rows: pd.DataFrame) -> tuple[int, int, list[str]]:
+    """How many trainings of one pair were cut short, of how many, and the names of their runs."""
+    ends = rows[rows["statistic"] == "cut_short"]
+    late = (ends["value"] * ends["seeds"]).round()
+    return int(late.sum()), int(ends["seeds"].sum()), list(ends.loc[late > 0, "run"])
+
+
+def is_highest(rows: pd.DataFrame) -> bool:
+    """Whether tuned dropout is the highest of the runs of one pair that mask no head."""
+    plain = rows[rows["share"] == 0].set_index("run")["dropout"]
+    return any(plain[name].max() == plain.max() for name in _tuned(rows))
+
+
+def masks_at_tuned(table: pd.DataFrame) -> tuple[str, ...]:
+    """A sentence for each pair: which runs with masks have tuned dropout, by rows as above."""
+    found = []
+    for pair, rows in table.groupby("pair", sort=False):
+        for name in _tuned(rows):
+            rate = rows.loc[rows["run"] == name, "dropout"].iloc[0]
+            alike = rows[(rows["share"] > 0) & (rows["dropout"] == rate)]["run"].unique()
+            found.append(
+                f"{pair}: runs that mask heads at tuned dropout ({name}): {', '.join(alike)}; "
+                "their difference to the same dropout is that to tuned dropout."
+                if len(alike)
+                else f"{pair}: no run masks heads at tuned dropout ({name}), so that nothing "
+                "says what masks add to it."
+            )
+    return tuple(found)
+
+
+def _tuned(rows: pd.DataFrame) -> list[str]:
+    """The run of tuned dropout of one pair; none where no other run is compared with it."""
+    return list(rows.loc[rows["reference"] == TUNED, "against"].unique())
 
 
 def _summary(table: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it: a row per pair, statistic and run."""
     rows, keys = [], ["pair", "test_set", "statistic", "run"]
     updates = table[table["statistic"] == "update"].set_index(["pair", "run"])["value"]
-    shown = table[table["statistic"] != "update"]
+    shown = table[table["statistic"].isin(_COMPARED)]
     for (pair, test, statistic, run), found in shown.groupby(keys, sort=False):
         digits, name = (2, f"BLEU, {test}") if statistic == "bleu" else (3, "dev loss")
         first = found.iloc[0]

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from headcount.base.settings.training_runs import RunSettings
 from headcount.findings import exhibits
 from headcount.findings.figures import COLOURS, GREY, Drawn, legend_above, panels
-from headcount.findings.headmask.regularisation import MEAN, of_experiment
+from headcount.findings.headmask.regularisation import MEAN, of_experiment, warn_of_edges
 from headcount.findings.results import BASE, Results
 from headcount.findings.setting import OVER_SEEDS, describe_setting
 
@@ -42,7 +42,7 @@ def figure(results: Results) -> Drawn:
         OVER_SEEDS,
         *describe_setting(results, points.assign(seed=points["seeds"])),
     )
-    return Drawn(draw_regularisation(points), points, _CAPTION, notes)
+    return Drawn(draw_regularisation(points), points, _CAPTION, notes, warn_of_edges(table))
 
 
 def regularisation_points(table: pd.DataFrame, runs: Mapping[str, RunSettings]) -> pd.DataFrame:

@@ -53,10 +53,12 @@ _GROWTH = (
     "first passes have neither number."
 )
 _NOTES = (
-    f"To baseline: a run minus {BASE} of the same seed, after as many updates; to random: minus "
-    "the run that draws as many heads in every update, of the same dropout as the run. In brackets "
-    "the 95 % t interval of the mean over seeds, then p by paired t-test, not corrected for the "
-    "number of runs. A run that masks with probability p masks fewer heads than random does.",
+    f"To baseline: a run minus {BASE} of the same seed, after as many updates (with "
+    "train.patience a training may end earlier, and they differ in length); to random: minus the "
+    "run that draws as many heads in every update, of the same dropout as the run and the same "
+    "after, in whose updates neither masks any. In brackets the 95 % t interval of the mean over "
+    "seeds, then p by paired t-test, not corrected for the number of runs. A run that masks with "
+    "probability p masks fewer heads than random does.",
     "Dev loss: plain cross-entropy in nats per target token with all heads on, the lowest of all "
     "validations, lower is better. BLEU: mean over all test sets, by seed.",
     "Seconds: of training, validations included; in brackets divided by the baseline's of the same "

@@ -28,7 +28,8 @@ _CAPTION = (
 def figure(results: Results) -> Drawn:
     """Ways to choose the heads that training masks."""
     points = variants_points(of_experiment(results))
-    bars = "Bars: 95 % t interval of the mean difference over seeds, after as many updates."
+    bars = "Bars: 95 % t interval of the mean difference over seeds, after as many updates "
+    bars += "(with train.patience trainings differ in length)."
     setting = describe_setting(results, results.read(curve_table, "curves"))
     notes = (bars, HARM, OVER_SEEDS, *setting)
     return Drawn(draw_variants(points), points, _CAPTION, notes)

@@ -4,8 +4,16 @@ from typing import Any
 
 import pandas as pd
 
+from headcount.findings.headmask.regularisation import (
+    cut_short,
+    is_highest,
+    masks_at_tuned,
+    warn_of_edges,
+)
+from headcount.findings.masked_training import warn_of
 from headcount.findings.report.study.intervals import above, listed, with_interval
 from headcount.findings.report.study.kept import Kept
+from headcount.findings.results import KEYS
 from headcount.findings.tables import NONE
 
 EXPERIMENT = "lowdata"
@@ -38,6 +46,7 @@ def little_text(kept: Kept) -> dict[str, Any]:
         "winners": [
             f"`{pair}`: {_winners(rows)}" for pair, rows in table.groupby("pair", sort=False)
         ],
+        "warnings": [*_collapsed(kept), *warn_of_edges(table), *masks_at_tuned(table)],
         "picture": kept.picture(EXPERIMENT, "headmask_regularisation"),
         "short": " ".join(contests),
     }
@@ -53,6 +62,15 @@ def _sizes(kept: Kept, pairs: list[str]) -> dict[str, str]:
     return {pair: f"{found[pair]:,.0f} training pairs" for pair in pairs}
 
 
+def _collapsed(kept: Kept) -> list[str]:
+    """A sentence for each training that its table calls collapsed, where there is one."""
+    if not kept.has(EXPERIMENT, "headmask_collapse"):
+        return []
+    table = kept.table(EXPERIMENT, "headmask_collapse")
+    found = table.loc[table["collapsed"] == "yes", KEYS]
+    return [warn_of(*key) for key in found.itertuples(index=False, name=None)]
+
+
 def _of(rows: pd.DataFrame, what: tuple[str, str], reference: str) -> pd.DataFrame:
     """BLEU or dev loss: the means, without a reference, or the differences to one."""
     return rows[(rows[_KEY] == list(what)).all(axis=1) & (rows["reference"] == reference)]
@@ -63,18 +81,21 @@ def _contest(rows: pd.DataFrame) -> str:
     chosen = rows[(rows["chosen"] == "yes") & (rows["share"] > 0)]
     if chosen.empty:
         return "no run that masks heads has been chosen yet."
-    told = []
+    told, edge = [], ", the highest that was tried" if is_highest(rows) else ""
     for reference, words in REFERENCES.items():
         found = _of(chosen, _BLEU, reference)
         if found.empty:
             told.append(f"nothing is known to {words}")
             continue
         row = found.iloc[0]
-        name = f" (`{row['against']}`)" if reference != row["against"] else ""
+        name = f" (`{row['against']}`{edge})" if reference != row["against"] else ""
         cell = with_interval(row, 2)
         told.append(f"{cell} to {words}{name}; that it helps: {above(row['low'], row['high'])}")
     run = chosen["run"].iloc[0]
-    return f"the masks that dev loss chooses, `{run}`, change BLEU by {', and by '.join(told)}."
+    late, trainings, _ = cut_short(rows)
+    ends = f" {late} of {trainings} trainings ended before dev loss had turned." if late else ""
+    told_all = ", and by ".join(told)
+    return f"the masks that dev loss chooses, `{run}`, change BLEU by {told_all}.{ends}"
 
 
 def _row(rows: pd.DataFrame) -> dict[str, str]:
