@@ -256,7 +256,7 @@ def test_masks_beside_tuned_dropout(kept):
         "`random-6`; below it for no run. BLEU is above that of tuned dropout, with all of its "
         "interval, for no run; below it for `random-6`." in page
     )
-    assert "3,000 training pairs and 10,000 training pairs, 5 seeds;" in page
+    assert "3,000 training pairs and 10,000 training pairs, trainings of each run: 5;" in page
     (kept / "lowdata/tables/corpus.csv").unlink()
     assert f"With `{SMALL}` the masks" in page_of(kept)
 
