@@ -111,6 +111,20 @@ def test_two_processes_make_the_bytes_of_one(bpe, alone, tmp_path):
 
 
 @pytest.mark.slow
+def test_two_processes_lose_patience_at_the_same_update(bpe, tmp_path):
+    # So high a rate that dev loss turns long before the end.
+    wild = {"updates": 60, "dev_interval": 2, "peak_lr": 0.3, "average": "none"}
+    train = TRAIN.model_copy(update={**wild, "patience": 2, "keep_updates": []})
+    one, both = (
+        train_command(bpe, tmp_path / name, *IMPORTANT).made(settings)
+        for name, settings in (("one", train), ("both", two(train)))
+    )
+    assert both == one
+    losses = [float(row.split(",")[3]) for row in one["curve"][1:]]
+    assert len(losses) < 30 and min(losses) == losses[-3]
+
+
+@pytest.mark.slow
 def test_two_processes_learn_the_gates_of_one(bpe, tmp_path):
     train_command(bpe, tmp_path / "start", "--run", "baseline").made(TRAIN)
     start = tmp_path / "start" / "out" / "model"

@@ -166,7 +166,7 @@ class PruningRun(ModelRun):
             whole = self.fresh_model(model)
             kept = gates_heads(heads, whole.grid)
             smaller = self.on_device(remove_heads(whole, torch.from_numpy(kept)), states)
-            recipe = self.train.model_copy(update={"keep_updates": [], "patience": 0})
+            recipe = self.train.model_copy(update={"keep_updates": []})
             trainer = self.trainer(smaller, recipe, states)
             trainer.fit()
             copy_weights(smaller, trainer.chosen())
