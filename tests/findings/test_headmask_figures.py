@@ -206,7 +206,7 @@ def test_figure_5_has_a_row_for_each_n_and_a_panel_for_each_order(files):
     settings = read_runs(files.lists()["trained_runs"])
     drawing = draw_cumulative_by_n(table, settings, run_styles(runs, {"impt-3": "collapsed"}))
     titles = [axes.get_title(loc="left") for axes in drawing.axes]
-    assert titles == [f"{PAIR}, test, N = {n}\n{order}" for n in (1, 3) for order in ORDERS]
+    assert titles == [f"{PAIR}, test\nN = {n}, {order}" for n in (1, 3) for order in ORDERS]
     # An order a panel: baseline and random-1; baseline and the two of N = 3.
     assert [len(axes.get_lines()) for axes in drawing.axes] == [2, 2, 2, 3, 3, 3]
     assert legend(drawing) == ["baseline", "random-1", "impt-3 (collapsed)", "impt-3-p0.5"]
@@ -223,7 +223,7 @@ def test_two_n_are_not_told_to_be_one(files):
 def test_one_n_is_drawn_and_told(found):
     figure = found["fig5"]
     titles = [axes.get_title(loc="left") for axes in figure.drawing.axes]
-    assert titles == [f"{PAIR}, test, N = 1\n{order}" for order in ORDERS]
+    assert titles == [f"{PAIR}, test\nN = 1, {order}" for order in ORDERS]
     assert "This experiment has one N only; the paper compares two." in figure.text
 
 

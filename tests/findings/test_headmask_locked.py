@@ -360,7 +360,7 @@ def test_chance_of_numbers_that_are_drawn():
 def test_the_figure_draws_locked_heads_and_the_others(files):
     figure = make_chapter("headmask", files.lists(), SETTINGS)[1]["headmask_locked_fig"]
     left, right, _ = figure.drawing.axes  # one training measured slopes
-    assert left.get_title(loc="left") == f"{HELD}, seed 1\n{PAIR}"
+    assert left.get_title(loc="left") == f"{HELD}\n{PAIR}, seed 1"
     # Heads 0 and 2, in the middle of their rows.
     assert [line.get_ydata()[0] for line in left.get_lines() if line.get_marker() == "<"] == [
         *(0.5, 2.5)

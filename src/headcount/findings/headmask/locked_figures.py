@@ -82,9 +82,9 @@ def _draw(histories: list[History]) -> Figure:
     for (left, right), history in zip(places, histories, strict=True):
         image = draw_frequency(left, _numbers(history))
         pair, run, seed = history.key
-        left.set_title(f"{run}, seed {seed}\n{pair}", loc="left", fontsize="small")
+        left.set_title(f"{run}\n{pair}, seed {seed}", loc="left", fontsize="small")
         left.grid(visible=False)
-        left.xaxis.set_major_locator(MaxNLocator(3, integer=True))
+        left.xaxis.set_major_locator(MaxNLocator(2, integer=True))
         colours = _colours(int(history.ever.sum()))
         for place, colour in zip(np.flatnonzero(history.ever), colours, strict=True):
             beside = {"transform": left.get_yaxis_transform(), "clip_on": False}
@@ -151,7 +151,7 @@ def _draw_slopes(panel: Axes, history: History, colours: list[str]) -> None:
         panel.axvspan(*held, color=GREY, alpha=0.1)
     panel.axhline(0, color="black", linewidth=0.8)
     panel.set_xlim(0, history.ends[-1])
-    panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    panel.xaxis.set_major_locator(MaxNLocator(3, integer=True))
     panel.set_xlabel("updates", fontsize="small")
     panel.set_ylabel("slope, nats", fontsize="small")
     panel.tick_params(labelsize="small")

@@ -259,8 +259,8 @@ def draw_cumulative_by_n(
             for run, of_run in of_order.groupby("run", sort=False):
                 _curve(panel, of_run, styles[run])
             _heads_axis(panel, found)
-            number = f", N = {count}" if count else ""
-            _finish(panel, (f"{task[0]}, {task[1]}{number}", _ORDERS[order]))
+            number = f"N = {count}, " if count else ""
+            _finish(panel, (f"{task[0]}, {task[1]}", f"{number}{_ORDERS[order]}"))
     keys = [Line2D([], [], **style) for style in styles.values()]
     draw_legend(figure, {key.get_label(): key for key in keys})
     return figure
