@@ -53,6 +53,12 @@ def read(text: str, heads: int) -> RunSettings:
             "impt-7-token-spare_dec_self-held60",
         ),
         ("impt-7-held0", impt(heads=7), "impt-7"),
+        ("impt-7-rest0", impt(heads=7), "impt-7"),
+        (
+            "impt-7-held9-rest03-signed",
+            impt(heads=7, signed=True, rest=3, held=9),
+            "impt-7-signed-rest3-held9",
+        ),
         (
             "impt-7-centred-second_order",
             impt(heads=7, second_order=True, centred=True),
@@ -207,6 +213,19 @@ def test_no_more_heads_are_masked_than_are_not_spared(run):
     )
     with pytest.raises(UserError, match=f"{told}-spare_dec_self"):
         read_run_flag(run.replace("-7-", "-8-"), RunSettings, model)
+
+
+def test_enough_heads_are_left_while_others_rest():
+    """Of 48 heads, 5 updates in a row have 9 each; of 7 that are not spared, 3 updates have 2."""
+    told = "0 to 9 heads, as many as the model has for each of 5 updates in a row, found 10"
+    with pytest.raises(UserError, match=f"{told}; nearest: impt-9-rest4"):
+        read("impt-10-rest4", 48)
+    assert read("impt-12-rest3", 48) == impt(heads=12, rest=3)
+    grid = {"enc_self": [3], "dec_self": [2], "dec_enc": [4]}
+    model = ModelSettings(encoder_layers=1, decoder_layers=1, heads=grid, d_head=8)
+    told = "0 to 2 heads, as many as the model has outside dec_self for each of 3 updates in a row"
+    with pytest.raises(UserError, match=told):
+        read_run_flag("impt-3-spare_dec_self-rest2", RunSettings, model)
 
 
 def _choices(annotation) -> list[str]:

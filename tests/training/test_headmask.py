@@ -250,6 +250,35 @@ def found(importance):
     return BatchImportance(importance, importance[None], torch.tensor(1.0))
 
 
+@pytest.mark.parametrize(("rest", "signed"), [(1, ""), (3, ""), (2, "-signed")])
+def test_heads_rest_after_they_were_masked(model, slopes, rest, signed):
+    """The weights stay, so each update masks the next heads of one ranking, then the first again.
+
+    Signed, 4 heads at a time: where harmful heads alone are left, fewer are masked, and none.
+    """
+    score = -slopes.mean(0) if signed else slopes.abs().mean(0)
+    order = [h for h in score.argsort(descending=True).tolist() if not signed or score[h] > 0]
+    assert 4 < len(order) < HEADS if signed else len(order) == HEADS
+    blocks = [set(order[4 * block : 4 * block + 4]) for block in range(rest + 1)]
+    sampler = make(f"impt-4{signed}-rest{rest}-after10")
+    found = [masked(sampler.choose(model, BATCHES, 11 + number)) for number in range(3 * rest + 3)]
+    assert found == 3 * blocks
+    assert masked(make(f"impt-4{signed}").choose(model, BATCHES, 12)) == blocks[0]
+
+
+def test_a_head_rests_in_updates_that_mask_none_too(model):
+    """With `probability`, updates without masks count: heads are free after as many of any kind."""
+    sampler = make("impt-4-p0.4-rest2")
+    found = {update: masked(sampler.choose(model, BATCHES, update)) for update in range(1, 60)}
+    masking = [update for update, heads in found.items() if heads]
+    gaps = {after - before for before, after in itertools.pairwise(masking)}
+    assert {1, 3} <= gaps
+    for before, after in itertools.pairwise(masking):
+        assert after - before > 2 or not found[before] & found[after]
+    # Two masking updates more than two apart, with none between them, mask the same heads again.
+    assert any(b - a > 2 and found[a] == found[b] for a, b in itertools.pairwise(masking))
+
+
 def test_equal_importances_are_masked_in_flat_order(monkeypatch):
     monkeypatch.setattr(headmask, "batch_importance", lambda *_: found(torch.ones(HEADS)))
     assert masked(make("impt-4").choose(None, BATCHES, 1)) == {0, 1, 2, 3}

@@ -54,6 +54,7 @@ def facts_of(trainer):
         ("ema", "impt-3-ema0.9", [2, 7]),
         ("ema", "impt-3-ema0.9", [3, 4, 6]),
         ("ema", "impt-3", [2, 7]),
+        ("none", "impt-3-rest1", [3, 4, 6]),
         ("none", "impt-3-token-held4", [3, 4, 6]),
         ("none", "impt-3-second_order-centred", [3, 4, 6]),
         ("last", "impt-3-signed-p0.7", [1]),

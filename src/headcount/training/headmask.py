@@ -101,7 +101,7 @@ class MaskImportant(HeadMask):
     A first pass with all heads and without dropout measures the importance for the loss that
     training lowers, label smoothing included, and changes nothing. Variants, not in the paper, are
     keys of `RunSettings` and described there: `probability`, `signed`, `second_order`,
-    `unit`, `decay`, `centred`, `spare`, `held`, `held_in`, `after`.
+    `unit`, `decay`, `centred`, `spare`, `rest`, `held`, `held_in`, `after`.
     """
 
     def __init__(self, run: RunSettings, grid: HeadGrid, settings: TrainSettings, seed: int):
@@ -114,14 +114,15 @@ class MaskImportant(HeadMask):
         first = [i for i, head in heads if (head.kind, head.layer) == (run.held_in, 0)]
         self.maskable = torch.tensor(maskable).long()
         self.holdable = first if run.held_in else maskable
+        self.free_from = torch.zeros(grid.size)  # the first update that may mask each head again
         self.importance = torch.zeros(grid.size)  # discounted sum, which ranks as the average does
         self.means = MovingMeans()
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
         """The N heads that a first pass finds most important; equal ones in flat order.
 
-        None in the first `after` updates, without a pass. While `held` lasts, N heads that were
-        drawn for the whole run; the pass is made all the same.
+        Heads that rest are left out. None in the first `after` updates, without a pass. While
+        `held` lasts, N heads that were drawn for the whole run; the pass is made all the same.
         """
         if update <= self.run.after:
             return Choice(_multiplier(self.heads, []))
@@ -131,22 +132,27 @@ class MaskImportant(HeadMask):
             return Choice(_multiplier(self.heads, []))
         found = self._first_pass(model, batches)
         self.importance = self.run.decay * self.importance + found.importance.float()
-        masked = self._held_heads() if held else self._most_important()
+        masked = self._held_heads() if held else self._most_important(update)
         return Choice(_multiplier(self.heads, masked), found)
 
     def state(self) -> Weights:
-        return {"importance": self.importance, **self.means.state()}
+        resting = {"free_from": self.free_from} if self.run.rest else {}
+        return {"importance": self.importance, **resting, **self.means.state()}
 
     def restore(self, state: Weights) -> None:
         self.importance = state["importance"]
+        if self.run.rest:
+            self.free_from = state["free_from"]
         self.means.restore(state)
 
-    def _most_important(self) -> list[int]:
-        ranked = self.importance[self.maskable].sort(descending=True, stable=True)
+    def _most_important(self, update: int) -> list[int]:
+        may = self.maskable[self.free_from[self.maskable] <= update]
+        ranked = self.importance[may].sort(descending=True, stable=True)
         most = ranked.indices[: self.run.heads]
         if not self.run.by_size:
             most = most[ranked.values[: self.run.heads] > 0]
-        return self.maskable[most].tolist()
+        self.free_from[may[most]] = update + self.run.rest + 1
+        return may[most].tolist()
 
     def _held_heads(self) -> list[int]:
         """N heads, drawn by the seed alone: no update has the number 0."""

@@ -32,6 +32,7 @@ SUFFIXES = {
     "spare_enc_self": ("spare", str),
     "spare_dec_self": ("spare", str),
     "spare_dec_enc": ("spare", str),
+    "rest": ("rest", int),
     "held": ("held", int),
     "held_in_enc_self": ("held_in", str),
     "held_in_dec_self": ("held_in", str),

@@ -22,7 +22,7 @@ _KEYS = {
     "baseline": {"attention_heads", "dropout"},
     "random": {"heads", "share", "dropout", "after"},
     "importance": {"heads", "share", "dropout", "probability", "signed", "second_order", "unit"}
-    | {"decay", "centred", "spare", "held", "held_in", "after"},
+    | {"decay", "centred", "spare", "rest", "held", "held_in", "after"},
 }
 
 
@@ -78,6 +78,10 @@ class RunSettings(Section):
 
     spare: Literal["enc_self", "dec_self", "dec_enc"] | None = None
     """A kind of attention whose heads are never masked (`-spare_dec_self`); a share is of all."""
+
+    rest: int = Field(0, ge=0, le=999_999)
+    """A head that was masked is not masked in so many updates after it (`-rest3`), so that it is
+    trained in them. N heads must be left to mask."""
 
     held: int = Field(0, ge=0, le=999_999)
     """In so many first updates, N heads drawn by the run seed are masked in place of the most
@@ -187,8 +191,10 @@ class RunSettings(Section):
             count = max(floor(percent * heads / 100 + Fraction(1, 2)), bool(percent and heads))
             return run.model_copy(update={"heads": int(count), "share": None}).counted(model)
         most = heads - sum(model.grid.counts[self.spare]) if self.spare else heads
+        most //= self.rest + 1
         if self.heads is not None and self.heads > most:
             outside = f" outside {self.spare}" if self.spare else ""
+            outside += f" for each of {self.rest + 1} updates in a row" if self.rest else ""
             expected = f"0 to {most} heads, as many as the model has{outside}"
             nearest = run.model_copy(update={"heads": most}).label
             raise too_many(run.label, expected, run.heads, nearest)
