@@ -68,6 +68,23 @@ def test_random_follows_seed_and_update_and_disturbs_no_other_generator():
     assert (np.random.get_state()[1] == numpy_state).all()
 
 
+def test_random_heads_rest_and_the_draw_is_as_even_as_it_can_be():
+    """17 heads, 4 an update, each at rest for three updates: any four in a row mask 16 of them.
+
+    An update draws 4 of the 5 that are free: the 4 of four updates before and one more.
+    """
+    sampler, draws = make("random-4-rest3"), 1000
+    table = np.array([sampler.choose(None, [], update).masked for update in range(1, draws + 1)])
+    assert (table.sum(1) == 4).all()
+    windows = [table[first : first + 4].sum(0) for first in range(draws - 3)]
+    assert all(sorted(window) == [0] + 16 * [1] for window in windows)
+    again = np.array([(table[n] & table[n + 4]).sum() for n in range(draws - 4)])
+    assert set(again) == {3, 4}
+    assert near((again == 4).mean(), 1 / 5, draws)
+    first = make("random-4").choose(None, [], 1).masked
+    assert table[0].tolist() == first  # the first update has all heads to draw from
+
+
 def test_f06_none_and_all():
     assert make("baseline").choose(None, [], 1).multiplier is None
     assert make("random-0").choose(None, [], 1).multiplier.tolist() == [1] * 17
@@ -324,20 +341,6 @@ def test_f41_a_first_pass_leaves_the_model_as_it_was(model):
     for weight, before, gradient in zip(model.parameters(), weights, gradients, strict=True):
         assert torch.equal(weight, before) and torch.equal(weight.grad, gradient)
         assert weight.requires_grad
-
-
-def test_second_order_ranks_by_what_masking_adds_to_the_loss(model, slopes):
-    """−mean + ½ variance of the sentences' slopes; heads where that is below 0 stay."""
-    growth = -slopes.mean(0) + slopes.var(0, correction=0) / 2
-    order = growth.argsort(descending=True).tolist()
-    helpful = [head for head in order if growth[head] > 0]
-    assert 3 < len(helpful) < HEADS
-    for count in (2, len(helpful), HEADS):
-        choice = make(f"impt-{count}-second_order").choose(model, BATCHES, 1)
-        assert masked(choice) == set(helpful[:count])
-    torch.testing.assert_close(choice.first_pass.importance, growth, atol=1e-7, rtol=1e-5)
-    first_order = masked(make(f"impt-{len(helpful)}-signed").choose(model, BATCHES, 1))
-    assert first_order != set(helpful)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from headcount.base.settings.section import Section
 from headcount.base.settings.train import TrainSettings
 from headcount.training.processes import add_up, agree, is_first, own, together
 
-IMPORTANT = ["--run", "impt-3-signed-ema0.5-centred"]
+IMPORTANT = ["--run", "impt-3-signed-ema0.5-rest1"]
 
 
 @dataclass(frozen=True)

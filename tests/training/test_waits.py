@@ -38,7 +38,7 @@ def head_mask(name, grid, train):
         pytest.param("impt-2-signed", 2, marks=pytest.mark.slow),
         pytest.param("impt-2-token-spare_enc_self", 2, marks=pytest.mark.slow),
         pytest.param("impt-2-held9", 2, marks=pytest.mark.slow),
-        pytest.param("impt-2-second_order-centred", 2, marks=pytest.mark.slow),
+        pytest.param("impt-2-rest3", 2, marks=pytest.mark.slow),
         ("gates-all-l0.1", 1),
         ("subset-all-k6", 1),
     ],

@@ -230,7 +230,7 @@ STARTS = ("-from-random-9", "-from-impt-9")
         (
             "headmask_variants",
             ["baseline", "random-6", "impt-6", "impt-6-p0.5", "impt-6-signed"]
-            + ["impt-6-signed-rest3", "impt-6-rest3"],
+            + ["impt-6-signed-rest3", "random-6-rest3", "impt-6-rest3"],
             [],
         ),
         ("collapse_slow", ["baseline", "impt-1", "impt-6"], []),

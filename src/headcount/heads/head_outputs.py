@@ -58,7 +58,7 @@ class HeadOutputs:
             _with_heads(self.model), self._factors, strict=True
         ):
             span = self.model.grid.span(kind, layer)
-            contexts = entering[module.output][real_queries(batch, kind)]
+            contexts = entering[module.output][_real_queries(batch, kind)]
             by_head = contexts.unflatten(1, (module.heads, module.d_head)).double()
             sizes = torch.einsum("phe,hfe->phf", by_head, factors).norm(dim=2)
             self._sizes[span] += sizes.sum(0).cpu().numpy()
@@ -66,7 +66,7 @@ class HeadOutputs:
             self._positions[span] += len(by_head)
 
 
-def real_queries(batch: Batch, kind: str) -> Tensor:
+def _real_queries(batch: Batch, kind: str) -> Tensor:
     """[b, q]: whether a query position of this kind of attention is no padding."""
     return (batch.src if kind == "enc_self" else batch.tgt_in) != PAD
 

@@ -4,7 +4,6 @@ Source: Sun et al. 2020 (HeadMask), section 3, algorithms 1 and 2.
 """
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -17,7 +16,6 @@ from headcount.base.settings.training_runs import RunSettings
 from headcount.data.batches import Batch
 from headcount.heads.importance import batch_importance
 from headcount.model.transformer import Transformer
-from headcount.training.moving_means import MovingMeans
 from headcount.training.processes import add_up, own
 from headcount.training.states import Weights
 
@@ -74,25 +72,61 @@ class HeadMask:
         """Go on from a state that was saved: `state` makes it."""
 
 
+class Rest:
+    """Which heads may be masked: not those that were in so many updates before. Not of a paper."""
+
+    def __init__(self, heads: int, updates: int):
+        self.updates = updates
+        self.free_from = torch.zeros(heads)  # the first update that may mask each head again
+
+    def free(self, heads: Tensor, update: int) -> Tensor:
+        """Those of the heads (flat positions, in their order) that the update may mask."""
+        return heads[self.free_from[heads] <= update]
+
+    def begin(self, masked: list[int], update: int) -> None:
+        """Let the heads rest that the update masks."""
+        self.free_from[masked] = update + self.updates + 1
+
+    def state(self) -> Weights:
+        """What a resumed run needs; nothing where no head rests."""
+        return {"free_from": self.free_from} if self.updates else {}
+
+    def restore(self, state: Weights) -> None:
+        """Go on from what `state` made."""
+        if self.updates:
+            self.free_from = state["free_from"]
+
+
 class MaskRandom(HeadMask):
     """Random-N: N distinct heads, each set of N as likely as any other (algorithm 1).
 
-    Whole layers may be masked by chance. The draw depends on seed and update alone, so nothing is
-    to be saved, and initial weights, order of the data and dropout are the baseline's. The first
-    `after` updates mask none.
+    Whole layers may be masked by chance. The draw depends on seed and update alone, unless heads
+    `rest`; initial weights, order of the data and dropout are the baseline's. The first `after`
+    updates mask none.
     """
 
-    def __init__(self, heads: int, count: int, seed: int, after: int = 0):
-        self.heads = heads
-        self.count = count
+    def __init__(self, run: RunSettings, heads: int, seed: int):
+        self.run = run
+        self.heads = torch.arange(heads)
         self.seed = seed
-        self.after = after
+        self.rest = Rest(heads, run.rest)
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
-        if update <= self.after:
-            return Choice(_multiplier(self.heads, []))
-        draws = Stream.HEAD_MASK.generator(self.seed, update)
-        return Choice(_multiplier(self.heads, draws.choice(self.heads, self.count, replace=False)))
+        if update <= self.run.after:
+            return Choice(_multiplier(len(self.heads), []))
+        draws, free = (
+            Stream.HEAD_MASK.generator(self.seed, update),
+            self.rest.free(self.heads, update),
+        )
+        masked = free[draws.choice(len(free), self.run.heads, replace=False)].tolist()
+        self.rest.begin(masked, update)
+        return Choice(_multiplier(len(self.heads), masked))
+
+    def state(self) -> Weights:
+        return self.rest.state()
+
+    def restore(self, state: Weights) -> None:
+        self.rest.restore(state)
 
 
 class MaskImportant(HeadMask):
@@ -100,8 +134,8 @@ class MaskImportant(HeadMask):
 
     A first pass with all heads and without dropout measures the importance for the loss that
     training lowers, label smoothing included, and changes nothing. Variants, not in the paper, are
-    keys of `RunSettings` and described there: `probability`, `signed`, `second_order`,
-    `unit`, `decay`, `centred`, `spare`, `rest`, `held`, `held_in`, `after`.
+    keys of `RunSettings` and described there: `probability`, `signed`, `unit`, `decay`,
+    `spare`, `rest`, `held`, `held_in`, `after`.
     """
 
     def __init__(self, run: RunSettings, grid: HeadGrid, settings: TrainSettings, seed: int):
@@ -114,9 +148,8 @@ class MaskImportant(HeadMask):
         first = [i for i, head in heads if (head.kind, head.layer) == (run.held_in, 0)]
         self.maskable = torch.tensor(maskable).long()
         self.holdable = first if run.held_in else maskable
-        self.free_from = torch.zeros(grid.size)  # the first update that may mask each head again
+        self.rest = Rest(grid.size, run.rest)
         self.importance = torch.zeros(grid.size)  # discounted sum, which ranks as the average does
-        self.means = MovingMeans()
 
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
         """The N heads that a first pass finds most important; equal ones in flat order.
@@ -136,23 +169,21 @@ class MaskImportant(HeadMask):
         return Choice(_multiplier(self.heads, masked), found)
 
     def state(self) -> Weights:
-        resting = {"free_from": self.free_from} if self.run.rest else {}
-        return {"importance": self.importance, **resting, **self.means.state()}
+        return {"importance": self.importance, **self.rest.state()}
 
     def restore(self, state: Weights) -> None:
         self.importance = state["importance"]
-        if self.run.rest:
-            self.free_from = state["free_from"]
-        self.means.restore(state)
+        self.rest.restore(state)
 
     def _most_important(self, update: int) -> list[int]:
-        may = self.maskable[self.free_from[self.maskable] <= update]
-        ranked = self.importance[may].sort(descending=True, stable=True)
+        free = self.rest.free(self.maskable, update)
+        ranked = self.importance[free].sort(descending=True, stable=True)
         most = ranked.indices[: self.run.heads]
-        if not self.run.by_size:
+        if self.run.signed:
             most = most[ranked.values[: self.run.heads] > 0]
-        self.free_from[may[most]] = update + self.run.rest + 1
-        return may[most].tolist()
+        masked = free[most].tolist()
+        self.rest.begin(masked, update)
+        return masked
 
     def _held_heads(self) -> list[int]:
         """N heads, drawn by the seed alone: no update has the number 0."""
@@ -160,30 +191,21 @@ class MaskImportant(HeadMask):
         return draws.choice(self.holdable, self.run.heads, replace=False).tolist()
 
     def _first_pass(self, model: Transformer, batches: Sequence[Batch]) -> FirstPass:
-        """What the update's batches say of the heads, all of them on and dropout off.
-
-        The masked pass after it is centred on means that have these batches in them.
-        """
+        """What the update's batches say of the heads, all of them on and dropout off."""
         precision, smoothing = self.settings.precision, self.settings.label_smoothing
         # In fp64, so that processes which share the batches out rank heads as one process does.
         total = 0.0
         for _, batch in own(batches):
-            with self.means.of(model, batch) if self.run.centred else nullcontext():
-                found = batch_importance(model, batch, self.run.derivative_of, precision, smoothing)
+            found = batch_importance(model, batch, self.run.derivative_of, precision, smoothing)
             slopes = found.slopes.double()
             importance = (len(batch.indices) * found.importance).double()
             sums = importance, slopes.sum(0), slopes.square().sum(0), found.loss.double()[None]
             total = total + torch.cat(sums)
-        if self.run.centred:
-            self.means.move(model)
         add_up([total])
         *sums, loss = total.tolist()  # the one thing that a GPU is waited for
         importance, slopes, squares = torch.tensor(sums, dtype=torch.float64).view(3, -1)
         sentences = sum(len(batch.indices) for batch in batches)
-        importance /= sentences
-        if self.run.second_order:
-            importance += (squares / sentences - (slopes / sentences).square()) / 2
-        return FirstPass(sentences, importance, slopes, squares, loss)
+        return FirstPass(sentences, importance / sentences, slopes, squares, loss)
 
 
 def make_head_mask(
@@ -191,7 +213,7 @@ def make_head_mask(
 ) -> HeadMask:
     """The way to choose heads that a run's name says, for a model with these heads."""
     if run.method == "random":
-        return MaskRandom(grid.size, run.heads, seed, run.after)
+        return MaskRandom(run, grid.size, seed)
     return MaskImportant(run, grid, settings, seed) if run.method == "importance" else HeadMask()
 
 

@@ -20,9 +20,9 @@ from headcount.base.settings.short_names import (
 
 _KEYS = {
     "baseline": {"attention_heads", "dropout"},
-    "random": {"heads", "share", "dropout", "after"},
-    "importance": {"heads", "share", "dropout", "probability", "signed", "second_order", "unit"}
-    | {"decay", "centred", "spare", "rest", "held", "held_in", "after"},
+    "random": {"heads", "share", "dropout", "rest", "after"},
+    "importance": {"heads", "share", "dropout", "probability", "signed", "unit", "decay", "spare"}
+    | {"rest", "held", "held_in", "after"},
 }
 
 
@@ -58,11 +58,6 @@ class RunSettings(Section):
     """Rank by −∂L/∂ξ, to first order what masking adds to the loss, and mask only heads where
     that is above 0, so that there may be fewer than N (`-signed`)."""
 
-    second_order: bool = False
-    """Rank by −∂L/∂ξ plus half the variance of sentences' derivatives, which stands for the second
-    derivative (empirical Fisher), so about what masking adds to the loss, and mask only heads where
-    that is above 0 (`-second_order`)."""
-
     unit: Literal["sentence", "batch", "position", "token"] = "sentence"
     """What the absolute value of importance is taken of: the derivative of a sentence's loss, of a
     batch's (`-batch`), each query position's share (`-position`), or each target token's loss
@@ -72,16 +67,12 @@ class RunSettings(Section):
     """Weight of the past in a moving average of importance over updates (`-ema0.9`); 0: this update
     alone."""
 
-    centred: bool = False
-    """A masked head gives its moving mean output in training, not zeros, and importance is that of
-    its difference from the mean (`-centred`)."""
-
     spare: Literal["enc_self", "dec_self", "dec_enc"] | None = None
     """A kind of attention whose heads are never masked (`-spare_dec_self`); a share is of all."""
 
     rest: int = Field(0, ge=0, le=999_999)
-    """A head that was masked is not masked in so many updates after it (`-rest3`), so that it is
-    trained in them. N heads must be left to mask."""
+    """A head that was masked is not masked in so many updates after it (`-rest3`, also for
+    `random`), so that it is trained in them. N heads must be left to mask."""
 
     held: int = Field(0, ge=0, le=999_999)
     """In so many first updates, N heads drawn by the run seed are masked in place of the most
@@ -112,15 +103,8 @@ class RunSettings(Section):
             )
         if self.method != "baseline" and (self.heads is None) == (self.share is None):
             raise ValueError(f"method {self.method}: expected heads or share, one of the two")
-        if self.centred and self.unit == "position":
-            raise ValueError("position takes a head's whole output, so it is not centred")
-        ranked_by = [key for key in ("signed", "second_order") if getattr(self, key)]
-        if len(ranked_by) > 1:
-            raise ValueError("expected signed or second_order, found both; remove one")
-        if ranked_by and self.unit != "sentence":
-            raise ValueError(
-                f"{ranked_by[0]} takes no absolute value, so no unit; remove {self.unit}"
-            )
+        if self.signed and self.unit != "sentence":
+            raise ValueError(f"signed takes no absolute value, so no unit; remove {self.unit}")
         if self.held_in and not self.held:
             raise ValueError("held_in says which heads are held: expected held too, as in -held60")
         if self.held_in and self.held_in == self.spare:
@@ -141,12 +125,7 @@ class RunSettings(Section):
     @property
     def derivative_of(self) -> Literal["sentence", "batch", "position", "token", "none"]:
         """`unit`, or none where importance is not the size of one: as `importance.abs` says it."""
-        return self.unit if self.by_size else "none"
-
-    @property
-    def by_size(self) -> bool:
-        """Whether heads are ranked by the size of derivatives, so that harm counts as help does."""
-        return not (self.signed or self.second_order)
+        return "none" if self.signed else self.unit
 
     @property
     def rule_from(self) -> int:

@@ -165,7 +165,7 @@ def signs_of(history: History) -> dict[str, np.ndarray]:
     """Values of `SIGNS` [interval, head]; without those that are alike for all heads."""
     size, importance = np.abs(history.slope_mean), history.importance
     found = {"slope": history.slope_mean, "size": size, "importance": importance}
-    if history.run.by_size:
+    if not history.run.signed:
         zeros = np.zeros_like(size)
         found["agreement"] = np.divide(size, importance, out=zeros, where=importance > 0)
     found |= {"deviation": history.slope_sd, "masked": history.masked}

@@ -118,7 +118,7 @@ def _sizes(history: History) -> dict[str, object]:
             "slope": mean_over(history.slope_mean, given),
             "slope_sd": mean_over(history.slope_sd, given),
         }
-        if history.run.by_size:  # others rank by the derivative itself
+        if not history.run.signed:  # signed ones rank by the derivative itself
             values["slope_ratio"] = size / mean_over(history.importance, given)
         for what, of_heads in values.items():
             known = of_heads[chosen & ~np.isnan(of_heads)]

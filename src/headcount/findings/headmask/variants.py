@@ -47,10 +47,8 @@ _GROWTH = (
     "slopes ÷ 2 (which stands for the second derivative), in nats; mean over masks, and beside it "
     "over all heads alike. The variance does so only where slopes are noise about 0: of locked "
     "heads it is large as the slopes are, and the number may be above 0 where masking lowers the "
-    "loss; table headmask_collapse has the loss with and without masks. Slopes of a centred run "
-    "are about a head's mean output, which it gives while masked: only its own two numbers can be "
-    "compared. Intervals with a held update do not count; runs without "
-    "first passes have neither number."
+    "loss; table headmask_collapse has the loss with and without masks. Intervals with a held "
+    "update do not count; runs without first passes have neither number."
 )
 _NOTES = (
     f"To baseline: a run minus {BASE} of the same seed, after as many updates (with "
