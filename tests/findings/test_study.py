@@ -50,6 +50,9 @@ def variants_table():
         ("dev", "dev_loss", "impt-6", None, 0.5, None, None, None, 1),
         ("dev", "dev_loss", "impt-6", "baseline", 0.25, 0.1, 0.4, 0.01, 1),
         ("mean", "bleu", "impt-6", "baseline", -1.5, -2.0, -1.0, 0.01, 1),
+        (None, "locked_ever", "impt-6", None, 4.5, None, None, None, 1),
+        (None, "locked_ever", "impt-6-rest3", None, 0.0, None, None, None, 1),
+        (None, "locked_ever", "baseline", None, 0.0, None, None, None, 2),
         (None, "harmful_share", "impt-6", None, 0.875, None, None, None, 1),
         (None, "heads_harmful_share", "impt-6", None, 0.75, None, None, None, 1),
     ]
@@ -93,7 +96,9 @@ def test_the_page_has_what_the_tables_say(kept):
     assert "| 60 | 1.0 of 6 | 0.5 | 0.040 |" in page
     assert "more often than chance gives after holds of 60 updates" in page
     difference = "+0.250 (+0.100 to +0.400)"
-    assert f"| impt-6 | 0.500 | {difference} | – | -1.5 (-2.0 to -1.0) | – | 0.88 / 0.75 |" in page
+    bleu = "-1.5 (-2.0 to -1.0)"
+    assert f"| impt-6 | 0.500 | {difference} | – | {bleu} | – | 4.5 | 0.88 / 0.75 |" in page
+    assert "Heads were locked in by `impt-6`; never by `impt-6-rest3`." in page
     assert "for no run; above it for `impt-6`." in page
     assert "![" not in page
 

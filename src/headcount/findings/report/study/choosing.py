@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 
 from headcount.base.errors import UserError
+from headcount.base.settings.short_names import TRAINING_WORDS
 from headcount.findings.report.study.collapsed import collapsed_words, marked
 from headcount.findings.report.study.intervals import listed, some_below, with_interval
 from headcount.findings.report.study.kept import Kept
@@ -28,7 +29,7 @@ def choosing(kept: Kept, experiment: str = EXPERIMENT) -> dict[str, Any]:
             f"{', '.join(compared['pair'].unique())}; the page has no place for several"
         )
     rows = [_row(run, rows) for run, rows in compared.groupby("run", sort=False)]
-    told = [_short(compared, reference) for reference in REFERENCES]
+    told = [*(_short(compared, reference) for reference in REFERENCES), _locking(compared)]
     first = compared[(compared["statistic"] == "dev_loss") & (compared["reference"] == "")]
     return {
         "experiments": [experiment],
@@ -64,6 +65,7 @@ def _row(run: str, rows: pd.DataFrame) -> dict[str, str]:
         "random": change(rows, run, "dev_loss", "random", 3),
         "bleu": change(rows, run, "bleu", "baseline", 1),
         "bleu_random": change(rows, run, "bleu", "random", 1),
+        "locked": change(rows, run, "locked_ever", "", 1),
         "harm": " / ".join(shares),
     }
 
@@ -83,6 +85,14 @@ def _short(compared: pd.DataFrame, reference: str) -> str:
         f"That some way to choose lowers dev loss below that of {words}: {some_below(rows)}; the "
         f"lowest of {len(rows)}, `{lowest['run']}`, is apart by {with_interval(lowest, 3)} nats."
     )
+
+
+def _locking(compared: pd.DataFrame) -> str:
+    """Which runs of importance locked heads in and which never did."""
+    rows = compared[compared["statistic"] == "locked_ever"]
+    rows = rows[[name.startswith(f"{TRAINING_WORDS['importance']}-") for name in rows["run"]]]
+    did, never = (listed(rows[found]["run"]) for found in (rows["value"] > 0, rows["value"] == 0))
+    return f"Heads were locked in by {did}; never by {never}." if len(rows) else ""
 
 
 def _winners(compared: pd.DataFrame) -> str:

@@ -14,6 +14,7 @@ from headcount.findings.report.study.paper_claims import (
     read_claims,
 )
 from headcount.findings.results import BASE
+from headcount.findings.tables import NONE
 
 EXPERIMENT = "multi30k_seeds"
 _CLAIMS = names(1, 15, "HM") + names(1, 8, "MI") + names(12, 23, "VO")
@@ -48,7 +49,7 @@ def _gains(kept: Kept) -> str:
     compared = kept.compared(EXPERIMENT, "headmask_variants")
     runs = [run for run in compared["run"].unique() if run != BASE]
     cells = {run: change(compared, run, "bleu", BASE) for run in runs}
-    told = ", ".join(f"`{run}` by {cell}" for run, cell in cells.items())
+    told = ", ".join(f"`{run}` by {cell}" for run, cell in cells.items() if cell != NONE)
     return f"Masks in training change BLEU from that of the baseline: {told}. " if told else ""
 
 
