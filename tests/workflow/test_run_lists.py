@@ -195,7 +195,8 @@ STARTS = ("-from-random-9", "-from-impt-9")
         ),
         (  # of 72 heads
             "multi30k_seeds",
-            ["baseline", "random-9", "random-18", "impt-9", "impt-18", "impt-9-signed"],
+            ["baseline", "random-9", "random-18", "impt-9", "impt-18"]
+            + ["impt-9-signed", "impt-9-signed-rest3"],
             [
                 *gates("all", "0", "0.01", "0.02", "0.05", "0.1"),
                 "scratch-gates-all-l0.05",
