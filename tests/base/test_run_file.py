@@ -48,6 +48,17 @@ def test_a_run_is_read_back_as_it_was(tmp_path, run):
     assert read_run(write(tmp_path, run, "any")) == run
 
 
+@pytest.mark.parametrize("run", [IMPT, RANKED])  # a training run, and one that starts from it
+def test_a_key_that_was_off_and_is_gone_leaves_the_run_readable(tmp_path, run):
+    path = write(tmp_path, run, "any")
+    older = path.read_text().replace('"signed"', '"centred": false, "signed"')
+    path.write_text(older)
+    assert "centred" in older and read_run(path) == run
+    path.write_text(older.replace('"centred": false', '"centred": true'))
+    with pytest.raises(UserError, match=r"run\.json: expected the settings of a run"):
+        read_run(path)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
