@@ -13,11 +13,11 @@ from headcount.findings.headmask.regularisation import (
 from headcount.findings.masked_training import warn_of
 from headcount.findings.report.study.intervals import above, listed, with_interval
 from headcount.findings.report.study.kept import Kept
-from headcount.findings.results import KEYS
+from headcount.findings.results import BASE, KEYS
 from headcount.findings.tables import NONE
 
 EXPERIMENT = "lowdata"
-REFERENCES = {"baseline": "the baseline", "tuned dropout": "tuned dropout"}
+REFERENCES = {"same dropout": "as much dropout without masks", "tuned dropout": "tuned dropout"}
 _KEY = ["statistic", "test_set"]
 _BLEU, _LOSS = ("bleu", "mean"), ("dev_loss", "dev")
 
@@ -77,25 +77,43 @@ def _of(rows: pd.DataFrame, what: tuple[str, str], reference: str) -> pd.DataFra
 
 
 def _contest(rows: pd.DataFrame) -> str:
-    """What the masks that dev loss chooses change, to the baseline and to tuned dropout."""
+    """What masks change where there is no more dropout than the baseline's, and where there is."""
     chosen = rows[(rows["chosen"] == "yes") & (rows["share"] > 0)]
     if chosen.empty:
         return "no run that masks heads has been chosen yet."
-    told, edge = [], ", the highest that was tried" if is_highest(rows) else ""
-    for reference, words in REFERENCES.items():
-        found = _of(chosen, _BLEU, reference)
-        if found.empty:
-            told.append(f"nothing is known to {words}")
-            continue
-        row = found.iloc[0]
-        name = f" (`{row['against']}`{edge})" if reference != row["against"] else ""
-        cell = with_interval(row, 2)
-        told.append(f"{cell} to {words}{name}; that it helps: {above(row['low'], row['high'])}")
-    run = chosen["run"].iloc[0]
+    edge = ", the highest that was tried" if is_highest(rows) else ""
+    tuned = chosen.loc[chosen["reference"] == "tuned dropout", "against"]
+    words = f"tuned dropout (`{tuned.iloc[0]}`{edge})" if len(tuned) else "tuned dropout"
+    told = f"the masks that dev loss chooses of all, `{chosen['run'].iloc[0]}`, change BLEU by "
+    told += _gain(chosen, "tuned dropout", words)
     late, trainings, _ = cut_short(rows)
     ends = f" {late} of {trainings} trainings ended before dev loss had turned." if late else ""
-    told_all = ", and by ".join(told)
-    return f"the masks that dev loss chooses, `{run}`, change BLEU by {told_all}.{ends}"
+    return f"{_alone(rows)}{told}.{ends}"
+
+
+def _alone(rows: pd.DataFrame) -> str:
+    """What the masks of lowest dev loss change where dropout is the baseline's; empty without."""
+    dropout = rows.loc[rows["run"] == BASE, "dropout"].iloc[0]
+    masked = rows[(rows["share"] > 0) & (rows["dropout"] == dropout)]
+    losses = _of(masked, _LOSS, "")
+    if losses.empty:
+        return ""
+    best = losses.loc[losses["value"].idxmin(), "run"]
+    gain = _gain(masked[masked["run"] == best], "baseline", "the baseline")
+    return (
+        f"and the baseline's dropout of {dropout:g} the masks of lowest dev loss, `{best}`, change "
+        f"BLEU by {gain}; "
+    )
+
+
+def _gain(rows: pd.DataFrame, reference: str, words: str) -> str:
+    """Difference in BLEU of one run to a reference, and whether masks help."""
+    found = _of(rows, _BLEU, reference)
+    if found.empty:
+        return f"nothing that is known to {words}"
+    row = found.iloc[0]
+    helps = above(row["low"], row["high"])
+    return f"{with_interval(row, 2, '+')} to {words} (that they help: {helps})"
 
 
 def _row(rows: pd.DataFrame) -> dict[str, str]:
@@ -119,7 +137,7 @@ def _row(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _winners(rows: pd.DataFrame) -> str:
-    """Which runs with masks have more BLEU, and which less, than the baseline or tuned dropout."""
+    """Which runs with masks have more BLEU, and which less, than the same or tuned dropout."""
     told, masked = [], rows[rows["share"] > 0]
     for reference, words in REFERENCES.items():
         found = _of(masked, _BLEU, reference)
