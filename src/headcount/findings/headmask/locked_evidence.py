@@ -19,9 +19,9 @@ _SLOPES = [
 ]
 PREDICTIONS = {
     name: [f"{name}_{what}" for what in ("both", "expected", "precision", "recall", "p")]
-    for name in ("held", "early", "place")
+    for name in ("held", "place")
 }
-"""Columns of each prediction: from held heads, masks before the first lock, and `PLACE`."""
+"""Columns of each prediction: from held heads, and from `PLACE`."""
 
 PLACE = ("dec_self", 0)
 """Kind and layer whose heads are foretold: in the trainings that this was found on, no others were
@@ -38,7 +38,7 @@ which is sign `first_decoder_self` of table headmask_foreseen, and sign `first_d
 TESTED = ["locked_ever", "locked_slope_ratio", "locked_slope"]
 """Columns with a t interval over seeds, where all of them have the number."""
 
-MEANS = [*_TIMES, *_SLOPES, "early_at", *sum(PREDICTIONS.values(), [])]
+MEANS = [*_TIMES, *_SLOPES, *sum(PREDICTIONS.values(), [])]
 COLUMNS = [*KEYS, "heads", "n", "held", *MEANS, "seeds", "seeds_locked"]
 COLUMNS += [f"{column}_{end}" for column in TESTED for end in ("low", "high")]
 HEAD_COLUMNS = [*KEYS, *HEAD, "locked_from", "locked_to", "locked_intervals", "locked_updates"]
@@ -81,8 +81,6 @@ def _row(history: History, overlaps: dict[str, Overlap]) -> dict[str, object]:
     row |= _times(history) | _sizes(history)
     for name, overlap in overlaps.items():
         row |= _overlap_cells(name, overlap) | _chance(name, [(history, overlap)])
-    if "early" in overlaps:
-        row["early_at"] = row["locked_from"]
     return row | {"seeds": 1, "seeds_locked": int(history.ever.any())}
 
 
@@ -141,30 +139,15 @@ def predict(history: History, name: str) -> Overlap | None:
     """How far the heads that were foretold are those that were locked in; None without a forecast.
 
     `held`: the heads that were masked in the held updates, among those that the draw might have
-    taken. `early`, of a run of importance without these: as many heads as were locked in, those
-    most masked in the intervals before the first was.
+    taken.
     `place`, of any run of importance: the heads of one layer, `PLACE`, that may be masked.
     """
-    told = {"held": lambda of: of.held, "early": _early, "place": _place}[name](history)
+    told = history.held if name == "held" else _place(history)
     if told is None:
         return None
     things = history.holdable if name == "held" else history.candidates
     sets = (things, told, history.ever & things, told & history.ever)
     return Overlap(*(int(chosen.sum()) for chosen in sets))
-
-
-def _early(history: History) -> np.ndarray | None:
-    """[head]: the forecast of `predict`; of equal shares the first in the model's order."""
-    if history.run.method != "importance" or history.run.held or not history.ever.any():
-        return None
-    first = int(history.locked.any(axis=1).argmax())
-    if not history.masking[:first].any():
-        return None
-    share = np.average(history.masked[:first], axis=0, weights=history.lengths[:first])
-    order = np.argsort(np.where(history.candidates, -share, 1), kind="stable")
-    told = np.zeros(len(history.heads), dtype=bool)
-    told[order[: history.ever.sum()]] = True
-    return told
 
 
 def _place(history: History) -> np.ndarray | None:

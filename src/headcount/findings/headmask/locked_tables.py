@@ -46,9 +46,8 @@ NOTES = (
     "over heads, while each was locked in; of others the median of the heads that never were, "
     "while any head was.",
     "Foretold by the hold: how many of the heads that were locked in after the held updates are "
-    "the N that were held. Foretold by early masks: how many of them are among the heads, as many, "
-    "that were masked most often in the intervals before the first was locked in. In the first "
-    "self-attention of the decoder: how many of them are heads of that layer. By chance: the "
+    "the N that were held. In the first self-attention of the decoder: how many of them are heads "
+    "of that layer. Table headmask_foreseen has other forecasts. By chance: the "
     "hypergeometric mean, locked heads × foretold heads / heads that may be masked; where the held "
     "heads are drawn from one layer, all of these are of that layer. p: the exact chance of as "
     "many or more; over seeds, of their sum. Of heads of one layer it is the chance if each "
@@ -114,7 +113,6 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
 
 _FORETOLD = {
     "held": "foretold by the hold",
-    "early": "foretold by early masks",
     "place": "in the first self-attention of the decoder",
 }
 
