@@ -7,6 +7,8 @@ import pytest
 from captions import tell_what_is_covered
 from chapters import make_chapter, make_tables
 from headmask_files import ADDRESSES, MODEL, HeadmaskFiles
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 
 from headcount.base.errors import UserError
 from headcount.base.random_streams import Stream
@@ -365,6 +367,26 @@ def test_the_figure_draws_locked_heads_and_the_others(files):
     assert figure.data.query("head == 0 and kind == 'enc_self' and layer == 0")[
         "locked"
     ].tolist() == [*(0, 0, 1, 1, 0)]
+
+
+@pytest.mark.slow
+def test_a_legend_is_nearer_to_its_panel_than_to_the_next_one(tmp_path):
+    made = HeadmaskFiles(tmp_path)
+    for run in (IMPT, HELD):
+        on = [1, 1, 0, 0, 0, 0]
+        add(made, run, 1, {40: on, 100: on}, {step: [(1, 2, 1)] * 6 for step in (40, 100)})
+    drawing = make_chapter("headmask", made.lists(), SETTINGS)[1]["headmask_locked_fig"].drawing
+    FigureCanvasAgg(drawing).draw()
+    _, first, second, _, _ = drawing.axes
+    legend, label = first.get_legend().get_window_extent(), first.xaxis.label.get_window_extent()
+    (title,) = [
+        text.get_window_extent()
+        for text in second.findobj(Text)
+        if text.get_text() == second.get_title(loc="left")
+    ]
+    points = [(above.y0 - below.y1) * 72 / drawing.dpi
+              for above, below in ((label, legend), (legend, title))]  # fmt: skip
+    assert 0 < points[0] < points[1] and points[1] > 12
 
 
 @pytest.mark.slow

@@ -253,7 +253,7 @@ def early_heads_stay(
 def _shared_top(evidence: Evidence) -> float:
     """Mean share of the most important heads that two seeds of the baseline have in common.
 
-    Over pairs of seeds: one seed in two experiments may be one training, and shares all with itself.
+    Over pairs of seeds: one seed in two experiments may be one training, all of it shared.
     """
     rows = evidence.baseline("figures/headmask_heads.csv", [*HEAD, "rank"])
     shares: dict[tuple, list[float]] = {}
