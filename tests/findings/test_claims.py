@@ -116,12 +116,13 @@ def test_what_has_no_premise_is_not_applicable(tmp_path):
 
 
 def test_models_that_disagree_leave_a_claim_undecided(tmp_path):
-    """One of two experiments has r 0.6, the other 0.0: the mean, and an interval around both."""
+    """Seed 1 has r 0.6, seed 2 has 0.0: the mean, and an interval around both."""
+    ((name, rows),) = transfer(0, -0.2, 0.2, 0.9).items()
     folders = [
-        write_results(tmp_path / name, files)
-        for name, files in (
+        write_results(tmp_path / experiment, files)
+        for experiment, files in (
             ("a", transfer(0.6, 0.3, 0.8, 0.001)),
-            ("b", transfer(0, -0.2, 0.2, 0.9)),
+            ("b", {name: [row | {"seed": 2} for row in rows]}),
         )
     ]
     files = [path for folder in folders for path in result_files(folder)]

@@ -7,6 +7,8 @@ import pytest
 from captions import tell_what_is_covered
 from chapters import make_chapter, make_tables
 from headmask_files import ADDRESSES, MODEL, HeadmaskFiles
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 
 from headcount.base.errors import UserError
 from headcount.base.random_streams import Stream
@@ -130,6 +132,14 @@ def test_held_heads_foretell_the_locked_ones(files):
     ]
 
 
+def test_forecasts_whose_heads_chance_draws_alone_have_a_p(files):
+    row = rows(files)[IMPT, 1]
+    # Held heads are drawn one by one, layers as a whole. Heads that masks pick are neither: what
+    # masks foretell is an area of headmask_foreseen, which has no p.
+    assert [name for name in row if name.endswith("_p")] == ["held_p", "place_p"]
+    assert row["held_both"] == ""
+
+
 def test_seeds_that_lock_nothing_in_leave_no_interval_of_slopes(tmp_path):
     made = HeadmaskFiles(tmp_path)
     on, off = [1, 1, 0, 0, 0, 0], [0.4] * 6
@@ -168,6 +178,14 @@ def test_trainings_that_a_forecast_was_found_on_cannot_test_it(tmp_path):
     shown = tables(made)["headmask_locked"].shown["in the first self-attention of the decoder"]
     told = "1, 50 % of them (by chance 0.333; "
     assert shown.tolist()[:3] == [f"{told}exploratory)"] * 2 + [f"{told}p 0.50)"]
+
+
+def test_a_kind_that_is_spared_is_no_candidate(tmp_path):
+    made = HeadmaskFiles(tmp_path)
+    masks = {40: [1, 1, 0, 0, 0, 0], 100: [1, 1, 0, 0, 0, 0]}
+    add(made, "impt-2-spare_dec_self-held40", 1, masks)
+    # Six heads, one of them of decoder self-attention.
+    assert predict(history(made), "held") == Overlap(5, 2, 2, 2)
 
 
 def test_heads_of_the_first_self_attention_of_the_decoder_are_foretold(tmp_path):
@@ -349,6 +367,26 @@ def test_the_figure_draws_locked_heads_and_the_others(files):
     assert figure.data.query("head == 0 and kind == 'enc_self' and layer == 0")[
         "locked"
     ].tolist() == [*(0, 0, 1, 1, 0)]
+
+
+@pytest.mark.slow
+def test_a_legend_is_nearer_to_its_panel_than_to_the_next_one(tmp_path):
+    made = HeadmaskFiles(tmp_path)
+    for run in (IMPT, HELD):
+        on = [1, 1, 0, 0, 0, 0]
+        add(made, run, 1, {40: on, 100: on}, {step: [(1, 2, 1)] * 6 for step in (40, 100)})
+    drawing = make_chapter("headmask", made.lists(), SETTINGS)[1]["headmask_locked_fig"].drawing
+    FigureCanvasAgg(drawing).draw()
+    _, first, second, _, _ = drawing.axes
+    legend, label = first.get_legend().get_window_extent(), first.xaxis.label.get_window_extent()
+    (title,) = [
+        text.get_window_extent()
+        for text in second.findobj(Text)
+        if text.get_text() == second.get_title(loc="left")
+    ]
+    points = [(above.y0 - below.y1) * 72 / drawing.dpi
+              for above, below in ((label, legend), (legend, title))]  # fmt: skip
+    assert 0 < points[0] < points[1] and points[1] > 12
 
 
 @pytest.mark.slow

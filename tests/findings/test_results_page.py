@@ -10,6 +10,7 @@ from script_runner import ROOT, run_script
 from headcount.base.errors import UserError
 from headcount.findings.claims.ledger import claims
 from headcount.findings.claims.table import COLUMNS
+from headcount.findings.report.page import write_report
 from headcount.findings.report.questions import QUESTIONS
 from headcount.findings.report.results_page import put_findings, write_results_page
 from headcount.findings.tables import Table, write_tables
@@ -93,6 +94,23 @@ def test_the_page_answers_whether_headmask_helped(results):
     several = Table(scores, scores.assign(**{"p (t-test)": "0.1"}), "Shown.")
     write_tables({"headmask_table3": several}, results / "tables", ORIGIN)
     assert "Intervals are over" not in write(results, ["HM-03"])[0]
+
+
+def test_forecasts_stand_beside_the_heads_that_they_foretell(results):
+    cells = pd.DataFrame({"run": ["impt-6"], "lock-ins": ["4"]})
+    names = ("headmask_foreseen", "headmask_locked", "headmask_locked_heads")
+    made = {name: Table(cells, cells, f"Caption of {name}.") for name in names}
+    write_tables(made, results / "tables", ORIGIN)
+    _, page = write(results, ["HM-03"])
+    places = [page.index(f"Caption of {name}.") for name in names[:2]]
+    between = page[slice(*places)]
+    assert len(re.findall("^### ", between, re.M)) == 1 and "| impt-6 " in between
+    assert "headmask_locked_heads" not in page  # one row per head: in the report alone
+    other = results.parent / "other"
+    write_tables(made, other / "tables", ORIGIN | {"settings": {}})
+    write_report({other: "other"}, (), results.parent / "report.html")
+    report = (results.parent / "report.html").read_text()
+    assert all(f"Caption of {name}." in report for name in names)
 
 
 def test_each_question_is_answered_decided_or_not(results):

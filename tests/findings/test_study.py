@@ -1,5 +1,7 @@
 """The page of the study, from small tables of kept runs; every number is worked out beside it."""
 
+from importlib.resources import files
+
 import pandas as pd
 import pytest
 
@@ -79,6 +81,13 @@ def kept(tmp_path):
     return tmp_path
 
 
+def test_prose_of_the_template_is_wrapped():
+    """Rows of a table are one line each, and so is a picture."""
+    template = files("headcount.findings.report.study").joinpath("page.md")
+    lines = template.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if len(line) > 100 and not line.startswith(("|", "!["))] == []
+
+
 def page_of(kept):
     write_study(kept, kept / "study.md")
     return kept.joinpath("study.md").read_text()
@@ -86,7 +95,8 @@ def page_of(kept):
 
 def test_the_page_has_what_the_tables_say(kept):
     page = page_of(kept)
-    assert "`collapse`: 4 trainings on the generated corpus, 48 heads, seeds 4, 5;" in page
+    prose = page.replace("\n", " ")
+    assert "`collapse`: 4 trainings on the generated corpus, 48 heads, seeds 4, 5;" in prose
     assert "3 trainings, as long as" in page  # two of the baseline, one of impt-6
     # Two of the eight heads that were locked in; by chance 4/3 of eight, a sixth.
     where = "25 % (by chance 17 %; p 0.40)"
@@ -268,7 +278,8 @@ def test_masks_beside_tuned_dropout(kept):
         "interval, for `random-6`; below it for no run. BLEU is above that of tuned dropout, with "
         "all of its interval, for no run; below it for `random-6`." in page
     )
-    assert "3,000 training pairs and 10,000 training pairs, trainings of each run: 5;" in page
+    sizes = "3,000 training pairs and 10,000 training pairs, trainings of each run: 5;"
+    assert sizes in page.replace("\n", " ")
     (kept / "lowdata/tables/corpus.csv").unlink()
     assert f"With `{SMALL}` and the baseline's dropout" in page_of(kept)
 

@@ -1,7 +1,7 @@
 """Decisions on the claims of HeadMask that need trainings with masked heads."""
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import exp
 
 import numpy as np
@@ -104,7 +104,7 @@ def random_over_important(evidence: Evidence) -> Decision:
     both = {method: _deltas(evidence, method) for method in METHODS}
     keys = [*UNIT, "test_set"]
     sides = [both[method].set_index(keys)["value"] for method in METHODS]
-    trainings = (sides[0] - sides[1]).dropna().groupby(UNIT).mean()
+    trainings = (sides[0] - sides[1]).dropna().groupby(["pair", *TRIAL]).mean()
     found = trainings.groupby(TRIAL).mean()
     if len(found) < MIN_SEEDS:
         return too_few(found)
@@ -238,7 +238,8 @@ def early_heads_stay(
     last = rows.groupby(MODEL)["update"].transform("max")
     rows = rows[rows["update"] <= early * last]
     first = rows.loc[rows.groupby(MODEL)["update"].idxmin()] if len(rows) else rows
-    trainings = first.set_index(UNIT)["spearman_with_last"].dropna().astype(float)
+    known = first.dropna(subset="spearman_with_last").astype({"spearman_with_last": float})
+    trainings = known.groupby(["pair", *TRIAL])["spearman_with_last"].mean()
     rho = trainings.groupby(TRIAL).mean()
     if len(rho) < MIN_SEEDS:
         return too_few(rho)
@@ -250,17 +251,22 @@ def early_heads_stay(
 
 
 def _shared_top(evidence: Evidence) -> float:
-    """Mean share of the most important heads that two seeds of the baseline have in common."""
+    """Mean share of the most important heads that two seeds of the baseline have in common.
+
+    Over pairs of seeds: one seed in two experiments may be one training, all of it shared.
+    """
     rows = evidence.baseline("figures/headmask_heads.csv", [*HEAD, "rank"])
-    shares = []
-    for _, of_pair in rows.groupby("pair"):
+    shares: dict[tuple, list[float]] = {}
+    for pair, of_pair in rows.groupby("pair"):
         tops = []
-        for _, model in of_pair.groupby(MODEL):
+        for (*_, seed), model in of_pair.groupby(MODEL):
             chosen = model[model["rank"] <= max(1, round(_TOP * len(model)))]
-            tops.append(set(chosen[HEAD].itertuples(index=False, name=None)))
-        pairs = [(a, b) for place, a in enumerate(tops) for b in tops[:place]]
-        shares += [len(a & b) / len(a) for a, b in pairs]
-    return float(np.mean(shares)) if shares else 1.0
+            tops.append((seed, set(chosen[HEAD].itertuples(index=False, name=None))))
+        for (seed, a), (other, b) in combinations(tops, 2):
+            if seed != other:
+                both = (pair, *sorted((seed, other)))
+                shares.setdefault(both, []).append(len(a & b) / len(a))
+    return float(np.mean([np.mean(each) for each in shares.values()])) if shares else 1.0
 
 
 def masked_evenly(evidence: Evidence, level: float, least: float) -> Decision:

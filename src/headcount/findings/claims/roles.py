@@ -12,6 +12,7 @@ from headcount.findings.claims.verdicts import (
     MIN_SEEDS,
     NO_RUN,
     NOT_APPLICABLE,
+    TRIAL,
     UNDECIDED,
     Decision,
     by_model,
@@ -71,23 +72,25 @@ def rare_head_leads(evidence: Evidence, quantile: float) -> Decision:
 
     Confident: above this quantile of the encoder. Value: models in which it does. By chance it
     would in one of as many as there are heads, to the power of models: p, of a verdict that it
-    holds. Fails if it is another head in every model. Fewer models than `MIN_SEEDS` decide nothing.
+    holds. Fails if it is another head in every model. Fewer models than `MIN_SEEDS` decide nothing;
+    those of one pair and seed count once, by their mean.
     """
     rows = heads_of_baseline(evidence)
     first = rows[rows["layer"] == 0].dropna(subset="rare_two_rarest")
     bars = rows.groupby(MODEL)["confidence"].quantile(quantile)
-    hits = chance = 0
+    leads = []
     for key, model in first.groupby(MODEL, sort=False):
         lead = model.loc[model["relevance"].idxmax()]
         same = lead.name == model["rare_two_rarest"].idxmax()
-        hits += bool(same and lead["confidence"] < bars[key])
-        chance += np.log(len(model))
-    models = first[MODEL].drop_duplicates().shape[0]
+        leads.append((*key, same and lead["confidence"] < bars[key], len(model)))
+    table = pd.DataFrame(leads, columns=[*MODEL, "hit", "heads"]).astype({"hit": float})
+    trainings = table.groupby(["pair", *TRIAL]).agg({"hit": "mean", "heads": "min"})
+    hits, models = float(trainings["hit"].sum()), len(trainings)
     if not models:
         return undecided(NO_RUN)
-    p = float(np.exp(-chance))
+    p = float(np.prod(1 / trainings["heads"]))
     holds = hits == models and p < ALPHA
-    reason = f"in {hits} of {models} models, by chance with p = {p:.2g}"
+    reason = f"in {hits:g} of {models} models, by chance with p = {p:.2g}"
     found = (hits / models, np.nan, np.nan, p if holds else np.nan)
     if models < MIN_SEEDS:
         return Decision(UNDECIDED, f"{reason}; {few_seeds(models)}", found[0], seeds=models)
@@ -273,18 +276,20 @@ def one_head_dominates(evidence: Evidence, ratio: float, equal: float) -> Decisi
     """Whether layer 1's most relevant head has `ratio` times the relevance of the next, always.
 
     Value: the mean over models, at least `MIN_SEEDS`; the interval covers all of theirs. Fails if
-    most have a ratio below `equal`.
+    most have a ratio below `equal`. Models of one pair and seed count once, by their mean.
     """
     rows = heads_of_baseline(evidence)
     ratios = []
-    for _, model in rows[rows["layer"] == 0].groupby(MODEL, sort=False):
+    for key, model in rows[rows["layer"] == 0].groupby(MODEL, sort=False):
         first, second = (row for _, row in model.nlargest(2, "relevance").iterrows())
         low = first["relevance_low"] / second["relevance_high"]
         high = first["relevance_high"] / second["relevance_low"]
-        ratios.append((first["relevance"] / second["relevance"], low, high))
+        ratios.append((*key, first["relevance"] / second["relevance"], low, high))
     if not ratios:
         return undecided(NO_RUN)
-    values, lows, highs = map(np.array, zip(*ratios, strict=True))
+    trainings = pd.DataFrame(ratios, columns=[*MODEL, "value", "low", "high"])
+    once = trainings.groupby(["pair", *TRIAL]).agg({"value": "mean", "low": "min", "high": "max"})
+    values, lows, highs = (once[name].to_numpy() for name in once)
     holds = bool((values > ratio).all() and (lows > 1).all())
     fails = bool((values < equal).mean() > 0.5)
     reason = f"{(values > ratio).sum()} of {len(values)} models"

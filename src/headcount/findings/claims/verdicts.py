@@ -98,11 +98,15 @@ def by_model(
 ) -> Decision:
     """`agree` on the decisions about each model: the rows that share the keys.
 
+    Models that differ in the experiment alone count once, by what they agree on, see `TRIAL`.
     `seeds` counts trainings: a model on two test sets is one.
     """
-    parts = [decide(found) for _, found in rows.groupby(keys, sort=False)]
-    trainings = rows[[name for name in UNIT if name in rows]].drop_duplicates()
-    return replace(agree(parts), seeds=len(trainings))
+    own = [name for name in keys if name != "experiment"]
+    parts = [
+        agree(decide(found) for _, found in of_all.groupby("experiment", sort=False))
+        for _, of_all in rows.groupby(own, sort=False)
+    ]
+    return replace(agree(parts), seeds=len(rows[["pair", *TRIAL]].drop_duplicates()))
 
 
 def contrasts(found: Mapping[str, pd.Series], shown: Callable[[float], float] = float) -> Decision:
@@ -163,10 +167,12 @@ def too_few(values: pd.Series) -> Decision:
 def between_corpora(trainings: pd.DataFrame, column: str, first: str, second: str) -> Decision:
     """Whether trainings on one corpus have more of a statistic than those on another.
 
-    A training a row; pairs' names begin with those of the corpora. Value: difference of the means,
+    A training a row, those of several experiments count once; pairs' names begin with those of the
+    corpora. Value: difference of the means,
     first minus second, by Welch's t over `TRIAL`; fewer than `MIN_SEEDS` of either decide nothing.
     """
-    of = [trainings[trainings["pair"].str.startswith(name)] for name in (first, second)]
+    once = trainings.groupby(["pair", *TRIAL], sort=False)[column].mean().reset_index()
+    of = [once[once["pair"].str.startswith(name)] for name in (first, second)]
     sides = [rows.groupby(TRIAL)[column].mean() for rows in of]
     if any(side.empty for side in sides):
         return undecided(f"{NO_RUN} on both {first}… and {second}…")

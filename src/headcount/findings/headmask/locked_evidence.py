@@ -21,7 +21,7 @@ PREDICTIONS = {
     name: [f"{name}_{what}" for what in ("both", "expected", "precision", "recall", "p")]
     for name in ("held", "place")
 }
-"""Columns of each prediction: from held heads, and `PLACE`."""
+"""Columns of each prediction: from held heads, and from `PLACE`."""
 
 PLACE = ("dec_self", 0)
 """Kind and layer whose heads are foretold: in the trainings that this was found on, no others were

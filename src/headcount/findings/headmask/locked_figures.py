@@ -26,7 +26,8 @@ from headcount.findings.kinds import SHORT, explain_kinds
 from headcount.findings.results import HEAD, KEYS, Results
 from headcount.findings.setting import describe_setting
 
-_HEIGHT = 2.7  # inches of a training
+_HEIGHT = 2.9  # inches of a training
+_APART = 0.12  # inches above and below each; a legend is nearer to its own panel than to the next
 _ONE_COLUMN = 3  # trainings; more stand two abreast
 
 
@@ -101,6 +102,7 @@ def _pairs_of_panels(count: int) -> tuple[Figure, list[np.ndarray]]:
     columns = 1 if count <= _ONE_COLUMN else 2
     rows = -(-count // columns)
     figure = Figure(figsize=(PAGE, _HEIGHT * rows + 0.6), layout="constrained")
+    figure.get_layout_engine().set(h_pad=_APART)
     grid = figure.subplots(rows, 2 * columns, squeeze=False, width_ratios=(1, 1.25) * columns)
     pairs = list(grid.reshape(-1, 2))
     for panel in np.ravel(pairs[count:]):
@@ -157,5 +159,5 @@ def _draw_slopes(panel: Axes, history: History, colours: list[str]) -> None:
     panel.tick_params(labelsize="small")
     if count:
         near = {"columnspacing": 1, "handlelength": 1.2, "borderpad": 0, "frameon": False}
-        below = {"loc": "upper center", "bbox_to_anchor": (0.45, -0.26), "ncols": 3}
+        below = {"loc": "upper center", "bbox_to_anchor": (0.45, -0.24), "ncols": 3}
         panel.legend(fontsize="small", **below, **near)

@@ -47,7 +47,7 @@ NOTES = (
     "while any head was.",
     "Foretold by the hold: how many of the heads that were locked in after the held updates are "
     "the N that were held. In the first self-attention of the decoder: how many of them are heads "
-    "of that layer. By chance: the "
+    "of that layer. Table headmask_foreseen has other forecasts. By chance: the "
     "hypergeometric mean, locked heads × foretold heads / heads that may be masked; where the held "
     "heads are drawn from one layer, all of these are of that layer. p: the exact chance of as "
     "many or more; over seeds, of their sum. Of heads of one layer it is the chance if each "

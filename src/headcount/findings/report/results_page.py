@@ -23,6 +23,7 @@ SHOWN = {
     "figures/headmask_fig5",
     "tables/headmask_table5",
     "tables/headmask_collapse",
+    "tables/headmask_foreseen",
     "tables/headmask_locked",
     "figures/headmask_locked_fig",
     "tables/headmask_regularisation",
