@@ -85,7 +85,8 @@ class Rest:
 
     def begin(self, masked: list[int], update: int) -> None:
         """Let the heads rest that the update masks."""
-        self.free_from[masked] = update + self.updates + 1
+        if self.updates:
+            self.free_from[masked] = update + self.updates + 1
 
     def state(self) -> Weights:
         """What a resumed run needs; nothing where no head rests."""
