@@ -90,7 +90,7 @@ class Rest:
 
     def state(self) -> Weights:
         """What a resumed run needs; nothing where no head rests."""
-        return {"free_from": self.free_from} if self.updates else {}
+        return {"free_from": self.free_from.clone()} if self.updates else {}
 
     def restore(self, state: Weights) -> None:
         """Go on from what `state` made."""
@@ -115,10 +115,8 @@ class MaskRandom(HeadMask):
     def choose(self, model: Transformer, batches: Sequence[Batch], update: int) -> Choice:
         if update <= self.run.after:
             return Choice(_multiplier(len(self.heads), []))
-        draws, free = (
-            Stream.HEAD_MASK.generator(self.seed, update),
-            self.rest.free(self.heads, update),
-        )
+        draws = Stream.HEAD_MASK.generator(self.seed, update)
+        free = self.rest.free(self.heads, update)
         masked = free[draws.choice(len(free), self.run.heads, replace=False)].tolist()
         self.rest.begin(masked, update)
         return Choice(_multiplier(len(self.heads), masked))
