@@ -55,9 +55,9 @@ def read(text: str, heads: int) -> RunSettings:
         ("impt-7-held0", impt(heads=7), "impt-7"),
         ("impt-7-rest0", impt(heads=7), "impt-7"),
         (
-            "impt-7-held9-rest03-signed",
-            impt(heads=7, signed=True, rest=3, held=9),
-            "impt-7-signed-rest3-held9",
+            "impt-7-after9-rest03-signed",
+            impt(heads=7, signed=True, rest=3, after=9),
+            "impt-7-signed-rest3-after9",
         ),
         ("impt-7-held999999", impt(heads=7, held=999_999), "impt-7-held999999"),
         (
@@ -129,6 +129,11 @@ def test_a_share_is_the_nearest_count(share, heads, count):
         ("impt-6-batch-signed", "signed takes no absolute value, so no unit; remove batch"),
         ("impt-6-sentence", "-signed, -batch, .*, found 'impt-6-sentence'"),
         ("impt-6-token-batch", "expected unit once, but -batch sets it again"),
+        ("impt-6-held9-rest3", "held heads are masked in every update and cannot rest; remove one"),
+        (
+            "random-6-rst3",
+            "random with -rest<number> or -after<number>, .*; nearest: random-6-rest",
+        ),
         ("impt-6-token-signed", "signed takes no absolute value, so no unit; remove token"),
         ("impt-6-held", "expected baseline, .*-held<number>.*; nearest: impt-6-held6"),
         ("impt-6-held1.5", "expected baseline, .* found 'impt-6-held1.5'; nearest: impt-6-held6"),
@@ -150,7 +155,7 @@ def test_a_share_is_the_nearest_count(share, heads, count):
             "expected 0 to 0 heads, as many as the first layer of dec_self has, found 6; "
             "nearest: impt-0-held9-held_in_dec_self",
         ),
-        ("impt-6-after", "expected baseline, .*random with -after<number>.*nearest: impt-6-after6"),
+        ("impt-6-after", "expected baseline, .*-after<number>.*nearest: impt-6-after6"),
         ("baseline-after5", "baseline takes no after; remove it, or take method random or import"),
         ("random-6-held5", "method random takes no held; remove it, or take method importance"),
         ("baseline-held5", "method baseline takes no held; remove it, or take method importance"),

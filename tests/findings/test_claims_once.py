@@ -35,6 +35,30 @@ def test_the_same_trainings_in_two_experiments_are_those_of_one(tmp_path, name):
         assert (twice.verdict, twice.seeds, twice.reason) == (verdict, once.seeds, once.reason)
 
 
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_training_that_two_experiments_hold_has_no_other_weight(tmp_path, name):
+    """One experiment holds all seeds, the other the first alone: the mean is that of all seeds."""
+    for verdict, planted in zip((HOLDS, FAILS), PLANTED[name], strict=True):
+        folder, files = tmp_path / verdict, planted()
+        once = of_all(folder, name, {"a": files})
+        rows = [row for of_file in files.values() for row in of_file]
+        if any("seed" not in row for row in rows):
+            continue  # such as of files: no training has a share
+        first = min({row["seed"] for row in rows} - {""})
+        twice = of_all(folder, name, {"b": only(files, first, "")})
+        assert twice.value == pytest.approx(once.value, nan_ok=True)
+        assert (twice.verdict, twice.seeds) == (verdict, once.seeds)
+
+
+def test_a_mean_of_too_few_seeds_has_each_once(tmp_path):
+    files = only(PLANTED["HM-04"][0](), 1, 2)
+    once = of_all(tmp_path, "HM-04", {"a": files})
+    twice = of_all(tmp_path, "HM-04", {"b": only(files, 1)})
+    assert (once.verdict, twice.verdict) == (UNDECIDED, UNDECIDED)
+    both = [of_all(tmp_path / str(s), "HM-04", {"a": only(files, s)}).value for s in (1, 2)]
+    assert both[0] != both[1] and once.value == twice.value == pytest.approx(sum(both) / 2)
+
+
 def second(files: Files) -> Files:
     """The rows as those of seed 2."""
     return {name: [row | {"seed": 2} for row in rows] for name, rows in files.items()}

@@ -166,17 +166,26 @@ def test_one_seed_has_differences_and_no_interval(tmp_path):
     assert table.shown.set_index("run").loc[IMPT, "dev loss, to random"] == "+0.300"
 
 
-def test_a_run_with_its_own_dropout_is_compared_with_random_of_the_same(table):
+@pytest.mark.parametrize(
+    ("run", "against", "apart"),
+    [
+        ("impt-2-d0.2", "random-2-d0.2", -0.5),
+        ("impt-2-rest1", "random-2-rest1", 0.25),
+        ("random-2-rest1", "random-2", -2.75),  # what rests alone change
+    ],
+)
+def test_a_run_is_compared_with_random_that_is_alike_but_for_the_choice(table, run, against, apart):
     values = table.tidy[:0].assign(seed=1)
     rows = {"baseline": 1.0, "random-2": 5.0, "random-2-d0.2": 3.0, "impt-2-d0.2": 2.5}
-    for run, value in rows.items():
+    rows |= {"random-2-rest1": 2.25, "impt-2-rest1": 2.5}
+    for name, value in rows.items():
         values.loc[len(values), ["pair", "run", "seed", "test_set", "statistic", "value"]] = [
-            *(PAIR, run, 1, "dev", "dev_loss", value)
+            *(PAIR, name, 1, "dev", "dev_loss", value)
         ]
-    runs = {run: RunSettings.model_validate(run) for run in rows}
+    runs = {name: RunSettings.model_validate(name) for name in rows}
     found = made.variants_table(values, runs)
-    drawn = found[(found["run"] == "impt-2-d0.2") & (found["reference"] == "random")]
-    assert drawn[["against", "value"]].to_numpy().tolist() == [["random-2-d0.2", -0.5]]
+    drawn = found[(found["run"] == run) & (found["reference"] == "random")]
+    assert drawn[["against", "value"]].to_numpy().tolist() == [[against, apart]]
 
 
 def test_a_figure_has_every_number_that_is_drawn(results):

@@ -95,15 +95,15 @@ class Rest:
     def restore(self, state: Weights) -> None:
         """Go on from what `state` made."""
         if self.updates:
-            self.free_from = state["free_from"]
+            self.free_from = state["free_from"].clone()
 
 
 class MaskRandom(HeadMask):
-    """Random-N: N distinct heads, each set of N as likely as any other (algorithm 1).
+    """Random-N: N distinct heads, each set of N that may be masked alike (algorithm 1).
 
     Whole layers may be masked by chance. The draw depends on seed and update alone, unless heads
-    `rest`; initial weights, order of the data and dropout are the baseline's. The first `after`
-    updates mask none.
+    `rest` (not in the paper); initial weights, order of the data and dropout are the baseline's.
+    The first `after` updates mask none.
     """
 
     def __init__(self, run: RunSettings, heads: int, seed: int):

@@ -38,8 +38,8 @@ SUFFIXES = {
     "after": ("after", int),
     "d": ("dropout", float),
 }
-"""What may stand behind `impt-<N>`, or the first one behind `baseline`, the last one behind any and
-the one before it behind `random-<N>`, in this order: letters, the key that they set, its type.
+"""What may stand behind `impt-<N>`, or the first one behind `baseline`, the last one behind any,
+`rest` and `after` behind `random-<N>`, in this order: letters, the key that they set, its type.
 
 The letters of a text are its value, perhaps behind its key; a number follows those of `NUMBERS`.
 """
@@ -144,12 +144,14 @@ def _training_forms(text: str) -> str:
     kinds = {letters: kind for letters, (_, kind) in list(SUFFIXES.items())[1:]}
     forms = ["baseline", f"random-{number}", f"impt-{number}"]
     forms += [f"impt-{number}-{word}{NUMBERS.get(kind, '')}" for word, kind in kinds.items()]
-    forms += [f"baseline-h{re.match('[0-9]+', number)[0]}", f"random-{number}-d0.1"]
+    forms += [f"random-{number}-{word}" for word in ("d0.1", "rest60", "after60")]
+    forms += [f"baseline-h{re.match('[0-9]+', number)[0]}"]
     behind = [f"-{word}{'<number>' if kind in NUMBERS else ''}" for word, kind in kinds.items()]
     return (
         "expected baseline, baseline-h<heads of a layer>, random-<N>, random-<P>%, impt-<N> or "
-        f"impt-<P>%, impt with any of {', '.join(behind)}, random with -after<number>, the others "
-        "with -d<number> (numbers of at most 4 decimals), "
+        f"impt-<P>%, impt with any of {', '.join(behind)}, random with "
+        "-rest<number> or -after<number>, the others with -d<number> (numbers of at most 4 "
+        "decimals), "
         f"found {text[:100]!r}; {nearest(text, forms)}"
     )
 

@@ -105,6 +105,8 @@ class RunSettings(Section):
             raise ValueError(f"method {self.method}: expected heads or share, one of the two")
         if self.signed and self.unit != "sentence":
             raise ValueError(f"signed takes no absolute value, so no unit; remove {self.unit}")
+        if self.rest and self.held:
+            raise ValueError("held heads are masked in every update and cannot rest; remove one")
         if self.held_in and not self.held:
             raise ValueError("held_in says which heads are held: expected held too, as in -held60")
         if self.held_in and self.held_in == self.spare:

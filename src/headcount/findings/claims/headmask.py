@@ -54,7 +54,7 @@ def method_gains(evidence: Evidence, method: str, spared: str = "", gain: float 
     main = [each for task, each in known.items() if task not in apart]
     if not main:
         most = max(map(len, found.values()), default=0)
-        value = deltas["value"].mean()
+        value = float(np.mean([each.mean() for each in found.values()])) if most else np.nan
         return Decision(UNDECIDED, few_seeds(most) if most else NO_RUN, value, seeds=seeds)
     others = [known[task] for task in apart]
     above = sorted(each.p for each in main if each.low > 0)

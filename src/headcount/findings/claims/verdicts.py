@@ -168,8 +168,8 @@ def between_corpora(trainings: pd.DataFrame, column: str, first: str, second: st
     """Whether trainings on one corpus have more of a statistic than those on another.
 
     A training a row, those of several experiments count once; pairs' names begin with those of the
-    corpora. Value: difference of the means,
-    first minus second, by Welch's t over `TRIAL`; fewer than `MIN_SEEDS` of either decide nothing.
+    corpora. Value: difference of the means, first minus second, by Welch's t over `TRIAL`; fewer
+    than `MIN_SEEDS` of either decide nothing.
     """
     once = trainings.groupby(["pair", *TRIAL], sort=False)[column].mean().reset_index()
     of = [once[once["pair"].str.startswith(name)] for name in (first, second)]

@@ -139,8 +139,7 @@ def predict(history: History, name: str) -> Overlap | None:
     """How far the heads that were foretold are those that were locked in; None without a forecast.
 
     `held`: the heads that were masked in the held updates, among those that the draw might have
-    taken.
-    `place`, of any run of importance: the heads of one layer, `PLACE`, that may be masked.
+    taken. `place`, of any run of importance: the heads of one layer, `PLACE`, that may be masked.
     """
     told = history.held if name == "held" else _place(history)
     if told is None:

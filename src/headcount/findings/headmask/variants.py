@@ -53,8 +53,9 @@ _GROWTH = (
 _NOTES = (
     f"To baseline: a run minus {BASE} of the same seed, after as many updates (with "
     "train.patience a training may end earlier, and they differ in length); to random: minus the "
-    "run that draws as many heads in every update, of the same dropout as the run and the same "
-    "after, in whose updates neither masks any. In brackets the 95 % t interval of the mean over "
+    "run that draws as many heads in every update, of the same dropout as the run, the same after, "
+    "in whose updates neither masks any, and the same rest; a random run whose heads rest is "
+    "compared with that whose heads do not. In brackets the 95 % t interval of the mean over "
     "seeds, then p by paired t-test, not corrected for the number of runs. A run that masks with "
     "probability p masks fewer heads than random does.",
     "Dev loss: plain cross-entropy in nats per target token with all heads on, the lowest of all "
@@ -165,8 +166,13 @@ def variants_table(values: pd.DataFrame, runs: Mapping[str, RunSettings]) -> pd.
 
 
 def _others(run: RunSettings) -> dict[str, str]:
-    """By reference, the run that a run is compared with."""
-    alike = {"dropout": run.dropout, "after": run.after}
+    """By reference, the run that a run is compared with.
+
+    A run of importance with the random one that differs in the choice alone; a random one whose
+    heads rest with that whose heads do not.
+    """
+    rest = run.rest if run.method == "importance" else 0
+    alike = {"dropout": run.dropout, "after": run.after, "rest": rest}
     drawn = RunSettings(method="random", heads=run.heads or 0, **alike)
     return dict(zip(REFERENCES, (BASE, drawn.label), strict=True))
 

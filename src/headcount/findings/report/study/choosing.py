@@ -6,6 +6,7 @@ import pandas as pd
 
 from headcount.base.errors import UserError
 from headcount.base.settings.short_names import TRAINING_WORDS
+from headcount.base.settings.training_runs import RunSettings
 from headcount.findings.report.study.collapsed import collapsed_words, marked
 from headcount.findings.report.study.intervals import listed, some_below, with_interval
 from headcount.findings.report.study.kept import Kept
@@ -29,7 +30,8 @@ def choosing(kept: Kept, experiment: str = EXPERIMENT) -> dict[str, Any]:
             f"{', '.join(compared['pair'].unique())}; the page has no place for several"
         )
     rows = [_row(run, rows) for run, rows in compared.groupby("run", sort=False)]
-    told = [*(_short(compared, reference) for reference in REFERENCES), _locking(compared)]
+    told = [_short(compared, reference) for reference in REFERENCES]
+    told += [_rests(compared), _locking(compared)]
     first = compared[(compared["statistic"] == "dev_loss") & (compared["reference"] == "")]
     return {
         "experiments": [experiment],
@@ -71,8 +73,13 @@ def _row(run: str, rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _against(compared: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Differences of dev loss to a reference, a run a row."""
-    return compared[(compared["statistic"] == "dev_loss") & (compared["reference"] == reference)]
+    """Differences of dev loss to a reference, a run a row; to random ones of importance alone."""
+    rows = compared[(compared["statistic"] == "dev_loss") & (compared["reference"] == reference)]
+    return _of_importance(rows) if reference == "random" else rows
+
+
+def _of_importance(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows["run"].str.startswith(f"{TRAINING_WORDS['importance']}-")]
 
 
 def _short(compared: pd.DataFrame, reference: str) -> str:
@@ -87,12 +94,28 @@ def _short(compared: pd.DataFrame, reference: str) -> str:
     )
 
 
+def _rests(compared: pd.DataFrame) -> str:
+    """What rests alone change in the dev loss of heads drawn at random; empty where none rest."""
+    rows = compared[(compared["statistic"] == "dev_loss") & (compared["reference"] == "random")]
+    rows = rows.drop(_of_importance(rows).index)
+    told = [
+        f"Rests alone change dev loss by {with_interval(row, 3)} nats (`{row['run']}` to "
+        f"`{row['against']}`)."
+        for _, row in rows.iterrows()
+    ]
+    return " ".join(told)
+
+
 def _locking(compared: pd.DataFrame) -> str:
-    """Which runs of importance locked heads in and which never did."""
-    rows = compared[compared["statistic"] == "locked_ever"]
-    rows = rows[[name.startswith(f"{TRAINING_WORDS['importance']}-") for name in rows["run"]]]
-    did, never = (listed(rows[found]["run"]) for found in (rows["value"] > 0, rows["value"] == 0))
-    return f"Heads were locked in by {did}; never by {never}." if len(rows) else ""
+    """Which runs of importance locked heads in, which never did, and which cannot."""
+    rows = _of_importance(compared[compared["statistic"] == "locked_ever"])
+    if rows.empty:
+        return ""
+    rest = rows["run"].map(lambda run: RunSettings.model_validate(run).rest > 0)
+    did, never = (listed(rows[~rest & of]["run"]) for of in (rows["value"] > 0, rows["value"] == 0))
+    told = f"Heads were locked in by {did}; never by {never}"
+    cannot = f"; heads that rest, those of {listed(rows[rest]['run'])}, cannot be"
+    return told + (cannot if rest.any() else "") + "."
 
 
 def _winners(compared: pd.DataFrame) -> str:

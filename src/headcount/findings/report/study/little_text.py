@@ -84,7 +84,7 @@ def _contest(rows: pd.DataFrame) -> str:
     edge = ", the highest that was tried" if is_highest(rows) else ""
     tuned = chosen.loc[chosen["reference"] == "tuned dropout", "against"]
     words = f"tuned dropout (`{tuned.iloc[0]}`{edge})" if len(tuned) else "tuned dropout"
-    told = f"the masks that dev loss chooses of all, `{chosen['run'].iloc[0]}`, change BLEU by "
+    told = f"the masks that dev loss chooses, `{chosen['run'].iloc[0]}`, "
     told += _gain(chosen, "tuned dropout", words)
     late, trainings, _ = cut_short(rows)
     ends = f" {late} of {trainings} trainings ended before dev loss had turned." if late else ""
@@ -93,27 +93,27 @@ def _contest(rows: pd.DataFrame) -> str:
 
 def _alone(rows: pd.DataFrame) -> str:
     """What the masks of lowest dev loss change where dropout is the baseline's; empty without."""
-    dropout = rows.loc[rows["run"] == BASE, "dropout"].iloc[0]
-    masked = rows[(rows["share"] > 0) & (rows["dropout"] == dropout)]
+    base = rows.loc[rows["run"] == BASE, "dropout"]
+    masked = rows[(rows["share"] > 0) & rows["dropout"].isin(base)]
     losses = _of(masked, _LOSS, "")
     if losses.empty:
         return ""
     best = losses.loc[losses["value"].idxmin(), "run"]
     gain = _gain(masked[masked["run"] == best], "baseline", "the baseline")
     return (
-        f"and the baseline's dropout of {dropout:g} the masks of lowest dev loss, `{best}`, change "
-        f"BLEU by {gain}; "
+        f"and the baseline's dropout of {base.iloc[0]:g} the masks of lowest dev loss, `{best}`, "
+        f"{gain}. Of all dropouts "
     )
 
 
 def _gain(rows: pd.DataFrame, reference: str, words: str) -> str:
-    """Difference in BLEU of one run to a reference, and whether masks help."""
+    """What one run changes in BLEU to a reference, and whether masks help."""
     found = _of(rows, _BLEU, reference)
     if found.empty:
-        return f"nothing that is known to {words}"
+        return f"are not compared with {words}"
     row = found.iloc[0]
     helps = above(row["low"], row["high"])
-    return f"{with_interval(row, 2, '+')} to {words} (that they help: {helps})"
+    return f"change BLEU by {with_interval(row, 2, '+')} to {words} (that they help: {helps})"
 
 
 def _row(rows: pd.DataFrame) -> dict[str, str]:
