@@ -207,6 +207,10 @@ def test_a_figure_has_every_number_that_is_drawn(results):
     assert left.containers[0][0].get_xydata() == pytest.approx(
         np.array([[-0.15, 0], [0.3, 1], [-0.275, 2]])
     )
+    # Equal steps up to 0.1 nats, and each factor of ten as long as the next: 1 and 10 beyond it.
+    inches = left.transData.transform([(value, 0) for value in (0, 0.05, 0.1, 1, 10)])[:, 0]
+    steps = np.diff(inches)
+    assert steps[0] == pytest.approx(steps[1]) and steps[2] == pytest.approx(steps[3])
     masks, heads = (line.get_xydata() for line in right.lines)
     assert masks == pytest.approx(np.array([[50, 1], [0, 2]]))
     assert heads == pytest.approx(np.array([[100 * 7 / 18, 1], [100 / 6, 2]]))

@@ -6,12 +6,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headcount.findings import exhibits
-from headcount.findings.figures import COLOURS, GREY, PAGE, Drawn, draw_legend
+from headcount.findings.figures import COLOURS, GREY, PAGE, Drawn, draw_legend, with_minus
 from headcount.findings.headmask.variants import HARM, of_experiment
 from headcount.findings.results import BASE, Results, curve_table
 from headcount.findings.setting import OVER_SEEDS, describe_setting
 
 _LINE, _AROUND = 0.28, 1.1  # inches of a run, and of a panel's title and axis
+_STRAIGHT = 0.1  # nats on either side of 0; beyond, where trainings collapsed, in logarithms
+_TICKS = (-1, -0.3, -0.1, -0.05, 0, 0.05, 0.1, 0.3, 1, 3)
 _SHARES = ("harmful_share", "heads_harmful_share")
 _CAPTION = (
     f"Dev loss of each run minus the {BASE}'s, mean over seeds (left): a way to mask helps where "
@@ -29,7 +31,8 @@ def figure(results: Results) -> Drawn:
     """Ways to choose the heads that training masks."""
     points = variants_points(of_experiment(results))
     bars = "Bars: 95 % t interval of the mean difference over seeds, after as many updates "
-    bars += "(with train.patience trainings differ in length)."
+    bars += "(with train.patience trainings differ in length). The axis of dev loss is in equal "
+    bars += f"steps up to {_STRAIGHT:g} nats on either side of 0, and in logarithms beyond."
     setting = describe_setting(results, results.read(curve_table, "curves"))
     notes = (bars, HARM, OVER_SEEDS, *setting)
     return Drawn(draw_variants(points), points, _CAPTION, notes)
@@ -69,6 +72,11 @@ def _draw_losses(panel: Axes, rows: pd.DataFrame, places: dict[str, int]) -> Non
     style = {"fmt": "o", "color": COLOURS[0], "capsize": 3, "markersize": 5}
     panel.errorbar(value, rows["run"].map(places), xerr=(value - low, high - value), **style)
     panel.axvline(0, color="black", linestyle="-.", linewidth=0.9)
+    panel.set_xscale("symlog", linthresh=_STRAIGHT, linscale=2)
+    first, last = panel.get_xlim()
+    panel.set_xticks(_TICKS, [with_minus(f"{tick:g}") for tick in _TICKS])
+    panel.minorticks_off()
+    panel.set_xlim(min(first, -0.01), max(last, 0.01))
     panel.set_xlabel("dev loss − baseline’s, nats per target token")
 
 
