@@ -13,7 +13,7 @@ from headcount.findings.setting import OVER_SEEDS, describe_setting
 
 _LINE, _AROUND = 0.28, 1.1  # inches of a run, and of a panel's title and axis
 _STRAIGHT = 0.1  # nats on either side of 0; beyond, where trainings collapsed, in logarithms
-_TICKS = (-1, -0.3, -0.1, -0.05, 0, 0.05, 0.1, 0.3, 1, 3)
+_TICKS = (-1, -0.1, -0.05, 0, 0.05, 0.1, 0.3, 1, 3)
 _SHARES = ("harmful_share", "heads_harmful_share")
 _CAPTION = (
     f"Dev loss of each run minus the {BASE}'s, mean over seeds (left): a way to mask helps where "
