@@ -21,6 +21,7 @@ from headcount.findings.claims.verdicts import (
     FAILS,
     MIN_SEEDS,
     NO_RUN,
+    TRAINING,
     TRIAL,
     UNDECIDED,
     UNIT,
@@ -46,7 +47,7 @@ def method_gains(evidence: Evidence, method: str, spared: str = "", gain: float 
     loses; fails if an interval lies below 0, or if a spared direction gains more than `gain`.
     """
     deltas = _deltas(evidence, method)
-    seeds = len(deltas[["pair", *TRIAL]].drop_duplicates())
+    seeds = len(deltas[TRAINING].drop_duplicates())
     tasks = deltas.groupby(_TASK, sort=False)
     found = {task: each.groupby(TRIAL)["value"].mean() for task, each in tasks}
     known = {task: over_trainings(v) for task, v in found.items() if len(v) >= MIN_SEEDS}
@@ -104,7 +105,7 @@ def random_over_important(evidence: Evidence) -> Decision:
     both = {method: _deltas(evidence, method) for method in METHODS}
     keys = [*UNIT, "test_set"]
     sides = [both[method].set_index(keys)["value"] for method in METHODS]
-    trainings = (sides[0] - sides[1]).dropna().groupby(["pair", *TRIAL]).mean()
+    trainings = (sides[0] - sides[1]).dropna().groupby(TRAINING).mean()
     found = trainings.groupby(TRIAL).mean()
     if len(found) < MIN_SEEDS:
         return too_few(found)
@@ -239,7 +240,7 @@ def early_heads_stay(
     rows = rows[rows["update"] <= early * last]
     first = rows.loc[rows.groupby(MODEL)["update"].idxmin()] if len(rows) else rows
     known = first.dropna(subset="spearman_with_last").astype({"spearman_with_last": float})
-    trainings = known.groupby(["pair", *TRIAL])["spearman_with_last"].mean()
+    trainings = known.groupby(TRAINING)["spearman_with_last"].mean()
     rho = trainings.groupby(TRIAL).mean()
     if len(rho) < MIN_SEEDS:
         return too_few(rho)

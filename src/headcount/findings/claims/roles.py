@@ -12,7 +12,7 @@ from headcount.findings.claims.verdicts import (
     MIN_SEEDS,
     NO_RUN,
     NOT_APPLICABLE,
-    TRIAL,
+    TRAINING,
     UNDECIDED,
     Decision,
     by_model,
@@ -84,7 +84,7 @@ def rare_head_leads(evidence: Evidence, quantile: float) -> Decision:
         same = lead.name == model["rare_two_rarest"].idxmax()
         leads.append((*key, same and lead["confidence"] < bars[key], len(model)))
     table = pd.DataFrame(leads, columns=[*MODEL, "hit", "heads"]).astype({"hit": float})
-    trainings = table.groupby(["pair", *TRIAL]).agg({"hit": "mean", "heads": "min"})
+    trainings = table.groupby(TRAINING).agg({"hit": "mean", "heads": "min"})
     hits, models = float(trainings["hit"].sum()), len(trainings)
     if not models:
         return undecided(NO_RUN)
@@ -288,15 +288,12 @@ def one_head_dominates(evidence: Evidence, ratio: float, equal: float) -> Decisi
         ratios.append((*key, first["relevance"] / second["relevance"], low, high))
     if not ratios:
         return undecided(NO_RUN)
-    trainings = pd.DataFrame(ratios, columns=[*MODEL, "value", "low", "high"])
-    of_each = trainings.groupby(["pair", *TRIAL])
-    values = of_each["value"].mean()
-    least, most, lows = of_each["value"].min(), of_each["value"].max(), of_each["low"].min()
-    highs = of_each["high"].max()
-    holds = bool((least > ratio).all() and (lows > 1).all())
-    fails = bool((most < equal).mean() > 0.5)
+    of_each = pd.DataFrame(ratios, columns=[*MODEL, "value", "low", "high"]).groupby(TRAINING)
+    values, least = of_each["value"].mean(), of_each["value"].min()
+    found = (values.mean(), of_each["low"].min().min(), of_each["high"].max().max())
+    holds = bool((least > ratio).all() and found[1] > 1)
+    fails = bool((of_each["value"].max() < equal).mean() > 0.5)
     reason = f"{(least > ratio).sum()} of {len(values)} models"
-    found = (values.mean(), lows.min(), highs.max())
     if len(values) < MIN_SEEDS:
         return Decision(UNDECIDED, f"{reason}: a claim about all models needs {MIN_SEEDS}",
                         *found, seeds=len(values))  # fmt: skip

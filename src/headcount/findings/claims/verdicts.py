@@ -33,6 +33,9 @@ TRIAL = ["seed"]
 draw the same masks, and share sentences where their corpora are parts of one; those of one seed in
 several experiments may be the same training, bit for bit."""
 
+TRAINING = ["pair", *TRIAL]
+"""What tells trainings of a run apart, each of which counts once."""
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -106,7 +109,7 @@ def by_model(
         agree(decide(found) for _, found in of_all.groupby("experiment", sort=False))
         for _, of_all in rows.groupby(own, sort=False)
     ]
-    return replace(agree(parts), seeds=len(rows[["pair", *TRIAL]].drop_duplicates()))
+    return replace(agree(parts), seeds=len(rows[TRAINING].drop_duplicates()))
 
 
 def contrasts(found: Mapping[str, pd.Series], shown: Callable[[float], float] = float) -> Decision:
@@ -120,7 +123,7 @@ def contrasts(found: Mapping[str, pd.Series], shown: Callable[[float], float] = 
     """
     estimates, few = {}, {}
     trials = {
-        name: differences.dropna().groupby(["pair", *TRIAL], sort=False).mean()
+        name: differences.dropna().groupby(TRAINING, sort=False).mean()
         for name, differences in found.items()
     }
     for name, differences in trials.items():
@@ -171,7 +174,7 @@ def between_corpora(trainings: pd.DataFrame, column: str, first: str, second: st
     corpora. Value: difference of the means, first minus second, by Welch's t over `TRIAL`; fewer
     than `MIN_SEEDS` of either decide nothing.
     """
-    once = trainings.groupby(["pair", *TRIAL], sort=False)[column].mean().reset_index()
+    once = trainings.groupby(TRAINING, sort=False)[column].mean().reset_index()
     of = [once[once["pair"].str.startswith(name)] for name in (first, second)]
     sides = [rows.groupby(TRIAL)[column].mean() for rows in of]
     if any(side.empty for side in sides):
