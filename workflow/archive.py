@@ -57,6 +57,10 @@ class Archive(NamedTuple):
         found = [path for path in self.files if path.endswith(f"/model/{DESCRIPTION}")]
         return json.loads(self.files[found[-1]]) if found else {}
 
+    def number_format(self) -> str:
+        """The format in which its training multiplied matrices; empty where it has no model."""
+        return self.described().get("precision", "")
+
 
 def run_of_result(path: str, experiment: str) -> Run | None:
     """The run in whose folder a result lies, `results/…/<phase>/<pair>/<run>/seed<k>`."""

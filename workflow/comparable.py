@@ -1,6 +1,7 @@
 """Which kept runs belong into the same tables, and where those that do were made differently."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,13 @@ def code_versions(archives: Archives) -> list[str]:
         f"Others than most runs have: {_fewer(runs)}"
         for (runs, files), rules in alike.items()
     ]
+
+
+def number_formats(archives: Archives) -> list[str]:
+    """Where trainings multiplied numbers in several formats, a line on how many in each."""
+    counts = Counter(filter(None, (archive.number_format() for archive in archives.values())))
+    told = ", ".join(f"{count} in {name}" for name, count in sorted(counts.items()))
+    return [f"trainings in several number formats: {told}"] * (len(counts) > 1)
 
 
 def lacking_files(archives: Archives, experiment: str, jobs: list[Job]) -> Iterator[str]:

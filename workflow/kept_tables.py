@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from archive import RESULTS, Archive, Run, read_archives, run_of_result, unpack
-from comparable import Archives, code_versions, comparable, lacking_files, text_lacks
+from comparable import (
+    Archives,
+    code_versions,
+    comparable,
+    lacking_files,
+    number_formats,
+    text_lacks,
+)
 from engine import Job, planned_jobs
 
 from headcount.base import command
@@ -39,7 +46,7 @@ def make_page(experiment: str, short: list[str]) -> str:
     folder = TABLES / experiment
     _make_tables(experiment, archives, jobs, folder)
     page = RESULTS / f"{experiment}.md"
-    versions = code_versions(archives)
+    versions = [*code_versions(archives), *number_formats(archives)]
     kept = list(map(_row, archives.items()))
     write_results_page(folder, _made(archives), short, page, kept, versions)
     _copy_tables(folder, RESULTS / experiment / "tables")
@@ -92,7 +99,8 @@ def _row(kept: tuple[Run, Archive]) -> dict[str, Any]:
     code = model.get("provenance", {}).get("code", {}).get("digest", "–")
     weights = model.get("sha256", {}).get("weights.safetensors", "–")[:12]
     told = {key: about[key] for key in ("finished", "machine", "commit")}
-    return run._asdict() | told | {"code": code, "weights": weights}
+    told |= {"format": archive.number_format() or "–", "code": code, "weights": weights}
+    return run._asdict() | told
 
 
 def _copy_tables(folder: Path, tables: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 from planted_claims import PLANTED
-from planted_files import Files, early_heads, transfer, write_results
+from planted_files import Files, early_heads, heads_of, transfer, write_results
 from planted_heads import heads_with, roles
 
 from headcount.findings.claims.decisions import decide
@@ -118,3 +118,21 @@ def test_a_seed_shares_its_top_heads_with_other_seeds_alone(tmp_path):
     found = of_all(tmp_path, "HM-14", {"a": files, "b": only(files, 1)})
     assert (found.verdict, found.seeds) == (HOLDS, 3)
     assert found.reason == "seeds share 33% of their top heads"
+
+
+def test_top_heads_of_models_of_other_sizes_are_not_compared(tmp_path):
+    """Of 8 heads one is at the top: 0, 1, 2 by seed. Of 16 it is two: 5, and 0, 1, 2 by seed.
+
+    Two seeds share none of the one and half of the two.
+    """
+    small, large = (early_heads([0.5, 0.6, 0.7], tops) for tops in ([0, 1, 2], [5, 5, 5]))
+    heads = [
+        row
+        for seed, second in ((1, 0), (2, 1), (3, 2))
+        for row in heads_of(
+            "baseline", seed, [{5: 3.0, second: 2.0}.get(h, 1.0) for h in range(16)]
+        )
+    ]
+    large["figures/headmask_heads.csv"] = heads
+    found = of_all(tmp_path, "HM-14", {"a": small, "b": large})
+    assert found.reason == "seeds share 25% of their top heads"

@@ -1,5 +1,7 @@
 """Which kept runs belong into one table, and what is told of those that were made differently."""
 
+import json
+
 import pytest
 from workflow_modules import load
 
@@ -52,6 +54,23 @@ def test_versions_of_code_are_named_with_the_runs_that_have_the_rarer_one(compar
     ]
     archives.pop(run_of(comparable, "two"))
     assert comparable.code_versions(archives) == []
+
+
+def test_several_number_formats_are_told_with_how_many_trainings_have_each(comparable):
+    archives = {
+        run_of(comparable, name): with_format(comparable, found)
+        for name, found in (("one", "fp32"), ("two", "bf16"), ("three", "fp32"), ("none", None))
+    }
+    told = ["trainings in several number formats: 1 in bf16, 2 in fp32"]
+    assert comparable.number_formats(archives) == told
+    archives.pop(run_of(comparable, "two"))
+    assert comparable.number_formats(archives) == []
+
+
+def with_format(comparable, precision: str | None):
+    """An archive whose model was trained in this format; without a model for None."""
+    model = {"results/m/train/model/model.json": json.dumps({"precision": precision}).encode()}
+    return comparable.Archive({"settings": {}}, {}, model if precision else {})
 
 
 def test_a_setting_that_an_archive_lacks_counts_as_the_default(comparable):

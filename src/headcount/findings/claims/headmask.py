@@ -254,18 +254,17 @@ def early_heads_stay(
 def _shared_top(evidence: Evidence) -> float:
     """Mean share of the most important heads that two seeds of the baseline have in common.
 
-    Over pairs of seeds: one seed in two experiments may be one training, all of it shared.
+    Over pairs of seeds and models of one size; one seed in two experiments may be one training.
     """
     rows = evidence.baseline("figures/headmask_heads.csv", [*HEAD, "rank"])
+    rows = rows.assign(heads=rows.groupby(MODEL)["rank"].transform("size"))
     shares: dict[tuple, list[float]] = {}
-    for pair, of_pair in rows.groupby("pair"):
-        tops = []
-        for (*_, seed), model in of_pair.groupby(MODEL):
-            chosen = model[model["rank"] <= max(1, round(_TOP * len(model)))]
-            tops.append((seed, set(chosen[HEAD].itertuples(index=False, name=None))))
+    for (pair, heads), alike in rows.groupby(["pair", "heads"]):
+        models = alike[alike["rank"] <= max(1, round(_TOP * heads))].groupby(MODEL)
+        tops = [(key[-1], set(zip(*top[HEAD].T.to_numpy(), strict=True))) for key, top in models]
         for (seed, a), (other, b) in combinations(tops, 2):
             if seed != other:
-                both = (pair, *sorted((seed, other)))
+                both = (pair, heads, *sorted((seed, other)))
                 shares.setdefault(both, []).append(len(a & b) / len(a))
     return float(np.mean([np.mean(each) for each in shares.values()])) if shares else 1.0
 

@@ -92,10 +92,13 @@ def _contest(rows: pd.DataFrame) -> str:
 
 
 def _alone(rows: pd.DataFrame) -> str:
-    """What the masks of lowest dev loss change where dropout is the baseline's; empty without."""
+    """What the masks of lowest dev loss change where dropout is the baseline's; empty without.
+
+    Lowest is the difference to the baseline of the same seeds, for runs may have other seeds.
+    """
     base = rows.loc[rows["run"] == BASE, "dropout"]
     masked = rows[(rows["share"] > 0) & rows["dropout"].isin(base)]
-    losses = _of(masked, _LOSS, "")
+    losses = _of(masked, _LOSS, "baseline")
     if losses.empty:
         return ""
     best = losses.loc[losses["value"].idxmin(), "run"]
