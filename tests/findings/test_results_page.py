@@ -66,6 +66,25 @@ def test_the_page_has_what_the_tables_say(results):
     assert "Scores.\n\n!!! warning\n\n    One is low.\n\n| run" in page and "1.50 |" in page
 
 
+@pytest.mark.parametrize(
+    ("name", "numbers", "shown"),
+    [
+        ("voita_fig9", "source,value\npaper,1\n", False),
+        ("voita_fig9", "source,value\npaper,1\nours,2\n", True),
+        ("headmask_locked_fig", "pair,run\n", False),
+        ("headmask_locked_fig", "pair,run\na.x-y,impt-6\n", True),
+    ],
+)
+def test_a_figure_without_a_number_of_the_run_is_left_out(results, name, numbers, shown):
+    figure = results / "figures" / name
+    figure.parent.mkdir()
+    figure.with_suffix(".png").write_bytes(b"png")
+    figure.with_suffix(".csv").write_text(numbers)
+    figure.with_suffix(".json").write_text('{"caption": "Drawn.", "warnings": []}')
+    _, page = write(results, ["HM-03"])
+    assert (f"](page/{name}.png)" in page) is shown and ("Drawn." in page) is shown
+
+
 def test_the_page_answers_whether_headmask_helped(results):
     columns = ["pair", "test set", "run", "source", "difference", "95 % interval"]
     rows = [

@@ -130,10 +130,18 @@ def _numbers(finding: Finding) -> str:
 
 
 def _exhibits(results: Path) -> list[Exhibit]:
-    """Those of `SHOWN` that are there."""
+    """Those of `SHOWN` that are there, and of figures those that draw something of this run."""
     known = (each for chapter in chapters() for each in chapter.exhibits)
     named = (each for each in known if each.files[-1].removesuffix(".json") in SHOWN)
-    return [each for each in named if (results / each.files[-1]).exists()]
+    return [each for each in named if (results / each.files[-1]).exists() and _ours(each, results)]
+
+
+def _ours(exhibit: Exhibit, results: Path) -> bool:
+    """Whether an exhibit has more than a paper's numbers; of tables their rows tell it."""
+    if exhibit.form == "table":
+        return True
+    with (results / exhibit.files[-1]).with_suffix(".csv").open(encoding="utf-8") as file:
+        return any(row.get("source", "ours") == "ours" for row in csv.DictReader(file))
 
 
 def _shown(exhibit: Exhibit, results: Path, pictures: Path) -> dict[str, Any]:
