@@ -146,20 +146,19 @@ def test_hours_are_of_kept_runs(kept):
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "told"),
+    ("low", "high", "slope", "verdict"),
     [
-        (1.0, 3.0, "+2.00 (+1.00 to +3.00) nats. That they are of harm: holds."),
-        (-1.0, 5.0, "+2.00 (-1.00 to +5.00) nats. That they are of harm: undecided."),
-        (None, None, "+2.00 nats. That they are of harm: undecided."),
+        (1.0, 3.0, "+2.00 (+1.00 to +3.00) nats", "holds"),
+        (-1.0, 5.0, "+2.00 (-1.00 to +5.00) nats", "undecided"),
+        (None, None, "+2.00 nats", "undecided"),
     ],
 )
-def test_the_first_sentence_says_whether_locked_heads_are_of_harm(kept, low, high, told):
+def test_the_first_sentence_says_whether_heads_are_of_harm(kept, low, high, slope, verdict):
     table = locked_table().assign(locked_slope_low=low, locked_slope_high=high)
     plant(kept, "collapse", headmask_locked=table)
-    begun = "2 of 2 trainings of `impt-6` locked heads in, 4.0 (1.5 to 6.5) on average; while they "
-    assert f"- **Which heads Impt-N locks in.** {begun}are, their mean slope is {told}" in page_of(
-        kept
-    )
+    begun = "2 of 2 trainings of `impt-6` locked heads in, 4.0 (1.5 to 6.5) on average, whose mean "
+    told = f"slope was {slope} while they were (that they are of harm: {verdict})."
+    assert f"- **Which heads Impt-N locks in.** {begun}{told}\n" in page_of(kept)
 
 
 def test_impt_n_stands_for_the_papers_share_of_heads(kept):
@@ -191,12 +190,17 @@ def test_verdicts_from_intervals():
 
 
 def test_ways_to_choose_in_short(kept):
-    told = (
-        "- **What else may be masked.** That some way to choose lowers dev loss below that of the "
-        "baseline: does not hold; the lowest of 1, `impt-6`, is apart by +0.250 (+0.100 to +0.400) "
-        "nats. No run is compared with as many heads at random."
+    page = page_of(kept)
+    assert (
+        "- **What else may be masked.** The lowest of 1 ways to choose, `impt-6`, changes dev loss "
+        "by +0.250 (+0.100 to +0.400) nats to the baseline (that some way lowers it: does not "
+        "hold).\n" in page
     )
-    assert told in page_of(kept)
+    assert (
+        "*Answer.* That some way to choose lowers dev loss below that of the baseline: does not "
+        "hold; the lowest of 1, `impt-6`, is apart by +0.250 (+0.100 to +0.400) nats. No run is "
+        "compared with as many heads at random." in page
+    )
     two = pd.concat([variants_table(), variants_table().assign(pair="other.en-de")])
     plant(kept, "headmask_variants", headmask_variants=two)
     with pytest.raises(UserError, match="expected one pair.*found synthetic.en-art, other.en-de"):
@@ -221,8 +225,9 @@ def test_collapsed_trainings_are_marked_wherever_their_numbers_stand(kept):
     plant(kept, "headmask_variants", headmask_collapse=table.assign(collapsed="no"))
     page = page_of(kept)
     assert "| impt-6 (2 of 2 collapsed) | 2 of 2 | 4.0 | 25 |" in page
-    assert page.count("of failed trainings: `impt-6` 2 of 2.") == 2  # in short, and the answer
-    assert "| impt-6 | 0.500 |" in page and page.count("No training collapsed.") == 2
+    assert page.count("of failed trainings: `impt-6` 2 of 2.") == 1
+    assert page.count("trainings of `impt-6` (2 of 2 collapsed) locked") == 2  # in short, answer
+    assert "| impt-6 | 0.500 |" in page and page.count("No training collapsed.") == 1
 
 
 def test_tables_that_are_not_there(kept):
@@ -277,7 +282,7 @@ def test_masks_beside_tuned_dropout(kept):
     assert (
         "- **When masking helps BLEU.** With 3,000 training pairs and the baseline's dropout of 0 "
         "the masks of lowest dev loss, `random-12-d0`, change BLEU by +0.75 (+0.25 to +1.25) to "
-        "the baseline (that they help: holds). Of all dropouts the masks that dev loss chooses, "
+        "the baseline (that they help: holds); of all dropouts the masks that dev loss chooses, "
         "`random-6`, change BLEU by -0.50 (-0.80 to -0.20) to tuned dropout (`baseline-d0.3`) "
         "(that they help: does not hold). With 10,000 training pairs and" in page
     )
@@ -311,7 +316,7 @@ def test_little_text_carries_the_warnings_of_its_tables(kept):
     plant(kept, "lowdata", headmask_collapse=pd.DataFrame(rows, columns=keys))
     page = page_of(kept)
     assert "to tuned dropout (`baseline-d0.3`, the highest that was tried) (that" in page
-    assert "does not hold). 2 of 5 trainings ended before dev loss had turned. With 10,000" in page
+    assert "does not hold). With 10,000" in page
     listed = page.partition("What to bear in mind:\n\n")[2].partition("\n\n")[0].splitlines()
     assert [line[:70] for line in listed] == [
         f"- impt-6, seed 2 of {SMALL} collapsed in training (table headmask_collapse"[:70],
@@ -396,7 +401,7 @@ def test_multi30k_with_tables_of_masks(kept):
     page = page_of(kept)
     assert (
         "Masks in training change BLEU from that of the baseline: `impt-6` by -1.50 (-2.00 to "
-        "-1.00). Of 1 claims" in page
+        "-1.00); of 1 claims" in page
     )
     words = (
         "Trainings that collapsed, so that their numbers are of failed trainings: `impt-6` 1 of 2."
@@ -405,5 +410,6 @@ def test_multi30k_with_tables_of_masks(kept):
     # Its row is marked here, and not among those of another experiment.
     assert page.count("| impt-6 (1 of 2 collapsed) | 0.500 |") == 1
     assert page.count("| impt-6 | 0.500 |") == 1
-    assert page.count("2 of 2 trainings of `impt-6` locked heads in") == 3  # short, answer, here
+    assert page.count("2 of 2 trainings of `impt-6` locked heads in") == 2  # short, answer
+    assert page.count("2 of 2 trainings of `impt-6` (1 of 2 collapsed) locked heads in") == 1
     assert "No claim is found against its paper." in page

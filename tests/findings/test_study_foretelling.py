@@ -58,7 +58,7 @@ def test_areas_are_means_over_runs_and_intervals_over_seeds(kept):
     assert (
         "That the decoder's first layer foretells locked heads was found on these trainings, which "
         "cannot test it: exploratory, area 0.85 after the first interval, 0.85 among the heads "
-        "masked most. That a slope above 0, harm, foretells locked heads: undecided after the "
+        "masked most. That harm (a slope above 0) foretells locked heads: undecided after the "
         f"first interval, area {slope}; undecided among the heads masked most, {slope}." in page
     )
 
@@ -84,8 +84,12 @@ def test_fresh_seeds_decide_what_was_found_before(kept):
     table.loc[close, "roc_area"] = 0.81
     plant(kept, "collapse_fresh", headmask_foreseen=table)
     # Of 0.8 and 0.81: 0.805, standard error 0.005: 0.74 to 0.87.
+    page = page_of(kept)
     told = "first layer foretells locked heads: holds after the first interval, area 0.81 (0.74"
-    assert told in page_of(kept)
+    assert told in page
+    short = page.partition("- **Locked heads on fresh seeds.** ")[2].partition("\n")[0]
+    assert short.startswith("After the first interval locked heads are foretold by the decoder's")
+    assert "; by the decoder's first layer: holds, area 0.81 (0.74 to 0.87); by harm (a" in short
 
 
 @pytest.mark.parametrize(

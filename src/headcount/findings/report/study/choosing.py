@@ -8,7 +8,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.short_names import TRAINING_WORDS
 from headcount.base.settings.training_runs import RunSettings
 from headcount.findings.report.study.collapsed import collapsed_words, marked
-from headcount.findings.report.study.intervals import listed, some_below, with_interval
+from headcount.findings.report.study.intervals import capital, listed, some_below, with_interval
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.tables import NONE
 
@@ -30,7 +30,7 @@ def choosing(kept: Kept, experiment: str = EXPERIMENT) -> dict[str, Any]:
             f"{', '.join(compared['pair'].unique())}; the page has no place for several"
         )
     rows = [_row(run, rows) for run, rows in compared.groupby("run", sort=False)]
-    told = [_short(compared, reference) for reference in REFERENCES]
+    told = [_answer(compared, reference) for reference in REFERENCES]
     told += [_rests(compared), _locking(compared)]
     first = compared[(compared["statistic"] == "dev_loss") & (compared["reference"] == "")]
     return {
@@ -39,7 +39,8 @@ def choosing(kept: Kept, experiment: str = EXPERIMENT) -> dict[str, Any]:
         "rows": marked(kept, experiment, rows),
         "winners": _winners(compared),
         "picture": kept.picture(experiment, "headmask_variants"),
-        "short": " ".join(filter(None, [*told, collapsed_words(kept, experiment)])),
+        "short": _short(compared),
+        "answer": " ".join(filter(None, [*told, collapsed_words(kept, experiment)])),
     }
 
 
@@ -82,7 +83,21 @@ def _of_importance(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["run"].str.startswith(f"{TRAINING_WORDS['importance']}-")]
 
 
-def _short(compared: pd.DataFrame, reference: str) -> str:
+def _short(compared: pd.DataFrame) -> str:
+    """The lowest dev loss beside that of each reference, in a sentence."""
+    told = []
+    for reference, words in REFERENCES.items():
+        if len(rows := _against(compared, reference)):
+            lowest = rows.loc[rows["value"].idxmin()]
+            told.append(
+                f"the lowest of {len(rows)} ways to choose, `{lowest['run']}`, changes dev loss by "
+                f"{with_interval(lowest, 3)} nats to {words} (that some way lowers it: "
+                f"{some_below(rows)})"
+            )
+    return capital("; ".join(told) or "no run is compared with others") + "."
+
+
+def _answer(compared: pd.DataFrame, reference: str) -> str:
     """Whether any way has a lower dev loss than a reference, and by how much the lowest has."""
     rows, words = _against(compared, reference), REFERENCES[reference]
     if rows.empty:

@@ -15,6 +15,12 @@ def collapsed_words(kept: Kept, experiment: str) -> str:
     return f"Trainings that collapsed, so that their numbers are of failed trainings: {told}."
 
 
+def named(kept: Kept, experiment: str, run: str) -> str:
+    """A run as code, with how many of its trainings collapsed if any did."""
+    counts = _collapsed(kept, experiment) if kept.has(experiment, _TABLE) else {}
+    return f"`{run}`" + (f" ({counts[run]} collapsed)" if run in counts else "")
+
+
 def marked(kept: Kept, experiment: str, rows: list[dict[str, str]]) -> list[dict[str, str]]:
     """Rows of the page; `run` says how many of its trainings collapsed, if any did."""
     if not kept.has(experiment, _TABLE):

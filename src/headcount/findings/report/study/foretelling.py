@@ -19,13 +19,20 @@ from headcount.findings.tables import NONE, p_value
 LATER = "collapse_later"
 _CHANCE = 0.5
 _TABLE = "headmask_foreseen"
+EXPLORED = "exploratory"
+_ASKED = {
+    "first_decoder_self": "the decoder's first self-attention",
+    "first_decoder": "the decoder's first layer",
+    "slope": "harm (a slope above 0)",
+}
 _TOLD = ("start", "before_masked")  # the moments that say more than what the rule masks by
 
 
 def foretelling(kept: Kept, experiment: str, runs: list[str]) -> dict[str, Any]:
     """What the page says of those of these runs that lock heads in with every seed, taken together.
 
-    `rows`: a sign each, with its area at each moment; `short`: what foretells; `runs`: how many.
+    `rows`: a sign each, with its area at each moment; `short` and `answer`: what foretells; `runs`:
+    how many.
     Nothing while the table is not kept, or where no run is such.
     """
     if not kept.has(experiment, _TABLE):
@@ -45,7 +52,8 @@ def foretelling(kept: Kept, experiment: str, runs: list[str]) -> dict[str, Any]:
         for sign in SIGNS
     ]
     return {"moments": list(MOMENTS.values()), "rows": rows, "runs": len(whole)} | {
-        "short": _short(areas)
+        "short": _short(areas),
+        "answer": _answer(areas),
     }
 
 
@@ -74,7 +82,7 @@ def _over_runs(trained: pd.DataFrame) -> pd.DataFrame:
 def _words(areas: pd.DataFrame, sign: str) -> str:
     """A sign in words, and whether it is exploratory or known of fewer runs than others."""
     rows = areas[areas.index.get_level_values("foretold_by") == sign]
-    told = ["exploratory"] if rows["explored"].any() else []
+    told = [EXPLORED] if _explored(areas, sign) else []
     if len(rows) and (runs := rows["runs"].min()) < areas["runs"].max():
         told.append(f"{runs} runs")
     return f"{SIGNS[sign]} ({', '.join(told)})" if told else SIGNS[sign]
@@ -86,19 +94,30 @@ def _cell(areas: pd.DataFrame, sign: str, moment: str) -> str:
 
 
 def _short(areas: pd.DataFrame) -> str:
+    """What foretells locked heads after the first interval, in a sentence."""
+    start = _TOLD[0]
+    told = [
+        f"by {words}: {EXPLORED if _explored(areas, sign) else _verdict(areas, sign, start)}, area "
+        f"{_cell(areas, sign, start)}"
+        for sign, words in _ASKED.items()
+    ]
+    return f"After the first interval locked heads are foretold {'; '.join(told)}."
+
+
+def _explored(areas: pd.DataFrame, sign: str) -> bool:
+    return bool(areas[areas.index.get_level_values("foretold_by") == sign]["explored"].any())
+
+
+def _answer(areas: pd.DataFrame) -> str:
     """What each layer, and what harm, foretells; no verdict where that is exploratory."""
     words = []
-    for sign, told in (
-        ("first_decoder_self", "the decoder's first self-attention"),
-        ("first_decoder", "the decoder's first layer"),
-        ("slope", "a slope above 0, harm,"),
-    ):
+    for sign, told in _ASKED.items():
         start, late = (_cell(areas, sign, moment) for moment in _TOLD)
         verdicts = [_verdict(areas, sign, moment) for moment in _TOLD]
-        if areas[areas.index.get_level_values("foretold_by") == sign]["explored"].any():
+        if _explored(areas, sign):
             words.append(
                 f"That {told} foretells locked heads was found on these trainings, which cannot "
-                f"test it: exploratory, area {start} after the first interval, {late} among the "
+                f"test it: {EXPLORED}, area {start} after the first interval, {late} among the "
                 "heads masked most."
             )
         else:
@@ -122,7 +141,7 @@ def beginning_later(kept: Kept) -> dict[str, Any]:
     over = table[table["seed"].isna() & table["run"].str.startswith("impt")]
     rows = marked(kept, LATER, [_later(row) for row in over.to_dict("records")])
     plain = table[table["run"].isin(over.loc[over["held"] == 0, "run"])].dropna(subset="seed")
-    return {"rows": rows, "short": f"{_plain_short(plain)} {_held_short(over)}"}
+    return {"rows": rows, "answer": f"{_plain_short(plain)} {_held_short(over)}"}
 
 
 def _later(row: dict[str, Any]) -> dict[str, str]:

@@ -33,8 +33,9 @@ def fresh(kept: Kept) -> dict[str, Any]:
         "seeds": ", ".join(map(str, sorted(trained["seed"].astype(int).unique()))),
         "rows": locked_rows(kept, EXPERIMENT),
         "foretold": foretold,
-        "short": " ".join(
-            filter(None, [_place(over), foretold.get("short"), collapsed_words(kept, EXPERIMENT)])
+        "short": foretold.get("short", _place(over)),
+        "answer": " ".join(
+            filter(None, [_place(over), foretold.get("answer"), collapsed_words(kept, EXPERIMENT)])
         ),
     }
 

@@ -39,6 +39,11 @@ def some_below(rows: pd.DataFrame) -> str:
     return FAILS if (rows["low"] > 0).all() else UNDECIDED
 
 
+def capital(words: str) -> str:
+    """Words as a sentence begins with them; other letters stay as they are."""
+    return words[:1].upper() + words[1:]
+
+
 def listed(runs: Iterable[str]) -> str:
     """Names as code, or that there is none."""
     return ", ".join(f"`{run}`" for run in runs) or "no run"

@@ -5,7 +5,6 @@ from typing import Any
 import pandas as pd
 
 from headcount.findings.headmask.regularisation import (
-    cut_short,
     is_highest,
     masks_at_tuned,
     warn_of_edges,
@@ -32,9 +31,7 @@ def little_text(kept: Kept) -> dict[str, Any]:
     table = kept.compared(EXPERIMENT, "headmask_regularisation")
     sizes = _sizes(kept, list(table["pair"].unique()))
     means = table[(table["statistic"] == "bleu") & (table["reference"] == "")]
-    contests = [
-        f"With {sizes[pair]} {_contest(rows)}" for pair, rows in table.groupby("pair", sort=False)
-    ]
+    of_pair = list(table.groupby("pair", sort=False))
     return {
         "experiments": [EXPERIMENT],
         "seeds": int(means["seeds"].max()),
@@ -43,12 +40,10 @@ def little_text(kept: Kept) -> dict[str, Any]:
             {"pair": pair, **_row(rows)}
             for (pair, _), rows in table.groupby(["pair", "run"], sort=False)
         ],
-        "winners": [
-            f"`{pair}`: {_winners(rows)}" for pair, rows in table.groupby("pair", sort=False)
-        ],
+        "winners": [f"`{pair}`: {_winners(rows)}" for pair, rows in of_pair],
         "warnings": [*_collapsed(kept), *warn_of_edges(table), *masks_at_tuned(table)],
         "picture": kept.picture(EXPERIMENT, "headmask_regularisation"),
-        "short": " ".join(contests),
+        "short": " ".join(f"With {sizes[pair]} {_contest(rows)}." for pair, rows in of_pair),
     }
 
 
@@ -80,15 +75,12 @@ def _contest(rows: pd.DataFrame) -> str:
     """What masks change where there is no more dropout than the baseline's, and where there is."""
     chosen = rows[(rows["chosen"] == "yes") & (rows["share"] > 0)]
     if chosen.empty:
-        return "no run that masks heads has been chosen yet."
+        return "no run that masks heads has been chosen yet"
     edge = ", the highest that was tried" if is_highest(rows) else ""
     tuned = chosen.loc[chosen["reference"] == "tuned dropout", "against"]
     words = f"tuned dropout (`{tuned.iloc[0]}`{edge})" if len(tuned) else "tuned dropout"
     told = f"the masks that dev loss chooses, `{chosen['run'].iloc[0]}`, "
-    told += _gain(chosen, "tuned dropout", words)
-    late, trainings, _ = cut_short(rows)
-    ends = f" {late} of {trainings} trainings ended before dev loss had turned." if late else ""
-    return f"{_alone(rows)}{told}.{ends}"
+    return f"{_alone(rows)}{told}{_gain(chosen, 'tuned dropout', words)}"
 
 
 def _alone(rows: pd.DataFrame) -> str:
@@ -105,7 +97,7 @@ def _alone(rows: pd.DataFrame) -> str:
     gain = _gain(masked[masked["run"] == best], "baseline", "the baseline")
     return (
         f"and the baseline's dropout of {base.iloc[0]:g} the masks of lowest dev loss, `{best}`, "
-        f"{gain}. Of all dropouts "
+        f"{gain}; of all dropouts "
     )
 
 

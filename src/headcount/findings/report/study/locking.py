@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from headcount.findings.report.study.collapsed import collapsed_words, marked
+from headcount.findings.report.study.collapsed import collapsed_words, marked, named
 from headcount.findings.report.study.foretelling import LATER, beginning_later, foretelling
 from headcount.findings.report.study.intervals import SMALL, above, with_interval
 from headcount.findings.report.study.kept import Kept
@@ -28,6 +28,7 @@ def locking(kept: Kept) -> dict[str, Any]:
     held, free = over[over["held"] > 0], over[over["held"] == 0]
     trained = table.dropna(subset="seed")
     place = _place(free, _places(trained, free.dropna(subset="place_p")["run"]))
+    short = short_locking(kept, EXPERIMENT)
     return {
         "experiments": [EXPERIMENT, LATER] if kept.begun(LATER) else [EXPERIMENT],
         "trainings": len(trained),
@@ -39,9 +40,8 @@ def locking(kept: Kept) -> dict[str, Any]:
         "foretold": foretelling(kept, EXPERIMENT, free["run"].tolist()),
         "later": beginning_later(kept),
         "picture": kept.picture(EXPERIMENT, "headmask_locked_fig"),
-        "short": " ".join(
-            filter(None, (short_locking(table), place, collapsed_words(kept, EXPERIMENT)))
-        ),
+        "short": short,
+        "answer": " ".join(filter(None, (short, place, collapsed_words(kept, EXPERIMENT)))),
     }
 
 
@@ -59,25 +59,23 @@ def _over_seeds(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["seed"].isna() & table["run"].str.startswith("impt")]
 
 
-def short_locking(table: pd.DataFrame) -> str:
-    """What Impt-N locks in, as the paper has it, with its share of heads or the nearest there is.
-
-    `table` is `headmask_locked`.
-    """
-    over = _over_seeds(table)
+def short_locking(kept: Kept, experiment: str) -> str:
+    """What Impt-N of the paper locks in, with its share of heads or the nearest there is."""
+    over = _over_seeds(kept.table(experiment, "headmask_locked"))
     plain = over[[bool(re.fullmatch(r"impt-\d+", run)) for run in over["run"]]]
     if plain.empty:
         return "No run of Impt-N as the paper has it has several trainings."
     row = plain.loc[(plain["n"] / plain["heads"] - _SHARE).abs().idxmin()]
-    begun = f"{row['seeds_locked']:.0f} of {row['seeds']:.0f} trainings of `{row['run']}` locked "
-    begun += f"heads in, {with_interval(_bounds(row, 'locked_ever'), 1, '')} on average"
+    locked, name = f"{row['seeds_locked']:.0f}", named(kept, experiment, row["run"])
+    begun = f"{locked} of {row['seeds']:.0f} trainings of {name} locked heads in, "
+    begun += f"{with_interval(_bounds(row, 'locked_ever'), 1, '')} on average"
     if not row["locked_ever"]:
         return f"{begun}."
     slope = _bounds(row, "locked_slope")
     verdict = above(slope["low"], slope["high"])
     return (
-        f"{begun}; while they are, their mean slope is {with_interval(slope, 2)} nats. That they "
-        f"are of harm: {verdict}."
+        f"{begun}, whose mean slope was {with_interval(slope, 2)} nats while they were (that they "
+        f"are of harm: {verdict})."
     )
 
 

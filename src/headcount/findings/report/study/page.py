@@ -16,6 +16,7 @@ from headcount.findings.report.study import (
     real_text,
 )
 from headcount.findings.report.study.hours import hours_of
+from headcount.findings.report.study.intervals import capital
 from headcount.findings.report.study.kept import Kept
 
 POINTS = {
@@ -45,5 +46,6 @@ def write_study(folder: Path, out: Path) -> None:
     about = {
         "points": list(zip(points, sections.values(), strict=True)),
         "hours": hours_of(kept, experiments),
+        "capital": capital,
     }
     write_text(out, fill_page(_TEMPLATE, sections | about))

@@ -4,6 +4,7 @@ from typing import Any
 
 from headcount.findings.report.study.choosing import change, choosing
 from headcount.findings.report.study.collapsed import collapsed_words
+from headcount.findings.report.study.intervals import capital
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.report.study.locking import short_locking
 from headcount.findings.report.study.paper_claims import (
@@ -30,17 +31,16 @@ def real_text(kept: Kept) -> dict[str, Any]:
     rows = read_claims(kept, EXPERIMENT, _CLAIMS)
     variants = kept.has(EXPERIMENT, "headmask_variants")
     compared = choosing(kept, EXPERIMENT) if variants else {}
-    counts = counted(rows)
-    gains = _gains(kept) if variants else ""
+    short = "; ".join(filter(None, (_gains(kept) if variants else "", counted(rows))))
     return {
         "experiments": [EXPERIMENT],
         "seeds": kept.table(EXPERIMENT, "bleu")["seed"].nunique(),
         "claims": [claim_cells(row) for _, row in rows.iterrows()],
-        "against": against_papers(rows),
+        "short": f"{capital(short)}.",
+        "answer": f"{capital(short)}. {against_papers(rows)}",
         "compared": compared,
         "locked": _locked(kept),
         "picture": kept.picture(EXPERIMENT, "headmask_fig5"),
-        "short": f"{gains}{counts[0].upper()}{counts[1:]}.",
     }
 
 
@@ -50,7 +50,7 @@ def _gains(kept: Kept) -> str:
     runs = [run for run in compared["run"].unique() if run != BASE]
     cells = {run: change(compared, run, "bleu", BASE) for run in runs}
     told = ", ".join(f"`{run}` by {cell}" for run, cell in cells.items() if cell != NONE)
-    return f"Masks in training change BLEU from that of the baseline: {told}. " if told else ""
+    return f"masks in training change BLEU from that of the baseline: {told}" if told else ""
 
 
 def _locked(kept: Kept) -> str:
@@ -59,5 +59,5 @@ def _locked(kept: Kept) -> str:
     """
     told = [collapsed_words(kept, EXPERIMENT)]
     if kept.has(EXPERIMENT, "headmask_locked"):
-        told.insert(0, short_locking(kept.table(EXPERIMENT, "headmask_locked")))
+        told.insert(0, short_locking(kept, EXPERIMENT))
     return " ".join(filter(None, told))
