@@ -11,8 +11,10 @@ def main() -> None:
     parser = command.parser(__doc__, out="page to write, such as docs/results/headmask_study.md")
     words = "folder of kept results, with tables/ of each experiment"
     parser.add_argument("--kept", default=Path("docs/results"), type=Path, help=words)
+    words = "folder of the experiments' settings"
+    parser.add_argument("--config", default=Path("config"), type=Path, help=words)
     args = parser.parse_args()
-    write_study(args.kept, args.out)
+    write_study(args.kept, args.out, args.config)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,14 @@ from importlib.resources import files
 
 import pandas as pd
 import pytest
+from script_runner import ROOT
 
 from headcount.base.errors import UserError
 from headcount.findings.report.study.intervals import above, some_below
 from headcount.findings.report.study.page import write_study
 
 LOCKED = ["run", "seed", "heads", "n", "held", "seeds", "seeds_locked", "locked_ever"]
-LOCKED += ["locked_from", "locked_slope", "others_slope", "locked_slope_ratio"]
+LOCKED += ["locked_at_end", "locked_from", "locked_slope", "others_slope", "locked_slope_ratio"]
 LOCKED += ["others_slope_ratio", "place_both", "place_expected", "place_p"]
 LOCKED += ["held_both", "held_expected", "held_p"]
 BOUNDS = ["locked_ever_low", "locked_ever_high", "locked_slope_low", "locked_slope_high"]
@@ -21,6 +22,7 @@ VARIANTS = ["test_set", "statistic", "run", "reference", "value", "low", "high",
 REGULARISED = ["pair", "test_set", "statistic", "run", "dropout", "share", "chosen"]
 REGULARISED += ["reference", "against", "value", "low", "high", "seeds"]
 CLAIMS = ["claim", "verdict", "value", "low", "high", "paper_value", "reason", "seeds"]
+CONFIG = ROOT / "config"
 SMALL, LARGE = "multi30k_3k.en-de", "multi30k_10k.en-de"
 
 
@@ -28,7 +30,15 @@ def row(run, seed, held, ever, place, foretold):
     """Of a training, or without a seed over two."""
     seeds = [2, 2] if seed is None else [1, 1]
     measured = [25, *SLOPES] if ever else [None] * 5
-    return [run, seed, 48, 6, held, *seeds, ever, *measured, *place, *foretold]
+    return [run, seed, 48, 6, held, *seeds, ever, ever / 2, *measured, *place, *foretold]
+
+
+def locked_heads(run="impt-6"):
+    """Eight, three of harm: of the decoder's second and first layer five and two, one other."""
+    rows = [(run, "dec_self", 1, slope) for slope in (1.0, -1.0, -1.0, -1.0, -1.0)]
+    rows += [(run, "dec_self", 0, 0.5), (run, "dec_self", 0, 0.5), (run, "enc_self", 0, -0.5)]
+    rows.append(("baseline", None, None, None))
+    return pd.DataFrame(rows, columns=["run", "kind", "layer", "slope_mean"])
 
 
 def locked_table():
@@ -77,6 +87,7 @@ def plant(folder, experiment, **tables):
 @pytest.fixture
 def kept(tmp_path):
     plant(tmp_path, "collapse", headmask_locked=locked_table(), cost=cost(7200, 5400))
+    plant(tmp_path, "collapse", headmask_locked_heads=locked_heads())
     plant(tmp_path, "headmask_variants", headmask_variants=variants_table(), cost=cost(1800, 0))
     (tmp_path / "collapse/kept/synthetic.en-art").mkdir(parents=True)
     for name in ("impt-6.seed4.tar.xz", "impt-6.seed5.tar.xz", "README.md"):
@@ -92,20 +103,28 @@ def test_prose_of_the_template_is_wrapped():
 
 
 def page_of(kept):
-    write_study(kept, kept / "study.md")
+    write_study(kept, kept / "study.md", CONFIG)
     return kept.joinpath("study.md").read_text()
 
 
 def test_the_page_has_what_the_tables_say(kept):
     page = page_of(kept)
     prose = page.replace("\n", " ")
-    assert "`collapse`: 4 trainings on the generated corpus, 48 heads, seeds 4, 5;" in prose
-    assert "3 trainings, as long as" in page  # two of the baseline, one of impt-6
+    assert "`collapse`: 4 trainings on the generated corpus, seeds 4, 5; 2 encoder and 2" in prose
+    assert "48 heads in all, pre-norm, dropout 0; 600 updates at most, at a peak rate of" in prose
+    # Two archives of the baseline's and 14 runs' three seeds.
+    assert "Kept so far: 2 of 45 trainings that its settings plan." in prose
+    assert "those of Sun et al. have 6 encoder and 6 decoder layers of width 512 with 144" in prose
+    assert (
+        "`headmask_variants`: 3 trainings on the generated" in prose
+    )  # two of the baseline, one of impt-6
     # Two of the eight heads that were locked in; by chance 4/3 of eight, a sixth.
     where = "25 % (by chance 17 %; p 0.40)"
-    assert f"| impt-6 | 2 of 2 | 4.0 | 25 | 0.96 / 0.25 | +2.00 / +0.00 | {where} |" in page
-    share = "25 % are of it; more than chance gives (p < 0.05) in 0 of these 1 runs, which have "
-    assert f"{share}the initial weights and data of each seed in common" in page
+    cells = "4.0 / 2.0 | 5 dec 2, 2 dec 1, 1 enc 1 | 25 | 3 of 8 | +2.00 / +0.00 | 0.96 / 0.25"
+    assert f"| impt-6 | 2 of 2 | {cells} | {where} |" in page
+    share = "25 % are of it. Heads of the decoder's first self-attention are locked in more often "
+    share += "than by chance in 0 of 1 runs (p < 0.05 after correction for their number, not in "
+    assert f"{share}`impt-6`). These runs have the initial weights" in page
     assert "| 60 | 1.0 of 6 | 0.5 | 0.040 |" in page
     assert "more often than chance gives after holds of 60 updates" in page
     difference = "+0.250 (+0.100 to +0.400)"
@@ -124,8 +143,8 @@ def test_what_is_not_finished_is_named_and_left_out(kept):
     told = page.replace("\n", " ")
     assert (
         "Not finished yet: locked heads on fresh seeds (`collapse_fresh`), when masking helps BLEU "
-        "(`lowdata`), heads with a function (`roles`), Multi30k with three "
-        "seeds (`multi30k_seeds`)." in told
+        "(`lowdata`), heads with a function (`roles`), Multi30k, English "
+        "to German (`multi30k_seeds`)." in told
     )
     titles = [line for line in page.splitlines() if line.startswith("## ")]
     assert titles[1:] == [
@@ -156,9 +175,10 @@ def test_hours_are_of_kept_runs(kept):
 def test_the_first_sentence_says_whether_heads_are_of_harm(kept, low, high, slope, verdict):
     table = locked_table().assign(locked_slope_low=low, locked_slope_high=high)
     plant(kept, "collapse", headmask_locked=table)
-    begun = "2 of 2 trainings of `impt-6` locked heads in, 4.0 (1.5 to 6.5) on average, whose mean "
-    told = f"slope was {slope} while they were (that they are of harm: {verdict})."
-    assert f"- **Which heads Impt-N locks in.** {begun}{told}\n" in page_of(kept)
+    begun = "2 of 2 trainings of `impt-6` locked heads in, 4.0 (1.5 to 6.5) on average (5 dec 2, 2 "
+    begun += f"dec 1, 1 enc 1), with a mean slope of {slope}, above 0 in 3 of 8 (that the mean is, "
+    told = f"{begun}harm to first order: {verdict})."
+    assert f"- **Which heads Impt-N locks in.** {told}\n" in page_of(kept)
 
 
 def test_impt_n_stands_for_the_papers_share_of_heads(kept):
@@ -192,26 +212,26 @@ def test_verdicts_from_intervals():
 def test_ways_to_choose_in_short(kept):
     page = page_of(kept)
     assert (
-        "- **What else may be masked.** The lowest of 1 ways to choose, `impt-6`, changes dev loss "
-        "by +0.250 (+0.100 to +0.400) nats to the baseline (that some way lowers it: does not "
-        "hold).\n" in page
+        "- **What else may be masked.** Dev loss is above that of the baseline in 1 of 1 ways to "
+        "choose, in 1 with all of the interval; the lowest, `impt-6`, differs by +0.250 (+0.100 to "
+        "+0.400) nats and -1.5 (-2.0 to -1.0) BLEU.\n" in page
     )
     assert (
-        "*Answer.* That some way to choose lowers dev loss below that of the baseline: does not "
-        "hold; the lowest of 1, `impt-6`, is apart by +0.250 (+0.100 to +0.400) nats. No run is "
-        "compared with as many heads at random." in page
+        "- That some way to choose lowers dev loss below that of the baseline: does not hold; the "
+        "lowest of 1, `impt-6`, differs by +0.250 (+0.100 to +0.400) nats.\n- No run is compared "
+        "with as many heads at random.\n" in page
     )
     two = pd.concat([variants_table(), variants_table().assign(pair="other.en-de")])
     plant(kept, "headmask_variants", headmask_variants=two)
     with pytest.raises(UserError, match="expected one pair.*found synthetic.en-art, other.en-de"):
-        write_study(kept, kept / "study.md")
+        write_study(kept, kept / "study.md", CONFIG)
 
 
 def test_a_hold_that_chance_explains_and_a_picture(kept):
     held = locked_table()
     plant(kept, "collapse", headmask_locked=held.assign(held_p=held["held_p"].replace(0.04, 0.4)))
     (kept / "collapse/headmask_locked_fig.png").write_bytes(b"png")
-    write_study(kept, kept / "elsewhere" / "study.md")
+    write_study(kept, kept / "elsewhere" / "study.md", CONFIG)
     page = (kept / "elsewhere/study.md").read_text()
     assert "are not seen to stay masked more often than chance gives (p at least 0.05" in page
     assert "](collapse/headmask_locked_fig.png)" in page
@@ -221,19 +241,22 @@ def test_a_hold_that_chance_explains_and_a_picture(kept):
 def test_collapsed_trainings_are_marked_wherever_their_numbers_stand(kept):
     failed = [("baseline", 0, "no"), ("impt-6", 6, "yes"), ("impt-6", 6, "yes")]
     table = pd.DataFrame(failed, columns=["run", "n", "collapsed"])
+    table = table.assign(top_group_delta=[-30.0, 10.0, 20.0])
     plant(kept, "collapse", headmask_collapse=table)
     plant(kept, "headmask_variants", headmask_collapse=table.assign(collapsed="no"))
     page = page_of(kept)
-    assert "| impt-6 (2 of 2 collapsed) | 2 of 2 | 4.0 | 25 |" in page
+    assert "| impt-6 (2 of 2 collapsed) | 2 of 2 | 4.0 / 2.0 | 5 dec 2" in page
     assert page.count("of failed trainings: `impt-6` 2 of 2.") == 1
     assert page.count("trainings of `impt-6` (2 of 2 collapsed) locked") == 2  # in short, answer
     assert "| impt-6 | 0.500 |" in page and page.count("No training collapsed.") == 1
+    # Of 10 and 20: 15, standard error 5, t 12.7062; one training has no interval.
+    assert "changes BLEU by: `baseline` -30.0, `impt-6` +15.0 (-48.5 to +78.5)." in page
 
 
 def test_tables_that_are_not_there(kept):
     (kept / "headmask_variants/tables/headmask_variants.csv").unlink()
     with pytest.raises(UserError, match="kept.py page headmask_variants"):
-        write_study(kept, kept / "study.md")
+        write_study(kept, kept / "study.md", CONFIG)
 
 
 def contest(pair, alike, tuned):
@@ -293,7 +316,7 @@ def test_masks_beside_tuned_dropout(kept):
         "interval, for `random-6`; below it for no run. BLEU is above that of tuned dropout, with "
         "all of its interval, for no run; below it for `random-6`." in page
     )
-    sizes = "3,000 training pairs and 10,000 training pairs, trainings of each run: 5;"
+    sizes = "3,000 training pairs and 10,000 training pairs of Multi30k, trainings of each run: 5;"
     assert sizes in page.replace("\n", " ")
     (kept / "lowdata/tables/corpus.csv").unlink()
     assert f"With `{SMALL}` and the baseline's dropout" in page_of(kept)
@@ -316,7 +339,8 @@ def test_little_text_carries_the_warnings_of_its_tables(kept):
     plant(kept, "lowdata", headmask_collapse=pd.DataFrame(rows, columns=keys))
     page = page_of(kept)
     assert "to tuned dropout (`baseline-d0.3`, the highest that was tried) (that" in page
-    assert "does not hold). With 10,000" in page
+    # Chosen are random-6 and the run of tuned dropout, of which no end is planted.
+    assert "does not hold); of the trainings chosen, 2 of 5 had not turned. With 10,000" in page
     listed = page.partition("What to bear in mind:\n\n")[2].partition("\n\n")[0].splitlines()
     assert [line[:70] for line in listed] == [
         f"- impt-6, seed 2 of {SMALL} collapsed in training (table headmask_collapse"[:70],
@@ -361,7 +385,8 @@ def test_heads_with_a_function(kept):
     assert "| claim | statement | `roles_wide` | `multi30k_seeds` |\n|---|---|---|---|\n" in page
     wide = "| VO-04 | Says VO-04 | holds: 0.93 (0.90 to 0.96); trainings: 3 |"
     assert f"{wide} undecided: 0.93 (0.90 to 0.96); trainings: 3 |\n" in page
-    assert "| VO-10 | Says VO-10 | does not hold: 0.25 (0.20 to 0.30); trainings: 3 | – |\n" in page
+    rare = "does not hold: 0.25 (0.20 to 0.30); trainings: 3; in the paper 0.83"
+    assert f"| VO-10 | Says VO-10 | {rare} | – |\n" in page
     assert page.count("[multi30k_seeds]") == 1  # its hours stand once
 
 
@@ -376,9 +401,11 @@ def test_multi30k_and_the_papers(kept):
     bleu = pd.DataFrame({"seed": [1, 1, 2]})
     plant(kept, "multi30k_seeds", claims=found, bleu=bleu, cost=cost(1, 1))
     page = page_of(kept)
-    counts = "Of 4 claims of the papers 1 holds, 1 does not hold, 2 undecided (1 for want of a run)"
-    assert f"- **Multi30k with three seeds.** {counts}." in page
-    assert "seeds so far: 2." in page
+    counts = (
+        "Of 4 claims of the papers: holds 1, does not hold 1, undecided 2 (1 for want of a run)"
+    )
+    assert f"- **Multi30k, English to German.** {counts}.\n" in page
+    assert "Seeds: 2." in page.replace("\n", " ")
     order = [line.split(" | ")[0] for line in page.splitlines() if " | Says " in line]
     assert order == ["| HM-01", "| HM-04", "| HM-14", "| MI-01"]
     number = "number of HM-04 | -1.00 (-1.50 to -0.50) | 0.54 | 3 |"
@@ -393,15 +420,16 @@ def test_multi30k_with_tables_of_masks(kept):
     collapse = pd.DataFrame(
         [("baseline", 0, "no"), ("impt-6", 6, "yes"), ("impt-6", 6, "no"), ("random-6", 6, "no")],
         columns=["run", "n", "collapsed"],
-    )
+    ).assign(top_group_delta=None)
+    plant(kept, "multi30k_seeds", headmask_locked_heads=locked_heads())
     plant(kept, "multi30k_seeds", claims=claims(("HM-01", "holds", 3.0, 2.0, 4.0, None, "", 3)))
     plant(kept, "multi30k_seeds", headmask_variants=variants_table(), headmask_collapse=collapse)
     plant(kept, "multi30k_seeds", headmask_locked=locked_table(), cost=cost(1, 1))
     plant(kept, "multi30k_seeds", bleu=pd.DataFrame({"seed": [1]}))
     page = page_of(kept)
     assert (
-        "Masks in training change BLEU from that of the baseline: `impt-6` by -1.50 (-2.00 to "
-        "-1.00); of 1 claims" in page
+        "Masks change BLEU (trainings of each run: 1 to 2): `impt-6` (1 of 2 collapsed) by -1.50 "
+        "(-2.00 to -1.00); of 1 claims" in page
     )
     words = (
         "Trainings that collapsed, so that their numbers are of failed trainings: `impt-6` 1 of 2."

@@ -8,7 +8,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.short_names import TRAINING_WORDS
 from headcount.base.settings.training_runs import RunSettings
 from headcount.findings.report.study.collapsed import collapsed_words, marked
-from headcount.findings.report.study.intervals import capital, listed, some_below, with_interval
+from headcount.findings.report.study.intervals import listed, some_below, with_interval
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.tables import NONE
 
@@ -31,16 +31,15 @@ def choosing(kept: Kept, experiment: str = EXPERIMENT) -> dict[str, Any]:
         )
     rows = [_row(run, rows) for run, rows in compared.groupby("run", sort=False)]
     told = [_answer(compared, reference) for reference in REFERENCES]
-    told += [_rests(compared), _locking(compared)]
+    told += [*_winners(compared), _rests(compared), _locking(compared)]
     first = compared[(compared["statistic"] == "dev_loss") & (compared["reference"] == "")]
     return {
         "experiments": [experiment],
         "trainings": int(first["seeds"].sum()),
         "rows": marked(kept, experiment, rows),
-        "winners": _winners(compared),
         "picture": kept.picture(experiment, "headmask_variants"),
         "short": _short(compared),
-        "answer": " ".join(filter(None, [*told, collapsed_words(kept, experiment)])),
+        "answer": list(filter(None, [*told, collapsed_words(kept, experiment)])),
     }
 
 
@@ -84,17 +83,19 @@ def _of_importance(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _short(compared: pd.DataFrame) -> str:
-    """The lowest dev loss beside that of each reference, in a sentence."""
+    """How many ways raise dev loss above each reference, and what the lowest changes."""
     told = []
     for reference, words in REFERENCES.items():
         if len(rows := _against(compared, reference)):
             lowest = rows.loc[rows["value"].idxmin()]
+            bleu = change(compared, lowest["run"], "bleu", reference, 1)
             told.append(
-                f"the lowest of {len(rows)} ways to choose, `{lowest['run']}`, changes dev loss by "
-                f"{with_interval(lowest, 3)} nats to {words} (that some way lowers it: "
-                f"{some_below(rows)})"
+                f"Dev loss is above that of {words} in {(rows['value'] > 0).sum()} of {len(rows)} "
+                f"ways to choose, in {(rows['low'] > 0).sum()} with all of the interval; the "
+                f"lowest, `{lowest['run']}`, differs by {with_interval(lowest, 3)} nats and {bleu} "
+                "BLEU."
             )
-    return capital("; ".join(told) or "no run is compared with others") + "."
+    return " ".join(told) or "No run is compared with others."
 
 
 def _answer(compared: pd.DataFrame, reference: str) -> str:
@@ -105,7 +106,7 @@ def _answer(compared: pd.DataFrame, reference: str) -> str:
     lowest = rows.loc[rows["value"].idxmin()]
     return (
         f"That some way to choose lowers dev loss below that of {words}: {some_below(rows)}; the "
-        f"lowest of {len(rows)}, `{lowest['run']}`, is apart by {with_interval(lowest, 3)} nats."
+        f"lowest of {len(rows)}, `{lowest['run']}`, differs by {with_interval(lowest, 3)} nats."
     )
 
 
@@ -133,14 +134,20 @@ def _locking(compared: pd.DataFrame) -> str:
     return told + (cannot if rest.any() else "") + "."
 
 
-def _winners(compared: pd.DataFrame) -> str:
-    """Which runs have a lower dev loss than the baseline, or than as many heads at random."""
+def _winners(compared: pd.DataFrame) -> list[str]:
+    """Which runs have a lower dev loss than the baseline, or than as many heads at random.
+
+    Nothing of one seed, which has no interval.
+    """
     told = []
     for reference, words in REFERENCES.items():
-        rows = _against(compared, reference)
+        rows = _against(compared, reference).dropna(subset=["low", "high"])
         lower, higher = (
             listed(rows[found]["run"]) for found in (rows["high"] < 0, rows["low"] > 0)
         )
-        told.append(f"Dev loss lies below that of {words}, with all of its interval, for {lower}; ")
-        told[-1] += f"above it for {higher}."
-    return " ".join(told)
+        if len(rows):
+            told.append(
+                f"Dev loss lies below that of {words}, with all of its interval, for {lower}; "
+                f"above it for {higher}."
+            )
+    return told

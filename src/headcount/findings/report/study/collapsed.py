@@ -15,6 +15,16 @@ def collapsed_words(kept: Kept, experiment: str) -> str:
     return f"Trainings that collapsed, so that their numbers are of failed trainings: {told}."
 
 
+def failed_words(kept: Kept, experiment: str) -> str:
+    """How many trainings that mask heads collapsed; empty without their table."""
+    if not kept.has(experiment, _TABLE):
+        return ""
+    table = kept.table(experiment, _TABLE)
+    masking = table[table["n"] > 0]
+    failed = (masking["collapsed"] == "yes").sum()
+    return f"Of {len(masking)} trainings with masks {failed} collapsed."
+
+
 def named(kept: Kept, experiment: str, run: str) -> str:
     """A run as code, with how many of its trainings collapsed if any did."""
     counts = _collapsed(kept, experiment) if kept.has(experiment, _TABLE) else {}

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from headcount.findings.claims.verdicts import UNDECIDED
 from headcount.findings.headmask.foreseen import MOMENTS, SIGNS, area_interval
 from headcount.findings.headmask.locked_evidence import can_test
 from headcount.findings.report.study.collapsed import marked
-from headcount.findings.report.study.intervals import SMALL, above, with_interval
+from headcount.findings.report.study.intervals import SMALL, above, listed, with_interval
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.results import KEYS
+from headcount.findings.significance import holm, paired_t
 from headcount.findings.tables import NONE, p_value
 
 LATER = "collapse_later"
@@ -23,16 +25,17 @@ EXPLORED = "exploratory"
 _ASKED = {
     "first_decoder_self": "the decoder's first self-attention",
     "first_decoder": "the decoder's first layer",
-    "slope": "harm (a slope above 0)",
+    "slope": "a larger slope (harm)",
 }
 _TOLD = ("start", "before_masked")  # the moments that say more than what the rule masks by
 
 
 def foretelling(kept: Kept, experiment: str, runs: list[str]) -> dict[str, Any]:
-    """What the page says of those of these runs that lock heads in with every seed, taken together.
+    """What the page says of those of these runs that have, with every seed, heads to be foretold at
+    every moment, taken together.
 
     `rows`: a sign each, with its area at each moment; `short` and `answer`: what foretells; `runs`:
-    how many.
+    how many; `left_out`: the others in which anything could be foretold.
     Nothing while the table is not kept, or where no run is such.
     """
     if not kept.has(experiment, _TABLE):
@@ -43,6 +46,7 @@ def foretelling(kept: Kept, experiment: str, runs: list[str]) -> dict[str, Any]:
     trained = trained.dropna(subset="moment")
     told = trained.groupby("run")[["moment", "seed"]].apply(lambda of: len(of.drop_duplicates()))
     whole = told.index[told == len(MOMENTS) * seeds[told.index]]
+    others = [run for run in told.index if run not in whole]
     trained = trained[trained["run"].isin(whole)]
     if trained.empty:
         return {}
@@ -51,14 +55,18 @@ def foretelling(kept: Kept, experiment: str, runs: list[str]) -> dict[str, Any]:
         {"sign": _words(areas, sign), "cells": [_cell(areas, sign, moment) for moment in MOMENTS]}
         for sign in SIGNS
     ]
-    return {"moments": list(MOMENTS.values()), "rows": rows, "runs": len(whole)} | {
+    return {
+        "moments": list(MOMENTS.values()),
+        "rows": rows,
+        "runs": len(whole),
+        "left_out": f" (not {listed(others)})" if others else "",
         "short": _short(areas),
         "answer": _answer(areas),
     }
 
 
 def _over_runs(trained: pd.DataFrame) -> pd.DataFrame:
-    """Area by sign and moment, over seeds: `value`, its interval from `low` to `high`, runs.
+    """Area by sign and moment, over seeds: `value`, its interval from `low` to `high`, p, runs.
 
     Runs of one seed share weights and batches, so that their mean is one number of the seed. A sign
     that was found on one of the trainings is `explored`, and has no interval.
@@ -75,7 +83,12 @@ def _over_runs(trained: pd.DataFrame) -> pd.DataFrame:
         for key, seeds in by_seed.iterrows()
     ]
     low, high = np.transpose(ends)
-    found = {"value": by_seed.mean(axis=1), "low": low, "high": high, "explored": explored}
+    apart = [
+        np.nan if np.isnan(end) else paired_t(seeds.to_numpy() - _CHANCE).p
+        for end, (_, seeds) in zip(low, by_seed.iterrows(), strict=True)
+    ]
+    found = {"value": by_seed.mean(axis=1), "low": low, "high": high, "p": apart}
+    found["explored"] = explored
     return pd.DataFrame(found).assign(runs=of_sign["run"].nunique())
 
 
@@ -95,9 +108,9 @@ def _cell(areas: pd.DataFrame, sign: str, moment: str) -> str:
 
 def _short(areas: pd.DataFrame) -> str:
     """What foretells locked heads after the first interval, in a sentence."""
-    start = _TOLD[0]
+    start, verdicts = _TOLD[0], _verdicts(areas)
     told = [
-        f"by {words}: {EXPLORED if _explored(areas, sign) else _verdict(areas, sign, start)}, area "
+        f"by {words}: {EXPLORED if _explored(areas, sign) else verdicts[sign, start]}, area "
         f"{_cell(areas, sign, start)}"
         for sign, words in _ASKED.items()
     ]
@@ -108,12 +121,12 @@ def _explored(areas: pd.DataFrame, sign: str) -> bool:
     return bool(areas[areas.index.get_level_values("foretold_by") == sign]["explored"].any())
 
 
-def _answer(areas: pd.DataFrame) -> str:
+def _answer(areas: pd.DataFrame) -> list[str]:
     """What each layer, and what harm, foretells; no verdict where that is exploratory."""
-    words = []
+    words, verdicts = [], _verdicts(areas)
     for sign, told in _ASKED.items():
         start, late = (_cell(areas, sign, moment) for moment in _TOLD)
-        verdicts = [_verdict(areas, sign, moment) for moment in _TOLD]
+        decided = [verdicts[sign, moment] for moment in _TOLD]
         if _explored(areas, sign):
             words.append(
                 f"That {told} foretells locked heads was found on these trainings, which cannot "
@@ -122,15 +135,21 @@ def _answer(areas: pd.DataFrame) -> str:
             )
         else:
             words.append(
-                f"That {told} foretells locked heads: {verdicts[0]} after the first interval, area "
-                f"{start}; {verdicts[1]} among the heads masked most, {late}."
+                f"That {told} foretells locked heads: {decided[0]} after the first interval, area "
+                f"{start}; {decided[1]} among the heads masked most, {late}."
             )
-    return " ".join(words)
+    return words
 
 
-def _verdict(areas: pd.DataFrame, sign: str, moment: str) -> str:
-    row = areas.reindex([(sign, moment)]).iloc[0]
-    return above(row["low"] - _CHANCE, row["high"] - _CHANCE)
+def _verdicts(areas: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """Whether each sign foretells at each moment that is told of, with p corrected for them all."""
+    asked = areas.reindex([(sign, moment) for sign in _ASKED for moment in _TOLD])
+    tested = asked.dropna(subset="p")
+    few = set(tested.index[holm(tested["p"].to_numpy()) < SMALL])
+    return {
+        key: above(low - _CHANCE, high - _CHANCE) if key in few else UNDECIDED
+        for key, low, high in asked[["low", "high"]].itertuples(name=None)
+    }
 
 
 def beginning_later(kept: Kept) -> dict[str, Any]:
@@ -141,7 +160,7 @@ def beginning_later(kept: Kept) -> dict[str, Any]:
     over = table[table["seed"].isna() & table["run"].str.startswith("impt")]
     rows = marked(kept, LATER, [_later(row) for row in over.to_dict("records")])
     plain = table[table["run"].isin(over.loc[over["held"] == 0, "run"])].dropna(subset="seed")
-    return {"rows": rows, "answer": f"{_plain_short(plain)} {_held_short(over)}"}
+    return {"rows": rows, "answer": [_plain_short(plain), _held_short(over)]}
 
 
 def _later(row: dict[str, Any]) -> dict[str, str]:

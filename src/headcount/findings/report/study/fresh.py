@@ -2,16 +2,10 @@
 
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from headcount.findings.claims.verdicts import HOLDS, UNDECIDED
-from headcount.findings.report.study.collapsed import collapsed_words
+from headcount.findings.report.study.collapsed import collapsed_words, failed_words
 from headcount.findings.report.study.foretelling import foretelling
-from headcount.findings.report.study.intervals import SMALL, listed
 from headcount.findings.report.study.kept import Kept
-from headcount.findings.report.study.locking import locked_rows
-from headcount.findings.significance import holm
+from headcount.findings.report.study.locking import locked_rows, place_words
 
 EXPERIMENT = "collapse_fresh"
 
@@ -26,6 +20,8 @@ def fresh(kept: Kept) -> dict[str, Any]:
     table = kept.table(EXPERIMENT, "headmask_locked")
     over = table[table["seed"].isna() & (table["held"] == 0)]
     foretold = foretelling(kept, EXPERIMENT, over["run"].tolist())
+    told = [place_words(over), foretold.get("short")]
+    answer = [told[0], *foretold.get("answer", [])]
     trained = table.dropna(subset="seed")
     return {
         "experiments": [EXPERIMENT],
@@ -33,23 +29,6 @@ def fresh(kept: Kept) -> dict[str, Any]:
         "seeds": ", ".join(map(str, sorted(trained["seed"].astype(int).unique()))),
         "rows": locked_rows(kept, EXPERIMENT),
         "foretold": foretold,
-        "short": foretold.get("short", _place(over)),
-        "answer": " ".join(
-            filter(None, [_place(over), foretold.get("answer"), collapsed_words(kept, EXPERIMENT)])
-        ),
+        "short": " ".join(filter(None, [*told, failed_words(kept, EXPERIMENT)])),
+        "answer": list(filter(None, [*answer, collapsed_words(kept, EXPERIMENT)])),
     }
-
-
-def _place(over: pd.DataFrame) -> str:
-    """Whether some run locks in more heads of the first self-attention than chance gives.
-
-    `over` has a run over its seeds a row. P is corrected for the number of runs.
-    """
-    known = over.dropna(subset="place_p")
-    corrected = holm(known["place_p"].to_numpy()) if len(known) else np.ones(0)
-    found = known[corrected < SMALL]["run"]
-    verdict = f"{HOLDS} of {listed(found)}" if len(found) else UNDECIDED
-    return (
-        "That more heads of the decoder's first self-attention are locked in than chance gives "
-        f"(p < {SMALL} after correction for {len(known)} runs): {verdict}."
-    )

@@ -45,7 +45,11 @@ def functions(kept: Kept) -> dict[str, Any]:
 
 
 def _cell(cells: dict[str, str] | None) -> str:
-    """Verdict, number and trainings of a claim in one experiment."""
+    """Verdict, number, reason and trainings of a claim in one experiment; the paper's number."""
     if cells is None:
         return NONE
-    return f"{cells['verdict']}: {cells['number']}; trainings: {cells['seeds']}"
+    told = [f"{cells['verdict']}: {cells['number']}", f"trainings: {cells['seeds']}"]
+    if cells["reason"] not in ("nan", cells["number"]):
+        told.insert(1, cells["reason"])
+    told += [f"in the paper {cells['paper']}"] * (cells["paper"] != NONE)
+    return "; ".join(told)

@@ -20,7 +20,7 @@ def _row(kept: Kept, experiment: str) -> dict[str, str]:
     processor = total["cpu_seconds"]
     return {
         "experiment": experiment,
-        "runs": str(kept.runs(experiment)),
+        "runs": str(len(kept.archives(experiment))),
         "jobs": f"{total['jobs']:.0f}",
         "processor": f"{processor / 3600:.1f}" if processor else NONE,
         "clock": f"{total['seconds'] / 3600:.1f}",

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
+import numpy as np
 import pandas as pd
 
 from headcount.findings.claims.verdicts import FAILS, HOLDS, UNDECIDED
-from headcount.findings.significance import holm
+from headcount.findings.significance import holm, paired_t
 from headcount.findings.tables import NONE
 
 SMALL = 0.05  # a p below it is called no chance
@@ -18,6 +19,13 @@ def with_interval(row: Mapping[str, float], digits: int, sign: str = "+") -> str
         return NONE
     style = f"{sign}z.{digits}f"
     return f"{value:{style}}" + ("" if pd.isna(low) else f" ({low:{style}} to {high:{style}})")
+
+
+def mean_of(values: pd.Series) -> dict[str, float]:
+    """Mean of a number over trainings and its 95 % t interval, for `with_interval`."""
+    numbers = values.to_numpy(dtype=float)
+    low, high = paired_t(numbers)[:2] if len(numbers) > 1 else (np.nan, np.nan)
+    return {"value": float(numbers.mean()), "low": low, "high": high}
 
 
 def above(low: float, high: float) -> str:

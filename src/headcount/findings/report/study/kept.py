@@ -7,15 +7,17 @@ from pathlib import Path
 import pandas as pd
 
 from headcount.base.errors import UserError
+from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.findings.results import read_table
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A folder of kept results, and the page that is made of them."""
+    """A folder of kept results, the page that is made of them, and the folder of experiments."""
 
     folder: Path
     page: Path
+    config: Path
 
     def experiments(self) -> list[str]:
         """Those that have tables, by name."""
@@ -47,9 +49,14 @@ class Kept:
     def _path(self, experiment: str, name: str) -> Path:
         return self.folder / experiment / "tables" / f"{name}.csv"
 
-    def runs(self, experiment: str) -> int:
-        """How many runs are kept."""
-        return len(list((self.folder / experiment / "kept").glob("*/*.tar.xz")))
+    def archives(self, experiment: str) -> set[str]:
+        """The runs that are kept, as `<pair>/<run>.seed<k>`."""
+        found = (self.folder / experiment / "kept").glob("*/*.tar.xz")
+        return {f"{path.parent.name}/{path.name.removesuffix('.tar.xz')}" for path in found}
+
+    def settings(self, experiment: str) -> Experiment:
+        """The experiment as its file has it today. Raises UserError for a fault in it."""
+        return load_experiment(experiment, self.config)
 
     def picture(self, experiment: str, name: str) -> str:
         """Where the page finds a picture, which is copied to it; empty if there is none."""

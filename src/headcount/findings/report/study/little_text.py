@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 
 from headcount.findings.headmask.regularisation import (
+    cut_short,
     is_highest,
     masks_at_tuned,
     warn_of_edges,
@@ -32,6 +33,7 @@ def little_text(kept: Kept) -> dict[str, Any]:
     sizes = _sizes(kept, list(table["pair"].unique()))
     means = table[(table["statistic"] == "bleu") & (table["reference"] == "")]
     of_pair = list(table.groupby("pair", sort=False))
+    contests = [f"With {sizes[pair]} {_contest(rows)}." for pair, rows in of_pair]
     return {
         "experiments": [EXPERIMENT],
         "seeds": int(means["seeds"].max()),
@@ -40,10 +42,10 @@ def little_text(kept: Kept) -> dict[str, Any]:
             {"pair": pair, **_row(rows)}
             for (pair, _), rows in table.groupby(["pair", "run"], sort=False)
         ],
-        "winners": [f"`{pair}`: {_winners(rows)}" for pair, rows in of_pair],
+        "answer": contests + [f"`{pair}`: {_winners(rows)}" for pair, rows in of_pair],
         "warnings": [*_collapsed(kept), *warn_of_edges(table), *masks_at_tuned(table)],
         "picture": kept.picture(EXPERIMENT, "headmask_regularisation"),
-        "short": " ".join(f"With {sizes[pair]} {_contest(rows)}." for pair, rows in of_pair),
+        "short": " ".join(contests),
     }
 
 
@@ -80,7 +82,9 @@ def _contest(rows: pd.DataFrame) -> str:
     tuned = chosen.loc[chosen["reference"] == "tuned dropout", "against"]
     words = f"tuned dropout (`{tuned.iloc[0]}`{edge})" if len(tuned) else "tuned dropout"
     told = f"the masks that dev loss chooses, `{chosen['run'].iloc[0]}`, "
-    return f"{_alone(rows)}{told}{_gain(chosen, 'tuned dropout', words)}"
+    late = cut_short(rows[rows["chosen"] == "yes"])[:2]
+    ends = "; of the trainings chosen, {} of {} had not turned".format(*late) if late[0] else ""
+    return f"{_alone(rows)}{told}{_gain(chosen, 'tuned dropout', words)}{ends}"
 
 
 def _alone(rows: pd.DataFrame) -> str:

@@ -4,12 +4,22 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from headcount.base.settings.training_runs import RunSettings
+from headcount.findings.kinds import SHORT
 from headcount.findings.report.study.collapsed import collapsed_words, marked, named
 from headcount.findings.report.study.foretelling import LATER, beginning_later, foretelling
-from headcount.findings.report.study.intervals import SMALL, above, with_interval
+from headcount.findings.report.study.intervals import (
+    SMALL,
+    above,
+    listed,
+    mean_of,
+    with_interval,
+)
 from headcount.findings.report.study.kept import Kept
+from headcount.findings.significance import holm
 from headcount.findings.tables import NONE, p_value
 
 EXPERIMENT = "collapse"
@@ -29,28 +39,34 @@ def locking(kept: Kept) -> dict[str, Any]:
     trained = table.dropna(subset="seed")
     place = _place(free, _places(trained, free.dropna(subset="place_p")["run"]))
     short = short_locking(kept, EXPERIMENT)
+    foretold = foretelling(kept, EXPERIMENT, free["run"].tolist())
+    later = beginning_later(kept)
+    told = [short, harm_words(kept, EXPERIMENT), place, _hold(held)]
+    told += [*foretold.get("answer", []), *later.get("answer", [])]
     return {
         "experiments": [EXPERIMENT, LATER] if kept.begun(LATER) else [EXPERIMENT],
         "trainings": len(trained),
         "seeds": ", ".join(map(str, sorted(trained["seed"].astype(int).unique()))),
         "heads": int(trained["heads"].iloc[0]),
         "rows": locked_rows(kept, EXPERIMENT),
-        "held": [_held(row) for row in held.to_dict("records")],
-        "hold": _hold(held),
-        "foretold": foretelling(kept, EXPERIMENT, free["run"].tolist()),
-        "later": beginning_later(kept),
+        "held": [_held(row) for row in held.dropna(subset="held_p").to_dict("records")],
+        "foretold": foretold,
+        "later": later,
         "picture": kept.picture(EXPERIMENT, "headmask_locked_fig"),
         "short": short,
-        "answer": " ".join(filter(None, (short, place, collapsed_words(kept, EXPERIMENT)))),
+        "answer": list(filter(None, [*told, collapsed_words(kept, EXPERIMENT)])),
     }
 
 
 def locked_rows(kept: Kept, experiment: str) -> list[dict[str, str]]:
-    """What the page says of each run of importance, over its seeds, that holds no heads."""
-    table = kept.table(experiment, "headmask_locked")
-    over, trained = _over_seeds(table), table.dropna(subset="seed")
-    free = over[over["held"] == 0].to_dict("records")
-    rows = [_row(row, _places(trained, [row["run"]])) for row in free]
+    """What the page says of each run that masks heads and holds none, over its seeds."""
+    table, heads = (kept.table(experiment, f"headmask_locked{of}") for of in ("", "_heads"))
+    trained = table.dropna(subset="seed")
+    over = table[table["seed"].isna() & (table["n"] > 0) & (table["held"] == 0)]
+    rows = [
+        _row(row, _places(trained, [row["run"]]), heads[heads["run"] == row["run"]])
+        for row in over.to_dict("records")
+    ]
     return marked(kept, experiment, rows)
 
 
@@ -64,19 +80,49 @@ def short_locking(kept: Kept, experiment: str) -> str:
     over = _over_seeds(kept.table(experiment, "headmask_locked"))
     plain = over[[bool(re.fullmatch(r"impt-\d+", run)) for run in over["run"]]]
     if plain.empty:
-        return "No run of Impt-N as the paper has it has several trainings."
+        return "Impt-N as the paper has it has fewer than two trainings."
     row = plain.loc[(plain["n"] / plain["heads"] - _SHARE).abs().idxmin()]
     locked, name = f"{row['seeds_locked']:.0f}", named(kept, experiment, row["run"])
     begun = f"{locked} of {row['seeds']:.0f} trainings of {name} locked heads in, "
     begun += f"{with_interval(_bounds(row, 'locked_ever'), 1, '')} on average"
     if not row["locked_ever"]:
         return f"{begun}."
-    slope = _bounds(row, "locked_slope")
-    verdict = above(slope["low"], slope["high"])
+    heads = kept.table(experiment, "headmask_locked_heads")
+    heads, slope = heads[heads["run"] == row["run"]], _bounds(row, "locked_slope")
     return (
-        f"{begun}, whose mean slope was {with_interval(slope, 2)} nats while they were (that they "
-        f"are of harm: {verdict})."
+        f"{begun} ({_layers(heads)}), with a mean slope of {with_interval(slope, 2)} nats, above 0 "
+        f"in {_harmful(heads)} (that the mean is, harm to first order: "
+        f"{above(slope['low'], slope['high'])})."
     )
+
+
+def _layers(heads: pd.DataFrame) -> str:
+    """Locked heads of one run, by kind and layer, those of the most first."""
+    counts = heads.groupby(["kind", "layer"]).size().sort_values(ascending=False, kind="stable")
+    cells = counts.items()
+    return ", ".join(f"{count} {SHORT[kind]} {layer + 1:.0f}" for (kind, layer), count in cells)
+
+
+def _harmful(heads: pd.DataFrame) -> str:
+    """How many of locked heads had a mean slope above 0 while they were."""
+    known = heads.dropna(subset="slope_mean")
+    return f"{(known['slope_mean'] > 0).sum()} of {len(known)}"
+
+
+def harm_words(kept: Kept, experiment: str) -> str:
+    """What masking the heads that a model calls most important does to it, by run; empty without
+    the table. Above 0 the model is better without them.
+    """
+    if not kept.has(experiment, "headmask_collapse"):
+        return ""
+    table = kept.table(experiment, "headmask_collapse").dropna(subset="top_group_delta")
+    told = [
+        f"`{run}` {with_interval(mean_of(of_run['top_group_delta']), 1)}"
+        for run, of_run in table.groupby("run", sort=False)
+        if re.fullmatch(r"baseline|(random|impt)-\d+", run)
+    ]
+    words = "Masking the most important group of heads of the trained model changes BLEU by"
+    return f"{words}: {', '.join(told)}." if told else ""
 
 
 def _bounds(row: pd.Series, column: str) -> dict[str, float]:
@@ -92,23 +138,27 @@ def _places(trained: pd.DataFrame, runs: Sequence[str]) -> dict[str, float]:
     return {"both": both / ever, "expected": chance / ever} if ever else {}
 
 
-def _row(row: dict[str, Any], places: dict[str, float]) -> dict[str, str]:
-    """What the page says of the trainings of one run."""
+def _row(row: dict[str, Any], places: dict[str, float], heads: pd.DataFrame) -> dict[str, str]:
+    """What the page says of the trainings of one run, and of the heads that they locked in."""
     cells = {
         "run": row["run"],
         "seeds": f"{row['seeds_locked']:.0f} of {row['seeds']:.0f}",
-        "heads": f"{row['locked_ever']:.1f}",
+        "heads": f"{row['locked_ever']:.1f} / {row['locked_at_end']:.1f}",
     }
     if not row["locked_ever"]:
-        return cells | dict.fromkeys(("start", "ratio", "slope", "place"), NONE)
+        lacking = ("start", "layers", "harmful", "ratio", "slope", "place")
+        return cells | dict.fromkeys(lacking, NONE)
     ratio = f"{_two(row['locked_slope_ratio'])} / {_two(row['others_slope_ratio'])}"
+    by_sentences = RunSettings.model_validate(row["run"]).unit == "sentence"
     where = NONE
     if places:
         where = f"{100 * places['both']:.0f} % (by chance {100 * places['expected']:.0f} %; "
         where += f"p {_p(row['place_p'])})"
     return cells | {
         "start": f"{row['locked_from']:.0f}",
-        "ratio": ratio,
+        "layers": _layers(heads),
+        "harmful": _harmful(heads),
+        "ratio": ratio if by_sentences else NONE,
         "slope": f"{row['locked_slope']:+z.2f} / {row['others_slope']:+z.2f}",
         "place": where,
     }
@@ -124,24 +174,35 @@ def _p(p: float) -> str:
 
 def _place(free: pd.DataFrame, places: dict[str, float]) -> str:
     """Whether locked heads are of the decoder's first self-attention, in the runs that say."""
-    known = free.dropna(subset="place_p")
-    found = known[known["place_p"] < SMALL]
     if not places:
         return ""
     return (
-        f"Of all heads that runs locked in which may mask those of the decoder's first "
-        f"self-attention, {100 * places['both']:.0f} % are of it; more than chance gives "
-        f"(p < {SMALL}) in {len(found)} of these {len(known)} runs, which have the initial weights "
-        "and data of each seed in common and do not confirm one another."
+        "Of the heads locked in by the runs that may mask the decoder's first self-attention, "
+        f"{100 * places['both']:.0f} % are of it. {place_words(free)} These runs have the initial "
+        "weights and data of each seed in common and do not confirm one another."
+    )
+
+
+def place_words(free: pd.DataFrame) -> str:
+    """In which runs more heads of the decoder's first self-attention are locked in than by chance.
+
+    `free` has a run over its seeds a row. P is corrected for the number of runs.
+    """
+    known = free.dropna(subset="place_p")
+    few = holm(known["place_p"].to_numpy()) < SMALL if len(known) else np.ones(0, dtype=bool)
+    others = f", not in {listed(known['run'][~few])}" if not few.all() else ""
+    return (
+        "Heads of the decoder's first self-attention are locked in more often than by chance in "
+        f"{few.sum()} of {len(known)} runs (p < {SMALL} after correction for their number"
+        f"{others})."
     )
 
 
 def _held(row: dict[str, Any]) -> dict[str, str]:
-    known = not pd.isna(row["held_p"])
     return {
         "updates": f"{row['held']:.0f}",
-        "both": f"{row['held_both']:.1f} of {row['n']:.0f}" if known else NONE,
-        "chance": f"{row['held_expected']:.1f}" if known else NONE,
+        "both": f"{row['held_both']:.1f} of {row['n']:.0f}",
+        "chance": f"{row['held_expected']:.1f}",
         "p": _p(row["held_p"]),
     }
 
@@ -155,7 +216,8 @@ def _hold(held: pd.DataFrame) -> str:
     if longer.empty:
         return (
             "Heads that are held masked from the first update on are not seen to stay masked more "
-            f"often than chance gives (p at least {SMALL} after each of {len(known)} holds)."
+            f"often than chance gives (p at least {SMALL} after each of the {len(known)} holds "
+            "that validations can tell); of so few heads only a large effect would show."
         )
     return (
         "Heads that are held masked stay so more often than chance gives after holds of "

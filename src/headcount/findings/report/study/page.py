@@ -7,6 +7,7 @@ from pathlib import Path
 
 from headcount.base.files import write_text
 from headcount.base.templates import fill_page
+from headcount.findings.kinds import explain_kinds
 from headcount.findings.report.study import (
     choosing,
     fresh,
@@ -15,6 +16,7 @@ from headcount.findings.report.study import (
     locking,
     real_text,
 )
+from headcount.findings.report.study.design import PAPER, design_words, kept_words
 from headcount.findings.report.study.hours import hours_of
 from headcount.findings.report.study.intervals import capital
 from headcount.findings.report.study.kept import Kept
@@ -25,27 +27,33 @@ POINTS = {
     "choosing": ("what else may be masked", choosing.EXPERIMENT, choosing.choosing),
     "little_text": ("when masking helps BLEU", little_text.EXPERIMENT, little_text.little_text),
     "functions": ("heads with a function", functions.PREFIX, functions.functions),
-    "real_text": ("Multi30k with three seeds", real_text.EXPERIMENT, real_text.real_text),
+    "real_text": ("Multi30k, English to German", real_text.EXPERIMENT, real_text.real_text),
 }
 """The points by their names in the template: in words, the experiment, and its section."""
 
 _TEMPLATE = Path(__file__).with_suffix(".md")
 
 
-def write_study(folder: Path, out: Path) -> None:
+def write_study(folder: Path, out: Path, config: Path) -> None:
     """Write the page `out` from a folder of kept results, and its pictures beside it.
 
-    A point whose experiment has no tables there is named as not finished. Raises UserError where
-    an experiment lacks a table that the page is made of.
+    `config` is the folder of the experiments' settings. A point whose experiment has no tables is
+    named as not finished. Raises UserError where an experiment lacks a table that the page is made
+    of.
     """
-    kept = Kept(folder, out)
+    kept = Kept(folder, out, config)
     sections = {name: section(kept) for name, (_, _, section) in POINTS.items()}
     told = [section["experiments"] for section in sections.values() if section]
     experiments = list(dict.fromkeys(name for names in told for name in names))
     points = [(words, experiment) for words, experiment, _ in POINTS.values()]
+    begun = [experiment for _, experiment, _ in POINTS.values() if kept.begun(experiment)]
     about = {
         "points": list(zip(points, sections.values(), strict=True)),
         "hours": hours_of(kept, experiments),
         "capital": capital,
+        "kinds": explain_kinds().rstrip("."),
+        "paper": design_words(kept, PAPER),
+        "designs": {name: design_words(kept, name) for name in begun},
+        "so_far": {name: kept_words(kept, name) for name in begun},
     }
     write_text(out, fill_page(_TEMPLATE, sections | about))

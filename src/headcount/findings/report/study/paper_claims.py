@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from headcount.findings.claims.verdicts import FAILS, NO_RUN, VERDICTS
+from headcount.findings.claims.verdicts import FAILS, NO_RUN, UNDECIDED, VERDICTS
 from headcount.findings.report.study.intervals import with_interval
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.tables import NONE
@@ -32,6 +32,7 @@ def claim_cells(row: pd.Series) -> dict[str, str]:
         "statement": row["statement"],
         "statistic": row["statistic"],
         "verdict": row["verdict"],
+        "reason": str(row["reason"]),
         "number": row["reason"] if pd.isna(row["value"]) else with_interval(row, 2, ""),
         "seeds": f"{row['seeds']:.0f}" if row["seeds"] else NONE,
         "paper": NONE if pd.isna(theirs) else f"{theirs:.2f}",
@@ -41,10 +42,12 @@ def claim_cells(row: pd.Series) -> dict[str, str]:
 def counted(rows: pd.DataFrame) -> str:
     """How many claims have each verdict, in words."""
     counts = rows["verdict"].value_counts()
-    told = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if name in counts)
     lacking = int(rows["reason"].astype(str).str.startswith(NO_RUN).sum())
-    lacking_words = f" ({lacking} for want of a run)" if lacking else ""
-    return f"of {len(rows)} claims of the papers {told}{lacking_words}"
+    lacking_words = {UNDECIDED: f" ({lacking} for want of a run)" if lacking else ""}
+    told = [
+        f"{name} {counts[name]}{lacking_words.get(name, '')}" for name in VERDICTS if name in counts
+    ]
+    return f"of {len(rows)} claims of the papers: {', '.join(told)}"
 
 
 def against_papers(rows: pd.DataFrame) -> str:
@@ -67,5 +70,7 @@ def short_claims(rows: pd.DataFrame, asked: dict[str, str]) -> str:
         if name in rows.index:
             cells = claim_cells(rows.loc[name])
             number = f"{cells['number']}; trainings: {cells['seeds']}"
+            if cells["verdict"] == UNDECIDED and cells["number"] != cells["reason"]:
+                number += f"; {cells['reason']}"
             told.append(f"{words}: {cells['verdict']} ({cells['statistic']}: {number})")
     return "; ".join(told)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from headcount.findings.report.study.choosing import change, choosing
-from headcount.findings.report.study.collapsed import collapsed_words
+from headcount.findings.report.study.collapsed import named
 from headcount.findings.report.study.intervals import capital
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.report.study.locking import short_locking
@@ -18,7 +18,7 @@ from headcount.findings.results import BASE
 from headcount.findings.tables import NONE
 
 EXPERIMENT = "multi30k_seeds"
-_CLAIMS = names(1, 15, "HM") + names(1, 8, "MI") + names(12, 23, "VO")
+_CLAIMS = names(1, 15, "HM") + names(1, 8, "MI") + names(17, 17, "MI") + names(12, 23, "VO")
 
 
 def real_text(kept: Kept) -> dict[str, Any]:
@@ -32,32 +32,34 @@ def real_text(kept: Kept) -> dict[str, Any]:
     variants = kept.has(EXPERIMENT, "headmask_variants")
     compared = choosing(kept, EXPERIMENT) if variants else {}
     short = "; ".join(filter(None, (_gains(kept) if variants else "", counted(rows))))
+    against = against_papers(rows)
     return {
         "experiments": [EXPERIMENT],
         "seeds": kept.table(EXPERIMENT, "bleu")["seed"].nunique(),
         "claims": [claim_cells(row) for _, row in rows.iterrows()],
         "short": f"{capital(short)}.",
-        "answer": f"{capital(short)}. {against_papers(rows)}",
+        "answer": [f"{capital(short)}.", *_locked(kept), *compared.get("answer", []), against],
         "compared": compared,
-        "locked": _locked(kept),
         "picture": kept.picture(EXPERIMENT, "headmask_fig5"),
     }
 
 
 def _gains(kept: Kept) -> str:
-    """What each run with masks changes BLEU by."""
+    """What each run with masks changes BLEU by, to the baseline."""
     compared = kept.compared(EXPERIMENT, "headmask_variants")
     runs = [run for run in compared["run"].unique() if run != BASE]
     cells = {run: change(compared, run, "bleu", BASE) for run in runs}
-    told = ", ".join(f"`{run}` by {cell}" for run, cell in cells.items() if cell != NONE)
-    return f"masks in training change BLEU from that of the baseline: {told}" if told else ""
+    told = ", ".join(
+        f"{named(kept, EXPERIMENT, run)} by {cell}" for run, cell in cells.items() if cell != NONE
+    )
+    if not told:
+        return ""
+    seeds = compared.loc[compared["run"].isin(runs), "seeds"]
+    trained = " to ".join(f"{end:.0f}" for end in sorted({seeds.min(), seeds.max()}))
+    return f"masks change BLEU (trainings of each run: {trained}): {told}"
 
 
-def _locked(kept: Kept) -> str:
-    """What Impt-N locks in, and in how many trainings of each run heads that were masked nearly
-    always did harm; of tables that are there.
-    """
-    told = [collapsed_words(kept, EXPERIMENT)]
-    if kept.has(EXPERIMENT, "headmask_locked"):
-        told.insert(0, short_locking(kept, EXPERIMENT))
-    return " ".join(filter(None, told))
+def _locked(kept: Kept) -> list[str]:
+    """What Impt-N locks in, where the table is there."""
+    has = kept.has(EXPERIMENT, "headmask_locked")
+    return [short_locking(kept, EXPERIMENT)] if has else []
