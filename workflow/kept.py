@@ -39,13 +39,16 @@ from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.files import write_json
 
+_CHANGES = " and changes"  # of a commit: the tree differed from it
+
 
 def keep(experiment: str, machine: str, replace: bool) -> str:
     """Archive every run all of whose jobs are finished here; returns how many, in words.
 
     A kept run whose files are the same stays, and grows by those that are new; it is named if its
-    settings or code were others, and then replaced if it is to be. Raises UserError for one that
-    has other values, unless it is to be replaced; the others are kept.
+    settings or code were others, and then replaced if it is to be. The words warn if the tree has
+    changes that no commit has. Raises UserError for a run that has other values, unless it is to be
+    replaced; the others are kept.
     """
     about = {"machine": machine, "commit": _commit(), "settings": settings_of(experiment)}
     kept, stay, lacking, refused, older = 0, 0, [], [], []
@@ -74,6 +77,7 @@ def keep(experiment: str, machine: str, replace: bool) -> str:
     if older:
         told += "\nkept with other settings or code; --replace keeps those that are here: "
         told += "; ".join(older)
+    told += _not_committed(about["commit"]) if kept else ""
     if refused:
         print(told)
         raise UserError(_listed(refused) + "\n--replace keeps the values that are here")
@@ -190,7 +194,18 @@ def _commit() -> str:
 
     folders = ("src", "scripts", "workflow", "config")
     changed = bool(git("status", "--porcelain", "--untracked-files=no", *folders))
-    return git("rev-parse", "--short", "HEAD").strip() + " and changes" * changed
+    return git("rev-parse", "--short", "HEAD").strip() + _CHANGES * changed
+
+
+def _not_committed(commit: str) -> str:
+    """A line that warns if runs are kept with this commit and changes; else empty."""
+    if not commit.endswith(_CHANGES):
+        return ""
+    alone = f"commit {commit.removesuffix(_CHANGES)} alone cannot make these runs again"
+    return (
+        f"\nwarning: code, rules or settings have changes that are not committed: {alone}. "
+        "Delete the files that were kept now, commit the changes, and keep again"
+    )
 
 
 def _arguments():

@@ -151,6 +151,7 @@ DRY = {
 
 PARSED = {
     "python workflow/compare.py OTHER results/quickstart": "two folders; test_compare.py",
+    "python scripts/study_page.py --out docs/results/headmask_study.md": "kept runs; test_study.py",
     "python -m benchmarks.training": "named in a table",
     "python scripts/remove.py --model MODEL --list heads.txt --means measures_means.csv"
     " --out smaller": "quickstart has no measures; test_pruning_profile.py",
@@ -271,14 +272,18 @@ ELSEWHERE = {
     "git pull": PART,
     "dvc pull parts/lab.dvc": PART,
     "python workflow/part.py take quickstart parts/lab": PART,
-    'python workflow/kept.py keep quickstart --machine "two cores of a laptop"': KEPT,
-    "git add docs/results/quickstart": KEPT,
+    'python workflow/kept.py keep my_study --machine "two cores of a laptop"': KEPT,
+    "git add docs/results/my_study": KEPT,
     'git commit -m "Runs of lab"': KEPT,
-    "snakemake --cores all prepare": KEPT,
-    "python workflow/kept.py take quickstart": KEPT,
-    "python workflow/kept.py page quickstart --short HM-03": KEPT,
-    "python workflow/kept.py check quickstart": KEPT,
-    "python workflow/kept.py check quickstart synthetic.en-art baseline 1": KEPT,
+    "git add docs/results/my_study docs/results/my_study.md": KEPT,
+    'git commit -m "Page of my_study"': KEPT,
+    "snakemake --cores all prepare --config experiment=my_study": KEPT,
+    "snakemake --cores all --config experiment=my_study": KEPT,
+    "snakemake --cores all --until train": KEPT,
+    "python workflow/kept.py take my_study": KEPT,
+    "python workflow/kept.py page my_study --short HM-03": KEPT,
+    "python workflow/kept.py check my_study": KEPT,
+    "python workflow/kept.py check my_study synthetic.en-art baseline 1": KEPT,
     "python workflow/kept.py check": KEPT,
 }
 """Run as printed by another test, which has more to say about them."""
@@ -451,7 +456,8 @@ def test_the_project_is_in_order(command):
 
 @pytest.mark.parametrize("command", ELSEWHERE)
 def test_another_test_runs_it(command):
-    words = re.escape(command) + r"[ \"']"
+    """There a study of the reader's own is quickstart, the one that is built."""
+    words = re.escape(command.replace("my_study", "quickstart")) + r"[ \"']"
     assert re.search(rf"""shell\(\s*f?["']{words}""", (ROOT / ELSEWHERE[command]).read_text())
 
 

@@ -51,8 +51,8 @@ class RunSettings(Section):
 
     probability: float = Field(1.0, gt=0, le=1)
     """Share of the updates that mask heads, drawn at random (`-p0.5`); the others have all heads
-    on and no first pass. This key and those below are for `importance`, and depart from the
-    paper."""
+    on and no first pass. This key and those below are for `importance`, `rest` and `after` for
+    `random`, too; all depart from the paper."""
 
     signed: bool = False
     """Rank by −∂L/∂ξ, to first order what masking adds to the loss, and mask only heads where
@@ -65,7 +65,7 @@ class RunSettings(Section):
 
     decay: float = Field(0.0, ge=0, lt=1)
     """Weight of the past in a moving average of importance over updates (`-ema0.9`); 0: this update
-    alone."""
+    alone. It has nothing to do with `train.ema_decay`, the average of weights."""
 
     spare: Literal["enc_self", "dec_self", "dec_enc"] | None = None
     """A kind of attention whose heads are never masked (`-spare_dec_self`); a share is of all."""
