@@ -350,18 +350,22 @@ def test_chance_of_numbers_that_are_drawn():
 @pytest.mark.slow
 def test_the_figure_draws_locked_heads_and_the_others(files):
     figure = make_chapter("headmask", files.lists(), SETTINGS)[1]["headmask_locked_fig"]
-    left, right, _ = figure.drawing.axes  # one training measured slopes
+    left, right, below, _ = figure.drawing.axes  # one training measured slopes
     assert left.get_title(loc="left") == f"{HELD}\n{PAIR}, seed 1"
     # Heads 0 and 2, in the middle of their rows.
     assert [line.get_ydata()[0] for line in left.get_lines() if line.get_marker() == "<"] == [
         *(0.5, 2.5)
     ]
-    assert [text.get_text() for text in right.get_legend().get_texts()] == ["enc 0.0", "enc 1.0"]
+    labels = [text.get_text() for text in below.get_legend().get_texts()]
+    assert labels == ["enc layer 0: head 0", "enc layer 1: head 0"]
     (legend,) = figure.drawing.legends
-    words = ["other heads, median", "other heads, range"]
-    assert [text.get_text() for text in legend.get_texts()] == words
-    drawn = {line.get_label(): list(line.get_ydata()) for line in right.get_lines()}
-    assert drawn["enc 0.0"][2:4] == [4, 2] and math.isnan(drawn["enc 0.0"][4])
+    words = ["locked in", "before and after", "other heads, median", "other heads, range"]
+    assert [text.get_text() for text in legend.get_texts()] == [*words, "held updates"]
+    locked = [line for line in right.get_lines() if line.get_marker() == "o"]
+    assert list(locked[0].get_ydata())[2:4] == [4, 2] and math.isnan(locked[0].get_ydata()[4])
+    colours = [line.get_color() for line in locked]
+    assert colours == [key.get_color() for key in below.get_legend().legend_handles]
+    assert len(set(colours)) == 2  # of two layers
     (middle, *_) = right.get_lines()
     assert list(middle.get_ydata()) == pytest.approx([9, 9, 0.25, 0.25, 0.25])
     assert figure.data.query("head == 0 and kind == 'enc_self' and layer == 0")[
@@ -377,8 +381,9 @@ def test_a_legend_is_nearer_to_its_panel_than_to_the_next_one(tmp_path):
         add(made, run, 1, {40: on, 100: on}, {step: [(1, 2, 1)] * 6 for step in (40, 100)})
     drawing = make_chapter("headmask", made.lists(), SETTINGS)[1]["headmask_locked_fig"].drawing
     FigureCanvasAgg(drawing).draw()
-    _, first, second, _, _ = drawing.axes
-    legend, label = first.get_legend().get_window_extent(), first.xaxis.label.get_window_extent()
+    _, first, below, second, *_ = drawing.axes
+    legend = below.get_legend().get_window_extent()
+    label = first.xaxis.label.get_window_extent()
     (title,) = [
         text.get_window_extent()
         for text in second.findobj(Text)

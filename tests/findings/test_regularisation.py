@@ -218,13 +218,28 @@ def test_points_are_differences_to_the_baseline_by_share(results):
     series = points[["series", "dropout"]].apply(tuple, axis=1).to_dict()
     assert series["random-2"] == ("random", 0.0) and series["random-3-d0.1"] == ("random", 0.1)
     (panel,) = figure.drawing.axes
-    # From dropout alone, at no mask, to half of the heads; moved aside by half a percent.
-    start, end = panel.containers[1][0].get_xydata().tolist()
-    assert (start, end) == ([0.5, 1], [50.5, 3])
+    # By way and dropout: without masks at 0 % exactly, also those that no masks are compared with.
+    marks = [each[0].get_xydata().tolist() for each in panel.containers]
+    assert marks == [[[0, 0]], [[0, 1]], [[0, 3.5]], [[pytest.approx(100 / 3), 1.5]], [[50, 3]]]
+    shapes = [each[0].get_marker() for each in panel.containers]
+    assert shapes == ["D", "D", "D", "o", "o"]
+    lines = [line.get_xydata().tolist() for line in panel.lines if line.get_linestyle() == "-"]
+    assert [[0, 1], [50, 3]] in lines  # from dropout 0.1 alone to half of the heads
     (legend,) = figure.drawing.legends
     assert [text.get_text() for text in legend.get_texts()] == [
-        "random, dropout 0",
-        "random, dropout 0.1",
-        "baseline",
-        "tuned dropout",
+        *("dropout 0", "dropout 0.1", "dropout 0.3", "no masks", "random"),
+        *("baseline", "tuned dropout", "95 % interval"),
     ]
+    assert f"Data: {PAIR}; seeds 1, 2; " in figure.text
+
+
+def test_ways_to_mask_as_many_heads_stand_next_to_each_other(results):
+    points = regularisation_figure.figure(results).data
+    signed = points[points["run"] == "random-2"].assign(run="impt-2-signed", series="impt-signed")
+    drawing = regularisation_figure.draw_regularisation(pd.concat([points, signed]))
+    (panel,) = drawing.axes
+    places = [each[0].get_xdata()[0] for each in panel.containers[3:]]
+    assert places == pytest.approx([100 / 3, 50, 100 / 3 + 0.2])  # percentage points
+    alone = regularisation_figure.draw_regularisation(points.assign(low="", high=""))
+    labels = [text.get_text() for text in alone.legends[0].get_texts()]
+    assert "95 % interval" not in labels and "tuned dropout" in labels

@@ -80,9 +80,20 @@ def test_a_figure_without_a_number_of_the_run_is_left_out(results, name, numbers
     figure.parent.mkdir()
     figure.with_suffix(".png").write_bytes(b"png")
     figure.with_suffix(".csv").write_text(numbers)
-    figure.with_suffix(".json").write_text('{"caption": "Drawn.", "warnings": []}')
+    words = '{"caption": "Drawn.", "warnings": [], "notes": ["Bars: a < b.", "Dotted: c."]}'
+    figure.with_suffix(".json").write_text(words)
     _, page = write(results, ["HM-03"])
     assert (f"](page/{name}.png)" in page) is shown and ("Drawn." in page) is shown
+    notes = f"](page/{name}.png)\n\n<small>Bars: a &lt; b. Dotted: c.</small>\n"
+    assert (notes in page) is shown
+
+
+def test_notes_of_a_table_stay_in_the_report(results):
+    scores = pd.DataFrame({"run": ["baseline"], "score": [1.5]})
+    table = {"bleu": Table(scores, scores, "Scores.", ("How they were measured.",))}
+    write_tables(table, results / "tables", ORIGIN)
+    _, page = write(results, ["HM-03"])
+    assert "Scores." in page and "How they" not in page and "<small>" not in page
 
 
 def test_the_page_answers_whether_headmask_helped(results):

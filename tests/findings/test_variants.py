@@ -1,12 +1,15 @@
 """Ways to choose heads side by side, from planted files; every number is worked out beside it."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from captions import tell_what_is_covered
 from chapters import gather_results, one_row
 from headmask_files import MODEL
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from variant_files import IMPT, PAIR, SIGNED, variants
 
 from headcount.base.settings.importance import ImportanceSettings
@@ -214,6 +217,40 @@ def test_a_figure_has_every_number_that_is_drawn(results):
     masks, heads = (line.get_xydata() for line in right.lines)
     assert masks == pytest.approx(np.array([[50, 1], [0, 2]]))
     assert heads == pytest.approx(np.array([[100 * 7 / 18, 1], [100 / 6, 2]]))
+
+
+def points_at(*ends: float) -> pd.DataFrame:
+    """A run for each pair of ends of an interval of dev loss, its value between them."""
+    rows = [
+        (PAIR, f"run-{low:g}", "dev_loss", (low + high) / 2, low, high)
+        for low, high in zip(ends[::2], ends[1::2], strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["pair", "run", "statistic", "value", "low", "high"])
+
+
+def test_the_picture_tells_its_bars_and_its_scale(results):
+    drawing = variants_figure.draw_variants(points_at(-2, 0.02, 0.05, 4))
+    words = [text.get_text() for text in drawing.legends[0].get_texts()]
+    assert words[0] == "95 % t interval over seeds"
+    left = drawing.axes[0]
+    assert left.get_xlabel().endswith("\n(equal steps up to ±0.1, logarithms where shaded)")
+    shaded = sorted((patch.get_x(), patch.get_x() + patch.get_width()) for patch in left.patches)
+    first, last = left.get_xlim()
+    assert shaded == [pytest.approx((first, -0.1)), pytest.approx((0.1, last))]
+    # Without intervals there is no bar to explain, and nothing beyond 0.1 nats is shaded.
+    near = variants_figure.draw_variants(points_at(-0.02, 0.02).assign(low="", high=""))
+    words = [text.get_text() for text in near.legends[0].get_texts()]
+    assert len(words) == 2 and not near.axes[0].patches
+
+
+@pytest.mark.parametrize("ends", [(-0.02, 0.02), (-0.03, 2), (-2, 4), (0.01, 60)])
+def test_numbers_of_an_axis_do_not_touch(ends):
+    drawing = variants_figure.draw_variants(points_at(*ends))
+    FigureCanvasAgg(drawing).draw()
+    labels = drawing.axes[0].get_xticklabels()
+    assert {"0", "0.05"} <= {label.get_text() for label in labels}
+    boxes = [label.get_window_extent() for label in labels]
+    assert all(right.x0 - left.x1 > 3 for left, right in pairwise(boxes))  # pixels
 
 
 def test_words_say_what_is_covered(table, results):

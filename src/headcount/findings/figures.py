@@ -263,8 +263,13 @@ def legend_above(figure: Figure, axes: Sequence[Axes]) -> None:
     draw_legend(figure, {label: found[label] for label in labels})
 
 
-def draw_legend(figure: Figure, keys: Mapping[str, Artist], place: str = "upper") -> None:
-    """One legend above all panels (or with `lower` below), as many keys in a row as fit."""
+def draw_legend(
+    figure: Figure, keys: Mapping[str, Artist | tuple[Artist, ...]], place: str = "upper"
+) -> None:
+    """One legend above all panels (or with `lower` below), as many keys in a row as fit.
+
+    A key of several artists has them one upon the other.
+    """
     size = FontProperties(size=matplotlib.rcParams["legend.fontsize"]).get_size_in_points() / 72
     longest = (_HANDLE + _LETTER * max(map(len, keys), default=0)) * size
     columns = max(1, min(len(keys), int(figure.get_size_inches()[0] / longest)))

@@ -1,10 +1,14 @@
 """Masks and slopes over training, side by side: the heads that were locked in, and the others."""
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from headcount.base.addresses import Head
@@ -26,9 +30,14 @@ from headcount.findings.kinds import SHORT, explain_kinds
 from headcount.findings.results import HEAD, KEYS, Results
 from headcount.findings.setting import describe_setting
 
-_HEIGHT = 2.9  # inches of a training
-_APART = 0.12  # inches above and below each; a legend is nearer to its own panel than to the next
+_MAP, _AROUND = 1.75, 0.85  # inches of a map, and of its title and axis
+_ENTRY = 0.18  # inches of a line of a legend
+_APART = 0.15  # inches below a legend, so that it is nearer to its own panel than to the next
 _ONE_COLUMN = 3  # trainings; more stand two abreast
+_OTHERS = COLOURS[-1]  # of heads of the layers that have no colour of their own
+_LOCKED, _FREE = {"linestyle": "-", "marker": "o", "markersize": 3}, {"linestyle": ":"}
+Colours = dict[tuple[str, int], str]
+"""By kind and layer."""
 
 
 @exhibits.figure("headmask_locked_fig", needs=("masks", "slopes"), beside="headmask_locked")
@@ -41,9 +50,9 @@ def locked_fig(results: Results) -> Drawn:
         "slope stays above 0 is harm that masking keeps from being trained away."
     )
     lines = (
-        "Lines: heads that were locked in, dotted while they were not; triangles at the map, of "
-        "the same colour, show where they are. Grey: median and range of the other heads. Shaded: "
-        "held updates. Heads are named by kind, layer and number."
+        "Lines: heads that were locked in, dotted while they were not; colours tell kind of "
+        "attention and layer, from 0. Triangles at the map, of the same colour, show where they "
+        "are. Grey: median and range of the other heads. Shaded: held updates."
     )
     rows = [_numbers(history) for history in shown]
     data = pd.concat(rows) if rows else pd.DataFrame(columns=[*KEYS, "step", *HEAD])
@@ -78,46 +87,102 @@ def _draw(histories: list[History]) -> Figure:
     """Of each training its masks, and its slopes; more than a few stand in two columns."""
     if not histories:
         return note("No run of this experiment measures importance in training.")
-    figure, places = _pairs_of_panels(len(histories))
+    colours = layer_colours(histories)
+    entries = [legend_entries(history, colours) for history in histories]
+    figure, places = _places([len(of_one) for of_one in entries])
     keys: dict[str, Artist] = {}
-    for (left, right), history in zip(places, histories, strict=True):
-        image = draw_frequency(left, _numbers(history))
-        pair, run, seed = history.key
-        left.set_title(f"{run}\n{pair}, seed {seed}", loc="left", fontsize="small")
-        left.grid(visible=False)
-        left.xaxis.set_major_locator(MaxNLocator(2, integer=True))
-        colours = _colours(int(history.ever.sum()))
-        for place, colour in zip(np.flatnonzero(history.ever), colours, strict=True):
-            beside = {"transform": left.get_yaxis_transform(), "clip_on": False}
-            left.plot([1.03], [place + 0.5], "<", color=colour, markersize=4, **beside)
-        keys = _draw_others(right, history) or keys
+    for (left, right, below), history, of_one in zip(places, histories, entries, strict=True):
+        image = _draw_map(left, history, colours)
+        keys |= _draw_others(right, history)
         _draw_slopes(right, history, colours)
-    draw_legend(figure, keys)
+        keys |= _draw_held(right, history)
+        _draw_entries(below, of_one)
+    draw_legend(figure, _line_keys() | keys)
     colour_bar(figure, image, "share of updates that masked the head")
     return figure
 
 
-def _pairs_of_panels(count: int) -> tuple[Figure, list[np.ndarray]]:
-    """A figure with two panels beside each other for each of so many trainings."""
-    columns = 1 if count <= _ONE_COLUMN else 2
-    rows = -(-count // columns)
-    figure = Figure(figsize=(PAGE, _HEIGHT * rows + 0.6), layout="constrained")
-    figure.get_layout_engine().set(h_pad=_APART)
-    grid = figure.subplots(rows, 2 * columns, squeeze=False, width_ratios=(1, 1.25) * columns)
-    pairs = list(grid.reshape(-1, 2))
-    for panel in np.ravel(pairs[count:]):
-        panel.remove()
-    return figure, pairs[:count]
+def layer_colours(histories: list[History]) -> Colours:
+    """A colour for each kind and layer, all of them if so many can be told apart.
+
+    Else for those that have most locked heads.
+    """
+    layers = list(dict.fromkeys(head[:2] for head in histories[0].heads))
+    if len(layers) > MOST_LINES:
+        found = Counter(head[:2] for each in histories for head in _locked(each))
+        most = dict(found.most_common(MOST_LINES - 1))
+        layers = [layer for layer in layers if layer in most]
+    return dict(zip(layers, COLOURS[:MOST_LINES], strict=False))
 
 
-def _short(head: Head) -> str:
-    """A head in a legend: its kind, layer and number."""
-    return f"{SHORT[head.kind]} {head.layer}.{head.head}"
+def _locked(history: History) -> list[Head]:
+    """The heads that were locked in, in the model's order."""
+    return [history.heads[place] for place in np.flatnonzero(history.ever)]
 
 
-def _colours(count: int) -> list[str]:
-    """One for each locked head; more than can be told apart share one."""
-    return list(COLOURS[:count]) if count <= MOST_LINES else [COLOURS[1]] * count
+def legend_entries(history: History, colours: Colours) -> dict[str, Artist]:
+    """Keys of one training's legend: of each kind and layer, which heads were locked in."""
+    heads = _locked(history)
+    found = {}
+    for layer, colour in colours.items():
+        numbers = [str(head.head) for head in heads if head[:2] == layer]
+        if numbers:
+            word = "heads" if len(numbers) > 1 else "head"
+            words = f"{SHORT[layer[0]]} layer {layer[1]}: {word} {', '.join(numbers)}"
+            found[words] = Line2D([], [], color=colour, **_LOCKED)
+    if others := sum(head[:2] not in colours for head in heads):
+        found[f"other layers: {others}"] = Line2D([], [], color=_OTHERS, **_LOCKED)
+    return found
+
+
+def _draw_entries(panel: Axes, entries: dict[str, Artist]) -> None:
+    """One training's legend, at the top of a panel of its own, in which nothing is drawn."""
+    panel.set_axis_off()
+    style = {"loc": "upper left", "fontsize": "small", "frameon": False}
+    near = {"borderpad": 0, "borderaxespad": 0, "handlelength": 1.2}
+    panel.legend(entries.values(), entries.keys(), **style, **near)
+
+
+def _line_keys() -> dict[str, Artist]:
+    """Keys of the whole legend: what the lines of locked heads are."""
+    looks = {"locked in": _LOCKED, "before and after": _FREE}
+    return {words: Line2D([], [], color="black", **look) for words, look in looks.items()}
+
+
+def _places(entries: list[int]) -> tuple[Figure, list[tuple[Axes, Axes, Axes]]]:
+    """A figure, and for each training its map, its slopes beside it, and below both its legend.
+
+    `entries`: how many each legend has.
+    """
+    columns = 1 if len(entries) <= _ONE_COLUMN else 2
+    rows = [max(entries[first : first + columns]) for first in range(0, len(entries), columns)]
+    heights = [height for lines in rows for height in (_MAP, _ENTRY * lines + _APART)]
+    size = (PAGE, sum(heights) + _AROUND * len(rows) + 0.6)
+    figure = Figure(figsize=size, layout="constrained")
+    widths = (1, 1.25) * columns
+    grid = figure.add_gridspec(
+        len(heights), len(widths), width_ratios=widths, height_ratios=heights
+    )
+    places = []
+    for place in range(len(entries)):
+        row, column = 2 * (place // columns), 2 * (place % columns)
+        cells = (grid[row, column], grid[row, column + 1], grid[row + 1, column : column + 2])
+        places.append(tuple(map(figure.add_subplot, cells)))
+    return figure, places
+
+
+def _draw_map(panel: Axes, history: History, colours: Colours) -> QuadMesh:
+    """Masks of one training, with a mark beside each head that was locked in."""
+    image = draw_frequency(panel, _numbers(history))
+    pair, run, seed = history.key
+    panel.set_title(f"{run}\n{pair}, seed {seed}", loc="left", fontsize="small")
+    panel.grid(visible=False)
+    panel.xaxis.set_major_locator(MaxNLocator(2, integer=True))
+    beside = {"transform": panel.get_yaxis_transform(), "clip_on": False, "markersize": 4}
+    for place in np.flatnonzero(history.ever):
+        colour = colours.get(history.heads[place][:2], _OTHERS)
+        panel.plot([1.03], [place + 0.5], "<", color=colour, **beside)
+    return image
 
 
 def _draw_others(panel: Axes, history: History) -> dict[str, Artist]:
@@ -136,28 +201,24 @@ def _draw_others(panel: Axes, history: History) -> dict[str, Artist]:
     return {"other heads, median": middle, "other heads, range": band}
 
 
-def _draw_slopes(panel: Axes, history: History, colours: list[str]) -> None:
-    """Mean slope of each locked head by updates, and below the panel which they are."""
-    count = len(colours)
-    for number, (place, colour) in enumerate(
-        zip(np.flatnonzero(history.ever), colours, strict=True)
-    ):
+def _draw_slopes(panel: Axes, history: History, colours: Colours) -> None:
+    """Mean slope of each locked head by updates."""
+    for place in np.flatnonzero(history.ever):
         slope, on = history.slope_mean[:, place], history.locked[:, place]
-        words = f"{count} heads that were locked in" * (not number)
-        words = _short(history.heads[place]) if count <= MOST_LINES else words
-        panel.plot(history.ends, slope, ":", color=colour, linewidth=1)
-        style = {"color": colour, "linewidth": 1.5, "markersize": 3, "label": words or None}
-        panel.plot(history.ends, np.where(on, slope, np.nan), "-o", **style)
-    if history.run.held:
-        held = np.clip([history.run.after, history.run.rule_from], 0, history.ends[-1])
-        panel.axvspan(*held, color=GREY, alpha=0.1)
+        colour = colours.get(history.heads[place][:2], _OTHERS)
+        panel.plot(history.ends, slope, color=colour, linewidth=1, **_FREE)
+        panel.plot(history.ends, np.where(on, slope, np.nan), color=colour, **_LOCKED)
     panel.axhline(0, color="black", linewidth=0.8)
     panel.set_xlim(0, history.ends[-1])
     panel.xaxis.set_major_locator(MaxNLocator(3, integer=True))
     panel.set_xlabel("updates", fontsize="small")
     panel.set_ylabel("slope, nats", fontsize="small")
     panel.tick_params(labelsize="small")
-    if count:
-        near = {"columnspacing": 1, "handlelength": 1.2, "borderpad": 0, "frameon": False}
-        below = {"loc": "upper center", "bbox_to_anchor": (0.45, -0.24), "ncols": 3}
-        panel.legend(fontsize="small", **below, **near)
+
+
+def _draw_held(panel: Axes, history: History) -> dict[str, Artist]:
+    """A band over the held updates, and its key; nothing if there are none."""
+    if not history.run.held:
+        return {}
+    held = np.clip([history.run.after, history.run.rule_from], 0, history.ends[-1])
+    return {"held updates": panel.axvspan(*held, color=COLOURS[4], alpha=0.2, linewidth=0)}

@@ -2,20 +2,28 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from headcount.base.settings.training_runs import RunSettings
 from headcount.findings import exhibits
-from headcount.findings.figures import COLOURS, GREY, Drawn, legend_above, panels
-from headcount.findings.headmask.regularisation import MEAN, of_experiment, warn_of_edges
+from headcount.findings.figures import GREY, Drawn, colours, draw_legend, panels
+from headcount.findings.headmask.regularisation import (
+    MEAN,
+    of_experiment,
+    read_models,
+    warn_of_edges,
+)
 from headcount.findings.results import BASE, Results
 from headcount.findings.setting import OVER_SEEDS, describe_setting
 
 POINTS = ["pair", "run", "series", "dropout", "share", "value", "low", "high", "seeds", "chosen"]
-_MARKERS = "osD^vPX"
-_APART = 0.5  # points of a percent between series at the same share
+_MARKERS, _LINES = "os^vPX", ("-", "--", ":")
+_APART = 0.2  # percentage points, at most, between ways to mask at the same share
 _CAPTION = (
     f"BLEU minus the {BASE}'s, mean over test sets and seeds, by the share of heads that training "
     "masks. Masking helps where a point lies above 0, and helps more than dropout does where it "
@@ -34,13 +42,14 @@ def figure(results: Results) -> Drawn:
     table = of_experiment(results)
     points = regularisation_points(table, results.runs)
     notes = (
-        "Bars and the grey band: 95 % t interval of the mean difference over seeds. Points of one "
-        "dropout are joined; at 0 % stands the run without masks, which dropout alone regularises. "
-        "Ways to mask stand half a percent apart, so that their bars can be told.",
+        "Bars and the grey band: 95 % t interval of the mean difference over seeds. At 0 % stand "
+        "the runs without masks, which dropout alone regularises; lines join each of them to the "
+        "runs that mask heads at its dropout. Ways to mask at the same share stand up to "
+        f"{_APART:g} percentage points apart, so that their bars can be told.",
         "Grey line: of the runs without masks the one whose dev loss is lowest (table "
         "headmask_regularisation).",
         OVER_SEEDS,
-        *describe_setting(results, points.assign(seed=points["seeds"])),
+        *describe_setting(results, results.read(read_models, "models_by_dropout")),
     )
     return Drawn(draw_regularisation(points), points, _CAPTION, notes, warn_of_edges(table))
 
@@ -62,39 +71,80 @@ def _series(run: RunSettings) -> str:
 
 
 def draw_regularisation(points: pd.DataFrame) -> Figure:
-    """A panel per pair; `points` come from `regularisation_points`."""
+    """A panel per pair; `points` come from `regularisation_points`.
+
+    Colours tell dropout, marks and lines the way to mask.
+    """
     pairs = list(points.groupby("pair", sort=False))
-    drawing, axes = panels(len(pairs), width=4.6, height=3.6, share=True)
+    drawing, axes = panels(len(pairs), width=5.5, height=3.9, share=True)
+    rates = sorted(points["dropout"].unique())
+    tints = dict(zip(rates, colours(len(rates)), strict=True))
+    looks = _looks(points)
+    keys = _keys(looks, tints)
     for panel, (pair, rows) in zip(axes, pairs, strict=True):
-        panel.axhline(0, color="black", linestyle="-.", linewidth=0.9, label=BASE)
-        plain = rows[rows["series"] == ""]
-        _draw_tuned(panel, plain[plain["chosen"] == "yes"].iloc[0])
-        masked = rows[rows["series"] != ""].groupby(["series", "dropout"], sort=False)
-        for place, ((series, rate), of_series) in enumerate(masked):
-            start = plain[plain["dropout"] == rate]
-            _draw_series(panel, pd.concat([start, of_series]), f"{series}, dropout {rate:g}", place)
+        keys |= _draw_levels(panel, rows)
+        _draw_points(panel, rows, looks, tints)
         panel.set_title(pair, loc="left", fontsize="medium")
         panel.set_xlabel("heads masked in an update (%)")
     axes[0].set_ylabel("BLEU − baseline’s")
-    legend_above(drawing, axes)
+    draw_legend(drawing, keys)
     return drawing
 
 
-def _draw_tuned(panel: Axes, row: pd.Series) -> None:
-    """A line for tuned dropout, and the interval of its difference as a band."""
-    words = {"color": GREY, "label": "tuned dropout"}
-    panel.axhline(row["value"], linewidth=1.4, **words)
-    if row["low"] != "":
-        panel.axhspan(row["low"], row["high"], color=GREY, alpha=0.18, linewidth=0)
+def _looks(points: pd.DataFrame) -> dict[str, dict[str, str]]:
+    """Mark and line of each way to mask, and of no masks, which come first."""
+    ways = [way for way in points["series"].unique() if way]
+    looks = {"": {"marker": "D", "linestyle": ""}}
+    for place, way in enumerate(ways):
+        mark, line = _MARKERS[place % len(_MARKERS)], _LINES[place % len(_LINES)]
+        looks[way] = {"marker": mark, "linestyle": line}
+    return looks
 
 
-def _draw_series(panel: Axes, rows: pd.DataFrame, words: str, place: int) -> None:
-    """One way to mask with one dropout, by share; series are shifted so that bars can be told."""
-    rows = rows.sort_values("share", kind="stable")
+def _keys(
+    looks: dict[str, dict[str, str]], tints: dict[float, str]
+) -> dict[str, Artist | tuple[Artist, ...]]:
+    """Keys of a legend: what colours mean, and what marks do."""
+    ways = {way or "no masks": look for way, look in looks.items()}
+    keys = {f"dropout {rate:g}": Line2D([], [], color=tint) for rate, tint in tints.items()}
+    return keys | {way: Line2D([], [], color="black", **look) for way, look in ways.items()}
+
+
+def _draw_levels(panel: Axes, rows: pd.DataFrame) -> dict[str, Artist | tuple[Artist, ...]]:
+    """Lines for the baseline and tuned dropout, and the latter's interval; keys of a legend.
+
+    The key of intervals is a band with a bar, since both are drawn.
+    """
+    base = panel.axhline(0, color="black", linestyle="-.", linewidth=0.9)
+    (tuned,) = rows[(rows["series"] == "") & (rows["chosen"] == "yes")].itertuples()
+    keys = {BASE: base, "tuned dropout": panel.axhline(tuned.value, color=GREY, linewidth=1.4)}
+    band = {"color": GREY, "alpha": 0.18, "linewidth": 0}
+    bands = [panel.axhspan(tuned.low, tuned.high, **band)] if tuned.low != "" else []
+    if (rows["low"] != "").any():
+        bar = Line2D([], [], color="black", marker="|", linestyle="", markersize=10)
+        keys["95 % interval"] = (*bands, bar)
+    return keys
+
+
+def _draw_points(
+    panel: Axes, rows: pd.DataFrame, looks: dict[str, dict[str, str]], tints: dict[float, str]
+) -> None:
+    """Every run at its share, joined to that without masks which has its dropout."""
+    shifts = dict(zip(looks, [0, *np.linspace(0, _APART, len(looks) - 1)], strict=True))
+    starts = rows[rows["series"] == ""]
+    for (way, rate), of_way in rows.groupby(["series", "dropout"], sort=False):
+        found = of_way.sort_values("share", kind="stable")
+        value, low, high = _bars(found)
+        x, style = 100 * found["share"] + shifts[way], {"color": tints[rate], "linewidth": 1.3}
+        marks = {"marker": looks[way]["marker"], "markersize": 5, "capsize": 3, "linestyle": ""}
+        panel.errorbar(x, value, (value - low, high - value), **marks, **style)
+        start = starts.loc[starts["dropout"] == rate, "value"].astype(float)
+        line = {"linestyle": looks[way]["linestyle"]} | style
+        panel.plot([*(0 for _ in start), *x], [*start, *value], **line)
+
+
+def _bars(rows: pd.DataFrame) -> list[pd.Series]:
+    """Values, and the ends of their intervals; without one, the value itself."""
     value = rows["value"].astype(float)
-    low, high = (rows[end].where(rows[end] != "", value).astype(float) for end in ("low", "high"))
-    style = {"color": COLOURS[place % len(COLOURS)], "marker": _MARKERS[place % len(_MARKERS)]}
-    style |= {"capsize": 2, "markersize": 5, "linewidth": 1.3, "label": words}
-    panel.errorbar(
-        100 * rows["share"] + _APART * place, value, (value - low, high - value), **style
-    )
+    ends = (rows[end].where(rows[end] != "", value).astype(float) for end in ("low", "high"))
+    return [value, *ends]

@@ -1,8 +1,11 @@
 """Ways to choose heads side by side: dev loss beside the baseline's, and masks of harm."""
 
+import math
+
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.container import Container
 from matplotlib.figure import Figure
 
 from headcount.findings import exhibits
@@ -11,9 +14,10 @@ from headcount.findings.headmask.variants import HARM, of_experiment
 from headcount.findings.results import BASE, Results, curve_table
 from headcount.findings.setting import OVER_SEEDS, describe_setting
 
-_LINE, _AROUND = 0.28, 1.1  # inches of a run, and of a panel's title and axis
+_LINE, _AROUND = 0.28, 1.3  # inches of a run, and of a panel's title and axis
 _STRAIGHT = 0.1  # nats on either side of 0; beyond, where trainings collapsed, in logarithms
-_TICKS = (-1, -0.1, -0.05, 0, 0.05, 0.1, 0.3, 1, 3)
+_TICKS = (0, 0.1, -0.1, 1, -1, 10, -10, 0.05, -0.05, 0.3, -0.3, 3, -3)  # first those that matter
+_BETWEEN = 0.1  # of the axis, at least, from one number to the next
 _SHARES = ("harmful_share", "heads_harmful_share")
 _CAPTION = (
     f"Dev loss of each run minus the {BASE}'s, mean over seeds (left): a way to mask helps where "
@@ -32,7 +36,7 @@ def figure(results: Results) -> Drawn:
     points = variants_points(of_experiment(results))
     bars = "Bars: 95 % t interval of the mean difference over seeds, after as many updates "
     bars += "(with train.patience trainings differ in length). The axis of dev loss is in equal "
-    bars += f"steps up to {_STRAIGHT:g} nats on either side of 0, and in logarithms beyond."
+    bars += f"steps up to {_STRAIGHT:g} nats on either side of 0, and in logarithms where shaded."
     setting = describe_setting(results, results.read(curve_table, "curves"))
     notes = (bars, HARM, OVER_SEEDS, *setting)
     return Drawn(draw_variants(points), points, _CAPTION, notes)
@@ -53,10 +57,11 @@ def draw_variants(points: pd.DataFrame) -> Figure:
     grid = figure.subplots(
         len(pairs), 2, squeeze=False, sharey="row", width_ratios=(1.4, 1), height_ratios=heights
     )
+    marks: dict[str, Artist | Container] = {}
     for (left, right), (pair, rows) in zip(grid, pairs, strict=True):
         places = {run: place for place, run in enumerate(runs[pair])}
-        _draw_losses(left, rows[rows["statistic"] == "dev_loss"], places)
-        marks = _draw_shares(right, rows, places)
+        marks |= _draw_losses(left, rows[rows["statistic"] == "dev_loss"], places)
+        marks |= _draw_shares(right, rows, places)
         left.set_yticks(range(len(places)), list(places))
         left.set_ylim(len(places) - 0.5, -0.5)
         left.set_title(pair, loc="left", fontsize="medium")
@@ -64,27 +69,53 @@ def draw_variants(points: pd.DataFrame) -> Figure:
     return figure
 
 
-def _draw_losses(panel: Axes, rows: pd.DataFrame, places: dict[str, int]) -> None:
-    """Mean differences to the baseline, with their intervals where there are such."""
+def _draw_losses(
+    panel: Axes, rows: pd.DataFrame, places: dict[str, int]
+) -> dict[str, Artist | Container]:
+    """Mean differences to the baseline, with their intervals where there are such; their key."""
     value = rows["value"].astype(float)
     ends = (rows[end].where(rows[end] != "", value).astype(float) for end in ("low", "high"))
     low, high = ends
     style = {"fmt": "o", "color": COLOURS[0], "capsize": 3, "markersize": 5}
-    panel.errorbar(value, rows["run"].map(places), xerr=(value - low, high - value), **style)
+    bars = panel.errorbar(value, rows["run"].map(places), xerr=(value - low, high - value), **style)
     panel.axvline(0, color="black", linestyle="-.", linewidth=0.9)
+    _scale(panel)
+    words = f"equal steps up to ±{_STRAIGHT:g}, logarithms where shaded"
+    panel.set_xlabel(f"dev loss − baseline’s, nats per target token\n({words})")
+    return {"95 % t interval over seeds": bars} if (rows["low"] != "").any() else {}
+
+
+def _scale(panel: Axes) -> None:
+    """An axis of equal steps about 0 and of logarithms beyond; what is drawn is there already."""
     panel.set_xscale("symlog", linthresh=_STRAIGHT, linscale=2)
     first, last = panel.get_xlim()
-    panel.set_xticks(_TICKS, [with_minus(f"{tick:g}") for tick in _TICKS])
+    first, last = min(first, -0.01), max(last, 0.06)  # 0 and 0.05 have their numbers
+    panel.set_xlim(first, last)
+    for end in (first, last):
+        if abs(end) > _STRAIGHT:
+            edge = math.copysign(_STRAIGHT, end)
+            panel.axvspan(*sorted((edge, end)), color=GREY, alpha=0.12, linewidth=0, zorder=0)
+    shown = _apart([tick for tick in _TICKS if first <= tick <= last], panel)
+    panel.set_xticks(shown, [with_minus(f"{tick:g}") for tick in shown])
     panel.minorticks_off()
-    panel.set_xlim(min(first, -0.01), max(last, 0.01))
-    panel.set_xlabel("dev loss − baseline’s, nats per target token")
+
+
+def _apart(ticks: list[float], panel: Axes) -> list[float]:
+    """Those of these ticks, the first before others, whose numbers do not touch; in order."""
+    to_axis = panel.transScale + panel.transLimits
+    shown: dict[float, float] = {}
+    for tick in ticks:
+        place = to_axis.transform((tick, 0))[0]
+        if all(abs(place - other) >= _BETWEEN for other in shown.values()):
+            shown[tick] = place
+    return sorted(shown)
 
 
 def _draw_shares(panel: Axes, rows: pd.DataFrame, places: dict[str, int]) -> dict[str, Artist]:
     """Shares of harm among masks and among all heads; the marks, by their words."""
     marks = {}
     looks = ({"marker": "D", "color": COLOURS[1]}, {"marker": "|", "color": GREY})
-    words = ("masks", "all heads, as if masked alike")
+    words = ("masks of harm", "all heads, as if masked alike")
     for statistic, name, look in zip(_SHARES, words, looks, strict=True):
         of = rows[rows["statistic"] == statistic]
         x, y = 100 * of["value"].astype(float), of["run"].map(places)

@@ -145,15 +145,18 @@ def _ours(exhibit: Exhibit, results: Path) -> bool:
 
 
 def _shown(exhibit: Exhibit, results: Path, pictures: Path) -> dict[str, Any]:
-    """Title, caption, warnings and Markdown of an exhibit; its picture is copied."""
+    """Title, caption, warnings and Markdown of an exhibit; its picture is copied.
+
+    Notes are those of a figure, which say what its marks are: a table's columns have names.
+    """
     facts = results / exhibit.files[-1]
     found = read_json(facts)
+    notes = " ".join(found["notes"]) if exhibit.form == "figure" else ""
     if exhibit.form == "table":
         shown = facts.with_suffix(".md").read_text(encoding="utf-8").split("\n\n")[-1].strip()
     else:
         pictures.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(facts.with_suffix(".png"), pictures / f"{facts.stem}.png")
         shown = f"![{exhibit.title}]({pictures.name}/{facts.stem}.png)"
-    return {"title": exhibit.title, "shown": shown, "name": exhibit.name} | {
-        key: found[key] for key in ("caption", "warnings")
-    }
+    told = {key: found[key] for key in ("caption", "warnings")} | {"notes": notes}
+    return {"title": exhibit.title, "shown": shown, "name": exhibit.name} | told
