@@ -117,7 +117,8 @@ def test_the_page_has_what_the_tables_say(kept):
     )  # two of the baseline, one of impt-6
     # Two of the eight heads that were locked in; by chance 4/3 of eight, a sixth.
     where = "25 % (by chance 17 %; p 0.40)"
-    cells = "4.0 / 2.0 | 5 dec 2, 2 dec 1, 1 enc 1 | 25 | 3 of 8 | +2.00 / +0.00 | 0.96 / 0.25"
+    cells = "4.0 / 2.0 | 5 dec layer 1, 2 dec layer 0, 1 enc layer 0 | 25 | 3 of 8 | +2.00 / +0.00"
+    cells += " | 0.96 / 0.25"
     assert f"| impt-6 | 2 of 2 | {cells} | {where} |" in page
     share = "25 % are of it. Heads of the decoder's first self-attention are locked in more often "
     share += "than by chance in 0 of 1 runs (p < 0.05 after correction for their number, not in "
@@ -172,9 +173,9 @@ def test_hours_are_of_kept_runs(kept):
 def test_the_first_sentence_says_whether_heads_are_of_harm(kept, low, high, slope, verdict):
     table = locked_table().assign(locked_slope_low=low, locked_slope_high=high)
     plant(kept, "collapse", headmask_locked=table)
-    begun = "2 of 2 trainings of `impt-6` locked heads in, 4.0 (1.5 to 6.5) on average (5 dec 2, 2 "
-    begun += f"dec 1, 1 enc 1), with a mean slope of {slope}, above 0 in 3 of 8 (that the mean is, "
-    told = f"{begun}harm to first order: {verdict})."
+    begun = "2 of 2 trainings of `impt-6` locked heads in, 4.0 (1.5 to 6.5) on average (5 dec "
+    begun += f"layer 1, 2 dec layer 0, 1 enc layer 0), with a mean slope of {slope}, above 0 in "
+    told = f"{begun}3 of 8 (that the mean is, harm to first order: {verdict})."
     assert f"- **Which heads Impt-N locks in.** {told}\n" in page_of(kept)
 
 
@@ -242,7 +243,7 @@ def test_collapsed_trainings_are_marked_wherever_their_numbers_stand(kept):
     plant(kept, "collapse", headmask_collapse=table)
     plant(kept, "headmask_variants", headmask_collapse=table.assign(collapsed="no"))
     page = page_of(kept)
-    assert "| impt-6 (2 of 2 collapsed) | 2 of 2 | 4.0 / 2.0 | 5 dec 2" in page
+    assert "| impt-6 (2 of 2 collapsed) | 2 of 2 | 4.0 / 2.0 | 5 dec layer 1" in page
     assert page.count("of failed trainings: `impt-6` 2 of 2.") == 1
     assert page.count("trainings of `impt-6` (2 of 2 collapsed) locked") == 2  # in short, answer
     assert "| impt-6 | 0.500 |" in page and page.count("No training collapsed.") == 1

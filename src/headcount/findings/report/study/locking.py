@@ -100,7 +100,7 @@ def _layers(heads: pd.DataFrame) -> str:
     """Locked heads of one run, by kind and layer, those of the most first."""
     counts = heads.groupby(["kind", "layer"]).size().sort_values(ascending=False, kind="stable")
     cells = counts.items()
-    return ", ".join(f"{count} {SHORT[kind]} {layer + 1:.0f}" for (kind, layer), count in cells)
+    return ", ".join(f"{count} {SHORT[kind]} layer {layer:.0f}" for (kind, layer), count in cells)
 
 
 def _harmful(heads: pd.DataFrame) -> str:
