@@ -293,6 +293,14 @@ def test_readers_meet_words_and_no_keys():
             assert len(parts) > 1 and "_" not in words and not keys & set(parts), (name, words)
 
 
+def test_areas_say_what_weighs_alike_in_them():
+    """Steps in table michel_areas, heads in curves of headmask.csv."""
+    heads = ("prunes_further", "unimportant_first_keeps_more")
+    of = {"area_compared": "the steps of pruning", **dict.fromkeys(heads, "the numbers of heads")}
+    told = [of[each.decide] in each.statistic for each in claims().values() if each.decide in of]
+    assert told == [True] * 6  # HM-03, MI-08, MI-13, MI-16, MI-17, X-03
+
+
 def test_thresholds_have_a_source():
     """Numbers among the limits; which table is read and the shares of the masks are no limits."""
     free = {"HM-07", "HM-08", "HM-13"}
