@@ -54,6 +54,36 @@ def test_a_small_gain_where_none_was_claimed_decides_nothing(tmp_path):
     assert decided(tmp_path / "much", "HM-05", deltas("impt", gains)).verdict == FAILS
 
 
+def of_three_tests(method: str, gains: dict[str, list[float]], *more: float) -> Files:
+    """Gains by pair and seed; those of `PAIR` on two more test sets are the same in every seed."""
+    files = deltas(method, gains)
+    files["tables/headmask_table2.csv"] += [
+        row | {"test_set": f"test{place}", "value": gain}
+        for row in files["tables/headmask_table2.csv"]
+        for place, gain in enumerate(more)
+        if row["pair"] == PAIR
+    ]
+    return files
+
+
+def test_a_direction_of_several_test_sets_counts_once(tmp_path):
+    """Test sets of one pair gain 0.3 to 0.5, 1.0 and 1.6: 1.0 on average, and 0.2 in the other.
+
+    So the mean is 0.6, not (0.4 + 1.0 + 1.6 + 0.2) / 4 = 0.8. In the first, seeds have 2.9 / 3, 1.0
+    and 3.1 / 3: its interval ends at 1.0 + 4.303 · 0.0333 / √3 = 1.0828.
+    """
+    gains = {PAIR: [0.3, 0.4, 0.5], "b.de-en": [0.19, 0.2, 0.21]}
+    files = of_three_tests("random", gains, 1.0, 1.6)
+    found = decided(tmp_path / "gains", "HM-04", files)
+    assert (found.verdict, found.seeds) == (HOLDS, 6)
+    assert found.reason == "interval above 0 in 2 of 2 directions"
+    assert (found.value, found.high) == pytest.approx((0.6, 1.0828), abs=1e-4)
+    # Impt-N gains nothing, so Random-N is as much above it.
+    nothing = of_three_tests("impt", {pair: [0.0] * 3 for pair in gains}, 0.0, 0.0)
+    files["tables/headmask_table3.csv"] = nothing["tables/headmask_table2.csv"]
+    assert decided(tmp_path / "both", "HM-06", files).value == pytest.approx(0.6)
+
+
 def test_super_heads_of_impt_are_judged_by_the_baseline(tmp_path):
     """Largest importance 5 in the baseline, 4 in Impt-N, 2 in Random-N: less, but not the least."""
     found = decided(tmp_path, "HM-10", super_heads(5, 2, 4))

@@ -14,6 +14,7 @@ LATER = [(0, 1, 1)] * 6
 START = {"slope": 0.7, "size": 0.3, "importance": 0, "agreement": 0.8, "deviation": 0.7}
 START |= {"masked": 0.2, "first_decoder_self": 1, "first_decoder": 0.8}
 RUN = "impt-1"
+FROM_START = "the first interval, locked in at any time after"
 
 
 def one_lock(files, seed, first=FIRST):
@@ -76,6 +77,39 @@ def test_beginnings_count_alike_and_locked_heads_are_no_rivals(tmp_path):
     assert (counts["start"], counts["before"]) == (3, 3)
 
 
+def test_heads_locked_in_at_once_are_neither_foretold_nor_others(tmp_path):
+    """Head 0 is in the first interval, head 3 later; beside it heads 1, 2, 4 and 5 alone.
+
+    Slope 0.75 exceeds −2, 0.5 and −3, and equals 0.75: 3.5 of 4. With head 0, of slope 1, it were
+    3.5 of 5.
+    """
+    made = HeadmaskFiles(tmp_path)
+    masks = {60: [1, 0, 0, 0, 0, 0], 120: [0, 0, 0, 1, 0, 0]}
+    add(made, RUN, 1, masks, {60: FIRST, 120: LATER})
+    rows = [row for row in foresee(history(made)) if row["moment"] == "start"]
+    assert areas(rows, "start")["slope"] == pytest.approx(3.5 / 4)
+    assert {row["lock_ins"] for row in rows} == {1}
+
+
+def test_of_heads_masked_equally_often_the_first_count(tmp_path):
+    """Heads 1, 2, 4 and 5 are masked as often; the two that count are 1 and 2, of the encoder.
+
+    The one that will be locked in is among them, of slope −2 beside 0.5.
+    """
+    made = HeadmaskFiles(tmp_path)
+    masks = {30: [0, 0.3, 0.3, 0, 0.3, 0.3], 90: [0, 1, 0, 0, 0, 0]}
+    add(made, RUN, 1, masks, {30: FIRST, 90: LATER})
+    assert areas(foresee(history(made)), "before_masked")["slope"] == 0
+    assert [head.kind for head in history(made).heads[:3]] == ["enc_self"] * 3
+
+
+def test_a_layer_foretells_all_only_if_it_is_what_is_locked_in():
+    """Of a layer of two heads one is locked in: above two of the three others, equal to one."""
+    layer, one = np.array([1.0, 1, 0, 0]), np.array([1, 0, 0, 0], dtype=bool)
+    assert area(layer, one, ~one) == pytest.approx((2 + 0.5) / 3)
+    assert area(layer, layer == 1, layer == 0) == 1
+
+
 def test_a_spared_layer_and_a_ranking_with_a_sign_have_fewer_signs(tmp_path):
     made = HeadmaskFiles(tmp_path)
     masks = {30: [0] * 6, 90: [1, 0, 0, 0, 0, 0]}
@@ -111,7 +145,7 @@ def test_a_mean_over_seeds_with_its_interval(files):
     # Both are 1: equal areas do not tell how far others lie apart.
     equal = rows.loc[("", "start", "first_decoder_self")]
     assert equal[["roc_area", "roc_area_low", "roc_area_high"]].tolist() == [1, "", ""]
-    shown = table.shown.set_index("foretold in").loc["the first interval, ever after"]
+    shown = table.shown.set_index("measured in").loc[FROM_START]
     assert shown["slope"] == "0.60 (0.00 to 1.00)" and shown["lock-ins"] == "2"
     assert shown["seeds"] == "2 of 2"
     assert len(table.shown) == 3
@@ -142,7 +176,7 @@ def test_signs_that_were_found_on_a_training_are_exploratory(tmp_path):
     assert told["first_decoder"] == ["yes", "yes", "no", "yes"]
     assert told["slope"] == ["no"] * 4
     # Heads 4 and 5 are of the layer, too: above 0, 1 and 2, equal to 4 and 5.
-    shown = table.shown.set_index("foretold in").loc["the first interval, ever after"]
+    shown = table.shown.set_index("measured in").loc[FROM_START]
     assert shown["in the decoder's first layer"] == "0.80 (exploratory)"
 
 
@@ -153,7 +187,7 @@ def test_a_training_of_which_nothing_is_told_has_one_row(tmp_path):
     add(made, RUN, 1, {30: [0.5, 0, 0, 0, 0, 0]}, {30: FIRST})
     table = tables(made)["headmask_foreseen"]
     assert table.tidy["run"].tolist() == ["baseline", "random-1", RUN]
-    assert set(table.tidy["moment"]) == {""} and set(table.shown["foretold in"]) == {"–"}
+    assert set(table.tidy["moment"]) == {""} and set(table.shown["measured in"]) == {"–"}
     assert foreseen_rows([history(made)])["roc_area"].tolist() == [""]
 
 

@@ -403,6 +403,13 @@ def test_without_slopes_the_figure_says_so(tmp_path):
     assert words == "No run of this experiment measures importance in training."
 
 
+def test_slopes_are_of_first_order_and_ratios_of_units(files):
+    """Each is told once: the one where harm is, in the caption, the other in a note."""
+    table = tables(files)["headmask_locked"]
+    assert "of harm, to first order, if" in table.caption
+    assert table.text.count("Ratios of different units cannot be compared") == 1
+
+
 def test_captions(files):
     found = tables(files)
     assert tell_what_is_covered(found) == []

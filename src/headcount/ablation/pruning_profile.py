@@ -200,12 +200,13 @@ def area_rows(
 ) -> list[list[Any]]:
     """The cells of `AREA_COLUMNS`, a row for each order of each scope.
 
-    The area is the mean BLEU over shares of heads pruned from 0 to 1, in points, by the trapezoid
-    rule; of random orders the mean, whose resamples draw orders as well as sentences. Orders over
-    all heads are held against importance, the two self-attentions against encoder-decoder
-    attention: `delta` is the area minus that of `against` (empty for these two themselves), its
-    interval and p by paired bootstrap. `scores`: BLEU of the test set, then of its resamples, under
-    each set of heads; `filled`: the same for curves in which pruned heads give their means.
+    The area is the mean BLEU over the steps from no head to all, in points, by the trapezoid rule;
+    all steps weigh alike, though heads are whole numbers. Of random orders the mean, whose
+    resamples draw orders as well as sentences. Orders over all heads are held against importance,
+    the two self-attentions against encoder-decoder attention: `delta` is the area minus that of
+    `against` (empty for these two themselves), its interval and p by paired bootstrap. `scores`:
+    BLEU of the test set, then of its resamples, under each set of heads; `filled`: the same for
+    curves in which pruned heads give their means.
     """
     areas: dict[tuple[str, str], list[np.ndarray]] = {}
     for curve in curves:

@@ -36,7 +36,6 @@ from headcount.findings.claims.verdicts import (
 from headcount.findings.results import BASE, HEAD
 
 METHODS = ("random", "impt")
-_TASK = ["pair", "test_set"]
 _TOP = 1 / 8  # of the heads; the paper's 12.5 %, of masks and of groups
 
 
@@ -46,18 +45,16 @@ def method_gains(evidence: Evidence, method: str, spared: str = "", gain: float 
     Holds if all means over seeds are above 0, most intervals are, and no spared direction gains or
     loses; fails if an interval lies below 0, or if a spared direction gains more than `gain`.
     """
-    deltas = _deltas(evidence, method)
-    seeds = len(deltas[TRAINING].drop_duplicates())
-    tasks = deltas.groupby(_TASK, sort=False)
-    found = {task: each.groupby(TRIAL)["value"].mean() for task, each in tasks}
-    known = {task: over_trainings(v) for task, v in found.items() if len(v) >= MIN_SEEDS}
-    apart = {task for task in known if spared and spared in task[0].split(".")[-1].split("-")}
-    main = [each for task, each in known.items() if task not in apart]
+    trainings = _by_direction(_deltas(evidence, method))
+    seeds = len(trainings)
+    directions = trainings.groupby("pair")
+    known = {pair: over_trainings(v) for pair, v in directions if len(v) >= MIN_SEEDS}
+    apart = {pair for pair in known if spared and spared in pair.split(".")[-1].split("-")}
+    main = [each for pair, each in known.items() if pair not in apart]
     if not main:
-        most = max(map(len, found.values()), default=0)
-        value = float(np.mean([each.mean() for each in found.values()])) if most else np.nan
-        return Decision(UNDECIDED, few_seeds(most) if most else NO_RUN, value, seeds=seeds)
-    others = [known[task] for task in apart]
+        reason = few_seeds(directions.size().max()) if seeds else NO_RUN
+        return Decision(UNDECIDED, reason, float(directions.mean().mean()), seeds=seeds)
+    others = [known[pair] for pair in apart]
     above = sorted(each.p for each in main if each.low > 0)
     most = len(above) > len(main) / 2 and all(each.value > 0 for each in main)
     still = bool(others or not spared) and all(each.low <= 0 <= each.high for each in others)
@@ -67,19 +64,24 @@ def method_gains(evidence: Evidence, method: str, spared: str = "", gain: float 
     value = float(np.mean([each.value for each in main]))
     low, high = min(each.low for each in main), max(each.high for each in main)
     p = p_against if against else above[len(main) // 2] if most else max(e.p for e in main)
-    reason = f"{len(main)} directions, {len(above)} with an interval above 0"
+    reason = f"interval above 0 in {len(above)} of {len(main)} directions"
     reason += "" if others or not spared else f"; no direction with {spared}"
     fails = bool(against) and p_against < ALPHA
     return judge(most and still and not against, fails, reason, (value, low, high, p), seeds)
 
 
-def _deltas(evidence: Evidence, method: str) -> pd.DataFrame:
-    """BLEU differences to the baseline, a training and test set a row, as column `value`."""
+def _deltas(evidence: Evidence, method: str) -> pd.Series:
+    """BLEU differences to the baseline, by experiment, pair, seed and test set."""
     columns = ["test_set", "statistic", "value"]
     tables = [evidence.rows(f"tables/headmask_table{n}.csv", columns) for n in (2, 3, 4)]
     rows = pd.concat(tables, ignore_index=True).drop_duplicates([*MODEL, *columns[:2]])
     rows = rows[rows["statistic"] == "delta"].astype({"value": float})
-    return _of_runs(evidence, rows, method)
+    return _of_runs(evidence, rows, method).set_index([*UNIT, "test_set"])["value"]
+
+
+def _by_direction(values: pd.Series) -> pd.Series:
+    """Means by pair and seed: a direction counts once, however many test sets it has."""
+    return values.groupby([*TRAINING, "test_set"]).mean().groupby(TRAINING).mean()
 
 
 def _of_runs(
@@ -102,10 +104,8 @@ def _of_runs(
 
 def random_over_important(evidence: Evidence) -> Decision:
     """Whether Random-N has more BLEU than Impt-N: over seeds, means of all their directions."""
-    both = {method: _deltas(evidence, method) for method in METHODS}
-    keys = [*UNIT, "test_set"]
-    sides = [both[method].set_index(keys)["value"] for method in METHODS]
-    trainings = (sides[0] - sides[1]).dropna().groupby(TRAINING).mean()
+    sides = [_deltas(evidence, method) for method in METHODS]
+    trainings = _by_direction((sides[0] - sides[1]).dropna())
     found = trainings.groupby(TRIAL).mean()
     if len(found) < MIN_SEEDS:
         return too_few(found)

@@ -50,15 +50,29 @@ class Printed(Section):
 
     def numbers(self, paper: str) -> list[float]:
         """The numbers, in the paper's units. Raises KeyError for a table or column it lacks."""
-        found = [number for name in self.tables for number in self._of(_PUBLISHED[paper](name))]
+        found = self._found(paper)["value"].tolist()
         return found if self.how != "sum" else [sum(found)]
 
-    def _of(self, table: pd.DataFrame) -> list[float]:
+    def mean(self, paper: str) -> float:
+        """Mean of the numbers; a direction of translation counts once, with that of its test sets.
+
+        Raises as `numbers`.
+        """
+        found = self._found(paper)
+        if {"pair", "test_set"} <= set(found):
+            return float(found.groupby("pair")["value"].mean().mean())
+        return float(found["value"].mean())
+
+    def _found(self, paper: str) -> pd.DataFrame:
+        return pd.concat([self._of(_PUBLISHED[paper](name)) for name in self.tables])
+
+    def _of(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The numbers as column `value`, beside what still tells them apart."""
         if self.how == "count":
-            return [float(len(table))]
-        chosen = _rows(table, self.where)
+            return pd.DataFrame({"value": [float(len(table))]})
+        chosen = _rows(table, self.where).astype({"value": float})
         if not self.against:
-            return chosen["value"].astype(float).tolist()
+            return chosen
         keys = [name for name in table.columns if name not in ("value", *self.where)]
         other = _rows(table, self.against)
         if not keys:
@@ -66,7 +80,7 @@ class Printed(Section):
         both = chosen.merge(other, on=keys or ["key"], suffixes=("", "_against"))
         sides = both["value"], both["value_against"]
         made = sides[0] - sides[1] if self.how == "difference" else sides[0] / sides[1]
-        return made.round(3).tolist()
+        return both[keys].assign(value=made.round(3))
 
 
 def _rows(table: pd.DataFrame, where: dict[str, int | str]) -> pd.DataFrame:
@@ -139,7 +153,10 @@ def paper_of(name: str) -> str:
 def beside_ours(name: str, claim: Claim) -> float:
     """The paper's own value of a claim's statistic, of several their mean; NaN without one."""
     if claim.beside == "first":
-        return float(np.mean(_values(name, next(iter(claim.printed.values())))))
+        first = next(iter(claim.printed.values()))
+        if isinstance(first, Printed):
+            return first.mean(PAPERS[paper_of(name)][0])
+        return float(np.mean(first))
     return float(np.mean(claim.beside)) if claim.beside else nan
 
 

@@ -17,11 +17,11 @@ from headcount.findings.significance import paired_t
 from headcount.findings.tables import NONE, Table, fill_empty, mean_count, run_cells
 
 MOMENTS = {
-    "start": "the first interval, ever after",
+    "start": "the first interval, locked in at any time after",
     "before": "the interval before",
     "before_masked": "the interval before, of those masked most",
 }
-"""When heads are foretold, with words for people."""
+"""When what foretells them is measured, with words for people."""
 
 SIGNS = {
     "slope": "slope",
@@ -55,15 +55,20 @@ _NOTES = (
     "Area: under the ROC curve, the chance that a head that is locked in has a larger value than "
     "one of the others; equal values count half. The first interval: the first one between "
     "validations that the rule alone masks; heads that are locked in at any time after it, against "
-    "those that never are. The interval before: the last one before a head is locked in; against "
-    "the heads that are locked in neither then nor in the next; mean over all such beginnings. "
-    "Masked most: only among the 2 N heads, not locked in, that were masked most in that interval.",
+    "those that never are. Heads that are locked in already in it are neither foretold nor among "
+    "the others. The interval before: the last one before a head is locked in; against the heads "
+    "that are locked in neither then nor in the next; mean over all such beginnings. Masked most: "
+    "only among the 2 N heads, not locked in, that were masked most in that interval; of heads "
+    "masked equally often at the 2 N-th place the first in the model's order count, the encoder's "
+    "before the decoder's.",
     "Importance before is nearly what the rule picks heads by, and masks are what it picked, so "
     "that either tells of the next interval without being a cause. Among the heads masked most, "
-    "both say less, and what the slope says is its own. Size ÷ importance: near 1 all sentences "
-    "agree; not for importance with a sign. Exploratory: that this layer foretells was found on "
-    "one of these trainings, which cannot test it: the self-attention on seeds 1 to 3 of the "
-    "generated corpus, the whole layer on seeds 1 to 6, both on seed 1 of Multi30k.",
+    "both say less, and what the slope says is its own. Size ÷ importance: near 1 all sentences, "
+    "or other units of the ranking, agree; not for importance with a sign. A layer is a sign with "
+    "two values: its area is 1 only if all its heads, and no others, are locked in. Exploratory: "
+    "that this layer foretells was found on one of these trainings, which cannot test it: the "
+    "self-attention on seeds 1 to 3 of the generated corpus, the whole layer on seeds 1 to 6, both "
+    "on seed 1 of Multi30k.",
     "Lock-ins: heads that were to be foretold, each time anew that one is locked in; over seeds "
     "their sum. Seeds: those with something to foretell, of all; an interval stands only where all "
     "have the area and do not agree in it, within 0 to 1, and never where it is exploratory.",
@@ -216,7 +221,7 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
         for (seed, moment), group in (over if len(over) else of_run).groupby(
             ["seed", "moment"], sort=False
         ):
-            row = run_cells(pair, run, seed) | {"foretold in": MOMENTS.get(moment, NONE)}
+            row = run_cells(pair, run, seed) | {"measured in": MOMENTS.get(moment, NONE)}
             row["lock-ins"] = mean_count([group["lock_ins"].iloc[0] or 0])
             row["seeds"] = f"{group['seeds'].iloc[0]} of {trained}" if seed == "" else NONE
             found = {each["foretold_by"]: each for each in group.to_dict("records")}

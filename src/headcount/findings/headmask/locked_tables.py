@@ -33,16 +33,17 @@ SLOPE = (
 """What it means, for notes."""
 
 CAPTION = (
-    "Which trainings locked heads in, and what these heads were: of harm, if their mean slope is "
-    "above 0. A mean about as large as the mean size is no noise."
+    "Which trainings locked heads in, and what these heads were: of harm, to first order, if their "
+    "mean slope is above 0. A mean about as large as the mean size is no noise."
 )
 NOTES = (
     LOCKED_IN,
     SLOPE,
     "Mean ÷ size: size of the mean slope over an interval's sentences, divided by the mean "
-    "importance of the ranking there: near 1 all sentences agree, near 0 the slope is noise about "
-    "0; this holds of a ranking by sentences, and of other units only locked and other heads can "
-    "be compared. ± after a slope: its standard deviation over sentences. Of locked heads means "
+    "importance of the ranking there, which is of the run's units: of sentences, or of batches, "
+    "positions or tokens where its name says so. Near 1 all of them agree, near 0 the slope is "
+    "noise about 0. Ratios of different units cannot be compared, those of locked and other heads "
+    "of a run can. ± after a slope: its standard deviation over sentences. Of locked heads means "
     "over heads, while each was locked in; of others the median of the heads that never were, "
     "while any head was.",
     "Foretold by the hold: how many of the heads that were locked in after the held updates are "

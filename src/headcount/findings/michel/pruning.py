@@ -227,7 +227,7 @@ AREAS += ["delta_high", "p"]
 
 @exhibits.table("michel_areas", needs=("areas", "ablated"))
 def areas(results: Results) -> Table:
-    """Mean BLEU over shares of heads pruned."""
+    """Mean BLEU over the steps of pruning."""
     notes = (
         f"Rows whose source is paper: {michel.SOURCE}, the curves of Figures 3, 4 and 6d.",
         michel.BESIDE_OURS,
@@ -250,8 +250,8 @@ def areas_table(
     return Table(
         tidy,
         pd.DataFrame([_area_cells(row, metric) for row in tidy.to_dict("records")]),
-        f"Mean {metric.word} over shares of heads pruned from none to all: the larger, the better "
-        f"the order finds the heads that can go{needed}.",
+        f"Mean {metric.word} over the steps of pruning from no head to all, which weigh alike: the "
+        f"larger, the better the order finds the heads that can go{needed}.",
         (
             "Differences, with 95 % interval and p by paired bootstrap, are to the order by "
             f"importance over all heads{against}. Of random orders the mean; resamples draw "

@@ -77,7 +77,7 @@ def pruned(results: Results) -> Table:
 
 @exhibits.table("michel_classifier_areas", needs=("classifier_areas", "classified"))
 def areas(results: Results) -> Table:
-    """Mean accuracy over shares of heads pruned."""
+    """Mean accuracy over the steps of pruning."""
     ours = _over_all(results.files("classifier_areas"), pruning.AREAS)
     notes = (_IMPORTANCE, *_describe(results))
     return _named(pruning.areas_table(ours, pd.DataFrame(), ACCURACY, notes))
