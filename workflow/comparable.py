@@ -92,10 +92,10 @@ def code_versions(archives: Archives) -> list[str]:
 
 
 def number_formats(archives: Archives) -> list[str]:
-    """Where trainings multiplied numbers in several formats, a line on how many in each."""
+    """Where runs multiplied numbers in several formats, a line on how many did in each."""
     counts = Counter(filter(None, (archive.number_format() for archive in archives.values())))
     told = ", ".join(f"{count} in {name}" for name, count in sorted(counts.items()))
-    return [f"trainings in several number formats: {told}"] * (len(counts) > 1)
+    return [f"runs trained in several number formats: {told}"] * (len(counts) > 1)
 
 
 def lacking_files(archives: Archives, experiment: str, jobs: list[Job]) -> Iterator[str]:

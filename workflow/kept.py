@@ -193,7 +193,7 @@ def _commit() -> str:
         return subprocess.run(["git", *words], check=True, capture_output=True, text=True).stdout
 
     folders = ("src", "scripts", "workflow", "config")
-    changed = bool(git("status", "--porcelain", "--untracked-files=no", *folders))
+    changed = bool(git("status", "--porcelain", *folders))
     return git("rev-parse", "--short", "HEAD").strip() + _CHANGES * changed
 
 

@@ -51,7 +51,16 @@ def test_a_small_gain_where_none_was_claimed_decides_nothing(tmp_path):
     gains = {PAIR: [0.4, 0.5, 0.6], "b.vi-en": [0.19, 0.2, 0.21]}
     assert decided(tmp_path / "little", "HM-05", deltas("impt", gains)).verdict == UNDECIDED
     gains["b.vi-en"] = [0.39, 0.4, 0.41]
-    assert decided(tmp_path / "much", "HM-05", deltas("impt", gains)).verdict == FAILS
+    found = decided(tmp_path / "much", "HM-05", deltas("impt", gains))
+    assert found.verdict == FAILS
+    # The value is of all directions, as the paper's is: of 0.5 and 0.4. Lowest is the interval of
+    # 0.4, 0.5, 0.6, highest too: 0.5 less and more t 4.3027 times 0.1 / √3.
+    assert (found.value, found.low, found.high) == pytest.approx((0.45, 0.25159, 0.74841), abs=1e-5)
+
+
+def test_vietnamese_alone_does_not_tell_of_other_directions(tmp_path):
+    found = decided(tmp_path, "HM-05", deltas("impt", {"b.vi-en": [0.19, 0.2, 0.21]}))
+    assert (found.verdict, found.reason) == (UNDECIDED, "no direction without vi")
 
 
 def of_three_tests(method: str, gains: dict[str, list[float]], *more: float) -> Files:

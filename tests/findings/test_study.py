@@ -173,9 +173,9 @@ def test_hours_are_of_kept_runs(kept):
 def test_the_first_sentence_says_whether_heads_are_of_harm(kept, low, high, slope, verdict):
     table = locked_table().assign(locked_slope_low=low, locked_slope_high=high)
     plant(kept, "collapse", headmask_locked=table)
-    begun = "2 of 2 trainings of `impt-6` locked heads in, 4.0 (1.5 to 6.5) on average (5 dec "
-    begun += f"layer 1, 2 dec layer 0, 1 enc layer 0), with a mean slope of {slope}, above 0 in "
-    told = f"{begun}3 of 8 (that the mean is, harm to first order: {verdict})."
+    begun = "2 of 2 trainings of `impt-6` locked heads in, 4.0 (1.5 to 6.5) on average (in all "
+    begun += "5 dec layer 1, 2 dec layer 0, 1 enc layer 0), with a mean slope of "
+    told = f"{begun}{slope}, above 0 in 3 of 8 (that the mean is, harm to first order: {verdict})."
     assert f"- **Which heads Impt-N locks in.** {told}\n" in page_of(kept)
 
 
@@ -304,7 +304,7 @@ def test_multi30k_and_the_papers(kept):
         "Of 4 claims of the papers: holds 1, does not hold 1, undecided 2 (1 for want of a run)"
     )
     assert f"- **Multi30k, English to German.** {counts}.\n" in page
-    assert "Seeds: 2." in page.replace("\n", " ")
+    assert "Number of seeds so far: 2." in page.replace("\n", " ")
     order = [line.split(" | ")[0] for line in page.splitlines() if " | Says " in line]
     assert order == ["| HM-01", "| HM-04", "| HM-14", "| MI-01"]
     number = "number of HM-04 | -1.00 (-1.50 to -0.50) | 0.54 | 3 |"
@@ -327,7 +327,7 @@ def test_multi30k_with_tables_of_masks(kept):
     plant(kept, "multi30k_seeds", bleu=pd.DataFrame({"seed": [1]}))
     page = page_of(kept)
     assert (
-        "Masks change BLEU (trainings of each run: 1 to 2): `impt-6` (1 of 2 collapsed) by -1.50 "
+        "Masks change BLEU (trainings of each run: 1): `impt-6` (1 of 2 collapsed) by -1.50 "
         "(-2.00 to -1.00); of 1 claims" in page
     )
     words = (

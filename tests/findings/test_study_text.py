@@ -102,6 +102,18 @@ def test_little_text_carries_the_warnings_of_its_tables(kept):
     ]
 
 
+def test_one_seed_of_a_pair_is_no_verdict_on_its_runs(kept):
+    both = (1.5, None, None), (-0.5, None, None)
+    plant_little_text(kept, ((1.5, 0.5, 2.5), (-0.5, -0.8, -0.2)), both)
+    path = kept / "lowdata/tables/headmask_regularisation.csv"
+    table = pd.read_csv(path)
+    table.loc[table["pair"] == LARGE, ["low", "high", "seeds"]] = None, None, 1
+    table.to_csv(path, index=False)
+    page = page_of(kept)
+    assert "trainings of each run: 1 to 5;" in page.replace("\n", " ")
+    assert f"- `{SMALL}`: BLEU is above" in page and f"- `{LARGE}`: BLEU is above" not in page
+
+
 def test_without_masks_no_contest(kept):
     plant_little_text(kept, ((1, 0, 2), (1, 0, 2)), ((1, 0, 2), (1, 0, 2)))
     table = pd.read_csv(kept / "lowdata/tables/headmask_regularisation.csv")

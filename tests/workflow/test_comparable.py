@@ -56,12 +56,12 @@ def test_versions_of_code_are_named_with_the_runs_that_have_the_rarer_one(compar
     assert comparable.code_versions(archives) == []
 
 
-def test_several_number_formats_are_told_with_how_many_trainings_have_each(comparable):
+def test_several_number_formats_are_told_with_how_many_runs_have_each(comparable):
     archives = {
         run_of(comparable, name): with_format(comparable, found)
         for name, found in (("one", "fp32"), ("two", "bf16"), ("three", "fp32"), ("none", None))
     }
-    told = ["trainings in several number formats: 1 in bf16, 2 in fp32"]
+    told = ["runs trained in several number formats: 1 in bf16, 2 in fp32"]
     assert comparable.number_formats(archives) == told
     archives.pop(run_of(comparable, "two"))
     assert comparable.number_formats(archives) == []

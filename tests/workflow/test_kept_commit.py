@@ -32,6 +32,12 @@ def test_runs_kept_from_a_tree_with_changes_are_told_to_be_more_than_their_commi
     told = kept.keep("mine", "a lathe", replace=False)
     assert "1 runs kept" in told and "not committed" not in told
 
+    settings = tmp_path / "config/mine.yaml"
+    settings.parent.mkdir()
+    settings.write_text("title: of no commit yet\n")
+    assert kept._commit().endswith(" and changes")
+    settings.unlink()
+
     code.write_text("2\n")
     told = kept.keep("mine", "a lathe", replace=False)
     assert "0 runs kept, 1 stay" in told and "not committed" not in told  # it has its own commit

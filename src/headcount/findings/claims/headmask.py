@@ -49,20 +49,21 @@ def method_gains(evidence: Evidence, method: str, spared: str = "", gain: float 
     seeds = len(trainings)
     directions = trainings.groupby("pair")
     known = {pair: over_trainings(v) for pair, v in directions if len(v) >= MIN_SEEDS}
-    apart = {pair for pair in known if spared and spared in pair.split(".")[-1].split("-")}
+    apart = {pair for pair in known if spared in pair.split(".")[-1].split("-")}
     main = [each for pair, each in known.items() if pair not in apart]
     if not main:
-        reason = few_seeds(directions.size().max()) if seeds else NO_RUN
-        return Decision(UNDECIDED, reason, float(directions.mean().mean()), seeds=seeds)
-    others = [known[pair] for pair in apart]
+        few = f"no direction without {spared}" if known else few_seeds(directions.size().max())
+        value = float(directions.mean().mean())
+        return Decision(UNDECIDED, few if seeds else NO_RUN, value, seeds=seeds)
+    others, values = [known[pair] for pair in apart], known.values()
     above = sorted(each.p for each in main if each.low > 0)
     most = len(above) > len(main) / 2 and all(each.value > 0 for each in main)
     still = bool(others or not spared) and all(each.low <= 0 <= each.high for each in others)
     against = [each.p for each in main if each.high < 0]
     against += [each.p for each in others if each.low > 0 and each.value > gain]
     p_against = min([1.0, *(each * len(known) for each in against)])
-    value = float(np.mean([each.value for each in main]))
-    low, high = min(each.low for each in main), max(each.high for each in main)
+    value = float(np.mean([each.value for each in values]))
+    low, high = min(each.low for each in values), max(each.high for each in values)
     p = p_against if against else above[len(main) // 2] if most else max(e.p for e in main)
     reason = f"interval above 0 in {len(above)} of {len(main)} directions"
     reason += "" if others or not spared else f"; no direction with {spared}"
@@ -247,8 +248,7 @@ def early_heads_stay(
     whole, alike = over_trainings(rho), _shared_top(evidence)
     fails = whole.low <= 0 <= whole.high < bound and abs(whole.value) < none
     reason = f"seeds share {alike:.0%} of their top heads"
-    holds = whole.low > 0 and alike < shared
-    return judge(holds, fails, reason, whole, len(trainings))
+    return judge(whole.low > 0 and alike < shared, fails, reason, whole, len(trainings))
 
 
 def _shared_top(evidence: Evidence) -> float:

@@ -131,7 +131,7 @@ def legend_entries(history: History, colours: Colours) -> dict[str, Artist]:
             words = f"{SHORT[layer[0]]} layer {layer[1]}: {word} {', '.join(numbers)}"
             found[words] = Line2D([], [], color=colour, **_LOCKED)
     if others := sum(head[:2] not in colours for head in heads):
-        found[f"other layers: {others}"] = Line2D([], [], color=_OTHERS, **_LOCKED)
+        found[f"heads of other layers: {others}"] = Line2D([], [], color=_OTHERS, **_LOCKED)
     return found
 
 
@@ -221,4 +221,4 @@ def _draw_held(panel: Axes, history: History) -> dict[str, Artist]:
     if not history.run.held:
         return {}
     held = np.clip([history.run.after, history.run.rule_from], 0, history.ends[-1])
-    return {"held updates": panel.axvspan(*held, color=COLOURS[4], alpha=0.2, linewidth=0)}
+    return {"held updates": panel.axvspan(*held, color=GREY, alpha=0.25, linewidth=0)}

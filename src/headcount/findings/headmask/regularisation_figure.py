@@ -23,7 +23,7 @@ from headcount.findings.setting import OVER_SEEDS, describe_setting
 
 POINTS = ["pair", "run", "series", "dropout", "share", "value", "low", "high", "seeds", "chosen"]
 _MARKERS, _LINES = "os^vPX", ("-", "--", ":")
-_APART = 0.2  # percentage points, at most, between ways to mask at the same share
+_APART = 1.0  # percentage points, at most, between ways to mask at the same share
 _CAPTION = (
     f"BLEU minus the {BASE}'s, mean over test sets and seeds, by the share of heads that training "
     "masks. Masking helps where a point lies above 0, and helps more than dropout does where it "

@@ -128,8 +128,9 @@ def _locking(compared: pd.DataFrame) -> str:
     if rows.empty:
         return ""
     rest = rows["run"].map(lambda run: RunSettings.model_validate(run).rest > 0)
-    did, never = (listed(rows[~rest & of]["run"]) for of in (rows["value"] > 0, rows["value"] == 0))
-    told = f"Heads were locked in by {did}; never by {never}"
+    never = ~rest & (rows["value"] == 0)
+    told = f"Heads were locked in by {listed(rows[~rest & ~never]['run'])}"
+    told += f"; never by {listed(rows[never]['run'])}" if never.any() else ""
     cannot = f"; heads that rest, those of {listed(rows[rest]['run'])}, cannot be"
     return told + (cannot if rest.any() else "") + "."
 

@@ -12,10 +12,10 @@ from headcount.findings.claims.verdicts import UNDECIDED
 from headcount.findings.headmask.foreseen import MOMENTS, SIGNS, area_interval
 from headcount.findings.headmask.locked_evidence import can_test
 from headcount.findings.report.study.collapsed import marked
-from headcount.findings.report.study.intervals import SMALL, above, listed, with_interval
+from headcount.findings.report.study.intervals import above, few, listed, with_interval
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.results import KEYS
-from headcount.findings.significance import holm, paired_t
+from headcount.findings.significance import paired_t
 from headcount.findings.tables import NONE, p_value
 
 LATER = "collapse_later"
@@ -42,10 +42,10 @@ def foretelling(kept: Kept, experiment: str, runs: list[str]) -> dict[str, Any]:
         return {}
     table = kept.table(experiment, _TABLE)
     trained = table[table["run"].isin(runs)].dropna(subset="seed")
-    seeds = trained.groupby("run")["seed"].nunique()  # before those without a lock-in go
+    seeds = trained["seed"].nunique()  # before those without a lock-in go
     trained = trained.dropna(subset="moment")
-    told = trained.groupby("run")[["moment", "seed"]].apply(lambda of: len(of.drop_duplicates()))
-    whole = told.index[told == len(MOMENTS) * seeds[told.index]]
+    told = trained.drop_duplicates(["run", "moment", "seed"])["run"].value_counts(sort=False)
+    whole = told.index[told == len(MOMENTS) * seeds]
     others = [run for run in told.index if run not in whole]
     trained = trained[trained["run"].isin(whole)]
     if trained.empty:
@@ -145,9 +145,9 @@ def _verdicts(areas: pd.DataFrame) -> dict[tuple[str, str], str]:
     """Whether each sign foretells at each moment that is told of, with p corrected for them all."""
     asked = areas.reindex([(sign, moment) for sign in _ASKED for moment in _TOLD])
     tested = asked.dropna(subset="p")
-    few = set(tested.index[holm(tested["p"].to_numpy()) < SMALL])
+    found = set(tested.index[few(tested["p"])])
     return {
-        key: above(low - _CHANCE, high - _CHANCE) if key in few else UNDECIDED
+        key: above(low - _CHANCE, high - _CHANCE) if key in found else UNDECIDED
         for key, low, high in asked[["low", "high"]].itertuples(name=None)
     }
 
@@ -187,6 +187,8 @@ def _place(row: dict[str, Any]) -> str:
 
 def _plain_short(trained: pd.DataFrame) -> str:
     """How many of the trainings that hold no heads lock some in, and where these are."""
+    if trained.empty:
+        return ""
     words = f"When masking begins late, {trained['seeds_locked'].sum():.0f} of {len(trained)} "
     words += "trainings lock heads in"
     both, ever = trained.dropna(subset="place_both")[["place_both", "locked_ever"]].sum()
@@ -198,13 +200,9 @@ def _held_short(over: pd.DataFrame) -> str:
     """Which heads that are held stay masked, and how many runs cannot say."""
     known = over[over["held"] > 0].dropna(subset="held_both")
     held = known.dropna(subset="held_p")
-    stay = [f"`{run}`" for run in held.loc[held["held_p"] < SMALL, "run"]]
+    stay = [f"`{run}`" for run in held.loc[few(held["held_p"]), "run"]]
     words = f"Heads that are held then stay more often than chance gives in {len(stay)} of "
     words += f"{len(held)} runs{': ' if stay else ''}{', '.join(stay)}."
     mute = len(known) - len(held)
-    return words + (
-        f" Runs of which no head that might have been held is locked in, so that they say nothing: "
-        f"{mute}."
-        if mute
-        else ""
-    )
+    silent = "Runs that say nothing, as no head that might have been held is locked in"
+    return " ".join([words] * bool(len(held)) + [f"{silent}: {mute}."] * bool(mute))

@@ -22,15 +22,23 @@ def with_interval(row: Mapping[str, float], digits: int, sign: str = "+") -> str
 
 
 def mean_of(values: pd.Series) -> dict[str, float]:
-    """Mean of a number over trainings and its 95 % t interval, for `with_interval`."""
+    """Mean of a number over trainings and its 95 % t interval, for `with_interval`.
+
+    No interval of one training, nor of equal ones, which do not tell how far others would differ.
+    """
     numbers = values.to_numpy(dtype=float)
-    low, high = paired_t(numbers)[:2] if len(numbers) > 1 else (np.nan, np.nan)
+    low, high = paired_t(numbers)[:2] if np.ptp(numbers) else (np.nan, np.nan)
     return {"value": float(numbers.mean()), "low": low, "high": high}
 
 
 def above(low: float, high: float) -> str:
     """Whether a number is above 0 by its interval; undecided without one."""
     return HOLDS if low > 0 else FAILS if high < 0 else UNDECIDED
+
+
+def few(p: pd.Series) -> np.ndarray:
+    """[test]: whether each p is below `SMALL` after Holm's correction for their number."""
+    return holm(p.to_numpy(dtype=float)) < SMALL
 
 
 def some_below(rows: pd.DataFrame) -> str:
@@ -41,10 +49,14 @@ def some_below(rows: pd.DataFrame) -> str:
     """
     if rows.empty:
         return UNDECIDED
-    corrected = pd.Series(holm(rows["p"].fillna(1.0).to_numpy()), rows.index)
-    if ((rows["high"] < 0) & (corrected < SMALL)).any():
+    if ((rows["high"] < 0) & few(rows["p"].fillna(1.0))).any():
         return HOLDS
     return FAILS if (rows["low"] > 0).all() else UNDECIDED
+
+
+def span(counts: pd.Series) -> str:
+    """The least and the most of some counts, once if they are alike."""
+    return " to ".join(f"{end:.0f}" for end in sorted({counts.min(), counts.max()}))
 
 
 def capital(words: str) -> str:

@@ -11,7 +11,7 @@ from headcount.findings.headmask.regularisation import (
     warn_of_edges,
 )
 from headcount.findings.masked_training import warn_of
-from headcount.findings.report.study.intervals import above, listed, with_interval
+from headcount.findings.report.study.intervals import above, listed, span, with_interval
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.results import BASE, KEYS
 from headcount.findings.tables import NONE
@@ -36,13 +36,13 @@ def little_text(kept: Kept) -> dict[str, Any]:
     contests = [f"With {sizes[pair]} {_contest(rows)}." for pair, rows in of_pair]
     return {
         "experiments": [EXPERIMENT],
-        "seeds": int(means["seeds"].max()),
+        "seeds": span(means["seeds"]),
         "sizes": " and ".join(sizes.values()),
         "rows": [
             {"pair": pair, **_row(rows)}
             for (pair, _), rows in table.groupby(["pair", "run"], sort=False)
         ],
-        "answer": contests + [f"`{pair}`: {_winners(rows)}" for pair, rows in of_pair],
+        "answer": contests + [f"`{pair}`: {told}" for pair, x in of_pair if (told := _winners(x))],
         "warnings": [*_collapsed(kept), *warn_of_edges(table), *masks_at_tuned(table)],
         "picture": kept.picture(EXPERIMENT, "headmask_regularisation"),
         "short": " ".join(contests),
@@ -139,7 +139,9 @@ def _winners(rows: pd.DataFrame) -> str:
     """Which runs with masks have more BLEU, and which less, than the same or tuned dropout."""
     told, masked = [], rows[rows["share"] > 0]
     for reference, words in REFERENCES.items():
-        found = _of(masked, _BLEU, reference)
+        found = _of(masked, _BLEU, reference).dropna(subset=["low", "high"])
+        if found.empty:
+            continue
         more, less = (listed(found[side]["run"]) for side in (found["low"] > 0, found["high"] < 0))
         told.append(
             f"BLEU is above that of {words}, with all of its interval, for {more}; below it for "

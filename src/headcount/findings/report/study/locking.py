@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from headcount.base.settings.training_runs import RunSettings
@@ -14,12 +13,12 @@ from headcount.findings.report.study.foretelling import LATER, beginning_later, 
 from headcount.findings.report.study.intervals import (
     SMALL,
     above,
+    few,
     listed,
     mean_of,
     with_interval,
 )
 from headcount.findings.report.study.kept import Kept
-from headcount.findings.significance import holm
 from headcount.findings.tables import NONE, p_value
 
 EXPERIMENT = "collapse"
@@ -47,7 +46,6 @@ def locking(kept: Kept) -> dict[str, Any]:
         "experiments": [EXPERIMENT, LATER] if kept.begun(LATER) else [EXPERIMENT],
         "trainings": len(trained),
         "seeds": ", ".join(map(str, sorted(trained["seed"].astype(int).unique()))),
-        "heads": int(trained["heads"].iloc[0]),
         "rows": locked_rows(kept, EXPERIMENT),
         "held": [_held(row) for row in held.dropna(subset="held_p").to_dict("records")],
         "foretold": foretold,
@@ -90,8 +88,8 @@ def short_locking(kept: Kept, experiment: str) -> str:
     heads = kept.table(experiment, "headmask_locked_heads")
     heads, slope = heads[heads["run"] == row["run"]], _bounds(row, "locked_slope")
     return (
-        f"{begun} ({_layers(heads)}), with a mean slope of {with_interval(slope, 2)} nats, above 0 "
-        f"in {_harmful(heads)} (that the mean is, harm to first order: "
+        f"{begun} (in all {_layers(heads)}), with a mean slope of {with_interval(slope, 2)} nats, "
+        f"above 0 in {_harmful(heads)} (that the mean is, harm to first order: "
         f"{above(slope['low'], slope['high'])})."
     )
 
@@ -189,11 +187,13 @@ def place_words(free: pd.DataFrame) -> str:
     `free` has a run over its seeds a row. P is corrected for the number of runs.
     """
     known = free.dropna(subset="place_p")
-    few = holm(known["place_p"].to_numpy()) < SMALL if len(known) else np.ones(0, dtype=bool)
-    others = f", not in {listed(known['run'][~few])}" if not few.all() else ""
+    if known.empty:
+        return ""
+    found = few(known["place_p"])
+    others = f", not in {listed(known['run'][~found])}" if not found.all() else ""
     return (
         "Heads of the decoder's first self-attention are locked in more often than by chance in "
-        f"{few.sum()} of {len(known)} runs (p < {SMALL} after correction for their number"
+        f"{found.sum()} of {len(known)} runs (p < {SMALL} after correction for their number"
         f"{others})."
     )
 
@@ -210,14 +210,14 @@ def _held(row: dict[str, Any]) -> dict[str, str]:
 def _hold(held: pd.DataFrame) -> str:
     """Whether heads that are held masked at first stay so."""
     known = held.dropna(subset="held_p")
-    longer = known[known["held_p"] < SMALL]["held"]
+    longer = known[few(known["held_p"])]["held"]
     if known.empty:
         return "No run says what became of heads that were held masked."
     if longer.empty:
         return (
             "Heads that are held masked from the first update on are not seen to stay masked more "
-            f"often than chance gives (p at least {SMALL} after each of the {len(known)} holds "
-            "that validations can tell); of so few heads only a large effect would show."
+            f"often than chance gives (p at least {SMALL} after correction for {len(known)} holds "
+            "that tell); of so few heads only a large effect would show."
         )
     return (
         "Heads that are held masked stay so more often than chance gives after holds of "

@@ -17,6 +17,7 @@ from headcount.findings.report.study import (
     real_text,
 )
 from headcount.findings.report.study.design import PAPER, design_words, kept_words
+from headcount.findings.report.study.foretelling import LATER
 from headcount.findings.report.study.hours import hours_of
 from headcount.findings.report.study.intervals import capital
 from headcount.findings.report.study.kept import Kept
@@ -46,7 +47,8 @@ def write_study(folder: Path, out: Path, config: Path) -> None:
     told = [section["experiments"] for section in sections.values() if section]
     experiments = list(dict.fromkeys(name for names in told for name in names))
     points = [(words, experiment) for words, experiment, _ in POINTS.values()]
-    begun = [experiment for _, experiment, _ in POINTS.values() if kept.begun(experiment)]
+    named = [experiment for _, experiment, _ in POINTS.values()]
+    begun = [name for name in (*named, LATER) if kept.begun(name)]
     about = {
         "points": list(zip(points, sections.values(), strict=True)),
         "hours": hours_of(kept, experiments),

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from headcount.findings.report.study.choosing import change, choosing
+from headcount.findings.report.study.choosing import choosing
 from headcount.findings.report.study.collapsed import named
-from headcount.findings.report.study.intervals import capital
+from headcount.findings.report.study.intervals import capital, span, with_interval
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.report.study.locking import short_locking
 from headcount.findings.report.study.paper_claims import (
@@ -15,7 +15,6 @@ from headcount.findings.report.study.paper_claims import (
     read_claims,
 )
 from headcount.findings.results import BASE
-from headcount.findings.tables import NONE
 
 EXPERIMENT = "multi30k_seeds"
 _CLAIMS = names(1, 15, "HM") + names(1, 8, "MI") + names(17, 17, "MI") + names(12, 23, "VO")
@@ -47,16 +46,13 @@ def real_text(kept: Kept) -> dict[str, Any]:
 def _gains(kept: Kept) -> str:
     """What each run with masks changes BLEU by, to the baseline."""
     compared = kept.compared(EXPERIMENT, "headmask_variants")
-    runs = [run for run in compared["run"].unique() if run != BASE]
-    cells = {run: change(compared, run, "bleu", BASE) for run in runs}
+    rows = compared[compared["reference"] == BASE]
+    rows = rows[(rows["statistic"] == "bleu") & (rows["test_set"] == "mean")]
     told = ", ".join(
-        f"{named(kept, EXPERIMENT, run)} by {cell}" for run, cell in cells.items() if cell != NONE
+        f"{named(kept, EXPERIMENT, row['run'])} by {with_interval(row, 2)}"
+        for _, row in rows.iterrows()
     )
-    if not told:
-        return ""
-    seeds = compared.loc[compared["run"].isin(runs), "seeds"]
-    trained = " to ".join(f"{end:.0f}" for end in sorted({seeds.min(), seeds.max()}))
-    return f"masks change BLEU (trainings of each run: {trained}): {told}"
+    return f"masks change BLEU (trainings of each run: {span(rows['seeds'])}): {told}" * bool(told)
 
 
 def _locked(kept: Kept) -> list[str]:
