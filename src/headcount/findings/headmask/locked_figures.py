@@ -221,4 +221,5 @@ def _draw_held(panel: Axes, history: History) -> dict[str, Artist]:
     if not history.run.held:
         return {}
     held = np.clip([history.run.after, history.run.rule_from], 0, history.ends[-1])
-    return {"held updates": panel.axvspan(*held, color=GREY, alpha=0.25, linewidth=0)}
+    band = {"facecolor": "none", "edgecolor": GREY, "hatch": "////", "linewidth": 0}
+    return {"held updates": panel.axvspan(*held, **band)}
