@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def code_versions(archives: Archives) -> list[str]:
     alike: dict[tuple, list[str]] = {}
     for rule, versions in sorted(_runs_by_code(archives).items()):
         if len(versions) > 1:
-            key = tuple((*map(str, runs),) for runs in versions.values())
+            key = tuple((*runs,) for runs in versions.values())
             alike.setdefault((key, _files_apart(list(versions))), []).append(rule)
     return [
         f"{', '.join(rules)}: {len(runs)} versions of code, which differ in {files}. "
@@ -200,5 +201,10 @@ def _files_apart(versions: list[str]) -> str:
     return ", ".join(apart[:3]) + f" and {len(apart) - 3} more files" * (len(apart) > 3)
 
 
-def _fewer(runs: tuple[tuple[str, ...], ...]) -> str:
-    return "; ".join(run for version in runs[1:] for run in version)
+def _fewer(runs: tuple[tuple[Run, ...], ...]) -> str:
+    """The runs of all versions but the first, those of one pair and seed together."""
+    found: dict[tuple[str, int], list[str]] = {}
+    for run in chain(*runs[1:]):
+        found.setdefault((run.pair, run.seed), []).append(run.run)
+    told = (f"{', '.join(names)}, seed {seed} of {pair}" for (pair, seed), names in found.items())
+    return "; ".join(told)

@@ -47,8 +47,9 @@ def write(results: Path, short: list[str]) -> tuple[str, str]:
 def test_a_page_warns_above_what_it_says_in_short(results):
     out = results.parent / "warned.md"
     made = {"machine": "a lathe", "date": "2026-11-23", "commit": "abc1234"}
-    write_results_page(results, made, ["HM-03"], out, warnings=["train: 2 versions"])
-    assert "\n\n!!! warning\n\n    train: 2 versions\n\n## In short\n\n" in out.read_text()
+    write_results_page(results, made, ["HM-03"], out, warnings=["train: 2 versions", "two"])
+    told = "\n\n!!! warning\n\n    - train: 2 versions\n    - two\n\n## In short\n\n"
+    assert told in out.read_text()
 
 
 def test_the_page_has_what_the_tables_say(results):
@@ -63,7 +64,7 @@ def test_the_page_has_what_the_tables_say(results):
     )
     assert page.count(finding) == 2 and f"- **Holds:** {finding}" in page
     assert r"| Heads \| can go. (Voita, section 6) | one &lt; seed |" in page
-    assert "Scores.\n\n!!! warning\n\n    One is low.\n\n| run" in page and "1.50 |" in page
+    assert "Scores.\n\n!!! warning\n\n    - One is low.\n\n| run" in page and "1.50 |" in page
 
 
 @pytest.mark.parametrize(

@@ -46,13 +46,14 @@ def test_a_run_made_from_another_baseline_than_the_kept_one_is_refused(comparabl
 def test_versions_of_code_are_named_with_the_runs_that_have_the_rarer_one(comparable):
     archives = {
         run_of(comparable, name): archive_of(comparable, {name: record("1", code)})
-        for name, code in (("one", "aa"), ("two", "bb"), ("three", "aa"))
+        for name, code in {"one": "aa", "two": "bb", "six": "bb", "4": "aa", "5": "aa"}.items()
     }
     assert comparable.code_versions(archives) == [
         "train: 2 versions of code, which differ in scripts/train.py. Others than most runs have: "
-        "two, seed 1 of a.x-y"
+        "two, six, seed 1 of a.x-y"
     ]
     archives.pop(run_of(comparable, "two"))
+    archives.pop(run_of(comparable, "six"))
     assert comparable.code_versions(archives) == []
 
 
