@@ -40,5 +40,7 @@ def test_of_many_layers_those_with_most_locked_heads_have_a_colour():
     layers = [("dec_self", layer) for layer in range(3)]
     assert list(colours) == [("enc_self", 2), *layers, ("dec_enc", 0)]
     entries = legend_entries(trainings[0], colours)
-    assert list(entries)[-2:] == ["enc–dec layer 0: head 1", "other layers: 1"]
-    assert len(entries) == 6 and "other layers: 1" not in legend_entries(trainings[1], colours)
+    assert list(entries)[-2:] == ["enc–dec layer 0: head 1", "heads of other layers: 1"]
+    assert len(entries) == 6 and "heads of other layers: 1" not in legend_entries(
+        trainings[1], colours
+    )

@@ -46,8 +46,8 @@ def locked_fig(results: Results) -> Drawn:
     shown = _one_seed(recorded(results))
     caption = (
         "Share of updates that masked each head (left), and the mean slope of the heads that were "
-        "locked in beside that of the others (right), of one seed of each run. A locked head whose "
-        "slope stays above 0 is, to first order, harm that masking keeps from being trained away."
+        "locked in beside that of the others (right), of one seed of each run. A slope that stays "
+        "above 0 is, to first order, harm that masking keeps from being trained away."
     )
     lines = (
         "Lines: heads that were locked in, dotted while they were not; colours tell kind of "
