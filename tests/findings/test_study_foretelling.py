@@ -91,7 +91,7 @@ def test_fresh_seeds_decide_what_was_found_before(kept):
     told = "first layer foretells locked heads: holds after the first interval, area 0.81 (0.74"
     assert told in page
     short = page.partition("- **Locked heads on fresh seeds.** ")[2].partition("\n")[0]
-    assert "After the first interval locked heads are foretold by the decoder's" in short
+    assert "That locked heads are foretold after the first interval by the decoder's" in short
     assert "; by the decoder's first layer: holds, area 0.81 (0.74 to 0.87); by a larger" in short
 
 

@@ -52,9 +52,9 @@ def method_gains(evidence: Evidence, method: str, spared: str = "", gain: float 
     apart = {pair for pair in known if spared in pair.split(".")[-1].split("-")}
     main = [each for pair, each in known.items() if pair not in apart]
     if not main:
-        few = f"no direction without {spared}" if known else few_seeds(directions.size().max())
+        lack = f"no direction without {spared}" if known else few_seeds(directions.size().max())
         value = float(directions.mean().mean())
-        return Decision(UNDECIDED, few if seeds else NO_RUN, value, seeds=seeds)
+        return Decision(UNDECIDED, lack if seeds else NO_RUN, value, seeds=seeds)
     others, values = [known[pair] for pair in apart], known.values()
     above = sorted(each.p for each in main if each.low > 0)
     most = len(above) > len(main) / 2 and all(each.value > 0 for each in main)

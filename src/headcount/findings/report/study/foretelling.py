@@ -12,7 +12,7 @@ from headcount.findings.claims.verdicts import UNDECIDED
 from headcount.findings.headmask.foreseen import MOMENTS, SIGNS, area_interval
 from headcount.findings.headmask.locked_evidence import can_test
 from headcount.findings.report.study.collapsed import marked
-from headcount.findings.report.study.intervals import above, few, listed, with_interval
+from headcount.findings.report.study.intervals import above, beyond_chance, listed, with_interval
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.results import KEYS
 from headcount.findings.significance import paired_t
@@ -21,7 +21,7 @@ from headcount.findings.tables import NONE, p_value
 LATER = "collapse_later"
 _CHANCE = 0.5
 _TABLE = "headmask_foreseen"
-EXPLORED = "exploratory"
+_EXPLORATORY = "exploratory"
 _ASKED = {
     "first_decoder_self": "the decoder's first self-attention",
     "first_decoder": "the decoder's first layer",
@@ -95,7 +95,7 @@ def _over_runs(trained: pd.DataFrame) -> pd.DataFrame:
 def _words(areas: pd.DataFrame, sign: str) -> str:
     """A sign in words, and whether it is exploratory or known of fewer runs than others."""
     rows = areas[areas.index.get_level_values("foretold_by") == sign]
-    told = [EXPLORED] if _explored(areas, sign) else []
+    told = [_EXPLORATORY] if _explored(areas, sign) else []
     if len(rows) and (runs := rows["runs"].min()) < areas["runs"].max():
         told.append(f"{runs} runs")
     return f"{SIGNS[sign]} ({', '.join(told)})" if told else SIGNS[sign]
@@ -110,11 +110,11 @@ def _short(areas: pd.DataFrame) -> str:
     """What foretells locked heads after the first interval, in a sentence."""
     start, verdicts = _TOLD[0], _verdicts(areas)
     told = [
-        f"by {words}: {EXPLORED if _explored(areas, sign) else verdicts[sign, start]}, area "
+        f"by {words}: {_EXPLORATORY if _explored(areas, sign) else verdicts[sign, start]}, area "
         f"{_cell(areas, sign, start)}"
         for sign, words in _ASKED.items()
     ]
-    return f"After the first interval locked heads are foretold {'; '.join(told)}."
+    return f"That locked heads are foretold after the first interval {'; '.join(told)}."
 
 
 def _explored(areas: pd.DataFrame, sign: str) -> bool:
@@ -130,7 +130,7 @@ def _answer(areas: pd.DataFrame) -> list[str]:
         if _explored(areas, sign):
             words.append(
                 f"That {told} foretells locked heads was found on these trainings, which cannot "
-                f"test it: {EXPLORED}, area {start} after the first interval, {late} among the "
+                f"test it: {_EXPLORATORY}, area {start} after the first interval, {late} among the "
                 "heads masked most."
             )
         else:
@@ -145,7 +145,7 @@ def _verdicts(areas: pd.DataFrame) -> dict[tuple[str, str], str]:
     """Whether each sign foretells at each moment that is told of, with p corrected for them all."""
     asked = areas.reindex([(sign, moment) for sign in _ASKED for moment in _TOLD])
     tested = asked.dropna(subset="p")
-    found = set(tested.index[few(tested["p"])])
+    found = set(tested.index[beyond_chance(tested["p"])])
     return {
         key: above(low - _CHANCE, high - _CHANCE) if key in found else UNDECIDED
         for key, low, high in asked[["low", "high"]].itertuples(name=None)
@@ -200,9 +200,10 @@ def _held_short(over: pd.DataFrame) -> str:
     """Which heads that are held stay masked, and how many runs cannot say."""
     known = over[over["held"] > 0].dropna(subset="held_both")
     held = known.dropna(subset="held_p")
-    stay = [f"`{run}`" for run in held.loc[few(held["held_p"]), "run"]]
+    stay = [f"`{run}`" for run in held.loc[beyond_chance(held["held_p"]), "run"]]
     words = f"Heads that are held then stay more often than chance gives in {len(stay)} of "
     words += f"{len(held)} runs{': ' if stay else ''}{', '.join(stay)}."
     mute = len(known) - len(held)
     silent = "Runs that say nothing, as no head that might have been held is locked in"
-    return " ".join([words] * bool(len(held)) + [f"{silent}: {mute}."] * bool(mute))
+    told = [words if len(held) else "", f"{silent}: {mute}." if mute else ""]
+    return " ".join(filter(None, told))

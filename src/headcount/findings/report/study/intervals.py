@@ -36,7 +36,7 @@ def above(low: float, high: float) -> str:
     return HOLDS if low > 0 else FAILS if high < 0 else UNDECIDED
 
 
-def few(p: pd.Series) -> np.ndarray:
+def beyond_chance(p: pd.Series) -> np.ndarray:
     """[test]: whether each p is below `SMALL` after Holm's correction for their number."""
     return holm(p.to_numpy(dtype=float)) < SMALL
 
@@ -49,7 +49,7 @@ def some_below(rows: pd.DataFrame) -> str:
     """
     if rows.empty:
         return UNDECIDED
-    if ((rows["high"] < 0) & few(rows["p"].fillna(1.0))).any():
+    if ((rows["high"] < 0) & beyond_chance(rows["p"].fillna(1.0))).any():
         return HOLDS
     return FAILS if (rows["low"] > 0).all() else UNDECIDED
 

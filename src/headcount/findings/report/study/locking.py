@@ -13,7 +13,7 @@ from headcount.findings.report.study.foretelling import LATER, beginning_later, 
 from headcount.findings.report.study.intervals import (
     SMALL,
     above,
-    few,
+    beyond_chance,
     listed,
     mean_of,
     with_interval,
@@ -58,7 +58,8 @@ def locking(kept: Kept) -> dict[str, Any]:
 
 def locked_rows(kept: Kept, experiment: str) -> list[dict[str, str]]:
     """What the page says of each run that masks heads and holds none, over its seeds."""
-    table, heads = (kept.table(experiment, f"headmask_locked{of}") for of in ("", "_heads"))
+    table = kept.table(experiment, "headmask_locked")
+    heads = kept.table(experiment, "headmask_locked_heads")
     trained = table.dropna(subset="seed")
     over = table[table["seed"].isna() & (table["n"] > 0) & (table["held"] == 0)]
     rows = [
@@ -97,8 +98,9 @@ def short_locking(kept: Kept, experiment: str) -> str:
 def _layers(heads: pd.DataFrame) -> str:
     """Locked heads of one run, by kind and layer, those of the most first."""
     counts = heads.groupby(["kind", "layer"]).size().sort_values(ascending=False, kind="stable")
-    cells = counts.items()
-    return ", ".join(f"{count} {SHORT[kind]} layer {layer:.0f}" for (kind, layer), count in cells)
+    return ", ".join(
+        f"{count} {SHORT[kind]} layer {layer:.0f}" for (kind, layer), count in counts.items()
+    )
 
 
 def _harmful(heads: pd.DataFrame) -> str:
@@ -189,7 +191,7 @@ def place_words(free: pd.DataFrame) -> str:
     known = free.dropna(subset="place_p")
     if known.empty:
         return ""
-    found = few(known["place_p"])
+    found = beyond_chance(known["place_p"])
     others = f", not in {listed(known['run'][~found])}" if not found.all() else ""
     return (
         "Heads of the decoder's first self-attention are locked in more often than by chance in "
@@ -210,7 +212,7 @@ def _held(row: dict[str, Any]) -> dict[str, str]:
 def _hold(held: pd.DataFrame) -> str:
     """Whether heads that are held masked at first stay so."""
     known = held.dropna(subset="held_p")
-    longer = known[few(known["held_p"])]["held"]
+    longer = known[beyond_chance(known["held_p"])]["held"]
     if known.empty:
         return "No run says what became of heads that were held masked."
     if longer.empty:

@@ -47,8 +47,8 @@ def write_study(folder: Path, out: Path, config: Path) -> None:
     told = [section["experiments"] for section in sections.values() if section]
     experiments = list(dict.fromkeys(name for names in told for name in names))
     points = [(words, experiment) for words, experiment, _ in POINTS.values()]
-    named = [experiment for _, experiment, _ in POINTS.values()]
-    begun = [name for name in (*named, LATER) if kept.begun(name)]
+    every = [*(experiment for _, experiment, _ in POINTS.values()), LATER]
+    begun = [name for name in every if kept.begun(name)]
     about = {
         "points": list(zip(points, sections.values(), strict=True)),
         "hours": hours_of(kept, experiments),
@@ -56,6 +56,6 @@ def write_study(folder: Path, out: Path, config: Path) -> None:
         "kinds": explain_kinds().rstrip("."),
         "paper": design_words(kept, PAPER),
         "designs": {name: design_words(kept, name) for name in begun},
-        "so_far": {name: kept_words(kept, name) for name in begun},
+        "so_far": dict.fromkeys(every, "") | {x: kept_words(kept, x) for x in begun},
     }
     write_text(out, fill_page(_TEMPLATE, sections | about))

@@ -52,10 +52,12 @@ def _gains(kept: Kept) -> str:
         f"{named(kept, EXPERIMENT, row['run'])} by {with_interval(row, 2)}"
         for _, row in rows.iterrows()
     )
-    return f"masks change BLEU (trainings of each run: {span(rows['seeds'])}): {told}" * bool(told)
+    if not told:
+        return ""
+    return f"masks change BLEU (trainings of each run: {span(rows['seeds'])}): {told}"
 
 
 def _locked(kept: Kept) -> list[str]:
     """What Impt-N locks in, where the table is there."""
-    has = kept.has(EXPERIMENT, "headmask_locked")
-    return [short_locking(kept, EXPERIMENT)] if has else []
+    known = kept.has(EXPERIMENT, "headmask_locked")
+    return [short_locking(kept, EXPERIMENT)] if known else []
