@@ -30,6 +30,7 @@ from headcount.base.settings.train import GatesSettings
 from headcount.findings.chapters import chapters
 from headcount.findings.exhibits import declared
 from headcount.findings.figures import (
+    COLOURS,
     MOST_LINES,
     PAGE,
     SMALLEST,
@@ -230,6 +231,16 @@ def test_runs_are_parted_where_a_panel_would_have_too_many():
     assert run_groups(["a"]) == [["a"]]
     assert run_groups(list("abcdef")) == [list("abcdef")]
     assert run_groups(list("abcdefg")) == [list("abcd"), list("aefg")]
+
+
+def test_no_two_of_many_runs_look_alike():
+    """Of 42 runs; and the colours of those in one panel differ."""
+    runs = [f"random-{count}" for count in range(42)]
+    styles = run_styles(runs, {})
+    assert len({(style["color"], style["marker"]) for style in styles.values()}) == 42
+    assert styles["random-7"]["color"] == styles["random-1"]["color"] == COLOURS[1]
+    for panel in run_groups(runs):
+        assert len({styles[run]["color"] for run in panel}) == len(panel)
 
 
 def test_numbers_have_true_signs():

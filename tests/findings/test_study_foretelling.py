@@ -95,6 +95,20 @@ def test_fresh_seeds_decide_what_was_found_before(kept):
     assert "; by the decoder's first layer: holds, area 0.81 (0.74 to 0.87); by a larger" in short
 
 
+def test_the_papers_number_of_layers_is_a_point_of_its_own(kept):
+    """It begins with what Impt-N locks in, which the point on fresh seeds leaves to `collapse`."""
+    assert "locked heads in the paper's number of layers (`collapse_deep`)" in page_of(kept)
+    plant_areas(kept, "collapse_deep", 10, 11)
+    page = page_of(kept)
+    assert "of 12 trainings that its settings plan. No explanation" in page.replace("\n", " ")
+    short = page.partition("- **Locked heads in the paper's number of layers.** ")[2]
+    told = "2 of 2 trainings of `impt-6` locked heads in, 4.0 (1.5 to 6.5) on average (in all"
+    assert short.startswith(told)
+    foretold = "first layer foretells locked heads: undecided after the first interval, area 0.85"
+    assert page.partition("## Locked heads in the paper's")[2].count(foretold) == 1
+    assert page.count(foretold) == 1
+
+
 @pytest.mark.parametrize(
     ("p", "told"),
     [

@@ -227,7 +227,7 @@ STARTS = ("-from-random-9", "-from-impt-9")
             ["baseline", "impt-1", "impt-6", "impt-6-batch", "impt-6-position", "impt-6-after100"],
             [],
         ),
-        ("collapse_deep", ["baseline", "impt-18", "impt-1"], []),
+        ("collapse_deep", ["baseline", "random-18", "impt-18", "impt-1"], []),
         (
             "headmask_variants",
             ["baseline", "random-6", "impt-6", "impt-6-p0.5", "impt-6-signed"]

@@ -220,10 +220,14 @@ def with_minus(words: str) -> str:
 def run_styles(runs: Sequence[str], collapsed: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Colour, marker and label of each run, the same in every figure of an experiment.
 
-    `collapsed` comes from `collapsed_runs`: marks of these runs are hollow, and labels say it.
+    The first run's colour is its own. Past the palette others share theirs with another marker;
+    those that `run_groups` puts in one panel never do. `collapsed` comes from `collapsed_runs`:
+    marks of these runs are hollow, and labels say it.
     """
+    first, *others = COLOURS
     styles = {}
-    for place, (run, colour) in enumerate(zip(runs, colours(len(runs)), strict=True)):
+    for place, run in enumerate(runs):
+        colour = others[(place - 1) % len(others)] if place else first
         styles[run] = {"color": colour, "marker": _MARKERS[place % len(_MARKERS)], "label": run}
         if run in collapsed:
             hollow = {"markerfacecolor": "white", "label": f"{run} ({collapsed[run]})"}

@@ -1,34 +1,57 @@
-"""Point 1 on fresh seeds: whether the layers that were found before foretell locked heads."""
+"""Point 1 where no explanation was found: on fresh seeds, and in the paper's number of layers."""
 
 from typing import Any
 
 from headcount.findings.report.study.collapsed import collapsed_words, failed_words
 from headcount.findings.report.study.foretelling import foretelling
 from headcount.findings.report.study.kept import Kept
-from headcount.findings.report.study.locking import locked_rows, place_words
+from headcount.findings.report.study.locking import (
+    harm_words,
+    locked_rows,
+    place_words,
+    short_locking,
+)
 
 EXPERIMENT = "collapse_fresh"
+DEEP = "collapse_deep"
 
 
 def fresh(kept: Kept) -> dict[str, Any]:
-    """What the page says of trainings whose seeds no explanation was found on.
+    """What the page says of trainings like those of `collapse` with seeds of their own.
 
     Nothing while no tables are kept.
     """
-    if not kept.begun(EXPERIMENT):
+    return _tested(kept, EXPERIMENT, []) if kept.begun(EXPERIMENT) else {}
+
+
+def deep(kept: Kept) -> dict[str, Any]:
+    """What the page says of trainings with as many layers and heads as the paper's.
+
+    Nothing while no tables are kept.
+    """
+    if not kept.begun(DEEP):
         return {}
-    table = kept.table(EXPERIMENT, "headmask_locked")
-    over = table[table["seed"].isna() & (table["held"] == 0)]
-    foretold = foretelling(kept, EXPERIMENT, over["run"].tolist())
-    told = [place_words(over), foretold.get("short")]
-    answer = [told[0], *foretold.get("answer", [])]
+    return _tested(kept, DEEP, [short_locking(kept, DEEP), harm_words(kept, DEEP)])
+
+
+def _tested(kept: Kept, experiment: str, first: list[str]) -> dict[str, Any]:
+    """Whether what was found on other trainings holds for these, after the sentences of `first`.
+
+    The first of these, and of the rest, are the short answer.
+    """
+    table = kept.table(experiment, "headmask_locked")
+    over = table[table["seed"].isna() & (table["n"] > 0) & (table["held"] == 0)]
+    foretold = foretelling(kept, experiment, over["run"].tolist())
+    place = place_words(over)
+    short = [*first[:1], place, foretold.get("short"), failed_words(kept, experiment)]
+    answer = [*first, place, *foretold.get("answer", []), collapsed_words(kept, experiment)]
     trained = table.dropna(subset="seed")
     return {
-        "experiments": [EXPERIMENT],
+        "experiments": [experiment],
         "trainings": len(trained),
         "seeds": ", ".join(map(str, sorted(trained["seed"].astype(int).unique()))),
-        "rows": locked_rows(kept, EXPERIMENT),
+        "rows": locked_rows(kept, experiment),
         "foretold": foretold,
-        "short": " ".join(filter(None, [*told, failed_words(kept, EXPERIMENT)])),
-        "answer": list(filter(None, [*answer, collapsed_words(kept, EXPERIMENT)])),
+        "short": " ".join(filter(None, short)),
+        "answer": list(filter(None, answer)),
     }

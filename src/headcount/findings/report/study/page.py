@@ -25,6 +25,7 @@ from headcount.findings.report.study.kept import Kept
 POINTS = {
     "locking": ("which heads Impt-N locks in", locking.EXPERIMENT, locking.locking),
     "fresh": ("locked heads on fresh seeds", fresh.EXPERIMENT, fresh.fresh),
+    "deep": ("locked heads in the paper's number of layers", fresh.DEEP, fresh.deep),
     "choosing": ("what else may be masked", choosing.EXPERIMENT, choosing.choosing),
     "little_text": ("when masking helps BLEU", little_text.EXPERIMENT, little_text.little_text),
     "functions": ("heads with a function", functions.PREFIX, functions.functions),
