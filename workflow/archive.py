@@ -34,7 +34,21 @@ class Run(NamedTuple):
     seed: int
 
     def __str__(self) -> str:
-        return f"{self.run}, seed {self.seed} of {self.pair}"
+        return listed_runs([self])
+
+
+def listed_runs(runs: Iterable[Run]) -> str:
+    """Runs in words: those of one pair and seed together, and seeds that have the same."""
+    names: dict[tuple[str, int], list[str]] = {}
+    for run in runs:
+        names.setdefault((run.pair, run.seed), []).append(run.run)
+    seeds: dict[tuple[str, str], list[str]] = {}
+    for (pair, seed), found in names.items():
+        seeds.setdefault((pair, ", ".join(found)), []).append(str(seed))
+    return "; ".join(
+        f"{found}, seed{'s' * (len(of) > 1)} {', '.join(of)} of {pair}"
+        for (pair, found), of in seeds.items()
+    )
 
 
 class Archive(NamedTuple):

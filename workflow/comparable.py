@@ -7,7 +7,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from archive import Archive, Run, checksums, is_kept, made_from_others, run_of_result
+from archive import (
+    Archive,
+    Run,
+    checksums,
+    is_kept,
+    listed_runs,
+    made_from_others,
+    run_of_result,
+)
 from engine import Job, Record
 from plan import BASE, CONFIG
 
@@ -87,7 +95,7 @@ def code_versions(archives: Archives) -> list[str]:
             alike.setdefault((key, _files_apart(list(versions))), []).append(rule)
     return [
         f"{', '.join(rules)}: {len(runs)} versions of code, which differ in {files}. "
-        f"Others than most runs have: {_fewer(runs)}"
+        f"Others than most runs have: {listed_runs(chain(*runs[1:]))}"
         for (runs, files), rules in alike.items()
     ]
 
@@ -199,12 +207,3 @@ def _files_apart(versions: list[str]) -> str:
     files = sorted({file for each in parsed for file in each})
     apart = [file for file in files if len({each.get(file) for each in parsed}) > 1]
     return ", ".join(apart[:3]) + f" and {len(apart) - 3} more files" * (len(apart) > 3)
-
-
-def _fewer(runs: tuple[tuple[Run, ...], ...]) -> str:
-    """The runs of all versions but the first, those of one pair and seed together."""
-    found: dict[tuple[str, int], list[str]] = {}
-    for run in chain(*runs[1:]):
-        found.setdefault((run.pair, run.seed), []).append(run.run)
-    told = (f"{', '.join(names)}, seed {seed} of {pair}" for (pair, seed), names in found.items())
-    return "; ".join(told)

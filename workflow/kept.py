@@ -21,6 +21,7 @@ from archive import (
     Run,
     archive_path,
     is_kept,
+    listed_runs,
     made_from_others,
     read_archives,
     run_of_result,
@@ -51,14 +52,14 @@ def keep(experiment: str, machine: str, replace: bool) -> str:
     replaced; the others are kept.
     """
     about = {"machine": machine, "commit": _commit(), "settings": settings_of(experiment)}
-    kept, stay, lacking, refused, older = 0, 0, [], [], []
+    kept, stay, lacking, refused, older = 0, 0, {}, [], []
     for run, jobs in _by_run(planned_jobs(experiment), experiment).items():
         path = archive_path(experiment, run)
         if reason := next(filter(None, map(_lacks, jobs)), ""):
             if path.is_file():  # taken up, or kept before code changed
                 stay += 1
             else:
-                lacking.append(f"{run} ({reason})")
+                lacking.setdefault(reason, []).append(run)
             continue
         new = _gather(experiment, run, jobs, about)
         old = read_archives(experiment, [run])[run] if path.is_file() else None
@@ -73,7 +74,8 @@ def keep(experiment: str, machine: str, replace: bool) -> str:
             write_archive(path, new)
             kept += 1
     told = f"{RESULTS / experiment}/kept: {kept} runs kept, {stay} stay as they are"
-    told += f", {len(lacking)} are not finished here" + f": {'; '.join(lacking)}" * bool(lacking)
+    told += f", {sum(map(len, lacking.values()))} are not finished here"
+    told += "".join(f"\n{reason}: {listed_runs(runs)}" for reason, runs in lacking.items())
     if older:
         told += "\nkept with other settings or code; --replace keeps those that are here: "
         told += "; ".join(older)

@@ -40,6 +40,16 @@ def kept(archive, files: dict[str, bytes], checksum: str = ""):
     return path
 
 
+def test_runs_in_words_stand_together_where_they_can(archive):
+    """Names of one pair and seed; then seeds of one pair that have the same names."""
+    runs = [archive.Run("a.x-y", name, seed) for seed in (1, 2) for name in ("one", "two")]
+    assert archive.listed_runs(runs) == "one, two, seeds 1, 2 of a.x-y"
+    others = [archive.Run("b.x-y", "one", 1), archive.Run("a.x-y", "one", 3)]
+    told = "one, two, seeds 1, 2 of a.x-y; one, seed 1 of b.x-y; one, seed 3 of a.x-y"
+    assert archive.listed_runs([*runs, *others]) == told
+    assert str(runs[0]) == "one, seed 1 of a.x-y"
+
+
 def test_an_archive_comes_back_and_the_same_run_has_the_same_bytes(archive):
     path = kept(archive, FILES)
     assert path.as_posix() == "docs/results/mine/kept/a.x-y/baseline.seed2.tar.xz"
