@@ -65,6 +65,8 @@ def variants_table():
         ("dev", "dev_loss", "random-6-rest3", "random", -0.02, -0.03, -0.01, 0.01, 2),
         (None, "locked_ever", "baseline", None, 0.0, None, None, None, 2),
         (None, "harmful_share", "impt-6", None, 0.875, None, None, None, 1),
+        (None, "relative_seconds", "impt-6", None, 2.04, None, None, None, 1),
+        (None, "relative_seconds", "impt-6-p0.5", None, 9.0, None, None, None, 1),
         (None, "heads_harmful_share", "impt-6", None, 0.75, None, None, None, 1),
     ]
     table = pd.DataFrame(rows, columns=VARIANTS).assign(pair="synthetic.en-art")
@@ -133,6 +135,8 @@ def test_the_page_has_what_the_tables_say(kept):
     told = "Rests alone change dev loss by -0.020 (-0.030 to -0.010) nats (`random-6-rest3` to "
     assert f"{told}`random-6`)." in page
     assert "for no run; above it for `impt-6`." in page
+    told = "lies above it for `impt-6`: ranking heads takes a pass more, and by the clock, other "
+    assert f"{told}work beside, these trainings took 2.0 times as long." in page
     assert "![" not in page
 
 
