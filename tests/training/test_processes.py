@@ -111,6 +111,16 @@ def test_two_processes_make_the_bytes_of_one(bpe, alone, tmp_path):
 
 
 @pytest.mark.slow
+def test_two_processes_draw_the_heads_of_one(bpe, tmp_path):
+    """Heads that rest after a draw are those that both processes drew."""
+    one, both = (
+        train_command(bpe, tmp_path / name, "--run", "random-3-rest1").made(train)
+        for name, train in (("one", TRAIN), ("both", two(TRAIN)))
+    )
+    assert both == one and both["masks.csv"]
+
+
+@pytest.mark.slow
 def test_two_processes_lose_patience_at_the_same_update(bpe, tmp_path):
     # So high a rate that dev loss turns long before the end.
     wild = {"updates": 60, "dev_interval": 2, "peak_lr": 0.3, "average": "none"}
