@@ -240,7 +240,7 @@ STARTS = ("-from-random-9", "-from-impt-9")
             "lowdata",
             ["baseline", *(f"baseline-d0.{n}" for n in range(1, 4))]
             + ["random-1", "random-6", "random-12", "random-24"]
-            + ["random-6-d0.1", "random-6-d0.3", "impt-6-signed"],
+            + ["random-6-d0.1", "random-6-d0.3", "impt-6-signed", "impt-6-signed-rest3"],
             [],
         ),
     ],
