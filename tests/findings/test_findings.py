@@ -103,13 +103,15 @@ def test_curves_are_drawn_from_all_runs(tmp_path):
     assert [text.get_text() for text in legend.get_texts()] == ["baseline"]
 
 
-def test_every_run_is_drawn_in_a_colour_of_its_own(tmp_path):
+def test_every_run_is_drawn_in_a_way_of_its_own(tmp_path):
     table = curve_table([curve_file(tmp_path, 1, [3.0, 2.0])])
     runs = [table.assign(run=f"run{number}") for number in range(9)]  # the palette has seven
     dev = draw_curves(pd.concat(runs), {}).axes[::4]
     lines = [panel.get_lines() for panel in dev]
     assert [len(found) for found in lines] == [5, 5]  # the first run is in both
-    assert len({line.get_color() for found in lines for line in found}) == 9
+    assert [len({line.get_color() for line in found}) for found in lines] == [5, 5]
+    ways = {(line.get_color(), line.get_marker()) for found in lines for line in found}
+    assert len(ways) == 9
 
 
 def test_a_model_that_was_imported_has_words_in_place_of_a_curve(tmp_path):

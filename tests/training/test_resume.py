@@ -319,6 +319,7 @@ def _stop_at(run: SmallRun, folder: Path, update: int, *signals: int) -> None:
     from headcount.training.train import Trainer
 
     plain = Trainer._update
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job may begin without
 
     def update_and_stop(trainer):
         if trainer.progress.update == update - 1:
