@@ -3,6 +3,7 @@
 They lie in docs/results/<experiment>/kept, so Git moves them. docs/guides/elsewhere.md says how.
 """
 
+import csv
 import hashlib
 import io
 import json
@@ -74,6 +75,11 @@ class Archive(NamedTuple):
     def number_format(self) -> str:
         """The format in which its training multiplied matrices; empty where it has no model."""
         return self.described().get("precision", "")
+
+    def last_update(self) -> int:
+        """The update at which its training was validated last."""
+        curve = next(text for path, text in self.files.items() if path.endswith("/curves.csv"))
+        return int(list(csv.DictReader(curve.decode().splitlines()))[-1]["step"])
 
 
 def run_of_result(path: str, experiment: str) -> Run | None:

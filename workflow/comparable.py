@@ -54,8 +54,9 @@ def comparable(
     """Those that belong into one table, and why others do not.
 
     They are runs of the experiment of today, with its settings, and with a baseline of their pair
-    and seed. Raises UserError if two were made from different text, or from another than is here,
-    or one from another model than the one that is kept.
+    and seed; a training that patience ended may have been planned longer or shorter. Raises
+    UserError if two were made from different text, or from another than is here, or one from
+    another model than the one that is kept.
     """
     settings = settings_of(experiment)
     reasons = {run: _reason(run, archive, settings, planned) for run, archive in archives.items()}
@@ -155,7 +156,19 @@ def _reason(run: Run, archive: Archive, settings: dict[str, Any], planned: set[R
     """Why a kept run is none of the experiment of today; empty if it is one."""
     if run not in planned:
         return "the experiment has no such run, pair or seed"
-    return changed_settings(archive.about["settings"], settings)
+    then = archive.about["settings"]
+    return changed_settings(then | _as_long(archive, settings), settings)
+
+
+def _as_long(archive: Archive, now: dict[str, Any]) -> dict[str, Any]:
+    """Today's number of updates, where patience ended a training before it and that of then.
+
+    It would have ended alike, as its rate does not depend on where training is to end.
+    """
+    then, key = archive.about["settings"], "train.updates"
+    if not then.get("train.patience") or then.get("train.schedule") != "inverse_sqrt":
+        return {}
+    return {key: now[key]} if archive.last_update() < min(then[key], now[key]) else {}
 
 
 def _check_text(archives: Archives) -> None:

@@ -89,6 +89,25 @@ def test_a_setting_that_an_archive_lacks_counts_as_the_default(comparable):
     assert changed(sizes, now) == ""  # that of the preset
 
 
+@pytest.mark.parametrize(
+    ("last", "then", "now", "told"),
+    [
+        (675, {}, 6000, ""),
+        (675, {}, 676, ""),
+        (675, {}, 675, "train.updates was 3000 and is 675"),  # its patience ended then, or updates
+        (3000, {}, 6000, "train.updates was 3000 and is 6000"),
+        (675, {"train.patience": 0}, 6000, "train.updates was 3000 and is 6000"),
+        (675, {"train.schedule": "cosine"}, 6000, "train.updates was 3000 and is 6000"),
+    ],
+)
+def test_a_training_that_lost_patience_is_one_of_more_updates(comparable, last, then, now, told):
+    then = {"train.updates": 3000, "train.patience": 5, "train.schedule": "inverse_sqrt"} | then
+    curve = {"results/m/train/a.x-y/one/seed1/curves.csv": f"step,epoch\n75,1\n{last},9\n".encode()}
+    archive, run = comparable.Archive({"settings": then}, {}, curve), run_of(comparable, "one")
+    settings = then | {"train.updates": now}
+    assert comparable._reason(run, archive, settings, {run}) == told
+
+
 def test_planned_files_that_a_kept_run_lacks_are_named(comparable):
     folder = "results/m/heads/a.x-y/one/seed1"
     run = run_of(comparable, "one")
