@@ -7,6 +7,7 @@ import pytest
 from script_runner import ROOT
 
 from headcount.base.errors import UserError
+from headcount.findings.claims.verdicts import ALONE
 from headcount.findings.report.study.intervals import above, some_below
 from headcount.findings.report.study.page import write_study
 
@@ -295,7 +296,7 @@ def test_heads_with_a_function(kept):
 
 def test_multi30k_and_the_papers(kept):
     found = claims(
-        ("MI-01", "undecided", 0.4, None, None, 0.08, "between the limits", 3),
+        ("MI-01", "undecided", 0.4, None, None, 0.08, f"holds{ALONE}; one of 3 models", 3),
         ("HM-01", "holds", 3.0, 2.0, 4.0, None, "", 3),
         ("HM-04", "does not hold", -1.0, -1.5, -0.5, 0.54, "", 3),
         ("HM-14", "undecided", None, None, None, None, "no such run", 0),
@@ -305,12 +306,15 @@ def test_multi30k_and_the_papers(kept):
     plant(kept, "multi30k_seeds", claims=found, bleu=bleu, cost=cost(1, 1))
     page = page_of(kept)
     counts = (
-        "Of 4 claims of the papers: holds 1, does not hold 1, undecided 2 (1 for want of a run)"
+        "Of 4 claims of the papers: holds 1, does not hold 1, undecided 2 (1 for want of a run, "
     )
+    counts += "1 decided alone)"
     assert f"- **Multi30k, English to German.** {counts}.\n" in page
     assert "Number of seeds so far: 2." in page.replace("\n", " ")
     order = [line.split(" | ")[0] for line in page.splitlines() if " | Says " in line]
     assert order == ["| HM-01", "| HM-04", "| HM-14", "| MI-01"]
+    number = "number of MI-01 | 0.40 | 0.08 | 3 |"
+    assert f"| MI-01 | Says MI-01 | undecided (alone: holds) | {number}" in page
     number = "number of HM-04 | -1.00 (-1.50 to -0.50) | 0.54 | 3 |"
     assert f"| HM-04 | Says HM-04 | does not hold | {number}" in page
     assert (

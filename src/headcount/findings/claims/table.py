@@ -22,6 +22,7 @@ from headcount.findings.claims.ledger import (
     printed_words,
 )
 from headcount.findings.claims.verdicts import (
+    ALONE,
     FAILS,
     HOLDS,
     MIN_SEEDS,
@@ -148,8 +149,8 @@ def adjust(decisions: Mapping[str, Decision]) -> dict[str, float]:
 def corrected(decision: Decision, p_adjusted: float) -> Decision:
     """The decision, undecided if it rests on a p that its family's correction lifts to α."""
     if decision.verdict in (HOLDS, FAILS) and decision.p < ALPHA <= p_adjusted:
-        reason = f"{decision.verdict} alone, but not corrected for its paper's claims"
-        return replace(decision, verdict=UNDECIDED, reason=f"{reason}; {decision.reason}")
+        reason = f"{decision.verdict}{ALONE}; {decision.reason}"
+        return replace(decision, verdict=UNDECIDED, reason=reason)
     return decision
 
 

@@ -25,6 +25,8 @@ HOLDS, FAILS, UNDECIDED, NOT_APPLICABLE = (
 VERDICTS = (HOLDS, FAILS, UNDECIDED, NOT_APPLICABLE)
 MIN_SEEDS = 3
 NO_RUN = "no such run"
+ALONE = " alone, but not corrected for its paper's claims"
+"""In a reason, behind the verdict that a claim would have were it the only one of its paper."""
 UNIT = ["experiment", "pair", "seed"]
 """What tells trainings apart whose runs are compared with each other."""
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from headcount.findings.claims.verdicts import FAILS, NO_RUN, UNDECIDED, VERDICTS
+from headcount.findings.claims.verdicts import ALONE, FAILS, NO_RUN, UNDECIDED, VERDICTS
 from headcount.findings.report.study.intervals import with_interval
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.tables import NONE
@@ -31,7 +31,7 @@ def claim_cells(row: pd.Series) -> dict[str, str]:
         "claim": row["claim"],
         "statement": row["statement"],
         "statistic": row["statistic"],
-        "verdict": row["verdict"],
+        "verdict": _verdict(row),
         "reason": str(row["reason"]),
         "number": row["reason"] if pd.isna(row["value"]) else with_interval(row, 2, ""),
         "seeds": f"{row['seeds']:.0f}" if row["seeds"] else NONE,
@@ -39,14 +39,22 @@ def claim_cells(row: pd.Series) -> dict[str, str]:
     }
 
 
+def _verdict(row: pd.Series) -> str:
+    """The verdict, with that which the claim would have were it the only one of its paper."""
+    before, found, _ = str(row["reason"]).partition(ALONE)
+    return f"{row['verdict']} (alone: {before})" if found else row["verdict"]
+
+
 def counted(rows: pd.DataFrame) -> str:
     """How many claims have each verdict, in words."""
-    counts = rows["verdict"].value_counts()
-    lacking = int(rows["reason"].astype(str).str.startswith(NO_RUN).sum())
-    lacking_words = {UNDECIDED: f" ({lacking} for want of a run)" if lacking else ""}
-    told = [
-        f"{name} {counts[name]}{lacking_words.get(name, '')}" for name in VERDICTS if name in counts
-    ]
+    counts, reasons = rows["verdict"].value_counts(), rows["reason"].astype(str)
+    why = {
+        "for want of a run": reasons.str.startswith(NO_RUN).sum(),
+        "decided alone": reasons.str.contains(ALONE, regex=False).sum(),
+    }
+    words = ", ".join(f"{count} {reason}" for reason, count in why.items() if count)
+    of = {UNDECIDED: f" ({words})" if words else ""}
+    told = [f"{name} {counts[name]}{of.get(name, '')}" for name in VERDICTS if name in counts]
     return f"of {len(rows)} claims of the papers: {', '.join(told)}"
 
 
@@ -70,7 +78,7 @@ def short_claims(rows: pd.DataFrame, asked: dict[str, str]) -> str:
         if name in rows.index:
             cells = claim_cells(rows.loc[name])
             number = f"{cells['number']}; trainings: {cells['seeds']}"
-            if cells["verdict"] == UNDECIDED and cells["number"] != cells["reason"]:
+            if rows.loc[name, "verdict"] == UNDECIDED and cells["number"] != cells["reason"]:
                 number += f"; {cells['reason']}"
             told.append(f"{words}: {cells['verdict']} ({cells['statistic']}: {number})")
     return "; ".join(told)
