@@ -77,9 +77,11 @@ class Archive(NamedTuple):
         return self.described().get("precision", "")
 
     def last_update(self) -> int:
-        """The update at which its training was validated last."""
-        curve = next(text for path, text in self.files.items() if path.endswith("/curves.csv"))
-        return int(list(csv.DictReader(curve.decode().splitlines()))[-1]["step"])
+        """The update at which its training was validated last. Raises UserError without a curve."""
+        found = [text for path, text in self.files.items() if path.endswith("/curves.csv")]
+        if not found:
+            raise UserError(f"a kept training: expected curves.csv, found none. {DAMAGED}")
+        return int(list(csv.DictReader(found[-1].decode().splitlines()))[-1]["step"])
 
 
 def run_of_result(path: str, experiment: str) -> Run | None:

@@ -3,6 +3,8 @@
 import pandas as pd
 from test_study import cost, kept, page_of, plant
 
+from headcount.findings.report.study.choosing import _in_time
+
 __all__ = ["kept"]  # a fixture
 
 REGULARISED = ["pair", "test_set", "statistic", "run", "dropout", "share", "chosen"]
@@ -119,3 +121,15 @@ def test_without_masks_no_contest(kept):
     table = pd.read_csv(kept / "lowdata/tables/headmask_regularisation.csv")
     plant(kept, "lowdata", headmask_regularisation=table[table["share"] == 0])
     assert "With 3,000 training pairs no run that masks heads has been chosen" in page_of(kept)
+
+
+def test_runs_of_importance_that_take_longer_for_a_higher_loss():
+    """Not one whose interval meets 0, nor a faster one, nor one of random heads."""
+    known = {"impt-1": (0.1, 2.0), "impt-2": (-0.1, 2.0), "impt-3": (0.1, 0.9)}
+    known |= {"random-1": (0.1, 2.0), "impt-4-signed": (0.2, 1.1)}
+    losses = [("dev_loss", run, "baseline", low) for run, (low, _) in known.items()]
+    times = [("relative_seconds", run, "", ratio) for run, (_, ratio) in known.items()]
+    table = pd.DataFrame([*losses, *times], columns=["statistic", "run", "reference", "value"])
+    told = _in_time(table.assign(low=table["value"]))
+    assert told.startswith("To rank heads takes a pass more: `impt-1`, `impt-4-signed` took longer")
+    assert _in_time(table.assign(low=-1.0)) == ""

@@ -37,6 +37,7 @@ GREY = "#6E6E6E"
 
 _ABREAST = 3
 _MARKERS = "osD^vPX"
+_LINES = ("-", "--", ":", "-.")
 _BAR_LENGTH = 3.0  # of a colour bar, in inches at most
 _BAR = 1.2  # inches that a colour bar takes, with its words
 _NARROWEST = 2.0  # inches of a heat map
@@ -218,17 +219,18 @@ def with_minus(words: str) -> str:
 
 
 def run_styles(runs: Sequence[str], collapsed: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Colour, marker and label of each run, the same in every figure of an experiment.
+    """Colour, line, marker and label of each run, the same in every figure of an experiment.
 
-    The first run's colour is its own. Past the palette others share theirs with another marker;
-    those that `run_groups` puts in one panel never do. `collapsed` comes from `collapsed_runs`:
-    marks of these runs are hollow, and labels say it.
+    The first run's colour is its own; past the palette others share theirs, with another line and
+    another marker. `collapsed` comes from `collapsed_runs`: marks of these runs are hollow, and
+    labels say it.
     """
     first, *others = COLOURS
     styles = {}
     for place, run in enumerate(runs):
-        colour = others[(place - 1) % len(others)] if place else first
-        styles[run] = {"color": colour, "marker": _MARKERS[place % len(_MARKERS)], "label": run}
+        again, number = divmod(max(place - 1, 0), len(others))
+        styles[run] = {"color": others[number] if place else first, "label": run}
+        styles[run] |= {"marker": _MARKERS[place % len(_MARKERS)], "linestyle": _LINES[again % 4]}
         if run in collapsed:
             hollow = {"markerfacecolor": "white", "label": f"{run} ({collapsed[run]})"}
             styles[run] |= hollow

@@ -31,7 +31,7 @@ def choosing(kept: Kept, experiment: str = EXPERIMENT) -> dict[str, Any]:
         )
     rows = [_row(run, rows) for run, rows in compared.groupby("run", sort=False)]
     told = [_answer(compared, reference) for reference in REFERENCES]
-    told += [*_winners(compared), _in_as_much_time(compared), _rests(compared), _locking(compared)]
+    told += [*_winners(compared), _in_time(compared), _rests(compared), _locking(compared)]
     first = compared[(compared["statistic"] == "dev_loss") & (compared["reference"] == "")]
     return {
         "experiments": [experiment],
@@ -110,22 +110,20 @@ def _answer(compared: pd.DataFrame, reference: str) -> str:
     )
 
 
-def _in_as_much_time(compared: pd.DataFrame) -> str:
-    """Which runs of importance have a higher dev loss than the baseline in as much time as well.
+def _in_time(compared: pd.DataFrame) -> str:
+    """Which runs of importance have a higher dev loss than the baseline and took longer for it.
 
-    They are those that have it after as many updates, and took longer; empty where there is none.
+    Empty where none does.
     """
     rows = _of_importance(_against(compared, "baseline"))
     times = compared[compared["statistic"] == "relative_seconds"].set_index("run")["value"]
-    ratios = times.reindex(rows.loc[rows["low"] > 0, "run"])
-    ratios = ratios[ratios > 1]
-    if ratios.empty:
+    worse = rows.loc[rows["low"] > 0, "run"]
+    slower = worse[worse.map(times) > 1]
+    if slower.empty:
         return ""
-    ends = " to ".join(dict.fromkeys(f"{end:.1f}" for end in (ratios.min(), ratios.max())))
     return (
-        "In as much time as the baseline's, too, dev loss lies above it for "
-        f"{listed(ratios.index)}: ranking heads takes a pass more, and by the clock, other work "
-        f"beside, these trainings took {ends} times as long."
+        f"To rank heads takes a pass more: {listed(slower)} took longer than the baseline, for a "
+        "higher dev loss."
     )
 
 

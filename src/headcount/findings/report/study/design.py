@@ -19,9 +19,7 @@ def design_words(kept: Kept, experiment: str) -> str:
 
 
 def kept_words(kept: Kept, experiment: str) -> str:
-    """How many of the trainings that the settings plan are kept, with a blank behind; empty once
-    all are.
-    """
+    """How many of the trainings that the settings plan are kept; empty once all are."""
     settings = kept.settings(experiment)
     planned = [
         f"{pair}/{run.label}.seed{seed}"
@@ -32,4 +30,4 @@ def kept_words(kept: Kept, experiment: str) -> str:
     found = len(kept.archives(experiment) & set(planned))
     if found == len(planned):
         return ""
-    return f"Kept so far: {found} of {len(planned)} trainings that its settings plan. "
+    return f"Kept so far: {found} of {len(planned)} trainings that its settings plan."

@@ -35,9 +35,9 @@ def deep(kept: Kept) -> dict[str, Any]:
 
 
 def _tested(kept: Kept, experiment: str, first: list[str]) -> dict[str, Any]:
-    """Whether what was found on other trainings holds for these, after the sentences of `first`.
+    """What the page says of trainings that test what was found on others.
 
-    The first of these, and of the rest, are the short answer.
+    Sentences of `first` begin the answer; the short one has the first of them.
     """
     table = kept.table(experiment, "headmask_locked")
     over = table[table["seed"].isna() & (table["n"] > 0) & (table["held"] == 0)]

@@ -57,6 +57,8 @@ def write_study(folder: Path, out: Path, config: Path) -> None:
         "kinds": explain_kinds().rstrip("."),
         "paper": design_words(kept, PAPER),
         "designs": {name: design_words(kept, name) for name in begun},
-        "so_far": dict.fromkeys(every, "") | {x: kept_words(kept, x) for x in begun},
+        # With a blank behind, for the sentence after it.
+        "so_far": dict.fromkeys(every, "")
+        | {name: f"{words} " for name in begun if (words := kept_words(kept, name))},
     }
     write_text(out, fill_page(_TEMPLATE, sections | about))

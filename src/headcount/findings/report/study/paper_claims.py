@@ -50,7 +50,7 @@ def counted(rows: pd.DataFrame) -> str:
     counts, reasons = rows["verdict"].value_counts(), rows["reason"].astype(str)
     why = {
         "for want of a run": reasons.str.startswith(NO_RUN).sum(),
-        "decided alone": reasons.str.contains(ALONE, regex=False).sum(),
+        "decided if alone": reasons.str.contains(ALONE, regex=False).sum(),
     }
     words = ", ".join(f"{count} {reason}" for reason, count in why.items() if count)
     of = {UNDECIDED: f" ({words})" if words else ""}
@@ -80,5 +80,5 @@ def short_claims(rows: pd.DataFrame, asked: dict[str, str]) -> str:
             number = f"{cells['number']}; trainings: {cells['seeds']}"
             if rows.loc[name, "verdict"] == UNDECIDED and cells["number"] != cells["reason"]:
                 number += f"; {cells['reason']}"
-            told.append(f"{words}: {cells['verdict']} ({cells['statistic']}: {number})")
+            told.append(f"{words}: {rows.loc[name, 'verdict']} ({cells['statistic']}: {number})")
     return "; ".join(told)
