@@ -116,6 +116,20 @@ def test_one_seed_of_a_pair_is_no_verdict_on_its_runs(kept):
     assert f"- `{SMALL}`: BLEU is above" in page and f"- `{LARGE}`: BLEU is above" not in page
 
 
+def test_heads_chosen_by_importance_beside_as_many_at_random(kept):
+    """Of the smaller text; random heads that rest, beside those that do not, are no such choice."""
+    plant_little_text(kept, ((1, 0, 2), (1, 0, 2)), ((1, 0, 2), (1, 0, 2)))
+    rows = [("impt-6-signed", "mean", 0.5, 0.25, 0.75), ("impt-6-signed", "test", 9.0, 8.0, 10.0)]
+    rows.append(("random-6-rest3", "mean", 7.0, 6.0, 8.0))
+    table = pd.DataFrame(rows, columns=["run", "test_set", "value", "low", "high"])
+    table = table.assign(pair=SMALL, statistic="bleu", reference="random", against="random-6")
+    plant(kept, "lowdata", headmask_variants=table)
+    told = "With 3,000 training pairs heads chosen by importance, in place of as many at random, "
+    told += "change BLEU by +0.50 (+0.25 to +0.75) (`impt-6-signed` to `random-6`)."
+    page = page_of(kept)
+    assert page.count(told) == 2 and page.count("in place of as many at random") == 2
+
+
 def test_without_masks_no_contest(kept):
     plant_little_text(kept, ((1, 0, 2), (1, 0, 2)), ((1, 0, 2), (1, 0, 2)))
     table = pd.read_csv(kept / "lowdata/tables/headmask_regularisation.csv")

@@ -75,10 +75,11 @@ def _row(run: str, rows: pd.DataFrame) -> dict[str, str]:
 def _against(compared: pd.DataFrame, reference: str) -> pd.DataFrame:
     """Differences of dev loss to a reference, a run a row; to random ones of importance alone."""
     rows = compared[(compared["statistic"] == "dev_loss") & (compared["reference"] == reference)]
-    return _of_importance(rows) if reference == "random" else rows
+    return of_importance(rows) if reference == "random" else rows
 
 
-def _of_importance(rows: pd.DataFrame) -> pd.DataFrame:
+def of_importance(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of runs that choose heads by importance."""
     return rows[rows["run"].str.startswith(f"{TRAINING_WORDS['importance']}-")]
 
 
@@ -115,7 +116,7 @@ def _in_time(compared: pd.DataFrame) -> str:
 
     Empty where none does.
     """
-    rows = _of_importance(_against(compared, "baseline"))
+    rows = of_importance(_against(compared, "baseline"))
     times = compared[compared["statistic"] == "relative_seconds"].set_index("run")["value"]
     worse = rows.loc[rows["low"] > 0, "run"]
     slower = worse[worse.map(times) > 1]
@@ -130,7 +131,7 @@ def _in_time(compared: pd.DataFrame) -> str:
 def _rests(compared: pd.DataFrame) -> str:
     """What rests alone change in the dev loss of heads drawn at random; empty where none rest."""
     rows = compared[(compared["statistic"] == "dev_loss") & (compared["reference"] == "random")]
-    rows = rows.drop(_of_importance(rows).index)
+    rows = rows.drop(of_importance(rows).index)
     told = [
         f"Rests alone change dev loss by {with_interval(row, 3)} nats (`{row['run']}` to "
         f"`{row['against']}`)."
@@ -141,7 +142,7 @@ def _rests(compared: pd.DataFrame) -> str:
 
 def _locking(compared: pd.DataFrame) -> str:
     """Which runs of importance locked heads in, which never did, and which cannot."""
-    rows = _of_importance(compared[compared["statistic"] == "locked_ever"])
+    rows = of_importance(compared[compared["statistic"] == "locked_ever"])
     if rows.empty:
         return ""
     rest = rows["run"].map(lambda run: RunSettings.model_validate(run).rest > 0)

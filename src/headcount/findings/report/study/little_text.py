@@ -11,6 +11,7 @@ from headcount.findings.headmask.regularisation import (
     warn_of_edges,
 )
 from headcount.findings.masked_training import warn_of
+from headcount.findings.report.study.choosing import of_importance
 from headcount.findings.report.study.intervals import above, listed, span, with_interval
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.results import BASE, KEYS
@@ -34,6 +35,7 @@ def little_text(kept: Kept) -> dict[str, Any]:
     means = table[(table["statistic"] == "bleu") & (table["reference"] == "")]
     of_pair = list(table.groupby("pair", sort=False))
     contests = [f"With {sizes[pair]} {_contest(rows)}." for pair, rows in of_pair]
+    ranked = [f"With {sizes[pair]} {told}." for pair, _ in of_pair if (told := _ranked(kept, pair))]
     return {
         "experiments": [EXPERIMENT],
         "seeds": span(means["seeds"]),
@@ -42,10 +44,11 @@ def little_text(kept: Kept) -> dict[str, Any]:
             {"pair": pair, **_row(rows)}
             for (pair, _), rows in table.groupby(["pair", "run"], sort=False)
         ],
-        "answer": contests + [f"`{pair}`: {told}" for pair, x in of_pair if (told := _winners(x))],
+        "answer": [*contests, *ranked]
+        + [f"`{pair}`: {told}" for pair, x in of_pair if (told := _winners(x))],
         "warnings": [*_collapsed(kept), *warn_of_edges(table), *masks_at_tuned(table)],
         "picture": kept.picture(EXPERIMENT, "headmask_regularisation"),
-        "short": " ".join(contests),
+        "short": " ".join(contests + ranked),
     }
 
 
@@ -113,6 +116,23 @@ def _gain(rows: pd.DataFrame, reference: str, words: str) -> str:
     row = found.iloc[0]
     helps = above(row["low"], row["high"])
     return f"change BLEU by {with_interval(row, 2, '+')} to {words} (that they help: {helps})"
+
+
+def _ranked(kept: Kept, pair: str) -> str:
+    """What heads chosen by importance change in BLEU to as many at random, of as much dropout.
+
+    Empty without their table, or without such a run.
+    """
+    if not kept.has(EXPERIMENT, "headmask_variants"):
+        return ""
+    table = kept.compared(EXPERIMENT, "headmask_variants")
+    found = of_importance(_of(table[table["pair"] == pair], _BLEU, "random"))
+    told = ", ".join(
+        f"{with_interval(row, 2)} (`{row['run']}` to `{row['against']}`)"
+        for _, row in found.iterrows()
+    )
+    words = "heads chosen by importance, in place of as many at random, change BLEU by"
+    return f"{words} {told}" if told else ""
 
 
 def _row(rows: pd.DataFrame) -> dict[str, str]:
