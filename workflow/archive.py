@@ -80,7 +80,8 @@ class Archive(NamedTuple):
         """The update at which its training was validated last. Raises UserError without a curve."""
         found = [text for path, text in self.files.items() if path.endswith("/curves.csv")]
         if not found:
-            raise UserError(f"a kept training: expected curves.csv, found none. {DAMAGED}")
+            run = Run(*(self.about[key] for key in Run._fields))
+            raise UserError(f"the kept {run}: expected curves.csv, found none. {DAMAGED}")
         return int(list(csv.DictReader(found[-1].decode().splitlines()))[-1]["step"])
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 from test_study import cost, kept, page_of, plant
 
-from headcount.findings.report.study.choosing import _in_time
+from headcount.findings.report.study.choosing import _slower_and_worse
 
 __all__ = ["kept"]  # a fixture
 
@@ -144,6 +144,6 @@ def test_runs_of_importance_that_take_longer_for_a_higher_loss():
     losses = [("dev_loss", run, "baseline", low) for run, (low, _) in known.items()]
     times = [("relative_seconds", run, "", ratio) for run, (_, ratio) in known.items()]
     table = pd.DataFrame([*losses, *times], columns=["statistic", "run", "reference", "value"])
-    told = _in_time(table.assign(low=table["value"]))
+    told = _slower_and_worse(table.assign(low=table["value"]))
     assert told.startswith("To rank heads takes a pass more: `impt-1`, `impt-4-signed` took longer")
-    assert _in_time(table.assign(low=-1.0)) == ""
+    assert _slower_and_worse(table.assign(low=-1.0)) == ""

@@ -50,6 +50,14 @@ def test_runs_in_words_stand_together_where_they_can(archive):
     assert str(runs[0]) == "one, seed 1 of a.x-y"
 
 
+def test_a_training_without_a_curve_is_named_with_what_to_do(archive):
+    about = {"machine": "a lathe", "pair": "a.x-y", "run": "baseline", "seed": 2}
+    words = "the kept baseline, seed 2 of a.x-y: expected curves.csv, found none. Bring it back by"
+    with pytest.raises(UserError, match=words):
+        archive.Archive(about, {}, {BENCHMARK: b"s\n7\n"}).last_update()
+    assert archive.Archive(about, {}, FILES).last_update() == 1
+
+
 def test_an_archive_comes_back_and_the_same_run_has_the_same_bytes(archive):
     path = kept(archive, FILES)
     assert path.as_posix() == "docs/results/mine/kept/a.x-y/baseline.seed2.tar.xz"

@@ -94,7 +94,7 @@ def test_a_setting_that_an_archive_lacks_counts_as_the_default(comparable):
     [
         (675, {}, 6000, ""),
         (675, {}, 676, ""),
-        (675, {}, 675, "train.updates was 3000 and is 675"),  # its patience ended then, or updates
+        (675, {}, 675, "train.updates was 3000 and is 675"),  # patience may not have ended it
         (3000, {}, 6000, "train.updates was 3000 and is 6000"),
         (675, {"train.patience": 0}, 6000, "train.updates was 3000 and is 6000"),
         (675, {"train.schedule": "cosine"}, 6000, "train.updates was 3000 and is 6000"),

@@ -230,7 +230,10 @@ def run_styles(runs: Sequence[str], collapsed: Mapping[str, str]) -> dict[str, d
     for place, run in enumerate(runs):
         again, number = divmod(max(place - 1, 0), len(others))
         styles[run] = {"color": others[number] if place else first, "label": run}
-        styles[run] |= {"marker": _MARKERS[place % len(_MARKERS)], "linestyle": _LINES[again % 4]}
+        styles[run] |= {
+            "marker": _MARKERS[place % len(_MARKERS)],
+            "linestyle": _LINES[again % len(_LINES)],
+        }
         if run in collapsed:
             hollow = {"markerfacecolor": "white", "label": f"{run} ({collapsed[run]})"}
             styles[run] |= hollow

@@ -31,7 +31,8 @@ def choosing(kept: Kept, experiment: str = EXPERIMENT) -> dict[str, Any]:
         )
     rows = [_row(run, rows) for run, rows in compared.groupby("run", sort=False)]
     told = [_answer(compared, reference) for reference in REFERENCES]
-    told += [*_winners(compared), _in_time(compared), _rests(compared), _locking(compared)]
+    told += [*_winners(compared), _slower_and_worse(compared)]
+    told += [_rests(compared), _locking(compared)]
     first = compared[(compared["statistic"] == "dev_loss") & (compared["reference"] == "")]
     return {
         "experiments": [experiment],
@@ -111,7 +112,7 @@ def _answer(compared: pd.DataFrame, reference: str) -> str:
     )
 
 
-def _in_time(compared: pd.DataFrame) -> str:
+def _slower_and_worse(compared: pd.DataFrame) -> str:
     """Which runs of importance have a higher dev loss than the baseline and took longer for it.
 
     Empty where none does.
