@@ -319,9 +319,8 @@ def _stop_at(run: SmallRun, folder: Path, update: int, *signals: int) -> None:
     from headcount.training.train import Trainer
 
     plain = Trainer._update
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # ignored in a job that a shell began with &
+    # A job that a shell began with & ignores Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def update_and_stop(trainer):
         if trainer.progress.update == update - 1:
