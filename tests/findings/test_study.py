@@ -7,7 +7,6 @@ import pytest
 from script_runner import ROOT
 
 from headcount.base.errors import UserError
-from headcount.findings.claims.verdicts import ALONE
 from headcount.findings.report.study.intervals import above, some_below
 from headcount.findings.report.study.page import write_study
 
@@ -20,7 +19,6 @@ SLOPES = [2.0, 0.0, 0.96, 0.25]
 HELD = "impt-6-held60"
 COST = ["rule", "jobs", "seconds", "cpu_seconds"]
 VARIANTS = ["test_set", "statistic", "run", "reference", "value", "low", "high", "p", "seeds"]
-CLAIMS = ["claim", "verdict", "value", "low", "high", "paper_value", "reason", "seeds"]
 CONFIG = ROOT / "config"
 
 
@@ -260,89 +258,3 @@ def test_tables_that_are_not_there(kept):
     (kept / "headmask_variants/tables/headmask_variants.csv").unlink()
     with pytest.raises(UserError, match="kept.py page headmask_variants"):
         write_study(kept, kept / "study.md", CONFIG)
-
-
-def claims(*rows):
-    table = pd.DataFrame(rows, columns=CLAIMS)
-    words = {"statement": "Says " + table["claim"], "statistic": "number of " + table["claim"]}
-    return table.assign(**words)
-
-
-def test_heads_with_a_function(kept):
-    found = claims(
-        ("VO-04", "holds", 0.93, 0.9, 0.96, None, "", 3),
-        ("VO-07", "undecided", None, None, None, 0.125, "no such run", 0),
-        ("VO-10", "does not hold", 0.25, 0.2, 0.3, 0.83, "", 3),
-        ("VO-12", "holds", 9.0, 8.0, 10.0, None, "", 3),  # about gates
-    )
-    plant(kept, "multi30k_seeds", claims=found[:1].assign(verdict="undecided"), cost=cost(1, 1))
-    plant(kept, "multi30k_seeds", bleu=pd.DataFrame({"seed": [1]}))
-    assert "## Heads with a function" not in page_of(kept)
-    plant(kept, "roles_wide", claims=found, cost=cost(3600, 3600))
-    page = page_of(kept)
-    assert (
-        "- **Heads with a function.** In `roles_wide`: positional heads: holds (number of VO-04: "
-        "0.93 (0.90 to 0.96); trainings: 3); syntactic heads: undecided (number of VO-07: no such "
-        "run; trainings: –); a rare-word head: does not hold (number of VO-10: 0.25 (0.20 to "
-        "0.30); trainings: 3)." in page
-    )
-    assert "| claim | statement | `roles_wide` | `multi30k_seeds` |\n|---|---|---|---|\n" in page
-    wide = "| VO-04 | Says VO-04 | holds: 0.93 (0.90 to 0.96); trainings: 3 |"
-    assert f"{wide} undecided: 0.93 (0.90 to 0.96); trainings: 3 |\n" in page
-    rare = "does not hold: 0.25 (0.20 to 0.30); trainings: 3; in the paper 0.83"
-    assert f"| VO-10 | Says VO-10 | {rare} | – |\n" in page
-    assert page.count("[multi30k_seeds]") == 1  # its hours stand once
-
-
-def test_multi30k_and_the_papers(kept):
-    found = claims(
-        ("MI-01", "undecided", 0.4, None, None, 0.08, f"holds{ALONE}; one of 3 models", 3),
-        ("HM-01", "holds", 3.0, 2.0, 4.0, None, "", 3),
-        ("HM-04", "does not hold", -1.0, -1.5, -0.5, 0.54, "", 3),
-        ("HM-14", "undecided", None, None, None, None, "no such run", 0),
-        ("MI-09", "holds", 1.0, None, None, None, "", 3),  # none of those that are asked
-    )
-    bleu = pd.DataFrame({"seed": [1, 1, 2]})
-    plant(kept, "multi30k_seeds", claims=found, bleu=bleu, cost=cost(1, 1))
-    page = page_of(kept)
-    counts = "Of 4 claims of the papers: holds 1, does not hold 1, undecided 2 (1 for want of a "
-    counts += "run, 1 decided if alone)"
-    assert f"- **Multi30k, English to German.** {counts}.\n" in page
-    assert "Number of seeds so far: 2." in page.replace("\n", " ")
-    order = [line.split(" | ")[0] for line in page.splitlines() if " | Says " in line]
-    assert order == ["| HM-01", "| HM-04", "| HM-14", "| MI-01"]
-    number = "number of MI-01 | 0.40 | 0.08 | 3 |"
-    assert f"| MI-01 | Says MI-01 | undecided (alone: holds) | {number}" in page
-    number = "number of HM-04 | -1.00 (-1.50 to -0.50) | 0.54 | 3 |"
-    assert f"| HM-04 | Says HM-04 | does not hold | {number}" in page
-    assert (
-        "Otherwise than in its paper: HM-04 (number of HM-04: -1.00 (-1.50 to -0.50); the "
-        "paper's: 0.54)." in page
-    )
-
-
-def test_multi30k_with_tables_of_masks(kept):
-    collapse = pd.DataFrame(
-        [("baseline", 0, "no"), ("impt-6", 6, "yes"), ("impt-6", 6, "no"), ("random-6", 6, "no")],
-        columns=["run", "n", "collapsed"],
-    ).assign(top_group_delta=None)
-    plant(kept, "multi30k_seeds", headmask_locked_heads=locked_heads())
-    plant(kept, "multi30k_seeds", claims=claims(("HM-01", "holds", 3.0, 2.0, 4.0, None, "", 3)))
-    plant(kept, "multi30k_seeds", headmask_variants=variants_table(), headmask_collapse=collapse)
-    plant(kept, "multi30k_seeds", headmask_locked=locked_table(), cost=cost(1, 1))
-    plant(kept, "multi30k_seeds", bleu=pd.DataFrame({"seed": [1]}))
-    page = page_of(kept)
-    assert (
-        "Masks change BLEU (trainings of each run: 1): `impt-6` (1 of 2 collapsed) by -1.50 "
-        "(-2.00 to -1.00); of 1 claims" in page
-    )
-    words = (
-        "Trainings that collapsed, so that their numbers are of failed trainings: `impt-6` 1 of 2."
-    )
-    assert page.count(words) == 1
-    # Its row is marked here, and not among those of another experiment.
-    assert page.count("| impt-6 (1 of 2 collapsed) | 0.500 |") == 1
-    assert page.count("| impt-6 | 0.500 |") == 1
-    assert page.count("2 of 2 trainings of `impt-6` locked heads in") == 2  # short, answer
-    assert page.count("2 of 2 trainings of `impt-6` (1 of 2 collapsed) locked heads in") == 1
-    assert "No claim is found against its paper." in page

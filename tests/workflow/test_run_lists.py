@@ -208,6 +208,15 @@ STARTS = ("-from-random-9", "-from-impt-9")
             ],
         ),
         (
+            "multi30k_gates",
+            ["baseline"],
+            [
+                *gates("enc_self", "0", "0.01", "0.03", "0.1"),
+                *gates("all", "0", "0.01", "0.02", "0.05"),
+                *gates("all", "0.01", "0.03", after="-from-none"),
+            ],
+        ),
+        (
             "collapse",
             ["baseline", "random-6"]
             + ["impt-1", "impt-6", "impt-6-batch", "impt-6-position", "impt-6-token"]

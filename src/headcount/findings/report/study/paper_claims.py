@@ -21,6 +21,11 @@ def read_claims(kept: Kept, experiment: str, wanted: Sequence[str]) -> pd.DataFr
     return table.loc[[name for name in wanted if name in table.index]]
 
 
+def no_run(rows: pd.DataFrame) -> pd.Series:
+    """Whether each claim is undecided for want of a run."""
+    return rows["reason"].astype(str).str.startswith(NO_RUN)
+
+
 def claim_cells(row: pd.Series) -> dict[str, str]:
     """A claim as the page has it: verdict, number with its interval, trainings, the paper's.
 
@@ -49,7 +54,7 @@ def counted(rows: pd.DataFrame) -> str:
     """How many claims have each verdict, in words."""
     counts, reasons = rows["verdict"].value_counts(), rows["reason"].astype(str)
     why = {
-        "for want of a run": reasons.str.startswith(NO_RUN).sum(),
+        "for want of a run": no_run(rows).sum(),
         "decided if alone": reasons.str.contains(ALONE, regex=False).sum(),
     }
     words = ", ".join(f"{count} {reason}" for reason, count in why.items() if count)

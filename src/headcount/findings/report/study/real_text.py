@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pandas as pd
+
 from headcount.findings.report.study.choosing import choosing
 from headcount.findings.report.study.collapsed import named
 from headcount.findings.report.study.intervals import capital, span, with_interval
@@ -12,11 +14,15 @@ from headcount.findings.report.study.paper_claims import (
     claim_cells,
     counted,
     names,
+    no_run,
     read_claims,
 )
 from headcount.findings.results import BASE
 
 EXPERIMENT = "multi30k_seeds"
+GATES = "multi30k_gates"
+"""The experiment that decides claims which `EXPERIMENT` has no run for."""
+
 _CLAIMS = names(1, 15, "HM") + names(1, 8, "MI") + names(17, 17, "MI") + names(12, 23, "VO")
 
 
@@ -27,13 +33,14 @@ def real_text(kept: Kept) -> dict[str, Any]:
     """
     if not kept.begun(EXPERIMENT):
         return {}
-    rows = read_claims(kept, EXPERIMENT, _CLAIMS)
+    rows, elsewhere = _claims(kept)
     variants = kept.has(EXPERIMENT, "headmask_variants")
     compared = choosing(kept, EXPERIMENT) if variants else {}
     short = "; ".join(filter(None, (_gains(kept) if variants else "", counted(rows))))
     against = against_papers(rows)
     return {
-        "experiments": [EXPERIMENT],
+        "experiments": [EXPERIMENT, *[GATES] * bool(elsewhere)],
+        "elsewhere": ", ".join(elsewhere),
         "seeds": kept.table(EXPERIMENT, "bleu")["seed"].nunique(),
         "claims": [claim_cells(row) for _, row in rows.iterrows()],
         "short": f"{capital(short)}.",
@@ -41,6 +48,16 @@ def real_text(kept: Kept) -> dict[str, Any]:
         "compared": compared,
         "picture": kept.picture(EXPERIMENT, "headmask_fig5"),
     }
+
+
+def _claims(kept: Kept) -> tuple[pd.DataFrame, list[str]]:
+    """The claims' rows, and the names of those that are of `GATES`: without a run but for it."""
+    rows = read_claims(kept, EXPERIMENT, _CLAIMS)
+    if not kept.begun(GATES):
+        return rows, []
+    more = read_claims(kept, GATES, rows.index[no_run(rows)])
+    more = more[~no_run(more)]
+    return pd.concat([rows.drop(more.index), more]).loc[rows.index], list(more.index)
 
 
 def _gains(kept: Kept) -> str:

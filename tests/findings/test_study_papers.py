@@ -1,0 +1,125 @@
+"""The study's points on the papers' claims: heads with a function, and Multi30k."""
+
+import pandas as pd
+from test_study import cost, kept, locked_heads, locked_table, page_of, plant, variants_table
+
+from headcount.findings.claims.verdicts import ALONE
+
+__all__ = ["kept"]  # a fixture
+CLAIMS = ["claim", "verdict", "value", "low", "high", "paper_value", "reason", "seeds"]
+
+
+def claims(*rows):
+    table = pd.DataFrame(rows, columns=CLAIMS)
+    words = {"statement": "Says " + table["claim"], "statistic": "number of " + table["claim"]}
+    return table.assign(**words)
+
+
+def test_heads_with_a_function(kept):
+    found = claims(
+        ("VO-04", "holds", 0.93, 0.9, 0.96, None, "", 3),
+        ("VO-07", "undecided", None, None, None, 0.125, "no such run", 0),
+        ("VO-10", "does not hold", 0.25, 0.2, 0.3, 0.83, "", 3),
+        ("VO-12", "holds", 9.0, 8.0, 10.0, None, "", 3),  # about gates
+    )
+    plant(kept, "multi30k_seeds", claims=found[:1].assign(verdict="undecided"), cost=cost(1, 1))
+    plant(kept, "multi30k_seeds", bleu=pd.DataFrame({"seed": [1]}))
+    assert "## Heads with a function" not in page_of(kept)
+    plant(kept, "roles_wide", claims=found, cost=cost(3600, 3600))
+    page = page_of(kept)
+    assert (
+        "- **Heads with a function.** In `roles_wide`: positional heads: holds (number of VO-04: "
+        "0.93 (0.90 to 0.96); trainings: 3); syntactic heads: undecided (number of VO-07: no such "
+        "run; trainings: –); a rare-word head: does not hold (number of VO-10: 0.25 (0.20 to "
+        "0.30); trainings: 3)." in page
+    )
+    assert "| claim | statement | `roles_wide` | `multi30k_seeds` |\n|---|---|---|---|\n" in page
+    wide = "| VO-04 | Says VO-04 | holds: 0.93 (0.90 to 0.96); trainings: 3 |"
+    assert f"{wide} undecided: 0.93 (0.90 to 0.96); trainings: 3 |\n" in page
+    rare = "does not hold: 0.25 (0.20 to 0.30); trainings: 3; in the paper 0.83"
+    assert f"| VO-10 | Says VO-10 | {rare} | – |\n" in page
+    assert page.count("[multi30k_seeds]") == 1  # its hours stand once
+
+
+def test_multi30k_and_the_papers(kept):
+    found = claims(
+        ("MI-01", "undecided", 0.4, None, None, 0.08, f"holds{ALONE}; one of 3 models", 3),
+        ("HM-01", "holds", 3.0, 2.0, 4.0, None, "", 3),
+        ("HM-04", "does not hold", -1.0, -1.5, -0.5, 0.54, "", 3),
+        ("HM-14", "undecided", None, None, None, None, "no such run", 0),
+        ("MI-09", "holds", 1.0, None, None, None, "", 3),  # none of those that are asked
+    )
+    bleu = pd.DataFrame({"seed": [1, 1, 2]})
+    plant(kept, "multi30k_seeds", claims=found, bleu=bleu, cost=cost(1, 1))
+    page = page_of(kept)
+    counts = "Of 4 claims of the papers: holds 1, does not hold 1, undecided 2 (1 for want of a "
+    counts += "run, 1 decided if alone)"
+    assert f"- **Multi30k, English to German.** {counts}.\n" in page
+    assert "Number of seeds so far: 2." in page.replace("\n", " ")
+    order = [line.split(" | ")[0] for line in page.splitlines() if " | Says " in line]
+    assert order == ["| HM-01", "| HM-04", "| HM-14", "| MI-01"]
+    number = "number of MI-01 | 0.40 | 0.08 | 3 |"
+    assert f"| MI-01 | Says MI-01 | undecided (alone: holds) | {number}" in page
+    number = "number of HM-04 | -1.00 (-1.50 to -0.50) | 0.54 | 3 |"
+    assert f"| HM-04 | Says HM-04 | does not hold | {number}" in page
+    assert (
+        "Otherwise than in its paper: HM-04 (number of HM-04: -1.00 (-1.50 to -0.50); the "
+        "paper's: 0.54)." in page
+    )
+
+
+def test_multi30k_with_tables_of_masks(kept):
+    collapse = pd.DataFrame(
+        [("baseline", 0, "no"), ("impt-6", 6, "yes"), ("impt-6", 6, "no"), ("random-6", 6, "no")],
+        columns=["run", "n", "collapsed"],
+    ).assign(top_group_delta=None)
+    plant(kept, "multi30k_seeds", headmask_locked_heads=locked_heads())
+    plant(kept, "multi30k_seeds", claims=claims(("HM-01", "holds", 3.0, 2.0, 4.0, None, "", 3)))
+    plant(kept, "multi30k_seeds", headmask_variants=variants_table(), headmask_collapse=collapse)
+    plant(kept, "multi30k_seeds", headmask_locked=locked_table(), cost=cost(1, 1))
+    plant(kept, "multi30k_seeds", bleu=pd.DataFrame({"seed": [1]}))
+    page = page_of(kept)
+    assert (
+        "Masks change BLEU (trainings of each run: 1): `impt-6` (1 of 2 collapsed) by -1.50 "
+        "(-2.00 to -1.00); of 1 claims" in page
+    )
+    words = (
+        "Trainings that collapsed, so that their numbers are of failed trainings: `impt-6` 1 of 2."
+    )
+    assert page.count(words) == 1
+    # Its row is marked here, and not among those of another experiment.
+    assert page.count("| impt-6 (1 of 2 collapsed) | 0.500 |") == 1
+    assert page.count("| impt-6 | 0.500 |") == 1
+    assert page.count("2 of 2 trainings of `impt-6` locked heads in") == 2  # short, answer
+    assert page.count("2 of 2 trainings of `impt-6` (1 of 2 collapsed) locked heads in") == 1
+    assert "No claim is found against its paper." in page
+
+
+def test_claims_without_a_run_are_those_of_another_experiment(kept):
+    """Of the claims without a run, those that the experiment on gates has a run for."""
+    none = ("undecided", None, None, None, None, "no such run", 0)
+    bleu = pd.DataFrame({"seed": [1]})
+    found = claims(("HM-04", "holds", 1.0, 0.5, 1.5, None, "", 3), ("HM-14", *none))
+    found = pd.concat([found, claims(("VO-12", *none), ("VO-22", *none))])
+    plant(kept, "multi30k_seeds", claims=found, bleu=bleu, cost=cost(1, 1))
+    here = "have their runs in experiment"
+    page = page_of(kept)
+    assert "undecided 3 (3 for want of a run)" in page
+    assert here not in page
+    other = claims(
+        ("HM-04", "does not hold", 9.0, 8.0, 10.0, None, "", 3),  # has a run where it belongs
+        ("HM-14", "undecided", 0.2, -0.1, 0.5, None, "seeds share 40% of their top heads", 3),
+        ("VO-12", *none),
+        ("VO-22", "holds", 0.5, 0.25, 0.75, 0.4, "", 3),
+    )
+    plant(kept, "multi30k_gates", claims=other, cost=cost(1, 1))
+    page = page_of(kept)
+    assert "holds 2, undecided 2 (1 for want of a run)" in page
+    assert f"Claims that these runs do not decide (HM-14, VO-22) {here}\n`multi30k_gates`" in page
+    order = [line.split(" | ")[0] for line in page.splitlines() if " | Says " in line]
+    assert order == ["| HM-04", "| HM-14", "| VO-12", "| VO-22"]
+    assert "| HM-04 | Says HM-04 | holds |" in page
+    assert (
+        "| VO-22 | Says VO-22 | holds | number of VO-22 | 0.50 (0.25 to 0.75) | 0.40 | 3 |" in page
+    )
+    assert page.count("[multi30k_gates]") == 1  # its hours
