@@ -196,7 +196,7 @@ STARTS = ("-from-random-9", "-from-impt-9")
         (  # of 72 heads
             "multi30k_seeds",
             ["baseline", "random-9", "random-18", "impt-9", "impt-18"]
-            + ["impt-9-signed", "impt-9-signed-rest3"],
+            + ["impt-9-signed", "impt-9-signed-rest3", "random-9-rest3"],
             [
                 *gates("all", "0", "0.01", "0.02", "0.05", "0.1"),
                 "scratch-gates-all-l0.05",
@@ -249,7 +249,8 @@ STARTS = ("-from-random-9", "-from-impt-9")
             "lowdata",
             ["baseline", *(f"baseline-d0.{n}" for n in range(1, 4))]
             + ["random-1", "random-6", "random-12", "random-24"]
-            + ["random-6-d0.1", "random-6-d0.3", "impt-6-signed", "impt-6-signed-rest3"],
+            + ["random-6-d0.1", "random-6-d0.3", "impt-6-signed", "impt-6-signed-rest3"]
+            + ["random-6-rest3"],
             [],
         ),
     ],
