@@ -258,3 +258,14 @@ def test_tables_that_are_not_there(kept):
     (kept / "headmask_variants/tables/headmask_variants.csv").unlink()
     with pytest.raises(UserError, match="kept.py page headmask_variants"):
         write_study(kept, kept / "study.md", CONFIG)
+
+
+def test_what_the_baseline_reaches(kept):
+    """Means over its trainings, of BLEU alone."""
+    reached = "The baseline reaches a dev loss of 0.25 nats and 31.5 BLEU."
+    assert reached not in page_of(kept)
+    rows = [("baseline", 4, "bleu", 30.0), ("baseline", 5, "bleu", 33.0)]
+    rows += [("baseline", 4, "chrf", 60.0), ("impt-6", 4, "bleu", 1.0)]
+    scores = pd.DataFrame(rows, columns=["run", "seed", "metric", "score"])
+    plant(kept, "collapse", headmask_variants=variants_table(), bleu=scores)
+    assert page_of(kept).replace("\n", " ").count(reached) == 1

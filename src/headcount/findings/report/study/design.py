@@ -1,6 +1,7 @@
 """What the trainings of an experiment are like, in words, and how many of them are kept."""
 
 from headcount.findings.report.study.kept import Kept
+from headcount.findings.results import BASE
 
 PAPER = "headmask_zh"
 """The experiment with the paper's own settings."""
@@ -16,6 +17,22 @@ def design_words(kept: Kept, experiment: str) -> str:
         f"{model.dropout:g}; {train.updates:,} updates at most, at a peak rate of "
         f"{train.peak_lr:g} after {train.warmup_updates:,} updates of warm-up"
     )
+
+
+def reached_words(kept: Kept, experiment: str) -> str:
+    """Dev loss and BLEU of the baseline, means over trainings; empty without tables of them.
+
+    Of an experiment with one pair of languages.
+    """
+    if not (kept.has(experiment, "headmask_variants") and kept.has(experiment, "bleu")):
+        return ""
+    compared, scores = (
+        kept.compared(experiment, "headmask_variants"),
+        kept.table(experiment, "bleu"),
+    )
+    loss = compared[(compared["run"] == BASE) & (compared["statistic"] == "dev_loss")]["value"]
+    bleu = scores[(scores["run"] == BASE) & (scores["metric"] == "bleu")]["score"]
+    return f"The baseline reaches a dev loss of {loss.iloc[0]:.2f} nats and {bleu.mean():.1f} BLEU."
 
 
 def kept_words(kept: Kept, experiment: str) -> str:

@@ -3,6 +3,7 @@
 Every number and every verdict of the page is read or computed from these.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from headcount.base.files import write_text
@@ -16,7 +17,12 @@ from headcount.findings.report.study import (
     locking,
     real_text,
 )
-from headcount.findings.report.study.design import PAPER, design_words, kept_words
+from headcount.findings.report.study.design import (
+    PAPER,
+    design_words,
+    kept_words,
+    reached_words,
+)
 from headcount.findings.report.study.foretelling import LATER
 from headcount.findings.report.study.hours import hours_of
 from headcount.findings.report.study.intervals import capital
@@ -33,6 +39,7 @@ POINTS = {
 }
 """The points by their names in the template: in words, the experiment, and its section."""
 
+_REACHED = [locking.EXPERIMENT, fresh.DEEP]  # their tables do not show the baseline
 _TEMPLATE = Path(__file__).with_suffix(".md")
 
 
@@ -57,8 +64,14 @@ def write_study(folder: Path, out: Path, config: Path) -> None:
         "kinds": explain_kinds().rstrip("."),
         "paper": design_words(kept, PAPER),
         "designs": {name: design_words(kept, name) for name in begun},
-        # With a blank behind, for the sentence after it.
-        "so_far": dict.fromkeys(every, "")
-        | {name: f"{words} " for name in begun if (words := kept_words(kept, name))},
+        "so_far": _before_others(kept, kept_words, every, begun),
+        "reached": _before_others(kept, reached_words, _REACHED, begun),
     }
     write_text(out, fill_page(_TEMPLATE, sections | about))
+
+
+def _before_others(
+    kept: Kept, words: Callable[[Kept, str], str], every: list[str], begun: list[str]
+) -> dict[str, str]:
+    """A sentence on each experiment, with a blank for the one after it; empty if none is kept."""
+    return {name: f"{words(kept, name)} ".lstrip() if name in begun else "" for name in every}
