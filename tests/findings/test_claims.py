@@ -284,6 +284,12 @@ def test_a_papers_value_of_a_statistic_is_the_mean_of_what_it_prints():
     assert isnan(values["MI-05"])  # a loss of BLEU from another BLEU
 
 
+def test_a_sum_is_one_number():
+    """Table 1 marks 8 of 96 heads."""
+    heads = claims()["MI-01"].printed["heads of the encoder with a significant effect"]
+    assert (heads.numbers("michel"), heads.mean("michel")) == ([8], 8)
+
+
 def test_readers_meet_words_and_no_keys():
     """Of what a paper prints and of statistics: no key of a table, and no part of one alone."""
     keys = {"delta", "dec_enc", "enc_self", "dec_self", "cv", "mt", "bert"}

@@ -50,8 +50,7 @@ class Printed(Section):
 
     def numbers(self, paper: str) -> list[float]:
         """The numbers, in the paper's units. Raises KeyError for a table or column it lacks."""
-        found = self._found(paper)["value"].tolist()
-        return found if self.how != "sum" else [sum(found)]
+        return self._found(paper)["value"].tolist()
 
     def mean(self, paper: str) -> float:
         """Mean of the numbers; a direction of translation counts once, with that of its test sets.
@@ -64,7 +63,8 @@ class Printed(Section):
         return float(found["value"].mean())
 
     def _found(self, paper: str) -> pd.DataFrame:
-        return pd.concat([self._of(_PUBLISHED[paper](name)) for name in self.tables])
+        found = pd.concat([self._of(_PUBLISHED[paper](name)) for name in self.tables])
+        return found if self.how != "sum" else pd.DataFrame({"value": [found["value"].sum()]})
 
     def _of(self, table: pd.DataFrame) -> pd.DataFrame:
         """The numbers as column `value`, beside what still tells them apart."""
