@@ -11,7 +11,14 @@ from headcount.findings.report.study.intervals import above, some_below
 from headcount.findings.report.study.page import write_study
 
 LOCKED = ["run", "seed", "heads", "n", "held", "seeds", "seeds_locked", "locked_ever"]
-LOCKED += ["locked_at_end", "locked_from", "locked_slope", "others_slope", "locked_slope_ratio"]
+LOCKED += [
+    "locked_at_end",
+    "locked_from",
+    "locked_longest",
+    "locked_slope",
+    "others_slope",
+    "locked_slope_ratio",
+]
 LOCKED += ["others_slope_ratio", "place_both", "place_expected", "place_p"]
 LOCKED += ["held_both", "held_expected", "held_p"]
 BOUNDS = ["locked_ever_low", "locked_ever_high", "locked_slope_low", "locked_slope_high"]
@@ -25,7 +32,7 @@ CONFIG = ROOT / "config"
 def row(run, seed, held, ever, place, foretold):
     """Of a training, or without a seed over two."""
     seeds = [2, 2] if seed is None else [1, 1]
-    measured = [25, *SLOPES] if ever else [None] * 5
+    measured = [25, 400, *SLOPES] if ever else [None] * 6
     return [run, seed, 48, 6, held, *seeds, ever, ever / 2, *measured, *place, *foretold]
 
 
@@ -118,8 +125,8 @@ def test_the_page_has_what_the_tables_say(kept):
     )  # two of the baseline, one of impt-6
     # Two of the eight heads that were locked in; by chance 4/3 of eight, a sixth.
     where = "25 % (by chance 17 %; p 0.40)"
-    cells = "4.0 / 2.0 | 5 dec layer 1, 2 dec layer 0, 1 enc layer 0 | 25 | 3 of 8 | +2.00 / +0.00"
-    cells += " | 0.96 / 0.25"
+    cells = "4.0 / 2.0 | 5 dec layer 1, 2 dec layer 0, 1 enc layer 0 | 25 / 400 | 3 of 8"
+    cells += " | +2.00 / +0.00 | 0.96 / 0.25"
     assert f"| impt-6 | 2 of 2 | {cells} | {where} |" in page
     share = "25 % are of it. Heads of the decoder's first self-attention are locked in more often "
     share += "than by chance in 0 of 1 runs (p < 0.05 after correction for their number, not in "

@@ -146,7 +146,7 @@ def _row(row: dict[str, Any], places: dict[str, float], heads: pd.DataFrame) -> 
         "heads": f"{row['locked_ever']:.1f} / {row['locked_at_end']:.1f}",
     }
     if not row["locked_ever"]:
-        lacking = ("start", "layers", "harmful", "ratio", "slope", "place")
+        lacking = ("when", "layers", "harmful", "ratio", "slope", "place")
         return cells | dict.fromkeys(lacking, NONE)
     ratio = f"{_two(row['locked_slope_ratio'])} / {_two(row['others_slope_ratio'])}"
     by_sentences = RunSettings.model_validate(row["run"]).unit == "sentence"
@@ -155,7 +155,7 @@ def _row(row: dict[str, Any], places: dict[str, float], heads: pd.DataFrame) -> 
         where = f"{100 * places['both']:.0f} % (by chance {100 * places['expected']:.0f} %; "
         where += f"p {_p(row['place_p'])})"
     return cells | {
-        "start": f"{row['locked_from']:.0f}",
+        "when": f"{row['locked_from']:.0f} / {row['locked_longest']:.0f}",
         "layers": _layers(heads),
         "harmful": _harmful(heads),
         "ratio": ratio if by_sentences else NONE,
