@@ -23,6 +23,7 @@ from headcount.findings.tables import NONE, p_value
 
 EXPERIMENT = "collapse"
 _SHARE = 1 / 8  # of the heads, the paper's 18 of 144
+_SHOWN = 5  # places of locked heads that are named; of more layers the last is all others
 
 
 def locking(kept: Kept) -> dict[str, Any]:
@@ -96,11 +97,13 @@ def short_locking(kept: Kept, experiment: str) -> str:
 
 
 def _layers(heads: pd.DataFrame) -> str:
-    """Locked heads of one run, by kind and layer, those of the most first."""
+    """Locked heads of one run, by kind and layer, those of the most first; of few layers each."""
     counts = heads.groupby(["kind", "layer"]).size().sort_values(ascending=False, kind="stable")
-    return ", ".join(
-        f"{count} {SHORT[kind]} layer {layer:.0f}" for (kind, layer), count in counts.items()
-    )
+    shown = counts if len(counts) <= _SHOWN else counts[: _SHOWN - 1]
+    told = [f"{count} {SHORT[kind]} layer {layer:.0f}" for (kind, layer), count in shown.items()]
+    if len(shown) < len(counts):
+        told.append(f"{counts.sum() - shown.sum()} in {len(counts) - len(shown)} other layers")
+    return ", ".join(told)
 
 
 def _harmful(heads: pd.DataFrame) -> str:
