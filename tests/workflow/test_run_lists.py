@@ -210,11 +210,7 @@ STARTS = ("-from-random-9", "-from-impt-9")
         (
             "multi30k_gates",
             ["baseline"],
-            [
-                *gates("enc_self", "0", "0.01", "0.03", "0.1"),
-                *gates("all", "0", "0.01", "0.02", "0.05"),
-                *gates("all", "0.01", "0.03", after="-from-none"),
-            ],
+            gates("enc_self", "0", "0.01", "0.03", "0.1"),
         ),
         (
             "collapse",
