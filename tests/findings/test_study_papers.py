@@ -96,13 +96,13 @@ def test_multi30k_with_tables_of_masks(kept):
 
 
 def test_claims_without_a_run_are_those_of_another_experiment(kept):
-    """Of the claims without a run, those that the experiment on gates has a run for."""
+    """Of the claims without a run, those that one of the others has a run for."""
     none = ("undecided", None, None, None, None, "no such run", 0)
     bleu = pd.DataFrame({"seed": [1]})
     found = claims(("HM-04", "holds", 1.0, 0.5, 1.5, None, "", 3), ("HM-14", *none))
     found = pd.concat([found, claims(("VO-12", *none), ("VO-22", *none))])
     plant(kept, "multi30k_seeds", claims=found, bleu=bleu, cost=cost(1, 1))
-    here = "have their runs in experiment"
+    here = "are decided by experiment"
     page = page_of(kept)
     assert "undecided 3 (3 for want of a run)" in page
     assert here not in page
@@ -110,12 +110,16 @@ def test_claims_without_a_run_are_those_of_another_experiment(kept):
         ("HM-04", "does not hold", 9.0, 8.0, 10.0, None, "", 3),  # has a run where it belongs
         ("HM-14", "undecided", 0.2, -0.1, 0.5, None, "seeds share 40% of their top heads", 3),
         ("VO-12", *none),
-        ("VO-22", "holds", 0.5, 0.25, 0.75, 0.4, "", 3),
+        ("VO-22", *none),
     )
     plant(kept, "multi30k_gates", claims=other, cost=cost(1, 1))
+    other = claims(("HM-14", *none), ("VO-22", "holds", 0.5, 0.25, 0.75, 0.4, "", 3))
+    plant(kept, "multi30k_from_none", claims=other, cost=cost(1, 1))
     page = page_of(kept)
     assert "holds 2, undecided 2 (1 for want of a run)" in page
-    assert f"Claims that these runs do not decide (HM-14, VO-22) {here}\n`multi30k_gates`" in page
+    told = page.replace("\n", " ")
+    assert f"Claims that have no run there (HM-14) {here} `multi30k_gates`: 3 encoder" in told
+    assert f"Claims that have no run there (VO-22) {here} `multi30k_from_none`: 3 encoder" in told
     order = [line.split(" | ")[0] for line in page.splitlines() if " | Says " in line]
     assert order == ["| HM-04", "| HM-14", "| VO-12", "| VO-22"]
     assert "| HM-04 | Says HM-04 | holds |" in page

@@ -20,8 +20,8 @@ from headcount.findings.report.study.paper_claims import (
 from headcount.findings.results import BASE
 
 EXPERIMENT = "multi30k_seeds"
-GATES = "multi30k_gates"
-"""The experiment that decides claims which `EXPERIMENT` has no run for."""
+BESIDE = ("multi30k_gates", "multi30k_from_none")
+"""Experiments that decide claims which `EXPERIMENT` has no run for."""
 
 _CLAIMS = names(1, 15, "HM") + names(1, 8, "MI") + names(17, 17, "MI") + names(12, 23, "VO")
 
@@ -39,8 +39,8 @@ def real_text(kept: Kept) -> dict[str, Any]:
     short = "; ".join(filter(None, (_gains(kept) if variants else "", counted(rows))))
     against = against_papers(rows)
     return {
-        "experiments": [EXPERIMENT, *[GATES] * bool(elsewhere)],
-        "elsewhere": ", ".join(elsewhere),
+        "experiments": [EXPERIMENT, *elsewhere],
+        "elsewhere": {name: ", ".join(claims) for name, claims in elsewhere.items()},
         "seeds": kept.table(EXPERIMENT, "bleu")["seed"].nunique(),
         "claims": [claim_cells(row) for _, row in rows.iterrows()],
         "short": f"{capital(short)}.",
@@ -50,14 +50,15 @@ def real_text(kept: Kept) -> dict[str, Any]:
     }
 
 
-def _claims(kept: Kept) -> tuple[pd.DataFrame, list[str]]:
-    """The claims' rows, and the names of those that are of `GATES`: without a run but for it."""
-    rows = read_claims(kept, EXPERIMENT, _CLAIMS)
-    if not kept.begun(GATES):
-        return rows, []
-    more = read_claims(kept, GATES, rows.index[no_run(rows)])
-    more = more[~no_run(more)]
-    return pd.concat([rows.drop(more.index), more]).loc[rows.index], list(more.index)
+def _claims(kept: Kept) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    """The claims' rows; and by experiment of `BESIDE` those of them that have no run but there."""
+    rows, elsewhere = read_claims(kept, EXPERIMENT, _CLAIMS), {}
+    for experiment in filter(kept.begun, BESIDE):
+        more = read_claims(kept, experiment, rows.index[no_run(rows)])
+        more = more[~no_run(more)]
+        rows = pd.concat([rows.drop(more.index), more]).loc[rows.index]
+        elsewhere |= {experiment: list(more.index)} if len(more) else {}
+    return rows, elsewhere
 
 
 def _gains(kept: Kept) -> str:
