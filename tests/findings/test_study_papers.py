@@ -102,7 +102,7 @@ def test_claims_without_a_run_are_those_of_another_experiment(kept):
     found = claims(("HM-04", "holds", 1.0, 0.5, 1.5, None, "", 3), ("HM-14", *none))
     found = pd.concat([found, claims(("VO-12", *none), ("VO-22", *none))])
     plant(kept, "multi30k_seeds", claims=found, bleu=bleu, cost=cost(1, 1))
-    here = "are decided by experiment"
+    here = "are judged by experiment"
     page = page_of(kept)
     assert "undecided 3 (3 for want of a run)" in page
     assert here not in page
