@@ -7,12 +7,16 @@ from headcount.findings.claims.verdicts import ALONE
 
 __all__ = ["kept"]  # a fixture
 CLAIMS = ["claim", "verdict", "value", "low", "high", "paper_value", "reason", "seeds"]
+BLEU = pd.DataFrame(
+    [("baseline", seed, "bleu", "test", 20.0) for seed in (1, 1, 2)],
+    columns=["run", "seed", "metric", "test_set", "score"],
+)
 
 
-def claims(*rows):
+def claims(*rows, collapsed=None):
     table = pd.DataFrame(rows, columns=CLAIMS)
     words = {"statement": "Says " + table["claim"], "statistic": "number of " + table["claim"]}
-    return table.assign(**words)
+    return table.assign(**words, needs="what " + table["claim"] + " needs", collapsed=collapsed)
 
 
 def test_heads_with_a_function(kept):
@@ -23,17 +27,17 @@ def test_heads_with_a_function(kept):
         ("VO-12", "holds", 9.0, 8.0, 10.0, None, "", 3),  # about gates
     )
     plant(kept, "multi30k_seeds", claims=found[:1].assign(verdict="undecided"), cost=cost(1, 1))
-    plant(kept, "multi30k_seeds", bleu=pd.DataFrame({"seed": [1]}))
+    plant(kept, "multi30k_seeds", bleu=BLEU)
     assert "## Heads with a function" not in page_of(kept)
-    plant(kept, "roles_wide", claims=found, cost=cost(3600, 3600))
+    plant(kept, "roles", claims=found, cost=cost(3600, 3600))
     page = page_of(kept)
     assert (
-        "- **Heads with a function.** In `roles_wide`: positional heads: holds (number of VO-04: "
+        "- **Heads with a function.** In `roles`: positional heads: holds (number of VO-04: "
         "0.93 (0.90 to 0.96); trainings: 3); syntactic heads: undecided (number of VO-07: no such "
         "run; trainings: –); a rare-word head: does not hold (number of VO-10: 0.25 (0.20 to "
         "0.30); trainings: 3)." in page
     )
-    assert "| claim | statement | `roles_wide` | `multi30k_seeds` |\n|---|---|---|---|\n" in page
+    assert "| claim | statement | `roles` | `multi30k_seeds` |\n|---|---|---|---|\n" in page
     wide = "| VO-04 | Says VO-04 | holds: 0.93 (0.90 to 0.96); trainings: 3 |"
     assert f"{wide} undecided: 0.93 (0.90 to 0.96); trainings: 3 |\n" in page
     rare = "does not hold: 0.25 (0.20 to 0.30); trainings: 3; in the paper 0.83"
@@ -47,24 +51,33 @@ def test_multi30k_and_the_papers(kept):
         ("HM-01", "holds", 3.0, 2.0, 4.0, None, "", 3),
         ("HM-04", "does not hold", -1.0, -1.5, -0.5, 0.54, "", 3),
         ("HM-14", "undecided", None, None, None, None, "no such run", 0),
-        ("MI-09", "holds", 1.0, None, None, None, "", 3),  # none of those that are asked
+        ("VO-04", "holds", 1.0, None, None, None, "", 3),  # on heads with a function
     )
-    bleu = pd.DataFrame({"seed": [1, 1, 2]})
-    plant(kept, "multi30k_seeds", claims=found, bleu=bleu, cost=cost(1, 1))
+    failed = claims(
+        ("HM-05", "does not hold", -9.0, -9.5, -8.5, None, "of 2: fails in 2 (x); y", 3),
+        ("HM-06", "holds", 8.0, 7.5, 8.5, None, "near: decided by: impt, a.en-de; z", 3),
+        collapsed="impt-6, seed 1",
+    )
+    found = pd.concat([found, failed])
+    plant(kept, "multi30k_seeds", claims=found, bleu=BLEU, cost=cost(1, 1))
     page = page_of(kept)
-    counts = "Of 4 claims of the papers: holds 1, does not hold 1, undecided 2 (1 for want of a "
-    counts += "run, 1 decided if alone)"
+    counts = "Of 5 claims of the papers: holds 2 (1 of collapsed trainings), does not hold 2 (1 "
+    counts += "of collapsed trainings), undecided 1 (1 decided if alone)"
     assert f"- **Multi30k, English to German.** {counts}.\n" in page
     assert "Number of seeds so far: 2." in page.replace("\n", " ")
     order = [line.split(" | ")[0] for line in page.splitlines() if " | Says " in line]
-    assert order == ["| HM-01", "| HM-04", "| HM-14", "| MI-01"]
+    assert order == ["| MI-01", "| HM-01", "| HM-04", "| HM-05", "| HM-06"]
+    assert "for want of what stands behind:\n\n- HM-14 (what HM-14 needs)\n" in page
+    number = "number of HM-05 | -9.00 (-9.50 to -8.50); of 2: fails in 2 | – | 3 |"
+    assert f"| HM-05 | Says HM-05 | does not hold (of collapsed trainings) | {number}" in page
+    assert "| 8.00 (7.50 to 8.50); decided by: impt, a.en-de | – | 3 |" in page
     number = "number of MI-01 | 0.40 | 0.08 | 3 |"
     assert f"| MI-01 | Says MI-01 | undecided (alone: holds) | {number}" in page
     number = "number of HM-04 | -1.00 (-1.50 to -0.50) | 0.54 | 3 |"
     assert f"| HM-04 | Says HM-04 | does not hold | {number}" in page
     assert (
         "Otherwise than in its paper: HM-04 (number of HM-04: -1.00 (-1.50 to -0.50); the "
-        "paper's: 0.54)." in page
+        "paper's: 0.54); HM-05 (" in page
     )
 
 
@@ -77,7 +90,7 @@ def test_multi30k_with_tables_of_masks(kept):
     plant(kept, "multi30k_seeds", claims=claims(("HM-01", "holds", 3.0, 2.0, 4.0, None, "", 3)))
     plant(kept, "multi30k_seeds", headmask_variants=variants_table(), headmask_collapse=collapse)
     plant(kept, "multi30k_seeds", headmask_locked=locked_table(), cost=cost(1, 1))
-    plant(kept, "multi30k_seeds", bleu=pd.DataFrame({"seed": [1]}))
+    plant(kept, "multi30k_seeds", bleu=BLEU)
     page = page_of(kept)
     assert (
         "Masks change BLEU (trainings of each run: 1): `impt-6` (1 of 2 collapsed) by -1.50 "
@@ -90,6 +103,7 @@ def test_multi30k_with_tables_of_masks(kept):
     # Its row is marked here, and not among those of another experiment.
     assert page.count("| impt-6 (1 of 2 collapsed) | 0.500 |") == 1
     assert page.count("| impt-6 | 0.500 |") == 1
+    assert page.count("| impt-6 (1 of 2 collapsed) | 2 of 2 | 4.0 / 2.0 |") == 1
     assert page.count("2 of 2 trainings of `impt-6` locked heads in") == 2  # short, answer
     assert page.count("2 of 2 trainings of `impt-6` (1 of 2 collapsed) locked heads in") == 1
     assert "No claim is found against its paper." in page
@@ -98,13 +112,12 @@ def test_multi30k_with_tables_of_masks(kept):
 def test_claims_without_a_run_are_those_of_another_experiment(kept):
     """Of the claims without a run, those that one of the others has a run for."""
     none = ("undecided", None, None, None, None, "no such run", 0)
-    bleu = pd.DataFrame({"seed": [1]})
     found = claims(("HM-04", "holds", 1.0, 0.5, 1.5, None, "", 3), ("HM-14", *none))
     found = pd.concat([found, claims(("VO-12", *none), ("VO-22", *none))])
-    plant(kept, "multi30k_seeds", claims=found, bleu=bleu, cost=cost(1, 1))
+    plant(kept, "multi30k_seeds", claims=found, bleu=BLEU, cost=cost(1, 1))
     here = "are judged by experiment"
     page = page_of(kept)
-    assert "undecided 3 (3 for want of a run)" in page
+    assert "of 1 claims of the papers: holds 1" in page.lower()
     assert here not in page
     other = claims(
         ("HM-04", "does not hold", 9.0, 8.0, 10.0, None, "", 3),  # has a run where it belongs
@@ -116,12 +129,13 @@ def test_claims_without_a_run_are_those_of_another_experiment(kept):
     other = claims(("HM-14", *none), ("VO-22", "holds", 0.5, 0.25, 0.75, 0.4, "", 3))
     plant(kept, "multi30k_from_none", claims=other, cost=cost(1, 1))
     page = page_of(kept)
-    assert "holds 2, undecided 2 (1 for want of a run)" in page
+    assert "of 3 claims of the papers: holds 2, undecided 1" in page.lower()
+    assert "\n- VO-12 (what VO-12 needs)\n" in page
     told = page.replace("\n", " ")
     assert f"Claims that have no run there (HM-14) {here} `multi30k_gates`: 3 encoder" in told
     assert f"Claims that have no run there (VO-22) {here} `multi30k_from_none`: 3 encoder" in told
     order = [line.split(" | ")[0] for line in page.splitlines() if " | Says " in line]
-    assert order == ["| HM-04", "| HM-14", "| VO-12", "| VO-22"]
+    assert order == ["| HM-04", "| HM-14", "| VO-22"]
     assert "| HM-04 | Says HM-04 | holds |" in page
     assert (
         "| VO-22 | Says VO-22 | holds | number of VO-22 | 0.50 (0.25 to 0.75) | 0.40 | 3 |" in page

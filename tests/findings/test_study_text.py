@@ -3,7 +3,7 @@
 import pandas as pd
 from test_study import cost, kept, page_of, plant
 
-from headcount.findings.report.study.choosing import _slower_and_worse
+from headcount.findings.report.study.choosing import _dearer_and_worse
 
 __all__ = ["kept"]  # a fixture
 
@@ -137,13 +137,11 @@ def test_without_masks_no_contest(kept):
     assert "With 3,000 training pairs no run that masks heads has been chosen" in page_of(kept)
 
 
-def test_runs_of_importance_that_take_longer_for_a_higher_loss():
-    """Not one whose interval meets 0, nor a faster one, nor one of random heads."""
-    known = {"impt-1": (0.1, 2.0), "impt-2": (-0.1, 2.0), "impt-3": (0.1, 0.9)}
-    known |= {"random-1": (0.1, 2.0), "impt-4-signed": (0.2, 1.1)}
-    losses = [("dev_loss", run, "baseline", low) for run, (low, _) in known.items()]
-    times = [("relative_seconds", run, "", ratio) for run, (_, ratio) in known.items()]
-    table = pd.DataFrame([*losses, *times], columns=["statistic", "run", "reference", "value"])
-    told = _slower_and_worse(table.assign(low=table["value"]))
-    assert told.startswith("To rank heads takes a pass more: `impt-1`, `impt-4-signed` took longer")
-    assert _slower_and_worse(table.assign(low=-1.0)) == ""
+def test_runs_of_importance_that_have_a_higher_loss_after_as_many_updates():
+    """Not one whose interval meets 0, nor one of random heads."""
+    known = {"impt-1": 0.1, "impt-2": -0.1, "random-1": 0.1, "impt-4-signed": 0.2}
+    losses = [("dev_loss", run, "baseline", low) for run, low in known.items()]
+    table = pd.DataFrame(losses, columns=["statistic", "run", "reference", "value"])
+    told = _dearer_and_worse(table.assign(low=table["value"]))
+    assert told.endswith("with all of its interval, for `impt-1`, `impt-4-signed`.")
+    assert _dearer_and_worse(table.assign(low=-1.0)) == ""

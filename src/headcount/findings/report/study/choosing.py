@@ -7,13 +7,15 @@ import pandas as pd
 from headcount.base.errors import UserError
 from headcount.base.settings.short_names import TRAINING_WORDS
 from headcount.base.settings.training_runs import RunSettings
+from headcount.findings.claims.verdicts import UNDECIDED
 from headcount.findings.report.study.collapsed import collapsed_words, marked
 from headcount.findings.report.study.intervals import listed, some_below, with_interval
 from headcount.findings.report.study.kept import Kept
+from headcount.findings.results import BASE
 from headcount.findings.tables import NONE
 
 EXPERIMENT = "headmask_variants"
-REFERENCES = {"baseline": "the baseline", "random": "as many heads at random"}
+REFERENCES = {BASE: "the baseline", "random": "as many heads at random"}
 
 
 def choosing(kept: Kept, experiment: str = EXPERIMENT) -> dict[str, Any]:
@@ -31,7 +33,7 @@ def choosing(kept: Kept, experiment: str = EXPERIMENT) -> dict[str, Any]:
         )
     rows = [_row(run, rows) for run, rows in compared.groupby("run", sort=False)]
     told = [_answer(compared, reference) for reference in REFERENCES]
-    told += [*_winners(compared), _slower_and_worse(compared)]
+    told += [*_winners(compared), _dearer_and_worse(compared)]
     told += [_rests(compared), _locking(compared)]
     first = compared[(compared["statistic"] == "dev_loss") & (compared["reference"] == "")]
     return {
@@ -94,8 +96,8 @@ def _short(compared: pd.DataFrame) -> str:
             told.append(
                 f"Dev loss is above that of {words} in {(rows['value'] > 0).sum()} of {len(rows)} "
                 f"ways to choose, in {(rows['low'] > 0).sum()} with all of the interval; the "
-                f"lowest, `{lowest['run']}`, differs by {with_interval(lowest, 3)} nats and {bleu} "
-                "BLEU."
+                f"lowest, `{lowest['run']}`{_beside(lowest)}, differs by "
+                f"{with_interval(lowest, 3)} nats and {bleu} BLEU."
             )
     return " ".join(told) or "No run is compared with others."
 
@@ -106,26 +108,35 @@ def _answer(compared: pd.DataFrame, reference: str) -> str:
     if rows.empty:
         return f"No run is compared with {words}."
     lowest = rows.loc[rows["value"].idxmin()]
+    verdict = some_below(rows)
+    if verdict == UNDECIDED:
+        verdict += f" (open for {listed(rows.loc[~(rows['low'] > 0), 'run'])})"
     return (
-        f"That some way to choose lowers dev loss below that of {words}: {some_below(rows)}; the "
-        f"lowest of {len(rows)}, `{lowest['run']}`, differs by {with_interval(lowest, 3)} nats."
+        f"That some way to choose lowers dev loss below that of {words}: {verdict}; the lowest of "
+        f"{len(rows)}, `{lowest['run']}`{_beside(lowest)}, differs by {with_interval(lowest, 3)} "
+        "nats."
     )
 
 
-def _slower_and_worse(compared: pd.DataFrame) -> str:
-    """Which runs of importance have a higher dev loss than the baseline and took longer for it.
+def _beside(row: pd.Series) -> str:
+    """The run that another is compared with, where it is not the baseline."""
+    return "" if row["reference"] == BASE else f" (to `{row['against']}`)"
 
-    Empty where none does.
+
+def _dearer_and_worse(compared: pd.DataFrame) -> str:
+    """Which runs of importance have a higher dev loss than the baseline after as many updates.
+
+    An update of theirs takes a pass more, so that in equal time they have fewer. Empty where none
+    has.
     """
-    rows = of_importance(_against(compared, "baseline"))
-    times = compared[compared["statistic"] == "relative_seconds"].set_index("run")["value"]
+    rows = of_importance(_against(compared, BASE))
     worse = rows.loc[rows["low"] > 0, "run"]
-    slower = worse[worse.map(times) > 1]
-    if slower.empty:
+    if worse.empty:
         return ""
     return (
-        f"To rank heads takes a pass more: {listed(slower)} took longer than the baseline, for a "
-        "higher dev loss."
+        "To rank heads takes a forward and a backward pass more in an update, so that equal time "
+        "is fewer updates; after as many updates dev loss is above that of the baseline, with all "
+        f"of its interval, for {listed(worse)}."
     )
 
 

@@ -1,5 +1,7 @@
 """Which trainings of an experiment collapsed, so that their numbers are of failed trainings."""
 
+from headcount.base.settings.short_names import TRAINING_WORDS
+from headcount.findings.report.study.intervals import capital
 from headcount.findings.report.study.kept import Kept
 
 _TABLE = "headmask_collapse"
@@ -16,13 +18,24 @@ def collapsed_words(kept: Kept, experiment: str) -> str:
 
 
 def failed_words(kept: Kept, experiment: str) -> str:
-    """How many trainings that mask heads collapsed; empty without their table."""
+    """How many trainings that mask heads collapsed, those by importance apart from those at random.
+
+    Empty without their table.
+    """
     if not kept.has(experiment, _TABLE):
         return ""
     table = kept.table(experiment, _TABLE)
     masking = table[table["n"] > 0]
-    failed = (masking["collapsed"] == "yes").sum()
-    return f"Of {len(masking)} trainings with masks {failed} collapsed."
+    by_importance = masking["run"].str.startswith(f"{TRAINING_WORDS['importance']}-")
+    told = [
+        f"of {len(rows)} trainings that mask {words} {(rows['collapsed'] == 'yes').sum()} collapsed"
+        for words, rows in (
+            ("by importance", masking[by_importance]),
+            ("at random", masking[~by_importance]),
+        )
+        if len(rows)
+    ]
+    return f"{capital(', '.join(told))}." if told else ""
 
 
 def named(kept: Kept, experiment: str, run: str) -> str:

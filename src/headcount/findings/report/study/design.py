@@ -1,5 +1,6 @@
 """What the trainings of an experiment are like, in words, and how many of them are kept."""
 
+from headcount.base.settings.experiment import Experiment
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.results import BASE
 
@@ -15,17 +16,59 @@ def design_words(kept: Kept, experiment: str) -> str:
         f"{model.encoder_layers} encoder and {model.decoder_layers} decoder layers of width "
         f"{model.d_model} with {model.grid.size} heads in all, {model.norm}-norm, dropout "
         f"{model.dropout:g}; {train.updates:,} updates at most, at a peak rate of "
-        f"{train.peak_lr:g} after {train.warmup_updates:,} updates of warm-up"
+        f"{train.peak_lr:g} after {train.warmup_updates:,} updates of warm-up, with a validation "
+        f"every {train.dev_interval:,}{_gates_words(settings)}"
     )
 
 
+def _gates_words(settings: Experiment) -> str:
+    """How gates are learnt, and for how long a twin from scratch trains; empty without gates."""
+    runs = [run for run in settings.pruned if run.method == "gates"]
+    if not runs:
+        return ""
+    gates, train = settings.gates, settings.train
+    told = []
+    if penalties := sorted({run.lambda_ for run in runs if not run.from_none}):
+        told.append(
+            f"gates learn for {gates.updates:,} updates more, at λ of {_numbers(penalties)} and a "
+            f"rate of {gates.lr:g}"
+        )
+    if penalties := sorted({run.lambda_ for run in runs if run.from_none}):
+        told.append(
+            f"from random weights for the baseline's updates, at λ of {_numbers(penalties)}"
+        )
+    if any(run.method == "scratch" for run in settings.pruned):
+        told.append(f"twins from scratch train for {train.updates + gates.updates:,}")
+    return f"; {'; '.join(told)}"
+
+
+def _numbers(found: list[float]) -> str:
+    return ", ".join(f"{number:g}" for number in found)
+
+
 def reached_words(kept: Kept, experiment: str) -> str:
-    """BLEU of the baseline, mean over trainings and test sets; empty without a table of it."""
+    """BLEU of the baseline, mean over trainings and test sets, and after how many training pairs.
+
+    Empty without a table of it.
+    """
     if not kept.has(experiment, "bleu"):
         return ""
     scores = kept.table(experiment, "bleu")
-    bleu = scores[(scores["run"] == BASE) & (scores["metric"] == "bleu")]["score"]
-    return f"The baseline reaches {bleu.mean():.1f} BLEU."
+    bleu = scores[(scores["run"] == BASE) & (scores["metric"] == "bleu")]
+    tests = ", ".join(bleu["test_set"].unique())
+    text = sizes(kept, experiment)
+    learnt = f"On {' or '.join(text.values())} the" if text else "The"
+    return f"{learnt} baseline reaches {bleu['score'].mean():.1f} BLEU ({tests})."
+
+
+def sizes(kept: Kept, experiment: str) -> dict[str, str]:
+    """By pair of languages, how much text it is trained on; empty without a table of it."""
+    if not kept.has(experiment, "corpus"):
+        return {}
+    corpus = kept.table(experiment, "corpus")
+    corpus = corpus[(corpus["split"] == "train") & (corpus["statistic"] == "sentences")]
+    rows = corpus[["pair", "value"]].itertuples(index=False)
+    return {pair: f"{count:,.0f} training pairs" for pair, count in rows}
 
 
 def kept_words(kept: Kept, experiment: str) -> str:

@@ -12,10 +12,16 @@ from headcount.findings.claims.verdicts import UNDECIDED
 from headcount.findings.headmask.foreseen import MOMENTS, SIGNS, area_interval
 from headcount.findings.headmask.locked_evidence import can_test
 from headcount.findings.report.study.collapsed import marked
-from headcount.findings.report.study.intervals import above, beyond_chance, listed, with_interval
+from headcount.findings.report.study.intervals import (
+    SMALL,
+    above,
+    beyond_chance,
+    listed,
+    with_interval,
+)
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.results import KEYS
-from headcount.findings.significance import paired_t
+from headcount.findings.significance import holm, paired_t
 from headcount.findings.tables import NONE, p_value
 
 LATER = "collapse_later"
@@ -142,14 +148,20 @@ def _answer(areas: pd.DataFrame) -> list[str]:
 
 
 def _verdicts(areas: pd.DataFrame) -> dict[tuple[str, str], str]:
-    """Whether each sign foretells at each moment that is told of, with p corrected for them all."""
+    """Whether each sign foretells at each moment that is told of, with p corrected for them all.
+
+    The p is told where the interval alone would decide otherwise.
+    """
     asked = areas.reindex([(sign, moment) for sign in _ASKED for moment in _TOLD])
     tested = asked.dropna(subset="p")
-    found = set(tested.index[beyond_chance(tested["p"])])
-    return {
-        key: above(low - _CHANCE, high - _CHANCE) if key in found else UNDECIDED
-        for key, low, high in asked[["low", "high"]].itertuples(name=None)
-    }
+    corrected = dict(zip(tested.index, holm(tested["p"].to_numpy(dtype=float)), strict=True))
+    verdicts = {}
+    for key, low, high in asked[["low", "high"]].itertuples(name=None):
+        alone, p = above(low - _CHANCE, high - _CHANCE), corrected.get(key, 1.0)
+        verdicts[key] = alone if p < SMALL else UNDECIDED
+        if verdicts[key] != alone:
+            verdicts[key] += f" (corrected p {p_value(p)})"
+    return verdicts
 
 
 def beginning_later(kept: Kept) -> dict[str, Any]:

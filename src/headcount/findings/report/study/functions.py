@@ -11,23 +11,20 @@ from headcount.findings.report.study.paper_claims import (
 )
 from headcount.findings.tables import NONE
 
-PREFIX = "roles"
-"""How the names of the experiments begin that look for these heads."""
-
+EXPERIMENT = "roles"
 BESIDE = "multi30k_seeds"
-"""The experiment that the same claims are shown of beside these."""
+"""The experiment that the same claims are shown of beside it."""
 
-_CLAIMS = names(4, 11, "VO")
+CLAIMS = names(4, 11, "VO")
 _ASKED = {"VO-04": "positional heads", "VO-07": "syntactic heads", "VO-10": "a rare-word head"}
 
 
 def functions(kept: Kept) -> dict[str, Any]:
     """What the page says of heads with a function; nothing while none is kept."""
-    own = [name for name in kept.experiments() if name.startswith(PREFIX)]
-    if not own:
+    if not kept.begun(EXPERIMENT):
         return {}
-    shown = own + [BESIDE] * kept.has(BESIDE, "claims")
-    found = {name: read_claims(kept, name, _CLAIMS) for name in shown}
+    shown = [EXPERIMENT] + [BESIDE] * kept.has(BESIDE, "claims")
+    found = {name: read_claims(kept, name, CLAIMS) for name in shown}
     cells = {
         name: {row["claim"]: claim_cells(row) for _, row in rows.iterrows()}
         for name, rows in found.items()
@@ -37,10 +34,10 @@ def functions(kept: Kept) -> dict[str, Any]:
         "rows": [
             {"statement": next(c[claim] for c in cells.values() if claim in c)["statement"]}
             | {"claim": claim, "cells": [_cell(of.get(claim)) for of in cells.values()]}
-            for claim in _CLAIMS
+            for claim in CLAIMS
             if any(claim in of for of in cells.values())
         ],
-        "short": " ".join(f"In `{name}`: {short_claims(found[name], _ASKED)}." for name in own),
+        "short": f"In `{EXPERIMENT}`: {short_claims(found[EXPERIMENT], _ASKED)}.",
     }
 
 

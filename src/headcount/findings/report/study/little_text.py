@@ -12,6 +12,7 @@ from headcount.findings.headmask.regularisation import (
 )
 from headcount.findings.masked_training import warn_of
 from headcount.findings.report.study.choosing import of_importance
+from headcount.findings.report.study.design import sizes
 from headcount.findings.report.study.intervals import above, listed, span, with_interval
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.results import BASE, KEYS
@@ -31,15 +32,16 @@ def little_text(kept: Kept) -> dict[str, Any]:
     if not kept.begun(EXPERIMENT):
         return {}
     table = kept.compared(EXPERIMENT, "headmask_regularisation")
-    sizes = _sizes(kept, list(table["pair"].unique()))
+    named = {pair: f"`{pair}`" for pair in table["pair"].unique()}
+    text = {pair: sizes(kept, EXPERIMENT).get(pair, name) for pair, name in named.items()}
     means = table[(table["statistic"] == "bleu") & (table["reference"] == "")]
     of_pair = list(table.groupby("pair", sort=False))
-    contests = [f"With {sizes[pair]} {_contest(rows)}." for pair, rows in of_pair]
-    ranked = [f"With {sizes[pair]} {told}." for pair, _ in of_pair if (told := _ranked(kept, pair))]
+    contests = [f"With {text[pair]} {_contest(rows)}." for pair, rows in of_pair]
+    ranked = [f"With {text[pair]} {told}." for pair, _ in of_pair if (told := _ranked(kept, pair))]
     return {
         "experiments": [EXPERIMENT],
         "seeds": span(means["seeds"]),
-        "sizes": " and ".join(sizes.values()),
+        "sizes": " and ".join(text.values()),
         "rows": [
             {"pair": pair, **_row(rows)}
             for (pair, _), rows in table.groupby(["pair", "run"], sort=False)
@@ -50,16 +52,6 @@ def little_text(kept: Kept) -> dict[str, Any]:
         "picture": kept.picture(EXPERIMENT, "headmask_regularisation"),
         "short": " ".join(contests + ranked),
     }
-
-
-def _sizes(kept: Kept, pairs: list[str]) -> dict[str, str]:
-    """By pair, how much text it has; the pair's name where no table says it."""
-    if not kept.has(EXPERIMENT, "corpus"):
-        return {pair: f"`{pair}`" for pair in pairs}
-    corpus = kept.table(EXPERIMENT, "corpus")
-    corpus = corpus[(corpus["split"] == "train") & (corpus["statistic"] == "sentences")]
-    found = corpus.set_index("pair")["value"]
-    return {pair: f"{found[pair]:,.0f} training pairs" for pair in pairs}
 
 
 def _collapsed(kept: Kept) -> list[str]:

@@ -90,8 +90,9 @@ def short_locking(kept: Kept, experiment: str) -> str:
     heads = kept.table(experiment, "headmask_locked_heads")
     heads, slope = heads[heads["run"] == row["run"]], _bounds(row, "locked_slope")
     return (
-        f"{begun} (in all {_layers(heads)}), with a mean slope of {with_interval(slope, 2)} nats, "
-        f"above 0 in {_harmful(heads)} (that the mean is, harm to first order: "
+        f"{begun}, {row['locked_at_end']:.1f} of them at the end (in all {_layers(heads)}); their "
+        f"mean slope while they were is {with_interval(slope, 2)} nats, above 0 in "
+        f"{_harmful(heads)} (that the mean is, harm to first order: "
         f"{above(slope['low'], slope['high'])})."
     )
 
@@ -199,7 +200,7 @@ def place_words(free: pd.DataFrame) -> str:
     return (
         "Heads of the decoder's first self-attention are locked in more often than by chance in "
         f"{found.sum()} of {len(known)} runs (p < {SMALL} after correction for their number"
-        f"{others})."
+        f"{others}); those of other layers may be, too."
     )
 
 

@@ -1,6 +1,7 @@
-"""What the table of claims of kept experiments says of some of the papers' claims."""
+"""What the tables of claims of kept experiments say of the papers' claims."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable
 
 import pandas as pd
 
@@ -9,15 +10,24 @@ from headcount.findings.report.study.intervals import with_interval
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.tables import NONE
 
+_FAILED = "of collapsed trainings"
+_OF_SEVERAL = re.compile(r"(?:^|(?<=[;:] ))(?:of \d+: [^(;]*[^(; ]|decided by: [^;]*)")
+"""What a reason says of a claim about several models, runs or test sets."""
+
 
 def names(first: int, last: int, paper: str) -> list[str]:
     """Claims of a paper by number, such as HM-01."""
     return [f"{paper}-{number:02d}" for number in range(first, last + 1)]
 
 
-def read_claims(kept: Kept, experiment: str, wanted: Sequence[str]) -> pd.DataFrame:
+def all_claims(kept: Kept, experiment: str) -> pd.DataFrame:
+    """The rows of the table of claims, by name, in its order."""
+    return kept.table(experiment, "claims").set_index("claim", drop=False)
+
+
+def read_claims(kept: Kept, experiment: str, wanted: Iterable[str]) -> pd.DataFrame:
     """These claims' rows, by name, in the order of `wanted`; those that the table has."""
-    table = kept.table(experiment, "claims").set_index("claim", drop=False)
+    table = all_claims(kept, experiment)
     return table.loc[[name for name in wanted if name in table.index]]
 
 
@@ -29,37 +39,44 @@ def no_run(rows: pd.DataFrame) -> pd.Series:
 def claim_cells(row: pd.Series) -> dict[str, str]:
     """A claim as the page has it: verdict, number with its interval, trainings, the paper's.
 
-    Without a number stands the reason why.
+    Without a number stands the reason why. `here`: of a number of several, how many of them hold,
+    or which decided, as well.
     """
-    theirs = row["paper_value"]
+    theirs, reason = row["paper_value"], str(row["reason"])
+    number = reason if pd.isna(row["value"]) else with_interval(row, 2, "")
+    several = [] if pd.isna(row["value"]) else _OF_SEVERAL.findall(reason)
     return {
         "claim": row["claim"],
         "statement": row["statement"],
         "statistic": row["statistic"],
         "verdict": _verdict(row),
-        "reason": str(row["reason"]),
-        "number": row["reason"] if pd.isna(row["value"]) else with_interval(row, 2, ""),
+        "reason": reason,
+        "number": number,
+        "here": "; ".join([number, *several]),
         "seeds": f"{row['seeds']:.0f}" if row["seeds"] else NONE,
         "paper": NONE if pd.isna(theirs) else f"{theirs:.2f}",
     }
 
 
 def _verdict(row: pd.Series) -> str:
-    """The verdict, with that which the claim would have were it the only one of its paper."""
+    """The verdict, with that which the claim would have were it the only one of its paper.
+
+    Says so where trainings that collapsed are among those that it is of.
+    """
     before, found, _ = str(row["reason"]).partition(ALONE)
-    return f"{row['verdict']} (alone: {before})" if found else row["verdict"]
+    told = [f"alone: {before}"] * bool(found) + [_FAILED] * (not pd.isna(row["collapsed"]))
+    return f"{row['verdict']} ({'; '.join(told)})" if told else row["verdict"]
 
 
 def counted(rows: pd.DataFrame) -> str:
     """How many claims have each verdict, in words."""
     counts, reasons = rows["verdict"].value_counts(), rows["reason"].astype(str)
-    why = {
-        "for want of a run": no_run(rows).sum(),
-        "decided if alone": reasons.str.contains(ALONE, regex=False).sum(),
-    }
-    words = ", ".join(f"{count} {reason}" for reason, count in why.items() if count)
-    of = {UNDECIDED: f" ({words})" if words else ""}
-    told = [f"{name} {counts[name]}{of.get(name, '')}" for name in VERDICTS if name in counts]
+    alone = (reasons.str.contains(ALONE, regex=False), "decided if alone")
+    told = []
+    for name in (name for name in VERDICTS if name in counts):
+        why = alone if name == UNDECIDED else (rows["collapsed"].notna(), _FAILED)
+        of = (why[0] & (rows["verdict"] == name)).sum()
+        told.append(f"{name} {counts[name]}" + (f" ({of} {why[1]})" if of else ""))
     return f"of {len(rows)} claims of the papers: {', '.join(told)}"
 
 
@@ -72,7 +89,7 @@ def against_papers(rows: pd.DataFrame) -> str:
     for _, row in found.iterrows():
         cells = claim_cells(row)
         theirs = "" if cells["paper"] == NONE else f"; the paper's: {cells['paper']}"
-        told.append(f"{row['claim']} ({row['statistic']}: {cells['number']}{theirs})")
+        told.append(f"{row['claim']} ({row['statistic']}: {cells['here']}{theirs})")
     return f"Otherwise than in its paper: {'; '.join(told)}."
 
 

@@ -6,14 +6,16 @@ import pandas as pd
 
 from headcount.findings.report.study.choosing import choosing
 from headcount.findings.report.study.collapsed import named
+from headcount.findings.report.study.foretelling import foretelling
+from headcount.findings.report.study.functions import CLAIMS as ON_FUNCTIONS
 from headcount.findings.report.study.intervals import capital, span, with_interval
 from headcount.findings.report.study.kept import Kept
-from headcount.findings.report.study.locking import short_locking
+from headcount.findings.report.study.locking import locked_rows, place_words, short_locking
 from headcount.findings.report.study.paper_claims import (
     against_papers,
+    all_claims,
     claim_cells,
     counted,
-    names,
     no_run,
     read_claims,
 )
@@ -23,36 +25,41 @@ EXPERIMENT = "multi30k_seeds"
 BESIDE = ("multi30k_gates", "multi30k_from_none")
 """Experiments that decide claims which `EXPERIMENT` has no run for."""
 
-_CLAIMS = names(1, 15, "HM") + names(1, 8, "MI") + names(17, 17, "MI") + names(12, 23, "VO")
-
 
 def real_text(kept: Kept) -> dict[str, Any]:
-    """What the page says of Multi30k; ways to choose and collapse where their tables are there.
+    """What the page says of Multi30k; ways to choose and locked heads where their tables are there.
 
+    All claims of the papers but those on heads with a function, which have a section of their own.
     Nothing while no tables are kept.
     """
     if not kept.begun(EXPERIMENT):
         return {}
-    rows, elsewhere = _claims(kept)
+    every, elsewhere = _claims(kept)
+    lacking, rows = every[no_run(every)], every[~no_run(every)]
     variants = kept.has(EXPERIMENT, "headmask_variants")
     compared = choosing(kept, EXPERIMENT) if variants else {}
     short = "; ".join(filter(None, (_gains(kept) if variants else "", counted(rows))))
-    against = against_papers(rows)
+    locked = _locked(kept)
+    foreseen = locked.get("foretold", {}).get("short", "")
+    answer = [f"{capital(short)}.", *locked.get("answer", []), *compared.get("answer", [])]
     return {
         "experiments": [EXPERIMENT, *elsewhere],
         "elsewhere": {name: ", ".join(claims) for name, claims in elsewhere.items()},
         "seeds": kept.table(EXPERIMENT, "bleu")["seed"].nunique(),
         "claims": [claim_cells(row) for _, row in rows.iterrows()],
-        "short": f"{capital(short)}.",
-        "answer": [f"{capital(short)}.", *_locked(kept), *compared.get("answer", []), against],
+        "short": f"{capital(short)}. {foreseen}".rstrip(),
+        "answer": [*answer, against_papers(rows)],
+        "lacking": [f"{claim} ({needs})" for claim, needs in lacking["needs"].items()],
         "compared": compared,
+        "locked": locked,
         "picture": kept.picture(EXPERIMENT, "headmask_fig5"),
     }
 
 
 def _claims(kept: Kept) -> tuple[pd.DataFrame, dict[str, list[str]]]:
     """The claims' rows; and by experiment of `BESIDE` those of them that have no run but there."""
-    rows, elsewhere = read_claims(kept, EXPERIMENT, _CLAIMS), {}
+    rows, elsewhere = all_claims(kept, EXPERIMENT), {}
+    rows = rows.drop(rows.index.intersection(ON_FUNCTIONS))
     for experiment in filter(kept.begun, BESIDE):
         more = read_claims(kept, experiment, rows.index[no_run(rows)])
         more = more[~no_run(more)]
@@ -75,7 +82,17 @@ def _gains(kept: Kept) -> str:
     return f"masks change BLEU (trainings of each run: {span(rows['seeds'])}): {told}"
 
 
-def _locked(kept: Kept) -> list[str]:
-    """What Impt-N locks in, where the table is there."""
-    known = kept.has(EXPERIMENT, "headmask_locked")
-    return [short_locking(kept, EXPERIMENT)] if known else []
+def _locked(kept: Kept) -> dict[str, Any]:
+    """What the page says of heads that are locked in, where the table is there."""
+    if not kept.has(EXPERIMENT, "headmask_locked"):
+        return {}
+    table = kept.table(EXPERIMENT, "headmask_locked")
+    over = table[table["seed"].isna() & (table["n"] > 0)]
+    foretold = foretelling(kept, EXPERIMENT, over["run"].tolist())
+    told = [short_locking(kept, EXPERIMENT), place_words(over), *foretold.get("answer", [])]
+    return {
+        "rows": locked_rows(kept, EXPERIMENT),
+        "foretold": foretold,
+        "picture": kept.picture(EXPERIMENT, "headmask_locked_fig"),
+        "answer": list(filter(None, told)),
+    }

@@ -1,0 +1,39 @@
+"""What the study says of each experiment's trainings: model, text, gates, and the baseline."""
+
+import pandas as pd
+from test_study import CONFIG, kept, page_of, plant
+
+from headcount.findings.report.study.design import design_words
+from headcount.findings.report.study.kept import Kept
+
+__all__ = ["kept"]  # a fixture
+_GATED = ("multi30k_seeds", "multi30k_from_none", "collapse")
+
+
+def test_what_the_baseline_reaches(kept):
+    """Means over its trainings and test sets, of BLEU alone."""
+    assert "baseline reaches" not in page_of(kept)
+    rows = [("baseline", 4, "bleu", "a", 30.0), ("baseline", 5, "bleu", "b", 33.0)]
+    rows += [("baseline", 4, "chrf", "a", 60.0), ("impt-6", 4, "bleu", "a", 1.0)]
+    scores = pd.DataFrame(rows, columns=["run", "seed", "metric", "test_set", "score"])
+    plant(kept, "collapse", bleu=scores)
+    assert page_of(kept).replace("\n", " ").count("The baseline reaches 31.5 BLEU (a, b).") == 1
+    rows = [("synthetic.en-art", "train", 30000), ("synthetic.en-art", "dev", 500)]
+    corpus = pd.DataFrame(rows, columns=["pair", "split", "value"]).assign(statistic="sentences")
+    plant(kept, "collapse", corpus=corpus)
+    told = "On 30,000 training pairs the baseline reaches 31.5 BLEU (a, b)."
+    assert page_of(kept).replace("\n", " ").count(told) == 1
+
+
+def test_what_gates_learn():
+    """Of trained models, of random weights, and twins of as many updates as both together."""
+    words = {name: design_words(Kept(CONFIG, CONFIG, CONFIG), name) for name in _GATED}
+    told = "a validation every 250; gates learn for 400 updates more, at λ of 0, 0.01, 0.02, 0.05, "
+    assert words["multi30k_seeds"].endswith(
+        f"{told}0.1 and a rate of 0.5; twins from scratch train for 2,400"
+    )
+    told = "gates learn for 1,000 updates more, at λ of 0, 0.01, 0.03 and a rate of 0.02; from "
+    assert words["multi30k_from_none"].endswith(
+        f"{told}random weights for the baseline's updates, at λ of 0.003, 0.01"
+    )
+    assert words["collapse"].endswith("a validation every 25")
