@@ -91,7 +91,16 @@ def test_multi30k_with_tables_of_masks(kept):
     plant(kept, "multi30k_seeds", headmask_variants=variants_table(), headmask_collapse=collapse)
     plant(kept, "multi30k_seeds", headmask_locked=locked_table(), cost=cost(1, 1))
     plant(kept, "multi30k_seeds", bleu=BLEU)
+    rows = [("baseline", 1, 1.0, "ours"), ("random-6", None, 9.0, "Sun et al. 2020")]
+    rows += [("random-6", 1, 0.5, "ours"), ("random-6", 2, 0.7, "ours"), ("impt-6", 1, 3, "ours")]
+    variance = pd.DataFrame(rows, columns=["run", "seed", "ratio_to_baseline", "source"])
+    mean = variance.assign(ratio_to_baseline=2.0)
+    plant(kept, "multi30k_seeds", headmask_table5=variance, headmask_table6=mean)
     page = page_of(kept)
+    # Of 0.5 and 0.7: 0.6, standard error 0.1, t 12.7062; one training has no interval.
+    told = "the variance of head importance is `random-6` 0.60 (-0.67 to 1.87), `impt-6` (1 of 2 "
+    told += "collapsed) 3.00; the mean of head importance is `random-6` 2.00, `impt-6` (1 of 2 "
+    assert f"- Divided by the baseline's, {told}collapsed) 2.00.\n" in page
     assert (
         "Masks change BLEU (trainings of each run: 1): `impt-6` (1 of 2 collapsed) by -1.50 "
         "(-2.00 to -1.00); of 1 claims" in page

@@ -8,7 +8,12 @@ from headcount.findings.report.study.choosing import choosing
 from headcount.findings.report.study.collapsed import named
 from headcount.findings.report.study.foretelling import foretelling
 from headcount.findings.report.study.functions import CLAIMS as ON_FUNCTIONS
-from headcount.findings.report.study.intervals import capital, span, with_interval
+from headcount.findings.report.study.intervals import (
+    capital,
+    mean_of,
+    span,
+    with_interval,
+)
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.report.study.locking import locked_rows, place_words, short_locking
 from headcount.findings.report.study.paper_claims import (
@@ -41,14 +46,15 @@ def real_text(kept: Kept) -> dict[str, Any]:
     short = "; ".join(filter(None, (_gains(kept) if variants else "", counted(rows))))
     locked = _locked(kept)
     foreseen = locked.get("foretold", {}).get("short", "")
-    answer = [f"{capital(short)}.", *locked.get("answer", []), *compared.get("answer", [])]
+    answer = [f"{capital(short)}.", _importance(kept), *locked.get("answer", [])]
+    answer += [*compared.get("answer", []), against_papers(rows)]
     return {
         "experiments": [EXPERIMENT, *elsewhere],
         "elsewhere": {name: ", ".join(claims) for name, claims in elsewhere.items()},
         "seeds": kept.table(EXPERIMENT, "bleu")["seed"].nunique(),
         "claims": [claim_cells(row) for _, row in rows.iterrows()],
         "short": f"{capital(short)}. {foreseen}".rstrip(),
-        "answer": [*answer, against_papers(rows)],
+        "answer": list(filter(None, answer)),
         "lacking": [f"{claim} ({needs})" for claim, needs in lacking["needs"].items()],
         "compared": compared,
         "locked": locked,
@@ -80,6 +86,23 @@ def _gains(kept: Kept) -> str:
     if not told:
         return ""
     return f"masks change BLEU (trainings of each run: {span(rows['seeds'])}): {told}"
+
+
+def _importance(kept: Kept) -> str:
+    """Variance and mean of head importance over the baseline's, by run; empty without tables."""
+    tables = {"variance": "headmask_table5", "mean": "headmask_table6"}
+    if not all(kept.has(EXPERIMENT, table) for table in tables.values()):
+        return ""
+    told = []
+    for words, name in tables.items():
+        rows = kept.table(EXPERIMENT, name).dropna(subset="seed")
+        rows = rows[(rows["source"] == "ours") & (rows["run"] != BASE)]
+        runs = ", ".join(
+            f"{named(kept, EXPERIMENT, run)} {with_interval(mean_of(ratios), 2, '')}"
+            for run, ratios in rows.groupby("run", sort=False)["ratio_to_baseline"]
+        )
+        told.append(f"the {words} of head importance is {runs}")
+    return f"Divided by the baseline's, {'; '.join(told)}."
 
 
 def _locked(kept: Kept) -> dict[str, Any]:
