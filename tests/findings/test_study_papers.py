@@ -150,3 +150,23 @@ def test_claims_without_a_run_are_those_of_another_experiment(kept):
         "| VO-22 | Says VO-22 | holds | number of VO-22 | 0.50 (0.25 to 0.75) | 0.40 | 3 |" in page
     )
     assert page.count("[multi30k_gates]") == 1  # its hours
+
+
+def test_what_pruned_models_cost(kept):
+    """BLEU means over test sets, then over trainings; a control costs nothing and has no row."""
+    rows = [
+        ("gates-all-l0", 1, 0.0, 48, 0.0),
+        ("gates-all-l0.1", 1, 0.1, 12, -1.0),
+        ("gates-all-l0.1", 1, 0.1, 12, -2.0),
+        ("gates-all-l0.1", 2, 0.1, 9, -3.5),
+        ("scratch-gates-all-l0.1", 1, 0.1, 12, -0.25),
+    ]
+    table = pd.DataFrame(rows, columns=["run", "seed", "lambda", "scope_left", "delta"])
+    plant(kept, "multi30k_seeds", voita_pruning=table.assign(scope_heads=48))
+    plant(kept, "multi30k_seeds", claims=claims(("HM-01", "holds", 3.0, 2.0, 4.0, None, "", 3)))
+    plant(kept, "multi30k_seeds", bleu=BLEU, cost=cost(1, 1))
+    page = page_of(kept)
+    # −1.5 and −3.5: −2.5, standard error 1, t 12.7062.
+    row = "| multi30k_seeds | gates-all-l0.1 | 10.5 of 48 | -2.50 (-15.21 to +10.21) | 2 |\n"
+    assert f"{row}| multi30k_seeds | scratch-gates-all-l0.1 | 12.0 of 48 | -0.25 | 1 |\n" in page
+    assert "gates-all-l0 |" not in page

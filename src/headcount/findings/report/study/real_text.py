@@ -24,6 +24,7 @@ from headcount.findings.report.study.paper_claims import (
     no_run,
     read_claims,
 )
+from headcount.findings.report.study.pruned import pruned_rows
 from headcount.findings.results import BASE
 
 EXPERIMENT = "multi30k_seeds"
@@ -57,6 +58,7 @@ def real_text(kept: Kept) -> dict[str, Any]:
         "answer": list(filter(None, answer)),
         "lacking": [f"{claim} ({needs})" for claim, needs in lacking["needs"].items()],
         "compared": compared,
+        "pruned": pruned_rows(kept, [EXPERIMENT, *elsewhere]),
         "locked": locked,
         "picture": kept.picture(EXPERIMENT, "headmask_fig5"),
     }
