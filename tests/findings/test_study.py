@@ -125,7 +125,7 @@ def test_the_page_has_what_the_tables_say(kept):
     where = "25 % (by chance 17 %; p 0.40)"
     cells = "4.0 / 2.0 | 5 dec layer 1, 2 dec layer 0, 1 enc layer 0 | 25 / 400 | 3 of 8"
     cells += " | +2.00 / +0.00 | 0.96 / 0.25"
-    assert f"| impt-6 | 2 of 2 | {cells} | {where} |" in page
+    assert f"| impt-6 | 2 of 2 | {cells} | {where} | – |" in page
     share = "25 % are of it. Heads of the decoder's first self-attention are locked in more often "
     share += "than by chance in 0 of 1 runs (p < 0.05 after correction for their number, not in "
     told = "`impt-6`); those of other layers may be, too. These runs have the initial weights"

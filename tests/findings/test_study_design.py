@@ -18,6 +18,8 @@ def test_what_the_baseline_reaches(kept):
     scores = pd.DataFrame(rows, columns=["run", "seed", "metric", "test_set", "score"])
     plant(kept, "collapse", bleu=scores)
     assert page_of(kept).replace("\n", " ").count("The baseline reaches 31.5 BLEU (a, b).") == 1
+    # One training of impt-6, which has 29 BLEU less than the baseline of its seed.
+    assert "| 25 % (by chance 17 %; p 0.40) | -29.0 |" in page_of(kept)
     rows = [("synthetic.en-art", "train", 30000), ("synthetic.en-art", "dev", 500)]
     corpus = pd.DataFrame(rows, columns=["pair", "split", "value"]).assign(statistic="sentences")
     plant(kept, "collapse", corpus=corpus)

@@ -19,6 +19,7 @@ from headcount.findings.report.study.intervals import (
     with_interval,
 )
 from headcount.findings.report.study.kept import Kept
+from headcount.findings.results import BASE
 from headcount.findings.tables import NONE, p_value
 
 EXPERIMENT = "collapse"
@@ -63,11 +64,29 @@ def locked_rows(kept: Kept, experiment: str) -> list[dict[str, str]]:
     heads = kept.table(experiment, "headmask_locked_heads")
     trained = table.dropna(subset="seed")
     over = table[table["seed"].isna() & (table["n"] > 0) & (table["held"] == 0)]
+    bleu = _bleu_to_baseline(kept, experiment)
     rows = [
         _row(row, _places(trained, [row["run"]]), heads[heads["run"] == row["run"]])
+        | {"bleu": bleu.get(row["run"], NONE)}
         for row in over.to_dict("records")
     ]
     return marked(kept, experiment, rows)
+
+
+def _bleu_to_baseline(kept: Kept, experiment: str) -> dict[str, str]:
+    """By run, what it changes BLEU by to the baseline of the seed, a mean over test sets.
+
+    Empty without the table.
+    """
+    if not kept.has(experiment, "bleu"):
+        return {}
+    scores = kept.table(experiment, "bleu")
+    scores = scores[scores["metric"] == "bleu"]
+    means = scores.pivot_table(index="seed", columns="run", values="score")
+    if BASE not in means:
+        return {}
+    changes = means.sub(means[BASE], axis=0).dropna(axis=1, how="all")
+    return {run: with_interval(mean_of(changes[run].dropna()), 1) for run in changes}
 
 
 def _over_seeds(table: pd.DataFrame) -> pd.DataFrame:
