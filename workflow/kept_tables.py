@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from archive import RESULTS, Archive, Run, read_archives, run_of_result, unpack
+from archive import RESULTS, Archive, Run, listed_runs, read_archives, run_of_result, unpack
 from comparable import (
     Archives,
     code_versions,
@@ -51,8 +51,8 @@ def make_page(experiment: str, short: list[str]) -> str:
     write_results_page(folder, _made(archives), short, page, kept, versions)
     _copy_tables(folder, RESULTS / experiment / "tables")
     told = f"{page}: {len(archives)} kept runs; all tables and figures are in {folder}"
-    waiting = "; ".join(map(str, sorted(planned - set(archives))))
-    not_yet = [f"not kept yet: {waiting}"] if waiting else []
+    waiting = sorted(planned - set(archives))
+    not_yet = [f"not kept yet: {listed_runs(waiting)}"] if waiting else []
     lacking = lacking_files(archives, experiment, jobs)
     lines = [told, *left_out, *not_yet, *versions, *lacking, *text_lacks(experiment, archives)]
     return "\n".join(lines)
