@@ -243,7 +243,7 @@ STARTS = ("-from-random-9", "-from-impt-9")
         ("roles", ["baseline"], ["gates-enc_self-l0", "gates-enc_self-l0.1"]),
         (  # of 48 heads
             "lowdata",
-            ["baseline", *(f"baseline-d0.{n}" for n in range(1, 4))]
+            ["baseline", *(f"baseline-d0.{n}" for n in range(1, 5))]
             + ["random-1", "random-6", "random-12", "random-24"]
             + ["random-6-d0.1", "random-6-d0.3", "impt-6-signed", "impt-6-signed-rest3"]
             + ["random-6-rest3"],
