@@ -79,7 +79,21 @@ def _contest(rows: pd.DataFrame) -> str:
     told = f"the masks that dev loss chooses, `{chosen['run'].iloc[0]}`, "
     late = cut_short(rows[rows["chosen"] == "yes"])[:2]
     ends = "; of the trainings chosen, {} of {} had not turned".format(*late) if late[0] else ""
-    return f"{_alone(rows)}{told}{_gain(chosen, 'tuned dropout', words)}{ends}"
+    gains = f"{_gain(chosen, 'tuned dropout', words)}{_beside_tuned(chosen, tuned)}"
+    return f"{_alone(rows)}{told}{gains}{ends}"
+
+
+def _beside_tuned(chosen: pd.DataFrame, tuned: pd.Series) -> str:
+    """What chosen masks change to as much dropout without masks, where that is not tuned dropout.
+
+    Dev loss may tell two dropouts apart by next to nothing where BLEU differs: masks help where
+    they do to both.
+    """
+    same = chosen.loc[chosen["reference"] == "same dropout", "against"]
+    if same.empty or tuned.empty or same.iloc[0] == tuned.iloc[0]:
+        return ""
+    words = f"as much dropout without masks (`{same.iloc[0]}`)"
+    return f", and {_gain(chosen, 'same dropout', words)}"
 
 
 def _alone(rows: pd.DataFrame) -> str:
