@@ -35,10 +35,11 @@ def _gates_words(settings: Experiment) -> str:
         )
     if penalties := sorted({run.lambda_ for run in runs if run.from_none}):
         told.append(
-            f"from random weights for the baseline's updates, at λ of {_numbers(penalties)}"
+            "gates that begin with random weights learn for the baseline's updates, at λ of "
+            f"{_numbers(penalties)}"
         )
-    if any(run.method == "scratch" for run in settings.pruned):
-        told.append(f"twins from scratch train for {train.updates + gates.updates:,}")
+    if any(run.method == "scratch" and not run.from_none for run in settings.pruned):
+        told.append(f"twins from scratch train for {gates.from_scratch(train).updates:,} updates")
     return f"; {'; '.join(told)}"
 
 
@@ -47,7 +48,7 @@ def _numbers(found: list[float]) -> str:
 
 
 def reached_words(kept: Kept, experiment: str) -> str:
-    """BLEU of the baseline, mean over trainings and test sets, and after how many training pairs.
+    """BLEU of the baseline, mean over trainings and test sets, and of how many training pairs.
 
     Empty without a table of it.
     """

@@ -8,12 +8,7 @@ from headcount.findings.report.study.choosing import choosing
 from headcount.findings.report.study.collapsed import named
 from headcount.findings.report.study.foretelling import foretelling
 from headcount.findings.report.study.functions import CLAIMS as ON_FUNCTIONS
-from headcount.findings.report.study.intervals import (
-    capital,
-    mean_of,
-    span,
-    with_interval,
-)
+from headcount.findings.report.study.intervals import capital, mean_of, span, with_interval
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.report.study.locking import locked_rows, place_words, short_locking
 from headcount.findings.report.study.paper_claims import (
