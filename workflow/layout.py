@@ -1,5 +1,6 @@
 """Where the files of an experiment lie: the one place that puts a path together."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -51,3 +52,8 @@ class Layout:
 def model_in(run: str) -> dict[str, str]:
     """Description and weights of the model in a run's folder, as named inputs or outputs."""
     return {"model": f"{run}/model/{DESCRIPTION}", "weights": f"{run}/model/{WEIGHTS}"}
+
+
+def alternatives(names: Iterable[str]) -> str:
+    """Wildcard pattern that matches these names and nothing else; of no names, nothing."""
+    return "|".join(map(re.escape, names)) or "(?!)"

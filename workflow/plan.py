@@ -1,9 +1,7 @@
 """What the rules ask of an experiment's settings: test sets, flags, devices."""
 
-import os
-import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +9,9 @@ from asked import experiment_name
 from classifiers import Classifiers
 from imported import MODELS, Imported
 from layout import Layout, Wildcards
+from own_files import OwnFiles
 from pruning import Pruning
-from raw import CORPORA, Raw, Source
+from raw import CORPORA, Raw
 
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.folders import ENTAILMENT_PARTS, SIDES
@@ -30,7 +29,7 @@ from headcount.base.settings.corpora import (
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.names import SCORED_BY_EXTRA, check_own_file, parse_pair
+from headcount.base.settings.names import SCORED_BY_EXTRA, parse_pair
 from headcount.base.settings.runs import label, labels
 from headcount.base.settings.training_runs import BASELINE
 from headcount.data.fetching.checksums import LOCK, read_lock
@@ -53,8 +52,7 @@ class Plan:
 
         `dry`: no job will run, so that a missing file of one's own is only told.
         """
-        self._dry = dry
-        self._lacking: set[str] = set()  # manifests of what is planned without one's own files
+        self._own = OwnFiles(dry)
         try:
             self.name = experiment_name(config, files, CONFIG)
             self.settings: Experiment = load_experiment(self.name, CONFIG)
@@ -65,6 +63,9 @@ class Plan:
             self.classifiers = Classifiers(self.layout, self.settings)
             self.imported = Imported(self.settings, self.corpora)
             self._check()
+            if not dry:
+                self.classifiers.check_library()
+                self._check_jieba()
         except HeadcountError as fault:
             print(f"error: {fault}", file=sys.stderr)
             sys.exit(fault.exit_code)
@@ -132,10 +133,10 @@ class Plan:
         for pair in settings.pairs:
             self._check_lengths(pair)
             text = self.layout.texts(pair, self.splits(pair), *SIDES)
-            self._check_own(self.raw.of(pair), text)
+            self._own.check(self.raw.of(pair), text)
             for name in self.raw.treebanks(pair):
                 made = [f"{self.layout.bpe(pair)}/trees/{name}.jsonl"]
-                self._check_own(self.raw.of_tree(name), made)
+                self._own.check(self.raw.of_tree(name), made)
         for language in sorted({parse_pair(p).tgt for p in settings.pairs} & {*SCORED_BY_EXTRA}):
             # Imported here: no other language has to wait a third of a second for it.
             from headcount.scoring.bleu import bleu_metric
@@ -146,16 +147,13 @@ class Plan:
         for corpus in self.classifiers.corpora:
             check_entailment(corpus, self.corpora)
             text = [f"{self.layout.text(corpus)}/{part}.jsonl" for part in ENTAILMENT_PARTS]
-            self._check_own(self.raw.of(corpus), text)
+            self._own.check(self.raw.of(corpus), text)
         for name in self.classifiers.models:
             folders = self.classifiers.folders("masking")
             made = [f"{folder}/classifier_ablation.csv" for _, folder in folders]
-            self._check_own(self.classifiers.source(name), made, f"config/{self.name}.yaml")
+            self._own.check(self.classifiers.source(name), made, f"config/{self.name}.yaml")
         for name in self.imported.names:
-            self._check_own(self.imported.source(name), self.imported.made(self.layout), MODELS)
-        if not self._dry:
-            self.classifiers.check_library()
-            self._check_jieba()
+            self._own.check(self.imported.source(name), self.imported.made(self.layout), MODELS)
 
     def _check_jieba(self) -> None:
         """Raise EnvironmentFault where jieba is to find a language's words, and is missing."""
@@ -185,33 +183,11 @@ class Plan:
                     f"{test}; take a shorter name for the corpus, a language or the test set"
                 )
 
-    def _check_own(self, source: Source, made: list[str], settings: str = CORPORA) -> None:
-        """Raise UserError for a missing file of one's own, unless its copy is here.
-
-        If all that is made of it is here, or no job will run, say so and go on: who pulled that may
-        have no right to the text itself. Snakemake then takes it without a word of its own.
-        """
-        if os.path.exists(source.manifest):
-            return
-        try:
-            for path in source.own:
-                check_own_file(path, settings)
-        except UserError as fault:
-            if all(map(os.path.exists, made)):
-                rest = f"until then {made[0]} and the like stay as they are"
-            elif self._dry:
-                rest = "without it there is only this plan"
-                self._lacking.add(source.manifest)
-            else:
-                raise
-            print(f"note: {fault}; {rest}", file=sys.stderr)
-
     def own_files(self, w: Wildcards) -> list[str]:
-        """Files of one's own that belong into the folder of `w`, but those planned without."""
+        """Files of one's own that belong into the folder of `w`, but for those planned without."""
         of = {"model": self.classifiers.source, "pretrained": self.imported.source}
         [source] = [of[key](name) for key, name in w.items() if key in of] or [self.raw.at(w)]
-        lacking = source.manifest in self._lacking
-        return [path for path in source.own if os.path.exists(path) or not lacking]
+        return self._own.of(source)
 
     def tests(self, pair: str) -> list[str]:
         """Names of a pair's test sets."""
@@ -318,8 +294,3 @@ class Plan:
         start = BASELINE if run.from_none else run.init_from
         model = start.own_model(self.settings.section("model"))
         return [*as_flags(model), *as_flags(self.pruning.scratch_recipe(w))]
-
-
-def alternatives(names: Iterable[str]) -> str:
-    """Wildcard pattern that matches these names and nothing else; of no names, nothing."""
-    return "|".join(map(re.escape, names)) or "(?!)"

@@ -1,0 +1,44 @@
+"""Files of one's own that corpora and models are copies of, checked before any job."""
+
+import os
+import sys
+
+from raw import CORPORA, Source
+
+from headcount.base.errors import UserError
+from headcount.base.settings.names import check_own_file
+
+
+class OwnFiles:
+    """One's own files, as one plan asks for them."""
+
+    def __init__(self, dry: bool):
+        """`dry`: no job will run, so that a missing file is only told."""
+        self._dry = dry
+        self._lacking: set[str] = set()  # manifests of what is planned without them
+
+    def check(self, source: Source, made: list[str], settings: str = CORPORA) -> None:
+        """Raise UserError for a missing file of one's own, unless its copy is here.
+
+        If all that is made of it is here, or no job will run, say so and go on: who pulled that may
+        have no right to the text itself. Snakemake then takes it without a word of its own.
+        """
+        if os.path.exists(source.manifest):
+            return
+        try:
+            for path in source.own:
+                check_own_file(path, settings)
+        except UserError as fault:
+            if all(map(os.path.exists, made)):
+                rest = f"until then {made[0]} and the like stay as they are"
+            elif self._dry:
+                rest = "without it there is only this plan"
+                self._lacking.add(source.manifest)
+            else:
+                raise
+            print(f"note: {fault}; {rest}", file=sys.stderr)
+
+    def of(self, source: Source) -> list[str]:
+        """Files that `source` is a copy of, but for those that it is planned without."""
+        lacking = source.manifest in self._lacking
+        return [path for path in source.own if os.path.exists(path) or not lacking]
