@@ -1,0 +1,164 @@
+"""Plans on text of one's own: what is told before any job, and what a plan alone needs."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from workflow_modules import load
+
+from headcount.base.errors import UserError
+from headcount.data.fetching.checksums import record
+
+LANGUAGES = ("en", "ja", "ko", "zh")
+OWN = "mine:\n  licence: private\n  citation: none\n  splits:\n" + "".join(
+    f"    {split}:\n"
+    + "".join(f"      {each}: {{path: own/{split}.{each}}}\n" for each in LANGUAGES)
+    for split in ("train", "dev", "test")
+) + "  trees: {gold: {language: ja, path: own/trees.conllu}}\n"  # fmt: skip
+JIEBA = "bpe: {unspaced: jieba}\n"
+
+
+@pytest.fixture
+def own(monkeypatch, tmp_path):
+    """Plans an experiment on text of one's own, with settings to add; its files are there."""
+    module = load(monkeypatch, "plan")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "own").mkdir()
+    (tmp_path / "config" / "corpora.yaml").write_text(OWN)
+    for split in ("train", "dev", "test"):
+        for language in LANGUAGES:
+            (tmp_path / "own" / f"{split}.{language}").write_text("a\n")
+    (tmp_path / "own" / "trees.conllu").write_text("")
+
+    def planned(pair="mine.ja-en", more="", dry=False):
+        (tmp_path / "config" / "x.yaml").write_text(f"pairs: [{pair}]\n{more}")
+        return module.Plan({"experiment": "x"}, [], dry)
+
+    return planned
+
+
+def refused(own, capsys, *arguments) -> tuple[int, str]:
+    """Exit code and message of an experiment that cannot be planned."""
+    with pytest.raises(SystemExit) as end:
+        own(*arguments)
+    return end.value.code, capsys.readouterr().err
+
+
+def test_a_folder_of_raw_text_is_a_corpus_or_one_of_its_treebanks(own):
+    plan = own(more="roles: {trees: [mine.gold]}\n")
+    corpus, trees = plan.raw.of("mine"), plan.raw.of_tree("mine.gold")
+    assert corpus == plan.raw.of("mine.ja-en") and len(corpus.own) == 12
+    assert trees.own == ["own/trees.conllu"] and trees.manifest != corpus.manifest
+    for source in (corpus, trees):
+        assert plan.raw.at({"corpus": "mine", "recipe": source.recipe}) == source
+
+
+def test_a_plan_alone_needs_no_file_of_ones_own(own, capsys, tmp_path):
+    (tmp_path / "own" / "dev.ja").unlink()
+    plan = own("mine.ja-en", dry=True)
+    told = capsys.readouterr().err
+    assert "note: own/dev.ja: expected a file of your own, found none" in told
+    assert told.endswith("without it there is only this plan\n")
+    source = plan.raw.of("mine.ja-en")
+    w = {"corpus": "mine", "recipe": source.recipe}
+    assert plan.own_files(w) == [path for path in source.own if path != "own/dev.ja"]
+
+
+def test_files_that_were_fetched_first_are_named_at_the_end(own, capsys, tmp_path):
+    lock = tmp_path / "config" / "corpora.lock.yaml"
+    record(lock, "https://a.org/known.gz", "0" * 64, 1)
+    plan = own("mine.en-ja")
+    plan.say_recorded()
+    assert capsys.readouterr().err == ""
+    record(lock, "https://a.org/new.gz", "1" * 64, 1)
+    plan.say_recorded()
+    told = capsys.readouterr().err
+    assert "first time: https://a.org/new.gz. Their checksums are recorded in config" in told
+    lock.write_text("x: 1\n")
+    code, told = refused(own, capsys)
+    assert code == 2 and "corpora.lock.yaml:1: x" in told
+
+
+def test_x11_a_missing_file_of_ones_own_is_told_before_any_job(own, capsys, tmp_path):
+    plan = own()
+    train = tmp_path / "own" / "train.ja"
+    train.rename(train.with_name("trian.ja"))
+    told = "error: own/train.ja: expected a file of your own, found none; nearest: own/trian.ja; "
+    told += "correct the path in config/corpora.yaml, or put the file there\n"
+    assert refused(own, capsys) == (2, told)
+    train.symlink_to("train.ja")
+    code, message = refused(own, capsys)
+    assert code == 2 and "found a link to train.ja that leads to no file; nearest: own/t" in message
+    train.unlink()
+    train.mkdir()
+    assert "own/train.ja: expected a file of your own, found a folder" in refused(own, capsys)[1]
+    train.rmdir()
+    (tmp_path / "own").rename(tmp_path / "won")
+    assert "found none; nearest: won; correct" in refused(own, capsys)[1]
+    # Copied before, or pulled without the text itself: no job needs the file.
+    for made in (
+        plan.raw.of("mine.ja-en").manifest,
+        *plan.layout.texts("mine.ja-en", ["train"], "src", "tgt"),
+    ):
+        Path(made).parent.mkdir(parents=True, exist_ok=True)
+        Path(made).touch()
+    own()
+    Path(plan.raw.of("mine.ja-en").manifest).unlink()
+    assert refused(own, capsys)[0] == 2  # dev and test are lacking
+    for made in plan.layout.texts("mine.ja-en", ["dev", "test"], "src", "tgt"):
+        Path(made).touch()
+    own()
+    told = capsys.readouterr().err
+    assert "note: own/train.en: expected a file of your own, found none" in told
+    assert "data/text/x/mine.ja-en/train.src and the like stay as they are" in told
+
+
+def test_x11_dvc_removes_no_text_that_nobody_could_make_again(monkeypatch):
+    phases = load(monkeypatch, "phases")
+    declared = phases.declared("x")
+    text = {"rule": "text", "input": ["data/raw/mine/0/manifest.json"]}
+    text |= {"output": ["data/text/x/mine.ja-en/train.src"]}
+    bpe = {"rule": "bpe", "input": text["output"], "output": ["data/bpe/x/mine.ja-en/src.codes"]}
+    phases.check_made([text, bpe], declared)
+    told = (
+        "data/text/x/mine.ja-en/train.src: rule bpe reads it, and no job can make it here; put your"
+    )
+    with pytest.raises(UserError, match=told):
+        phases.check_made([bpe], declared)
+
+
+def test_x11_a_missing_treebank_of_ones_own_is_told_before_any_job(own, capsys, tmp_path):
+    (tmp_path / "own" / "trees.conllu").unlink()
+    own()
+    trees = "roles: {trees: [mine.gold]}\n"
+    code, message = refused(own, capsys, "mine.ja-en", trees)
+    assert code == 2 and "own/trees.conllu: expected a file of your own, found none" in message
+    own("mine.ko-en", trees)  # no treebank in the source language
+
+
+def test_f53_scoring_a_target_language_is_tried_before_any_job(own, capsys, monkeypatch):
+    own("mine.en-ja")
+    from sacrebleu.tokenizers import tokenizer_ko_mecab
+
+    monkeypatch.setattr(tokenizer_ko_mecab, "MeCab", None)  # as where the extra is not installed
+    own("mine.ko-en")
+    code, message = refused(own, capsys, "mine.en-ko")
+    assert code == 3 and "run: pip install -e '.[ko]'" in message
+    monkeypatch.setitem(sys.modules, "headcount.scoring.bleu", None)  # its import would fail
+    own("mine.ko-en")  # nobody else waits for it
+
+
+@pytest.mark.parametrize("pair", ["mine.en-zh", "mine.zh-en"])
+def test_f53_a_missing_jieba_is_told_before_any_job_and_not_in_a_dry_run(
+    own, capsys, monkeypatch, pair
+):
+    monkeypatch.setitem(sys.modules, "jieba", None)  # as where the extra is not installed
+    own("mine.ko-en", JIEBA)
+    own(pair)
+    own(pair, JIEBA, dry=True)
+    code, message = refused(own, capsys, pair, JIEBA)
+    assert code == 3 and "error: bpe.unspaced: jieba finds the words of Chinese and " in message
+    corpora = Path("config/corpora.yaml")
+    corpora.write_text(f"{OWN}  pretokenised: true\n")
+    own(pair, JIEBA)  # words stand between spaces
