@@ -227,7 +227,7 @@ def test_ways_to_choose_in_short(kept):
     assert (
         "- That some way to choose lowers dev loss below that of the baseline: does not hold; the "
         "lowest of 1, `impt-6`, differs by +0.250 (+0.100 to +0.400) nats.\n- No run is compared "
-        "with as many heads at random.\n" in page
+        "with the same N at random.\n" in page
     )
     # The verdict names the run that leaves it open, and the short one what stands beside it.
     rows = [

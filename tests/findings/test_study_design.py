@@ -3,7 +3,7 @@
 import pandas as pd
 from test_study import CONFIG, kept, page_of, plant
 
-from headcount.findings.report.study.design import design_words
+from headcount.findings.report.study.design import design_words, paper_words
 from headcount.findings.report.study.kept import Kept
 
 __all__ = ["kept"]  # a fixture
@@ -32,9 +32,26 @@ def test_what_gates_learn():
     words = {name: design_words(Kept(CONFIG, CONFIG, CONFIG), name) for name in _GATED}
     told = "a validation every 250; gates learn for 400 updates more, at λ of 0, 0.01, 0.02, 0.05, "
     assert words["multi30k_seeds"].endswith(
-        f"{told}0.1 and a rate of 0.5; twins from scratch train for 2,400 updates"
+        f"{told}0.1 and a peak rate of 0.5; twins from scratch train for 2,400 updates"
     )
-    told = "gates learn for 1,000 updates more, at λ of 0, 0.01, 0.03 and a rate of 0.02; gates "
-    told += "that begin with random weights learn for the baseline's updates, at λ of 0.003, 0.01"
+    told = "gates learn for 1,000 updates more, at λ of 0, 0.01, 0.03 and a peak rate of 0.02; "
+    told += "gates that begin with random weights learn for the baseline's updates, at λ of 0.003, "
+    told += "0.01"
     assert words["multi30k_from_none"].endswith(told)
     assert words["collapse"].endswith("a validation every 25")
+
+
+def test_when_training_ends():
+    """After so many validations without a lower dev loss, where there is such a number."""
+    kept = Kept(CONFIG, CONFIG, CONFIG)
+    told = "; 6,000 updates at most, or until 5 validations without a lower dev loss, at a peak"
+    assert told in design_words(kept, "lowdata")
+    assert "; 600 updates at most, at a peak rate" in design_words(kept, "collapse")
+
+
+def test_of_the_paper_only_what_it_says():
+    """Sun et al. 2020, section 4.1: Transformer base; of norm and updates it says nothing."""
+    assert paper_words(Kept(CONFIG, CONFIG, CONFIG)) == (
+        "6 encoder and 6 decoder layers of width 512 with 144 heads in all, dropout 0.1 and a "
+        "warm-up of 4,000 updates"
+    )

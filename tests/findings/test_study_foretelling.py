@@ -58,10 +58,11 @@ def test_areas_are_means_over_runs_and_intervals_over_seeds(kept):
     # This was found on seeds 4 to 6 as well.
     assert "| in the decoder's first layer (exploratory, 1 runs) | 0.85 | 0.85 | 0.85 |" in page
     assert (
-        "That the decoder's first layer foretells locked heads was found on these trainings, which "
-        "cannot test it: exploratory, area 0.85 after the first interval, 0.85 among the heads "
-        "masked most.\n- That a larger slope (harm) foretells locked heads: undecided after the "
-        f"first interval, area {slope}; undecided among the heads masked most, {slope}." in page
+        "That the decoder's first layer foretells locked heads was found on trainings among these, "
+        "whose mean cannot test it: exploratory, area 0.85 after the first interval, 0.85 among "
+        "the heads masked most.\n- That a larger slope (harm) foretells locked heads: undecided "
+        f"after the first interval, area {slope}; undecided among the heads masked most, {slope}."
+        in page
     )
 
 

@@ -15,7 +15,7 @@ from headcount.findings.results import BASE
 from headcount.findings.tables import NONE
 
 EXPERIMENT = "headmask_variants"
-REFERENCES = {BASE: "the baseline", "random": "as many heads at random"}
+REFERENCES = {BASE: "the baseline", "random": "the same N at random"}
 
 
 def choosing(kept: Kept, experiment: str = EXPERIMENT) -> dict[str, Any]:

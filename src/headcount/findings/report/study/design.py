@@ -1,23 +1,41 @@
 """What the trainings of an experiment are like, in words, and how many of them are kept."""
 
 from headcount.base.settings.experiment import Experiment
+from headcount.base.settings.model import ModelSettings
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.results import BASE
 
 PAPER = "headmask_zh"
-"""The experiment with the paper's own settings."""
+"""The experiment with the settings of Sun et al. 2020; where these are silent, it has its own."""
+
+
+def paper_words(kept: Kept) -> str:
+    """What the paper says of its models and their training."""
+    model, train = kept.settings(PAPER).model, kept.settings(PAPER).train
+    return (
+        f"{_size_words(model)}, dropout {model.dropout:g} and a warm-up of "
+        f"{train.warmup_updates:,} updates"
+    )
 
 
 def design_words(kept: Kept, experiment: str) -> str:
     """The model and the training of an experiment's settings."""
     settings = kept.settings(experiment)
     model, train = settings.model, settings.train
+    patience = f", or until {train.patience} validations without a lower dev loss"
+    patience = patience if train.patience else ""
+    return (
+        f"{_size_words(model)}, {model.norm}-norm, dropout {model.dropout:g}; {train.updates:,} "
+        f"updates at most{patience}, at a peak rate of {train.peak_lr:g} after "
+        f"{train.warmup_updates:,} updates of warm-up, with a validation every "
+        f"{train.dev_interval:,}{_gates_words(settings)}"
+    )
+
+
+def _size_words(model: ModelSettings) -> str:
     return (
         f"{model.encoder_layers} encoder and {model.decoder_layers} decoder layers of width "
-        f"{model.d_model} with {model.grid.size} heads in all, {model.norm}-norm, dropout "
-        f"{model.dropout:g}; {train.updates:,} updates at most, at a peak rate of "
-        f"{train.peak_lr:g} after {train.warmup_updates:,} updates of warm-up, with a validation "
-        f"every {train.dev_interval:,}{_gates_words(settings)}"
+        f"{model.d_model} with {model.grid.size} heads in all"
     )
 
 
@@ -31,7 +49,7 @@ def _gates_words(settings: Experiment) -> str:
     if penalties := sorted({run.lambda_ for run in runs if not run.from_none}):
         told.append(
             f"gates learn for {gates.updates:,} updates more, at λ of {_numbers(penalties)} and a "
-            f"rate of {gates.lr:g}"
+            f"{'peak ' * (gates.lr_schedule == 'weights')}rate of {gates.lr:g}"
         )
     if penalties := sorted({run.lambda_ for run in runs if run.from_none}):
         told.append(

@@ -135,9 +135,9 @@ def _answer(areas: pd.DataFrame) -> list[str]:
         decided = [verdicts[sign, moment] for moment in _TOLD]
         if _explored(areas, sign):
             words.append(
-                f"That {told} foretells locked heads was found on these trainings, which cannot "
-                f"test it: {_EXPLORATORY}, area {start} after the first interval, {late} among the "
-                "heads masked most."
+                f"That {told} foretells locked heads was found on trainings among these, whose "
+                f"mean cannot test it: {_EXPLORATORY}, area {start} after the first interval, "
+                f"{late} among the heads masked most."
             )
         else:
             words.append(

@@ -78,7 +78,11 @@ def _contest(rows: pd.DataFrame) -> str:
     words = f"tuned dropout (`{tuned.iloc[0]}`{edge})" if len(tuned) else "tuned dropout"
     told = f"the masks that dev loss chooses, `{chosen['run'].iloc[0]}`, "
     late = cut_short(rows[rows["chosen"] == "yes"])[:2]
-    ends = "; of the trainings chosen, {} of {} had not turned".format(*late) if late[0] else ""
+    ends = (
+        "; dev loss had not turned in {} of the {} trainings chosen".format(*late)
+        if late[0]
+        else ""
+    )
     gains = f"{_gain(chosen, 'tuned dropout', words)}{_beside_tuned(chosen, tuned)}"
     return f"{_alone(rows)}{told}{gains}{ends}"
 
@@ -107,10 +111,12 @@ def _alone(rows: pd.DataFrame) -> str:
     if losses.empty:
         return ""
     best = losses.loc[losses["value"].idxmin(), "run"]
+    tried = sorted(rows.loc[rows["share"] > 0, "dropout"].unique())
+    dropouts = ", ".join(f"{dropout:g}" for dropout in tried)
     gain = _gain(masked[masked["run"] == best], "baseline", "the baseline")
     return (
         f"and the baseline's dropout of {base.iloc[0]:g} the masks of lowest dev loss, `{best}`, "
-        f"{gain}; of all dropouts "
+        f"{gain}; of the dropouts that were tried with masks ({dropouts}) "
     )
 
 

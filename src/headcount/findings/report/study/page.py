@@ -18,9 +18,9 @@ from headcount.findings.report.study import (
     real_text,
 )
 from headcount.findings.report.study.design import (
-    PAPER,
     design_words,
     kept_words,
+    paper_words,
     reached_words,
 )
 from headcount.findings.report.study.foretelling import LATER
@@ -61,7 +61,7 @@ def write_study(folder: Path, out: Path, config: Path) -> None:
         "hours": hours_of(kept, experiments),
         "capital": capital,
         "kinds": explain_kinds().rstrip("."),
-        "paper": design_words(kept, PAPER),
+        "paper": paper_words(kept),
         "designs": {name: design_words(kept, name) for name in begun},
         "so_far": _before_others(kept, kept_words, every, begun),
         "reached": _before_others(kept, reached_words, every, begun),
