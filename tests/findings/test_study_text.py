@@ -55,15 +55,16 @@ def test_masks_beside_tuned_dropout(kept):
     gain, loss, neither = (1.5, 0.5, 2.5), (-0.5, -0.8, -0.2), (0.1, -0.4, 0.6)
     plant_little_text(kept, (gain, loss), (neither, (0.3, None, None)))
     page = page_of(kept)
-    assert (
+    told = (
         "- **When masking helps BLEU.** With 3,000 training pairs and the baseline's dropout of 0 "
         "the masks of lowest dev loss, `random-12-d0`, change BLEU by +0.75 (+0.25 to +1.25) to "
         "the baseline (that they help: holds); of the dropouts that were tried with masks (0, 0.1) "
         "the masks that dev loss chooses, `random-6`, change BLEU by -0.50 (-0.80 to -0.20) to "
-        "tuned dropout (`baseline-d0.3`) (that they help: does not hold), and change BLEU by "
-        "+1.50 (+0.50 to +2.50) to as much dropout without masks (`baseline-d0.1`) (that they help: holds). With 10,000"
-        in page
+        "tuned dropout (`baseline-d0.3`) (that they help: does not hold), and change BLEU by +1.50 "
+        "(+0.50 to +2.50) to as much dropout without masks (`baseline-d0.1`) (that they help: "
+        "holds). With 10,000"
     )
+    assert told in page
     cells = "0.1 | 12.5 % | yes | 450 | – | 31.50 | – | +1.50 (+0.50 to +2.50) |"
     assert f"| {SMALL} | random-6 | {cells} -0.50 (-0.80 to -0.20) |" in page
     assert (
