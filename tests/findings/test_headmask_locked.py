@@ -204,6 +204,10 @@ def test_heads_of_the_first_self_attention_of_the_decoder_are_foretold(tmp_path)
     assert predict(history(spared), "place") is None  # where it may not be masked
     add(none, "random-2", 1, {90: [1, 1, 0, 0, 0, 0]})
     assert predict(history(none), "place") is None
+    # Where the run itself holds a head of that layer, which then is locked in.
+    held = [float(head == place) for head in range(6)]
+    add(none, "impt-1-held40-held_in_dec_self", 1, {40: held, 100: held})
+    assert history(none).ever[place] and predict(history(none), "place") is None
 
 
 def test_a_hold_in_a_layer_that_locks_nothing_in_says_nothing(tmp_path):

@@ -214,7 +214,7 @@ def slope_rows(progress: Progress, grid: HeadGrid) -> list[Row]:
 
     Over all sentences of the interval that ends with update `step`: mean and standard deviation of
     ∂L(x)/∂ξ at ξ = 1, nats, above 0 where the loss would fall without the head; and the mean of
-    what ranked the heads, in the unit of the run.
+    each update's own importance, before any moving average, in the unit of the run.
     """
     rows = []
     for validation, slopes in zip(progress.curve, progress.slopes, strict=True):

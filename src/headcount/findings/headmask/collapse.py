@@ -50,10 +50,10 @@ NOTES = (
     "the latter is over all updates, in a run with probability p or after also those that mask "
     "nothing. The second half: validation intervals that lie wholly in it. Importance of the N "
     "most masked heads: relative to the mean head. Top group masked: change in BLEU on the first "
-    "test set when the most important group, by the trained model's own ranking, is masked in it, "
-    "with its 95 % interval over test sentences. Collapsed: yes if there is an abandoned head and "
-    "harm is seen, either in a loss of the first pass above the masked loss, or in that interval, "
-    "if it lies above 0.",
+    "sentences of the first test set when the most important of the groups of figure 4, by the "
+    "trained model's own ranking, is masked in it, with its 95 % interval over test sentences. "
+    "Collapsed: yes if there is an abandoned head and harm is seen, either in a loss of the "
+    "first pass above the masked loss, or in that interval, if it lies above 0.",
     of_one_training("test sentences"),
 )
 _UNMASKED = {

@@ -33,7 +33,8 @@ STABILITY_CAPTION = (
 STABILITY_NOTES = (
     "Between halves of the data: one model measured on either half, half the data each, so a "
     "lower bound for the ranking that is used, from all of it. Between seeds: two models trained "
-    "alike; heads of one layer are interchangeable, so only kinds and layers can agree.",
+    "alike; heads of one layer are interchangeable, so only kinds and layers can agree. Of several "
+    "seeds, or pairs of them: the mean, and in brackets the least and the largest.",
 )
 STABILITY_COLUMNS = [*KEYS, "other_seed", "comparison", "heads", "spearman"]
 
@@ -170,8 +171,9 @@ def _inequality(results: Results, number: int) -> Table:
     what = {5: f"Variance: ddof 0; square of: {unit}.", 6: f"Mean: {unit}."}[number]
     notes = (
         f"{what} Ratio: to the baseline of the same seed. Without a unit: coefficient of "
-        "variation (cv), Gini coefficient, largest over mean. ± is the standard deviation over "
-        "seeds.",
+        "variation (cv), Gini coefficient, largest over mean; another way to sum tokens, another "
+        "absolute value or another number of heads changes these as well. ± is the standard "
+        "deviation over seeds.",
         OVER_SEEDS,
         f"Rows whose source is paper: {headmask.SOURCE}; their cv follows from its two tables.",
         *describe_measured(results),

@@ -139,7 +139,8 @@ def predict(history: History, name: str) -> Overlap | None:
     """How far the heads that were foretold are those that were locked in; None without a forecast.
 
     `held`: the heads that were masked in the held updates, among those that the draw might have
-    taken. `place`, of any run of importance: the heads of one layer, `PLACE`, that may be masked.
+    taken. `place`, of runs of importance: the heads of one layer, `PLACE`, that may be masked; not
+    where the run itself holds heads of one layer.
     """
     told = history.held if name == "held" else _place(history)
     if told is None:
@@ -151,7 +152,7 @@ def predict(history: History, name: str) -> Overlap | None:
 
 def _place(history: History) -> np.ndarray | None:
     """[head]: the forecast of `predict`."""
-    if history.run.method != "importance" or not history.ever.any():
+    if history.run.method != "importance" or history.run.held_in or not history.ever.any():
         return None
     told = np.array([(head.kind, head.layer) == PLACE for head in history.heads])
     told &= history.candidates

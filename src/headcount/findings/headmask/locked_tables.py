@@ -16,19 +16,21 @@ from headcount.findings.headmask.locked_evidence import (
 from headcount.findings.headmask.locked_in import SHORTEST, History, histories, read_slopes
 from headcount.findings.masked_training import ABANDONED, read_masks
 from headcount.findings.results import KEYS, Results, run_of
-from headcount.findings.setting import OVER_SEEDS, describe_setting
+from headcount.findings.setting import describe_setting
 from headcount.findings.tables import NONE, Table, mean_count, p_value, run_cells
 
 LOCKED_IN = (
     f"Locked in: masked in at least {100 * ABANDONED:.0f} % of the updates of each of the "
     f"validation intervals that follow one another over {SHORTEST} updates or more (in a run that "
-    "masks with a probability, of those that do mask); intervals with a held update do not count."
+    "masks with a probability, of those that do mask); intervals with an update before the rule "
+    "begins (after, held) do not count."
 )
 """What it means, for notes."""
 
 SLOPE = (
-    "Slope: ∂L/∂ξ of a sentence's loss by the head's multiplier in the first pass, nats; above 0 "
-    "where the loss would fall without the head, to first order."
+    "Slope: ∂L/∂ξ by the head's multiplier in the first pass, nats, of a sentence's training loss: "
+    "label-smoothed, summed over its tokens, with all heads and without dropout; above 0 where it "
+    "would fall without the head, to first order."
 )
 """What it means, for notes."""
 
@@ -40,27 +42,35 @@ NOTES = (
     LOCKED_IN,
     SLOPE,
     "Mean ÷ size: size of the mean slope over an interval's sentences, divided by the mean "
-    "importance of the ranking there, which is of the run's units: of sentences, or of batches, "
-    "positions or tokens where its name says so. Near 1 all of them agree, near 0 the slope is "
-    "noise about 0. Ratios of different units cannot be compared, those of locked and other heads "
-    "of a run can. ± after a slope: its standard deviation over sentences. Of locked heads means "
-    "over heads, while each was locked in; of others the median of the heads that never were, "
-    "while any head was.",
+    "importance there, before any moving average, which is of the run's units: of sentences, or "
+    "of batches, positions or tokens where its name says so. Near 1 all of them agree, near 0 "
+    "the slope is noise about 0. Ratios of different units cannot be compared, those of locked "
+    "and other heads of a run can. ± after a slope: its standard deviation over sentences, over "
+    "seeds their mean. Of locked heads means over heads, while each was locked in; of others the "
+    "median of the heads that never were, while any head was.",
     "Foretold by the hold: how many of the heads that were locked in after the held updates are "
-    "the N that were held. In the first self-attention of the decoder: how many of them are heads "
-    "of that layer. Table headmask_foreseen has other forecasts. By chance: the "
-    "hypergeometric mean, locked heads × foretold heads / heads that may be masked; where the held "
-    "heads are drawn from one layer, all of these are of that layer. p: the exact chance of as "
-    "many or more; over seeds, of their sum. Of heads of one layer it is the chance if each "
-    "training drew the layer among those whose heads may be masked: heads of a layer are locked in "
-    "together, so that they count as one. Runs of one seed have the same initial weights and data, "
-    "and do not confirm one another. Exploratory: the forecast was found on this training, which "
-    "cannot test it. Of several seeds: means over those that have the number, as only seeds that "
-    "lock heads in have a slope. A dash: no head that might have been foretold was locked in.",
+    "the N that were held. In the first self-attention of the decoder: how many of them are "
+    "heads of that layer. Table headmask_foreseen has other forecasts. By chance: the "
+    "hypergeometric mean, locked heads × foretold heads / heads that may be masked; where the "
+    "held heads are drawn from one layer, all of these are of that layer. p: the exact chance of "
+    "as many or more; over seeds, of their sum in the trainings that can test the forecast, "
+    "while the numbers are of all. Of heads of one layer it is the chance if each training drew "
+    "the layer among those whose heads may be masked: heads of a layer are locked in together, "
+    "so that they count as one; where a run holds heads of one layer, there is no such forecast. "
+    "Runs of one seed have the same initial weights and data, and do not confirm one another. "
+    "Exploratory: the forecast was found on this training, which cannot test it. Of several "
+    "seeds: means over those that have the number, as only seeds that lock heads in have a "
+    "slope; their t intervals are in the CSV. A dash: no head that might have been foretold was "
+    "locked in.",
 )
 HEADS_CAPTION = (
     "Every head that was locked in, and its slope meanwhile. A model without one has a row that "
     "names no head."
+)
+HEADS_NOTE = (
+    "Locked in: from the first interval to the last, perhaps with gaps. Importance: what the first "
+    "passes measured, by the same loss and in the run's units, in the interval before the first, "
+    "in the first and in the last of the training."
 )
 
 
@@ -69,7 +79,7 @@ def locked(results: Results) -> Table:
     """Heads locked in by masked training."""
     found = recorded(results)
     tidy = model_rows(found)
-    notes = (*NOTES, OVER_SEEDS, *_setting(results, tidy))
+    notes = (*NOTES, *_setting(results, tidy))
     return Table(tidy, _summary(tidy), CAPTION, notes, _warnings(found))
 
 
@@ -77,7 +87,7 @@ def locked(results: Results) -> Table:
 def locked_heads(results: Results) -> Table:
     """The heads that masked training locked in."""
     tidy = pd.concat(map(head_rows, recorded(results)), ignore_index=True)
-    notes = (LOCKED_IN, SLOPE, *_setting(results, tidy))
+    notes = (LOCKED_IN, SLOPE, HEADS_NOTE, *_setting(results, tidy))
     return Table(tidy, _heads_summary(tidy), HEADS_CAPTION, notes)
 
 

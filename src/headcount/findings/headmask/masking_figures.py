@@ -132,7 +132,8 @@ def _measured(results: Results, rows: pd.DataFrame, points: pd.DataFrame) -> tup
     exact = points.loc[~points["order"].str.startswith("random"), "spread"].unique()
     drawn = points["spread"].eq(masking.DRAWS).any()
     words = f"Error bars and bands: {' or '.join(exact)}"
-    words += f"; of random heads: {masking.DRAWS} (and seeds)." if drawn else "."
+    of_groups = " and of their groups" * points["order"].eq("random_group").any()
+    words += f"; of random heads: {masking.DRAWS}{of_groups} (and seeds)." if drawn else "."
     tests = results.read(masking.describe_tests, "masking_facts")
     runs = _rows(results) if rows.empty else rows
     measured = (tests, describe_importance(results.ranking))

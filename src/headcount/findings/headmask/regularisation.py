@@ -29,13 +29,14 @@ _CAPTION = (
 )
 _NOTES = (
     f"Baseline: {BASE}, with the model's own dropout. Tuned dropout: of the runs that mask no "
-    "head, the one whose dev loss is lowest in the mean over seeds; no test set chose anything. "
-    "Chosen: that run, and of those that mask heads the one that the same rule chooses: these "
-    "two are a fair contest among the dropouts and shares that were tried. The others show how it "
-    "depends on the share. Same dropout: the run that masks no head and has the dropout of the "
-    "run; where that is tuned dropout, the difference is what masks add to it.",
+    "head, the one whose dev loss is lowest in the mean over the seeds that all runs have; no test "
+    "set chose anything. Chosen: that run, and of those that mask heads the one that the same rule "
+    "chooses, among the dropouts and shares that were tried; the two may differ in dropout as "
+    "well. The others show how it depends on the share. Same dropout: the run that masks no head "
+    "and has the dropout of the run; the difference to it alone is what masks add.",
     "Differences are by seed, a run minus another of the same seed; in brackets the 95 % t "
-    "interval of their mean, then p by paired t-test, not corrected for the number of runs.",
+    "interval of their mean, then p by two-sided paired t-test, not corrected for the number of "
+    "runs.",
     "Dev loss: plain cross-entropy in nats per target token of the weights that became the model, "
     "lower is better; update: those after which they were kept.",
     "Masked: share of all heads that an update masks, mean over updates.",

@@ -31,12 +31,13 @@ _COMPARED = ("dev_loss", "bleu")
 _VALUES = [*KEYS, "test_set", "statistic", "value"]
 _CAPTION = (
     "Which way to choose the heads that training masks is worth its name? Dev loss and BLEU of "
-    "each run, their differences over seeds to the baseline and to as many heads drawn at random, "
+    "each run, their differences over seeds to the baseline and to the same N at random, "
     "the time that it took, and whether the heads that it masked were of use."
 )
 HARM = (
-    "Of harm: heads whose mean slope over the sentences of a validation interval, ∂L/∂ξ in the "
-    "first pass, is above 0: without them the loss would fall, to first order. A share of masks: "
+    "Of harm: heads whose mean slope over the sentences of a validation interval, ∂L/∂ξ of the "
+    "label-smoothed loss in the first pass, is above 0: without them it would fall, to first "
+    "order. A share of masks: "
     "each time that an update masked a head counts once. Of all heads: the share if the same "
     "updates had masked as many heads at random."
 )
@@ -47,23 +48,25 @@ _GROWTH = (
     "slopes ÷ 2 (which stands for the second derivative), in nats; mean over masks, and beside it "
     "over all heads alike. The variance does so only where slopes are noise about 0: of locked "
     "heads it is large as the slopes are, and the number may be above 0 where masking lowers the "
-    "loss; table headmask_collapse has the loss with and without masks. Intervals with a held "
-    "update do not count; runs without first passes have neither number."
+    "loss; table headmask_collapse has the loss with and without masks. Intervals with an update "
+    "before the rule begins do not count; runs without first passes have neither number."
 )
 _NOTES = (
     f"To baseline: a run minus {BASE} of the same seed, after as many updates (with "
     "train.patience a training may end earlier, and they differ in length); to random: minus the "
-    "run that draws as many heads in every update, of the same dropout as the run, the same after, "
+    "run that draws the same N in every update, of the same dropout as the run, the same after, "
     "in whose updates neither masks any, and the same rest; a random run whose heads rest is "
     "compared with that whose heads do not. In brackets the 95 % t interval of the mean over "
-    "seeds, then p by paired t-test, not corrected for the number of runs. A run that masks with "
-    "probability p masks fewer heads than random does.",
+    "seeds, then p by two-sided paired t-test, not corrected for the number of runs. A run that "
+    "masks with probability p masks fewer heads than random does, and one with a sign slightly "
+    "fewer.",
     "Dev loss: plain cross-entropy in nats per target token with all heads on, the lowest of all "
     "validations, lower is better. BLEU: mean over all test sets, by seed.",
-    "Seconds: of training, validations included; in brackets divided by the baseline's of the same "
-    "seed, as the machine was then. A run that is worse after as many updates and takes longer is "
-    "worse at equal time as well: in its time the other had reached the lower loss. Nothing else "
-    "is said of equal time: under a schedule, a training that is not over cannot be compared.",
+    "Seconds: of training by the clock, validations included, with whatever else the machine did, "
+    "so not the cost of a method; in brackets divided by the baseline's of the same seed. Where an "
+    "update takes a pass more, to rank heads, a run that is worse after as many updates is worse "
+    "at equal time as well: in its time the other had reached the lower loss. Nothing else is said "
+    "of equal time: under a schedule, a training that is not over cannot be compared.",
     HARM,
     _GROWTH,
     LOCKED_IN,

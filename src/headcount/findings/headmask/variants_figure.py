@@ -20,9 +20,9 @@ _TICKS = (0, 0.1, -0.1, 1, -1, 10, -10, 0.05, -0.05, 0.3, -0.3, 3, -3)  # first 
 _BETWEEN = 0.1  # of the axis, at least, from one number to the next
 _SHARES = ("harmful_share", "heads_harmful_share")
 _CAPTION = (
-    f"Dev loss of each run minus the {BASE}'s, mean over seeds (left): a way to mask helps where "
-    "it lies below 0. Share of masks that fell on heads of harm (right): a way to choose finds "
-    "heads of use where that lies below the share of all heads."
+    f"Left: dev loss minus the {BASE}'s, mean over seeds; below 0 a way to mask helps, if its "
+    f"dropout is the {BASE}'s. Right: share of masks that fell on heads of harm; below that of all "
+    "heads a way to choose finds heads of use."
 )
 
 
