@@ -266,7 +266,7 @@ def test_captions_name_source_and_setting(tables):
     for name, table in tables.items():
         assert "a.x-y" in table.text and "6 heads" in table.text, name
     assert michel.SOURCE in tables["michel_pruning"].text
-    assert "divided by its layer's L2 norm" in tables["michel_pruning"].text
+    assert "divided by the L2 norm of its layer and kind." in tables["michel_pruning"].text
     assert MASKED_OR_GATED in tables["michel_pruning"].notes
 
 

@@ -9,6 +9,7 @@ from voita_files import MODEL, PAIR, VoitaFiles, pruned_runs, translated
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
+from headcount.base.head_values import write_head_values
 from headcount.base.settings.train import GatesSettings
 from headcount.findings.setting import MASKED_OR_GATED
 from headcount.findings.tables import write_tables
@@ -123,6 +124,19 @@ def test_which_kind_goes_first(tables):
     shares = [row[f"{kind}_share"] for kind in ("enc_self", "dec_self", "dec_enc")]
     assert shares == pytest.approx([1 / 6, 1 / 2, 1 / 2])
     assert (row["first_kind"], row["enc_self_lowest"], row["runs_shorn"]) == ("enc_self", 1, 2)
+
+
+def test_a_control_that_lost_a_head_does_not_say_which_kind_goes_first(tmp_path):
+    """Gates of λ = 0 without the decoder's one head of self-attention: shares stay as above."""
+    files = pruned_runs(tmp_path)
+    place = ("gates-all-l0", "seed1", "heads.csv")
+    (path,) = [path for path in files.listed["kept"] if path.parts[-3:] == place]
+    chances = {"p_zero": [0.1, 0.1, 0.1, 0.9, 0.1, 0.1], "p_one": [0.9, 0.9, 0.9, 0.1, 0.9, 0.9]}
+    write_head_values(path, files.grid, {"gate": [1, 1, 1, 0, 1, 1], **chances})
+    row = fall(make(files)["voita_falls"], 0.25, scope="all", start="baseline", seed=1)
+    assert (row["holds_at"], row["runs"], row["runs_shorn"]) == (5, 2, 2)
+    shares = [row[f"{kind}_share"] for kind in ("enc_self", "dec_self", "dec_enc")]
+    assert shares == pytest.approx([1 / 6, 1 / 2, 1 / 2])
 
 
 def test_table_2_pairs_fine_tuning_with_training_from_scratch(tables):

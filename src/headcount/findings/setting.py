@@ -62,11 +62,13 @@ def describe_setting(results: Results, rows: pd.DataFrame) -> tuple[str, str]:
 
 def describe_importance(importance: ImportanceSettings) -> str:
     """A sentence: what importance is here, and on which data."""
-    layer = "" if importance.normalise == "none" else " divided by its layer's L2 norm,"
+    layer = (
+        "" if importance.normalise == "none" else ", divided by the L2 norm of its layer and kind"
+    )
     return (
         f"Importance: derivative of the loss ({importance.loss}, {importance.reduction} over a "
-        f"sentence's tokens) by a head's multiplier, {_ABS[importance.abs]},{layer} mean over "
-        f"up to {importance.sentences} sentence pairs of {importance.data}."
+        f"sentence's tokens) by a head's multiplier, {_ABS[importance.abs]}, mean over up to "
+        f"{importance.sentences} sentence pairs of {importance.data}{layer}."
     )
 
 

@@ -43,15 +43,16 @@ _NOTES = (
     f"p < {ALPHA} where there is a p; undecided: neither, for the reason told.",
     "A claim about a trained model is decided for each model, on its test sentences, and has a "
     "verdict if all models agree: with one training it is a verdict on that one. A claim that "
-    f"compares ways of training needs {MIN_SEEDS} seeds. A model whose BLEU is below {FLOOR:g} "
-    "decides nothing.",
+    f"compares ways of training needs {MIN_SEEDS} seeds, or trainings in VO-03 and VO-11. "
+    f"Trainings whose baseline has less than {FLOOR:g} BLEU on every test set decide nothing.",
     "Value: the statistic, with its 95 % interval; of several models the mean, and an interval "
     "that covers all of theirs. p of a BLEU difference is sacreBLEU's, near a one-sided one; "
-    "others are two-sided. Adjusted: Holm, over all claims of a paper that have a number.",
+    "others are two-sided, but for VO-03, VO-15 and VB-03. Adjusted: Holm, over all claims of a "
+    "paper that have a number.",
     "Random-18 and Impt-18 are the paper's, 18 of its 144 heads; they are decided by the run that "
     "masks as large a share of the heads.",
     "Collapsed: a training that table headmask_collapse calls so; the number is then of a failed "
-    "training, not of the method.",
+    "training; how many fail is a result.",
 )
 
 

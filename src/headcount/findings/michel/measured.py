@@ -31,6 +31,9 @@ class Metric:
     kept: bool  # whether curves show the share of it that is kept, which corpora have in common
 
 
+FIRST_ALONE = "Pruning in steps is scored on the first test set alone."
+"""What a note says beside the test sets of single heads."""
+
 BLEU = Metric("BLEU", "BLEU", "percent of BLEU kept", "sentences", True)
 ACCURACY = Metric("accuracy", "Accuracy", "accuracy (%)", "pairs", False)
 
@@ -94,6 +97,6 @@ def describe_scored(results: Results) -> tuple[str, ...]:
 
 
 def describe_ranked(results: Results) -> tuple[str, ...]:
-    """`describe_scored`, and how heads were ranked."""
+    """`describe_scored`, what of it pruning is scored on, and how heads were ranked."""
     words = describe_ranking(results.settings["ablation"], results.ranking)
-    return (*describe_scored(results), words)
+    return (*describe_scored(results), FIRST_ALONE, words)

@@ -98,12 +98,12 @@ def pruning_table(
         "heads that can go.",
         (
             "Without a significant loss: the last step before the first whose loss has p < "
-            f"{LOSS} by paired bootstrap (tests in fixed order, the smallest share first, so that "
-            "none needs a correction); beside it what is lost there, with its 95 % interval and p. "
-            "Near the limit one of the two may say a loss and the other not; p decides. "
-            f"Not significant is not small: of few {metric.counted} only a large loss is "
-            f"significant. Keeps {KEEPING:.0%}: the largest share up to which every step keeps as "
-            f"much of {metric.word}.",
+            f"{LOSS} by paired bootstrap, nearly one-sided (tests in fixed order, the smallest "
+            "share first, so that none needs a correction); beside it what is lost there, with "
+            "its 95 % interval and p. Near the limit one of the two may say a loss and the other "
+            f"not; p decides. Not significant is not small: of few {metric.counted} only a large "
+            f"loss is significant. Keeps {KEEPING:.0%}: the largest share up to which every step "
+            f"keeps as much of {metric.word}.",
             f"Orders: {listed.format(score=metric.word)}.",
             kinds,
             _DRAWN if "random" in orders else "",
@@ -253,9 +253,10 @@ def areas_table(
         f"Mean {metric.word} over the steps of pruning from no head to all, which weigh alike: the "
         f"larger, the better the order finds the heads that can go{needed}.",
         (
-            "Differences, with 95 % interval and p by paired bootstrap, are to the order by "
-            f"importance over all heads{against}. Of random orders the mean; resamples draw "
-            f"orders as well as {metric.counted}, and few orders make a rough interval.",
+            "Differences, with 95 % interval and p by paired bootstrap, nearly one-sided, are to "
+            f"the order by importance over all heads{against}. Of random orders the mean; "
+            f"resamples draw orders as well as {metric.counted}, and few orders make a rough "
+            "interval.",
             of_one_training(f"test {metric.counted}"),
             *notes,
         ),

@@ -214,8 +214,9 @@ def all_but_one_table(
         "layers whole. Without a significant loss one head is enough, as far as test sets tell.",
         (
             "The head that stays is the one that is best on dev; it is scored on the test set, "
-            f"with 95 % interval and p by paired bootstrap; p < {LEVEL} is called significant. "
-            "The change on dev is that of the best of several, and so too good.",
+            f"with 95 % interval and p by paired bootstrap, nearly one-sided; p < {LEVEL} is "
+            "called significant. The change on dev is that of the best of several, and so too "
+            "good.",
             of_one_training(f"test {metric.counted}"),
             *notes,
         ),

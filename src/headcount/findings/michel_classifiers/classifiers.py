@@ -18,13 +18,20 @@ from headcount.base.files import read_json
 from headcount.findings import exhibits
 from headcount.findings.figures import Drawn
 from headcount.findings.michel import curves, pruning, single, transfer
-from headcount.findings.michel.measured import ABLATION, ACCURACY, count_units, masked_rows
+from headcount.findings.michel.measured import (
+    ABLATION,
+    ACCURACY,
+    FIRST_ALONE,
+    count_units,
+    masked_rows,
+)
 from headcount.findings.published import michel
 from headcount.findings.results import Results, gather, run_of
 from headcount.findings.tables import Table
 
 _IMPORTANCE = (
-    "Importance: size of the derivative of a pair's loss by a head's multiplier, mean over dev."
+    "Importance: size of the derivative of a pair's loss by a head's multiplier, mean over dev, "
+    "divided by its layer's L2 norm unless the settings say otherwise. " + FIRST_ALONE
 )
 _PAPER = {"pair": "MultiNLI", "run": michel.CLASSIFIER, "seed": "", "test_set": "matched"}
 _SCRIPT = "scripts/classifier_ablation.py"

@@ -261,7 +261,8 @@ def _panel(panel: Axes, rows: pd.DataFrame, styles: dict[str, dict], step: float
             draw_line(panel, shifted, found["delta"], (_reach(found, "delta"),), style)
     panel.axhline(0, color="black", linewidth=0.8)
     count_axis(panel, "heads left", rows["heads"].max())
-    panel.set_ylabel("BLEU − that with all heads")
+    of = "with all heads" if (rows["panel"] == UNTUNED).all() else "of the control"
+    panel.set_ylabel(f"BLEU − that {of}")
 
 
 def _spread(found: pd.DataFrame, name: str, around: float = 0.0) -> dict[str, float | str]:

@@ -33,18 +33,19 @@ def comparison(results: Results) -> Table:
         "Ways to choose which heads to keep, at equal numbers: how the BLEU of each differs from "
         "that of gates, and of the model with all heads.",
         (
-            "Ways: gates; ranked, the most important ones of the start model, chosen in one go by "
-            "importance.csv as it is (divided by the layer's norm only where importance.normalise "
-            "says so); drawn at random, for tuned models once per seed. Tuned: every model "
-            "fine-tuned for as many updates; scratch: the heads that gates kept, trained from a "
-            "random start for as many updates in total; differences are to the gates run. "
-            "Untuned: the start model's own weights with those heads silenced; differences are to "
-            "that model with all heads, on the same sentences. Start: gates on models trained "
-            "with masked heads, at the same λ, which need not keep as many heads; differences are "
-            "to gates on the baseline. To control: difference to the λ = 0 run of the same scope "
-            "and start, which says what pruning cost. Intervals (95 %) and p by paired bootstrap, "
-            "for each seed in turn; of several random draws the mean, and in brackets their "
-            "range. ± is the standard deviation over seeds.",
+            "Ways: gates; ranked, the most important ones of the start model, chosen in one go "
+            "by importance.csv as it is (divided by the layer's norm only where "
+            "importance.normalise says so); drawn at random, for tuned models once per seed. "
+            "Tuned: every model fine-tuned for as many updates; scratch: the heads that gates "
+            "kept, trained from a random start for as many updates in total; differences are to "
+            "the gates run. Untuned: the start model's own weights with those heads silenced; "
+            "differences are to that model with all heads, on the same sentences. Start: gates "
+            "on models trained with masked heads, or from random weights, at the same λ, which "
+            "need not keep as many heads; differences are to gates on the baseline. To control: "
+            "difference to the λ = 0 run of the same scope and start, which says what pruning "
+            "cost. Intervals (95 %) and p by paired bootstrap, nearly one-sided, for each seed "
+            "in turn; of several random draws the mean, and in brackets their range. ± is the "
+            "standard deviation over seeds.",
             of_one_training("test sentences"),
             OVER_SEEDS,
             *measured.describe_compared(results),

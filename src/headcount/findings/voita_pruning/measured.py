@@ -27,6 +27,7 @@ _RULES = {
     "threshold": "a head is kept at test time where the noiseless gate is above 0.5",
     "louizos": "at test time a head has its noiseless gate, and is kept where that is above 0",
 }
+_RATE = {"constant": "{:g}", "weights": "at most {:g}, in proportion to that of the weights"}
 _LAMBDA = {
     "sum": "price of one head in nats per target token",
     "mean_over_modules": "weight of the mean over gated layers of their expected open heads",
@@ -202,7 +203,8 @@ def describe_pruning(results: Results) -> tuple[str, ...]:
     return (
         f"λ: {_LAMBDA[gates.lambda_reduction]}. Fine-tuning: {gates.updates} updates; gates with "
         f"temperature {gates.temperature:g}, stretch {gates.stretch_low:g} to "
-        f"{gates.stretch_high:g}, log α at the start {begin}, rate {gates.lr:g}; "
+        f"{gates.stretch_high:g}, log α at the start {begin}, rate "
+        f"{_RATE[gates.lr_schedule].format(gates.lr)}; "
         f"{_RULES[gates.eval]}.{_ANEW if anew else ''}{_EXACTLY if exactly else ''}",
         *describe_setting(results, starts),
     )

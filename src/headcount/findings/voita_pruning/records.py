@@ -116,12 +116,13 @@ def falls(results: Results) -> Table:
         "the runs of a sweep over λ are taken from most heads to fewest. Also which kind of "
         "attention goes first.",
         (
-            "Heads are those of the scope: encoder self-attention alone, or all. Holds to: fewest "
-            "heads before that fall. The 95 % interval and p are those of the run that fell, by "
-            "paired bootstrap; where the interval reaches above −limit, the fall may be less. "
-            "Which goes first, for the scope all: shares of heads left by kind (encoder, decoder, "
-            "encoder–decoder), mean over the runs that lost any; the kind with the smallest; and "
-            "in how many of these runs encoder self-attention has the smallest share of the three.",
+            "Heads are those of the scope: encoder self-attention alone, or all. Holds to: "
+            "fewest heads before that fall. The 95 % interval and p are those of the run that "
+            "fell, by paired bootstrap, p nearly one-sided; where the interval reaches above "
+            "−limit, the fall may be less. Which goes first, for the scope all: shares of heads "
+            "left by kind (encoder, decoder, encoder–decoder), mean over the runs but the control "
+            "that lost any; the kind with the smallest; and in how many of these runs encoder "
+            "self-attention has the smallest share of the three.",
             MASKED_OR_GATED,
             of_one_training("test sentences"),
             *measured.describe_scored(results),
@@ -135,9 +136,9 @@ def _falls(runs: pd.DataFrame, grid: HeadGrid) -> pd.DataFrame:
     `runs` comes from `records`, `grid` has the heads of the original model. `falls_at`, λ to p: the
     first run whose delta lies below −`limit` points; empty where none does. `holds_at`: heads of
     the run before it, the control if there is none (of gates from random weights the baseline).
-    `runs_shorn`: how many runs have lost a head; over these, `<kind>_share` is the mean share of
-    heads left and `enc_self_lowest` counts those where no other kind has a share as small; empty
-    unless the scope is all.
+    `runs_shorn`: how many runs but the control have lost a head; over these, `<kind>_share` is the
+    mean share of heads left and `enc_self_lowest` counts those where no other kind has a share as
+    small; empty unless the scope is all.
     """
     rows = []
     for key, found in runs[runs["how"] == "gates"].groupby(_SWEEP, sort=False):
@@ -174,9 +175,12 @@ def _fall(sweep: list[dict], limit: float) -> dict:
 
 
 def _order_of_kinds(sweep: list[dict], grid: HeadGrid) -> dict:
-    """Mean shares left by kind over the runs that lost any head, and which is smallest."""
+    """Mean shares left by kind over the runs that lost any head, and which is smallest.
+
+    The first of the sweep is the control, which may lose heads without a price on them.
+    """
     totals = [max(sum(grid.counts[kind]), 1) for kind in KINDS]
-    shorn = [row for row in sweep if row["scope_left"] < row["scope_heads"]]
+    shorn = [row for row in sweep[1:] if row["scope_left"] < row["scope_heads"]]
     if sweep[0]["scope"] != "all" or not shorn:
         nothing = dict.fromkeys([*_SHARES, "first_kind", "enc_self_lowest"], "")
         return nothing | {"runs_shorn": len(shorn)}

@@ -36,8 +36,8 @@ _SHUFFLES = 1999
 
 CAPTION = (
     "Rank correlation (Spearman) of measures over the heads of a model, with 95 % bootstrap "
-    "intervals over heads. {removed} say what happens when heads are removed; the other measures "
-    "are cheap."
+    "intervals over heads. {removed} come of removing heads; to be compared with measures that do "
+    "not."
 )
 _REMOVED = "Survival, loss change and BLEU lost"
 _MORE_REMOVED = "Survival, loss change, Shapley value, loss added by its mean output and BLEU lost"

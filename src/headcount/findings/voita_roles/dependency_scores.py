@@ -28,9 +28,9 @@ NOTES = (
     "v: verb, s: subject, o: object, n: noun, a: adjective, adv: adverb; v→s asks from the verb. "
     "In brackets the 95 % Wilson interval, which knows nothing of the choice of the best head. "
     "Held out: the head that is best on every second sentence, judged on the others. Baseline: "
-    "always the relation's most frequent relative position, on the same trials. p: exact McNemar "
-    "test against the baseline, times the number of encoder heads. Heads above: how many exceed "
-    "the baseline by the margin.",
+    "always the relation's most frequent relative position, on the same trials. p: two-sided "
+    "exact McNemar test against the baseline, small where the head is clearly worse, too, times "
+    "the number of encoder heads. Heads above: how many exceed the baseline by the margin.",
     DOBJ,
     f"Rows whose source is paper: {voita.SOURCE}, Table 1, trees predicted by a parser; one "
     "baseline for both directions, no intervals.",

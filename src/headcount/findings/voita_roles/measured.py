@@ -22,10 +22,10 @@ COLUMNS = [*KEYS, *HEAD, "rank", "function", *NUMBERS, "offset", "share"]
 
 CAPTION = (
     "Every encoder head of every trained model, layer by layer, the most relevant first. Its "
-    "function is what it nearly always looks at, if anything."
+    "function, if any, goes by where it looks."
 )
 NOTES = (
-    "Function: relative position of the word it points at, if nearly always the same; relations "
+    "Function: relative position of the token it points at, if nearly always the same; relations "
     "for which it exceeds the positional baseline by the margin; rare, if it points at the rarest "
     "words. Relevance: share of its layer by relevance propagation, with its 95 % bootstrap "
     "interval over sentences. Confidence: mean largest weight. Position: where it points most "

@@ -41,9 +41,9 @@ def fig8(results: Results) -> Drawn:
     drawn = (table["start"] == RANDOM_WEIGHTS).any()
     baseline = "; of gates from random weights the baseline" if drawn else ""
     caption = (
-        "What the encoder heads do that models have left, measured anew in each pruned model; the "
-        f"first bar is the model that was pruned{baseline}, every other a λ. Functions that the "
-        "shortest bars still have are those that survive."
+        "What the encoder heads do that models have left, measured anew in each pruned model; "
+        f"the first bar of a seed is the model that was pruned{baseline}, every other a λ. "
+        "Functions that the shortest bars still have are those that survive."
     )
     notes = (
         none,
