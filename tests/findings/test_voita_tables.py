@@ -133,6 +133,7 @@ def test_a_control_that_lost_a_head_does_not_say_which_kind_goes_first(tmp_path)
     (path,) = [path for path in files.listed["kept"] if path.parts[-3:] == place]
     chances = {"p_zero": [0.1, 0.1, 0.1, 0.9, 0.1, 0.1], "p_one": [0.9, 0.9, 0.9, 0.1, 0.9, 0.9]}
     write_head_values(path, files.grid, {"gate": [1, 1, 1, 0, 1, 1], **chances})
+    files.listed |= {"untuned": [], "untuned_facts": []}  # of the control with all heads
     row = fall(make(files)["voita_falls"], 0.25, scope="all", start="baseline", seed=1)
     assert (row["holds_at"], row["runs"], row["runs_shorn"]) == (5, 2, 2)
     shares = [row[f"{kind}_share"] for kind in ("enc_self", "dec_self", "dec_enc")]
