@@ -96,7 +96,8 @@ def test_figure_1_of_one_seed(found):
     }
     spreads = ["bootstrap, 95 %, of the change from no mask", "range of draws"]
     assert sorted(set(figure.data["spread"])) == spreads
-    assert "; of random heads: ".join(spreads) in figure.text
+    told = "; of random heads: ".join(spreads)
+    assert f"{told} and of their groups (and seeds)." in figure.text
     assert "Scored on test (7 sentences), by beam 3, length penalty 0.6." in figure.text
 
 

@@ -132,7 +132,7 @@ def _measured(results: Results, rows: pd.DataFrame, points: pd.DataFrame) -> tup
     exact = points.loc[~points["order"].str.startswith("random"), "spread"].unique()
     drawn = points["spread"].eq(masking.DRAWS).any()
     words = f"Error bars and bands: {' or '.join(exact)}"
-    of_groups = " and of their groups" * points["order"].eq("random_group").any()
+    of_groups = " and of their groups" if points["order"].eq("random_group").any() else ""
     words += f"; of random heads: {masking.DRAWS}{of_groups} (and seeds)." if drawn else "."
     tests = results.read(masking.describe_tests, "masking_facts")
     runs = _rows(results) if rows.empty else rows
