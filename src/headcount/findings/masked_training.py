@@ -137,7 +137,7 @@ def warn_of(pair: str, run: str, seed: int) -> str:
     """The one warning of a training that collapsed, wherever its scores stand."""
     return (
         f"{run}, seed {seed} of {pair} collapsed in training (table headmask_collapse): its scores "
-        "are of a failed training; how many fail is a result."
+        "are of a failed training."
     )
 
 
