@@ -131,13 +131,12 @@ def _measured(results: Results, rows: pd.DataFrame, points: pd.DataFrame) -> tup
     """
     exact = points.loc[~points["order"].str.startswith("random"), "spread"].unique()
     drawn = points["spread"].eq(masking.DRAWS).any()
-    words = f"Error bars and bands: {' or '.join(exact)}"
     of_groups = " and of their groups" if points["order"].eq("random_group").any() else ""
-    words += f"; of random heads: {masking.DRAWS}{of_groups} (and seeds)." if drawn else "."
+    of_random = f"; of random heads: {masking.DRAWS}{of_groups} (and seeds)" if drawn else ""
+    words = f"Error bars and bands: {' or '.join(exact)}{of_random}."
     tests = results.read(masking.describe_tests, "masking_facts")
-    runs = _rows(results) if rows.empty else rows
-    measured = (tests, describe_importance(results.ranking))
-    return (words, *masking.describe_cover(exact), *measured, *describe_setting(results, runs))
+    measured = (*masking.describe_cover(exact), tests, describe_importance(results.ranking))
+    return (words, *measured, *describe_setting(results, _rows(results) if rows.empty else rows))
 
 
 def _draw_by_task(tasks: list[tuple[tuple, pd.DataFrame]], draw: _Draw, width: float) -> Figure:

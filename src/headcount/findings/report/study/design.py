@@ -22,11 +22,11 @@ def design_words(kept: Kept, experiment: str) -> str:
     """The model and the training of an experiment's settings."""
     settings = kept.settings(experiment)
     model, train = settings.model, settings.train
-    patience = f", or until {train.patience} validations without a lower dev loss"
-    patience = patience if train.patience else ""
+    words = f", or until {train.patience} validations without a lower dev loss"
+    ends = words if train.patience else ""
     return (
         f"{_size_words(model)}, {model.norm}-norm, dropout {model.dropout:g}; {train.updates:,} "
-        f"updates at most{patience}, at a peak rate of {train.peak_lr:g} after "
+        f"updates at most{ends}, at a peak rate of {train.peak_lr:g} after "
         f"{train.warmup_updates:,} updates of warm-up, with a validation every "
         f"{train.dev_interval:,}{_gates_words(settings)}"
     )
