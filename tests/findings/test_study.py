@@ -156,6 +156,7 @@ def test_what_is_not_finished_is_named_and_left_out(kept):
     titles = [line for line in page.splitlines() if line.startswith("## ")]
     assert titles[1:] == [
         "## Question",
+        "## Terms",
         "## Which heads are locked in",
         "## What else may be masked",
         "## Hours",
@@ -182,11 +183,13 @@ def test_hours_are_of_kept_runs(kept):
 def test_the_first_sentence_says_whether_heads_are_of_harm(kept, low, high, slope, verdict):
     table = locked_table().assign(locked_slope_low=low, locked_slope_high=high)
     plant(kept, "collapse", headmask_locked=table)
-    begun = "2 of 2 trainings of `impt-6` locked heads in, 4.0 (1.5 to 6.5) on average, 2.0 of "
-    begun += "them at the end (in all 5 dec layer 1, 2 dec layer 0, 1 enc layer 0); their mean "
-    begun += "slope while they were is "
-    told = f"{begun}{slope}, above 0 in 3 of 8 (that the mean is, harm to first order: {verdict})."
-    assert f"- **Which heads Impt-N locks in.** {told}\n" in page_of(kept)
+    begun = "2 of 2 trainings of `impt-6` locked heads in, 4.0 (1.5 to 6.5) on average"
+    told = f"{begun}; that they harm, to first order: {verdict}, mean slope {slope}."
+    page = page_of(kept)
+    assert f"- **Which heads Impt-N locks in.** {told}\n" in page
+    begun += ", 2.0 of them at the end (in all 5 dec layer 1, 2 dec layer 0, 1 enc layer 0); their "
+    begun += f"mean slope while they were is {slope}, above 0 in 3 of 8 (that the mean is, harm to "
+    assert f"- {begun}first order: {verdict}).\n" in page
 
 
 def test_impt_n_stands_for_the_papers_share_of_heads(kept):

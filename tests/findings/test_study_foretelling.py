@@ -109,9 +109,9 @@ def test_the_papers_number_of_layers_is_a_point_of_its_own(kept):
     page = page_of(kept)
     assert "of 12 trainings that its settings plan. No explanation" in page.replace("\n", " ")
     short = page.partition("- **Locked heads in the paper's number of layers.** ")[2]
-    told = "2 of 2 trainings of `impt-6` locked heads in, 4.0 (1.5 to 6.5) on average, 2.0 of "
-    told += "them at the end (in all"
-    assert short.startswith(told)
+    told = "2 of 2 trainings of `impt-6` locked heads in, 4.0 (1.5 to 6.5) on average"
+    assert short.startswith(f"{told}; that they harm, to first order: ")
+    assert f"- {told}, 2.0 of them at the end (in all" in short
     foretold = "first layer foretells locked heads: undecided after the first interval, area 0.85"
     assert page.partition("## Locked heads in the paper's")[2].count(foretold) == 1
     assert page.count(foretold) == 1

@@ -8,6 +8,7 @@ from headcount.findings.report.study.kept import Kept
 from headcount.findings.report.study.locking import (
     harm_words,
     locked_rows,
+    locking_words,
     place_words,
     short_locking,
 )
@@ -21,7 +22,7 @@ def fresh(kept: Kept) -> dict[str, Any]:
 
     Nothing while no tables are kept.
     """
-    return _tested(kept, EXPERIMENT, []) if kept.begun(EXPERIMENT) else {}
+    return _tested(kept, EXPERIMENT, "", []) if kept.begun(EXPERIMENT) else {}
 
 
 def deep(kept: Kept) -> dict[str, Any]:
@@ -31,20 +32,20 @@ def deep(kept: Kept) -> dict[str, Any]:
     """
     if not kept.begun(DEEP):
         return {}
-    return _tested(kept, DEEP, [short_locking(kept, DEEP), harm_words(kept, DEEP)])
+    first = [locking_words(kept, DEEP), harm_words(kept, DEEP)]
+    return _tested(kept, DEEP, short_locking(kept, DEEP), first)
 
 
-def _tested(kept: Kept, experiment: str, first: list[str]) -> dict[str, Any]:
+def _tested(kept: Kept, experiment: str, short: str, first: list[str]) -> dict[str, Any]:
     """What the page says of trainings that test what was found on others.
 
-    Sentences of `first` begin the answer; the short one has the first of them.
+    `short` begins the short answer, sentences of `first` the long one.
     """
     table = kept.table(experiment, "headmask_locked")
     over = table[table["seed"].isna() & (table["n"] > 0) & (table["held"] == 0)]
     foretold = foretelling(kept, experiment, over["run"].tolist())
-    place = place_words(over)
-    short = [*first[:1], place, foretold.get("short"), failed_words(kept, experiment)]
-    answer = [*first, place, *foretold.get("answer", []), collapsed_words(kept, experiment)]
+    in_short = [short, foretold.get("short"), failed_words(kept, experiment)]
+    answer = [*first, place_words(over), *foretold.get("answer", [])]
     trained = table.dropna(subset="seed")
     return {
         "experiments": [experiment],
@@ -52,6 +53,6 @@ def _tested(kept: Kept, experiment: str, first: list[str]) -> dict[str, Any]:
         "seeds": ", ".join(map(str, sorted(trained["seed"].astype(int).unique()))),
         "rows": locked_rows(kept, experiment),
         "foretold": foretold,
-        "short": " ".join(filter(None, short)),
-        "answer": list(filter(None, answer)),
+        "short": " ".join(filter(None, in_short)),
+        "answer": list(filter(None, [*answer, collapsed_words(kept, experiment)])),
     }

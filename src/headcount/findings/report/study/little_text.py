@@ -76,15 +76,11 @@ def _contest(rows: pd.DataFrame) -> str:
     edge = ", the highest that was tried" if is_highest(rows) else ""
     tuned = chosen.loc[chosen["reference"] == "tuned dropout", "against"]
     words = f"tuned dropout (`{tuned.iloc[0]}`{edge})" if len(tuned) else "tuned dropout"
-    told = f"the masks that dev loss chooses, `{chosen['run'].iloc[0]}`, "
     late = cut_short(rows[rows["chosen"] == "yes"])[:2]
-    ends = (
-        "; dev loss had not turned in {} of the {} trainings chosen".format(*late)
-        if late[0]
-        else ""
-    )
-    gains = f"{_gain(chosen, 'tuned dropout', words)}{_beside_tuned(chosen, tuned)}"
-    return f"{_alone(rows)}{told}{gains}{ends}"
+    ends = ". Dev loss had not turned in {} of the {} trainings chosen" if late[0] else ""
+    gains = f"{_beside_tuned(chosen, tuned)}{_gain(chosen, 'tuned dropout', words)}"
+    told = f"{_alone(rows)}dev loss chooses `{chosen['run'].iloc[0]}`"
+    return f"{told}, whose masks {gains}{ends.format(*late)}"
 
 
 def _beside_tuned(chosen: pd.DataFrame, tuned: pd.Series) -> str:
@@ -97,7 +93,7 @@ def _beside_tuned(chosen: pd.DataFrame, tuned: pd.Series) -> str:
     if same.empty or tuned.empty or same.iloc[0] == tuned.iloc[0]:
         return ""
     words = f"as much dropout without masks (`{same.iloc[0]}`)"
-    return f", and {_gain(chosen, 'same dropout', words)}"
+    return f"{_gain(chosen, 'same dropout', words)}, and "
 
 
 def _alone(rows: pd.DataFrame) -> str:
@@ -116,7 +112,7 @@ def _alone(rows: pd.DataFrame) -> str:
     gain = _gain(masked[masked["run"] == best], "baseline", "the baseline")
     return (
         f"and the baseline's dropout of {base.iloc[0]:g} the masks of lowest dev loss, `{best}`, "
-        f"{gain}; of the dropouts that were tried with masks ({dropouts}) "
+        f"{gain}. Of the dropouts that were tried with masks ({dropouts}) "
     )
 
 

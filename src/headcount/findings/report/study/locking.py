@@ -39,10 +39,9 @@ def locking(kept: Kept) -> dict[str, Any]:
     held, free = over[over["held"] > 0], over[over["held"] == 0]
     trained = table.dropna(subset="seed")
     place = _place(free, _places(trained, free.dropna(subset="place_p")["run"]))
-    short = short_locking(kept, EXPERIMENT)
     foretold = foretelling(kept, EXPERIMENT, free["run"].tolist())
     later = beginning_later(kept)
-    told = [short, harm_words(kept, EXPERIMENT), place, _hold(held)]
+    told = [locking_words(kept, EXPERIMENT), harm_words(kept, EXPERIMENT), place, _hold(held)]
     told += [*foretold.get("answer", []), *later.get("answer", [])]
     return {
         "experiments": [EXPERIMENT, LATER] if kept.begun(LATER) else [EXPERIMENT],
@@ -53,7 +52,7 @@ def locking(kept: Kept) -> dict[str, Any]:
         "foretold": foretold,
         "later": later,
         "picture": kept.picture(EXPERIMENT, "headmask_locked_fig"),
-        "short": short,
+        "short": short_locking(kept, EXPERIMENT),
         "answer": list(filter(None, [*told, collapsed_words(kept, EXPERIMENT)])),
     }
 
@@ -95,24 +94,46 @@ def _over_seeds(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def short_locking(kept: Kept, experiment: str) -> str:
-    """What Impt-N of the paper locks in, with its share of heads or the nearest there is."""
-    over = _over_seeds(kept.table(experiment, "headmask_locked"))
-    plain = over[[bool(re.fullmatch(r"impt-\d+", run)) for run in over["run"]]]
-    if plain.empty:
+    """What Impt-N of the paper locks in, and whether that harms, in a sentence."""
+    row = _as_in_paper(kept, experiment)
+    if row is None:
         return "Impt-N as the paper has it has fewer than two trainings."
-    row = plain.loc[(plain["n"] / plain["heads"] - _SHARE).abs().idxmin()]
-    locked, name = f"{row['seeds_locked']:.0f}", named(kept, experiment, row["run"])
-    begun = f"{locked} of {row['seeds']:.0f} trainings of {name} locked heads in, "
-    begun += f"{with_interval(_bounds(row, 'locked_ever'), 1, '')} on average"
-    if not row["locked_ever"]:
-        return f"{begun}."
+    slope = _bounds(row, "locked_slope")
+    harm = f"; that they harm, to first order: {above(slope['low'], slope['high'])}, mean slope "
+    harm += f"{with_interval(slope, 2)} nats"
+    return f"{_how_many(kept, experiment, row)}{harm * bool(row['locked_ever'])}."
+
+
+def locking_words(kept: Kept, experiment: str) -> str:
+    """What Impt-N of the paper locks in, where, and how many of these heads harm."""
+    row = _as_in_paper(kept, experiment)
+    if row is None or not row["locked_ever"]:
+        return short_locking(kept, experiment)
     heads = kept.table(experiment, "headmask_locked_heads")
     heads, slope = heads[heads["run"] == row["run"]], _bounds(row, "locked_slope")
     return (
-        f"{begun}, {row['locked_at_end']:.1f} of them at the end (in all {_layers(heads)}); their "
-        f"mean slope while they were is {with_interval(slope, 2)} nats, above 0 in "
-        f"{_harmful(heads)} (that the mean is, harm to first order: "
+        f"{_how_many(kept, experiment, row)}, {row['locked_at_end']:.1f} of them at the end (in "
+        f"all {_layers(heads)}); their mean slope while they were is {with_interval(slope, 2)} "
+        f"nats, above 0 in {_harmful(heads)} (that the mean is, harm to first order: "
         f"{above(slope['low'], slope['high'])})."
+    )
+
+
+def _as_in_paper(kept: Kept, experiment: str) -> pd.Series | None:
+    """The row of Impt-N as the paper has it, with its share of heads or the nearest there is."""
+    over = _over_seeds(kept.table(experiment, "headmask_locked"))
+    plain = over[[bool(re.fullmatch(r"impt-\d+", run)) for run in over["run"]]]
+    if plain.empty:
+        return None
+    return plain.loc[(plain["n"] / plain["heads"] - _SHARE).abs().idxmin()]
+
+
+def _how_many(kept: Kept, experiment: str, row: pd.Series) -> str:
+    """How many trainings of a run locked heads in, and how many heads."""
+    return (
+        f"{row['seeds_locked']:.0f} of {row['seeds']:.0f} trainings of "
+        f"{named(kept, experiment, row['run'])} locked heads in, "
+        f"{with_interval(_bounds(row, 'locked_ever'), 1, '')} on average"
     )
 
 

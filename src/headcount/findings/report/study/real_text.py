@@ -10,7 +10,7 @@ from headcount.findings.report.study.foretelling import foretelling
 from headcount.findings.report.study.functions import CLAIMS as ON_FUNCTIONS
 from headcount.findings.report.study.intervals import capital, mean_of, span, with_interval
 from headcount.findings.report.study.kept import Kept
-from headcount.findings.report.study.locking import locked_rows, place_words, short_locking
+from headcount.findings.report.study.locking import locked_rows, locking_words, place_words
 from headcount.findings.report.study.paper_claims import (
     against_papers,
     all_claims,
@@ -41,7 +41,6 @@ def real_text(kept: Kept) -> dict[str, Any]:
     compared = choosing(kept, EXPERIMENT) if variants else {}
     short = "; ".join(filter(None, (_gains(kept) if variants else "", counted(rows))))
     locked = _locked(kept)
-    foreseen = locked.get("foretold", {}).get("short", "")
     answer = [f"{capital(short)}.", _importance(kept), *locked.get("answer", [])]
     answer += [*compared.get("answer", []), against_papers(rows)]
     return {
@@ -49,7 +48,7 @@ def real_text(kept: Kept) -> dict[str, Any]:
         "elsewhere": {name: ", ".join(claims) for name, claims in elsewhere.items()},
         "seeds": kept.table(EXPERIMENT, "bleu")["seed"].nunique(),
         "claims": [claim_cells(row) for _, row in rows.iterrows()],
-        "short": f"{capital(short)}. {foreseen}".rstrip(),
+        "short": f"{capital(short)}.",
         "answer": list(filter(None, answer)),
         "lacking": [f"{claim} ({needs})" for claim, needs in lacking["needs"].items()],
         "compared": compared,
@@ -109,7 +108,7 @@ def _locked(kept: Kept) -> dict[str, Any]:
     table = kept.table(EXPERIMENT, "headmask_locked")
     over = table[table["seed"].isna() & (table["n"] > 0)]
     foretold = foretelling(kept, EXPERIMENT, over["run"].tolist())
-    told = [short_locking(kept, EXPERIMENT), place_words(over), *foretold.get("answer", [])]
+    told = [locking_words(kept, EXPERIMENT), place_words(over), *foretold.get("answer", [])]
     return {
         "rows": locked_rows(kept, EXPERIMENT),
         "foretold": foretold,
