@@ -5,56 +5,22 @@ import math
 import numpy as np
 import pytest
 from captions import tell_what_is_covered
-from chapters import make_chapter, make_tables
+from chapters import make_tables
 from headmask_files import ADDRESSES, MODEL, HeadmaskFiles
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.text import Text
+from locked_runs import HELD, IMPT, PAIR, SETTINGS, add, locked_runs
 
 from headcount.base.errors import UserError
 from headcount.base.random_streams import Stream
-from headcount.base.settings.importance import ImportanceSettings
 from headcount.findings.headmask.locked_evidence import predict
 from headcount.findings.headmask.locked_in import histories, read_slopes, spells
 from headcount.findings.masked_training import read_masks
 from headcount.findings.results import read_runs, run_of
 from headcount.findings.significance import Overlap, drawn_p, overlap_p
 
-PAIR = "multi.en-de"
-HELD, IMPT = "impt-2-held40", "impt-2"
-OTHERS = [0.1, 0.2, 0.3, 0.4]  # mean slopes of the heads that are never locked in
-
-
-def add(files, run, seed, masks, slopes=None):
-    key = (PAIR, run, seed)
-    files.runs.append(key)
-    files.masks(key, masks)
-    files.slopes(key, slopes or {})
-
-
-def held_runs(files):
-    """Of the heads that are held, 0 and 1, then 4 and 5, one is locked in, then both."""
-    masks = dict.fromkeys((20, 40), [1, 1, 0, 0, 0, 0])
-    masks |= {70: [0.95, 0.15, 0.9, 0, 0, 0], 100: [1, 0.05, 0.95, 0, 0, 0]}
-    masks |= {130: [0.5, 0.5, 1, 0, 0, 0]}
-    slopes = {
-        step: [(first, 2, 4), (0.1, 5, 1), (third, 2, size), *((x, 5, 1) for x in OTHERS[1:])]
-        for step, first, third, size in ((70, 4, 1, 2), (100, 2, -1, 2), (130, 0, 3, 1))
-    }
-    add(files, HELD, 1, masks, {20: [(9, 9, 9)] * 6, 40: [(9, 9, 7)] * 6} | slopes)
-    add(files, HELD, 2, dict.fromkeys((20, 40, 70, 100, 130), [0, 0, 0, 0, 1, 1]))
-
 
 @pytest.fixture
 def files(tmp_path):
-    made = HeadmaskFiles(tmp_path)
-    add(made, "baseline", 1, {})
-    held_runs(made)
-    masks = {30: [0.6, 0.5, 0.4, 0.3, 0.2, 0], 60: [0.9, 0.2, 0.9, 0, 0, 0]}
-    add(made, IMPT, 1, masks | {90: [1, 0, 1, 0, 0, 0]})
-    return made
-
-
-SETTINGS = {"model": MODEL, "importance": ImportanceSettings()}
+    return locked_runs(tmp_path)
 
 
 def tables(files):
@@ -349,62 +315,6 @@ def test_chance_of_numbers_that_are_drawn():
     # All heads in one layer of each: no other draw reaches it.
     assert drawn_p([[7, 0, 0, 0, 0, 0]] * 3, 21) == pytest.approx(1 / 216)
     assert drawn_p([[1, 0]], 0) == 1
-
-
-@pytest.mark.slow
-def test_the_figure_draws_locked_heads_and_the_others(files):
-    figure = make_chapter("headmask", files.lists(), SETTINGS)[1]["headmask_locked_fig"]
-    left, right, below, _ = figure.drawing.axes  # one training measured slopes
-    assert left.get_title(loc="left") == f"{HELD}\n{PAIR}, seed 1"
-    # Heads 0 and 2, in the middle of their rows.
-    assert [line.get_ydata()[0] for line in left.get_lines() if line.get_marker() == "<"] == [
-        *(0.5, 2.5)
-    ]
-    labels = [text.get_text() for text in below.get_legend().get_texts()]
-    assert labels == ["enc layer 0: head 0", "enc layer 1: head 0"]
-    (legend,) = figure.drawing.legends
-    words = ["locked in", "before and after", "other heads, median", "other heads, range"]
-    assert [text.get_text() for text in legend.get_texts()] == [*words, "held updates"]
-    locked = [line for line in right.get_lines() if line.get_marker() == "o"]
-    assert list(locked[0].get_ydata())[2:4] == [4, 2] and math.isnan(locked[0].get_ydata()[4])
-    colours = [line.get_color() for line in locked]
-    assert colours == [key.get_color() for key in below.get_legend().legend_handles]
-    assert len(set(colours)) == 2  # of two layers
-    (middle, *_) = right.get_lines()
-    assert list(middle.get_ydata()) == pytest.approx([9, 9, 0.25, 0.25, 0.25])
-    assert figure.data.query("head == 0 and kind == 'enc_self' and layer == 0")[
-        "locked"
-    ].tolist() == [*(0, 0, 1, 1, 0)]
-
-
-@pytest.mark.slow
-def test_a_legend_is_nearer_to_its_panel_than_to_the_next_one(tmp_path):
-    made = HeadmaskFiles(tmp_path)
-    for run in (IMPT, HELD):
-        on = [1, 1, 0, 0, 0, 0]
-        add(made, run, 1, {40: on, 100: on}, {step: [(1, 2, 1)] * 6 for step in (40, 100)})
-    drawing = make_chapter("headmask", made.lists(), SETTINGS)[1]["headmask_locked_fig"].drawing
-    FigureCanvasAgg(drawing).draw()
-    _, first, below, second, *_ = drawing.axes
-    legend = below.get_legend().get_window_extent()
-    label = first.xaxis.label.get_window_extent()
-    (title,) = [
-        text.get_window_extent()
-        for text in second.findobj(Text)
-        if text.get_text() == second.get_title(loc="left")
-    ]
-    points = [(above.y0 - below.y1) * 72 / drawing.dpi
-              for above, below in ((label, legend), (legend, title))]  # fmt: skip
-    assert 0 < points[0] < points[1] and points[1] > 12
-
-
-@pytest.mark.slow
-def test_without_slopes_the_figure_says_so(tmp_path):
-    made = HeadmaskFiles(tmp_path)
-    add(made, "baseline", 1, {})
-    figure = make_chapter("headmask", made.lists(), SETTINGS)[1]["headmask_locked_fig"]
-    (words,) = [text.get_text() for text in figure.drawing.texts]
-    assert words == "No run of this experiment measures importance in training."
 
 
 def test_slopes_are_of_first_order_and_ratios_of_units(files):
