@@ -1,7 +1,7 @@
 """What the study says of each experiment's trainings: model, text, gates, and the baseline."""
 
 import pandas as pd
-from test_study import CONFIG, kept, page_of, plant
+from test_study import CONFIG, cost, kept, locked_heads, locked_table, page_of, plant
 
 from headcount.findings.report.study.design import design_words, paper_words
 from headcount.findings.report.study.kept import Kept
@@ -55,3 +55,20 @@ def test_of_the_paper_only_what_it_says():
         "6 encoder and 6 decoder layers of width 512 with 144 heads in all, dropout 0.1 and a "
         "warm-up of 4,000 updates"
     )
+
+
+def test_trainings_at_a_lower_rate_stand_beside_those_of_collapse(kept):
+    prose = page_of(kept).replace("\n", " ")
+    assert "one size of model, one learning rate and one dropout." in prose
+    assert "At a peak rate" not in prose
+    tables = {"headmask_locked": locked_table(), "headmask_locked_heads": locked_heads()}
+    plant(kept, "collapse_slow", **tables, cost=cost(60, 30))
+    page = page_of(kept)
+    told = "2 of 2 trainings of `impt-6` locked heads in, 4.0 (1.5 to 6.5) on average, 2.0 of them"
+    assert page.count(f"- At a peak rate of 0.001: {told}") == 1
+    assert page.count("| impt-6 | 2 of 2 | 4.0 / 2.0 |") == 2
+    prose = page.replace("\n", " ")
+    assert "one size of model, two learning rates and one dropout." in prose
+    assert "`collapse`; 2 encoder and 2 decoder layers of width 96 with 48 heads in all," in prose
+    assert "1,500 updates at most, at a peak rate of 0.001 after 50 updates of warm-up" in prose
+    assert "| [collapse_slow](collapse_slow.md#the-runs) | 0 |" in page

@@ -23,6 +23,7 @@ from headcount.findings.results import BASE
 from headcount.findings.tables import NONE, p_value
 
 EXPERIMENT = "collapse"
+SLOW = "collapse_slow"
 _SHARE = 1 / 8  # of the heads, the paper's 18 of 144
 _SHOWN = 5  # places of locked heads that are named; of more layers the last is all others
 
@@ -42,19 +43,27 @@ def locking(kept: Kept) -> dict[str, Any]:
     foretold = foretelling(kept, EXPERIMENT, free["run"].tolist())
     later = beginning_later(kept)
     told = [locking_words(kept, EXPERIMENT), harm_words(kept, EXPERIMENT), place, _hold(held)]
-    told += [*foretold.get("answer", []), *later.get("answer", [])]
+    told += [*foretold.get("answer", []), *later.get("answer", []), _slower(kept)]
     return {
-        "experiments": [EXPERIMENT, LATER] if kept.begun(LATER) else [EXPERIMENT],
+        "experiments": [EXPERIMENT, *filter(kept.begun, (LATER, SLOW))],
         "trainings": len(trained),
         "seeds": ", ".join(map(str, sorted(trained["seed"].astype(int).unique()))),
         "rows": locked_rows(kept, EXPERIMENT),
         "held": [_held(row) for row in held.dropna(subset="held_p").to_dict("records")],
         "foretold": foretold,
         "later": later,
+        "slower": locked_rows(kept, SLOW) if kept.begun(SLOW) else [],
         "picture": kept.picture(EXPERIMENT, "headmask_locked_fig"),
         "short": short_locking(kept, EXPERIMENT),
         "answer": list(filter(None, [*told, collapsed_words(kept, EXPERIMENT)])),
     }
+
+
+def _slower(kept: Kept) -> str:
+    """What Impt-N of the paper locks in at the lower rate; empty while none is kept."""
+    if not kept.begun(SLOW):
+        return ""
+    return f"At a peak rate of {kept.settings(SLOW).train.peak_lr:g}: {locking_words(kept, SLOW)}"
 
 
 def locked_rows(kept: Kept, experiment: str) -> list[dict[str, str]]:

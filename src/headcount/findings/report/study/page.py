@@ -54,7 +54,8 @@ def write_study(folder: Path, out: Path, config: Path) -> None:
     told = [section["experiments"] for section in sections.values() if section]
     experiments = list(dict.fromkeys(name for names in told for name in names))
     points = [(words, experiment) for words, experiment, _ in POINTS.values()]
-    every = [*(experiment for _, experiment, _ in POINTS.values()), LATER, *real_text.BESIDE]
+    every = [experiment for _, experiment, _ in POINTS.values()]
+    every += [LATER, locking.SLOW, *real_text.BESIDE]
     begun = [name for name in every if kept.begun(name)]
     about = {
         "points": list(zip(points, sections.values(), strict=True)),
