@@ -22,7 +22,6 @@ def main() -> None:
     args, model, train, gates = read_flags(parser, ModelSettings, TrainSettings, GatesSettings)
     run = read_run_flag(args.run, PrunedSettings, model, "gates")
     use_threads(train.threads)
-    gates = gates.from_random_weights(train)
     settings = {"run": label(run), "model": model, "train": train, "gates": gates}
     pair = PairFolder(args.bpe)
     files = pair.files(TRAINING)

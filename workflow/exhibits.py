@@ -98,7 +98,6 @@ def _runs_by_owner(plan: Plan) -> dict[str, list[str]]:
         "by_dropout": plan.by_dropout,
         "by_variant": plan.by_variant,
         "starts": plan.pruning.starts(),
-        "controls": plan.pruning.controls(),
         "compared": plan.pruning.compared(),
         "pruned": plan.pruned,
         "gates": plan.pruning.named("gates"),

@@ -283,14 +283,9 @@ class Plan:
         """Flags of our own beam search, for jobs that know no other `decode.engine`."""
         return as_flags(self.settings.decode, *DecodeSettings.model_fields)
 
-    def gates_from_none_flags(self) -> list[str]:
-        """Flags of gates from random weights: lengths of fine-tuning do not matter to them."""
-        gates = self.settings.gates.from_random_weights(self.settings.train)
-        return [*self.section("model", "train"), *as_flags(gates)]
-
     def scratch_flags(self, w: Wildcards) -> list[str]:
         """Flags of a training from scratch, as long as all of what it is compared with."""
         run = self.pruning.runs[w["run"]]
         start = BASELINE if run.from_none else run.init_from
         model = start.own_model(self.settings.section("model"))
-        return [*as_flags(model), *as_flags(self.pruning.scratch_recipe(w))]
+        return [*as_flags(model), *as_flags(self.pruning.from_scratch())]

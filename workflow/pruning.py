@@ -23,7 +23,6 @@ class Pruning:
         self.runs = {label(run): run for run in settings.pruned}
         # Names are spelled once: many jobs ask for those of other runs, of which there may be many.
         self._start = {name: run.start for name, run in self.runs.items()}
-        self._control = {name: label(run.control) for name, run in self.runs.items()}
         self._gates = {name: label(run.gates_run) for name, run in self.runs.items()}
         self._waiting = self._runs_waiting()
 
@@ -44,14 +43,11 @@ class Pruning:
         found = {*self._start.values()}
         return [name for name in self.trained if name in found]
 
-    def controls(self) -> list[str]:
-        """Names of the training runs that are the control of pruned ones, in order of `runs`."""
-        found = {*self._control.values()}
-        return [name for name in self.trained if name in found]
-
     def compared(self) -> list[str]:
-        """Names of the training runs that pruned runs start from or are compared with."""
-        found = {*self._start.values(), *self._control.values()}
+        """Names of the training runs that pruned runs start from: the baseline for random weights,
+        which it began with.
+        """
+        found = {label(BASELINE) if s == RANDOM_WEIGHTS else s for s in self._start.values()}
         return [name for name in self.trained if name in found]
 
     def penalised(self) -> list[str]:
@@ -71,10 +67,9 @@ class Pruning:
         found = self.layout.beside("heads", w, self._start[w["run"]], "importance.csv")
         return found if self.runs[w["run"]].method == "importance" else []
 
-    def scratch_recipe(self, w: Wildcards) -> TrainSettings:
-        """How a model from scratch is trained: with as many updates in total as the gates run."""
-        train, gates = self.settings.train, self.settings.gates
-        return train if self.runs[w["run"]].from_none else gates.from_scratch(train)
+    def from_scratch(self) -> TrainSettings:
+        """How a model from scratch is trained: with as many updates in total as a gates run."""
+        return self.settings.gates.from_scratch(self.settings.train)
 
     def gates_from(self, start: str) -> list[str]:
         """Names of the gates runs that start from a training run."""
@@ -138,9 +133,8 @@ class Pruning:
         settings = self.settings
         if name in self.runs:
             run = self.runs[name]
-            if run.method == "scratch":
-                return self.scratch_recipe({"run": name}).updates
-            return settings.train.updates if run.from_none else settings.gates.updates
+            anew = run.from_none or run.method == "scratch"
+            return self.from_scratch().updates if anew else settings.gates.updates
         if settings.model.as_it_is:
             return 0
         run = self.trained[name]

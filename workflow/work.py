@@ -65,10 +65,10 @@ class Workload:
                 return {"segmented": 0.1 * sizes["train"]}
             case "imported_run":
                 return {"forwards": sizes["dev"]}
-            case "train" | "gates_from_none":
+            case "train":
                 return self._trained(w, settings.train)
-            case "scratch":
-                return self._trained(w, self.plan.pruning.scratch_recipe(w))
+            case "scratch" | "gates_from_none":
+                return self._trained(w, self.plan.pruning.from_scratch())
             case "gates" | "fine_tune" | "subset":
                 return self._trained(w, settings.gates)
             case "importance":

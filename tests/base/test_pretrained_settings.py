@@ -64,8 +64,8 @@ def test_scripts_are_told_sizes_alone_as_of_any_other_model():
         ({"runs": ["baseline", "impt-6"]}, "'impt-6' .* and the baseline not, .*fine_tune: true"),
         ({"runs": ["baseline", "baseline-h2"]}, "'baseline-h2' .* from random ones to compare"),
         (
-            {"pruned": [{"method": "gates", "lambda": 0.1, "from": "none"}]},
-            "'gates-all-l0.1-from-none' .* expected runs that start from its weights",
+            {"pruned": [{"method": "gates", "lambda": [0, 0.1], "from": "none"}]},
+            "'gates-all-l0-from-none' .* expected runs that start from its weights",
         ),
         (
             {"seeds": [1, 2, 3]},

@@ -143,16 +143,16 @@ def test_what_a_run_needs_must_be_made():
     told = "'scratch-gates-all-l1-from-random-4' needs .* 'gates-all-l1-from-random-4' keeps, which"
     with pytest.raises(ValueError, match=told):
         check("scratch-gates-all-l1", "gates-all-l0")
-    told = "'gates-all-l1-from-random-4' needs its control 'gates-all-l0-from-random-4', fine-tuned"
+    told = "'gates-all-l1-from-random-4' needs its control 'gates-all-l0-from-random-4', trained"
     for lacking in ([], ["gates-enc_self-l0"]):
         with pytest.raises(ValueError, match=told):
             check("gates-all-l1", *lacking)
 
 
-def test_gates_from_random_weights_are_compared_with_the_baseline():
-    """No run with λ = 0 is asked for: the baseline has as many updates, of the same start."""
+def test_gates_from_random_weights_have_a_control_of_their_own():
     run = read("scratch-gates-all-l0.3-from-none")
-    assert (run.from_none, run.start, run.control) == (True, "random weights", BASELINE)
+    assert (run.from_none, run.start) == (True, "random weights")
+    assert label(run.control) == "gates-all-l0-from-none"
     assert label(run.gates_run) == "gates-all-l0.3-from-none"
     trained = read("gates-all-l0.3")
     assert (trained.from_none, trained.start, label(trained.control)) == (
@@ -164,9 +164,12 @@ def test_gates_from_random_weights_are_compared_with_the_baseline():
         return Experiment.model_validate(given)
 
     entry = {"method": ["gates", "scratch"], "lambda": 0.3, "from": "none"}
-    found = check(entry).pruned
-    assert labels(found) == ["gates-all-l0.3-from-none", "scratch-gates-all-l0.3-from-none"]
-    with pytest.raises(ValueError, match=r"needs the run 'baseline', whose training it is comp"):
+    found = check("gates-all-l0-from-none", entry).pruned
+    names = ["gates-all-l0-from-none", "gates-all-l0.3-from-none"]
+    assert labels(found) == [*names, "scratch-gates-all-l0.3-from-none"]
+    with pytest.raises(ValueError, match=r"needs its control 'gates-all-l0-from-none', trained"):
+        check(entry)
+    with pytest.raises(ValueError, match=r"needs the run 'baseline', whose weights it begins with"):
         check(NONE, runs="random-4")
     with pytest.raises(ValueError, match=r"'scratch-gates-all-l0.3-from-none' needs the heads"):
         check("scratch-gates-all-l0.3-from-none")
@@ -175,11 +178,6 @@ def test_gates_from_random_weights_are_compared_with_the_baseline():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (
-            "pruned: [gates-all-l0-from-none]\ngates: {lambda_warmup_updates: 31}\n"
-            "train: {updates: 30, warmup_updates: 3}",
-            r"gates\.lambda_warmup_updates: expected at most 30, .* found 31; lower it",
-        ),
         (
             "pruned: [gates-all-l0,\n  gates-al-l1]",
             r"x\.yaml:3: pruned\[1\]: scope: expected enc_self or all",

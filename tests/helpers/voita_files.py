@@ -12,13 +12,14 @@ from headcount.base.settings.pretrained import ExperimentModel
 from headcount.base.settings.run_file import write_run
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.train import GatesSettings
+from headcount.base.settings.training_runs import BASELINE
 from headcount.findings.inputs import file_flag
 
 Run = tuple[str, str, int]  # pair, run, seed
 
 _OF = {
-    "train": {"scores": "start_scores", "curves": "start_curves", "texts": "control_translations"},
-    "prune": {"scores": "pruned_scores", "curves": "pruned_curves", "texts": "pruned_translations"},
+    "train": {"scores": "start_scores", "curves": "start_curves"},
+    "prune": {"scores": "pruned_scores", "curves": "pruned_curves"},
 }
 UNTUNED = (
     "test_set,order,as_run,draw,heads_masked,heads,bleu,delta,delta_low,delta_high,p,signature"
@@ -48,9 +49,9 @@ class VoitaFiles:
         ]
         head = dict(zip(("pair", "run", "seed"), run, strict=True))
         self._add(_OF[phase]["scores"], f"{place}/bleu.json", json.dumps(head | {"scores": rows}))
-        for test, (_, lines) in found.items():
+        for test, (_, lines) in found.items() if phase == "prune" else ():
             text = "".join(f"{line}\n" for line in lines)
-            self._add(_OF[phase]["texts"], f"{place}/translations/{test}.txt", text)
+            self._add("pruned_translations", f"{place}/translations/{test}.txt", text)
 
     def heads(self, run: Run, kept: list[float], p_zero: list[float] | None = None) -> None:
         """Test-time gate of every head; for a gates run P(0), and P(1) is the rest."""
@@ -64,7 +65,7 @@ class VoitaFiles:
         pruned = PrunedSettings.model_validate(run[1])
         write_run(path.parent, pruned)
         self.listed["pruned_runs"].append(path.with_name("run.json"))
-        begun = pruned.control if pruned.from_none else pruned.init_from
+        begun = BASELINE if pruned.from_none else pruned.init_from
         list_run(self.listed, self.folder, (run[0], label(begun), run[2]))
 
     def curve(self, phase: str, run: Run, *steps: int) -> None:
@@ -143,6 +144,7 @@ FROM_NONE = {
     "gates-all-l0-from-none": ([1, 1, 1, 1, 1, 1], (6, 6)),
     "gates-all-l0.1-from-none": ([0, 1, 0, 1, 1, 0], (10, 14)),
     "scratch-gates-all-l0.1-from-none": ([0, 1, 0, 1, 1, 0], (4, 4)),
+    "gates-enc_self-l0-from-none": ([1, 1, 1, 1, 1, 1], (1, 2)),
     "gates-enc_self-l0.2-from-none": ([0, 0, 1, 1, 1, 1], (2, 8)),
 }
 SUBSETS = {

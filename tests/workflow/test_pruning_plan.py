@@ -118,6 +118,7 @@ def test_a_ranking_is_made_as_soon_as_a_run_waits_for_it(pruning):
 
 
 FROM_NONE = """
+  - gates-enc_self-l0-from-none
   - gates-enc_self-l0.3-from-none
   - scratch-gates-enc_self-l0.3-from-none
 """
@@ -126,15 +127,15 @@ FROM_NONE = """
 def test_gates_from_random_weights_wait_for_no_model(monkeypatch, tmp_path):
     (tmp_path / "mine.yaml").write_text(TEXT.rstrip() + FROM_NONE)
     mixed = planned(monkeypatch, load_experiment("mine", tmp_path))
-    name = "gates-enc_self-l0.3-from-none"
-    assert mixed.gates_from_none() == [name] and name in mixed.penalised()
+    control, name = "gates-enc_self-l0-from-none", "gates-enc_self-l0.3-from-none"
+    assert mixed.gates_from_none() == [control, name] and name in mixed.penalised()
     assert mixed.fine_tuned() == ["gates-all-l0", "gates-all-l0.1", "gates-all-l0-from-random-6"]
     assert mixed.gates_from("baseline") == ["gates-all-l0", "gates-all-l0.1"]  # masked untuned
     assert mixed.starts() == mixed.compared() == ["random-6", "baseline"]
-    assert mixed.controls() == ["baseline"]
-    # A whole training, and that of the twin from scratch behind it; no model waits for either.
-    assert mixed.urgency(of(name)) == 1000 + 1000
-    assert mixed.urgency(of(f"scratch-{name}")) == 1000
+    # As many updates as a training and its fine-tuning, and those of the twin from scratch behind
+    # it; no model waits for either.
+    assert mixed.urgency(of(name)) == 1200 + 1200
+    assert mixed.urgency(of(f"scratch-{name}")) == 1200
     assert mixed.timed() == ["baseline", "gates-all-l0.1", "ranked-gates-all-l0.1", name]
     # Alone: the baseline is no start, but it is what they are compared and timed with.
     alone = TEXT[: TEXT.index("pruned")] + "pruned:" + FROM_NONE

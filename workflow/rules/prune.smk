@@ -47,7 +47,7 @@ use rule train as gates_from_none with:
         run=alternatives(plan.pruning.gates_from_none()),
     params:
         init_from=[],
-        settings=lambda w: plan.gates_from_none_flags(),
+        settings=plan.section("model", "train", "gates"),
 
 
 use rule train as scratch with:

@@ -75,7 +75,7 @@ _CHAPTERS = (
         "Voita et al.: pruning heads by gates",
         "gates",
         {"model": ExperimentModel, "gates": GatesSettings},
-        ("trained_runs", "control_translations"),
+        ("trained_runs",),
     ),
     Chapter(
         "michel",

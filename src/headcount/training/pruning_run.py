@@ -11,7 +11,7 @@ from headcount.base.errors import UserError
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings, label
-from headcount.base.settings.train import GatesSettings, SubsetSettings
+from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
 from headcount.model.removal import remove_heads, set_means
 from headcount.model.transformer import Transformer, copy_weights, parameter_count
 from headcount.store.kept_heads import as_many_heads, gates_heads, tell_heads_left
@@ -55,12 +55,13 @@ class PruningRun(ModelRun):
             model = self._load(init_from, states)
             freeze_outside(model, self.run)
             names = init_from.original_heads(model.grid)
-            self._learn_gates(model, names, settings, states, folder)
+            recipe = settings.fine_tuning(self.train)
+            self._learn_gates(model, names, settings, recipe, states, folder)
 
     def finish_gates_from_none(
         self, model: ModelSettings, settings: GatesSettings, out: Path
     ) -> None:
-        """Train a fresh model with gates, by the baseline's recipe, and remove as `finish_gates`.
+        """Train a fresh model with gates, by the recipe of training, and remove as `finish_gates`.
 
         Also writes gates.csv. The weights are drawn as the baseline's of the seed, and all of them
         are trained, whatever the scope: a decoder that is frozen at random translates nothing. The
@@ -72,14 +73,15 @@ class PruningRun(ModelRun):
             if not states:
                 return
             whole = self.on_device(self.fresh_model(model), states)
-            settings = settings.from_random_weights(self.train)
-            self._learn_gates(whole, whole.grid.heads(), settings, states, folder)
+            recipe = settings.from_random_weights(self.train)
+            self._learn_gates(whole, whole.grid.heads(), settings, recipe, states, folder)
 
     def _learn_gates(
         self,
         model: Transformer,
         names: list[Head],
         settings: GatesSettings,
+        recipe: TrainSettings,
         states: StateStore,
         folder: Path,
     ) -> None:
@@ -87,7 +89,6 @@ class PruningRun(ModelRun):
 
         `names`: the addresses of its heads in the first model of all.
         """
-        recipe = settings.fine_tuning(self.train)
         gates = HeadGates(self.run, model.grid, settings, recipe, self.session.seed)
         trainer = self.trainer(model, recipe, states, gates)
         trainer.fit()

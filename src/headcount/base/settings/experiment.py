@@ -156,8 +156,6 @@ class Experiment(Section):
             )
         try:
             check_groups(self.masking.groups, self.model.grid.size)
-            if any(run.from_none for run in self.pruned):
-                self.gates.from_random_weights(self.train)
         except UserError as fault:
             raise ValueError(str(fault)) from None
         if self.ablation.runs and self.importance.normalise != "none":

@@ -74,19 +74,19 @@ def _check_pruned(pruned: list[PrunedSettings], info: ValidationInfo) -> list[Pr
                 f"{name} starts from the run {label(run.init_from)!r}, which is not among `runs` "
                 f"({', '.join(labels(runs))}); add it there"
             )
+        if run.from_none and BASELINE not in runs:
+            raise ValueError(
+                f"{name} needs the run {label(BASELINE)!r}, whose weights it begins with before "
+                "training, which is not among `runs`; add it there"
+            )
         if run.gates_run not in pruned:
             raise ValueError(
                 f"{name} needs the heads that {label(run.gates_run)!r} keeps, which is not among "
                 "`pruned`; add it there"
             )
-        if run.from_none and run.control not in runs:
+        if run.control not in pruned:
             raise ValueError(
-                f"{name} needs the run {label(run.control)!r}, whose training it is compared "
-                "with, which is not among `runs`; add it there"
-            )
-        if not run.from_none and run.control not in pruned:
-            raise ValueError(
-                f"{name} needs its control {label(run.control)!r}, fine-tuned for as many updates "
+                f"{name} needs its control {label(run.control)!r}, trained for as many updates "
                 "with λ = 0, which is not among `pruned`; add it there"
             )
     return pruned

@@ -65,7 +65,7 @@ class PrunedSettings(Section):
 
     init_from: _Start = Field(BASELINE, alias="from")
     """The training run whose model is pruned, one of `runs`; or `none`: gates from random weights,
-    trained by `train` with nothing frozen. Its control is the baseline."""
+    trained by `train` with nothing frozen, for as many updates in total."""
 
     @model_validator(mode="before")
     @classmethod
@@ -123,15 +123,11 @@ class PrunedSettings(Section):
         return self if self.method == "subset" else self.model_copy(update={"method": "gates"})
 
     @property
-    def control(self) -> "Run":
+    def control(self) -> "PrunedSettings":
         """What says how much BLEU was lost: the same training without a price on heads.
 
-        The run with λ = 0, which tells what fine-tuning alone does to the same model. Gates from
-        random weights have as many updates as the baseline, so that is theirs: what it does not
-        have, gates and their noise, belongs to the method.
+        The run with λ = 0, which tells what as many updates with gates do to the same weights.
         """
-        if self.from_none:
-            return BASELINE
         return self.model_copy(update={"method": "gates", "lambda_": 0.0, "heads": None})
 
     def counted(self, model: ModelSettings) -> "PrunedSettings":

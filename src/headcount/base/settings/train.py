@@ -5,7 +5,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from headcount.base.errors import UserError
 from headcount.base.settings.section import LARGEST, MOST_THREADS, PresetSection, Section
 
 
@@ -121,6 +120,7 @@ class TrainSettings(Section):
 
 
 _LENGTHS = ("updates", "peak_lr", "warmup_updates", "dev_interval")  # keys of both sections
+_STEADY = {"patience": 0, "select": "last", "keep_updates": []}
 
 
 class SubsetSettings(Section):
@@ -206,7 +206,8 @@ class GatesSettings(PresetSection):
 
     updates: int = Field(6000, ge=1)
     """Updates of fine-tuning; also of the runs that gates are compared with. Gates from random
-    weights take this key and the three below from `train`."""
+    weights have as many as a training and its fine-tuning; the three keys below are those of
+    `train`, for them."""
 
     peak_lr: float = Field(3e-4, gt=0)
     """Learning rate of the weights at the end of the warm-up; the schedule is `train.schedule`."""
@@ -233,8 +234,7 @@ class GatesSettings(PresetSection):
         The last weights become the model: when gates are still open the dev loss is lowest.
         """
         rates = {name: getattr(self, name) for name in _LENGTHS}
-        steady = {"patience": 0, "select": "last", "keep_updates": []}
-        return train.model_copy(update={**rates, **steady})
+        return train.model_copy(update={**rates, **_STEADY})
 
     def from_scratch(self, train: TrainSettings) -> TrainSettings:
         """The settings of training, with as many updates as a training and its fine-tuning have.
@@ -243,15 +243,6 @@ class GatesSettings(PresetSection):
         """
         return train.model_copy(update={"updates": train.updates + self.updates})
 
-    def from_random_weights(self, train: TrainSettings) -> "GatesSettings":
-        """These settings with the length and rates of training, for gates from random weights.
-
-        Raises UserError if λ would never reach its full height.
-        """
-        warmup = self.lambda_warmup_updates
-        if warmup > train.updates:
-            raise UserError(
-                f"gates.lambda_warmup_updates: expected at most {train.updates}, as many as "
-                f"train.updates, where gates start from random weights, found {warmup}; lower it"
-            )
-        return self.model_copy(update={name: getattr(train, name) for name in _LENGTHS})
+    def from_random_weights(self, train: TrainSettings) -> TrainSettings:
+        """As `from_scratch`, for gates; as in `fine_tuning`, the last weights become the model."""
+        return self.from_scratch(train).model_copy(update=_STEADY)

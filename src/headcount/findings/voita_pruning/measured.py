@@ -13,7 +13,7 @@ from headcount.base.head_values import read_head_values
 from headcount.base.settings.runs import RANDOM_WEIGHTS, PrunedSettings, label
 from headcount.base.settings.train import GatesSettings
 from headcount.findings.masking import describe_tests
-from headcount.findings.results import HEAD, KEYS, Results, curve_table, read_runs_of, run_of
+from headcount.findings.results import BASE, HEAD, KEYS, Results, curve_table, read_runs_of, run_of
 from headcount.findings.scores import Key, Scores, describe_search
 from headcount.findings.setting import describe_setting
 
@@ -37,13 +37,9 @@ _UNEQUAL = (
     "scratch beside BLEU after pruning shows the work of updates as well as of heads, and speaks "
     "neither for nor against the paper."
 )
-_FEWER = (
-    ", where gates on a trained model had those before and those of fine-tuning: BLEU of the two, "
-    "side by side, shows that as well"
-)
 _ANEW = (
-    " Gates from random weights: the same gates, with updates, schedule and rates of training, and "
-    "nothing frozen; their control is the baseline, trained for as many updates without gates."
+    " Gates from random weights: the same gates, with schedule and rates of training, as many "
+    "updates in total, and nothing frozen."
 )
 _EXACTLY = (
     " Subsets: exactly K heads of the scope stay (k8: eight), learnt in as many updates without a "
@@ -56,13 +52,12 @@ def pruned_models(results: Results) -> pd.DataFrame:
     """A pruned model a row, in the order of its files: columns of `COLUMNS`.
 
     `how`: gates, ranked, drawn, scratch or subset. `start`: the training run that was pruned, or
-    random weights; `control`: the λ = 0 run of the same scope, start and seed, of random weights
-    the baseline; `gates_run`: the gates run that this one is compared with, or is. `heads` of the
-    original model, `heads_left`, and `scope_…` of the kinds that could lose any; `<kind>` and
-    `<kind>_layers` (a tuple): heads left. `polarised`: share of gates, 0 to 1; empty where nothing
-    was gated. Raises UserError for a heads.csv that does not say of each head whether it is left,
-    for a run without its run.json, for one that has not as many heads as its gates run, and for
-    one without a control.
+    random weights; `control`: the λ = 0 run of the same scope, start and seed; `gates_run`: the
+    gates run that this one is compared with, or is. `heads` of the original model, `heads_left`,
+    and `scope_…` of the kinds that could lose any; `<kind>` and `<kind>_layers` (a tuple): heads
+    left. `polarised`: share of gates, 0 to 1; empty where nothing was gated. Raises UserError for a
+    heads.csv that does not say of each head whether it is left, for a run without its run.json, for
+    one that has not as many heads as its gates run, and for one without a control.
     """
     kept = results.files("kept")
     known = read_runs_of(kept, results.files("pruned_runs"))
@@ -76,18 +71,17 @@ def pruned_models(results: Results) -> pd.DataFrame:
                 f"{words} has {row['heads_left']} heads: expected as many as {row['gates_run']}, "
                 f"found {expected}; make prune/ again"
             )
-        if row["start"] != RANDOM_WEIGHTS and key_of(row, "control") not in left:
+        if key_of(row, "control") not in left:
             raise UserError(
-                f"{words}: expected its control {row['control']!r}, fine-tuned for as many updates "
+                f"{words}: expected its control {row['control']!r}, trained for as many updates "
                 "with λ = 0, found no such run; add it to `pruned`"
             )
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def with_all_heads(models: pd.DataFrame) -> pd.DataFrame:
-    """Pruned models with a trained model for each start: for random weights, their control."""
-    random = models["start"] == RANDOM_WEIGHTS
-    return models.assign(start=models["start"].mask(random, models["control"]))
+    """Pruned models with a trained model for each start: for random weights, the baseline."""
+    return models.assign(start=models["start"].replace(RANDOM_WEIGHTS, BASE))
 
 
 def key_of(model: Mapping[str, Any], name: str = "run") -> Key:
@@ -125,10 +119,9 @@ def _polarised(path: Path, run: PrunedSettings) -> float | str:
 
 @cache
 def all_scores(results: Results) -> Scores:
-    """BLEU of pruned runs and of the training runs that they start from or have for a control."""
+    """BLEU of pruned runs and of the training runs that they start from."""
     scores = [*results.files("start_scores"), *results.files("pruned_scores")]
-    texts = [*results.files("control_translations"), *results.files("pruned_translations")]
-    return Scores(scores, texts, results.files("references"))
+    return Scores(scores, results.files("pruned_translations"), results.files("references"))
 
 
 @cache
@@ -170,8 +163,7 @@ def describe_updates(results: Results, models: pd.DataFrame) -> list[str]:
     parts = [f"{known}, then {tuned} of fine-tuning"] * bool(tuned)
     parts += [f"{scratch} from scratch"] * bool(scratch)
     words = [f"Updates, by the curves: {'; '.join(parts)}."] * bool(parts)
-    fewer = _FEWER if tuned else ""
-    words += [f"Gates from random weights had {gated} updates, by the curves{fewer}."] * bool(gated)
+    words += [f"Gates from random weights had {gated} updates, by the curves."] * bool(gated)
     return words
 
 

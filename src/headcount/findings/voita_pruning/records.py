@@ -9,7 +9,7 @@ from headcount.base.settings.runs import RANDOM_WEIGHTS
 from headcount.base.settings.short_names import decimal
 from headcount.findings import exhibits
 from headcount.findings.kinds import SCOPES, WORDS, kind_words
-from headcount.findings.results import BASE, KEYS, Results
+from headcount.findings.results import KEYS, Results
 from headcount.findings.scores import compare, difference_cells
 from headcount.findings.setting import MASKED_OR_GATED, OVER_SEEDS, of_one_training
 from headcount.findings.tables import NONE, Table, interval, mean_count, mean_sd, p_value
@@ -29,12 +29,12 @@ def pruning(results: Results) -> Table:
         table,
         _summary(table),
         "Every pruned run: how many heads it has left, and how its BLEU differs from the control "
-        "that was fine-tuned for as long and has lost no head to λ.",
+        "that was trained for as long and has lost no head to λ.",
         (
             "Heads left: in all and by kind; in brackets by layer, the first layer first. "
             f"Polarised: share of gates with a chance above {DECIDED} of being 0, or of being 1. "
             "Difference: to the run with λ = 0 of the same scope, start and seed, which was "
-            "fine-tuned for as many updates and has lost no head to λ; its 95 % interval and p by "
+            "trained for as many updates and has lost no head to λ; its 95 % interval and p by "
             "paired bootstrap over test sentences, for each seed in turn. Start: BLEU of the "
             "model that was pruned. The difference of a run from scratch also holds that it was "
             "trained anew.",
@@ -52,8 +52,8 @@ def records(results: Results) -> pd.DataFrame:
     """One pruned run on one test set a row: columns of `COLUMNS`.
 
     `lambda` in nats per target token and head; `<kind>_layers` lists heads left by layer, separated
-    by spaces; `delta` = BLEU − that of the control, which is the run with λ = 0 or, for gates from
-    random weights, the baseline; `start_bleu` of these is empty.
+    by spaces; `delta` = BLEU − that of the control, which is the run with λ = 0; `start_bleu` is
+    empty for gates from random weights.
     """
     models, scores = measured.pruned_models(results), measured.all_scores(results)
     for _, compared in models.groupby(["pair", "control", "seed"], sort=False):
@@ -86,7 +86,6 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
         row["polarised"] = mean_sd(found["polarised"])
         row |= {"start": mean_sd(found["start_bleu"]), "BLEU": mean_sd(found["bleu"])}
         control = (found["how"] == "gates") & (found["lambda"] == 0)
-        control &= found["start"] != RANDOM_WEIGHTS
         rows.append(row | difference_cells(found[~control]))
     return pd.DataFrame(rows)
 
@@ -135,15 +134,13 @@ def _falls(runs: pd.DataFrame, grid: HeadGrid) -> pd.DataFrame:
 
     `runs` comes from `records`, `grid` has the heads of the original model. `falls_at`, λ to p: the
     first run whose delta lies below −`limit` points; empty where none does. `holds_at`: heads of
-    the run before it, the control if there is none (of gates from random weights the baseline).
+    the run before it, the control if there is none.
     `runs_shorn`: how many runs but the control have lost a head; over these, `<kind>_share` is the
     mean share of heads left and `enc_self_lowest` counts those where no other kind has a share as
     small; empty unless the scope is all.
     """
     rows = []
     for key, found in runs[runs["how"] == "gates"].groupby(_SWEEP, sort=False):
-        if key[2] == RANDOM_WEIGHTS:
-            found = pd.concat([_whole(found), found], ignore_index=True)
         # The control stands first even where a run with λ above 0 kept as many heads, or more.
         found = found.assign(penalised=found["lambda"] > 0, lost=-found["heads_left"])
         sweep = found.sort_values(["penalised", "lost", "lambda"], kind="stable")
@@ -155,13 +152,6 @@ def _falls(runs: pd.DataFrame, grid: HeadGrid) -> pd.DataFrame:
                 fall = _fall(of_test.to_dict("records"), limit)
                 rows.append(head | {"test_set": test, "limit": limit} | fall)
     return pd.DataFrame(rows, columns=FALLS)
-
-
-def _whole(found: pd.DataFrame) -> pd.DataFrame:
-    """The baseline, which has all heads, as the run with λ = 0 of a sweep: a row per test set."""
-    rows = found.drop_duplicates("test_set").copy()
-    left = {"heads_left": rows["heads"], "scope_left": rows["scope_heads"]}
-    return rows.assign(run=BASE, **{"lambda": 0.0, "delta": 0.0}, **left)
 
 
 def _fall(sweep: list[dict], limit: float) -> dict:

@@ -45,7 +45,7 @@ def _gates_words(settings: Experiment) -> str:
     if not runs:
         return ""
     gates, train = settings.gates, settings.train
-    told = []
+    told, in_all = [], gates.from_scratch(train).updates
     if penalties := sorted({run.lambda_ for run in runs if not run.from_none}):
         told.append(
             f"gates learn for {gates.updates:,} updates more, at λ of {_numbers(penalties)} and a "
@@ -53,11 +53,11 @@ def _gates_words(settings: Experiment) -> str:
         )
     if penalties := sorted({run.lambda_ for run in runs if run.from_none}):
         told.append(
-            "gates that begin with random weights learn for the baseline's updates, at λ of "
+            f"gates that begin with random weights learn for {in_all:,} updates, at λ of "
             f"{_numbers(penalties)}"
         )
-    if any(run.method == "scratch" and not run.from_none for run in settings.pruned):
-        told.append(f"twins from scratch train for {gates.from_scratch(train).updates:,} updates")
+    if any(run.method == "scratch" for run in settings.pruned):
+        told.append(f"twins from scratch train for {in_all:,} updates")
     return f"; {'; '.join(told)}"
 
 
