@@ -150,12 +150,12 @@ def fine_tuning_wins(evidence: Evidence, least: float, near: float) -> Decision:
     """Whether gates on a trained model keep more BLEU than gates from random weights.
 
     At heads left that differ by at most the share `near` of the scope; over trainings, with a mean
-    above `least`.
+    above `least`. Not of controls: gates without a price may close some heads as well.
     """
-    tuned, fresh = _gates(evidence), _gates(evidence, RANDOM_WEIGHTS)
+    found = [_gates(evidence), _gates(evidence, RANDOM_WEIGHTS)]
+    tuned, fresh = (rows[(rows["lambda"] > 0) & (rows["gone"] > 0)] for rows in found)
     both = fresh.merge(tuned, on=[*_SWEEP, "scope"], suffixes=("", "_tuned"))
-    apart = (both["gone"] - both["gone_tuned"]).abs()
-    both = both[(both["gone"] > 0) & (apart <= near)]
+    both = both[(both["gone"] - both["gone_tuned"]).abs() <= near]
     gains = (both["bleu_tuned"] - both["bleu"]).astype(float)
     by_training = gains.groupby([both[name] for name in UNIT]).mean()
     return _gains({"fine-tuned to random weights": by_training}, least)
