@@ -169,7 +169,7 @@ def test_gates_from_random_weights_have_a_control_of_their_own():
     assert labels(found) == [*names, "scratch-gates-all-l0.3-from-none"]
     with pytest.raises(ValueError, match=r"needs its control 'gates-all-l0-from-none', trained"):
         check(entry)
-    with pytest.raises(ValueError, match=r"needs the run 'baseline', whose weights it begins with"):
+    with pytest.raises(ValueError, match=r"needs the run 'baseline', which begins with the same"):
         check(NONE, runs="random-4")
     with pytest.raises(ValueError, match=r"'scratch-gates-all-l0.3-from-none' needs the heads"):
         check("scratch-gates-all-l0.3-from-none")

@@ -33,7 +33,7 @@ OWNERS = {
     "by_dropout": "training runs with as many heads, where some mask none and differ in dropout",
     "by_variant": "training runs with as many heads, where runs of importance choose in other ways",
     "starts": "training runs that pruned runs start from",
-    "compared": "training runs that pruned runs start from, random weights of the baseline too",
+    "compared": "training runs that pruned runs start from; the baseline for random weights",
     "pruned": "pruned runs",
     "gates": "gates runs",
     "penalised": "gates runs with λ above 0",

@@ -76,8 +76,8 @@ def _check_pruned(pruned: list[PrunedSettings], info: ValidationInfo) -> list[Pr
             )
         if run.from_none and BASELINE not in runs:
             raise ValueError(
-                f"{name} needs the run {label(BASELINE)!r}, whose weights it begins with before "
-                "training, which is not among `runs`; add it there"
+                f"{name} needs the run {label(BASELINE)!r}, which begins with the same weights and "
+                "is not among `runs`; add it there"
             )
         if run.gates_run not in pruned:
             raise ValueError(
