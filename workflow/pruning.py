@@ -44,8 +44,9 @@ class Pruning:
         return [name for name in self.trained if name in found]
 
     def compared(self) -> list[str]:
-        """Names of the training runs that pruned runs start from: the baseline for random weights,
-        which it began with.
+        """Names of the training runs that pruned runs start from; the baseline for random weights.
+
+        The baseline began with these weights.
         """
         found = {label(BASELINE) if s == RANDOM_WEIGHTS else s for s in self._start.values()}
         return [name for name in self.trained if name in found]

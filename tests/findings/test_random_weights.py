@@ -76,7 +76,10 @@ def test_captions_tell_the_start_the_control_and_the_updates(tables):
         assert words in tables[name].text
         assert "1,200 of the model that was pruned, then 100 of fine" in tables[name].text
     for table in tables.values():
-        assert "rates of training, as many updates in total, and nothing frozen" in table.text
+        assert (
+            "rates of training, as many updates as a training and its fine-tuning have, and nothing"
+            in table.text
+        )
 
 
 def test_bleu_falls_below_the_control(tables):

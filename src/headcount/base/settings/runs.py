@@ -57,15 +57,15 @@ class PrunedSettings(Section):
     all."""
 
     lambda_: float = Field(alias="lambda", ge=0, lt=_MOST_LAMBDA)
-    """λ of the gates, the price of one head in nats per target token; 0: the control, which
-    fine-tuning alone changes. Left out for `subset`, which has no price."""
+    """λ of the gates, the price of one head in nats per target token; 0: the control,
+    whose heads cost nothing. Left out for `subset`, which has no price."""
 
     heads: int | None = Field(None, ge=1)
     """K, how many heads of the scope stay, for `subset` alone (`subset-all-k8`)."""
 
     init_from: _Start = Field(BASELINE, alias="from")
     """The training run whose model is pruned, one of `runs`; or `none`: gates from random weights,
-    trained by `train` with nothing frozen, for as many updates in total."""
+    trained by `train` with nothing frozen, for `train.updates` + `gates.updates`."""
 
     @model_validator(mode="before")
     @classmethod

@@ -39,7 +39,7 @@ _UNEQUAL = (
 )
 _ANEW = (
     " Gates from random weights: the same gates, with schedule and rates of training, as many "
-    "updates in total, and nothing frozen."
+    "updates as a training and its fine-tuning have, and nothing frozen."
 )
 _EXACTLY = (
     " Subsets: exactly K heads of the scope stay (k8: eight), learnt in as many updates without a "
