@@ -13,7 +13,7 @@ from small_run import segment
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.decode import DecodeSettings, TranslateSettings
 from headcount.data.lines import clean_lines
-from headcount.deployment import ctranslate2_export
+from headcount.deployment import ctranslate2_package
 from headcount.deployment.ctranslate2_search import Best, CTranslate2Search, open_search
 from headcount.deployment.deployed import Deployed
 from headcount.model import machine
@@ -72,6 +72,19 @@ def test_a_mask_makes_a_difference(small):
 def test_int8_translates_what_was_learnt(small):
     pytest.importorskip("ctranslate2")
     assert lines_of(small, "ctranslate2-int8")[0] == lines_of(small, "headcount")[0]
+
+
+def test_int8_that_would_overflow_is_refused(small, monkeypatch):
+    """As where CTranslate2 was imported first, or CT2_USE_MKL is 0: without MKL it has no int16."""
+    package = pytest.importorskip("ctranslate2")
+    monkeypatch.setattr(ctranslate2_package.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(package, "get_supported_compute_types", lambda device: {"int8", "float32"})
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
+    assert open_search(*small[:2], (), settings("ctranslate2-int8")).facts["compute_type"] == "int8"
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+    assert open_search(*small[:2], (), settings("ctranslate2")).facts["compute_type"] == "float32"
+    with pytest.raises(EnvironmentFault, match="found oneDNN, whose sums of int8 overflow there"):
+        open_search(*small[:2], (), settings("ctranslate2-int8"))
 
 
 def test_every_output_ends_at_its_own_limit(small):
@@ -158,7 +171,7 @@ def test_what_it_cannot_do_is_refused(small, monkeypatch):
     def lacking(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    monkeypatch.setattr(ctranslate2_export.importlib, "import_module", lacking)
+    monkeypatch.setattr(ctranslate2_package.importlib, "import_module", lacking)
     told = r"ctranslate2, found it not installed; run: pip install -e '\.\[export\]'"
     with pytest.raises(EnvironmentFault, match=told) as fault:
         open_search(*small[:2], (), settings("ctranslate2"))

@@ -16,7 +16,7 @@ from headcount.base.files import NoRoom
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.lines import clean_lines, write_lines
-from headcount.deployment import ctranslate2_export, export
+from headcount.deployment import ctranslate2_package, export
 from headcount.deployment.agreement import Agreement, check_export
 from headcount.deployment.ctranslate2_export import CTranslate2Engine, padded_heads
 from headcount.deployment.deployed import Deployed
@@ -155,7 +155,7 @@ def without_ctranslate2(monkeypatch):
     def lacking(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    monkeypatch.setattr(ctranslate2_export.importlib, "import_module", lacking)
+    monkeypatch.setattr(ctranslate2_package.importlib, "import_module", lacking)
 
 
 def test_f53_without_the_package_it_says_how_to_install_it(bpe, tmp_path, monkeypatch):

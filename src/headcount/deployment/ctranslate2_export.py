@@ -4,19 +4,17 @@ CTranslate2 wants one head count per side, and at least one head. A layer with f
 ones: zero rows in W_Q, W_K and W_V, zero columns in W_O.
 """
 
-import importlib
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from headcount.base.errors import EnvironmentFault
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids
 from headcount.data.bpe import AnySegmenter
 from headcount.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from headcount.deployment.ctranslate2_package import load_ctranslate2
 from headcount.model.attention import MultiHeadAttention, sinusoids
 from headcount.model.layers import DecoderLayer, Residual
 from headcount.model.transformer import Transformer
@@ -25,19 +23,6 @@ POSITIONS = 1024
 """Longest source and target, EOS counted, of a model that knows any position."""
 
 _ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
-
-
-def load_ctranslate2() -> ModuleType:
-    """The package; raises EnvironmentFault with the line that installs it where it lacks."""
-    try:
-        return importlib.import_module("ctranslate2")
-    except ModuleNotFoundError as fault:
-        if fault.name != "ctranslate2":
-            raise
-        raise EnvironmentFault(
-            "expected the package ctranslate2, found it not installed; "
-            "run: pip install -e '.[export]'"
-        ) from fault
 
 
 def padded_heads(model: Transformer) -> tuple[int, int]:

@@ -16,7 +16,8 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import TranslateSettings
 from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD
-from headcount.deployment.ctranslate2_export import POSITIONS, export, load_ctranslate2
+from headcount.deployment.ctranslate2_export import POSITIONS, export
+from headcount.deployment.ctranslate2_package import load_ctranslate2, refuse_overflow
 from headcount.deployment.deployed import Deployed
 from headcount.model.machine import batches_of
 from headcount.search.beam_search import NOT_FINITE
@@ -64,7 +65,8 @@ class CTranslate2Search(Search):
     def __init__(self, what: Deployed, settings: TranslateSettings):
         """`what`: a model on the CPU. Raises UserError if a weight of it is not a finite number.
 
-        CTranslate2 would translate by such weights without a word.
+        CTranslate2 would translate by such weights without a word. Raises EnvironmentFault where
+        its int8 is noise on this machine.
         """
         if not all(weight.isfinite().all() for weight in what.model.parameters()):
             raise UserError(NOT_FINITE)
@@ -72,6 +74,8 @@ class CTranslate2Search(Search):
         self.settings = settings
         self.positions = what.model.settings.position_table or POSITIONS
         package, kind = load_ctranslate2(), COMPUTE_TYPES[settings.engine]
+        if kind == "int8":
+            refuse_overflow(package)
         version = metadata.version("ctranslate2")
         self.facts = {"engine": settings.engine, "compute_type": kind, "ctranslate2": version}
         self.facts["patience"] = PATIENCE if settings.length_penalty else 1

@@ -10,12 +10,8 @@ from headcount.base.errors import UserError
 from headcount.base.files import whole_folder, write_json
 from headcount.base.folders import CODES, SEGMENTATION, SEGMENTERS
 from headcount.deployment.agreement import OpenEngine
-from headcount.deployment.ctranslate2_export import (
-    CTranslate2Engine,
-    export,
-    load_ctranslate2,
-    padded_heads,
-)
+from headcount.deployment.ctranslate2_export import CTranslate2Engine, export, padded_heads
+from headcount.deployment.ctranslate2_package import load_ctranslate2
 from headcount.deployment.deployed import Deployed
 from headcount.deployment.huggingface_engine import HuggingFaceEngine
 from headcount.deployment.huggingface_export import form_of_imported, form_of_ours

@@ -1,0 +1,53 @@
+"""The package CTranslate2, told to multiply int8 without overflow.
+
+On processors that are not Intel's it takes oneDNN. Without AVX-512, oneDNN adds products of int8 in
+16 bits, where they overflow (PyTorch's issue 136746): translations by int8 are noise, without a
+word. MKL adds them in 32 bits. CTranslate2 reads what to take as it is imported, so this module
+tells it before.
+"""
+
+import importlib
+import os
+import platform
+from types import ModuleType
+
+import torch
+
+from headcount.base.errors import EnvironmentFault
+
+
+def _is_narrow() -> bool:
+    """Whether this is an x86 processor without AVX-512."""
+    capability = torch.backends.cpu.get_cpu_capability()
+    return platform.machine() in ("x86_64", "AMD64") and not capability.startswith("AVX512")
+
+
+if _is_narrow():
+    os.environ.setdefault("CT2_USE_MKL", "1")
+
+
+def load_ctranslate2() -> ModuleType:
+    """The package; raises EnvironmentFault with the line that installs it where it lacks."""
+    try:
+        return importlib.import_module("ctranslate2")
+    except ModuleNotFoundError as fault:
+        if fault.name != "ctranslate2":
+            raise
+        raise EnvironmentFault(
+            "expected the package ctranslate2, found it not installed; "
+            "run: pip install -e '.[export]'"
+        ) from fault
+
+
+def refuse_overflow(package: ModuleType) -> None:
+    """Raise EnvironmentFault where its sums of products of int8 would overflow.
+
+    Of its ways to multiply on the CPU of an x86, only MKL has int16.
+    """
+    if _is_narrow() and "int16" not in package.get_supported_compute_types("cpu"):
+        raise EnvironmentFault(
+            "decode.engine ctranslate2-int8: expected CTranslate2 to multiply by MKL, as this "
+            "processor has no AVX-512, found oneDNN, whose sums of int8 overflow there "
+            "(CT2_USE_MKL is 0, or ctranslate2 was imported before headcount); unset CT2_USE_MKL "
+            "and import headcount first, or take engine ctranslate2"
+        )
