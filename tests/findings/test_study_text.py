@@ -107,6 +107,15 @@ def test_little_text_carries_the_warnings_of_its_tables(kept):
     ]
 
 
+def test_one_dropout_is_no_highest(kept):
+    both = (1.5, 0.5, 2.5), (-0.5, -0.8, -0.2)
+    plant_little_text(kept, both, both)
+    table = pd.read_csv(kept / "lowdata/tables/headmask_regularisation.csv")
+    others = (table["share"] == 0) & (table["run"] != "baseline-d0.3")
+    plant(kept, "lowdata", headmask_regularisation=table[~others])
+    assert "(`baseline-d0.3`, without masks no other dropout was tried) (that" in page_of(kept)
+
+
 def test_one_seed_of_a_pair_is_no_verdict_on_its_runs(kept):
     both = (1.5, None, None), (-0.5, None, None)
     plant_little_text(kept, ((1.5, 0.5, 2.5), (-0.5, -0.8, -0.2)), both)
@@ -115,6 +124,7 @@ def test_one_seed_of_a_pair_is_no_verdict_on_its_runs(kept):
     table.loc[table["pair"] == LARGE, ["low", "high", "seeds"]] = None, None, 1
     table.to_csv(path, index=False)
     page = page_of(kept)
+    assert "change BLEU by -0.50 (one training) to tuned dropout (`baseline-d0.3`)" in page
     assert "trainings of each run: 1 to 5;" in page.replace("\n", " ")
     assert f"- `{SMALL}`: BLEU is above" in page and f"- `{LARGE}`: BLEU is above" not in page
 

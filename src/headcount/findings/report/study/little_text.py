@@ -73,7 +73,9 @@ def _contest(rows: pd.DataFrame) -> str:
     chosen = rows[(rows["chosen"] == "yes") & (rows["share"] > 0)]
     if chosen.empty:
         return "no run that masks heads has been chosen yet"
-    edge = ", the highest that was tried" if is_highest(rows) else ""
+    several = rows.loc[rows["share"] == 0, "dropout"].nunique() > 1
+    tried = "the highest that was tried" if several else "without masks no other dropout was tried"
+    edge = f", {tried}" if is_highest(rows) else ""
     tuned = chosen.loc[chosen["reference"] == "tuned dropout", "against"]
     words = f"tuned dropout (`{tuned.iloc[0]}`{edge})" if len(tuned) else "tuned dropout"
     late = cut_short(rows[rows["chosen"] == "yes"])[:2]
@@ -123,7 +125,12 @@ def _gain(rows: pd.DataFrame, reference: str, words: str) -> str:
         return f"are not compared with {words}"
     row = found.iloc[0]
     helps = above(row["low"], row["high"])
-    return f"change BLEU by {with_interval(row, 2, '+')} to {words} (that they help: {helps})"
+    return f"change BLEU by {_difference(row)} to {words} (that they help: {helps})"
+
+
+def _difference(row: pd.Series) -> str:
+    """A difference of BLEU with its interval, or that one training has none."""
+    return with_interval(row, 2) + (" (one training)" if row.get("seeds") == 1 else "")
 
 
 def _ranked(kept: Kept, pair: str) -> str:
@@ -136,7 +143,7 @@ def _ranked(kept: Kept, pair: str) -> str:
     table = kept.compared(EXPERIMENT, "headmask_variants")
     found = of_importance(_of(table[table["pair"] == pair], _BLEU, "random"))
     told = ", ".join(
-        f"{with_interval(row, 2)} (`{row['run']}` to `{row['against']}`)"
+        f"{_difference(row)} (`{row['run']}` to `{row['against']}`)"
         for _, row in found.iterrows()
     )
     words = "heads chosen by importance, in place of as many at random, change BLEU by"
