@@ -51,13 +51,13 @@ def pytest_collection() -> Generator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with engines first, so that no long one runs alone at the end, and the longest of them.
+    """Long files first, so that none runs alone at the end: those with engines, and benchmarks.
 
     The second does without the origin, as another process would wait until the first has built it.
     """
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     shared = {item.path for item in items if "origin" in item.fixturenames}
-    own = {path for path in slow if path.stem == "test_workflow"}
+    own = {path for path in slow if path.parent.name in ("workflow", "benchmarks")} - shared
     items.sort(key=lambda item: (item.path not in shared | own, -slow[item.path]))
     files = dict.fromkeys(item.path for item in items)
     begin = {next((path for path in files if path in kind), None) for kind in (shared, own)}
