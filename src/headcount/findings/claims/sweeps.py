@@ -1,5 +1,6 @@
 """Decisions on gates: how many heads they leave, which, and what that costs."""
 
+from dataclasses import replace
 from math import nan
 
 import pandas as pd
@@ -150,15 +151,21 @@ def fine_tuning_wins(evidence: Evidence, least: float, near: float) -> Decision:
     """Whether gates on a trained model keep more BLEU than gates from random weights.
 
     At heads left that differ by at most the share `near` of the scope; over trainings, with a mean
-    above `least`. Not of controls: gates without a price may close some heads as well.
+    above `least`. Not of controls: gates without a price may close some heads as well. How far the
+    controls differ, which is no gates' doing, stands in the reason.
     """
-    found = [_gates(evidence), _gates(evidence, RANDOM_WEIGHTS)]
-    tuned, fresh = (rows[(rows["lambda"] > 0) & (rows["gone"] > 0)] for rows in found)
-    both = fresh.merge(tuned, on=[*_SWEEP, "scope"], suffixes=("", "_tuned"))
-    both = both[(both["gone"] - both["gone_tuned"]).abs() <= near]
-    gains = (both["bleu_tuned"] - both["bleu"]).astype(float)
-    by_training = gains.groupby([both[name] for name in UNIT]).mean()
-    return _gains({"fine-tuned to random weights": by_training}, least)
+    both = _gates(evidence, RANDOM_WEIGHTS).merge(
+        _gates(evidence), on=[*_SWEEP, "scope"], suffixes=("", "_tuned")
+    )
+    both["gain"] = (both["bleu_tuned"] - both["bleu"]).astype(float)
+    free, priced = ((both[["lambda", "lambda_tuned"]] > 0).sum(axis=1) == n for n in (0, 2))
+    alike = (both["gone"] - both["gone_tuned"]).abs() <= near
+    pruned = both[priced & alike & (both["gone"] > 0) & (both["gone_tuned"] > 0)]
+    found = _gains({"fine-tuned to random weights": pruned.groupby(UNIT)["gain"].mean()}, least)
+    controls = both.loc[free, "gain"].mean()
+    if pruned.empty or pd.isna(controls):
+        return found
+    return replace(found, reason=f"{found.reason}; controls, of λ = 0: {controls:+z.2f}")
 
 
 def pruned_beats_scratch(evidence: Evidence) -> Decision:

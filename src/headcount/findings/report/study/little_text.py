@@ -143,8 +143,7 @@ def _ranked(kept: Kept, pair: str) -> str:
     table = kept.compared(EXPERIMENT, "headmask_variants")
     found = of_importance(_of(table[table["pair"] == pair], _BLEU, "random"))
     told = ", ".join(
-        f"{_difference(row)} (`{row['run']}` to `{row['against']}`)"
-        for _, row in found.iterrows()
+        f"{_difference(row)} (`{row['run']}` to `{row['against']}`)" for _, row in found.iterrows()
     )
     words = "heads chosen by importance, in place of as many at random, change BLEU by"
     return f"{words} {told}" if told else ""
