@@ -146,4 +146,4 @@ def test_a_control_that_closed_heads_does_not_count_as_pruned(tmp_path):
             files["tables/voita_pruning.csv"] += [row | {"seed": seed} for row in found]
     found = decided(tmp_path, "VO-22", files)
     assert (found.verdict, found.value) == ("holds", pytest.approx(0.52))
-    assert found.reason.endswith("; controls, of λ = 0: -9.00")
+    assert found.reason.endswith("; of controls (λ = 0): -9.00 BLEU")

@@ -48,6 +48,6 @@ def refuse_overflow(package: ModuleType) -> None:
         raise EnvironmentFault(
             "decode.engine ctranslate2-int8: expected CTranslate2 to multiply by MKL, as this "
             "processor has no AVX-512, found oneDNN, whose sums of int8 overflow there "
-            "(CT2_USE_MKL is 0, or ctranslate2 was imported before headcount); unset CT2_USE_MKL "
-            "and import headcount first, or take engine ctranslate2"
+            "(CT2_USE_MKL is 0, or ctranslate2 was imported before headcount.deployment); set "
+            "CT2_USE_MKL=1 in the environment, or take engine ctranslate2"
         )

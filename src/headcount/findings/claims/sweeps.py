@@ -158,14 +158,15 @@ def fine_tuning_wins(evidence: Evidence, least: float, near: float) -> Decision:
         _gates(evidence), on=[*_SWEEP, "scope"], suffixes=("", "_tuned")
     )
     both["gain"] = (both["bleu_tuned"] - both["bleu"]).astype(float)
-    free, priced = ((both[["lambda", "lambda_tuned"]] > 0).sum(axis=1) == n for n in (0, 2))
+    free = (both["lambda"] == 0) & (both["lambda_tuned"] == 0)
+    priced = (both["lambda"] > 0) & (both["lambda_tuned"] > 0)
     alike = (both["gone"] - both["gone_tuned"]).abs() <= near
     pruned = both[priced & alike & (both["gone"] > 0) & (both["gone_tuned"] > 0)]
     found = _gains({"fine-tuned to random weights": pruned.groupby(UNIT)["gain"].mean()}, least)
     controls = both.loc[free, "gain"].mean()
     if pruned.empty or pd.isna(controls):
         return found
-    return replace(found, reason=f"{found.reason}; controls, of λ = 0: {controls:+z.2f}")
+    return replace(found, reason=f"{found.reason}; of controls (λ = 0): {controls:+z.2f} BLEU")
 
 
 def pruned_beats_scratch(evidence: Evidence) -> Decision:
