@@ -3,28 +3,22 @@
 import argparse
 import importlib.util
 from collections.abc import Mapping
-from pathlib import Path
 from types import ModuleType
 
-from headcount.base.errors import EnvironmentFault, UserError
-
-REQUIREMENTS = Path(__file__).parents[1] / "requirements.txt"
+from headcount.base.errors import UserError
+from headcount.base.packages import optional_package
 
 INSTALLED = "installed"
 
 
 def load_peer(package: str) -> ModuleType:
-    """The imported package of a peer; raises EnvironmentFault naming the requirement it lacks."""
-    try:
-        return importlib.import_module(package)
-    except ModuleNotFoundError as fault:
-        if fault.name != package:
-            raise
-        raise EnvironmentFault(
-            f"this benchmark measures against {_requirement(package)}, which is not installed; "
-            "run `python -m pip install -r benchmarks/requirements.txt`, "
-            "or leave this peer out of --peers"
-        ) from fault
+    """The imported package of a peer; raises EnvironmentFault with the remedy where it lacks."""
+    return optional_package(
+        package,
+        "a peer of this benchmark",
+        "run `python -m pip install -r benchmarks/requirements.txt`, or leave this peer out of "
+        "--peers",
+    )
 
 
 def add_peers_flag(parser: argparse.ArgumentParser, known: Mapping[str, str]) -> None:
@@ -50,9 +44,3 @@ def chosen_peers(text: str, known: Mapping[str, str]) -> list[str]:
             raise UserError(f"--peers: expected some of {', '.join(known)}; found {name!r}")
         load_peer(known[name])
     return names
-
-
-def _requirement(package: str) -> str:
-    """The line of requirements.txt that pins a package."""
-    lines = REQUIREMENTS.read_text().splitlines()
-    return next(line.split("#")[0].strip() for line in lines if line.startswith(f"{package}=="))

@@ -1,6 +1,7 @@
 """Folders for Hugging Face's library: what was imported goes back to the bit; ours go as well."""
 
 import json
+import sys
 
 import pytest
 import safetensors.torch
@@ -12,7 +13,6 @@ from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import BOS, EOS, PAD
-from headcount.deployment import huggingface_engine
 from headcount.deployment.huggingface_engine import HuggingFaceEngine
 from headcount.deployment.huggingface_export import form_of_imported, form_of_ours
 from headcount.model.loss import token_losses
@@ -225,11 +225,8 @@ def test_what_theirs_cannot_express_is_named(changes, message):
 
 
 def test_without_the_package_it_says_how_to_install_it(tmp_path, monkeypatch):
-    def lacking(name):
-        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-    monkeypatch.setattr(huggingface_engine.importlib, "import_module", lacking)
-    told = r"transformers, which is not installed; run: pip install -e '\.\[bert\]'"
+    monkeypatch.setitem(sys.modules, "transformers", None)  # as where the extra is not installed
+    told = r"transformers, found it not installed; run: pip install -e '\.\[bert\]'"
     with pytest.raises(EnvironmentFault, match=told):
         HuggingFaceEngine(tmp_path, ([], []), (), SEARCH)
 

@@ -22,8 +22,8 @@ from headcount.pretrained.library import (
     input_files,
     library,
     load_whole,
-    missing_library,
     no_weights,
+    of_hugging_face,
 )
 
 _KIND = Kind("AutoModelForSequenceClassification", "classifier", "bert")
@@ -102,13 +102,11 @@ def read_classifier(folder: Path, labels: Sequence[str] = ()) -> tuple[Any, nn.M
 
 
 def _download(name: str, commit: str) -> Path:
-    try:
-        from huggingface_hub import errors, snapshot_download
-    except ImportError as fault:
-        raise missing_library(_KIND) from fault
+    hub = of_hugging_face("huggingface_hub", _KIND)
+    errors = hub.errors
     try:
         kinds = list(CLASSIFIER_SOURCES)
-        return Path(snapshot_download(name, revision=commit, allow_patterns=kinds))
+        return Path(hub.snapshot_download(name, revision=commit, allow_patterns=kinds))
     except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as fault:
         raise UserError(
             f"--model {name}: the hub has no such model for everyone, or none of commit {commit}; "

@@ -4,12 +4,12 @@ Words are those of the project's tokeniser, so that they fit the models; trees a
 CoNLL-U, to be named as a treebank in corpora.yaml.
 """
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import read_json, sha256, write_json, write_text
+from headcount.base.packages import optional_package
 from headcount.data.text import read_clean
 from headcount.data.words import Tokeniser
 
@@ -54,13 +54,8 @@ def parse_text(
 
 def load_parser(language: str, models: Path) -> Any:
     """stanza's pipeline for words that are cut already. Raises EnvironmentFault without one."""
-    try:
-        stanza = import_module("stanza")
-    except ImportError:
-        raise EnvironmentFault(
-            "stanza is not installed, so no trees can be predicted; pip install -e '.[parse]', or "
-            "name a treebank that exists under roles.trees"
-        ) from None
+    remedy = "run: pip install -e '.[parse]', or name a treebank that exists under roles.trees"
+    stanza = optional_package("stanza", "predicted trees", remedy)
     common = {"processors": _STEPS, "package": "default"}
     try:
         if not _folder(models, language).is_dir():

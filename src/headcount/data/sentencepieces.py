@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
+from headcount.base.packages import optional_package
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import protect, restore
 
@@ -151,12 +152,9 @@ def load_sentencepiece(model: bytes) -> Any:
 
     Raises UserError if the bytes are no such model, EnvironmentFault without the package.
     """
+    package = _extra("sentencepiece")
     try:
-        from sentencepiece import SentencePieceProcessor  # an extra
-    except ModuleNotFoundError as fault:
-        raise _missing("sentencepiece") from fault
-    try:
-        return SentencePieceProcessor(model_proto=model)
+        return package.SentencePieceProcessor(model_proto=model)
     except RuntimeError as fault:
         raise UserError(f"expected a SentencePiece model, found {len(model)} bytes") from fault
 
@@ -167,12 +165,9 @@ def load_tokenizer(model: bytes) -> Any:
 
     Raises UserError if the bytes are none, EnvironmentFault without the package.
     """
+    package = _extra("tokenizers")
     try:
-        from tokenizers import Tokenizer  # an extra
-    except ModuleNotFoundError as fault:
-        raise _missing("tokenizers") from fault
-    try:
-        return Tokenizer.from_str(model.decode("utf-8"))
+        return package.Tokenizer.from_str(model.decode("utf-8"))
     except Exception as fault:  # the library has no narrower one
         raise UserError(f"expected a tokenizer.json, found {len(model)} bytes: {fault}") from fault
 
@@ -185,8 +180,6 @@ def make_pieces(
     return kind(language, model, words, marks)
 
 
-def _missing(package: str) -> EnvironmentFault:
-    return EnvironmentFault(
-        f"pieces of a pretrained model need the package {package}, which is not installed; run: "
-        "pip install -e '.[pretrained]'"
-    )
+def _extra(package: str) -> Any:
+    remedy = "run: pip install -e '.[pretrained]'"
+    return optional_package(package, "pieces of a pretrained model", remedy)

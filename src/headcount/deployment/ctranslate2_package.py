@@ -6,7 +6,6 @@ word. MKL adds them in 32 bits. CTranslate2 reads what to take as it is imported
 tells it before.
 """
 
-import importlib
 import os
 import platform
 from types import ModuleType
@@ -14,6 +13,7 @@ from types import ModuleType
 import torch
 
 from headcount.base.errors import EnvironmentFault
+from headcount.base.packages import optional_package
 
 
 def _is_narrow() -> bool:
@@ -28,15 +28,9 @@ if _is_narrow():
 
 def load_ctranslate2() -> ModuleType:
     """The package; raises EnvironmentFault with the line that installs it where it lacks."""
-    try:
-        return importlib.import_module("ctranslate2")
-    except ModuleNotFoundError as fault:
-        if fault.name != "ctranslate2":
-            raise
-        raise EnvironmentFault(
-            "expected the package ctranslate2, found it not installed; "
-            "run: pip install -e '.[export]'"
-        ) from fault
+    return optional_package(
+        "ctranslate2", "models of CTranslate2", "run: pip install -e '.[export]'"
+    )
 
 
 def refuse_overflow(package: ModuleType) -> None:

@@ -1,33 +1,19 @@
 """A model of Hugging Face's library as it lies in a folder, asked in our ids."""
 
-import importlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.errors import UserError
+from headcount.base.packages import optional_package
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, ParallelText, in_order, neighbours, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
 
 _ONE_LANGUAGE = ("marian", "pegasus", "bart")
-
-
-def load_transformers() -> ModuleType:
-    """The package; raises EnvironmentFault with the line that installs it where it lacks."""
-    try:
-        return importlib.import_module("transformers")
-    except ModuleNotFoundError as fault:
-        if fault.name != "transformers":
-            raise
-        raise EnvironmentFault(
-            "models of Hugging Face need the package transformers, which is not installed; "
-            "run: pip install -e '.[bert]'"
-        ) from fault
 
 
 class HuggingFaceEngine:
@@ -136,7 +122,9 @@ class HuggingFaceText:
 
 def _load(folder: Path, name: str) -> Any:
     """What a class of the library reads from a folder, and from nowhere else."""
-    return getattr(load_transformers(), name).from_pretrained(folder, local_files_only=True)
+    remedy = "run: pip install -e '.[bert]'"
+    theirs = optional_package("transformers", "models of Hugging Face", remedy)
+    return getattr(theirs, name).from_pretrained(folder, local_files_only=True)
 
 
 def _search(settings: DecodeSettings) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.errors import UserError
 from headcount.base.folders import CLASSIFIER_SOURCES
+from headcount.base.packages import optional_package
 
 _OF_TOKENISERS = ("tokenizer*", "vocab*", "merges.txt", "*.spm", "*.model")
 """Files of which every tokeniser of the library has one."""
@@ -34,18 +35,12 @@ class Loaded(NamedTuple):
 
 def library(kind: Kind) -> Any:
     """Hugging Face's library. Raises EnvironmentFault where it is missing."""
-    try:
-        import transformers
-    except ImportError as fault:
-        raise missing_library(kind) from fault
-    return transformers
+    return of_hugging_face("transformers", kind)
 
 
-def missing_library(kind: Kind) -> EnvironmentFault:
-    """The fault of a machine without the library."""
-    return EnvironmentFault(
-        f"{kind.name}s need the Hugging Face library; pip install -e '.[{kind.extra}]'"
-    )
+def of_hugging_face(package: str, kind: Kind) -> Any:
+    """One of their packages. Raises EnvironmentFault where it is missing."""
+    return optional_package(package, f"{kind.name}s", f"run: pip install -e '.[{kind.extra}]'")
 
 
 def no_weights(name: Path | str) -> UserError:
