@@ -13,6 +13,7 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Batch, Ids, ParallelText, in_order
 from headcount.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from headcount.deployment.ctranslate2_export import export
+from headcount.deployment.ctranslate2_package import refuse_overflow
 from headcount.model.transformer import Transformer
 from headcount.search.beam_search import translate
 from headcount.training.score import score_targets
@@ -60,7 +61,10 @@ def our_engine(task: Task) -> Engine:
 
 def ctranslate2_engine(task: Task, folder: Path, compute_type: str, workers: int) -> Engine:
     """CTranslate2 on an exported model; `workers` batches side by side share the threads."""
-    translator = load_peer("ctranslate2").Translator(
+    package = load_peer("ctranslate2")
+    if compute_type == "int8":
+        refuse_overflow(package)
+    translator = package.Translator(
         str(folder),
         device=task.device.type,
         compute_type=compute_type,

@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import subprocess
 import sys
 
 import pytest
@@ -115,6 +116,20 @@ def test_x24_without_network_the_environment_is_at_fault(tmp_path, monkeypatch):
     told = r"--model some/model: could not be fetched from the hub \(.*\); look at the network and"
     with pytest.raises(EnvironmentFault, match=told):
         fetch_classifier("some/model", COMMIT)
+
+
+def test_x24_nothing_need_have_loaded_the_hubs_faults_before(tmp_path):
+    """In a process of its own: the library, which others of these tests import, loads them."""
+    alone = {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(tmp_path), "PATH": ""}
+    lines = (
+        "from headcount.base import command",
+        "from headcount.classifiers.classifier_files import fetch_classifier",
+        f"command.run(lambda: fetch_classifier('some/model', '{COMMIT}'))",
+    )
+    words = [sys.executable, "-c", "\n".join(lines)]
+    ended = subprocess.run(words, env=alone, cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 3
+    assert "--model some/model: could not be fetched from the hub (" in ended.stderr
 
 
 def test_a_folder_has_one_version(folder):

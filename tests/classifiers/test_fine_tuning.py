@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from script_runner import run_script
 from small_bert import pairs, save_bert, write_pairs
 from torch.nn import functional
 
-from headcount.base.errors import UserError
+from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.folders import CLASSIFIER_FILES
 from headcount.base.settings.classifiers import FineTuningSettings
 from headcount.classifiers.classifier import Classifier
@@ -41,6 +42,14 @@ def tune(start, found, settings, tmp_path, name: str, seed: int = 1):
     states, out = tmp_path / "state", tmp_path / name
     fine_tune_classifier(start, found, settings, seed, states, out, {})
     return out
+
+
+def test_without_what_the_trainer_runs_on_it_says_how_to_install_it(encoder, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "accelerate", None)  # as where the extra is not installed
+    told = r"classifiers: .* accelerate, found it not installed; run: pip install -e '\.\[bert\]'"
+    with pytest.raises(EnvironmentFault, match=told):
+        tune(encoder, [], FineTuningSettings(), tmp_path, "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_only_what_is_trained_anew_may_be_missing(encoder):

@@ -1,7 +1,9 @@
 """CTranslate2 in place of our own search: what it finds, what it refuses, the record."""
 
+import importlib
 import io
 import json
+import os
 import sys
 
 import pytest
@@ -85,6 +87,22 @@ def test_int8_that_would_overflow_is_refused(small, monkeypatch):
     assert open_search(*small[:2], (), settings("ctranslate2")).facts["compute_type"] == "float32"
     with pytest.raises(EnvironmentFault, match="found oneDNN, whose sums of int8 overflow there"):
         open_search(*small[:2], (), settings("ctranslate2-int8"))
+
+
+@pytest.mark.parametrize(
+    ("capability", "before", "after"),
+    [("AVX2", None, "1"), ("AVX2", "0", "0"), ("AVX512_VNNI", None, None)],
+)
+def test_mkl_is_asked_for_before_the_package_is_imported(monkeypatch, capability, before, after):
+    """Where there is no AVX-512, and unless the user has said something else."""
+    monkeypatch.setenv("CT2_USE_MKL", "x")  # so that what the module sets is undone
+    monkeypatch.delenv("CT2_USE_MKL")
+    if before:
+        monkeypatch.setenv("CT2_USE_MKL", before)
+    monkeypatch.setattr(ctranslate2_package.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    importlib.reload(ctranslate2_package)
+    assert os.environ.get("CT2_USE_MKL") == after
 
 
 def test_every_output_ends_at_its_own_limit(small):

@@ -94,14 +94,15 @@ def test_little_text_carries_the_warnings_of_its_tables(kept):
     rows = [(SMALL, "impt-6", 1, "no"), (SMALL, "impt-6", 2, "yes")]
     plant(kept, "lowdata", headmask_collapse=pd.DataFrame(rows, columns=keys))
     page = page_of(kept)
-    assert "to tuned dropout (`baseline-d0.3`, the highest that was tried) (that" in page
+    tuned = "tuned dropout (`baseline-d0.3`, the highest that was tried without masks) (that"
+    assert f"to {tuned}" in page
     # Chosen are random-6 and the run of tuned dropout, of which no end is planted.
     assert "Dev loss had not turned in 2 of the 5 trainings chosen. With 10,000" in page
     listed = page.partition("What to bear in mind:\n\n")[2].partition("\n\n")[0].splitlines()
     assert [line[:70] for line in listed] == [
         f"- impt-6, seed 2 of {SMALL} collapsed in training (table headmask_collapse"[:70],
         f"- {SMALL}: 2 of 5 trainings (random-6) ended before dev loss had turned"[:70],
-        f"- {SMALL}: tuned dropout is the highest that was tried without masks, "[:70],
+        f"- {SMALL}: tuned dropout: the highest that was tried without masks, so tha"[:70],
         f"- {SMALL}: no run masks heads at tuned dropout (baseline-d0.3), so tha"[:70],
         f"- {LARGE}: no run masks heads at tuned dropout (baseline-d0.3), so tha"[:70],
     ]
@@ -113,7 +114,9 @@ def test_one_dropout_is_no_highest(kept):
     table = pd.read_csv(kept / "lowdata/tables/headmask_regularisation.csv")
     others = (table["share"] == 0) & (table["run"] != "baseline-d0.3")
     plant(kept, "lowdata", headmask_regularisation=table[~others])
-    assert "(`baseline-d0.3`, without masks no other dropout was tried) (that" in page_of(kept)
+    page = page_of(kept)
+    assert "(`baseline-d0.3`, the only one that was tried without masks) (that" in page
+    assert f"{SMALL}: tuned dropout: the only one that was tried without masks, so that" in page
 
 
 def test_one_seed_of_a_pair_is_no_verdict_on_its_runs(kept):

@@ -1,4 +1,4 @@
-"""Packages that an installation may lack, because only one of the project's extras has them."""
+"""Packages that an installation may lack, because extras of the project have them."""
 
 import importlib
 from types import ModuleType
@@ -7,7 +7,7 @@ from headcount.base.errors import EnvironmentFault
 
 
 def optional_package(name: str, wanted: str, remedy: str) -> ModuleType:
-    """The imported package. Raises EnvironmentFault where it is not installed or is broken.
+    """The imported package. Raises EnvironmentFault where it cannot be imported.
 
     The fault names what is `wanted`, such as "predicted trees", and says the `remedy`.
     """

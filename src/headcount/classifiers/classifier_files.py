@@ -20,7 +20,6 @@ from headcount.pretrained.library import (
     Kind,
     drawn_at_random,
     input_files,
-    library,
     load_whole,
     no_weights,
     of_hugging_face,
@@ -78,9 +77,10 @@ def classifier_inputs(folder: Path) -> list[Path]:
     return [path for path in input_files(folder) if path.name != RECORD]
 
 
-def classifier_library() -> Any:
-    """The Hugging Face library. Raises EnvironmentFault where it is missing."""
-    return library(_KIND)
+def training_library() -> Any:
+    """The Hugging Face library, able to train. Raises EnvironmentFault where it is not."""
+    of_hugging_face("accelerate", _KIND)  # what its trainer runs on
+    return of_hugging_face("transformers", _KIND)
 
 
 def read_classifier(folder: Path, labels: Sequence[str] = ()) -> tuple[Any, nn.Module]:
@@ -103,7 +103,7 @@ def read_classifier(folder: Path, labels: Sequence[str] = ()) -> tuple[Any, nn.M
 
 def _download(name: str, commit: str) -> Path:
     hub = of_hugging_face("huggingface_hub", _KIND)
-    errors = hub.errors
+    errors = of_hugging_face("huggingface_hub.errors", _KIND)  # the package does not import it
     try:
         kinds = list(CLASSIFIER_SOURCES)
         return Path(hub.snapshot_download(name, revision=commit, allow_patterns=kinds))

@@ -10,7 +10,7 @@ from headcount.base.fingerprint import digest
 from headcount.base.folders import CLASSIFIER_FILES
 from headcount.base.settings.classifiers import FineTuningSettings
 from headcount.classifiers.classifier import LONGEST
-from headcount.classifiers.classifier_files import classifier_library, read_classifier
+from headcount.classifiers.classifier_files import read_classifier, training_library
 from headcount.data.entailment import Example
 from headcount.model.machine import pick_device
 
@@ -32,7 +32,7 @@ def fine_tune_classifier(
     follow from the seed to the last bit. Raises UserError for a model that cannot be read,
     EnvironmentFault where library or device is missing.
     """
-    library = classifier_library()
+    library = training_library()
     library.set_seed(seed)
     mine = states / digest([origin.get(name) for name in ("settings", "seed", "inputs")])
     names = sorted({pair.label.lower() for pair in pairs})

@@ -1,9 +1,10 @@
 """The package CTranslate2, told to multiply int8 without overflow.
 
-On processors that are not Intel's it takes oneDNN. Without AVX-512, oneDNN adds products of int8 in
-16 bits, where they overflow (PyTorch's issue 136746): translations by int8 are noise, without a
-word. MKL adds them in 32 bits. CTranslate2 reads what to take as it is imported, so this module
-tells it before.
+On processors that are not Intel's it takes oneDNN, which adds products of int8 in 16 bits where the
+processor lacks VNNI; there they overflow (PyTorch's issue 136746): translations by int8 are noise,
+without a word. Of those processors all that have AVX-512 have VNNI. By MKL int8 was right on an AMD
+without (a Zen 3). CTranslate2 reads what to take as it is imported, for all number formats, so this
+module tells it before.
 """
 
 import os
@@ -40,8 +41,8 @@ def refuse_overflow(package: ModuleType) -> None:
     """
     if _is_narrow() and "int16" not in package.get_supported_compute_types("cpu"):
         raise EnvironmentFault(
-            "decode.engine ctranslate2-int8: expected CTranslate2 to multiply by MKL, as this "
-            "processor has no AVX-512, found oneDNN, whose sums of int8 overflow there "
-            "(CT2_USE_MKL is 0, or ctranslate2 was imported before headcount.deployment); set "
-            "CT2_USE_MKL=1 in the environment, or take engine ctranslate2"
+            "int8: expected CTranslate2 to multiply by MKL, as this processor has no AVX-512, "
+            "found oneDNN, whose sums of int8 overflow there (CT2_USE_MKL is 0, or ctranslate2 "
+            "was imported too early); set CT2_USE_MKL=1 in the environment, or take fp32 "
+            "(engine ctranslate2)"
         )

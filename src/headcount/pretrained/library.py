@@ -33,11 +33,6 @@ class Loaded(NamedTuple):
     missing: list[str]  # weights that the folder lacks, which the library draws at random
 
 
-def library(kind: Kind) -> Any:
-    """Hugging Face's library. Raises EnvironmentFault where it is missing."""
-    return of_hugging_face("transformers", kind)
-
-
 def of_hugging_face(package: str, kind: Kind) -> Any:
     """One of their packages. Raises EnvironmentFault where it is missing."""
     return optional_package(package, f"{kind.name}s", f"run: pip install -e '.[{kind.extra}]'")
@@ -65,7 +60,7 @@ def load_whole(
     without a tokeniser, and for a model that needs code of its own; EnvironmentFault where the
     library is missing.
     """
-    theirs = library(kind)
+    theirs = of_hugging_face("transformers", kind)
     if not list(folder.glob("*.safetensors")):
         raise no_weights(folder)
     if not any(path for pattern in _OF_TOKENISERS for path in folder.glob(pattern)):

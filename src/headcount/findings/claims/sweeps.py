@@ -13,6 +13,7 @@ from headcount.findings.claims.verdicts import (
     HOLDS,
     NO_RUN,
     NOT_APPLICABLE,
+    TRAINING,
     UNDECIDED,
     UNIT,
     Decision,
@@ -152,7 +153,7 @@ def fine_tuning_wins(evidence: Evidence, least: float, near: float) -> Decision:
 
     At heads left that differ by at most the share `near` of the scope; over trainings, with a mean
     above `least`. Not of controls: gates without a price may close some heads as well. How far the
-    controls differ, which is no gates' doing, stands in the reason.
+    controls of these trainings differ, which is no price's doing, stands in the reason.
     """
     both = _gates(evidence, RANDOM_WEIGHTS).merge(
         _gates(evidence), on=[*_SWEEP, "scope"], suffixes=("", "_tuned")
@@ -163,10 +164,13 @@ def fine_tuning_wins(evidence: Evidence, least: float, near: float) -> Decision:
     alike = (both["gone"] - both["gone_tuned"]).abs() <= near
     pruned = both[priced & alike & (both["gone"] > 0) & (both["gone_tuned"] > 0)]
     found = _gains({"fine-tuned to random weights": pruned.groupby(UNIT)["gain"].mean()}, least)
-    controls = both.loc[free, "gain"].mean()
-    if pruned.empty or pd.isna(controls):
+    keys = [*UNIT, "scope"]
+    controls = both[free].merge(pruned[keys].drop_duplicates(), on=keys)
+    if controls.empty:
         return found
-    return replace(found, reason=f"{found.reason}; of controls (λ = 0): {controls:+z.2f} BLEU")
+    means = controls.groupby(TRAINING)["gain"].mean().groupby("pair").mean()
+    told = ", ".join(f"{mean:+z.2f} BLEU ({pair})" for pair, mean in means.items())
+    return replace(found, reason=f"{found.reason}; of controls (λ = 0): {told}")
 
 
 def pruned_beats_scratch(evidence: Evidence) -> Decision:

@@ -208,11 +208,8 @@ def warn_of_edges(table: pd.DataFrame) -> tuple[str, ...]:
                 "loss had turned: it was lowest at the last update, or fewer validations followed "
                 "than train.patience asks for. Longer ones may be better."
             )
-        if is_highest(rows):
-            found.append(
-                f"{pair}: tuned dropout is the highest that was tried without masks, so that a "
-                "higher one may be better still."
-            )
+        if edge := edge_of(rows):
+            found.append(f"{pair}: tuned dropout: {edge}, so that another may be better still.")
     return tuple(found)
 
 
@@ -223,10 +220,16 @@ def cut_short(rows: pd.DataFrame) -> tuple[int, int, list[str]]:
     return int(late.sum()), int(ends["seeds"].sum()), list(ends.loc[late > 0, "run"])
 
 
-def is_highest(rows: pd.DataFrame) -> bool:
-    """Whether tuned dropout is the highest of the runs of one pair that mask no head."""
+def edge_of(rows: pd.DataFrame) -> str:
+    """That tuned dropout is the highest, or the only one, of runs of one pair without masks.
+
+    Empty where it is neither, or where nothing is compared with it.
+    """
     plain = rows[rows["share"] == 0].set_index("run")["dropout"]
-    return any(plain[name].max() == plain.max() for name in _tuned(rows))
+    if not any(plain[name].max() == plain.max() for name in _tuned(rows)):
+        return ""
+    several = plain.nunique() > 1
+    return f"{'the highest' if several else 'the only one'} that was tried without masks"
 
 
 def masks_at_tuned(table: pd.DataFrame) -> tuple[str, ...]:

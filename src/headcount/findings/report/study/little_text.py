@@ -6,7 +6,7 @@ import pandas as pd
 
 from headcount.findings.headmask.regularisation import (
     cut_short,
-    is_highest,
+    edge_of,
     masks_at_tuned,
     warn_of_edges,
 )
@@ -73,11 +73,10 @@ def _contest(rows: pd.DataFrame) -> str:
     chosen = rows[(rows["chosen"] == "yes") & (rows["share"] > 0)]
     if chosen.empty:
         return "no run that masks heads has been chosen yet"
-    several = rows.loc[rows["share"] == 0, "dropout"].nunique() > 1
-    tried = "the highest that was tried" if several else "without masks no other dropout was tried"
-    edge = f", {tried}" if is_highest(rows) else ""
+    edge = edge_of(rows)
     tuned = chosen.loc[chosen["reference"] == "tuned dropout", "against"]
-    words = f"tuned dropout (`{tuned.iloc[0]}`{edge})" if len(tuned) else "tuned dropout"
+    named = ", ".join([f"`{name}`" for name in tuned[:1]] + [edge] * bool(edge))
+    words = f"tuned dropout ({named})" if named else "tuned dropout"
     late = cut_short(rows[rows["chosen"] == "yes"])[:2]
     ends = ". Dev loss had not turned in {} of the {} trainings chosen" if late[0] else ""
     gains = f"{_beside_tuned(chosen, tuned)}{_gain(chosen, 'tuned dropout', words)}"

@@ -11,8 +11,10 @@ from headcount.findings.report.study.kept import Kept
 from headcount.findings.tables import NONE
 
 _FAILED = "of collapsed trainings"
-_OF_SEVERAL = re.compile(r"(?:^|(?<=[;:] ))(?:of \d+: [^(;]*[^(; ]|decided by: [^;]*)")
-"""What a reason says of a claim about several models, runs or test sets."""
+_OF_SEVERAL = re.compile(
+    r"(?:^|(?<=[;:] ))(?:of \d+: [^(;]*[^(; ]|decided by: [^;]*|of controls [^;]*)"
+)
+"""What a reason says of a claim about several models, runs or test sets, and of their controls."""
 
 
 def names(first: int, last: int, paper: str) -> list[str]:
