@@ -209,8 +209,9 @@ def test_what_is_no_whole_model_is_refused(folder, monkeypatch):
         HookedFolder(path).load()
     with pytest.raises(UserError, match="no/folder: expected a folder, found none; copy one here"):
         HookedFolder(Path("no/folder")).load()
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(EnvironmentFault, match=r"encoder-decoders need .*'\.\[pretrained\]'"):
+    monkeypatch.setitem(sys.modules, "transformers", None)  # as where the extra is not installed
+    told = r"encoder-decoders: .* transformers, found it not installed; .*'\.\[pretrained\]'"
+    with pytest.raises(EnvironmentFault, match=told):
         HookedFolder(folder / "opus").load()
 
 
