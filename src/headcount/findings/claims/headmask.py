@@ -22,11 +22,11 @@ from headcount.findings.claims.verdicts import (
     MIN_SEEDS,
     NO_RUN,
     TRAINING,
-    TRIAL,
     UNDECIDED,
     UNIT,
     Decision,
     by_model,
+    by_seed,
     contrasts,
     few_seeds,
     judge,
@@ -46,16 +46,17 @@ def method_gains(evidence: Evidence, method: str, spared: str = "", gain: float 
     loses; fails if an interval lies below 0, or if a spared direction gains more than `gain`.
     """
     trainings = _by_direction(_deltas(evidence, method))
-    seeds = len(trainings)
+    counts = trainings.groupby("pair").size()
+    apart = {pair for pair in counts.index if spared in pair.split(".")[-1].split("-")}
     directions = trainings.groupby("pair")
     known = {pair: over_trainings(v) for pair, v in directions if len(v) >= MIN_SEEDS}
-    apart = {pair for pair in known if spared in pair.split(".")[-1].split("-")}
     main = [each for pair, each in known.items() if pair not in apart]
+    without, of_spared = counts.drop(apart), counts[list(apart)]
     if not main:
-        lack = f"no direction without {spared}" if known else few_seeds(directions.size().max())
+        lack = f"no direction without {spared}" if without.empty else few_seeds(without.max())
         value = float(directions.mean().mean())
-        return Decision(UNDECIDED, lack if seeds else NO_RUN, value, seeds=seeds)
-    others, values = [known[pair] for pair in apart], known.values()
+        return Decision(UNDECIDED, lack if len(counts) else NO_RUN, value, seeds=len(trainings))
+    others, values = [known[pair] for pair in apart if pair in known], known.values()
     above = sorted(each.p for each in main if each.low > 0)
     most = len(above) > len(main) / 2 and all(each.value > 0 for each in main)
     still = bool(others or not spared) and all(each.low <= 0 <= each.high for each in others)
@@ -66,8 +67,15 @@ def method_gains(evidence: Evidence, method: str, spared: str = "", gain: float 
     low, high = min(each.low for each in values), max(each.high for each in values)
     p = p_against if against else above[len(main) // 2] if most else max(e.p for e in main)
     reason = f"interval above 0 in {len(above)} of {len(main)} directions"
-    reason += "" if others or not spared else f"; no direction with {spared}"
+    if spared and not others:
+        why = (
+            f"with {spared} {few_seeds(of_spared.max())}"
+            if apart
+            else f"no direction with {spared}"
+        )
+        reason += f"; {why}"
     fails = bool(against) and p_against < ALPHA
+    seeds = int(counts[list(known)].sum())
     return judge(most and still and not against, fails, reason, (value, low, high, p), seeds)
 
 
@@ -107,12 +115,13 @@ def random_over_important(evidence: Evidence) -> Decision:
     """Whether Random-N has more BLEU than Impt-N: over seeds, means of all their directions."""
     sides = [_deltas(evidence, method) for method in METHODS]
     trainings = _by_direction((sides[0] - sides[1]).dropna())
-    found = trainings.groupby(TRIAL).mean()
+    directions = by_seed(trainings)
+    found, count = directions.mean(axis=1), int(directions.count().sum())
     if len(found) < MIN_SEEDS:
         return too_few(found)
     whole = over_trainings(found)
-    reason = f"{len(trainings)} trainings of each, over all directions of {len(found)} seeds"
-    return judge(whole.low > 0, whole.high < 0, reason, whole, len(trainings))
+    reason = f"{count} trainings of each, over all directions of {len(found)} seeds"
+    return judge(whole.low > 0, whole.high < 0, reason, whole, count)
 
 
 def importance_falls(evidence: Evidence, number: int, most: str = "") -> Decision:
@@ -241,14 +250,15 @@ def early_heads_stay(
     rows = rows[rows["update"] <= early * last]
     first = rows.loc[rows.groupby(MODEL)["update"].idxmin()] if len(rows) else rows
     known = first.dropna(subset="spearman_with_last").astype({"spearman_with_last": float})
-    trainings = known.groupby(TRAINING)["spearman_with_last"].mean()
-    rho = trainings.groupby(TRIAL).mean()
+    trainings = by_seed(known.groupby(TRAINING)["spearman_with_last"].mean())
+    rho = trainings.mean(axis=1)
     if len(rho) < MIN_SEEDS:
         return too_few(rho)
     whole, alike = over_trainings(rho), _shared_top(evidence)
     fails = whole.low <= 0 <= whole.high < bound and abs(whole.value) < none
     reason = f"seeds share {alike:.0%} of their top heads"
-    return judge(whole.low > 0 and alike < shared, fails, reason, whole, len(trainings))
+    count = int(trainings.count().sum())
+    return judge(whole.low > 0 and alike < shared, fails, reason, whole, count)
 
 
 def _shared_top(evidence: Evidence) -> float:

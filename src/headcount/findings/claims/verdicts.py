@@ -119,41 +119,53 @@ def contrasts(found: Mapping[str, pd.Series], shown: Callable[[float], float] = 
 
     A contrast has a difference for each training, by experiment, pair and seed; those of one pair
     and seed count once, by their mean, see `TRIAL`. Fails if one is above 0 in some pair, after
-    Bonferroni's correction for their number. Pairs with fewer seeds than `MIN_SEEDS` decide
-    nothing. Value and interval are of the contrast that is largest; `shown` says what they are
-    shown as.
+    Bonferroni's correction for their number. Pairs none of whose contrasts has `MIN_SEEDS` seeds
+    decide nothing; in others a contrast with fewer leaves open whether every one is below 0. Value
+    and interval are of the contrast that is largest, of a verdict that it fails of the one that
+    decides; `shown` says what they are shown as.
     """
-    estimates, few = {}, {}
-    trials = {
-        name: differences.dropna().groupby(TRAINING, sort=False).mean()
-        for name, differences in found.items()
-    }
-    for name, differences in trials.items():
-        for pair, of_pair in differences.groupby("pair", sort=False):
-            place = f"{name}, {pair}"
-            if len(of_pair) < MIN_SEEDS:
-                few[place] = of_pair
-            else:
-                estimates[place] = over_trainings(of_pair)
-    if not estimates:
-        return _too_few(few, shown)
-    above = [each.p * len(estimates) for each in estimates.values() if each.low > 0]
-    worst = max(estimates, key=lambda place: estimates[place].value)
-    p = min(1.0, min(above)) if above else max(each.p for each in estimates.values())
+    trials = _trials(found)
+    whole = {key: each for key, each in trials.items() if len(each) >= MIN_SEEDS}
+    if not whole:
+        return _too_few(trials, shown)
+    estimates = {key: over_trainings(each) for key, each in whole.items()}
+    above = {key: each.p * len(estimates) for key, each in estimates.items() if each.low > 0}
+    p = min([1.0, *above.values()]) if above else max(each.p for each in estimates.values())
+    fails = bool(above) and p < ALPHA
+    pairs = {pair for _, pair in whole}
+    lacking = {key: trials[key] for key in trials if key[1] in pairs and key not in whole}
+    if lacking and not fails:
+        return _too_few(lacking, shown)
+    largest = max(estimates, key=lambda key: estimates[key].value)
+    decides = min(above, key=lambda key: above[key]) if fails else largest
+    seeds = max(sum(len(whole[key]) for key in whole if key[0] == name) for name, _ in whole)
+    numbers = (*map(shown, estimates[decides][:3]), p)
     holds = all(each.high < 0 for each in estimates.values())
-    seeds = max(map(len, trials.values()))
-    numbers = (*map(shown, estimates[worst][:3]), p)
-    return judge(holds, bool(above) and p < ALPHA, f"decided by: {worst}", numbers, seeds)
+    return judge(holds, fails, f"decided by: {', '.join(decides)}", numbers, seeds)
 
 
-def _too_few(few: Mapping[str, pd.Series], shown: Callable[[float], float]) -> Decision:
-    """Undecided, with the largest mean of what there is."""
-    if not few:
-        return undecided(NO_RUN)
-    worst = max(few, key=lambda place: few[place].mean())
+def _trials(found: Mapping[str, pd.Series]) -> dict[tuple[str, str], pd.Series]:
+    """Differences by seed for each contrast and pair that some contrast has; may be none."""
+    known = {
+        name: each.dropna().groupby(TRAINING, sort=False).mean() for name, each in found.items()
+    }
+    pairs = dict.fromkeys(pair for each in known.values() for pair, _ in each.index)
+    return {
+        (name, pair): each[each.index.get_level_values("pair") == pair]
+        for name, each in known.items()
+        for pair in pairs
+    }
+
+
+def _too_few(few: Mapping[tuple[str, str], pd.Series], shown: Callable[[float], float]) -> Decision:
+    """Undecided: a contrast without any run is named; without one, the largest mean stands."""
+    lacking = [key for key, each in few.items() if each.empty]
+    if lacking or not few:
+        return undecided(": ".join([NO_RUN, *map(", ".join, lacking[:1])]))
+    worst = max(few, key=lambda key: few[key].mean())
     seeds = max(map(len, few.values()))
     value = shown(float(few[worst].mean()))
-    return Decision(UNDECIDED, f"{few_seeds(seeds)}; {worst}", value, seeds=seeds)
+    return Decision(UNDECIDED, f"{few_seeds(seeds)}; {', '.join(worst)}", value, seeds=seeds)
 
 
 def few_seeds(seeds: int) -> str:
@@ -169,6 +181,17 @@ def too_few(values: pd.Series) -> Decision:
     return Decision(UNDECIDED, few_seeds(len(values)), values.mean(), seeds=len(values))
 
 
+def by_seed(trainings: pd.Series) -> pd.DataFrame:
+    """Seeds down, pairs across: pairs with `MIN_SEEDS` seeds at least, the seeds that they share.
+
+    So that no difference between pairs counts as one between seeds. All there are where no pair has
+    as many.
+    """
+    wide = trainings.unstack("pair")
+    whole = wide.loc[:, wide.count() >= MIN_SEEDS]
+    return whole.dropna() if whole.shape[1] else wide
+
+
 def between_corpora(trainings: pd.DataFrame, column: str, first: str, second: str) -> Decision:
     """Whether trainings on one corpus have more of a statistic than those on another.
 
@@ -176,12 +199,13 @@ def between_corpora(trainings: pd.DataFrame, column: str, first: str, second: st
     corpora. Value: difference of the means, first minus second, by Welch's t over `TRIAL`; fewer
     than `MIN_SEEDS` of either decide nothing.
     """
-    once = trainings.groupby(TRAINING, sort=False)[column].mean().reset_index()
-    of = [once[once["pair"].str.startswith(name)] for name in (first, second)]
-    sides = [rows.groupby(TRIAL)[column].mean() for rows in of]
+    once = trainings.groupby(TRAINING, sort=False)[column].mean()
+    names = once.index.get_level_values("pair").astype(str)
+    of = [by_seed(once[names.str.startswith(name)]) for name in (first, second)]
+    sides = [rows.mean(axis=1) for rows in of]
     if any(side.empty for side in sides):
         return undecided(f"{NO_RUN} on both {first}… and {second}…")
-    count, fewest = sum(map(len, of)), min(map(len, sides))
+    count, fewest = int(sum(rows.count().sum() for rows in of)), min(map(len, sides))
     if fewest < MIN_SEEDS:
         value = float(sides[0].mean() - sides[1].mean())
         return Decision(UNDECIDED, few_seeds(fewest), value, seeds=count)
