@@ -134,7 +134,8 @@ def functions(models: list[tuple[str, str, int, dict[str, int]]], labels: int = 
 
 def kinds_left(points: list[tuple[int, int, int]], seeds=(1,), pair: str = PAIR) -> Rows:
     """Heads left of 16 of each kind: encoder, decoder, decoder-encoder."""
-    return [of(f"gates-{place}", seed, pair, kind=kind, pruned=48 - sum(point), heads_left=left)
+    return [of(f"gates-{place}", seed, pair, kind=kind, pruned=48 - sum(point), heads_left=left,
+               **{"lambda": 0.1})
             for seed in seeds for place, point in enumerate(points)
             for kind, left in zip(KINDS, point, strict=True)]  # fmt: skip
 
@@ -150,7 +151,8 @@ def places(news: list[int], subtitles: list[int]) -> Files:
 
 def decoder_layers(low: tuple[int, int], high: tuple[int, int]) -> Files:
     """Heads left of 16 in each of two layers: self-attention, decoder-encoder attention."""
-    rows = [of("gates-1", kind=kind, layers=layer, pruned=32 - sum(left), heads_left=count)
+    rows = [of("gates-1", kind=kind, layers=layer, pruned=32 - sum(left), heads_left=count,
+               **{"lambda": 0.1})
             for kind, left in (("dec_self", low), ("dec_enc", high))
             for layer, count in enumerate(left)]  # fmt: skip
     return {"figures/voita_fig10.csv": rows}

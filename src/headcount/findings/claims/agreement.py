@@ -13,6 +13,7 @@ from headcount.findings.claims.verdicts import (
     MIN_SEEDS,
     NO_RUN,
     NOT_APPLICABLE,
+    TRAINING,
     TRIAL,
     UNIT,
     Decision,
@@ -144,12 +145,16 @@ def more_heads_better(evidence: Evidence, few: int, many: int, least: float) -> 
     """
     rows = evidence.rows("tables/heads_per_layer.csv", ["test_set", "heads_per_layer", "bleu"])
     # Means over seeds have none.
-    models = rows.dropna(subset="seed").set_index([*UNIT, "test_set"])
+    models = rows.dropna(subset="seed").assign(
+        alike=lambda found: found["run"].str.replace(r"-h\d+(?=-|$)", "", regex=True)
+    )
+    models = models.set_index([*UNIT, "test_set", "alike"])
     with_many, with_few = (
         models[models["heads_per_layer"] == heads]["bleu"].astype(float) for heads in (many, few)
     )
     parts = []
-    trials = (with_many - with_few).dropna().groupby(["pair", "test_set", *TRIAL], sort=False)
+    gained = (with_many - with_few).dropna()
+    trials = gained.groupby(["pair", "test_set", *TRIAL], sort=False)
     for _, gains in trials.mean().groupby(["pair", "test_set"], sort=False):
         if len(gains) < MIN_SEEDS:
             parts.append(too_few(gains))
@@ -157,4 +162,6 @@ def more_heads_better(evidence: Evidence, few: int, many: int, least: float) -> 
         gain = over_trainings(gains)
         holds = gain.value >= least and gain.low > 0
         parts.append(judge(holds, gain.high <= 0, f"{many} heads to {few}", gain, len(gains)))
-    return agree(parts) if parts else undecided(f"{NO_RUN} with {few} and {many} heads a layer")
+    if not parts:
+        return undecided(f"{NO_RUN} with {few} and {many} heads a layer")
+    return replace(agree(parts), seeds=gained.groupby(TRAINING).ngroups)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from headcount.findings.claims import (
     agreement,
+    early,
     groups,
     headmask,
     retained,
@@ -27,10 +28,10 @@ DECISIONS: dict[str, Callable[..., Decision]] = {
         agreement.more_heads_better,
         agreement.relevant_are_known,
         agreement.subjects_by_domain,
+        early.early_heads_stay,
         groups.lower_half_matters_little,
         groups.top_group_hurts_most,
         groups.unimportant_first_keeps_more,
-        headmask.early_heads_stay,
         headmask.gap_closes,
         headmask.importance_falls,
         headmask.importance_flatter,

@@ -1,7 +1,7 @@
 """Decisions on the claims of HeadMask that need trainings with masked heads."""
 
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import pairwise
 from math import exp
 
 import numpy as np
@@ -36,7 +36,7 @@ from headcount.findings.claims.verdicts import (
 from headcount.findings.results import BASE, HEAD
 
 METHODS = ("random", "impt")
-_TOP = 1 / 8  # of the heads; the paper's 12.5 %, of masks and of groups
+TOP = 1 / 8  # of the heads; the paper's 12.5 %, of masks and of groups
 
 
 def method_gains(evidence: Evidence, method: str, spared: str = "", gain: float = 0.0) -> Decision:
@@ -94,7 +94,7 @@ def _by_direction(values: pd.Series) -> pd.Series:
 
 
 def _of_runs(
-    evidence: Evidence, rows: pd.DataFrame, method: str, share: float = _TOP
+    evidence: Evidence, rows: pd.DataFrame, method: str, share: float = TOP
 ) -> pd.DataFrame:
     """The rows of the baseline, or of the run by a method that masks this share of the heads.
 
@@ -165,7 +165,7 @@ def no_super_heads(evidence: Evidence) -> Decision:
     rows = evidence.rows("figures/headmask_heads.csv", columns)
     models = rows.groupby(MODEL)["importance"]
     spread = pd.DataFrame({f"top {share:.1%}": models.apply(_top_share, share=share)
-                           for share in (0.01, _TOP)})  # fmt: skip
+                           for share in (0.01, TOP)})  # fmt: skip
     spread["largest over mean"] = models.max() / models.mean()
     spread = spread.reset_index()
     found = {}
@@ -233,50 +233,6 @@ def prunes_further(evidence: Evidence) -> Decision:
     kept = areas_kept(by_own_ranking(evidence.rows("masking/headmask.csv", MASKED)), "ascending")
     base = _of_method(evidence, kept, BASE, "kept")
     return contrasts({m: base - _of_method(evidence, kept, m, "kept") for m in METHODS})
-
-
-def early_heads_stay(
-    evidence: Evidence, early: float, none: float, bound: float, shared: float
-) -> Decision:
-    """Whether importance early in training predicts the final one, while seeds differ in heads.
-
-    Rank correlation of the first checkpoint, within the share `early` of training, with the last.
-    Fails if it is below `none` in size with an interval around 0 that ends below `bound`: a wide
-    one excludes nothing. Seeds differ if they share less than `shared` of their top heads.
-    """
-    columns = ["update", "spearman_with_last"]
-    rows = evidence.baseline("tables/michel_training.csv", columns)
-    last = rows.groupby(MODEL)["update"].transform("max")
-    rows = rows[rows["update"] <= early * last]
-    first = rows.loc[rows.groupby(MODEL)["update"].idxmin()] if len(rows) else rows
-    known = first.dropna(subset="spearman_with_last").astype({"spearman_with_last": float})
-    trainings = by_seed(known.groupby(TRAINING)["spearman_with_last"].mean())
-    rho = trainings.mean(axis=1)
-    if len(rho) < MIN_SEEDS:
-        return too_few(rho)
-    whole, alike = over_trainings(rho), _shared_top(evidence)
-    fails = whole.low <= 0 <= whole.high < bound and abs(whole.value) < none
-    reason = f"seeds share {alike:.0%} of their top heads"
-    count = int(trainings.count().sum())
-    return judge(whole.low > 0 and alike < shared, fails, reason, whole, count)
-
-
-def _shared_top(evidence: Evidence) -> float:
-    """Mean share of the most important heads that two seeds of the baseline have in common.
-
-    Over pairs of seeds and models of one size; one seed in two experiments may be one training.
-    """
-    rows = evidence.baseline("figures/headmask_heads.csv", [*HEAD, "rank"])
-    rows = rows.assign(heads=rows.groupby(MODEL)["rank"].transform("size"))
-    shares: dict[tuple, list[float]] = {}
-    for (pair, heads), alike in rows.groupby(["pair", "heads"]):
-        models = alike[alike["rank"] <= max(1, round(_TOP * heads))].groupby(MODEL)
-        tops = [(key[-1], set(zip(*top[HEAD].T.to_numpy(), strict=True))) for key, top in models]
-        for (seed, a), (other, b) in combinations(tops, 2):
-            if seed != other:
-                both = (pair, heads, *sorted((seed, other)))
-                shares.setdefault(both, []).append(len(a & b) / len(a))
-    return float(np.mean([np.mean(each) for each in shares.values()])) if shares else 1.0
 
 
 def masked_evenly(evidence: Evidence, level: float, least: float) -> Decision:

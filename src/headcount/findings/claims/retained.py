@@ -65,6 +65,7 @@ def functions_stay(evidence: Evidence, left: float, near: float) -> Decision:
     that it holds: that as many heads drawn at random would keep all of them.
     """
     rows = _retained(evidence)
+    gated = (rows["scope"] != "").groupby([rows[name] for name in UNIT]).transform("any")
 
     def decide(model: pd.DataFrame) -> Decision:
         full, pruned = model[model["scope"] == ""], model[model["scope"] != ""]
@@ -84,7 +85,7 @@ def functions_stay(evidence: Evidence, left: float, near: float) -> Decision:
         share, p = len(kept) / len(whole), by_chance if kept == whole else nan
         return judge(p < ALPHA, kept != whole, reason, (share, nan, nan, p))
 
-    return by_model(rows, UNIT, decide)
+    return by_model(rows[gated.astype(bool)], UNIT, decide)
 
 
 def _kept_by_chance(full: pd.DataFrame, whole: set[str], size: int, count: int) -> float:
@@ -130,19 +131,21 @@ def functions_drift(evidence: Evidence) -> Decision:
         reason = f"{len(pruned)} pruned models; {'some' if gained else 'no'} class gains heads"
         return judge(gained and rho[0] < 0 and p < ALPHA, none, reason, (rho[0], nan, nan, p))
 
-    parts = [
-        pd.concat([rows[rows["scope"] == ""], rows[rows["scope"] == scope]]).assign(sweep=scope)
-        for scope in dict.fromkeys(rows["scope"])
-        if scope
-    ]
-    sweeps = pd.concat(parts) if parts else rows.assign(sweep="")
-    return by_model(sweeps, [*UNIT, "sweep"], decide)
+    pruned = rows[rows["scope"] != ""].assign(sweep=lambda found: found["scope"])
+    full = rows[rows["scope"] == ""].merge(pruned[[*UNIT, "sweep"]].drop_duplicates(), on=UNIT)
+    return by_model(pd.concat([full, pruned]), [*UNIT, "sweep"], decide)
+
+
+def _priced(evidence: Evidence, name: str, columns: list[str]) -> pd.DataFrame:
+    """Rows of a figure without controls (λ = 0), which may lose heads as well."""
+    rows = evidence.rows(name, [*columns, "lambda"])
+    return rows[rows["lambda"].astype(float) > 0]
 
 
 def _kinds_left(evidence: Evidence, least: float) -> pd.DataFrame:
-    """Shares left of each kind where at least this share of all heads is gone: a run a row."""
+    """Heads left of each kind where at least this share of all heads is gone: a run a row."""
     columns = ["kind", "pruned", "heads_left"]
-    rows = evidence.rows("figures/voita_fig9.csv", columns).astype({"heads_left": float})
+    rows = _priced(evidence, "figures/voita_fig9.csv", columns).astype({"heads_left": float})
     wide = rows.pivot_table("heads_left", [*MODEL, "pruned"], "kind").reset_index()
     wide = wide.reindex(columns=[*MODEL, "pruned", *KINDS])
     whole = wide[list(KINDS)].sum(axis=1) + wide["pruned"].astype(float)
@@ -207,7 +210,7 @@ def decoder_layers_in_order(evidence: Evidence) -> Decision:
     middle.
     """
     columns = ["kind", "layers", "pruned", "heads_left"]
-    rows = evidence.rows("figures/voita_fig10.csv", columns)
+    rows = _priced(evidence, "figures/voita_fig10.csv", columns)
     rows = rows.assign(place=[_middle(cell) for cell in rows["layers"]])
     return by_model(rows.astype({"heads_left": float, "pruned": float}), UNIT, _layers_in_order)
 

@@ -279,9 +279,9 @@ def one_head_dominates(evidence: Evidence, ratio: float, equal: float) -> Decisi
     most have a ratio below `equal`. Models of one pair and seed count once: in the value by their
     mean, in the verdict by the one that is most against it.
     """
-    rows = heads_of_baseline(evidence)
+    rows = heads_of_baseline(evidence).query("layer == 0")
     ratios = []
-    for key, model in rows[rows["layer"] == 0].groupby(MODEL, sort=False):
+    for key, model in rows[rows.duplicated(MODEL, keep=False)].groupby(MODEL):  # of two heads
         first, second = (row for _, row in model.nlargest(2, "relevance").iterrows())
         low = first["relevance_low"] / second["relevance_high"]
         high = first["relevance_high"] / second["relevance_low"]

@@ -85,9 +85,9 @@ def area_compared(evidence: Evidence, others: list[str], against: str, below: bo
         gaps = model["delta"] * (-1 if below else 1)
         low = -model["delta_high"] if below else model["delta_low"]
         high = -model["delta_low"] if below else model["delta_high"]
-        nearest = model.loc[gaps.idxmin()]
         holds = (low > 0) & (model["p"] < ALPHA)
         fails = (high < 0) & (model["p"] < ALPHA)
+        nearest = model.loc[model.loc[fails, "p"].idxmin() if fails.any() else gaps.idxmin()]
         p = model.loc[fails, "p"].min() * len(others) if fails.any() else model["p"].max()
         reason = f"{_curve(nearest['scope'], nearest['order'])} against "
         reason += _curve(*against.split("/"))
@@ -157,6 +157,8 @@ def faster_without(evidence: Evidence, percent: float) -> Decision:
         logs = [_log_rates(model[model["batch_size"] == size], percent) for size in sizes]
         if min(map(len, logs)) < 2 or len(sizes) < 2:
             return undecided(f"{percent:g} % at two batch sizes is not timed", 1)
+        if any(count < 2 for each in logs for *_, count in each):
+            return undecided("one repeat has no interval", 1)
         most, less = (sum_of_means(each) for each in (logs[-1], logs[0]))
         growth = sum_of_means([*logs[-1], *((-mean, square, n) for mean, square, n in logs[0])])
         reason = f"{model['phase'].iloc[0]}: {exp(most.value):.2f} at batch {sizes[-1]}, "

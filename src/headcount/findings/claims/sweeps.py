@@ -38,6 +38,12 @@ def _gates(evidence: Evidence, start: str = BASE) -> pd.DataFrame:
     return chosen.assign(gone=gone)
 
 
+def _pruned(evidence: Evidence) -> pd.DataFrame:
+    """Gates on the baseline that closed heads for a price: controls (λ = 0) may lose some, too."""
+    rows = _gates(evidence)
+    return rows[(rows["lambda"] > 0) & (rows["gone"] > 0)]
+
+
 def prunable_by_gates(
     evidence: Evidence,
     scope: str,
@@ -53,7 +59,7 @@ def prunable_by_gates(
     decides. Fails if one that closes up to `fail_share` clearly loses more than `fail_loss`, and
     none that closes more loses less.
     """
-    rows = _gates(evidence)
+    rows = _pruned(evidence)
 
     def decide(model: pd.DataFrame) -> Decision:
         small = model[[small_loss(row, limit, bound) for row in model.to_dict("records")]]
@@ -66,7 +72,7 @@ def prunable_by_gates(
         reason = f"{row['run']} on {row['test_set']}, {row['gone']:.0%} of the heads gone"
         return judge(len(far) > 0, fails, reason, change_of(row, tested=fails))
 
-    return by_model(rows[(rows["scope"] == scope) & (rows["gone"] > 0)], _SWEEP, decide)
+    return by_model(rows[rows["scope"] == scope], _SWEEP, decide)
 
 
 def gates_settle(evidence: Evidence, share: float, few: float, moving: float) -> Decision:
@@ -75,8 +81,7 @@ def gates_settle(evidence: Evidence, share: float, few: float, moving: float) ->
     Value: the smallest share of polarised gates. Fails if it is below `few` in a run whose gates
     had settled: mean change of P(open) over the last interval below `moving`.
     """
-    rows = _gates(evidence).drop_duplicates([*MODEL])
-    pruning = rows[(rows["gone"] > 0) & rows["polarised"].notna()]
+    pruning = _pruned(evidence).drop_duplicates([*MODEL]).dropna(subset="polarised")
     moves = _last_moves(evidence)
 
     def decide(model: pd.DataFrame) -> Decision:
@@ -105,8 +110,8 @@ def more_penalty_fewer_heads(evidence: Evidence, rho: float, counts: int) -> Dec
     """Whether heads left fall with λ (Spearman at most `rho`), through as many different counts.
 
     In every scope, p by shuffling λ within all of them; the counts are asked of scopes with as many
-    λ, of which there must be one. Value: the weakest correlation. Fails if, with as many λ, none is
-    below 0.
+    λ, and trainings without one are left out, if there are others. Value: the weakest correlation.
+    Fails if, with as many λ, none is below 0.
     """
     rows = _gates(evidence).drop_duplicates([*MODEL])
 
@@ -117,12 +122,15 @@ def more_penalty_fewer_heads(evidence: Evidence, rho: float, counts: int) -> Dec
         wide = sizes.loc[sizes["points"] >= counts, "counts"]
         told = [f"{each.counts} counts from {each.points} λ" for each in sizes.itertuples()]
         reason = f"{', '.join(told)}; needs {counts}"
-        holds = len(wide) > 0 and (wide >= counts).all() and found.max() <= rho and p < ALPHA
-        fails = len(wide) > 0 and found.min() >= 0
+        fails = found.min() >= 0
         numbers = (found.max(), nan, nan, nan if fails else p)
+        if wide.empty:
+            return Decision(NOT_APPLICABLE, f"between the limits: {reason}", *numbers, seeds=1)
+        holds = (wide >= counts).all() and found.max() <= rho and p < ALPHA
         return judge(bool(holds), bool(fails), reason, numbers)
 
-    return by_model(rows, UNIT, decide)
+    whole = by_model(rows, UNIT, decide)
+    return replace(whole, verdict=UNDECIDED) if whole.verdict == NOT_APPLICABLE else whole
 
 
 def layers_may_empty(evidence: Evidence, loss: float, collapse: float) -> Decision:
@@ -132,6 +140,7 @@ def layers_may_empty(evidence: Evidence, loss: float, collapse: float) -> Decisi
     `collapse` of BLEU.
     """
     rows = _gates(evidence)
+    rows = rows[rows["lambda"] > 0]
     emptied = rows["enc_self_layers"].astype(str).map(lambda cell: "0" in cell.split())
 
     def decide(model: pd.DataFrame) -> Decision:
@@ -151,9 +160,10 @@ def layers_may_empty(evidence: Evidence, loss: float, collapse: float) -> Decisi
 def fine_tuning_wins(evidence: Evidence, least: float, near: float) -> Decision:
     """Whether gates on a trained model keep more BLEU than gates from random weights.
 
-    At heads left that differ by at most the share `near` of the scope; over trainings, with a mean
-    above `least`. Not of controls: gates without a price may close some heads as well. How far the
-    controls of these trainings differ, which is no price's doing, stands in the reason.
+    At heads left that differ by at most the share `near` of the scope; over trainings, of each the
+    mean of its scopes, with a mean above `least`. Not of controls: gates without a price may close
+    some heads as well. How far the controls of these trainings differ, which is no price's doing,
+    stands in the reason.
     """
     both = _gates(evidence, RANDOM_WEIGHTS).merge(
         _gates(evidence), on=[*_SWEEP, "scope"], suffixes=("", "_tuned")
@@ -163,12 +173,14 @@ def fine_tuning_wins(evidence: Evidence, least: float, near: float) -> Decision:
     priced = (both["lambda"] > 0) & (both["lambda_tuned"] > 0)
     alike = (both["gone"] - both["gone_tuned"]).abs() <= near
     pruned = both[priced & alike & (both["gone"] > 0) & (both["gone_tuned"] > 0)]
-    found = _gains({"fine-tuned to random weights": pruned.groupby(UNIT)["gain"].mean()}, least)
     keys = [*UNIT, "scope"]
+    gains = pruned.groupby(keys)["gain"].mean().groupby(UNIT).mean()
+    found = _gains({"fine-tuned to random weights": gains}, least)
     controls = both[free].merge(pruned[keys].drop_duplicates(), on=keys)
     if controls.empty:
         return found
-    means = controls.groupby(TRAINING)["gain"].mean().groupby("pair").mean()
+    of_scopes = controls.groupby(keys)["gain"].mean()
+    means = of_scopes.groupby(UNIT).mean().groupby(TRAINING).mean().groupby("pair").mean()
     told = ", ".join(f"{mean:+z.2f} BLEU ({pair})" for pair, mean in means.items())
     return replace(found, reason=f"{found.reason}; of controls (λ = 0): {told}")
 
@@ -178,9 +190,8 @@ def pruned_beats_scratch(evidence: Evidence) -> Decision:
 
     Of the configuration with the fewest heads left, over trainings.
     """
-    columns = ["test_set", "comparison", "contender", "gates_run", "heads_left"]
-    rows = evidence.rows("tables/voita_comparison.csv", [*columns, "delta"])
-    chosen = rows[(rows["comparison"] == "tuned") & (rows["contender"] == "scratch")]
+    rows = _tuned_alike(evidence)
+    chosen = rows[rows["contender"] == "scratch"]
     runs = chosen.groupby(["experiment", "pair", "gates_run"])["heads_left"].mean()
     if len(runs):
         sparsest = runs.groupby(["experiment", "pair"]).idxmin().tolist()
@@ -188,6 +199,15 @@ def pruned_beats_scratch(evidence: Evidence) -> Decision:
         chosen = chosen[[key in sparsest for key in keys]]
     gains = -chosen.astype({"delta": float}).groupby(UNIT)["delta"].mean()
     return _gains({"pruned to scratch": gains}, 0.0)
+
+
+def _tuned_alike(evidence: Evidence) -> pd.DataFrame:
+    """What stands beside gates on the baseline, tuned as they are, a test set a row."""
+    columns = ["test_set", "comparison", "contender", "gates_run", "heads_left", "delta"]
+    rows = evidence.rows("tables/voita_comparison.csv", columns)
+    gates = evidence.rows("tables/voita_pruning.csv", _PRUNED)
+    others = gates.loc[(gates["how"] == "gates") & (gates["start"] != BASE), "run"]
+    return rows[(rows["comparison"] == "tuned") & ~rows["gates_run"].isin(others)]
 
 
 def _gains(gains: dict[str, pd.Series], least: float) -> Decision:
@@ -208,11 +228,13 @@ def interpretable_suffice(evidence: Evidence, limit: float, bound: float, fail: 
     """
     heads = heads_of_baseline(evidence)
     labelled = (heads["function"] != "").groupby([heads[name] for name in UNIT]).sum()
-    rows = _gates(evidence)
-    rows = rows[(rows["scope"] == "enc_self") & (rows["gone"] > 0)]
+    rows = _pruned(evidence)
+    rows = rows[
+        (rows["scope"] == "enc_self") & pd.MultiIndex.from_frame(rows[UNIT]).isin(labelled.index)
+    ]
 
     def decide(model: pd.DataFrame) -> Decision:
-        count = int(labelled.get(tuple(model[UNIT].iloc[0]), 0))
+        count = int(labelled[tuple(model[UNIT].iloc[0])])
         if not count:
             return Decision(NOT_APPLICABLE, "no head has a function", seeds=1)
         few, many = (model[model["scope_left"] <= count], model[model["scope_left"] >= count])
@@ -233,9 +255,8 @@ def gates_beat_ranking(evidence: Evidence, shares: list[float], near: float) -> 
     A run counts for the share that it is within `near` of. Value: gates minus ranked, over
     trainings, where it is smallest. Fails if gates keep less at one share.
     """
-    columns = ["test_set", "comparison", "contender", "heads_left", "delta"]
-    rows = evidence.rows("tables/voita_comparison.csv", columns)
-    ranked = rows[(rows["comparison"] == "tuned") & (rows["contender"] == "ranked")]
+    rows = _tuned_alike(evidence)
+    ranked = rows[rows["contender"] == "ranked"]
     if ranked.empty:
         return undecided(NO_RUN)
     heads = evidence.rows("tables/voita_pruning.csv", _PRUNED).groupby("experiment")["heads"].max()

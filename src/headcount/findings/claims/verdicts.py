@@ -104,14 +104,23 @@ def by_model(
     """`agree` on the decisions about each model: the rows that share the keys.
 
     Models that differ in the experiment alone count once, by what they agree on, see `TRIAL`.
-    `seeds` counts trainings: a model on two test sets is one.
+    `seeds` counts trainings: a model on two test sets is one, and a model to which the claim does
+    not apply is none, if there are others.
     """
     own = [name for name in keys if name != "experiment"]
+    groups = [of_all for _, of_all in rows.groupby(own, sort=False)]
     parts = [
         agree(decide(found) for _, found in of_all.groupby("experiment", sort=False))
-        for _, of_all in rows.groupby(own, sort=False)
+        for of_all in groups
     ]
-    return replace(agree(parts), seeds=len(rows[TRAINING].drop_duplicates()))
+    found = agree(parts)
+    applies = [
+        of_all
+        for of_all, part in zip(groups, parts, strict=True)
+        if part.verdict != NOT_APPLICABLE or found.verdict == NOT_APPLICABLE
+    ]
+    trainings = {key for each in applies for key in zip(*map(each.get, TRAINING), strict=True)}
+    return replace(found, seeds=len(trainings))
 
 
 def contrasts(found: Mapping[str, pd.Series], shown: Callable[[float], float] = float) -> Decision:
