@@ -130,8 +130,8 @@ def contrasts(found: Mapping[str, pd.Series], shown: Callable[[float], float] = 
     and seed count once, by their mean, see `TRIAL`. Fails if one is above 0 in some pair, after
     Bonferroni's correction for their number. Pairs none of whose contrasts has `MIN_SEEDS` seeds
     decide nothing; in others a contrast with fewer leaves open whether every one is below 0. Value
-    and interval are of the contrast that is largest, of a verdict that it fails of the one that
-    decides; `shown` says what they are shown as.
+    and interval are of the contrast that is largest, where the claim fails of those that fail it;
+    `shown` says what they are shown as.
     """
     trials = _trials(found)
     whole = {key: each for key, each in trials.items() if len(each) >= MIN_SEEDS}
@@ -145,8 +145,8 @@ def contrasts(found: Mapping[str, pd.Series], shown: Callable[[float], float] = 
     lacking = {key: trials[key] for key in trials if key[1] in pairs and key not in whole}
     if lacking and not fails:
         return _too_few(lacking, shown)
-    largest = max(estimates, key=lambda key: estimates[key].value)
-    decides = min(above, key=lambda key: above[key]) if fails else largest
+    against = [key for key in above if above[key] < ALPHA]
+    decides = max(against if fails else estimates, key=lambda key: estimates[key].value)
     seeds = max(sum(len(whole[key]) for key in whole if key[0] == name) for name, _ in whole)
     numbers = (*map(shown, estimates[decides][:3]), p)
     holds = all(each.high < 0 for each in estimates.values())
