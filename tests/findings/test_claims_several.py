@@ -11,6 +11,7 @@ from planted_files import (
     PAIR,
     SEEDS,
     Files,
+    areas,
     both_methods,
     deltas,
     effect,
@@ -96,6 +97,15 @@ def test_what_fails_a_claim_is_named_with_its_number(tmp_path):
     found = decided(tmp_path, "HM-08", ratios(6, [1.02, 1.03, 1.025], [1.1, 0.8, 2.2]))
     assert (found.verdict, found.reason) == ("does not hold", f"decided by: random, {PAIR}")
     assert found.value == pytest.approx(1.025, abs=1e-4) and 1 < found.low < found.value
+
+
+def test_the_area_that_fails_a_claim_is_its_number(tmp_path):
+    """MI-13: the encoder's curve is farther on the wrong side, with an interval from -4 to 2."""
+    changes = {"enc_self/importance": -1, "dec_self/importance": -0.5}
+    files = areas(changes, "dec_enc/importance")
+    files["tables/michel_areas.csv"][0].update(effect(-1, 3.0))
+    found = decided(tmp_path, "MI-13", files)
+    assert (found.verdict, found.value) == ("does not hold", -0.5)
 
 
 def test_a_pair_of_one_seed_decides_nothing_and_is_not_counted(tmp_path):

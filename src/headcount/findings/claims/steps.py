@@ -73,7 +73,8 @@ def one_per_layer_fails(evidence: Evidence, share: float, loss: float, small: fl
 def area_compared(evidence: Evidence, others: list[str], against: str, below: bool) -> Decision:
     """Whether areas under the pruning curve lie below (or above) that of `against`, all of them.
 
-    Curves are named `<scope>/<order>`. Value: difference to it, of the one that is nearest.
+    Curves are named `<scope>/<order>`. Value: difference to it, of the one that is nearest; where
+    the claim fails, of the one with the smallest p that fails it.
     """
     columns = ["test_set", "scope", "order", "against", *EFFECT]
     rows = evidence.baseline("tables/michel_areas.csv", columns)
