@@ -50,20 +50,27 @@ def weights(copy: ProjectCopy) -> str:
     ).hexdigest()
 
 
+def out_of_time(job: str) -> None:
+    """Cut a job's time to a minute, SLURM's least; held still, the job cannot end before that."""
+    run("scancel", "--signal=STOP", job)
+    run("scontrol", "update", f"JobId={job}", "TimeLimit=1")
+
+
 def test_cancelled_and_out_of_time_it_ends_with_the_weights_of_a_local_run(copies, tmp_path):
     """The log of each new attempt says that it goes on from a state."""
     copy, local = copies
     log, word = copy.folder / LOG, "update 50/4000"
     with SlurmCluster(tmp_path / "slurm") as cluster:
         process = copy.start(*TARGETS, *PROFILE, *SOON, *ASKED, *ON_GPU)
-        for stop in (
-            lambda job: run("scancel", job),
-            lambda job: run("scontrol", "update", f"JobId={job}", "TimeLimit=00:00:01"),
+        for stop, state in (
+            (lambda job: run("scancel", job), "CANCELLED"),
+            (out_of_time, "TIMEOUT"),
         ):
             wait_for(lambda word=word: log.exists() and word in log.read_text(), 240)
             job = training()
             stop(job)
-            wait_for(lambda job=job: job not in cluster.queue(), 90)
+            wait_for(lambda job=job: job not in cluster.queue(), 150)
+            assert cluster.state(job) == state
             word = "going on from update"
         output, _ = process.communicate(timeout=400)
         assert process.returncode == 0, output
