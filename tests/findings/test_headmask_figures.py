@@ -5,6 +5,7 @@ import pytest
 from captions import tell_what_is_covered
 from chapters import make_chapter
 from headmask_files import HEADS, MODEL, HeadmaskFiles, masking_rows
+from limits import lines_beyond
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
@@ -200,7 +201,7 @@ def test_figure_4_has_every_run_between_its_ends(found):
 
 def test_figure_5_has_a_row_for_each_n_and_a_panel_for_each_order(files):
     add_run(files, (PAIR, "impt-3", 1), 28.0)
-    add_run(files, (PAIR, "impt-3-p0.5", 1), 29.0)
+    add_run(files, (PAIR, "impt-3-p0.5", 1), 60.0)  # far above the first row's
     table = cumulative_points(read_masking(files.lists()["masking"]))
     runs = ["baseline", "random-1", "impt-3", "impt-3-p0.5"]
     use_style()
@@ -213,6 +214,8 @@ def test_figure_5_has_a_row_for_each_n_and_a_panel_for_each_order(files):
     assert legend(drawing) == ["baseline", "random-1", "impt-3 (collapsed)", "impt-3-p0.5"]
     faces = [line.get_markerfacecolor() for line in drawing.axes[3].get_lines()]
     assert [face == "white" for face in faces] == [False, True, False]
+    assert lines_beyond(drawing) == []
+    assert {axes.get_ylim()[0] for axes in drawing.axes} == {0}
 
 
 @pytest.mark.slow

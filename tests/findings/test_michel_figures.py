@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from captions import tell_what_is_covered
 from chapters import make_chapter
+from limits import lines_beyond
 from matplotlib.colors import to_hex
 from michel_files import MODEL, measured_model, one_model
 
@@ -169,3 +170,13 @@ def test_speed_is_relative_to_all_heads(figures):
     (panel,) = figures["speed"].drawing.axes
     lines = [container.lines[0] for container in panel.containers]
     assert [line.get_ydata().tolist() for line in lines] == [[1, 3], [1, 1.5]]
+
+
+def test_a_faster_phase_lies_in_its_panel_too(tmp_path):
+    made = one_model(tmp_path)  # its decoder: 3 times as fast at most
+    made.speed(
+        ("a.x-y", "baseline", 4), {(0, "encode", 1): [9.0, 9.0], (50, "encode", 1): [1.0, 1.0]}
+    )
+    settings = {"model": MODEL, "ablation": AblationSettings(), "importance": RerankSettings()}
+    drawing = make_chapter("michel", made.listed, settings)[1]["michel_speed"].drawing
+    assert len(drawing.axes) == 2 and lines_beyond(drawing) == []

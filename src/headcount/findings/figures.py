@@ -147,6 +147,12 @@ def panels(
     return figure, axes[:count]
 
 
+def start_at_zero(axes: Sequence[Axes]) -> None:
+    """Vertical axes from 0. Once all is drawn: a limit set before holds axes that are shared."""
+    for panel in axes:
+        panel.set_ylim(bottom=0)
+
+
 def heat_panels(
     table: pd.DataFrame, width: float, height: float, collapsed: Collection[tuple]
 ) -> tuple[Figure, list[tuple[Axes, pd.DataFrame]]]:

@@ -22,6 +22,7 @@ from headcount.findings.figures import (
     panels,
     run_groups,
     run_styles,
+    start_at_zero,
 )
 from headcount.findings.headmask.collapse import collapsed_models
 from headcount.findings.headmask.importance import read_importance
@@ -145,6 +146,7 @@ def _draw_by_task(tasks: list[tuple[tuple, pd.DataFrame]], draw: _Draw, width: f
     for panel, (task, rows) in zip(axes, tasks, strict=True):
         draw(panel, rows)
         _finish(panel, task)
+    start_at_zero(axes)
     legend_above(figure, axes)
     return figure
 
@@ -255,14 +257,13 @@ def draw_cumulative_by_n(
     figure, axes = panels(len(rows) * len(orders), len(orders), PAGE / 3, 2.9, share=True)
     for place, ((*task, count), found) in enumerate(rows):
         for panel, order in zip(axes[place * len(orders) :], orders, strict=False):
-            of_order = found[found["order"] == order]
-            for run, of_run in of_order.groupby("run", sort=False):
+            for run, of_run in found[found["order"] == order].groupby("run", sort=False):
                 _curve(panel, of_run, styles[run])
             _heads_axis(panel, found)
             number = f"N = {count}, " if count else ""
             _finish(panel, (f"{task[0]}, {task[1]}", f"{number}{_ORDERS[order]}"))
-    keys = [Line2D([], [], **style) for style in styles.values()]
-    draw_legend(figure, {key.get_label(): key for key in keys})
+    start_at_zero(axes)
+    draw_legend(figure, {style["label"]: Line2D([], [], **style) for style in styles.values()})
     return figure
 
 
@@ -275,8 +276,8 @@ def _curve(panel: Axes, rows: pd.DataFrame, style: dict[str, str]) -> None:
 
 
 def _level(panel: Axes, none: pd.DataFrame) -> None:
-    style = {"color": "black", "linestyle": "-.", "linewidth": 0.9}
-    panel.axhline(none["bleu"].iloc[0], label="no head masked", **style)
+    height, style = none["bleu"].iloc[0], {"color": "black", "linestyle": "-.", "linewidth": 0.9}
+    panel.axhline(height, label="no head masked", **style)
 
 
 def _errors(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
@@ -297,4 +298,3 @@ def _heads_axis(panel: Axes, rows: pd.DataFrame) -> None:
 def _finish(panel: Axes, task: tuple[str, str]) -> None:
     panel.set_title("\n".join(task), loc="left", fontsize="medium")
     panel.set_ylabel("BLEU")
-    panel.set_ylim(bottom=0)

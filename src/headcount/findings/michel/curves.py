@@ -9,7 +9,15 @@ from matplotlib.figure import Figure
 
 from headcount.base.addresses import KINDS
 from headcount.findings import exhibits
-from headcount.findings.figures import COLOURS, GREY, Drawn, legend_above, panels, title_words
+from headcount.findings.figures import (
+    COLOURS,
+    GREY,
+    Drawn,
+    legend_above,
+    panels,
+    start_at_zero,
+    title_words,
+)
 from headcount.findings.kinds import WORDS
 from headcount.findings.michel.measured import BLEU, Metric, describe_ranked
 from headcount.findings.michel.pruning import LOSS, measured_points, printed_points
@@ -93,6 +101,7 @@ def orders_figure(
             mark |= {"label": "one head per layer", "clip_on": False}
             panel.plot(one["percent"], one["bleu"], **mark)
         finish(panel, task, "heads", metric.axis)
+    start_at_zero(axes)
     legend_above(figure, axes)
     what = f"Share of {metric.word} that is kept" if metric.kept else metric.initial
     return Drawn(
@@ -113,6 +122,7 @@ def _draw_kinds(tables: Sequence[pd.DataFrame]) -> Figure:
             style = {"color": colour, "marker": marker, "label": WORDS[kind]}
             _curve(panel, rows[rows["scope"] == kind], style)
         finish(panel, task, "the kind's heads", BLEU.axis)
+    start_at_zero(axes)
     legend_above(figure, axes)
     return figure
 
@@ -178,4 +188,3 @@ def finish(panel: Axes, task: tuple, pruned: str, axis: str) -> None:
     words = "\n".join([title_words(pair, run, seed=seed), test])
     panel.set_title(words, loc="left", fontsize="small")
     panel.set(xlim=(0, 100), xlabel=f"percent of {pruned} pruned", ylabel=axis)
-    panel.set_ylim(bottom=0)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.findings import exhibits, speedups
-from headcount.findings.figures import GREY, Drawn, colours, legend_above, panels
+from headcount.findings.figures import GREY, Drawn, colours, legend_above, panels, start_at_zero
 from headcount.findings.michel.measured import describe_models
 from headcount.findings.published import michel
 from headcount.findings.published.numbers import with_printed
@@ -199,6 +199,6 @@ def _draw(table: pd.DataFrame) -> Figure:
         panel.set_title(f"{pair}, {run}, seed {seed}: {phase}", loc="left", fontsize="small")
         panel.set_xlabel("percent of heads removed")
         panel.set_ylabel("speed ÷ that with all heads")
-        panel.set_ylim(bottom=0)
+    start_at_zero(axes)
     legend_above(figure, axes)
     return figure

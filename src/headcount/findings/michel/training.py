@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from headcount.base.errors import UserError
 from headcount.findings import exhibits
-from headcount.findings.figures import GREY, MOST_LINES, Drawn, panels, shades
+from headcount.findings.figures import GREY, MOST_LINES, Drawn, panels, shades, start_at_zero
 from headcount.findings.headmask.importance import spread
 from headcount.findings.michel.curves import PRINTED, finish
 from headcount.findings.michel.measured import as_compared, describe_ranked
@@ -179,6 +179,7 @@ def _draw(points: pd.DataFrame) -> Figure:
     for panel, (task, rows, unit) in zip(axes, tasks, strict=True):
         _by_time(panel, rows, unit)
         finish(panel, task, "heads", "percent of BLEU kept")
+    start_at_zero(axes)
     return figure
 
 
