@@ -25,14 +25,14 @@ SOON = ("--slurm-init-seconds-before-status-checks", "1")
 
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory) -> tuple[ProjectCopy, ProjectCopy]:
-    """Two copies of the project with `tiny` cut down to one training of half a minute."""
+    """Two copies of the project with `tiny` cut down to one short training."""
     made = []
     for name in ("submitted", "local"):
         copy = ProjectCopy(tmp_path_factory.mktemp(name))
         text = (copy.folder / "config/tiny.yaml").read_text()
         for key in ("pruned", "ablation", "runs"):
             text = re.sub(rf"(?m)^{key}:.*\n(?:[ -].*\n)*", "", text)
-        text = text.replace("updates: 150", "updates: 4000")
+        text = text.replace("updates: 150", "updates: 2000")
         (copy.folder / f"config/{NAME}.yaml").write_text(f"{text}runs: [baseline]\n")
         made.append(copy)
     return made[0], made[1]
@@ -59,7 +59,7 @@ def out_of_time(job: str) -> None:
 def test_cancelled_and_out_of_time_it_ends_with_the_weights_of_a_local_run(copies, tmp_path):
     """The log of each new attempt says that it goes on from a state."""
     copy, local = copies
-    log, word = copy.folder / LOG, "update 50/4000"
+    log, word = copy.folder / LOG, "update 50/2000"
     with SlurmCluster(tmp_path / "slurm") as cluster:
         process = copy.start(*TARGETS, *PROFILE, *SOON, *ASKED, *ON_GPU)
         for stop, state in (
