@@ -69,6 +69,7 @@ def test_cancelled_and_out_of_time_it_ends_with_the_weights_of_a_local_run(copie
             wait_for(lambda word=word: log.exists() and word in log.read_text(), 240)
             job = training()
             stop(job)
+            # A minute, up to 30 s until SLURM looks, and its KillWait.
             wait_for(lambda job=job: job not in cluster.queue(), 150)
             assert cluster.state(job) == state
             word = "going on from update"

@@ -148,7 +148,7 @@ def panels(
 
 
 def start_at_zero(axes: Sequence[Axes]) -> None:
-    """Vertical axes from 0. Once all is drawn: a limit set before holds axes that are shared."""
+    """Begin vertical axes at 0, of a figure that is drawn: a limit stops all that share its axis."""
     for panel in axes:
         panel.set_ylim(bottom=0)
 

@@ -276,8 +276,8 @@ def _curve(panel: Axes, rows: pd.DataFrame, style: dict[str, str]) -> None:
 
 
 def _level(panel: Axes, none: pd.DataFrame) -> None:
-    height, style = none["bleu"].iloc[0], {"color": "black", "linestyle": "-.", "linewidth": 0.9}
-    panel.axhline(height, label="no head masked", **style)
+    style = {"color": "black", "linestyle": "-.", "linewidth": 0.9}
+    panel.axhline(none["bleu"].iloc[0], label="no head masked", **style)
 
 
 def _errors(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
