@@ -148,7 +148,7 @@ def panels(
 
 
 def start_at_zero(axes: Sequence[Axes]) -> None:
-    """Begin vertical axes at 0, of a figure that is drawn: a limit stops all that share its axis."""
+    """Begin vertical axes at 0, once all is drawn: a limit stops every axis that shares it."""
     for panel in axes:
         panel.set_ylim(bottom=0)
 
