@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 from captions import tell_what_is_covered
 from chapters import make_chapter
+from drawn import lines_beyond
 from headmask_files import HEADS, MODEL, HeadmaskFiles, masking_rows
-from limits import lines_beyond
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from captions import tell_what_is_covered
 from chapters import make_chapter
-from limits import lines_beyond
+from drawn import lines_beyond
 from matplotlib.colors import to_hex
 from michel_files import MODEL, measured_model, one_model
 

@@ -119,6 +119,14 @@ def test_every_module_imports_from_rooms_to_its_left():
             assert order.index(room) <= order.index(own), f"{path} imports from {room}"
 
 
+def test_no_two_modules_are_imported_by_one_name():
+    """Those outside packages: the second one would get the first one's file."""
+    folders = (ROOT / "workflow", ROOT / "tests" / "helpers")
+    named = [path.stem for folder in folders for path in folder.glob("*.py")]
+    assert "jobs" in named and "waits" in named  # of each folder one
+    assert sorted(set(named)) == sorted(named)
+
+
 def test_what_is_read_off_the_source_is_what_functions_declare():
     """Every module of findings is imported, and no declaration is overlooked."""
     found = []
