@@ -128,8 +128,8 @@ def test_edges_that_are_no_optimum_are_warned_of(table, results):
         f"{PAIR}: 2 of 10 trainings (baseline, random-3-d0.1) ended before dev loss had turned: it "
         "was lowest at the last update, or fewer validations followed than train.patience asks "
         "for. Longer ones may be better.",
-        f"{PAIR}: tuned dropout: the highest that was tried without masks, so that another may be "
-        "better still.",
+        f"{PAIR}: tuned dropout: the highest that was tried without masks, so that a higher one "
+        "may be better still.",
     )
     assert table.warnings == regularisation_figure.figure(results).warnings == told
     assert row(table, "baseline", "dev", "cut_short")["value"] == 0.5

@@ -235,15 +235,18 @@ def test_the_picture_tells_its_bars_and_its_scale(results):
     left = drawing.axes[0]
     assert left.get_xlabel().endswith("\n(equal steps up to ±0.1, logarithms where shaded)")
     shaded = sorted((patch.get_x(), patch.get_x() + patch.get_width()) for patch in left.patches)
-    first, last = left.get_xlim()
-    assert shaded == [pytest.approx((first, -0.1)), pytest.approx((0.1, last))]
+    assert shaded == [pytest.approx((-10, -0.1)), pytest.approx((0.1, 10))]
+    assert left.get_xlim() == pytest.approx((-10, 10))  # logarithms end at a number of the axis
+    assert {-10, 10} <= set(left.get_xticks())
     # Without intervals there is no bar to explain, and nothing beyond 0.1 nats is shaded.
     near = variants_figure.draw_variants(points_at(-0.02, 0.02).assign(low="", high=""))
     words = [text.get_text() for text in near.legends[0].get_texts()]
     assert len(words) == 2 and not near.axes[0].patches
 
 
-@pytest.mark.parametrize("ends", [(-0.02, 0.02), (-0.03, 2), (-2, 4), (0.01, 60)])
+@pytest.mark.parametrize(
+    "ends", [(-0.02, 0.02), (-0.03, 2), (-0.7, 0.01), (-0.4, 0.15), (-2, 4), (0.01, 60)]
+)
 def test_numbers_of_an_axis_do_not_touch(ends):
     drawing = variants_figure.draw_variants(points_at(*ends))
     FigureCanvasAgg(drawing).draw()

@@ -21,6 +21,7 @@ COLUMNS += ["reference", "against", "value", "low", "high", "p", "seeds"]
 DEV, MEAN = "dev", "mean"
 TUNED = "tuned dropout"
 REFERENCES = ("baseline", "same dropout", TUNED)
+HIGHEST = "the highest that was tried without masks"
 _COMPARED = ("dev_loss", "bleu")
 _MODEL = [*KEYS, "dropout", "update", "dev_loss", "patience"]
 _CAPTION = (
@@ -209,7 +210,8 @@ def warn_of_edges(table: pd.DataFrame) -> tuple[str, ...]:
                 "than train.patience asks for. Longer ones may be better."
             )
         if edge := edge_of(rows):
-            found.append(f"{pair}: tuned dropout: {edge}, so that another may be better still.")
+            better = "a higher one" if edge == HIGHEST else "another"
+            found.append(f"{pair}: tuned dropout: {edge}, so that {better} may be better still.")
     return tuple(found)
 
 
@@ -229,7 +231,7 @@ def edge_of(rows: pd.DataFrame) -> str:
     if not any(plain[name].max() == plain.max() for name in _tuned(rows)):
         return ""
     several = plain.nunique() > 1
-    return f"{'the highest' if several else 'the only one'} that was tried without masks"
+    return HIGHEST if several else "the only one that was tried without masks"
 
 
 def masks_at_tuned(table: pd.DataFrame) -> tuple[str, ...]:

@@ -16,7 +16,22 @@ from headcount.findings.setting import OVER_SEEDS, describe_setting
 
 _LINE, _AROUND = 0.28, 1.3  # inches of a run, and of a panel's title and axis
 _STRAIGHT = 0.1  # nats on either side of 0; beyond, where trainings collapsed, in logarithms
-_TICKS = (0, 0.1, -0.1, 1, -1, 10, -10, 0.05, -0.05, 0.3, -0.3, 3, -3)  # first those that matter
+_TICKS = (
+    0,
+    0.1,
+    -0.1,
+    1,
+    -1,
+    10,
+    -10,
+    100,
+    0.05,
+    -0.05,
+    0.3,
+    -0.3,
+    3,
+    -3,
+)  # first those that matter
 _BETWEEN = 0.1  # of the axis, at least, from one number to the next
 _SHARES = ("harmful_share", "heads_harmful_share")
 _CAPTION = (
@@ -88,7 +103,7 @@ def _draw_losses(
 def _scale(panel: Axes) -> None:
     """An axis of equal steps about 0 and of logarithms beyond; what is drawn is there already."""
     panel.set_xscale("symlog", linthresh=_STRAIGHT, linscale=2)
-    first, last = panel.get_xlim()
+    first, last = map(_end, panel.get_xlim())
     first, last = min(first, -0.01), max(last, 0.06)  # 0 and 0.05 have their numbers
     panel.set_xlim(first, last)
     for end in (first, last):
@@ -98,6 +113,13 @@ def _scale(panel: Axes) -> None:
     shown = _apart([tick for tick in _TICKS if first <= tick <= last], panel)
     panel.set_xticks(shown, [with_minus(f"{tick:g}") for tick in shown])
     panel.minorticks_off()
+
+
+def _end(drawn: float) -> float:
+    """Where an axis ends that holds this: in logarithms at a power of ten, which has its number."""
+    if abs(drawn) <= _STRAIGHT:
+        return drawn
+    return math.copysign(10 ** math.ceil(math.log10(abs(drawn))), drawn)
 
 
 def _apart(ticks: list[float], panel: Axes) -> list[float]:
