@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.folders import SIDES
-from headcount.base.settings.data import BpeSettings
+from headcount.base.settings.data import BpeSettings, SpellingSettings
 from headcount.base.settings.flags import read_flags
 from headcount.data.bpe import segment_corpus
 
@@ -20,7 +20,7 @@ def main() -> None:
         words = f"cleaned {split} text, {side}"
         parser.add_argument(f"--{split}-{side}", required=True, type=Path, help=words)
     parser.add_argument("--out-folder", required=True, type=Path, help="folder to write into")
-    args, settings = read_flags(parser, BpeSettings)
+    args, settings, spelt = read_flags(parser, BpeSettings, SpellingSettings)
     learnt = segment_corpus(
         (args.train_src, args.train_tgt),
         (args.dev_src, args.dev_tgt),
@@ -28,6 +28,7 @@ def main() -> None:
         args.pretokenised,
         settings,
         args.out_folder,
+        spelt,
     )
     print(f"merges learnt: {learnt['src']} (src), {learnt['tgt']} (tgt)")
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.folders import SIDES
+from headcount.base.settings.data import LetterSettings
+from headcount.base.settings.flags import read_flags
 from headcount.data.fetching.models import check_record
 from headcount.pretrained.segment import segment_pretrained
 
@@ -23,7 +25,7 @@ def main() -> None:
         words = f"what the model calls the {side} language, such as deu_Latn; its own name if not"
         parser.add_argument(f"--{side}-code", help=words)
     parser.add_argument("--out-folder", required=True, type=Path, help="folder to write into")
-    args = parser.parse_args()
+    args, spelt = read_flags(parser, LetterSettings)
     check_record(args.pretrained)
     segment_pretrained(
         args.pretrained,
@@ -32,6 +34,7 @@ def main() -> None:
         (args.dev_src, args.dev_tgt),
         args.out_folder,
         (args.src_code, args.tgt_code),
+        spelt,
     )
 
 

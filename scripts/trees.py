@@ -4,8 +4,6 @@ from pathlib import Path
 
 from headcount.base import command
 from headcount.base.folders import SEGMENTERS
-from headcount.base.settings.data import TextSettings
-from headcount.base.settings.flags import read_flags
 from headcount.data.bpe import load_segmenters
 from headcount.data.manifest import find_text
 from headcount.data.trees import align_trees, read_trees, write_aligned
@@ -16,14 +14,13 @@ def main() -> None:
     parser = command.parser(__doc__, "--bpe", out="<name>.jsonl to write")
     parser.add_argument("--raw", required=True, type=Path, help="manifest of the treebank")
     parser.add_argument("--treebank", required=True, help="its name there, such as ewt_dev")
-    args, settings = read_flags(parser, TextSettings)
+    args = parser.parse_args()
     segmenter, _ = load_segmenters(args.bpe)
     found = find_text(args.raw, args.treebank, segmenter.language, trees=True)
     trees = read_trees(found.path, found.member, found.shown)
-    aligned, counts = align_trees(trees, segmenter, settings.normal_form)
-    shown = {"normal_form": settings.normal_form}
+    aligned, counts = align_trees(trees, segmenter)
     files = [found.path, *(args.bpe / name for name in SEGMENTERS)]
-    origin = command.provenance("scripts/trees.py", shown, None, files)
+    origin = command.provenance("scripts/trees.py", {}, None, files)
     write_aligned(args.out, aligned, counts, {"provenance": origin})
 
 

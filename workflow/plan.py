@@ -26,6 +26,7 @@ from headcount.base.settings.corpora import (
     load_corpora,
     test_sets,
 )
+from headcount.base.settings.data import LetterSettings, SpellingSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import as_flags
@@ -278,6 +279,11 @@ class Plan:
     def section(self, *names: str) -> list[str]:
         """Sections of the experiment, as flags: every key, so that the command says it all."""
         return [flag for name in names for flag in as_flags(self.settings.section(name))]
+
+    def spelling(self) -> list[str]:
+        """How the text is written, as flags of what cuts it."""
+        kind = LetterSettings if self.imported.name else SpellingSettings
+        return as_flags(self.settings.text, *kind.model_fields)
 
     def own_search(self) -> list[str]:
         """Flags of our own beam search, for jobs that know no other `decode.engine`."""

@@ -147,6 +147,21 @@ def test_whole_words_are_units_and_rare_ones_unknown(segment):
     assert (folder / "train.src").read_text().splitlines()[0] == "the low tower"
 
 
+def test_what_a_model_reads_later_is_written_as_its_text_was(segment):
+    """Capitals of a model of text in lower case, and é in two characters, are no unknown pieces."""
+    code, folder = segment("lower", "--lowercase", "true")
+    assert code == 0
+    assert json.loads((folder / "segmentation.json").read_text())["spelling"] == {"lowercase": True}
+    source, _ = load_segmenters(folder)
+    assert source.encode("The LOW") == source.encode("the low")
+    assert UNK not in source.encode("THE")
+    code, folder = segment("plain")
+    assert code == 0 and "spelling" not in json.loads((folder / "segmentation.json").read_text())
+    source, _ = load_segmenters(folder)
+    assert source.encode("The") != source.encode("the")
+    assert source.pieces("e\u0301") == source.pieces("\u00e9")
+
+
 def test_unknown_pieces():
     vocabulary = Vocabulary([("lo@@", 2), ("w", 1)])
     cutter = PieceCutter("#version: 0.2\nl o\n")

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from headcount.base.errors import UserError
+from headcount.base.settings.data import SpellingSettings
 from headcount.data import trees as trees_module
 from headcount.data.bpe import PieceCutter, Segmenter
 from headcount.data.fetching.download import fetch_corpus
 from headcount.data.manifest import FoundText, find_text
+from headcount.data.spelling import spelling
 from headcount.data.synthetic.corpus import conllu, generate
 from headcount.data.trees import Arc, align_trees, read_aligned, read_trees, write_aligned
 from headcount.data.vocabulary import Vocabulary
@@ -54,10 +56,12 @@ def read(read_bytes):
     return lambda text: read_bytes(text.encode())
 
 
-def segmenter(*words: str) -> Segmenter:
+def segmenter(*words: str, spelt: SpellingSettings | None = None) -> Segmenter:
     """Knows these words; every other is cut into characters."""
     vocabulary = Vocabulary([(word, 1) for word in words])
-    return Segmenter(Tokeniser("fr", True, "none"), PieceCutter("#version: 0.2\n"), vocabulary)
+    tokeniser, cutter = Tokeniser("fr", True, "none"), PieceCutter("#version: 0.2\n")
+    spell = spelling("fr", spelt or SpellingSettings())
+    return Segmenter(tokeniser, cutter, vocabulary, spell)
 
 
 def test_f26_tokens_of_several_words_are_one_and_empty_nodes_are_none(read):
@@ -183,7 +187,7 @@ def test_f17_faults_in_ones_own_trees_name_ones_own_file(tmp_path):
 
 def test_trees_are_aligned_with_the_models_pieces(read, tmp_path):
     trees = read(FRENCH)
-    aligned, counts = align_trees(trees, segmenter("Il", "vient", "du", "c@@", "h@@", "."), "NFC")
+    aligned, counts = align_trees(trees, segmenter("Il", "vient", "du", "c@@", "h@@", "."))
     assert aligned[0].pieces[3] == ["c@@", "h@@", "a@@", "t"]
     assert aligned[0].arcs == trees[0].arcs
     # Il, vient and du are cut into characters too: there is no merge. I@@ l, v@@ i@@ …
@@ -203,35 +207,45 @@ def test_trees_are_aligned_with_the_models_pieces(read, tmp_path):
     }  # fmt: skip
 
 
+def test_trees_are_written_as_the_text_of_the_model_was(read):
+    """A model of text in lower case knows no capital: known are `i@@` and `l` alone, in `Il` and `vient`."""
+    trees = read(FRENCH)
+    for lowercase, pieces, unknown in ((True, ["i@@", "l"], 11), (False, ["I@@", "l"], 12)):
+        cuts = segmenter("i@@", "l", spelt=SpellingSettings(lowercase=lowercase))
+        aligned, counts = align_trees(trees, cuts)
+        assert aligned[0].pieces[0] == pieces
+        assert (counts["pieces"], counts["unknown_pieces"]) == (14, unknown)
+
+
 def test_f26_sentences_that_do_not_fit_their_text_are_dropped_and_counted(read):
     trees = read(FRENCH + FRENCH.replace("fr-1", "fr-2").replace("chat.", "chien."))
-    aligned, counts = align_trees(trees, segmenter(), "NFC")
+    aligned, counts = align_trees(trees, segmenter())
     assert [tree.sentence for tree in aligned] == ["fr-1"]
     assert (counts["sentences_read"], counts["dropped_text"], counts["sentences"]) == (2, 1, 1)
 
 
 def test_sentences_without_a_word_are_dropped_and_counted(read):
     trees = read("# sent_id = s-1\n\n" + EMPTY_NODE + FRENCH)
-    aligned, counts = align_trees(trees, segmenter(), "NFC")
+    aligned, counts = align_trees(trees, segmenter())
     assert [tree.sentence for tree in aligned] == ["fr-1"]
     assert (counts["sentences_read"], counts["dropped_empty"], counts["sentences"]) == (3, 2, 1)
 
 
 def test_sentences_that_are_cut_like_their_text_are_counted(read):
     apart = read(FRENCH.replace("chat.", "chat ."))
-    assert align_trees(apart, segmenter(), "NFC")[1]["cut_like_text"] == 1
+    assert align_trees(apart, segmenter())[1]["cut_like_text"] == 1
     without = read(FRENCH.replace("# text = Il vient du chat.\n", ""))
-    assert align_trees(without, segmenter(), "NFC")[1]["cut_like_text"] == 0
+    assert align_trees(without, segmenter())[1]["cut_like_text"] == 0
 
 
 def test_if_none_fits_the_fault_names_a_sentence(read):
     trees = read(FRENCH.replace("chat.", "chien."))
     with pytest.raises(UserError, match="is left of 1; the last: sentence fr-1: its words"):
-        align_trees(trees, segmenter(), "NFC")
+        align_trees(trees, segmenter())
     blank = read(tree_text(0, 1).replace("\tb\t", "\t\u200b\u00a0\t"))
     blank[0].tokens[1] = "\u00a0"  # nothing but a space, which no model reads
     with pytest.raises(UserError, match="sentence s-7: a word has nothing"):
-        align_trees(blank, segmenter(), "NFC")
+        align_trees(blank, segmenter())
 
 
 def test_gold_trees_of_the_generated_corpus_come_back_whole(read):

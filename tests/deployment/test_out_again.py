@@ -132,4 +132,4 @@ def test_what_does_not_fit_together_is_refused(root, flags, tmp_path, capsys):
         assert run_script("export", [*flags, *words, "--out", tmp_path / "out"]) == 2
         assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-    assert len(read_clean(root / "text/dev.src", "none")) == 12
+    assert len(read_clean(root / "text/dev.src")) == 12

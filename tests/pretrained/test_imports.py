@@ -126,10 +126,10 @@ def test_every_family_is_a_run_whose_scores_were_compared(layout, tmp_path):
     assert told["check"]["largest_gap"] <= 1e-5 * told["check"]["largest_score"]
     cutter, tree = pair.segmenters()[0], Tree("s", ["the", "ma"], [], "the ma")
     if small.family == "pegasus":
-        assert align_trees([tree], cutter, "none")[1]["sentences"] == 1
+        assert align_trees([tree], cutter)[1]["sentences"] == 1
     else:
         with pytest.raises(UserError, match="trees: expected sentences of words alone"):
-            align_trees([tree], cutter, "none")
+            align_trees([tree], cutter)
 
 
 @pytest.mark.slow

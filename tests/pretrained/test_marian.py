@@ -17,7 +17,9 @@ from torch import nn
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
+from headcount.base.folders import SIDES
 from headcount.base.head_values import read_head_values
+from headcount.base.settings.data import LetterSettings
 from headcount.data.trees import Arc, Tree, align_trees
 from headcount.data.vocabulary import EOS, UNK
 from headcount.pretrained.imports import write_imported
@@ -177,6 +179,18 @@ def test_other_models_and_other_pieces_are_refused(imported, copy, tmp_path):
     assert torch.is_tensor(imported.model.load().output_bias)
 
 
+def test_a_reader_s_line_is_written_as_the_text_was(imported, tmp_path):
+    """What is not told is left alone: the normal form, which such models have of their own."""
+    train, dev = ([imported.texts[f"{s}.{side}"] for side in SIDES] for s in ("train", "dev"))
+    lower, bpe = LetterSettings(lowercase=True), tmp_path / "bpe"
+    segment_pretrained(imported.folder, LANGUAGES, train, dev, bpe, spelt=lower)
+    cutter = PairFolder(bpe).segmenters()[0]
+    assert cutter.pieces("The DOG") == cutter.pieces("the dog")
+    assert cutter.spell("E\u0301") == "e\u0301"
+    as_read = imported.pair.segmenters()[0]
+    assert as_read.pieces("The DOG") != as_read.pieces("the dog")
+
+
 def test_trees_are_cut_as_running_text(imported):
     """By hand: a piece belongs to the token in which its first character that is no space is.
 
@@ -184,7 +198,7 @@ def test_trees_are_cut_as_running_text(imported):
     """
     cutter = imported.pair.segmenters()[0]
     tokens, text = ["the", "dog", "…", "sees", "."], "the dog… sees."
-    kept, counts = align_trees([Tree("s", tokens, [Arc(1, 3, "nsubj")], text)], cutter, "none")
+    kept, counts = align_trees([Tree("s", tokens, [Arc(1, 3, "nsubj")], text)], cutter)
     (tree,) = kept
     assert ["".join(pieces) for pieces in tree.pieces] == ["▁the", "▁dog", "...", "▁sees", "."]
     assert [piece for pieces in tree.pieces for piece in pieces] == cutter.pieces(text)
@@ -192,4 +206,4 @@ def test_trees_are_cut_as_running_text(imported):
     assert "".join(cutter.pieces(tokens[4])) == "▁."  # alone, as the model has never read it
     other = Tree("t", ["the", "cat"], [], "the dogs")
     with pytest.raises(UserError, match="sentence t: its words do not make up its text 'the dogs'"):
-        align_trees([other], cutter, "none")
+        align_trees([other], cutter)

@@ -69,8 +69,9 @@ rule bpe:
         languages=plan.languages,
         pretokenised=plan.pretokenised,
         bpe=plan.section("bpe"),
+        spelling=plan.spelling(),
         folder=subpath(output[0], parent=True),
     shell:
         "python scripts/bpe.py --train-src {input.train_src:q} --train-tgt {input.train_tgt:q}"
         " --dev-src {input.dev_src:q} --dev-tgt {input.dev_tgt:q} {params.languages:q}"
-        " {params.pretokenised} {params.bpe:q} --out-folder {params.folder:q} > {log:q} 2>&1"
+        " {params.pretokenised} {params.bpe:q} {params.spelling:q} --out-folder {params.folder:q} > {log:q} 2>&1"

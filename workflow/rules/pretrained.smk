@@ -36,11 +36,12 @@ rule segment:
     params:
         languages=plan.languages,
         codes=plan.imported.code_flags,
+        spelling=plan.spelling(),
         pretrained=given("pretrained/"),
         folder=subpath(output[0], parent=True),
     shell:
         "python {params.script} {params.pretrained:q} {params.languages:q} {params.codes:q}"
-        " --train-src {input.train_src:q} --train-tgt {input.train_tgt:q}"
+        " {params.spelling:q} --train-src {input.train_src:q} --train-tgt {input.train_tgt:q}"
         " --dev-src {input.dev_src:q} --dev-tgt {input.dev_tgt:q}"
         " --out-folder {params.folder:q} > {log:q} 2>&1"
 

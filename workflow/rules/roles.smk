@@ -17,10 +17,9 @@ rule trees:
     params:
         name=lambda w: w.treebank.partition(".")[2],
         bpe=FOLDERS["bpe"],
-        text=plan.section("text"),
     shell:
         "python scripts/trees.py --raw {input.raw:q} --treebank {params.name:q}"
-        " --bpe {params.bpe:q} --out {output.trees:q} {params.text:q} > {log:q} 2>&1"
+        " --bpe {params.bpe:q} --out {output.trees:q} > {log:q} 2>&1"
 
 
 rule roles:

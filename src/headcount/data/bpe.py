@@ -14,7 +14,7 @@ from subword_nmt.learn_bpe import learn_bpe
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_json, write_text
 from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
-from headcount.base.settings.data import BpeSettings
+from headcount.base.settings.data import BpeSettings, SpellingSettings
 from headcount.data.lines import clean_lines, references, write_lines
 from headcount.data.sentencepieces import (
     MARKS,
@@ -24,6 +24,7 @@ from headcount.data.sentencepieces import (
     make_pieces,
     read_marks,
 )
+from headcount.data.spelling import Spell, read_spelling, spelling_facts
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import SEPARATOR, Tokeniser, protect, restore
 
@@ -31,6 +32,7 @@ LONGEST_CUT = 100
 """Characters; a longer word is cut into parts of this length before merging, because the time
 that merging takes grows with the square of the length."""
 
+_SPELT = SpellingSettings()
 _MIN_COUNT = 2  # a pair of symbols seen once is not worth a merge
 
 
@@ -105,16 +107,23 @@ class Segmenter:
 
     prefix: Sequence[int] = ()  # ids that every sentence begins with: none
 
-    def __init__(self, tokeniser: Tokeniser, cutter: PieceCutter | WordCutter, words: Vocabulary):
-        """`words` has the pieces the model knows."""
+    def __init__(
+        self,
+        tokeniser: Tokeniser,
+        cutter: PieceCutter | WordCutter,
+        words: Vocabulary,
+        spell: Spell = str,
+    ):
+        """`words` has the pieces the model knows; `spell` writes lines as its training text was."""
         self.language = tokeniser.language
+        self.spell = spell
         self.vocabulary = words
         self._tokeniser = tokeniser
         self._cutter = cutter
 
     def pieces(self, line: str) -> list[str]:
         """Pieces of a cleaned line, those outside the vocabulary included."""
-        return self._cutter.cut(self._tokeniser.split(line))
+        return self._cutter.cut(self._tokeniser.split(self.spell(line)))
 
     def encode(self, line: str) -> list[int]:
         """Ids of a cleaned line, without start or end; unknown pieces become UNK."""
@@ -139,13 +148,15 @@ def segment_corpus(
     pretokenised: bool,
     settings: BpeSettings,
     folder: Path,
+    spelt: SpellingSettings = _SPELT,
 ) -> dict[str, int]:
     """Learn BPE from the training text of a pair and write all that later steps need.
 
     Into `folder`: `{src,tgt}.codes`, `{src,tgt}.vocab`, `{train,dev}.{src,tgt}` (pieces,
     separated by spaces, line i of the text in line i) and, last, `segmentation.json`. If joint,
     one code file and one vocabulary come from both sides and are written for each. Of several
-    references of dev the first is cut. Returns the number of merges learnt for each side.
+    references of dev the first is cut. `spelt`: how the text is written already. Returns the number
+    of merges learnt for each side.
     """
     tokenisers = [Tokeniser(each, pretokenised, settings.unspaced) for each in languages]
     counts = [
@@ -173,7 +184,7 @@ def segment_corpus(
             write_lines(folder / f"{split}.{name}", (" ".join(cutter.cut(line)) for line in words))
     learnt = {name: codes[side].count("\n") - 1 for side, name in enumerate(SIDES)}
     about = {"src_lang": languages[0], "tgt_lang": languages[1], "pretokenised": pretokenised}
-    about |= settings.model_dump() | {"merges_learnt": learnt}
+    about |= settings.model_dump() | {"merges_learnt": learnt} | spelling_facts(spelt)
     write_json(folder / SEGMENTATION, about)
     return learnt
 
@@ -205,10 +216,13 @@ def _segmenter(
 ) -> AnySegmenter:
     language = about[("src_lang", "tgt_lang")[side]]
     if about["unit"] in (UNIT, TOKENIZER_UNIT):
+        spell = read_spelling(language, about, "none")
         marks = read_marks(about, side)
-        return make_pieces(about["unit"], language, codes, vocabulary, marks)
+        return make_pieces(about["unit"], language, codes, vocabulary, marks, spell)
     tokeniser = Tokeniser(language, about["pretokenised"], about["unspaced"])
-    return Segmenter(tokeniser, make_cutter(about["unit"], codes.decode("utf-8")), vocabulary)
+    cutter = make_cutter(about["unit"], codes.decode("utf-8"))
+    spell = read_spelling(language, about, "NFC")
+    return Segmenter(tokeniser, cutter, vocabulary, spell)
 
 
 def read_segmentation(folder: Path) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from typing import Any
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import read_json, sha256, write_json, write_text
 from headcount.base.packages import optional_package
+from headcount.base.settings.data import SpellingSettings
+from headcount.data.spelling import spelling
 from headcount.data.text import read_clean
 from headcount.data.words import Tokeniser
 
@@ -30,8 +32,9 @@ def parse_text(
     UserError for a text without a word.
     """
     parser = load_parser(tokeniser.language, models)
-    lines = enumerate(read_clean(source, "NFC"), start=1)
-    texts = [(number, line) for number, line in lines if line]
+    lines = enumerate(read_clean(source), start=1)
+    spell = spelling(tokeniser.language, SpellingSettings())
+    texts = [(number, spell(line)) for number, line in lines if line]
     if not texts:
         raise UserError(f"{source}: expected sentences, found no line with a word")
     blocks = []

@@ -12,6 +12,7 @@ from typing import Any
 from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
 from headcount.base.packages import optional_package
+from headcount.data.spelling import Spell
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import protect, restore
 
@@ -56,9 +57,10 @@ def read_marks(about: dict[str, Any], side: int) -> Marks:
 class RunningPieces(ABC):
     """One side of a pair, as `Segmenter` is: from a line of text to subword ids and back."""
 
-    def __init__(self, language: str, words: Vocabulary, marks: Marks):
-        """`words`: the pieces that the translation model knows."""
+    def __init__(self, language: str, words: Vocabulary, marks: Marks, spell: Spell = str):
+        """`words`: the pieces that the model knows; `spell`: writes lines as its text is here."""
         self.language = language
+        self.spell = spell
         self.vocabulary = words
         self._marks = marks
         self._special = frozenset(map(protect, marks.special))
@@ -83,8 +85,10 @@ class RunningPieces(ABC):
     def placed(self, line: str) -> list[Placed]:
         """The same pieces, each with the position in the line where its characters begin.
 
-        A piece that stands for a part of one character alone has that character's.
+        The line is the one that `spell` makes. A piece that stands for a part of one character
+        alone has that character's.
         """
+        line = self.spell(line)
         placed = self._marks.around(self._cut(line), len(line))
         return [(protect(piece), position) for piece, position in placed]
 
@@ -116,9 +120,11 @@ class RunningPieces(ABC):
 class SentencePieces(RunningPieces):
     """Pieces by a SentencePiece model."""
 
-    def __init__(self, language: str, model: bytes, words: Vocabulary, marks: Marks):
+    def __init__(
+        self, language: str, model: bytes, words: Vocabulary, marks: Marks, spell: Spell = str
+    ):
         """`model`: the bytes of its file. Raises as `load_sentencepiece` does."""
-        super().__init__(language, words, marks)
+        super().__init__(language, words, marks, spell)
         self._model = load_sentencepiece(model)
 
     def _cut(self, line: str) -> list[Placed]:
@@ -133,9 +139,11 @@ class SentencePieces(RunningPieces):
 class TokenizerPieces(RunningPieces):
     """Pieces by a tokenizer.json."""
 
-    def __init__(self, language: str, model: bytes, words: Vocabulary, marks: Marks):
+    def __init__(
+        self, language: str, model: bytes, words: Vocabulary, marks: Marks, spell: Spell = str
+    ):
         """`model`: the bytes of the JSON. Raises as `load_tokenizer` does."""
-        super().__init__(language, words, marks)
+        super().__init__(language, words, marks, spell)
         self._model = load_tokenizer(model)
 
     def _cut(self, line: str) -> list[Placed]:
@@ -173,11 +181,16 @@ def load_tokenizer(model: bytes) -> Any:
 
 
 def make_pieces(
-    unit: str, language: str, model: bytes, words: Vocabulary, marks: Marks
+    unit: str,
+    language: str,
+    model: bytes,
+    words: Vocabulary,
+    marks: Marks,
+    spell: Spell = str,
 ) -> RunningPieces:
     """What cuts running text by a model of this `unit`."""
     kind = SentencePieces if unit == UNIT else TokenizerPieces
-    return kind(language, model, words, marks)
+    return kind(language, model, words, marks, spell)
 
 
 def _extra(package: str) -> Any:

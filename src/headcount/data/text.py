@@ -1,8 +1,7 @@
 """Aligned sentence pairs: cleaned, filtered for training, counted, written line by line."""
 
 import re
-import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -14,9 +13,8 @@ from headcount.base.settings.sources import Draw
 from headcount.data.filters import PairFilter
 from headcount.data.lines import LineTally, read_lines
 from headcount.data.pairs import RawSplit
+from headcount.data.spelling import spelling
 
-_COMMA_BELOW = str.maketrans("ŞşŢţ", "ȘșȚț")
-_NO_DIACRITICS = str.maketrans("ŞşŢţȘșȚțĂăÂâÎî", "SsTtSsTtAaAaIi")
 _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _CONTROLS = re.compile(f"[\x01-\x08\x0e-\x1f\x7f-\x9f{_BREAKS}]")
 
@@ -53,10 +51,8 @@ def write_split(
         )
         for sentence, *translations in raw.rows(tallies):
             read += 1
-            one = spelt[0](clean(sentence, settings.normal_form, tallies[0]))
-            others = [
-                spelt[1](clean(each, settings.normal_form, tallies[1])) for each in translations
-            ]
+            one = spelt[0](clean(sentence, tallies[0]))
+            others = [spelt[1](clean(each, tallies[1])) for each in translations]
             if judge.keeps(one, others[0]):
                 kept += 1
                 src.write(f"{one}\n")
@@ -87,30 +83,12 @@ def _nothing_remains(files: str, split: str, read: int, dropped: dict[str, int])
     )
 
 
-def spelling(language: str, settings: TextSettings) -> Callable[[str], str]:
-    """What is done to the letters of a language's lines: lower case, or something to Romanian.
-
-    Source: the preparation of Sennrich et al. 2016 for WMT16, `normalise-romanian` and
-    `remove-diacritics`.
-    """
-    tables = {"as_is": {}, "comma_below": _COMMA_BELOW, "no_diacritics": _NO_DIACRITICS}
-    table = tables[settings.romanian] if language == "ro" else {}
-
-    def spell(line: str) -> str:
-        line = line.translate(table) if table else line
-        return line.lower() if settings.lowercase else line
-
-    return spell
-
-
-def clean(line: str, normal_form: str, tally: LineTally) -> str:
-    """The line in its Unicode normal form, its words separated by single spaces.
+def clean(line: str, tally: LineTally) -> str:
+    """The line, its words separated by single spaces.
 
     Every white space (U+00A0 and U+3000 too) and control character separates words. Those that
     some readers take for a line end, and other control characters, are counted in `tally`.
     """
-    if normal_form != "none":
-        line = unicodedata.normalize(normal_form, line)
     odd = _CONTROLS.findall(line)
     if odd:
         breaks = sum(character in _BREAKS for character in odd)
@@ -120,7 +98,7 @@ def clean(line: str, normal_form: str, tally: LineTally) -> str:
     return " ".join(line.split())
 
 
-def read_clean(path: Path, normal_form: str) -> list[str]:
+def read_clean(path: Path) -> list[str]:
     """Cleaned lines of a text by the line rule of raw text, so that it may be anyone's."""
     tally = LineTally()
-    return [clean(line, normal_form, tally) for line in read_lines(path, None, tally)]
+    return [clean(line, tally) for line in read_lines(path, None, tally)]

@@ -86,7 +86,7 @@ def read_trees(path: Path, member: str | None = None, shown: str = "") -> Iterat
 
 
 def align_trees(
-    trees: Iterable[Tree], segmenter: AnySegmenter, normal_form: str
+    trees: Iterable[Tree], segmenter: AnySegmenter
 ) -> tuple[list[AlignedTree], Counter[str]]:
     """The trees whose tokens the model can read, and counts.
 
@@ -107,11 +107,11 @@ def align_trees(
 
     @cache  # the tokeniser takes a quarter of a millisecond for each
     def cut(text: str) -> list[str]:
-        return segmenter.pieces(clean(text, normal_form, LineTally()))
+        return segmenter.pieces(clean(text, LineTally()))
 
     def cut_tree(tree: Tree) -> list[list[str]]:
         if isinstance(segmenter, RunningPieces):
-            return _cut_running(tree, segmenter, normal_form)
+            return _cut_running(tree, segmenter)
         return [cut(token) for token in tree.tokens]
 
     counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
@@ -137,13 +137,13 @@ def align_trees(
     return kept, counts
 
 
-def _cut_running(tree: Tree, segmenter: RunningPieces, normal_form: str) -> list[list[str]]:
+def _cut_running(tree: Tree, segmenter: RunningPieces) -> list[list[str]]:
     """Pieces of the sentence by token; none of a token in which no piece begins.
 
     A piece begins with its first character that is no space. It is the first at or after its
     position, for "▁" alone stands before its word.
     """
-    text = clean(tree.text or " ".join(tree.tokens), normal_form, LineTally())
+    text = segmenter.spell(clean(tree.text or " ".join(tree.tokens), LineTally()))
     letters = [n for n, token in enumerate(tree.tokens) for _ in "".join(token.split())]
     found: list[list[str]] = [[] for _ in tree.tokens]
     if len("".join(text.split())) != len(letters) or not letters:

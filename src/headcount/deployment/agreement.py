@@ -76,7 +76,7 @@ def check_export(
     """
     sides = pair.segmenters()
     plain = settings.model_copy(update={"length_penalty": 0.0})
-    whole = map(sides[0].encode, read_clean(text, "none"))
+    whole = map(sides[0].encode, read_clean(text))
     sources = [sides[0].cut_off(ids, plain.max_source) for ids in whole]
     ours = translate(model, sources, plain, prefix=sides[1].prefix)
     ended = [n for n, found in enumerate(ours) if sources[n] and not found.capped]

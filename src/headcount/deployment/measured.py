@@ -38,7 +38,7 @@ def write_measured(
     differ in length, or a folder is of no known kind.
     """
     plain = decode.model_copy(update={"length_penalty": 0.0, "device": "cpu"})
-    sources, targets = read_clean(texts[0], "none"), list(clean_lines(texts[1]))
+    sources, targets = read_clean(texts[0]), list(clean_lines(texts[1]))
     if len(sources) != len(targets) or not sources:
         raise UserError(
             f"{texts[0]} has {len(sources)} lines, {texts[1]} has {len(targets)}; expected as many "

@@ -65,9 +65,9 @@ def write_attention(
 
 def _read_lines(src: Path, tgt: Path | None) -> tuple[list[str], list[str]]:
     """Lines of both sides, of several references the first; none of the second without a file."""
-    sources, tally = read_clean(src, "none"), LineTally()
+    sources, tally = read_clean(src), LineTally()
     lines = read_lines(tgt, None, tally) if tgt else ()
-    targets = [clean(references(line)[0], "none", tally) for line in lines]
+    targets = [clean(references(line)[0], tally) for line in lines]
     if not 0 < len(sources) <= MOST:
         raise UserError(f"{src}: expected 1 to {MOST} sentences, found {len(sources)}")
     if tgt and len(targets) != len(sources):

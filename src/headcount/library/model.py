@@ -243,7 +243,7 @@ class Model:
 def _clean(lines: Sequence[str]) -> list[str]:
     """The lines as scripts clean them. Raises UserError for one text in place of a list."""
     tally = LineTally()
-    return [clean(line, "none", tally) for line in _listed(lines)]
+    return [clean(line, tally) for line in _listed(lines)]
 
 
 def _listed(lines: Sequence[str]) -> list[str]:

@@ -7,13 +7,16 @@ from pathlib import Path
 from headcount.base.errors import UserError
 from headcount.base.files import write_bytes, write_json
 from headcount.base.folders import CODES, SEGMENTATION, SIDES, VOCABULARIES
+from headcount.base.settings.data import LetterSettings
 from headcount.data.lines import clean_lines, references, write_lines
 from headcount.data.sentencepieces import MARKS, RunningPieces
+from headcount.data.spelling import spelling_facts
 from headcount.pretrained.families import Config
 from headcount.pretrained.languages import Codes, choose_codes, place_marks
 from headcount.pretrained.pieces import read_pieces
 from headcount.pretrained.weight_map import number_words
 
+_AS_READ = LetterSettings()
 LANGUAGE_CODES = "language_codes"
 """Where segmentation.json tells what the model calls both languages."""
 
@@ -25,13 +28,14 @@ def segment_pretrained(
     dev: tuple[Path, Path],
     out: Path,
     codes: Codes = (None, None),
+    spelt: LetterSettings = _AS_READ,
 ) -> None:
     """Cut the text of a pair into the pieces of a pretrained model, and write what BPE would write.
 
     `{src,tgt}.codes` are what cuts it: a SentencePiece model, or a tokenizer.json. `codes`: see
-    `choose_codes`. Of several references of dev the first is cut. Raises UserError for a file that
-    is missing, damaged or of another kind of model, a language that the model does not know, and
-    a line that is longer than the model allows.
+    `choose_codes`; `spelt`: how the text is written already. Of several references of dev the first
+    is cut. Raises UserError for a file that is missing, damaged or of another kind of model, a
+    language that the model does not know, and a line that is longer than the model allows.
     """
     config = Config.read(folder)
     longest = config.settings().position_table or None
@@ -53,7 +57,7 @@ def segment_pretrained(
     marks = zip(SIDES, map(vars, placement.marks), strict=True)
     about = {"src_lang": languages[0], "tgt_lang": languages[1], "pretokenised": False}
     about |= {"unit": pieces.unit, "joint": numbering.joint, MARKS: dict(marks)}
-    write_json(out / SEGMENTATION, about | {LANGUAGE_CODES: chosen})
+    write_json(out / SEGMENTATION, about | {LANGUAGE_CODES: chosen} | spelling_facts(spelt))
 
 
 def _cut(cutter: RunningPieces, path: Path, longest: int | None) -> Iterator[list[str]]:

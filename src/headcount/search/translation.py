@@ -122,7 +122,7 @@ def translate_file(
     The facts: the SHA-256 of the translations, the counts of `translate_lines`, the search's
     settings, and whose program it was. Raises UserError as `translate_lines` does.
     """
-    lines = read_clean(source, "none")
+    lines = read_clean(source)
     with tqdm(total=len(lines), unit="sentence", disable=None) as bar:
         found, counts = translate_lines(search, lines, bar.update, str(source))
     write_text(out, "".join(f"{line}\n" for line in found))
@@ -140,7 +140,7 @@ def translate_stream(search: Search, source: BinaryIO, out: BinaryIO) -> None:
     tally, counts, shown = LineTally(), Counter(), "standard input"
     with frozen_weights():
         for arrived in arriving_lines(source, shown, tally):
-            lines = [clean(line, "none", tally) for line in arrived]
+            lines = [clean(line, tally) for line in arrived]
             first = counts["sentences"] + 1
             found, some = translate_lines(search, lines, place=shown, first=first)
             out.write("".join(f"{line}\n" for line in found).encode())

@@ -26,7 +26,26 @@ class SyntheticSettings(Section):
     """Sentence pairs of the test set."""
 
 
-class TextSettings(Section):
+class LetterSettings(Section):
+    """Letters of every line of both sides: of references and trees, and of what is translated."""
+
+    lowercase: bool = False
+    """Every line in lower case, of both sides, references included."""
+
+    romanian: Literal["as_is", "comma_below", "no_diacritics"] = "as_is"
+    """Lines in Romanian (`ro`): as they are; with ș and ț in place of ş and ţ, as its alphabet has
+    them; or without any diacritics, as Sennrich et al. 2016 have the source of Romanian to
+    English."""
+
+
+class SpellingSettings(LetterSettings):
+    """How every line of both sides is written: of references and trees, of what is translated."""
+
+    normal_form: Literal["NFC", "none"] = "NFC"
+    """Unicode normal form of every line, references included; NFC changes no visible character."""
+
+
+class TextSettings(SpellingSettings):
     """Filters for training pairs. Dev and test sets keep every line, so that ids stay aligned."""
 
     max_words: int = Field(200, ge=1, le=LARGEST)
@@ -41,17 +60,6 @@ class TextSettings(Section):
     """Largest share of the training pairs that one filter may leave out: pairs with an empty side,
     by `max_words`, by `max_ratio`, or with a word of more than 1000 characters. More is an error.
     `drop_duplicates` and `drop_overlap` may leave out any share."""
-
-    normal_form: Literal["NFC", "none"] = "NFC"
-    """Unicode normal form of every line, references included; NFC changes no visible character."""
-
-    lowercase: bool = False
-    """Every line in lower case, of both sides, references included."""
-
-    romanian: Literal["as_is", "comma_below", "no_diacritics"] = "as_is"
-    """Lines in Romanian (`ro`): as they are; with ș and ț in place of ş and ţ, as its alphabet has
-    them; or without any diacritics, as Sennrich et al. 2016 have the source of Romanian to
-    English."""
 
     drop_duplicates: bool = False
     """Leave out a training pair that occurred before. Duplicates are counted in any case."""

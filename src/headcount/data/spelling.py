@@ -1,0 +1,54 @@
+"""How lines are written, beyond the words that they have: for a model another spelling is unknown.
+
+The training text gets it before anything is learnt from it; what a trained model reads later, such
+as a treebank or a reader's own text, gets it where it is cut into pieces.
+"""
+
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+from headcount.base.settings.data import LetterSettings, SpellingSettings
+
+SPELLING = "spelling"
+"""Where segmentation.json tells those of `SpellingSettings` that are not the defaults.
+
+Text for a pretrained model keeps its normal form, for such models have one of their own."""
+
+Spell = Callable[[str], str]
+
+_COMMA_BELOW = str.maketrans("ŞşŢţ", "ȘșȚț")
+_NO_DIACRITICS = str.maketrans("ŞşŢţȘșȚțĂăÂâÎî", "SsTtSsTtAaAaIi")
+
+
+def spelling(language: str, settings: SpellingSettings) -> Spell:
+    """What is done to the letters of a language's lines; the second time, nothing.
+
+    Their Unicode normal form, lower case, and what Romanian is to have. Source of the last: the
+    preparation of Sennrich et al. 2016 for WMT16, `normalise-romanian` and `remove-diacritics`.
+    """
+    tables = {"as_is": {}, "comma_below": _COMMA_BELOW, "no_diacritics": _NO_DIACRITICS}
+    table = tables[settings.romanian] if language == "ro" else {}
+    form = settings.normal_form
+
+    def spell(line: str) -> str:
+        line = line if form == "none" else unicodedata.normalize(form, line)
+        line = line.translate(table) if table else line
+        return line.lower() if settings.lowercase else line
+
+    return spell
+
+
+def spelling_facts(settings: LetterSettings) -> dict[str, Any]:
+    """What segmentation.json tells of it: nothing of the defaults."""
+    told = settings.model_dump(exclude_defaults=True)
+    return {SPELLING: told} if told else {}
+
+
+def read_spelling(language: str, about: dict[str, Any], normal_form: str) -> Spell:
+    """`spelling` as segmentation.json tells it, in this form where it tells none.
+
+    Raises ValueError for what is no such setting.
+    """
+    told = {"normal_form": normal_form} | about.get(SPELLING, {})
+    return spelling(language, SpellingSettings(**told))
