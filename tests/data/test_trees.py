@@ -208,7 +208,7 @@ def test_trees_are_aligned_with_the_models_pieces(read, tmp_path):
 
 
 def test_trees_are_written_as_the_text_of_the_model_was(read):
-    """A model of text in lower case knows no capital: known are `i@@` and `l` alone, in `Il` and `vient`."""
+    """A model of text in lower case knows no capital. Known: `i@@` and `l`, in `Il` and `vient`."""
     trees = read(FRENCH)
     for lowercase, pieces, unknown in ((True, ["i@@", "l"], 11), (False, ["I@@", "l"], 12)):
         cuts = segmenter("i@@", "l", spelt=SpellingSettings(lowercase=lowercase))

@@ -200,7 +200,7 @@ def test_a_claim_names_the_trainings_behind_it_that_collapsed(tmp_path):
     assert table["collapsed"].to_list() == ["", "", told]
     assert table["verdict"].to_list()[2] == HOLDS
     assert table["reason"].to_list()[2] == (
-        f"3 trainings of each, over all directions of 3 seeds; collapsed: {told}"
+        f"3 trainings of each, over all pairs of 3 seeds; collapsed: {told}"
     )
     assert not table["reason"].str.contains("collapsed").to_list()[1]
 

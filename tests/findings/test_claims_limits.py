@@ -58,9 +58,9 @@ def test_a_small_gain_where_none_was_claimed_decides_nothing(tmp_path):
     assert (found.value, found.low, found.high) == pytest.approx((0.45, 0.25159, 0.74841), abs=1e-5)
 
 
-def test_vietnamese_alone_does_not_tell_of_other_directions(tmp_path):
+def test_vietnamese_alone_does_not_tell_of_other_pairs(tmp_path):
     found = decided(tmp_path, "HM-05", deltas("impt", {"b.vi-en": [0.19, 0.2, 0.21]}))
-    assert (found.verdict, found.reason) == (UNDECIDED, "no direction without vi")
+    assert (found.verdict, found.reason) == (UNDECIDED, "no pair without vi")
 
 
 def of_three_tests(method: str, gains: dict[str, list[float]], *more: float) -> Files:
@@ -85,7 +85,7 @@ def test_a_direction_of_several_test_sets_counts_once(tmp_path):
     files = of_three_tests("random", gains, 1.0, 1.6)
     found = decided(tmp_path / "gains", "HM-04", files)
     assert (found.verdict, found.seeds) == (HOLDS, 6)
-    assert found.reason == "interval above 0 in 2 of 2 directions"
+    assert found.reason == "interval above 0 in 2 of 2 pairs"
     assert (found.value, found.high) == pytest.approx((0.6, 1.0828), abs=1e-4)
     # Impt-N gains nothing, so Random-N is as much above it.
     nothing = of_three_tests("impt", {pair: [0.0] * 3 for pair in gains}, 0.0, 0.0)
@@ -212,7 +212,7 @@ def test_trainings_of_one_seed_on_parts_of_a_corpus_count_once(tmp_path):
     found = decided(tmp_path / "gains", "HM-06", files)
     assert (found.verdict, found.value, found.seeds) == (UNDECIDED, pytest.approx(0.5), 6)
     assert found.low == pytest.approx(0.5 - 0.9937, abs=1e-3)
-    assert "6 trainings of each, over all directions of 3 seeds" in found.reason
+    assert "6 trainings of each, over all pairs of 3 seeds" in found.reason
     # Correlations of 0.1, 0.5 and 0.9, too.
     found = decided(
         tmp_path / "early", "HM-14", on_two_parts(early_heads([0.1, 0.5, 0.9], [0, 1, 2]))

@@ -127,7 +127,7 @@ def test_a_pair_of_one_seed_is_no_difference_between_seeds(tmp_path):
     more = kept(put(both_methods([2.1, 0, 0], [0.1] * 3), pair=OTHER), lambda r: r["seed"] == 1)
     found = decided(tmp_path, "HM-06", joined(files, more))
     assert (found.verdict, found.value, found.seeds) == ("holds", pytest.approx(0.5), 3)
-    assert found.reason == "3 trainings of each, over all directions of 3 seeds"
+    assert found.reason == "3 trainings of each, over all pairs of 3 seeds"
 
 
 @pytest.mark.parametrize(
@@ -138,8 +138,8 @@ def test_a_pair_of_one_seed_is_no_difference_between_seeds(tmp_path):
             "; with vi one seed: a claim about trainings needs 3",
         ),
         ({PAIR: [0.4], "b.vi-en": [0.0, 0.01, -0.01]}, "one seed: a claim about trainings needs 3"),
-        ({"b.vi-en": [0.0, 0.01, -0.01]}, "no direction without vi"),
-        ({PAIR: [0.4, 0.5, 0.6]}, "; no direction with vi"),
+        ({"b.vi-en": [0.0, 0.01, -0.01]}, "no pair without vi"),
+        ({PAIR: [0.4, 0.5, 0.6]}, "; no pair with vi"),
     ],
 )
 def test_a_direction_of_few_seeds_is_not_called_missing(tmp_path, gains, told):

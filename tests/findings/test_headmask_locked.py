@@ -94,7 +94,7 @@ def test_held_heads_foretell_the_locked_ones(files):
     assert shown["foretold by the hold"].tolist() == [
         *("–", "1, 50 % of them (by chance 0.667; p 0.60)"),
         *("2, 100 % of them (by chance 0.667; p 0.067)",),
-        *("1.5, 75 % of them (by chance 0.667; p 0.076)", "–"),
+        *("1.5, on average 75 % of them (by chance 0.667; p 0.076)", "–"),
     ]
 
 

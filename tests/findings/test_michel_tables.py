@@ -208,6 +208,8 @@ def test_profiles_during_training_by_hand(tables):
     # (1 2) (3) (4) (5 6) and (6 5) (4) (3) (2 1) so divided have the ranks 1 4 5.5 5.5 2 3 and
     # 3 2 5.5 5.5 4 1: squares around 3.5 add up to 17, products to 9.
     assert (first["spearman_with_last"], third["spearman_with_last"]) == pytest.approx((9 / 17, 1))
+    raw = (first["spearman_raw_with_last"], third["spearman_raw_with_last"])
+    assert raw == pytest.approx((-1, 1))  # undivided, the first is the last in reverse
     shown = tables["michel_training"].shown.to_dict("records")[1]
     assert (shown["kept at 40 %"], shown["test set"]) == ("65 % (62 to 68)", "test")
     epochs = tables["michel_training"].tidy

@@ -101,6 +101,7 @@ def test_the_page_answers_whether_headmask_helped(results):
     columns = ["pair", "test set", "run", "source", "difference", "95 % interval"]
     rows = [
         ("a.x-y", "test", "baseline", "ours", "–", "–"),
+        ("a.x-y", "test", "baseline-d0.1", "ours", "+2.00", "+1.00 to +3.00"),  # masks no head
         ("a.x-y", "test", "random-6", "ours", "-1.00", "-2.00 to +0.50"),
         ("a.x-y", "test", "impt-6", "ours", "-9.00", "-9.50 to -8.50"),
         ("b.y-x", "test", "impt-6", "ours", "+1.00", "+0.50 to +1.50"),
@@ -109,7 +110,7 @@ def test_the_page_answers_whether_headmask_helped(results):
     scores = pd.DataFrame(rows, columns=columns)
     trained = [("a.x-y", "impt-6", "yes"), ("b.y-x", "impt-6", "no"), ("b.y-x", "impt-6", "yes")]
     failed = pd.DataFrame(trained, columns=["pair", "run", "collapsed"])
-    tables = {"headmask_table2": scores[:3], "headmask_table3": scores, "headmask_collapse": failed}
+    tables = {"headmask_table2": scores[:4], "headmask_table3": scores, "headmask_collapse": failed}
     made = {name: Table(table, table, "Shown.") for name, table in tables.items()}
     write_tables(made, results / "tables", ORIGIN)
     listed, page = write(results, ["HM-03"])

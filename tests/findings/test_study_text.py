@@ -60,8 +60,8 @@ def test_masks_beside_tuned_dropout(kept):
         "the masks of lowest dev loss, `random-12-d0`, change BLEU by +0.75 (+0.25 to +1.25) to "
         "the baseline (that they help: holds). Of the dropouts that were tried with masks (0, 0.1) "
         "dev loss chooses `random-6`, whose masks change BLEU by +1.50 (+0.50 to +2.50) to as much "
-        "dropout without masks (`baseline-d0.1`) (that they help: holds), and change BLEU by -0.50 "
-        "(-0.80 to -0.20) to tuned dropout (`baseline-d0.3`) (that they help: does not hold). With "
+        "dropout without masks (`baseline-d0.1`), and by -0.50 (-0.80 to -0.20) to tuned dropout "
+        "(`baseline-d0.3`) (that they help, to both: does not hold). With "
         "10,000"
     )
     assert told in page
@@ -127,7 +127,7 @@ def test_one_seed_of_a_pair_is_no_verdict_on_its_runs(kept):
     table.loc[table["pair"] == LARGE, ["low", "high", "seeds"]] = None, None, 1
     table.to_csv(path, index=False)
     page = page_of(kept)
-    assert "change BLEU by -0.50 (one training) to tuned dropout (`baseline-d0.3`)" in page
+    assert "and by -0.50 (one training) to tuned dropout (`baseline-d0.3`)" in page
     assert "trainings of each run: 1 to 5;" in page.replace("\n", " ")
     assert f"- `{SMALL}`: BLEU is above" in page and f"- `{LARGE}`: BLEU is above" not in page
 

@@ -12,6 +12,7 @@ from written import write_table
 
 from headcount.base.command import provenance
 from headcount.base.errors import UserError
+from headcount.findings.tables import p_value
 
 
 def test_four_files_and_their_numbers(tmp_path):
@@ -111,3 +112,20 @@ def test_f52_a_user_without_a_home_or_a_name_is_no_fault(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["scripts/text.py", f"{tmp_path}/in.txt", "/mnt/x"])
     found = provenance("scripts/text.py", {}, None, [])
     assert found["command"] == ["scripts/text.py", "in.txt", "/mnt/x"]
+
+
+@pytest.mark.parametrize(
+    ("p", "shown"),
+    [
+        (0.0497, "0.0497"),  # two digits would be 0.050, on the other side of the limit
+        (0.04999, "0.04999"),
+        (0.0503, "0.050"),
+        (0.05, "0.050"),
+        (0.0434, "0.043"),
+        (0.0009, "< 0.001"),
+        (1.0, "1.0"),
+        ("", "–"),
+    ],
+)
+def test_a_p_is_shown_on_its_side_of_the_limit(p, shown):
+    assert p_value(p) == shown

@@ -137,7 +137,7 @@ def masked_runs(changes: dict[str, list[list[float]]], order: str) -> Files:
 
 def early_heads(rho: list[float], tops: list[int]) -> Files:
     """Correlations of the first checkpoint by seed; which of 8 heads is the top one by seed."""
-    rows = [of(seed=seed, update=update, spearman_with_last=value)
+    rows = [of(seed=seed, update=update, spearman_raw_with_last=value)
             for seed, first in zip(SEEDS, rho, strict=True)
             for update, value in ((100, first), (1000, 1.0))]  # fmt: skip
     heads = []

@@ -16,6 +16,9 @@ from scipy.special import stdtr, stdtrit  # scipy.stats takes four times as long
 from headcount.base.errors import UserError
 
 Z = 1.959963984540054  # 97.5 % quantile of the normal distribution
+ALPHA = 0.05
+"""Below this p something is there."""
+
 _SHUFFLES = 9999
 _RESAMPLES = 1000
 

@@ -15,6 +15,7 @@ from pandas.api.types import is_numeric_dtype
 from headcount.base.errors import UserError
 from headcount.base.files import write_json, write_text
 from headcount.findings.described import Described
+from headcount.findings.significance import ALPHA
 
 NONE = "–"
 _NUMBER = re.compile(rf"[+−-]?\.?\d|< ?\d|{NONE}|$")
@@ -164,10 +165,15 @@ def interval(low: Sequence[float], high: Sequence[float]) -> str:
 
 
 def p_value(p: float | str) -> str:
-    """A p-value: two significant digits, and no zeros without end; a dash where none is known."""
+    """A p-value: two significant digits, and no zeros without end; a dash where none is known.
+
+    More digits where two would put it on the other side of `ALPHA`.
+    """
     if p == "":
         return NONE
-    return "< 0.001" if p < 0.001 else f"{p:#.2g}"
+    shown = (f"{p:#.{digits}g}" for digits in range(2, 18))
+    found = next((each for each in shown if (float(each) < ALPHA) == (p < ALPHA)), f"{p}")
+    return "< 0.001" if p < 0.001 else found
 
 
 def with_bounds(

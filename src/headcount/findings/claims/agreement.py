@@ -6,7 +6,7 @@ from math import comb, isnan
 
 import pandas as pd
 
-from headcount.findings.claims.estimates import ALPHA, over_trainings
+from headcount.findings.claims.estimates import over_trainings
 from headcount.findings.claims.evidence import MODEL, Evidence
 from headcount.findings.claims.roles import heads_of_baseline
 from headcount.findings.claims.verdicts import (
@@ -24,7 +24,7 @@ from headcount.findings.claims.verdicts import (
     too_few,
     undecided,
 )
-from headcount.findings.significance import holm, wilson
+from headcount.findings.significance import ALPHA, holm, wilson
 
 _COLUMNS = ["kind", "scope", "first", "second", "spearman", "low", "high", "p"]
 
@@ -76,7 +76,8 @@ def all_measures_agree(evidence: Evidence, measures: list[str], kind: str, scope
         good = (tested["spearman"] > 0) & (tested["p"] < ALPHA)
         bad = (tested["spearman"] < 0) & (tested["p"] < ALPHA)
         worst = tested.loc[tested["spearman"].idxmin()]
-        reason = f"{good.sum()} of {count} pairs above 0, {bad.sum()} below; least: "
+        reason = f"{good.sum()} of {count} pairs of measures above 0, {bad.sum()} below"
+        reason += f", {count - len(tested)} not measured" * (len(tested) < count) + "; least: "
         reason += " and ".join(_WORDS.get(worst[name], worst[name]) for name in ("first", "second"))
         p = tested.loc[bad, "p"].min() if bad.any() else tested["p"].max()
         holds = good.sum() == count

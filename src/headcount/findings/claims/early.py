@@ -17,23 +17,26 @@ from headcount.findings.claims.verdicts import (
 )
 from headcount.findings.results import HEAD
 
+_AGREEMENT = "spearman_raw_with_last"
+
 
 def early_heads_stay(
     evidence: Evidence, early: float, none: float, bound: float, shared: float
 ) -> Decision:
     """Whether importance early in training predicts the final one, while seeds differ in heads.
 
-    Rank correlation of the first checkpoint, within the share `early` of training, with the last.
+    Rank correlation of the first checkpoint, within the share `early` of training, with the last,
+    of all heads by importance as HeadMask ranks them: not divided by that of their layer.
     Fails if it is below `none` in size with an interval around 0 that ends below `bound`: a wide
     one excludes nothing. Seeds differ if they share less than `shared` of their top heads.
     """
-    columns = ["update", "spearman_with_last"]
+    columns = ["update", _AGREEMENT]
     rows = evidence.baseline("tables/michel_training.csv", columns)
     last = rows.groupby(MODEL)["update"].transform("max")
     rows = rows[rows["update"] <= early * last]
     first = rows.loc[rows.groupby(MODEL)["update"].idxmin()] if len(rows) else rows
-    known = first.dropna(subset="spearman_with_last").astype({"spearman_with_last": float})
-    trainings = by_seed(known.groupby(TRAINING)["spearman_with_last"].mean())
+    known = first.dropna(subset=_AGREEMENT).astype({_AGREEMENT: float})
+    trainings = by_seed(known.groupby(TRAINING)[_AGREEMENT].mean())
     rho = trainings.mean(axis=1)
     if len(rho) < MIN_SEEDS:
         return too_few(rho)

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
-from headcount.findings.significance import Z, paired_t, shuffled_p
+from headcount.findings.significance import ALPHA, Z, paired_t, shuffled_p
 
-ALPHA = 0.05
 EFFECT = ["delta", "delta_low", "delta_high", "p"]
 """Columns of a BLEU change: its size, its interval, and p that it is 0."""
 

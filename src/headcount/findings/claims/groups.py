@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 
 from headcount.findings.claims.curves import MASKED, by_own_ranking, groups_masked, weights
-from headcount.findings.claims.estimates import ALPHA, EFFECT, combined, small_loss
+from headcount.findings.claims.estimates import EFFECT, combined, small_loss
 from headcount.findings.claims.evidence import TEST, Evidence
-from headcount.findings.claims.verdicts import Decision, by_model, judge
-from headcount.findings.significance import holm, spearman
+from headcount.findings.claims.verdicts import Decision, by_model, judge, undecided
+from headcount.findings.significance import ALPHA, holm, spearman
 
 _BOUNDS = EFFECT[:3]
 
@@ -21,12 +21,18 @@ def _groups(evidence: Evidence) -> pd.DataFrame:
 
 
 def top_group_hurts_most(
-    evidence: Evidence, rank_correlation: float, equal: float, limit: float, bound: float
+    evidence: Evidence,
+    groups: int,
+    rank_correlation: float,
+    equal: float,
+    limit: float,
+    bound: float,
 ) -> Decision:
     """Whether the top group costs more BLEU than the bottom group, which costs little.
 
-    And ranks of groups tell how much: little is a `small_loss`. Value: BLEU with the bottom group
-    masked minus BLEU with the top group masked. Fails if its interval ends below `equal`.
+    And ranks of groups, of `groups` or more, tell how much: little is a `small_loss`. Value: BLEU
+    with the bottom group masked minus BLEU with the top group masked. Fails if its interval ends
+    below `equal`.
     """
 
     def decide(model: pd.DataFrame) -> Decision:
@@ -36,7 +42,9 @@ def top_group_hurts_most(
         bottom = model.iloc[-1]
         reason = f"rank correlation of group and BLEU {rho:.2f}; the bottom group changes BLEU by "
         reason += f"{bottom['delta']:+.2f}"
-        apart = found.low > 0 and rho >= rank_correlation
+        if len(model) < groups:
+            reason = _coarse(model, groups)
+        apart = found.low > 0 and rho >= rank_correlation and len(model) >= groups
         holds = apart and small_loss(bottom, limit, bound)
         return judge(holds, found.high <= equal, reason, found)
 
@@ -44,9 +52,11 @@ def top_group_hurts_most(
 
 
 def lower_half_matters_little(
-    evidence: Evidence, limit: float, bound: float, hold: float, fail: float
+    evidence: Evidence, groups: int, limit: float, bound: float, hold: float, fail: float
 ) -> Decision:
     """Whether most groups of the less important half can each be masked at little cost.
+
+    Of `groups` or more: fewer are larger parts of the heads than the claim is about.
 
     Value: share of them with a small loss, see `small_loss`, p by Holm over them. Holds from the
     share `hold` on; fails if at least the share `fail` clearly lose more than `bound`: their
@@ -55,6 +65,8 @@ def lower_half_matters_little(
     """
 
     def decide(model: pd.DataFrame) -> Decision:
+        if len(model) < groups:
+            return undecided(_coarse(model, groups), 1)
         lower = model.iloc[len(model) - len(model) // 2 :]
         lower = lower.assign(p=holm(lower["p"].to_numpy()))
         small = [small_loss(row, limit, bound) for row in lower.to_dict("records")]
@@ -65,6 +77,11 @@ def lower_half_matters_little(
         return judge(value >= hold, fails, reason, (value, nan, nan, p))
 
     return by_model(_groups(evidence), TEST, decide)
+
+
+def _coarse(model: pd.DataFrame, groups: int) -> str:
+    """Why groups do not tell, where they are fewer than the claim needs."""
+    return f"{len(model)} groups of heads; the claim is about {groups}"
 
 
 def unimportant_first_keeps_more(evidence: Evidence, narrow: float) -> Decision:

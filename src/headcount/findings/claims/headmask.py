@@ -15,7 +15,7 @@ from headcount.findings.claims.curves import (
     by_own_ranking,
     groups_masked,
 )
-from headcount.findings.claims.estimates import ALPHA, over_trainings
+from headcount.findings.claims.estimates import over_trainings
 from headcount.findings.claims.evidence import MODEL, TEST, Evidence
 from headcount.findings.claims.verdicts import (
     FAILS,
@@ -34,27 +34,29 @@ from headcount.findings.claims.verdicts import (
     undecided,
 )
 from headcount.findings.results import BASE, HEAD
+from headcount.findings.significance import ALPHA
 
 METHODS = ("random", "impt")
 TOP = 1 / 8  # of the heads; the paper's 12.5 %, of masks and of groups
 
 
 def method_gains(evidence: Evidence, method: str, spared: str = "", gain: float = 0.0) -> Decision:
-    """Whether a method raises BLEU in every direction run, but for those with language `spared`.
+    """Whether a method raises BLEU on every pair run, but for those with language `spared`.
 
-    Holds if all means over seeds are above 0, most intervals are, and no spared direction gains or
-    loses; fails if an interval lies below 0, or if a spared direction gains more than `gain`.
+    A pair is a corpus in one direction, as everywhere. Holds if all means over seeds are above 0,
+    most intervals are, and no spared pair gains or loses; fails if an interval lies below 0, or if
+    a spared pair gains more than `gain`.
     """
-    trainings = _by_direction(_deltas(evidence, method))
+    trainings = _by_pair(_deltas(evidence, method))
     counts = trainings.groupby("pair").size()
     apart = {pair for pair in counts.index if spared in pair.split(".")[-1].split("-")}
-    directions = trainings.groupby("pair")
-    known = {pair: over_trainings(v) for pair, v in directions if len(v) >= MIN_SEEDS}
+    pairs = trainings.groupby("pair")
+    known = {pair: over_trainings(v) for pair, v in pairs if len(v) >= MIN_SEEDS}
     main = [each for pair, each in known.items() if pair not in apart]
     without, of_spared = counts.drop(apart), counts[list(apart)]
     if not main:
-        lack = f"no direction without {spared}" if without.empty else few_seeds(without.max())
-        value = float(directions.mean().mean())
+        lack = f"no pair without {spared}" if without.empty else few_seeds(without.max())
+        value = float(pairs.mean().mean())
         return Decision(UNDECIDED, lack if len(counts) else NO_RUN, value, seeds=len(trainings))
     others, values = [known[pair] for pair in apart if pair in known], known.values()
     above = sorted(each.p for each in main if each.low > 0)
@@ -66,13 +68,9 @@ def method_gains(evidence: Evidence, method: str, spared: str = "", gain: float 
     value = float(np.mean([each.value for each in values]))
     low, high = min(each.low for each in values), max(each.high for each in values)
     p = p_against if against else above[len(main) // 2] if most else max(e.p for e in main)
-    reason = f"interval above 0 in {len(above)} of {len(main)} directions"
+    reason = f"interval above 0 in {len(above)} of {len(main)} pairs"
     if spared and not others:
-        why = (
-            f"with {spared} {few_seeds(of_spared.max())}"
-            if apart
-            else f"no direction with {spared}"
-        )
+        why = f"with {spared} {few_seeds(of_spared.max())}" if apart else f"no pair with {spared}"
         reason += f"; {why}"
     fails = bool(against) and p_against < ALPHA
     seeds = int(counts[list(known)].sum())
@@ -88,8 +86,8 @@ def _deltas(evidence: Evidence, method: str) -> pd.Series:
     return _of_runs(evidence, rows, method).set_index([*UNIT, "test_set"])["value"]
 
 
-def _by_direction(values: pd.Series) -> pd.Series:
-    """Means by pair and seed: a direction counts once, however many test sets it has."""
+def _by_pair(values: pd.Series) -> pd.Series:
+    """Means by pair and seed: a pair counts once, however many test sets it has."""
     return values.groupby([*TRAINING, "test_set"]).mean().groupby(TRAINING).mean()
 
 
@@ -112,15 +110,15 @@ def _of_runs(
 
 
 def random_over_important(evidence: Evidence) -> Decision:
-    """Whether Random-N has more BLEU than Impt-N: over seeds, means of all their directions."""
+    """Whether Random-N has more BLEU than Impt-N: over seeds, means of all their pairs."""
     sides = [_deltas(evidence, method) for method in METHODS]
-    trainings = _by_direction((sides[0] - sides[1]).dropna())
-    directions = by_seed(trainings)
-    found, count = directions.mean(axis=1), int(directions.count().sum())
+    trainings = _by_pair((sides[0] - sides[1]).dropna())
+    pairs = by_seed(trainings)
+    found, count = pairs.mean(axis=1), int(pairs.count().sum())
     if len(found) < MIN_SEEDS:
         return too_few(found)
     whole = over_trainings(found)
-    reason = f"{count} trainings of each, over all directions of {len(found)} seeds"
+    reason = f"{count} trainings of each, over all pairs of {len(found)} seeds"
     return judge(whole.low > 0, whole.high < 0, reason, whole, count)
 
 

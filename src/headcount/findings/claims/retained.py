@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from headcount.base.addresses import KINDS
-from headcount.findings.claims.estimates import ALPHA, ranks_agree, with_error
+from headcount.findings.claims.estimates import ranks_agree, with_error
 from headcount.findings.claims.evidence import MODEL, Evidence
 from headcount.findings.claims.roles import heads_of_baseline, label_effect
 from headcount.findings.claims.verdicts import (
@@ -19,6 +19,7 @@ from headcount.findings.claims.verdicts import (
     undecided,
 )
 from headcount.findings.results import BASE
+from headcount.findings.significance import ALPHA
 
 _CLASSES = ("positional", "syntactic", "rare")
 _DRAWS = 9999

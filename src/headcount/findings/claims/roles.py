@@ -6,7 +6,7 @@ from math import isnan, sqrt
 import numpy as np
 import pandas as pd
 
-from headcount.findings.claims.estimates import ALPHA, Estimate, with_error
+from headcount.findings.claims.estimates import Estimate, with_error
 from headcount.findings.claims.evidence import MODEL, Evidence
 from headcount.findings.claims.verdicts import (
     MIN_SEEDS,
@@ -20,7 +20,7 @@ from headcount.findings.claims.verdicts import (
     judge,
     undecided,
 )
-from headcount.findings.significance import holm, mcnemar, shuffled_p, wilson
+from headcount.findings.significance import ALPHA, holm, mcnemar, shuffled_p, wilson
 from headcount.findings.voita_roles.labels import arrow, label_classes
 
 _SHUFFLES = 9999

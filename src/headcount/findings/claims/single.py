@@ -2,11 +2,11 @@
 
 import pandas as pd
 
-from headcount.findings.claims.estimates import ALPHA, EFFECT, change_of
+from headcount.findings.claims.estimates import EFFECT, change_of
 from headcount.findings.claims.evidence import MODEL, TEST, Evidence
 from headcount.findings.claims.verdicts import Decision, by_model, judge
 from headcount.findings.results import HEAD
-from headcount.findings.significance import holm
+from headcount.findings.significance import ALPHA, holm
 
 LEVEL = 0.01  # the paper's, of a single p
 

@@ -4,16 +4,11 @@ from math import exp, log
 
 import pandas as pd
 
-from headcount.findings.claims.estimates import (
-    ALPHA,
-    EFFECT,
-    change_of,
-    small_loss,
-    sum_of_means,
-)
+from headcount.findings.claims.estimates import EFFECT, change_of, small_loss, sum_of_means
 from headcount.findings.claims.evidence import MODEL, TEST, Evidence
 from headcount.findings.claims.verdicts import Decision, by_model, contrasts, judge, undecided
 from headcount.findings.kinds import SCOPES
+from headcount.findings.significance import ALPHA
 
 _ORDERS = {
     "importance": "importance",
@@ -124,16 +119,19 @@ def concentrates(evidence: Evidence, floor: float) -> Decision:
 def early_distinction(evidence: Evidence, kept: float, first: float, early: float) -> Decision:
     """Whether `kept` percent of BLEU stay at 40 % pruned within the share `early` of the training.
 
-    And fewer than `first` percent at the first checkpoint. Value: percent kept at the best of the
-    early checkpoints. Fails if up to half of the training no interval reaches `kept`.
+    And fewer than `first` percent at the first checkpoint, which has learnt least. Value: percent
+    kept at the best of the early checkpoints after it. Fails if of those up to half of the training
+    no interval reaches `kept`.
     """
     columns = ["test_set", "update", "kept_40", "kept_low_40", "kept_high_40"]
     rows = evidence.baseline("tables/michel_training.csv", columns).dropna(subset=columns)
 
     def decide(model: pd.DataFrame) -> Decision:
         share = model["update"].astype(int) / model["update"].astype(int).max()
-        soon, half = model[share <= early].iloc[1:], model[share <= 0.5]
-        best = (soon if len(soon) else half if len(half) else model).nlargest(1, "kept_40").iloc[0]
+        later = model.iloc[1:]
+        soon, half = (later[share.iloc[1:] <= end] for end in (early, 0.5))
+        best = next(each for each in (soon, half, later, model) if len(each))
+        best = best.nlargest(1, "kept_40").iloc[0]
         start = model.iloc[0]
         holds = len(soon) and (best["kept_low_40"] >= kept) and start["kept_high_40"] < first
         fails = len(half) and (half["kept_high_40"] < kept).all() and share[half.index[-1]] > 0.25

@@ -6,7 +6,7 @@ from math import nan
 import pandas as pd
 
 from headcount.base.settings.runs import RANDOM_WEIGHTS
-from headcount.findings.claims.estimates import ALPHA, EFFECT, change_of, ranks_agree, small_loss
+from headcount.findings.claims.estimates import EFFECT, change_of, ranks_agree, small_loss
 from headcount.findings.claims.evidence import MODEL, Evidence
 from headcount.findings.claims.roles import heads_of_baseline
 from headcount.findings.claims.verdicts import (
@@ -23,6 +23,7 @@ from headcount.findings.claims.verdicts import (
     undecided,
 )
 from headcount.findings.results import BASE
+from headcount.findings.significance import ALPHA
 
 _SWEEP = [*UNIT, "test_set"]
 _PRUNED = ["test_set", "how", "scope", "lambda", "start", "heads"]
@@ -56,8 +57,9 @@ def prunable_by_gates(
     """Whether gates can close this share of the scope's heads at a small loss, see `small_loss`.
 
     Against the model that was fine-tuned as long with λ = 0. Value: the BLEU change of the run that
-    decides. Fails if one that closes up to `fail_share` clearly loses more than `fail_loss`, and
-    none that closes more loses less.
+    decides; where none does, of the first that closes the share, or else of that which closes most.
+    Fails if one that closes up to `fail_share` clearly loses more than `fail_loss`, and none that
+    closes more loses less.
     """
     rows = _pruned(evidence)
 
@@ -67,12 +69,18 @@ def prunable_by_gates(
         lost = model[(model["gone"] <= fail_share) & (model["delta_high"] < -fail_loss)]
         tame = model[model["delta"] >= -fail_loss]["gone"].max()
         fails = len(lost) > 0 and not tame > lost["gone"].min()
-        chosen = next(each for each in (far, lost if fails else far, small, model) if len(each))
-        row = chosen.loc[chosen["gone"].idxmax()]
+        decides = next((each for each in (far, lost if fails else far) if len(each)), None)
+        row = _nearest(model, share) if decides is None else decides.loc[decides["gone"].idxmax()]
         reason = f"{row['run']} on {row['test_set']}, {row['gone']:.0%} of the heads gone"
         return judge(len(far) > 0, fails, reason, change_of(row, tested=fails))
 
     return by_model(rows[rows["scope"] == scope], _SWEEP, decide)
+
+
+def _nearest(model: pd.DataFrame, share: float) -> pd.Series:
+    """The first run that closes this share of heads, or else that which closes most."""
+    beyond = model.loc[model["gone"] >= share, "gone"]
+    return model.loc[beyond.idxmin() if len(beyond) else model["gone"].idxmax()]
 
 
 def gates_settle(evidence: Evidence, share: float, few: float, moving: float) -> Decision:

@@ -14,7 +14,8 @@ from math import nan
 import numpy as np
 import pandas as pd
 
-from headcount.findings.claims.estimates import ALPHA, over_trainings, welch
+from headcount.findings.claims.estimates import over_trainings, welch
+from headcount.findings.significance import ALPHA
 
 HOLDS, FAILS, UNDECIDED, NOT_APPLICABLE = (
     "holds",

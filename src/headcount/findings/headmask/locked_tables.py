@@ -157,14 +157,17 @@ def _signed(value: float) -> str:
 
 
 def _foretold(row: dict[str, Any], name: str) -> str:
-    """How many heads, which share of those locked in, how many by chance, and p if it has one."""
+    """How many heads, which share of those locked in, how many by chance, and p if it has one.
+
+    Over seeds, all are means: that of the shares is not the share that the mean numbers have.
+    """
     both, expected, precision, _, p = (row[column] for column in PREDICTIONS[name])
     if both == "" or precision == "":
         return NONE
     tested = f"p {p_value(p)}" if p != "" else "exploratory"
-    return (
-        f"{_count(both)}, {100 * precision:.0f} % of them (by chance {number(expected)}; {tested})"
-    )
+    mean = "on average " * (row["seed"] == "")
+    share = f"{mean}{100 * precision:.0f} % of them"
+    return f"{_count(both)}, {share} (by chance {number(expected)}; {tested})"
 
 
 def _heads_summary(table: pd.DataFrame) -> pd.DataFrame:

@@ -25,7 +25,7 @@ POINTS = [*KEYS, "update", "test_set", "index", "percent", "heads_masked", "bleu
 SHARES = (20, 40, 60)
 COLUMNS = [*KEYS, "update", "test_set", "bleu"]
 COLUMNS += [f"{name}_{share}" for share in SHARES for name in _KEPT]
-COLUMNS += ["r_squared", "end_mass", "cv", "spearman_with_last"]
+COLUMNS += ["r_squared", "end_mass", "cv", "spearman_with_last", "spearman_raw_with_last"]
 FLOOR = 2.0
 """BLEU of a checkpoint below which shares of it mean nothing."""
 
@@ -51,7 +51,8 @@ def training(results: Results) -> Table:
             "where all heads matter alike; end mass, the share of the points between whose value "
             f"is within {_ENDS} points of 100 or 0 %; coefficient of variation of the importance "
             "by which they are pruned, and its rank correlation with that at the last of these "
-            f"updates. Below a BLEU of {FLOOR:.0f} a checkpoint has no profile.",
+            "updates; raw, that of importance as it is measured, which tells layers apart as well. "
+            f"Below a BLEU of {FLOOR:.0f} a checkpoint has no profile.",
             of_one_training("test sentences"),
             f"Rows whose source is paper: {michel.SOURCE}, Figure 5 (IWSLT14 De-En, epochs in "
             "place of updates; all heads pruned counted as 0).",
@@ -88,9 +89,9 @@ def _checkpoints(results: Results) -> pd.DataFrame:
     points = training_points(results)
     columns = ["update", *HEAD, "statistic", "value"]
     importance = gather(results.files("training_heads"), columns)
-    importance["value"] = as_compared(importance, [*KEYS, "update"], results)
-    values = importance.groupby([*KEYS, "update"])["value"]
-    by_checkpoint = {key: found.to_numpy() for key, found in values}
+    importance["compared"] = as_compared(importance, [*KEYS, "update"], results)
+    both = importance.groupby([*KEYS, "update"])[["compared", "value"]]
+    by_checkpoint = {key: found.to_numpy().T for key, found in both}
     lasts = points.groupby(KEYS)["update"].max()
     rows = []
     for (*run, update), found in points.groupby([*KEYS, "update"], sort=False):
@@ -99,9 +100,11 @@ def _checkpoints(results: Results) -> pd.DataFrame:
                 f"training_profile_heads.csv of {tuple(run)}: expected importance at update "
                 f"{update}, found none; run scripts/training_profile.py again"
             )
-        ranked, last = (by_checkpoint[*run, at] for at in (update, lasts[*run]))
+        now, last = (by_checkpoint[*run, at] for at in (update, lasts[*run]))
         row = found.iloc[0][[*KEYS, "update", "test_set", "bleu"]].to_dict() | _profile(found)
-        rows.append(row | {"cv": spread(ranked).cv, "spearman_with_last": spearman(ranked, last)})
+        names = ("spearman_with_last", "spearman_raw_with_last")
+        row |= dict(zip(names, map(spearman, now, last), strict=True))
+        rows.append(row | {"cv": spread(now[0]).cv})
     return fill_empty(pd.DataFrame(rows, columns=COLUMNS))
 
 
@@ -143,6 +146,7 @@ def _shown(row: dict) -> dict[str, str]:
         shown[f"kept at {share} %"] = with_bounds(*kept, digits=0, unit=" %")
     names = {"r_squared": "R² of a line", "end_mass": "end mass", "cv": "cv of importance"}
     names |= {"spearman_with_last": "rank correlation with the last"}
+    names |= {"spearman_raw_with_last": "the same, raw"}
     shown |= {words: mean_sd([row[name]]) for name, words in names.items()}
     return shown | {"source": row["source"]}
 

@@ -7,6 +7,7 @@ from typing import Any
 from headcount.base.files import read_json
 from headcount.findings.report.opening import Finding
 from headcount.findings.report.questions import QUESTIONS
+from headcount.findings.results import BASE
 from headcount.findings.tables import NONE
 
 _SCORES = [f"headmask_table{number}" for number in (2, 3, 4)]
@@ -60,7 +61,9 @@ def _rows(results: Path, name: str) -> list[dict[str, str]]:
 
 
 def _compared(row: Mapping[str, str]) -> bool:
-    return row["source"] == "ours" and row["difference"] != NONE
+    """Whether a row compares a run that masks heads: baselines of other dropout mask none."""
+    masks = row["run"].partition("-")[0] != BASE
+    return masks and row["source"] == "ours" and row["difference"] != NONE
 
 
 def answer_questions(known: Mapping[str, Finding]) -> Iterator[tuple[str, Finding]]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 
+from headcount.findings.claims.verdicts import FAILS, HOLDS, UNDECIDED
 from headcount.findings.headmask.regularisation import (
     cut_short,
     edge_of,
@@ -79,22 +80,27 @@ def _contest(rows: pd.DataFrame) -> str:
     words = f"tuned dropout ({named})" if named else "tuned dropout"
     late = cut_short(rows[rows["chosen"] == "yes"])[:2]
     ends = ". Dev loss had not turned in {} of the {} trainings chosen" if late[0] else ""
-    gains = f"{_beside_tuned(chosen, tuned)}{_gain(chosen, 'tuned dropout', words)}"
+    gains = _contested(chosen, tuned, words)
     told = f"{_alone(rows)}dev loss chooses `{chosen['run'].iloc[0]}`"
     return f"{told}, whose masks {gains}{ends.format(*late)}"
 
 
-def _beside_tuned(chosen: pd.DataFrame, tuned: pd.Series) -> str:
-    """What chosen masks change to as much dropout without masks, where that is not tuned dropout.
+def _contested(chosen: pd.DataFrame, tuned: pd.Series, words: str) -> str:
+    """What chosen masks change to tuned dropout, and to as much dropout where that is another.
 
-    Dev loss may tell two dropouts apart by next to nothing where BLEU differs: masks help where
-    they do to both.
+    Masks help where they do to both: one of them may differ by its dropout alone.
     """
     same = chosen.loc[chosen["reference"] == "same dropout", "against"]
     if same.empty or tuned.empty or same.iloc[0] == tuned.iloc[0]:
-        return ""
-    words = f"as much dropout without masks (`{same.iloc[0]}`)"
-    return f"{_gain(chosen, 'same dropout', words)}, and "
+        return _gain(chosen, "tuned dropout", words)
+    rows = [_of(chosen, _BLEU, each).iloc[0] for each in ("same dropout", "tuned dropout")]
+    verdicts = [above(row["low"], row["high"]) for row in rows]
+    both = next(each for each in (FAILS, UNDECIDED, HOLDS) if each in verdicts)
+    alike, other = map(_difference, rows)
+    return (
+        f"change BLEU by {alike} to as much dropout without masks (`{same.iloc[0]}`), and by "
+        f"{other} to {words} (that they help, to both: {both})"
+    )
 
 
 def _alone(rows: pd.DataFrame) -> str:

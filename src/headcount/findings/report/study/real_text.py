@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 
+from headcount.findings.claims.table import as_one_family
 from headcount.findings.report.study.choosing import choosing
 from headcount.findings.report.study.collapsed import named
 from headcount.findings.report.study.foretelling import foretelling
@@ -59,15 +60,18 @@ def real_text(kept: Kept) -> dict[str, Any]:
 
 
 def _claims(kept: Kept) -> tuple[pd.DataFrame, dict[str, list[str]]]:
-    """The claims' rows; and by experiment of `BESIDE` those of them that have no run but there."""
+    """The claims' rows; and by experiment of `BESIDE` those of them that have no run but there.
+
+    All of a paper are corrected for together, also those on heads with a function.
+    """
     rows, elsewhere = all_claims(kept, EXPERIMENT), {}
-    rows = rows.drop(rows.index.intersection(ON_FUNCTIONS))
     for experiment in filter(kept.begun, BESIDE):
         more = read_claims(kept, experiment, rows.index[no_run(rows)])
         more = more[~no_run(more)]
         rows = pd.concat([rows.drop(more.index), more]).loc[rows.index]
         elsewhere |= {experiment: list(more.index)} if len(more) else {}
-    return rows, elsewhere
+    rows = as_one_family(rows)
+    return rows.drop(rows.index.intersection(ON_FUNCTIONS)), elsewhere
 
 
 def _gains(kept: Kept) -> str:
