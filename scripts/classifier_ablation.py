@@ -1,6 +1,6 @@
 """Remove heads of a Hugging Face classifier of sentence pairs: one by one, all but one, in steps.
 
-Not part of the workflow; needs the extra `bert`. Data: MultiNLI's .tsv, .txt or .jsonl files.
+Needs the extra `bert`. Data: MultiNLI's .tsv, .txt or .jsonl files.
 """
 
 from pathlib import Path

@@ -8,13 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from engine import check_version, planned_jobs
+from engine import Job, check_version, planned_jobs
 from packed import freshen, pack, write_changed
 from phases import assign, check_made, declared, plan_file
 
 from headcount.base import command
 from headcount.base.errors import UserError
-from headcount.base.files import read_json
+from headcount.base.files import read_json, sha256
 
 
 def plan(experiment: str) -> None:
@@ -23,7 +23,14 @@ def plan(experiment: str) -> None:
     phases = declared(experiment)
     check_made(jobs, phases)
     for name, found in assign(experiment, jobs, phases).items():
-        write_changed(plan_file(experiment, name), found)
+        write_changed(plan_file(experiment, name), [job | _own(job) for job in found])
+
+
+def _own(job: Job) -> dict[str, dict[str, str]]:
+    """Checksums of the files of one's own that a job reads, so that DVC sees a change."""
+    paths = (path for path in job["input"] if not path.startswith(("data/", "results/")))
+    found = {path: sha256(Path(path)) for path in paths if Path(path).is_file()}
+    return {"own": found} if found else {}
 
 
 def run(experiment: str, phase: str) -> None:

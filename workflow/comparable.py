@@ -25,9 +25,12 @@ from headcount.base.settings.experiment import Experiment, load_experiment
 
 Archives = dict[Run, Archive]
 
-LISTS = {"title", "pairs", "seeds", "runs", "pruned", "keep_updates"}
+LISTS = {"title", "pairs", "seeds", "runs", "pruned", "train.keep_updates", "ablation.runs"}
 HARDWARE = {"device", "threads", "processes"}
-"""Keys that say which runs there are, and on what they are made: kept runs may differ in them."""
+"""Keys that say which runs there are, and on what they are made: kept runs may differ in them.
+
+The first are whole addresses: `classifier_ablation.pairs` is how many sentences are scored.
+"""
 
 
 def settings_of(experiment: str) -> dict[str, Any]:
@@ -132,7 +135,7 @@ def text_lacks(experiment: str, archives: Archives) -> Iterator[str]:
 
 def _flat(section: dict[str, Any], above: str) -> Iterator[tuple[str, Any]]:
     for key, value in section.items():
-        if key not in LISTS | HARDWARE:
+        if key not in HARDWARE and f"{above}{key}" not in LISTS:
             yield from (
                 _flat(value, f"{above}{key}.")
                 if isinstance(value, dict)

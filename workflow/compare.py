@@ -2,7 +2,8 @@
 
     python workflow/compare.py ../other/results/quickstart results/quickstart
 
-Columns that tell the time are left out. Exit code 1 if a file differs, is missing or is new.
+Columns that tell the time are left out. Exit code 1 if a file differs, is missing or is new; 2 if
+there is nothing to compare.
 """
 
 import argparse
@@ -10,6 +11,9 @@ import csv
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from headcount.base import command
+from headcount.base.errors import UserError
 
 KINDS = {".safetensors", ".txt", ".csv"}
 """Ends of the files that are compared; others hold records of how these were made, or show them."""
@@ -21,10 +25,12 @@ KEPT_OUT = {"logs", "state", "benchmarks"}
 
 
 def compared(folder: Path) -> set[Path]:
-    """Files to compare, by their paths below the folder. Raises SystemExit if there are none."""
+    """Files to compare, by their paths below the folder. Raises UserError if there are none."""
     found = {path.relative_to(folder) for path in folder.rglob("*") if path.suffix in KINDS}
     found = {path for path in found if not KEPT_OUT & set(path.parts)}
-    return found or sys.exit(f"{folder}: expected results of an experiment, found none")
+    if not found:
+        raise UserError(f"{folder}: expected results of an experiment, found none; name another")
+    return found
 
 
 def same(one: Path, other: Path) -> bool:
@@ -46,7 +52,7 @@ def _without_clock(path: Path) -> list[list[str]]:
 def report(old: Path, new: Path) -> Iterator[str]:
     """A line for each file that is not in both folders or not the same; then how many are in both.
 
-    A folder without any such file ends the command.
+    Raises UserError for a folder without any such file.
     """
     before, after = compared(old), compared(new)
     for path in sorted(before | after):
@@ -73,4 +79,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command.run(main)

@@ -46,10 +46,10 @@ _CHANGES = " and changes"  # of a commit: the tree differed from it
 def keep(experiment: str, machine: str, replace: bool) -> str:
     """Archive every run all of whose jobs are finished here; returns how many, in words.
 
-    A kept run whose files are the same stays, and grows by those that are new; it is named if its
-    settings or code were others, and then replaced if it is to be. The words warn if the tree has
-    changes that no commit has. Raises UserError for a run that has other values, unless it is to be
-    replaced; the others are kept.
+    A kept run whose files are the same stays, with all that it has, and grows by those that are
+    new; it is named if its settings or code were others, and then replaced if it is to be. The
+    words warn if the tree has changes that no commit has. Raises UserError for a run that has other
+    values, unless it is to be replaced; the others are kept.
     """
     about = {"machine": machine, "commit": _commit(), "settings": settings_of(experiment)}
     kept, stay, lacking, refused, older = 0, 0, {}, [], []
@@ -67,12 +67,15 @@ def keep(experiment: str, machine: str, replace: bool) -> str:
         otherwise = _made_otherwise(old, new) if old else ""
         if differing and not replace:
             refused += differing
-        elif old and set(new.files) <= set(old.files) and not (differing or otherwise and replace):
-            stay += 1
-            older += [f"{run} ({otherwise})"] if otherwise else []
-        else:
+        elif not old or differing or otherwise and replace:
             write_archive(path, new)
             kept += 1
+        else:
+            older += [f"{run} ({otherwise})"] if otherwise else []
+            more = set(new.files) - set(old.files)
+            stay, kept = stay + (not more), kept + bool(more)
+            if more:
+                write_archive(path, _grown(old, new))
     told = f"{RESULTS / experiment}/kept: {kept} runs kept, {stay} stay as they are"
     told += f", {sum(map(len, lacking.values()))} are not finished here"
     told += "".join(f"\n{reason}: {listed_runs(runs)}" for reason, runs in lacking.items())
@@ -133,6 +136,15 @@ def _differences(kept: Archive, here: dict[str, bytes], within: float) -> list[s
     ]
 
 
+def _grown(kept: Archive, here: Archive) -> Archive:
+    """A kept run with those files that it lacks: what it has stays as it was made, and told of."""
+    about, machine = here.about, kept.about["machine"]
+    if here.about["machine"] not in machine:
+        machine = f"{machine}; later files: {here.about['machine']}"
+    told = about | {"machine": machine, "commit": kept.about["commit"]}
+    return Archive(told, here.records | kept.records, here.files | kept.files)
+
+
 def _made_otherwise(kept: Archive, here: Archive) -> str:
     """Which settings or code a kept run was made with, if others than the same run here."""
     if changed := changed_settings(kept.about["settings"], here.about["settings"]):
@@ -189,10 +201,21 @@ def _gather(experiment: str, run: Run, jobs: list[Job], about: dict) -> Archive:
 
 
 def _commit() -> str:
-    """The commit that is checked out; with a word if code, rules or settings differ from it."""
+    """The commit that is checked out; with a word if code, rules or settings differ from it.
+
+    Raises UserError outside a Git checkout: an archive says which code made it.
+    """
 
     def git(*words: str) -> str:
-        return subprocess.run(["git", *words], check=True, capture_output=True, text=True).stdout
+        try:
+            done = subprocess.run(["git", *words], check=True, capture_output=True, text=True)
+        except (OSError, subprocess.CalledProcessError) as fault:
+            why = getattr(fault, "stderr", None) or fault
+            raise UserError(
+                f"expected a Git checkout, whose commit the kept runs name; found: {why}. Clone "
+                "the project, and put the results into that folder"
+            ) from fault
+        return done.stdout
 
     folders = ("src", "scripts", "workflow", "config")
     changed = bool(git("status", "--porcelain", *folders))

@@ -173,16 +173,24 @@ def _read_leads(path: Path, experiment: str) -> dict[str, list[str]]:
 def _take_state(folder: Path, state: str, outputs: list[str]) -> bool:
     """Whether a training's last state was taken: not where the training is finished or further."""
     found = folder / FILES / state
-    new = {path.name for path in found.glob("*/update-*")}
-    here = {path.name for path in Path(state).glob("*/update-*")}
-    if all(map(os.path.exists, outputs)) or max(here, default="") >= max(new):
+    new = {path.relative_to(found) for path in found.glob("*/update-*")}
+    if not new:
+        raise UserError(f"{found}: gone from the part. {DAMAGED}")
+    here = {path.relative_to(state) for path in Path(state).glob("*/update-*")}
+    further = {path for path in new if path > _newest(here, path.parent)}
+    if all(map(os.path.exists, outputs)) or not further:
         return False
     kept = {path: Path(state) / path.relative_to(found) for path in found.glob("*/kept/*")}
     _place(kept, {})
-    for update in found.glob("*/update-*"):
-        with whole_folder(Path(state) / update.relative_to(found)) as part:
-            shutil.copytree(update, part, dirs_exist_ok=True)
+    for update in further:
+        with whole_folder(Path(state) / update) as part:
+            shutil.copytree(found / update, part, dirs_exist_ok=True)
     return True
+
+
+def _newest(states: set[Path], training: Path) -> Path:
+    """The last state of those of one training, whose folder is named by its settings and code."""
+    return max((path for path in states if path.parent == training), default=training)
 
 
 def main() -> None:

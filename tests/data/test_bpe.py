@@ -162,6 +162,16 @@ def test_what_a_model_reads_later_is_written_as_its_text_was(segment):
     assert source.pieces("e\u0301") == source.pieces("\u00e9")
 
 
+def test_words_of_pieces():
+    """A model's own translation may end in a piece that waits for more."""
+    segmenter = Segmenter(
+        Tokeniser("en", True, "none"), PieceCutter("#version: 0.2\n"), Vocabulary([])
+    )
+    assert segmenter.begins(["a@@", "b", "c", "d@@"]) == [True, False, True, True]
+    assert segmenter.begins([]) == []
+    assert (segmenter.word(["a@@", "b"]), segmenter.word(["d@@"])) == ("ab", "d")
+
+
 def test_unknown_pieces():
     vocabulary = Vocabulary([("lo@@", 2), ("w", 1)])
     cutter = PieceCutter("#version: 0.2\nl o\n")

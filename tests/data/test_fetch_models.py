@@ -143,6 +143,10 @@ def test_a_folder_of_ones_own_is_copied_without_pickles_and_code(tmp_path):
     fetch_model("mine", {"path": str(own)}, tmp_path / "raw")
     found = sorted(path.name for path in (tmp_path / "raw").iterdir())
     assert found == ["config.json", "manifest.json", "model.safetensors", "source.spm"]
+    (own / "source.spm").unlink()  # a reader would still find the copy of before
+    fetch_model("mine", {"path": str(own)}, tmp_path / "raw")
+    found = sorted(path.name for path in (tmp_path / "raw").iterdir())
+    assert found == ["config.json", "manifest.json", "model.safetensors"]
     told = {"path": str(own), "files": {"model.safetensors": SHA256["model.safetensors"]}}
     with pytest.raises(UserError, match=r"wrong content\. Expected SHA-256"):
         fetch_model("mine", told, tmp_path / "again")

@@ -32,14 +32,21 @@ def stanza(monkeypatch, tmp_path):
 
     def download(language, folder, **options):
         asked.append((language, options["resources_version"]))
-        own = tmp_path / "models" / {"zh": "zh-hans"}.get(language, language)
-        own.mkdir(parents=True)
-        (own / "m.pt").write_text("weights")
+        weights = weights_of(language)
+        weights.parent.mkdir(parents=True, exist_ok=True)
+        weights.write_text("weights")
         (tmp_path / "models" / "resources.json").write_text('{"zh": {"alias": "zh-hans"}}')
+
+    def weights_of(language):
+        return tmp_path / "models" / {"zh": "zh-hans"}.get(language, language) / "m.pt"
+
+    def pipeline(language, folder, **options):
+        weights_of(language).read_text()  # FileNotFoundError
+        return parse
 
     module = ModuleType("stanza")
     module.download = download
-    module.Pipeline = lambda language, folder, **options: parse
+    module.Pipeline = pipeline
     monkeypatch.setitem(sys.modules, "stanza", module)
     return asked
 
@@ -61,9 +68,11 @@ def test_trees_are_of_the_tokenisers_words_and_can_be_read_again(stanza, tmp_pat
 
 
 def test_models_that_are_there_are_not_fetched_again(stanza, tmp_path):
-    (tmp_path / "models" / "en").mkdir(parents=True)
+    (tmp_path / "models" / "en").mkdir(parents=True)  # as a killed download leaves it
     assert run(tmp_path, "A dog.\n") == 0
-    assert stanza == [[["A", "dog", "."]]]
+    assert stanza == [("en", "1.15.0"), [["A", "dog", "."]]]
+    assert run(tmp_path, "A dog.\n") == 0
+    assert stanza[2:] == [[["A", "dog", "."]]]
 
 
 def test_words_without_spaces_are_those_that_the_models_read(stanza, tmp_path, capsys):

@@ -191,6 +191,15 @@ def test_a_reader_s_line_is_written_as_the_text_was(imported, tmp_path):
     assert as_read.pieces("The DOG") != as_read.pieces("the dog")
 
 
+def test_words_begin_with_the_sign_of_a_space(imported):
+    cutter = imported.pair.segmenters()[0]
+    pieces = cutter.pieces("the dog sees")
+    starts = [place for place, begins in enumerate(cutter.begins(pieces)) if begins]
+    ends = [*starts[1:], len(pieces)]
+    words = [cutter.word(pieces[a:b]) for a, b in zip(starts, ends, strict=True)]
+    assert words == ["the", "dog", "sees"] and len(pieces) > 3
+
+
 def test_trees_are_cut_as_running_text(imported):
     """By hand: a piece belongs to the token in which its first character that is no space is.
 

@@ -89,6 +89,11 @@ def test_a_setting_that_an_archive_lacks_counts_as_the_default(comparable):
     assert changed(sizes, now) == ""  # that of the preset
 
 
+def test_a_number_of_pairs_is_a_setting_and_the_list_of_pairs_is_none(comparable):
+    section = {"pairs": ["a.x-y"], "classifier_ablation": {"pairs": 100, "device": "cpu"}}
+    assert dict(comparable._flat(section, "")) == {"classifier_ablation.pairs": 100}
+
+
 @pytest.mark.parametrize(
     ("last", "then", "now", "told"),
     [

@@ -67,4 +67,5 @@ def test_a_mean_is_time_in_tables_of_speed_alone(two, compare):
 
 def test_an_empty_folder_is_no_result(two, compare):
     shutil.rmtree(two / "old")
-    assert compare() == (1, [f"{two / 'old'}: expected results of an experiment, found none"])
+    told = f"error: {two / 'old'}: expected results of an experiment, found none; name another"
+    assert compare() == (2, [told])

@@ -2,8 +2,11 @@
 
 import subprocess
 
+import pytest
 from project_copy import PERSON
 from workflow_modules import load
+
+from headcount.base.errors import UserError
 
 
 def git(*words: str) -> str:
@@ -47,3 +50,24 @@ def test_runs_kept_from_a_tree_with_changes_are_told_to_be_more_than_their_commi
     alone = f"commit {git('rev-parse', '--short', 'HEAD').strip()} alone cannot make these runs"
     assert "1 runs kept" in told and "changes that are not committed" in told and alone in told
     assert kept.read_archives("mine")[run].about["commit"].endswith(" and changes")
+
+    code.write_text("1\n")
+    old = kept.read_archives("mine")[run]
+    more = {"results/mine/benchmarks/a.tsv": b"s\n7\n"}
+    monkeypatch.setattr(kept, "_gather", lambda *given: kept.Archive(given[-1], {}, more))
+    assert "1 runs kept" in kept.keep("mine", "a loom", replace=False)
+    grown = kept.read_archives("mine")[run]
+    assert grown.files == more and grown.about["commit"] == old.about["commit"]
+    assert grown.about["machine"] == "a lathe; later files: a loom"
+    other = {"results/mine/benchmarks/b.tsv": b"s\n9\n"}  # and this machine lacks a.tsv
+    monkeypatch.setattr(kept, "_gather", lambda *given: kept.Archive(given[-1], {}, other))
+    assert "1 runs kept" in kept.keep("mine", "a loom", replace=False)
+    assert kept.read_archives("mine")[run].files == more | other
+
+
+def test_outside_a_git_checkout_the_fault_is_told(monkeypatch, tmp_path):
+    kept = load(monkeypatch, "kept")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    with pytest.raises(UserError, match="expected a Git checkout, .* not a git repository"):
+        kept._commit()

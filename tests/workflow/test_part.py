@@ -4,10 +4,14 @@ import json
 import re
 import shutil
 import time
+from pathlib import Path
 
 import pytest
 from project_copy import ProjectCopy, planned, saved_states
 from shared_results import GATHERED, QUIET, ROLES, own_copy
+from workflow_modules import load
+
+from headcount.base.errors import UserError
 
 pytestmark = pytest.mark.slow
 
@@ -80,6 +84,22 @@ def test_two_machines_share_the_work_over_one_remote(origin, machines):
     results = (str(each.folder / "results/quickstart") for each in (origin, first))
     told = first.call("python", "workflow/compare.py", *results, fails=True)
     assert re.findall(r"(.*): ", told) == ["tables/cost.csv"]  # of the jobs of one machine
+
+
+def test_states_of_other_settings_are_no_further_ones(monkeypatch, tmp_path):
+    """A folder of states has one for each settings and code: those of before may be far."""
+    part = load(monkeypatch, "part")
+    monkeypatch.chdir(tmp_path)
+    state, lab = "results/mine/state/a", tmp_path / "lab"
+    for folder in (f"{state}/before/update-900", f"lab/files/{state}/now/update-300"):
+        Path(folder).mkdir(parents=True)
+        Path(folder, "state.json").write_text("{}")
+    assert part._take_state(lab, state, ["never"])
+    assert Path(state, "now/update-300/state.json").exists()
+    assert not part._take_state(lab, state, ["never"])
+    shutil.rmtree(lab / "files" / state / "now")
+    with pytest.raises(UserError, match="gone from the part"):
+        part._take_state(lab, state, ["never"])
 
 
 def test_a_training_goes_on_where_another_machine_left_it(machines):

@@ -12,10 +12,10 @@ from typing import Any
 from torch import nn
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.base.files import sha256, whole_file, write_json
+from headcount.base.files import whole_file
 from headcount.base.folders import CLASSIFIER_SOURCES
 from headcount.base.settings.pretrained import COMMIT, HUB_NAME
-from headcount.data.fetching.models import RECORD, check_record
+from headcount.data.fetching.models import RECORD, check_record, write_record
 from headcount.pretrained.library import (
     Kind,
     drawn_at_random,
@@ -68,8 +68,8 @@ def copy_classifier(name: str, commit: str | None, record: Path) -> None:
     for path in found:
         with whole_file(record.parent / path.name, path.stat().st_size) as part:
             shutil.copyfile(path, part)
-    files = {path.name: sha256(record.parent / path.name) for path in found}
-    write_json(record, {"model": name, "revision": commit, "files": files})
+    origin = {"model": name, "revision": commit}
+    write_record(record.parent, origin, [path.name for path in found], CLASSIFIER_SOURCES)
 
 
 def classifier_inputs(folder: Path) -> list[Path]:

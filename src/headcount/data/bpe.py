@@ -125,6 +125,14 @@ class Segmenter:
         """Pieces of a cleaned line, those outside the vocabulary included."""
         return self._cutter.cut(self._tokeniser.split(self.spell(line)))
 
+    def begins(self, pieces: Sequence[str]) -> list[bool]:
+        """Whether each piece begins a word."""
+        return [not before.endswith(SEPARATOR) for before in ["", *pieces[:-1]]][: len(pieces)]
+
+    def word(self, pieces: Sequence[str]) -> str:
+        """The word of these pieces."""
+        return join_pieces(pieces)[0]
+
     def encode(self, line: str) -> list[int]:
         """Ids of a cleaned line, without start or end; unknown pieces become UNK."""
         return self.vocabulary.ids(self.pieces(line))

@@ -60,12 +60,18 @@ def load_parser(language: str, models: Path) -> Any:
     remedy = "run: pip install -e '.[parse]', or name a treebank that exists under roles.trees"
     stanza = optional_package("stanza", "predicted trees", remedy)
     common = {"processors": _STEPS, "package": "default"}
-    try:
-        if not _folder(models, language).is_dir():
-            stanza.download(language, str(models), resources_version=RESOURCES, **common)
+
+    def load() -> Any:
         return stanza.Pipeline(
             language, str(models), tokenize_pretokenized=True, download_method=None, **common
         )
+
+    try:
+        try:
+            return load()
+        except (OSError, ValueError, RuntimeError, EOFError):  # none, or a part of a download
+            stanza.download(language, str(models), resources_version=RESOURCES, **common)
+            return load()
     except (OSError, ValueError) as fault:
         raise EnvironmentFault(
             f"stanza has no models for {language!r} in {models}, or they cannot be fetched: "

@@ -24,6 +24,8 @@ MARKS = "marks"
 """Where segmentation.json tells the `Marks` of each side."""
 
 
+_SPACES = ("▁", "Ġ")  # what stands for a space, in a SentencePiece model and in one of bytes
+
 Placed = tuple[str, int]
 """A piece, and where in its line it begins, in characters."""
 
@@ -91,6 +93,22 @@ class RunningPieces(ABC):
         line = self.spell(line)
         placed = self._marks.around(self._cut(line), len(line))
         return [(protect(piece), position) for piece, position in placed]
+
+    def begins(self, pieces: Sequence[str]) -> list[bool]:
+        """Whether each piece begins a word, as those of text do with the sign of a space.
+
+        Each special piece stands for itself.
+        """
+        apart = [piece in self._special for piece in pieces]
+        before = [True, *apart[:-1]][: len(pieces)]
+        spaced = [restore(piece).startswith(_SPACES) for piece in pieces]
+        return [any(each) for each in zip(apart, before, spaced, strict=True)]
+
+    def word(self, pieces: Sequence[str]) -> str:
+        """The word of these pieces; a special one by its name."""
+        if pieces[0] in self._special:
+            return restore(pieces[0])
+        return self._join([restore(piece) for piece in pieces]).strip()
 
     def encode(self, line: str) -> list[int]:
         """Ids of a cleaned line, without start or end; unknown pieces become UNK."""

@@ -13,10 +13,9 @@ from headcount.base.files import write_json
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.roles import RolesSettings
 from headcount.data.batches import Ids, ParallelText, collate
-from headcount.data.bpe import join_pieces
+from headcount.data.bpe import AnySegmenter
 from headcount.data.lines import LineTally, read_lines, references
 from headcount.data.text import clean, read_clean
-from headcount.data.words import SEPARATOR
 from headcount.heads.word_attention import word_attention
 from headcount.model.observed import watch_attention
 from headcount.model.transformer import Transformer, first_device
@@ -25,6 +24,8 @@ from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
 START, END = "<s>", "</s>"
+Words = list[tuple[str, int]]
+"""What is drawn of a sentence, in order, and how many pieces each of them has."""
 MOST = 20
 """Sentences in one file; a drawing of more could not be read."""
 
@@ -56,10 +57,11 @@ def write_attention(
     if not targets:
         greedy = translate(model, ids, DecodeSettings(beam=1), prefix=tgt.prefix)
         targets = [tgt.vocabulary.pieces(each.ids) for each in greedy]
-    maps = [
-        attention_map(model, (read, tgt.vocabulary.ids(pieces[1])), pieces, head, settings, level)
-        for read, pieces in zip(ids, zip(sources, targets, strict=True), strict=True)
-    ]
+    maps = []
+    for read, *pieces in zip(ids, sources, targets, strict=True):
+        cut = map(_words if level == "word" else _subwords, (src, tgt), pieces)
+        pair_ids = (read, tgt.vocabulary.ids(pieces[1]))
+        maps.append(attention_map(model, pair_ids, tuple(cut), head, settings))
     write_json(out, {"head": head._asdict(), "level": level, "maps": maps, "provenance": origin})
 
 
@@ -124,46 +126,45 @@ def sentence_attention(
 def attention_map(
     model: Transformer,
     pair: tuple[Ids, Ids],
-    pieces: tuple[list[str], list[str]],
+    words: tuple[Words, Words],
     head: Head,
     settings: RolesSettings,
-    level: str,
 ) -> dict[str, Any]:
     """What a drawing needs, as JSON: queries, keys (texts), weights (a row for each query).
 
-    `pair` has the ids of source and target, `pieces` their texts: as they were cut, for ids do not
-    tell which word an unknown piece belongs to. `level` is subword or word; words are made as the
-    settings say, and end and start symbols are words of their own. In the decoder a query is the
-    word that was read, not the next one.
+    `pair` has the ids of source and target, `words` what is drawn of them; weights of a word's
+    pieces are joined as the settings say, and end and start symbols are words of their own. In the
+    decoder a query is the word that was read, not the next one.
     """
     weights = head_weights(model, *pair, head)
-    source, target = [*pieces[0], END], [START, *pieces[1]]
+    source, target = [*words[0], (END, 1)], [(START, 1), *words[1]]
     queries = source if head.kind == "enc_self" else target
     keys = target if head.kind == "dec_self" else source
-    if level == "word":
-        rows, columns = (torch.tensor([word_numbers(side)]) for side in (queries, keys))
-        weights = word_attention(
-            weights[None, None], rows, columns, settings.words_to, settings.words_from
-        )[0, 0]
-        queries, keys = (_words(side) for side in (queries, keys))
-    return {"queries": queries, "keys": keys, "weights": _rounded(weights)}
+    rows, columns = (torch.tensor([word_numbers(side)]) for side in (queries, keys))
+    joined = word_attention(
+        weights[None, None], rows, columns, settings.words_to, settings.words_from
+    )[0, 0]
+    shown = ([text for text, _ in side] for side in (queries, keys))
+    return dict(zip(("queries", "keys"), shown, strict=True)) | {"weights": _rounded(joined)}
 
 
 def _rounded(weights: Tensor) -> list[list[float]]:
     return [[round(weight, 4) for weight in row] for row in weights.tolist()]
 
 
-def word_numbers(pieces: list[str]) -> list[int]:
-    """Which word each piece belongs to; the end symbol is a word even if the last one waits."""
-    numbers, word = [], 0
-    for piece, after in zip(pieces, [*pieces[1:], END], strict=True):
-        numbers.append(word)
-        word += not piece.endswith(SEPARATOR) or after == END
-    return numbers
+def word_numbers(words: Words) -> list[int]:
+    """Which word each piece belongs to."""
+    return [number for number, (_, pieces) in enumerate(words) for _ in range(pieces)]
 
 
-def _words(pieces: list[str]) -> list[str]:
-    """Words of the pieces, end and start symbols as they are."""
-    first, last = pieces[:1] == [START], pieces[-1:] == [END]
-    inner = pieces[int(first) : len(pieces) - int(last)]
-    return [*([START] * first), *join_pieces(inner), *([END] * last)]
+def _words(segmenter: AnySegmenter, pieces: list[str]) -> Words:
+    """Words of pieces as they were cut: ids do not tell which word an unknown one belongs to."""
+    places = [place for place, begins in enumerate(segmenter.begins(pieces)) if begins]
+    ends = [*places[1:], len(pieces)][: len(places)]  # of no piece none
+    parts = [pieces[place:end] for place, end in zip(places, ends, strict=True)]
+    return [(segmenter.word(part), len(part)) for part in parts]
+
+
+def _subwords(segmenter: AnySegmenter, pieces: list[str]) -> Words:
+    """Every piece by itself."""
+    return [(piece, 1) for piece in pieces]

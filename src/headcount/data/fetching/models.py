@@ -37,8 +37,21 @@ def fetch_model(name: str, entry: Mapping[str, Any], folder: Path) -> None:
         url = None if own else f"{HUB}/{given.hub}/resolve/{given.revision}/{file}"
         raw = RawFile(file, expected, None, None, url, own, SETTINGS)
         fetch_file(f"pretrained.{name}", raw, folder / file, LOCK)
-    files = {file: sha256(folder / file) for file in wanted}
     origin = {"model": given.hub or given.path, "revision": given.revision}
+    write_record(folder, origin, wanted, PRETRAINED_SOURCES)
+
+
+def write_record(
+    folder: Path, origin: dict[str, Any], names: Iterable[str], kinds: Iterable[str]
+) -> None:
+    """Write the record of a model's files in a folder, after `origin`.
+
+    Others of these kinds, left by an earlier model of that name, go: a reader would take them.
+    """
+    files = {name: sha256(folder / name) for name in names}
+    for path in (path for kind in kinds for path in folder.glob(kind)):
+        if path.name not in {*files, RECORD}:
+            path.unlink()
     write_json(folder / RECORD, {**origin, "files": files})
 
 

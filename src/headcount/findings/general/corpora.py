@@ -9,10 +9,9 @@ import pandas as pd
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.folders import SIDES
-from headcount.data.bpe import Segmenter, load_segmenters
+from headcount.data.bpe import AnySegmenter, load_segmenters
 from headcount.data.lines import clean_lines, references
 from headcount.data.vocabulary import UNK
-from headcount.data.words import SEPARATOR
 from headcount.findings import exhibits
 from headcount.findings.results import Results
 from headcount.findings.tables import Table
@@ -34,7 +33,8 @@ _CAPTION = (
     "unknown pieces, should be few."
 )
 _NOTES = (
-    "Words are counted after tokenising, pieces after byte-pair encoding. Dropped: pairs, by the "
+    "Words are counted after tokenising (those of an imported model's pieces begin with its sign "
+    "of a space), pieces after byte-pair encoding. Dropped: pairs, by the "
     "filters for training, and their share of the pairs before. In train too: source lines that "
     "are also in the training source.",
 )
@@ -140,7 +140,7 @@ def _pair_statistics(text: Path, split: str, train_sources: set[str]) -> dict[st
 
 
 def _pieces(
-    folders: PairFolders, split: str, side: str, segmenter: Segmenter
+    folders: PairFolders, split: str, side: str, segmenter: AnySegmenter
 ) -> Iterator[list[str]]:
     """Pieces of every line, of several references of the first.
 
@@ -152,10 +152,10 @@ def _pieces(
     return (segmenter.pieces(references(line)[0]) for line in lines)
 
 
-def _side_statistics(lines: Iterator[list[str]], segmenter: Segmenter) -> dict[str, float]:
+def _side_statistics(lines: Iterator[list[str]], segmenter: AnySegmenter) -> dict[str, float]:
     words, pieces, unknown = [], 0, 0
     for line in lines:
-        words.append(sum(not piece.endswith(SEPARATOR) for piece in line))
+        words.append(sum(segmenter.begins(line)))
         pieces += len(line)
         unknown += segmenter.vocabulary.ids(line).count(UNK)
     return {
