@@ -33,6 +33,7 @@ AS_PRINTED = [
     ("snakemake --cores all raw", "Nothing to be done", None),
     ("dvc status", "up to date", None),
     ("dvc repro", "up to date", None),
+    ("dvc repro -f -s plan@quickstart", "Running stage 'plan@quickstart'", None),
     ("dvc push", "up to date", None),
     ("DVC_SITE_CACHE_DIR=$(mktemp -d) dvc push", "up to date", None),
     ("dvc pull", "up to date", None),

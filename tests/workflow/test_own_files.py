@@ -162,3 +162,16 @@ def test_f53_a_missing_jieba_is_told_before_any_job_and_not_in_a_dry_run(
     corpora = Path("config/corpora.yaml")
     corpora.write_text(f"{OWN}  pretokenised: true\n")
     own(pair, JIEBA)  # words stand between spaces
+
+
+def test_what_dvc_compares_has_the_contents_of_ones_own_files(own, monkeypatch, tmp_path):
+    """SHA-256 of "a" and of "b", each with its line end, by coreutils."""
+    bridge = load(monkeypatch, "bridge")
+    monkeypatch.chdir(tmp_path)
+    job = {"input": ["own/train.ja", "own/gone.ja", "data/text/x/mine.ja-en/dev.src"]}
+    first = "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7"
+    assert bridge._own(job) == {"own": {"own/train.ja": first}}
+    (tmp_path / "own" / "train.ja").write_text("b\n")
+    other = "0263829989b6fd954f72baaf2fc64bc2e2f01d692d4de72986ea808f6e99813f"
+    assert bridge._own(job) == {"own": {"own/train.ja": other}}
+    assert bridge._own({"input": ["results/x/a.csv"]}) == {}
