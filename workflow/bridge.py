@@ -22,14 +22,29 @@ def plan(experiment: str) -> None:
     jobs = planned_jobs(experiment)
     phases = declared(experiment)
     check_made(jobs, phases)
+    own = _own_files(jobs)
     for name, found in assign(experiment, jobs, phases).items():
-        write_changed(plan_file(experiment, name), [job | _own(job) for job in found])
+        told = [job | _own(job, own) for job in found]
+        write_changed(plan_file(experiment, name), told)
 
 
-def _own(job: Job) -> dict[str, dict[str, str]]:
-    """Checksums of the files of one's own that a job reads, so that DVC sees a change."""
-    paths = (path for path in job["input"] if not path.startswith(("data/", "results/")))
-    found = {path: sha256(Path(path)) for path in paths if Path(path).is_file()}
+def _own_files(jobs: list[Job]) -> dict[str, dict[str, str]]:
+    """Checksums of the files of one's own that raw data are copies of, by the copies' manifest.
+
+    Raw data are of no phase, and DVC does not know of them: it sees a change of such a file by the
+    jobs that read the copies.
+    """
+    read: dict[str, dict[str, str]] = {}
+    for job in jobs:
+        paths = (path for path in job["input"] if not path.startswith(("data/", "results/")))
+        if found := {path: sha256(Path(path)) for path in paths if Path(path).is_file()}:
+            read |= dict.fromkeys(job["output"], found)
+    return read
+
+
+def _own(job: Job, read: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """What a job's plan says of files of one's own; nothing where it goes by none."""
+    found = {k: v for path in job["input"] for k, v in read.get(path, {}).items()}
     return {"own": found} if found else {}
 
 

@@ -40,6 +40,7 @@ from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.files import write_json
 
+_LATER = "; later files: "
 _CHANGES = " and changes"  # of a commit: the tree differed from it
 
 
@@ -70,12 +71,12 @@ def keep(experiment: str, machine: str, replace: bool) -> str:
         elif not old or differing or otherwise and replace:
             write_archive(path, new)
             kept += 1
-        else:
+        elif otherwise or set(new.files) <= set(old.files):
+            stay += 1
             older += [f"{run} ({otherwise})"] if otherwise else []
-            more = set(new.files) - set(old.files)
-            stay, kept = stay + (not more), kept + bool(more)
-            if more:
-                write_archive(path, _grown(old, new))
+        else:
+            write_archive(path, _grown(old, new))
+            kept += 1
     told = f"{RESULTS / experiment}/kept: {kept} runs kept, {stay} stay as they are"
     told += f", {sum(map(len, lacking.values()))} are not finished here"
     told += "".join(f"\n{reason}: {listed_runs(runs)}" for reason, runs in lacking.items())
@@ -138,11 +139,14 @@ def _differences(kept: Archive, here: dict[str, bytes], within: float) -> list[s
 
 def _grown(kept: Archive, here: Archive) -> Archive:
     """A kept run with those files that it lacks: what it has stays as it was made, and told of."""
-    about, machine = here.about, kept.about["machine"]
-    if here.about["machine"] not in machine:
-        machine = f"{machine}; later files: {here.about['machine']}"
-    told = about | {"machine": machine, "commit": kept.about["commit"]}
-    return Archive(told, here.records | kept.records, here.files | kept.files)
+    both = {key: _joined(kept.about[key], here.about[key]) for key in ("machine", "commit")}
+    return Archive(kept.about | both, here.records | kept.records, here.files | kept.files)
+
+
+def _joined(first: str, later: str) -> str:
+    """What made a run, and what made files that it got later, where that is something else."""
+    known = first.split(_LATER)
+    return first if later in known else _LATER.join([*known, later])
 
 
 def _made_otherwise(kept: Archive, here: Archive) -> str:

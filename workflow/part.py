@@ -172,13 +172,15 @@ def _read_leads(path: Path, experiment: str) -> dict[str, list[str]]:
 
 def _take_state(folder: Path, state: str, outputs: list[str]) -> bool:
     """Whether a training's last state was taken: not where the training is finished or further."""
+    if all(map(os.path.exists, outputs)):
+        return False
     found = folder / FILES / state
     new = {path.relative_to(found) for path in found.glob("*/update-*")}
     if not new:
         raise UserError(f"{found}: gone from the part. {DAMAGED}")
     here = {path.relative_to(state) for path in Path(state).glob("*/update-*")}
     further = {path for path in new if path > _newest(here, path.parent)}
-    if all(map(os.path.exists, outputs)) or not further:
+    if not further:
         return False
     kept = {path: Path(state) / path.relative_to(found) for path in found.glob("*/kept/*")}
     _place(kept, {})

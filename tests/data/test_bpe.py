@@ -155,6 +155,11 @@ def test_what_a_model_reads_later_is_written_as_its_text_was(segment):
     source, _ = load_segmenters(folder)
     assert source.encode("The LOW") == source.encode("the low")
     assert UNK not in source.encode("THE")
+    (folder / "segmentation.json").write_text(
+        (folder / "segmentation.json").read_text().replace('{\n    "lowercase": true\n  }', "null")
+    )
+    with pytest.raises(UserError, match="spelling: expected settings by name, found None"):
+        load_segmenters(folder)
     code, folder = segment("plain")
     assert code == 0 and "spelling" not in json.loads((folder / "segmentation.json").read_text())
     source, _ = load_segmenters(folder)

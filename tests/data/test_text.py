@@ -341,6 +341,13 @@ def test_letters_of_romanian(language, romanian, expected):
     assert spelt("Aşa ţi-am spus că în țară") == expected
 
 
+@pytest.mark.parametrize("line", ["J\u030c", "H\u0331", "T\u0308", "E\u0301", "\u0130"])
+def test_what_is_spelt_stays_when_it_is_spelt_again(line):
+    """Test sentences are written as text, and as what a model reads once more."""
+    spelt = spelling("tr", TextSettings(lowercase=True))
+    assert spelt(spelt(line)) == spelt(line)
+
+
 def test_lower_case_comes_after_the_letters_of_romanian():
     spelt = spelling("ro", TextSettings(romanian="comma_below", lowercase=True))
     assert spelt("AŞA ŢI-AM SPUS") == "așa ți-am spus"

@@ -256,6 +256,13 @@ def test_numbers_of_an_axis_do_not_touch(ends):
     assert all(right.x0 - left.x1 > 3 for left, right in pairwise(boxes))  # pixels
 
 
+def test_an_axis_has_no_decades_in_which_nothing_is_drawn():
+    left = variants_figure.draw_variants(points_at(0.01, 6)).axes[0]
+    assert left.get_xlim() == pytest.approx((-0.01, 10))
+    left = variants_figure.draw_variants(points_at(-0.98, 0.03)).axes[0]
+    assert left.get_xlim() == pytest.approx((-1, 0.06))
+
+
 def test_words_say_what_is_covered(table, results):
     both = {"table": table, "figure": variants_figure.figure(results)}
     assert tell_what_is_covered(both) == []  # no interval over test sentences

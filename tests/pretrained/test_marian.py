@@ -17,11 +17,12 @@ from torch import nn
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
-from headcount.base.folders import SIDES
+from headcount.base.folders import CODES, SIDES
 from headcount.base.head_values import read_head_values
 from headcount.base.settings.data import LetterSettings
+from headcount.data.sentencepieces import Marks, SentencePieces
 from headcount.data.trees import Arc, Tree, align_trees
-from headcount.data.vocabulary import EOS, UNK
+from headcount.data.vocabulary import EOS, UNK, Vocabulary
 from headcount.pretrained.imports import write_imported
 from headcount.pretrained.segment import segment_pretrained
 from headcount.store.model_folder import ModelFolder
@@ -186,6 +187,9 @@ def test_a_reader_s_line_is_written_as_the_text_was(imported, tmp_path):
     segment_pretrained(imported.folder, LANGUAGES, train, dev, bpe, spelt=lower)
     cutter = PairFolder(bpe).segmenters()[0]
     assert cutter.pieces("The DOG") == cutter.pieces("the dog")
+    tree = Tree("s", ["\u0130", "dog"], [], "\u0130 dog")  # two letters when it is small
+    (aligned,), _ = align_trees([tree], cutter)
+    assert "".join(aligned.pieces[1]) == "▁dog"
     assert cutter.spell("E\u0301") == "e\u0301"
     as_read = imported.pair.segmenters()[0]
     assert as_read.pieces("The DOG") != as_read.pieces("the dog")
@@ -198,6 +202,13 @@ def test_words_begin_with_the_sign_of_a_space(imported):
     ends = [*starts[1:], len(pieces)]
     words = [cutter.word(pieces[a:b]) for a, b in zip(starts, ends, strict=True)]
     assert words == ["the", "dog", "sees"] and len(pieces) > 3
+    assert cutter.word_count(pieces) == 3
+    marks = Marks(("eng",), ("</s>",), ("eng", "</s>"))
+    codes = (imported.texts["train.src"].parents[1] / "bpe" / CODES[0]).read_bytes()
+    marked = SentencePieces("en", codes, Vocabulary([]), marks)
+    pieces = marked.pieces("the dog sees")
+    assert marked.begins(pieces)[0] and marked.begins(pieces)[-1] and len(pieces) > 5
+    assert marked.word_count(pieces) == 3 and marked.word(pieces[:1]) == "eng"
 
 
 def test_trees_are_cut_as_running_text(imported):

@@ -57,12 +57,23 @@ def test_runs_kept_from_a_tree_with_changes_are_told_to_be_more_than_their_commi
     monkeypatch.setattr(kept, "_gather", lambda *given: kept.Archive(given[-1], {}, more))
     assert "1 runs kept" in kept.keep("mine", "a loom", replace=False)
     grown = kept.read_archives("mine")[run]
-    assert grown.files == more and grown.about["commit"] == old.about["commit"]
+    now = git("rev-parse", "--short", "HEAD").strip()
+    assert grown.files == more and old.about["commit"] == f"{now} and changes"
+    assert grown.about["commit"] == f"{now} and changes; later files: {now}"
     assert grown.about["machine"] == "a lathe; later files: a loom"
     other = {"results/mine/benchmarks/b.tsv": b"s\n9\n"}  # and this machine lacks a.tsv
     monkeypatch.setattr(kept, "_gather", lambda *given: kept.Archive(given[-1], {}, other))
     assert "1 runs kept" in kept.keep("mine", "a loom", replace=False)
-    assert kept.read_archives("mine")[run].files == more | other
+    grown = kept.read_archives("mine")[run]
+    assert grown.files == more | other
+    assert grown.about["machine"] == "a lathe; later files: a loom"  # once
+    changed = {"train.updates": 7}
+    monkeypatch.setattr(kept, "settings_of", lambda experiment: changed)
+    monkeypatch.setattr(kept, "changed_settings", lambda then, now: "updates" * (then != now))
+    monkeypatch.setattr(kept, "_gather", lambda *given: kept.Archive(given[-1], {}, {"c": b""}))
+    told = kept.keep("mine", "a loom", replace=False)  # files of other settings are none of it
+    assert "0 runs kept, 1 stay" in told and "baseline, seed 2 of a.x-y (updates)" in told
+    assert kept.read_archives("mine")[run] == grown
 
 
 def test_outside_a_git_checkout_the_fault_is_told(monkeypatch, tmp_path):

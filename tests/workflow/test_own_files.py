@@ -1,9 +1,11 @@
 """Plans on text of one's own: what is told before any job, and what a plan alone needs."""
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
+from project_copy import ROOT
 from workflow_modules import load
 
 from headcount.base.errors import UserError
@@ -164,14 +166,26 @@ def test_f53_a_missing_jieba_is_told_before_any_job_and_not_in_a_dry_run(
     own(pair, JIEBA)  # words stand between spaces
 
 
-def test_what_dvc_compares_has_the_contents_of_ones_own_files(own, monkeypatch, tmp_path):
-    """SHA-256 of "a" and of "b", each with its line end, by coreutils."""
+def test_what_dvc_compares_has_the_contents_of_ones_own_files(monkeypatch, tmp_path):
+    """In the plan of what reads their copies, of which DVC knows nothing; SHA-256 by coreutils."""
     bridge = load(monkeypatch, "bridge")
+    stages = (ROOT / "dvc.yaml").read_text()
     monkeypatch.chdir(tmp_path)
-    job = {"input": ["own/train.ja", "own/gone.ja", "data/text/x/mine.ja-en/dev.src"]}
-    first = "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7"
-    assert bridge._own(job) == {"own": {"own/train.ja": first}}
-    (tmp_path / "own" / "train.ja").write_text("b\n")
-    other = "0263829989b6fd954f72baaf2fc64bc2e2f01d692d4de72986ea808f6e99813f"
-    assert bridge._own(job) == {"own": {"own/train.ja": other}}
-    assert bridge._own({"input": ["results/x/a.csv"]}) == {}
+    (tmp_path / "dvc.yaml").write_text(stages)
+    (tmp_path / "own").mkdir()
+    manifest, text = "data/raw/mine/0a/manifest.json", "data/text/quickstart/mine.ja-en/dev.src"
+    jobs = [
+        {"rule": "download", "input": ["own/dev.ja", "own/gone.ja"], "output": [manifest]},
+        {"rule": "text", "input": [manifest], "output": [text]},
+        {"rule": "bpe", "input": [text], "output": ["data/bpe/quickstart/mine.ja-en/a"]},
+    ]
+    monkeypatch.setattr(bridge, "planned_jobs", lambda experiment: jobs)
+    for content, digest in (
+        ("a\n", "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7"),
+        ("b\n", "0263829989b6fd954f72baaf2fc64bc2e2f01d692d4de72986ea808f6e99813f"),
+    ):
+        (tmp_path / "own/dev.ja").write_text(content)
+        bridge.plan("quickstart")
+        found = json.loads((tmp_path / "results/quickstart/plan/data.json").read_text())
+        assert {job["rule"]: job.get("own") for job in found} == {
+            "text": {"own/dev.ja": digest}, "bpe": None}  # fmt: skip

@@ -69,7 +69,7 @@ def copy_classifier(name: str, commit: str | None, record: Path) -> None:
         with whole_file(record.parent / path.name, path.stat().st_size) as part:
             shutil.copyfile(path, part)
     origin = {"model": name, "revision": commit}
-    write_record(record.parent, origin, [path.name for path in found], CLASSIFIER_SOURCES)
+    write_record(record.parent, origin, [path.name for path in found])
 
 
 def classifier_inputs(folder: Path) -> list[Path]:

@@ -129,6 +129,10 @@ class Segmenter:
         """Whether each piece begins a word."""
         return [not before.endswith(SEPARATOR) for before in ["", *pieces[:-1]]][: len(pieces)]
 
+    def word_count(self, pieces: Sequence[str]) -> int:
+        """How many words pieces have."""
+        return sum(self.begins(pieces))
+
     def word(self, pieces: Sequence[str]) -> str:
         """The word of these pieces."""
         return join_pieces(pieces)[0]

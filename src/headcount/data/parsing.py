@@ -7,7 +7,7 @@ CoNLL-U, to be named as a treebank in corpora.yaml.
 from pathlib import Path
 from typing import Any
 
-from headcount.base.errors import EnvironmentFault, UserError
+from headcount.base.errors import EnvironmentFault, UserError, lacks_memory
 from headcount.base.files import read_json, sha256, write_json, write_text
 from headcount.base.packages import optional_package
 from headcount.base.settings.data import SpellingSettings
@@ -19,6 +19,8 @@ RESOURCES = "1.15.0"
 """Release of stanza's models; their checksums stand in its list, which stanza verifies."""
 _STEPS = "tokenize,pos,lemma,depparse"
 _AT_ONCE = 100  # sentences
+_DAMAGED = (OSError, ValueError, RuntimeError, EOFError)
+"""What reading models raises of which there are none, or a part."""
 
 
 def parse_text(
@@ -69,10 +71,14 @@ def load_parser(language: str, models: Path) -> Any:
     try:
         try:
             return load()
-        except (OSError, ValueError, RuntimeError, EOFError):  # none, or a part of a download
+        except _DAMAGED as fault:  # no files, or a part of a download
+            if lacks_memory(fault):
+                raise
             stanza.download(language, str(models), resources_version=RESOURCES, **common)
             return load()
-    except (OSError, ValueError) as fault:
+    except _DAMAGED as fault:
+        if lacks_memory(fault):
+            raise
         raise EnvironmentFault(
             f"stanza has no models for {language!r} in {models}, or they cannot be fetched: "
             f"{fault}; check the language and the network"

@@ -104,6 +104,11 @@ class RunningPieces(ABC):
         spaced = [restore(piece).startswith(_SPACES) for piece in pieces]
         return [any(each) for each in zip(apart, before, spaced, strict=True)]
 
+    def word_count(self, pieces: Sequence[str]) -> int:
+        """How many words of text pieces have; special ones are none."""
+        both = zip(self.begins(pieces), pieces, strict=True)
+        return sum(begins and piece not in self._special for begins, piece in both)
+
     def word(self, pieces: Sequence[str]) -> str:
         """The word of these pieces; a special one by its name."""
         if pieces[0] in self._special:

@@ -31,10 +31,13 @@ def spelling(language: str, settings: SpellingSettings) -> Spell:
     table = tables[settings.romanian] if language == "ro" else {}
     form = settings.normal_form
 
+    def normal(line: str) -> str:
+        return line if form == "none" else unicodedata.normalize(form, line)
+
     def spell(line: str) -> str:
-        line = line if form == "none" else unicodedata.normalize(form, line)
+        line = normal(line)
         line = line.translate(table) if table else line
-        return line.lower() if settings.lowercase else line
+        return normal(line.lower()) if settings.lowercase else line  # small letters may compose
 
     return spell
 
@@ -50,5 +53,7 @@ def read_spelling(language: str, about: dict[str, Any], normal_form: str) -> Spe
 
     Raises ValueError for what is no such setting.
     """
-    told = {"normal_form": normal_form} | about.get(SPELLING, {})
-    return spelling(language, SpellingSettings(**told))
+    told = about.get(SPELLING, {})
+    if not isinstance(told, dict):
+        raise ValueError(f"{SPELLING}: expected settings by name, found {told!r}")
+    return spelling(language, SpellingSettings(**{"normal_form": normal_form} | told))

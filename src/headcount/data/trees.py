@@ -144,7 +144,8 @@ def _cut_running(tree: Tree, segmenter: RunningPieces) -> list[list[str]]:
     position, for "▁" alone stands before its word.
     """
     text = segmenter.spell(clean(tree.text or " ".join(tree.tokens), LineTally()))
-    letters = [n for n, token in enumerate(tree.tokens) for _ in "".join(token.split())]
+    spelt = map(segmenter.spell, tree.tokens)  # small letters may be more than capitals
+    letters = [n for n, token in enumerate(spelt) for _ in "".join(token.split())]
     found: list[list[str]] = [[] for _ in tree.tokens]
     if len("".join(text.split())) != len(letters) or not letters:
         return found

@@ -38,21 +38,19 @@ def fetch_model(name: str, entry: Mapping[str, Any], folder: Path) -> None:
         raw = RawFile(file, expected, None, None, url, own, SETTINGS)
         fetch_file(f"pretrained.{name}", raw, folder / file, LOCK)
     origin = {"model": given.hub or given.path, "revision": given.revision}
-    write_record(folder, origin, wanted, PRETRAINED_SOURCES)
+    write_record(folder, origin, wanted)
 
 
-def write_record(
-    folder: Path, origin: dict[str, Any], names: Iterable[str], kinds: Iterable[str]
-) -> None:
+def write_record(folder: Path, origin: dict[str, Any], names: Iterable[str]) -> None:
     """Write the record of a model's files in a folder, after `origin`.
 
-    Others of these kinds, left by an earlier model of that name, go: a reader would take them.
+    Files of the record before that are none of these go: a reader would take them for the model's.
     """
-    files = {name: sha256(folder / name) for name in names}
-    for path in (path for kind in kinds for path in folder.glob(kind)):
-        if path.name not in {*files, RECORD}:
-            path.unlink()
-    write_json(folder / RECORD, {**origin, "files": files})
+    record, files = folder / RECORD, {name: sha256(folder / name) for name in names}
+    before = read_json(record)["files"] if record.exists() else {}
+    for name in before.keys() - files.keys():
+        (folder / name).unlink(missing_ok=True)
+    write_json(record, {**origin, "files": files})
 
 
 def fetch_commit(hub: str, revision: str, folder: Path) -> None:

@@ -36,15 +36,15 @@ def top_group_hurts_most(
     """
 
     def decide(model: pd.DataFrame) -> Decision:
+        if len(model) < groups:
+            return undecided(_coarse(model, groups), 1)
         ends = model.iloc[[-1, 0]][_BOUNDS].to_numpy(dtype=float)
         found = combined((1, -1), ends)
         rho = spearman(model["index"].to_numpy(), model["bleu"].to_numpy())
         bottom = model.iloc[-1]
         reason = f"rank correlation of group and BLEU {rho:.2f}; the bottom group changes BLEU by "
         reason += f"{bottom['delta']:+.2f}"
-        if len(model) < groups:
-            reason = _coarse(model, groups)
-        apart = found.low > 0 and rho >= rank_correlation and len(model) >= groups
+        apart = found.low > 0 and rho >= rank_correlation
         holds = apart and small_loss(bottom, limit, bound)
         return judge(holds, found.high <= equal, reason, found)
 

@@ -155,7 +155,7 @@ def _pieces(
 def _side_statistics(lines: Iterator[list[str]], segmenter: AnySegmenter) -> dict[str, float]:
     words, pieces, unknown = [], 0, 0
     for line in lines:
-        words.append(sum(segmenter.begins(line)))
+        words.append(segmenter.word_count(line))
         pieces += len(line)
         unknown += segmenter.vocabulary.ids(line).count(UNK)
     return {

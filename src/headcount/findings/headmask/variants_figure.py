@@ -32,6 +32,7 @@ _TICKS = (
     3,
     -3,
 )  # first those that matter
+_MARGIN = 0.005  # nats, beyond the last that is drawn
 _BETWEEN = 0.1  # of the axis, at least, from one number to the next
 _SHARES = ("harmful_share", "heads_harmful_share")
 _CAPTION = (
@@ -103,7 +104,7 @@ def _draw_losses(
 def _scale(panel: Axes) -> None:
     """An axis of equal steps about 0 and of logarithms beyond; what is drawn is there already."""
     panel.set_xscale("symlog", linthresh=_STRAIGHT, linscale=2)
-    first, last = map(_end, panel.get_xlim())
+    first, last = map(_end, panel.dataLim.intervalx, (-1, 1))
     first, last = min(first, -0.01), max(last, 0.06)  # 0 and 0.05 have their numbers
     panel.set_xlim(first, last)
     for end in (first, last):
@@ -115,10 +116,13 @@ def _scale(panel: Axes) -> None:
     panel.minorticks_off()
 
 
-def _end(drawn: float) -> float:
-    """Where an axis ends that holds this: in logarithms at a power of ten, which has its number."""
+def _end(drawn: float, side: int) -> float:
+    """Where an axis ends on the side −1 or 1 that holds what is drawn there.
+
+    In logarithms at a power of ten, which has its number.
+    """
     if abs(drawn) <= _STRAIGHT:
-        return drawn
+        return side * min(_STRAIGHT, side * drawn + _MARGIN)
     return math.copysign(10 ** math.ceil(math.log10(abs(drawn))), drawn)
 
 

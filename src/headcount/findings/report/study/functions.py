@@ -4,7 +4,9 @@ from typing import Any
 
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.report.study.paper_claims import (
+    MULTI30K,
     claim_cells,
+    multi30k_claims,
     names,
     read_claims,
     short_claims,
@@ -12,9 +14,6 @@ from headcount.findings.report.study.paper_claims import (
 from headcount.findings.tables import NONE
 
 EXPERIMENT = "roles"
-BESIDE = "multi30k_seeds"
-"""The experiment that the same claims are shown of beside it."""
-
 CLAIMS = names(4, 11, "VO")
 _ASKED = {"VO-04": "positional heads", "VO-07": "syntactic heads", "VO-10": "a rare-word head"}
 
@@ -23,8 +22,11 @@ def functions(kept: Kept) -> dict[str, Any]:
     """What the page says of heads with a function; nothing while none is kept."""
     if not kept.begun(EXPERIMENT):
         return {}
-    shown = [EXPERIMENT] + [BESIDE] * kept.has(BESIDE, "claims")
-    found = {name: read_claims(kept, name, CLAIMS) for name in shown}
+    shown = [EXPERIMENT] + [MULTI30K] * kept.has(MULTI30K, "claims")
+    found = {EXPERIMENT: read_claims(kept, EXPERIMENT, CLAIMS)}
+    if len(shown) > 1:  # as corrected among all claims that the page has of Multi30k
+        beside = multi30k_claims(kept, CLAIMS)[0]
+        found[MULTI30K] = beside.loc[beside.index.intersection(CLAIMS)]
     cells = {
         name: {row["claim"]: claim_cells(row) for _, row in rows.iterrows()}
         for name, rows in found.items()
@@ -46,7 +48,7 @@ def _cell(cells: dict[str, str] | None) -> str:
     if cells is None:
         return NONE
     told = [f"{cells['verdict']}: {cells['number']}", f"trainings: {cells['seeds']}"]
-    if cells["reason"] not in ("nan", cells["number"]):
+    if cells["reason"] not in ("", "nan", cells["number"]):
         told.insert(1, cells["reason"])
     told += [f"in the paper {cells['paper']}"] * (cells["paper"] != NONE)
     return "; ".join(told)

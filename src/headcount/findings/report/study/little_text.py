@@ -93,7 +93,10 @@ def _contested(chosen: pd.DataFrame, tuned: pd.Series, words: str) -> str:
     same = chosen.loc[chosen["reference"] == "same dropout", "against"]
     if same.empty or tuned.empty or same.iloc[0] == tuned.iloc[0]:
         return _gain(chosen, "tuned dropout", words)
-    rows = [_of(chosen, _BLEU, each).iloc[0] for each in ("same dropout", "tuned dropout")]
+    found = [_of(chosen, _BLEU, each) for each in ("same dropout", "tuned dropout")]
+    if any(each.empty for each in found):
+        return _gain(chosen, "tuned dropout", words)
+    rows = [each.iloc[0] for each in found]
     verdicts = [above(row["low"], row["high"]) for row in rows]
     both = next(each for each in (FAILS, UNDECIDED, HOLDS) if each in verdicts)
     alike, other = map(_difference, rows)

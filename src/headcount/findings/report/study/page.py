@@ -27,6 +27,7 @@ from headcount.findings.report.study.foretelling import LATER
 from headcount.findings.report.study.hours import hours_of
 from headcount.findings.report.study.intervals import capital
 from headcount.findings.report.study.kept import Kept
+from headcount.findings.report.study.paper_claims import BESIDE
 
 POINTS = {
     "locking": ("which heads Impt-N locks in", locking.EXPERIMENT, locking.locking),
@@ -55,7 +56,7 @@ def write_study(folder: Path, out: Path, config: Path) -> None:
     experiments = list(dict.fromkeys(name for names in told for name in names))
     points = [(words, experiment) for words, experiment, _ in POINTS.values()]
     every = [experiment for _, experiment, _ in POINTS.values()]
-    every += [LATER, locking.SLOW, *real_text.BESIDE]
+    every += [LATER, locking.SLOW, *BESIDE]
     begun = [name for name in every if kept.begun(name)]
     about = {
         "points": list(zip(points, sections.values(), strict=True)),

@@ -5,10 +5,15 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from headcount.findings.claims.table import as_one_family
 from headcount.findings.claims.verdicts import ALONE, FAILS, NO_RUN, UNDECIDED, VERDICTS
 from headcount.findings.report.study.intervals import with_interval
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.tables import NONE
+
+MULTI30K = "multi30k_seeds"
+BESIDE = ("multi30k_gates", "multi30k_from_none")
+"""Experiments that decide claims which `MULTI30K` has no run for."""
 
 _FAILED = "of collapsed trainings"
 _OF_SEVERAL = re.compile(
@@ -25,6 +30,21 @@ def names(first: int, last: int, paper: str) -> list[str]:
 def all_claims(kept: Kept, experiment: str) -> pd.DataFrame:
     """The rows of the table of claims, by name, in its order."""
     return kept.table(experiment, "claims").set_index("claim", drop=False)
+
+
+def multi30k_claims(kept: Kept, apart: Iterable[str]) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    """All claims' rows of Multi30k; and by experiment of `BESIDE` those that have no run but there.
+
+    Claims that are `apart` are those of `MULTI30K` alone. All of a paper are corrected together.
+    """
+    rows, elsewhere = all_claims(kept, MULTI30K), {}
+    for experiment in filter(kept.begun, BESIDE):
+        wanted = rows.index[no_run(rows)].difference(pd.Index(apart), sort=False)
+        more = read_claims(kept, experiment, wanted)
+        more = more[~no_run(more)]
+        rows = pd.concat([rows.drop(more.index), more]).loc[rows.index]
+        elsewhere |= {experiment: list(more.index)} if len(more) else {}
+    return as_one_family(rows), elsewhere
 
 
 def read_claims(kept: Kept, experiment: str, wanted: Iterable[str]) -> pd.DataFrame:

@@ -2,9 +2,6 @@
 
 from typing import Any
 
-import pandas as pd
-
-from headcount.findings.claims.table import as_one_family
 from headcount.findings.report.study.choosing import choosing
 from headcount.findings.report.study.collapsed import named
 from headcount.findings.report.study.foretelling import foretelling
@@ -13,19 +10,17 @@ from headcount.findings.report.study.intervals import capital, mean_of, span, wi
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.report.study.locking import locked_rows, locking_words, place_words
 from headcount.findings.report.study.paper_claims import (
+    MULTI30K,
     against_papers,
-    all_claims,
     claim_cells,
     counted,
+    multi30k_claims,
     no_run,
-    read_claims,
 )
 from headcount.findings.report.study.pruned import pruned_rows
 from headcount.findings.results import BASE
 
-EXPERIMENT = "multi30k_seeds"
-BESIDE = ("multi30k_gates", "multi30k_from_none")
-"""Experiments that decide claims which `EXPERIMENT` has no run for."""
+EXPERIMENT = MULTI30K
 
 
 def real_text(kept: Kept) -> dict[str, Any]:
@@ -36,7 +31,8 @@ def real_text(kept: Kept) -> dict[str, Any]:
     """
     if not kept.begun(EXPERIMENT):
         return {}
-    every, elsewhere = _claims(kept)
+    every, elsewhere = multi30k_claims(kept, ON_FUNCTIONS)
+    every = every.drop(every.index.intersection(ON_FUNCTIONS))
     lacking, rows = every[no_run(every)], every[~no_run(every)]
     variants = kept.has(EXPERIMENT, "headmask_variants")
     compared = choosing(kept, EXPERIMENT) if variants else {}
@@ -57,21 +53,6 @@ def real_text(kept: Kept) -> dict[str, Any]:
         "locked": locked,
         "picture": kept.picture(EXPERIMENT, "headmask_fig5"),
     }
-
-
-def _claims(kept: Kept) -> tuple[pd.DataFrame, dict[str, list[str]]]:
-    """The claims' rows; and by experiment of `BESIDE` those of them that have no run but there.
-
-    All of a paper are corrected for together, also those on heads with a function.
-    """
-    rows, elsewhere = all_claims(kept, EXPERIMENT), {}
-    for experiment in filter(kept.begun, BESIDE):
-        more = read_claims(kept, experiment, rows.index[no_run(rows)])
-        more = more[~no_run(more)]
-        rows = pd.concat([rows.drop(more.index), more]).loc[rows.index]
-        elsewhere |= {experiment: list(more.index)} if len(more) else {}
-    rows = as_one_family(rows)
-    return rows.drop(rows.index.intersection(ON_FUNCTIONS)), elsewhere
 
 
 def _gains(kept: Kept) -> str:
