@@ -57,8 +57,9 @@ def exit_codes_page() -> str:
 
 {_MADE}
 
-Every script ends with one of these, and so does `snakemake`: with the code of the job that failed,
-whose message it repeats. Where Snakemake itself refuses its command line, its code is 1.
+Every script ends with one of these (1 of `workflow/compare.py` says that files differ), and so does
+`snakemake`: with the code of the job that failed, whose message it repeats. Where Snakemake itself
+refuses its command line, its code is 1.
 
 | code | when |
 |---|---|

@@ -81,7 +81,9 @@ class GenerateSettings(Section):
 
 
 class SpeedSettings(Section):
-    """Timing every pruned model beside the baseline, by the search of `decode`."""
+    """Timing pruned models, but controls and those from scratch, beside the baseline.
+
+    By the search of `decode`."""
 
     flag_prefix: ClassVar[str] = "speed-"
 
