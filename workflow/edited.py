@@ -64,7 +64,8 @@ def _told(experiment: str, edited: dict[str, str], unknown: list[str]) -> str:
         f"{len(faults)} file(s) are not what the jobs of {experiment} wrote; no job was run:",
         f"  {listed(faults)}",
         "Delete a file, and the same command makes it again, with all that follows from it; "
-        "snakemake --cores all FILE makes it alone. Keep a version of your own under another name. "
+        f"snakemake --cores all --config experiment={experiment} -- FILE makes it alone. Keep a "
+        "version of your own under another name. "
         "After a change of branch or commit: dvc checkout.",
     ]
     if unknown:

@@ -76,7 +76,7 @@ def _said(plan: Plan, name: str, split: str, made: Path) -> int:
         raise UserError(
             f"config/corpora.yaml: {name} does not say how many pairs {split} has; name it under "
             f"pairs, as in `pairs: {{{split}: 1000}}`, or make the text first: snakemake --cores "
-            f"all {made}"
+            f"all --config experiment={plan.name} -- {made}"
         )
     return known[split]
 
