@@ -202,8 +202,28 @@ def test_two_models_stand_side_by_side(visit):
 
 
 @browsing
+def test_attention_is_never_shown_on_the_words_of_another_model(browser, tmp_path):
+    """The second model's source is cut otherwise: a model of another pair, or of other merges."""
+    made = collection(tmp_path)
+    (other,) = (path for path in made.listed["sentence_maps"] if "random-1" in str(path))
+    other.write_text(f"{json.dumps(SENTENCE | {'source': ['a@@', 'b']})}\n")
+    (tmp_path / "atlas.html").write_text(page_of(made), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(f"{(tmp_path / 'atlas.html').as_uri()}{BESIDE}&heads=enc_self.0.1")
+    settle(page)
+    found = rows(saved(page, "Save attention as CSV"))
+    assert [(row["model"], row["from"], row["to"]) for row in found] == [
+        ("baseline", one, two) for one in "ab" for two in "ab"
+    ]
+    told = page.locator("#attention-caption").inner_text()
+    assert told.endswith("random-1 reads other subwords here: show it by itself.")
+
+
+@browsing
 def test_drawings_and_numbers_are_saved(visit):
     page = visit("#colour=bleu_lost")
+    (point, *_) = rows(saved(page, "Save scatter as CSV"))
+    assert {"importance", "confidence"} <= point.keys() and not {"x", "y"} & point.keys()
     assert saved(page, "Save maps as PNG").startswith(b"\x89PNG")
     drawing = saved(page, "Save scatter as SVG").decode()
     assert drawing.startswith("<svg") and "confidence" in drawing

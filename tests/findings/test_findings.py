@@ -103,6 +103,16 @@ def test_curves_are_drawn_from_all_runs(tmp_path):
     assert [text.get_text() for text in legend.get_texts()] == ["baseline"]
 
 
+def test_a_curve_ends_with_the_first_of_its_seeds(tmp_path):
+    """The second seed is slower, and has patience for one validation less."""
+    first = curve_table([curve_file(tmp_path, 1, [3.0, 2.0, 1.5])])
+    second = curve_table([curve_file(tmp_path, 2, [4.0, 1.0])])
+    second["seconds"] *= 5
+    by_update, by_minute, *_ = draw_curves(pd.concat([first, second]), {}).axes
+    assert list(by_update.get_lines()[0].get_xdata()) == [10, 20]
+    assert list(by_minute.get_lines()[0].get_xdata()) == [3.0, 6.0]  # of 1 and 5, of 2 and 10
+
+
 def test_every_run_is_drawn_in_a_way_of_its_own(tmp_path):
     table = curve_table([curve_file(tmp_path, 1, [3.0, 2.0])])
     runs = [table.assign(run=f"run{number}") for number in range(9)]  # the palette has seven

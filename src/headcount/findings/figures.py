@@ -1,6 +1,7 @@
 """Figures as files, alike everywhere, and their panels: one for each pair, task or model."""
 
 import re
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -41,6 +42,7 @@ _LINES = ("-", "--", ":", "-.")
 _BAR_LENGTH = 3.0  # of a colour bar, in inches at most
 _BAR = 1.2  # inches that a colour bar takes, with its words
 _NARROWEST = 2.0  # inches of a heat map
+_LETTERS = 14  # in an inch of its title
 _LETTER, _HANDLE = 0.6, 4.0  # of a legend: widths of a letter and of a line, in sizes of its font
 _MARGIN = 0.1  # inches around everything drawn
 _HYPHEN = re.compile(r"(?<![\w.])-(?=[\d.])")  # where it stands for a minus
@@ -179,8 +181,9 @@ def heat_panels(
     found = []
     for panel, key in zip(grid.flat, _filled(keys, columns), strict=True):
         if key in models:
-            words = f"{key[1]}, seed {key[2]}{': collapsed' * (key in collapsed)}\n{key[0]}"
-            panel.set_title(words, loc="left", fontsize="small")
+            words = f"{key[1]}, seed {key[2]}{': collapsed' * (key in collapsed)}"
+            lines = [*textwrap.wrap(words, int(_LETTERS * width)), key[0]]
+            panel.set_title("\n".join(lines), loc="left", fontsize="small")
             panel.grid(visible=False)
             found.append((panel, models[key]))
         else:

@@ -80,6 +80,7 @@ async function drawScatter() {
   const spec = fill("scatter", words);
   spec.width = room("scatter") - BESIDE - 10;
   await show("scatter", spec, "heads", rows);
+  tables.scatter = rows.map(({x: across, y: up, ...row}) => ({...row, [x.id]: across, [y.id]: up}));
   listen(views.scatter);
   let waiting;
   views.scatter.addSignalListener("box", (_, box) => {
@@ -97,20 +98,27 @@ async function drawAttention() {
   const found = shownModels().map(model => [model, model.sentences[state.sentence]])
     .filter(([, sentence]) => sentence && head.name in sentence.weights);
   byId("attention").hidden = !found.length;
-  byId("attention-caption").textContent = found.length
-    ? "Rows are the subwords that look (queries), columns those looked at (keys). In the decoder "
-      + "a query is the subword just read."
-    : "No attention is kept: the head was pruned, or no sentence was short enough.";
+  const first = found[0]?.[1];
+  const alike = found.filter(([, {source, target}]) =>
+    String([source, target]) === String([first.source, first.target]));
+  byId("attention-caption").textContent = [
+    found.length
+      ? "Rows are the subwords that look (queries), columns those looked at (keys). In the "
+        + "decoder a query is the subword just read."
+      : "No attention is kept: the head was pruned, or no sentence was short enough.",
+    ...found.filter(one => !alike.includes(one)).map(([{name}]) =>
+      `${name} reads other subwords here: show it by itself.`),
+  ].join(" ");
   if (!found.length) return;
-  const [, {source, target}] = found[0];
+  const {source, target} = first;
   const queries = head.kind === "enc_self" ? source : target;
   const keys = head.kind === "dec_self" ? target : source;
-  const rows = found.flatMap(([model, {weights}]) => weights[head.name].flatMap((line, query) =>
+  const rows = alike.flatMap(([model, {weights}]) => weights[head.name].flatMap((line, query) =>
     line.map((weight, key) => ({model: model.name, query, key, from: queries[query],
       to: keys[key], weight: weight / 1000}))));
   const spec = fill("attention", {queries, keys, title: head.label});
   const step = Math.floor((room("attention") / 2 - BESIDE) / keys.length);
-  spec.columns = found.length > 1 && step >= 14 ? 2 : 1;
+  spec.columns = alike.length > 1 && step >= 14 ? 2 : 1;
   if (spec.columns > 1) spec.spec.width.step = Math.min(step, spec.spec.width.step);
   await show("attention", spec, "weights", rows);
 }

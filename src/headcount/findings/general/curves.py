@@ -24,7 +24,10 @@ _NOTES = (
     "the weights in training, with dropout and the update's head mask on: the two cannot be "
     "compared.",
 )
-_SEEDS = "Lines are means over seeds, of losses and of times; bands reach over all seeds."
+_SEEDS = (
+    "Lines are means over seeds, of losses and of times, while all of these train; bands reach "
+    "over all seeds."
+)
 
 
 @exhibits.figure("curves", needs=("curves",), uses=("trained_runs", "masks"), beside="bleu")
@@ -71,10 +74,14 @@ def draw_curves(table: pd.DataFrame, collapsed: Mapping[str, str]) -> Figure:
 def _draw_panel(
     panel: Axes, table: pd.DataFrame, columns: tuple[str, str], styles: dict[str, dict[str, str]]
 ) -> None:
-    """A loss of every run by one measure of time: means over seeds, in the band that they fill."""
+    """A loss of every run by one measure of time: means over seeds, in the band that they fill.
+
+    While all seeds train: a mean over those that still do would leap, and go back in time.
+    """
     time, loss = columns
     for run, of_run in table.groupby("run", sort=False):
-        steps = of_run.groupby("step")
+        seeds = of_run.groupby("step")["seed"].transform("nunique")
+        steps = of_run[seeds == seeds.max()].groupby("step")
         across, found = steps[time].mean(), steps[loss].agg(["mean", "min", "max"])
         often = max(1, len(found) // _MARKS)
         panel.plot(across, found["mean"], markersize=4, markevery=often, **styles[run])

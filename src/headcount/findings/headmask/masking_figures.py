@@ -211,7 +211,7 @@ def _draw_groups_by_method(
     for place in (0.5, last - 0.5)[: 1 + len(ends)]:
         panel.axvline(place, color=GREY, linewidth=0.6)
     panel.grid(axis="x", visible=False)
-    panel.set_xlabel("masked group (1: most important to the model)")
+    panel.set_xlabel("masked group\n(1: most important to the model)")
 
 
 def _ladder(panel: Axes, rows: pd.DataFrame, shift: float, last: int, style: dict) -> None:

@@ -196,8 +196,10 @@ def title(panel: Axes, words: str, source: str) -> None:
 
 
 def count_axis(panel: Axes, words: str, largest: float, side: str = "x") -> None:
-    """An axis of counts from 0 on; `side`: x or y."""
+    """An axis of counts from 0 on that holds all bars drawn so far; `side`: x or y."""
     end = max(float(largest), 1)
-    panel.set(**{f"{side}lim": (-_EDGE * end, end * (1 + _EDGE)), f"{side}label": words})
+    low, high = getattr(panel.dataLim, f"interval{side}")  # of nothing drawn ∞ and −∞
+    ends = (min(-_EDGE * end, low), max(end * (1 + _EDGE), high))
+    panel.set(**{f"{side}lim": ends, f"{side}label": words})
     axis = {"x": panel.xaxis, "y": panel.yaxis}[side]
     axis.set_major_locator(MaxNLocator(7, integer=True, steps=_STEPS))

@@ -75,10 +75,14 @@ def fig4(results: Results) -> Drawn:
         "of each model. It says something where it is well above the positional baseline (thick "
         "lines)."
     )
+    if len(_models(points)) > len(COLOURS):
+        bars = ("Thin bars: from the lowest to the highest seed of a run, whose mean is drawn.",)
+    else:
+        bars = ("Thin bars: 95 % Wilson interval.", of_one_training("trials"))
     notes = (
         "" if (points["source"] == "ours").any() else f"Ours are {NO_TREES}.",
-        "Thin bars: 95 % Wilson interval; thick lines: positional baseline on the same trials.",
-        of_one_training("trials"),
+        *bars,
+        "Thick lines: positional baseline on the same trials.",
         DOBJ,
         f"Below: {voita.SOURCE}, Figure 4, one baseline for both directions.",
         voita.READ_OFF,
@@ -158,11 +162,16 @@ def score_points(table: pd.DataFrame) -> pd.DataFrame:
 def draw_scores(points: pd.DataFrame, collapsed: Collection[Key]) -> Figure:
     """A panel for ours and one for the paper: bars by relation and direction, models abreast.
 
-    Bars of models that `collapsed` are hollow.
+    Where there are more models than colours that can be told apart, runs in their place. Bars of
+    models that `collapsed`, or of runs all of whose models did, are hollow.
     """
     sources = [source for source in ("ours", "paper") if source in set(points["source"])]
     tests = list(points[["relation", "direction"]].drop_duplicates().itertuples(index=False))
-    size = (min(PAGE, max(6.5, 0.95 * len(tests) + 1)), 3.4 * len(sources) + 0.3)
+    if len(models := _models(points)) > len(COLOURS):
+        points, collapsed = _over_seeds(points), _wholly(models, collapsed)
+    keys = max(points[points["source"] == source].groupby(KEYS).ngroups for source in sources)
+    height = 3.4 + 0.2 * max(0, -(-(keys + 1) // 2) - 4)  # its key has two columns
+    size = (min(PAGE, max(6.5, 0.95 * len(tests) + 1)), height * len(sources) + 0.3)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(len(sources), squeeze=False).flat
     for panel, source in zip(axes, sources, strict=True):
@@ -172,14 +181,37 @@ def draw_scores(points: pd.DataFrame, collapsed: Collection[Key]) -> Figure:
     return figure
 
 
+def _models(points: pd.DataFrame) -> list[Key]:
+    """Our models, by pair, run and seed."""
+    ours = points.loc[points["source"] == "ours", KEYS].drop_duplicates()
+    return list(ours.itertuples(index=False, name=None))
+
+
+def _wholly(models: list[Key], collapsed: Collection[Key]) -> set[Key]:
+    """Runs, with no seed, of which every model collapsed."""
+    alive = {(pair, run, "") for pair, run, seed in models if (pair, run, seed) not in collapsed}
+    return {(pair, run, "") for pair, run, _ in models} - alive
+
+
+def _over_seeds(points: pd.DataFrame) -> pd.DataFrame:
+    """Our runs, with no seed: the mean of their accuracies, between the lowest and the highest."""
+    ours = points["source"] == "ours"
+    groups = points[ours].groupby(["pair", "run", "relation", "direction"], sort=False)
+    accuracy = groups["accuracy"]
+    means = {"accuracy": accuracy.mean(), "low": accuracy.min(), "high": accuracy.max()}
+    means["baseline"] = groups["baseline"].mean()
+    found = pd.DataFrame(means).reset_index().assign(seed="", source="ours")
+    return pd.concat([found, points[~ours]], ignore_index=True)
+
+
 def _bars(panel: Axes, points: pd.DataFrame, tests: list, collapsed: Collection[Key]) -> None:
     places = {tuple(test): place for place, test in enumerate(tests)}
     models = list(points.groupby(KEYS, sort=False))
-    width = 0.8 / len(models)
+    width, shown = 0.8 / len(models), colours(len(models))
     for number, ((pair, run, seed), scores) in enumerate(models):
         keys = zip(scores["relation"], scores["direction"], strict=True)
         at = [places[key] + (number - (len(models) - 1) / 2) * width for key in keys]
-        style = {"color": COLOURS[number % len(COLOURS)]}
+        style = {"color": shown[number]}
         style["label"] = title_words(pair, run, seed=seed)
         if (pair, run, seed) in collapsed:
             style |= {"fill": False, "edgecolor": style.pop("color"), "linewidth": 1.4}
