@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,6 +93,22 @@ FAMILIES = {
     "Electra": {"hidden_size": 24, "embedding_size": 6, "num_hidden_layers": 3},
     "DistilBert": {"dim": 24, "hidden_dim": 48, "n_layers": 3},
 }
+
+
+@pytest.mark.parametrize("kernel", [0, 3])
+def test_a_model_that_does_more_between_its_layers_is_refused(classifier, kernel):
+    """DeBERTa's convolution follows whichever layer is the first of those that run."""
+    config = transformers.DebertaV2Config(
+        vocab_size=13, num_attention_heads=3, hidden_size=24, intermediate_size=48,
+        num_hidden_layers=3, conv_kernel_size=kernel, conv_act="gelu", initializer_range=0.3,
+    )  # fmt: skip
+    model = transformers.DebertaV2ForSequenceClassification(config).eval()
+    own = replace(classifier, encoder=HookedEncoder(model, 3))
+    if kernel:
+        with pytest.raises(UserError, match="expected the same logits .* goes on from layer 1"):
+            own.correct(pairs(4, seed=5), [(0,)])
+    else:
+        assert own.correct(pairs(4, seed=5), [(0,)])[0,].shape == (4,)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from headcount.base.errors import EnvironmentFault, UserError
 from headcount.data.bpe import PieceCutter, Segmenter, join_pieces, learn_codes, load_segmenters
 from headcount.data.vocabulary import UNK, Vocabulary
 from headcount.data.words import Tokeniser, protect, restore
+from headcount.library.model import Model
 
 NASTY = ["@@", "a@@", "@@@", "@", "<unk>", "x</s>", "<s>", "<pad>", "|||", "\\", "\\5c;", "</w>"]
 NASTY += ["a</w>b", "a\tb", " ", "\u2028", "\u00a0", "\u3000", "a\nb", "#version:", "&amp;", "\0"]
@@ -155,6 +157,8 @@ def test_what_a_model_reads_later_is_written_as_its_text_was(segment):
     source, _ = load_segmenters(folder)
     assert source.encode("The LOW") == source.encode("the low")
     assert UNK not in source.encode("THE")
+    reader = SimpleNamespace(_sides=load_segmenters(folder))
+    assert Model._spelt(reader, ["Der Turm\tEin TURM"]) == ["der turm\tein turm"]  # references
     (folder / "segmentation.json").write_text(
         (folder / "segmentation.json").read_text().replace('{\n    "lowercase": true\n  }', "null")
     )

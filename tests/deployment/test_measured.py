@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from small_run import segment
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.lines import clean_lines, write_lines
+from headcount.deployment import huggingface_engine
 from headcount.deployment.contestants import Contestant, open_contestants
 from headcount.deployment.huggingface_engine import HuggingFaceText
 from headcount.deployment.measured import COLUMNS, speed, time_contestants
@@ -51,6 +53,21 @@ def test_contestants_take_turns_and_the_first_round_does_not_count():
     assert turns == ["b", "a", "a", "b", "b", "a"]
     assert found == [["a2 x"], ["b1 x"]]
     assert seconds == [[3.0, 6.0], [40.0, 50.0]]
+
+
+def test_a_marian_of_several_targets_is_refused(monkeypatch):
+    """Its lines begin with the code of one, which the folder does not tell."""
+    model = SimpleNamespace(config=SimpleNamespace(model_type="marian"))
+    codes = {"supported_language_codes": [">>fra<<", ">>ron<<"]}
+    parts = {
+        "AutoModelForSeq2SeqLM": SimpleNamespace(eval=lambda: model),
+        "AutoTokenizer": SimpleNamespace(**codes),
+    }
+    monkeypatch.setattr(huggingface_engine, "_load", lambda folder, kind: parts[kind])
+    with pytest.raises(UserError, match="does not tell into which language"):
+        HuggingFaceText(Path("opus"), DecodeSettings())
+    codes["supported_language_codes"].clear()
+    assert HuggingFaceText(Path("opus"), DecodeSettings()).model is model
 
 
 @pytest.fixture(scope="module")
@@ -131,12 +148,12 @@ def test_an_imported_model_is_measured_with_its_own_tokenizer(folder, tmp_path):
     model.without(["enc_self.0.2"]).export(tmp_path / "back", "huggingface", tmp_path / "opus")
     settings = DecodeSettings(beam=2, length_penalty=0.0, max_length_factor=0.01)
     folders = [tmp_path / "ours", tmp_path / "back"]
-    contestants, language = open_contestants(folders, None, settings)
+    contestants, target = open_contestants(folders, None, settings)
     assert [(each.program, each.heads) for each in contestants] == [
         ("headcount", 24),
         ("huggingface", 23),
     ]
-    assert language == "art" and ModelFolder(folders[0]).settings.grid.size == 24
+    assert target.language == "art" and ModelFolder(folders[0]).settings.grid.size == 24
     lines = list(clean_lines(folder / "known.src"))
     found = contestants[1].translate(lines)
     assert found[3] == "" and all(found[:3])

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from captions import tell_what_is_covered
 from chapters import gather_results, make_chapter
-from roles_files import (
+from roles_files import UP, (
     BASE,
     EMPTY,
     MODEL,
@@ -140,6 +140,33 @@ def test_figure_4_is_of_the_first_treebank(data):
     assert set(ours["treebank"]) == {"t.first"} and len(ours) == 2
     paper = data["fig4"].query("source == 'paper' and pair == 'wmt.en-de'")
     assert paper["baseline"].tolist() == [0.35, 0.35, 0.41, 0.41, 0.72, 0.72, 0.46, 0.46]
+
+
+@pytest.mark.parametrize("seeds", [2, 4])
+def test_figure_4_has_a_colour_for_every_bar(seeds):
+    """Of 2 runs; of 8 models, more than there are colours, the runs: means of 0.2, 0.4, 0.6, 0.8.
+
+    With 2 seeds each model has its own bar, and its Wilson interval.
+    """
+    rows = [
+        (PAIR, run, "t", "obj", UP, at, at - 0.1, at + 0.1, 0.3, "ours", seed)
+        for run in ("baseline", "impt-1")
+        for seed, at in zip(range(1, seeds + 1), (0.2, 0.4, 0.6, 0.8), strict=False)
+    ]
+    points = pd.DataFrame(rows, columns=[*dependency_figures.SCORE_COLUMNS, "seed"])
+    failed = {(PAIR, "impt-1", seed) for seed in range(1, seeds + 1)}
+    failed |= {(PAIR, "baseline", 1)}  # one of its models is none of its run
+    (panel,) = dependency_figures.draw_scores(points, failed).axes
+    bars = [round(bar.get_height(), 6) for bar in panel.patches]
+    names = [text.get_text() for text in panel.get_legend().get_texts()]
+    if seeds == 4:
+        assert bars == [0.5, 0.5]
+        expected = {"positional baseline", f"{PAIR}, baseline", f"{PAIR}, impt-1 (collapsed)"}
+        assert set(names) == expected
+        ends = panel.collections[0].get_segments()[0][:, 1].tolist()
+        assert ends == pytest.approx([0.2, 0.8])  # of all seeds
+    else:
+        assert bars == [0.2, 0.4, 0.2, 0.4] and len(names) == 5
 
 
 def test_figure_5_has_the_weights_of_the_baselines_candidate(data):

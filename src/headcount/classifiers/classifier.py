@@ -39,6 +39,7 @@ from headcount.model.machine import pick_device
 from headcount.scoring.bootstrap import SEED, judge_scores, resample_accuracy
 
 LONGEST = 128  # subwords of a pair; longer ones are cut
+_NEAR = 1e-3  # of the largest logit: far above what rounding does
 _NUMBERED = re.compile(r"label_\d+")  # what the library calls a label that nobody named
 
 
@@ -86,14 +87,15 @@ class Classifier:
 
         Layers below the first masked one run once a batch.
         """
-        gold = self.gold(pairs)
+        gold, checked = self.gold(pairs), False
         masks = torch.from_numpy(head_masks(sets, self.encoder.grid.size))
         found = np.zeros((len(sets), len(pairs)))
         with torch.inference_mode():
             for places, inputs in self._batches(pairs, batch):
                 with self.encoder.recorded() as recorded:
-                    self.encoder.model(**inputs)
+                    whole = self.encoder.model(**inputs).logits
                 entering = list(recorded.values())
+                checked = checked or self._goes_on(inputs, entering, whole)
                 for number, mask in enumerate(masks):
                     layer = self.encoder.first_masked(mask)
                     with self.encoder.resumed(layer, entering[layer]):
@@ -121,6 +123,25 @@ class Classifier:
             total += slopes.abs().sum(0).double().cpu().numpy()
         total[list(silent)] = 0
         return total / len(pairs)
+
+    def _goes_on(
+        self, inputs: dict[str, Tensor], entering: Sequence[Tensor], whole: Tensor
+    ) -> bool:
+        """True if the model gives the whole one's logits from each of its layers on.
+
+        Raises UserError where it does not: then the library does more between its layers.
+        """
+        for layer, states in enumerate(entering):
+            with self.encoder.resumed(layer, states):
+                gap = float((self.encoder.model(**inputs).logits - whole).abs().max())
+            if not gap <= _NEAR * max(1.0, float(whole.abs().max())):  # nan, too
+                raise UserError(
+                    f"{type(self.encoder.model).__name__}: expected the same logits when the model "
+                    f"goes on from layer {layer}, found others by up to {gap:.1e}; name a model "
+                    "whose layers follow one another, such as BERT, RoBERTa or DeBERTa without "
+                    "convolution"
+                )
+        return True
 
     def _logits(self, inputs: dict[str, Tensor], multiplier: Tensor) -> Tensor:
         with self.encoder.multiplied(multiplier.to(self.encoder.device)):

@@ -69,7 +69,7 @@ def _arguments(
 ) -> Any:
     """What the library's trainer is told: nothing is reported, and only states are saved."""
     updates = -(-pairs // settings.batch) * settings.epochs
-    return library.TrainingArguments(
+    told = library.TrainingArguments(
         output_dir=str(states),
         num_train_epochs=settings.epochs,
         per_device_train_batch_size=settings.batch,
@@ -85,6 +85,8 @@ def _arguments(
         logging_steps=max(1, updates // 100),
         report_to="none",
     )
+    told._n_gpu = min(1, told.n_gpu)  # of several it would take a batch each
+    return told
 
 
 def _last_state(states: Path) -> str | None:

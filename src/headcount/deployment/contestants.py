@@ -40,8 +40,8 @@ class Contestant:
 
 def open_contestants(
     folders: list[Path], bpe: Path | None, decode: DecodeSettings
-) -> tuple[list[Contestant], str]:
-    """The folders, opened on the CPU, and the target language.
+) -> tuple[list[Contestant], AnySegmenter]:
+    """The folders, opened on the CPU, and the target's segmenter.
 
     `bpe`: the segmented pair; without it the first folder that has subwords of its own. Raises
     UserError if there is none, and for a folder of no known kind.
@@ -54,7 +54,7 @@ def open_contestants(
         )
     pair = PairFolder(bpe or own)
     sides = pair.segmenters()
-    return [_open(folder, pair, sides, decode) for folder in folders], sides[1].language
+    return [_open(folder, pair, sides, decode) for folder in folders], sides[1]
 
 
 def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) -> Contestant:
@@ -76,7 +76,7 @@ def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) 
         rows = tuple(list(range(len(side.vocabulary))) for side in sides)
         work = _by_engine(HuggingFaceEngine(folder, rows, sides[1].prefix, decode), sides, decode)
     else:
-        work = _on_words(HuggingFaceText(folder, decode).translate)
+        work = _spelt(HuggingFaceText(folder, decode), sides[0])
     return Contestant(folder, "huggingface", heads, folder / WEIGHTS, work)
 
 
@@ -104,6 +104,11 @@ def _by_engine(engine: Engine, sides: Sides, decode: DecodeSettings) -> Work:
         return [sides[1].decode(ids[:-1] if ids[-1:] == [EOS] else ids) for ids in found]
 
     return _on_words(work)
+
+
+def _spelt(model: HuggingFaceText, source: AnySegmenter) -> Work:
+    """What a model with a tokenizer of its own does with lines, as the others read them."""
+    return _on_words(lambda lines: model.translate(list(map(source.spell, lines))))
 
 
 def _on_words(work: Work) -> Work:

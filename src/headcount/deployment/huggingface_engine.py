@@ -14,6 +14,8 @@ from headcount.data.batches import Ids, ParallelText, in_order, neighbours, pad_
 from headcount.data.vocabulary import BOS, EOS, PAD
 
 _ONE_LANGUAGE = ("marian", "pegasus", "bart")
+_CODES = "supported_language_codes"
+"""Of Marian's tokenizer: what sources begin with that are translated into one of several."""
 
 
 class HuggingFaceEngine:
@@ -92,12 +94,12 @@ class HuggingFaceText:
         """
         self.model = _load(folder, "AutoModelForSeq2SeqLM").eval()
         kind = self.model.config.model_type
-        if kind not in _ONE_LANGUAGE:
+        self.tokenizer = _load(folder, "AutoTokenizer") if kind in _ONE_LANGUAGE else None
+        if not self.tokenizer or getattr(self.tokenizer, _CODES, []):
             raise UserError(
                 f"{folder}: expected a model of two languages, {', '.join(_ONE_LANGUAGE)}, found "
                 f"{kind!r}, whose folder does not tell into which language; measure its other forms"
             )
-        self.tokenizer = _load(folder, "AutoTokenizer")
         self.settings = settings
 
     @torch.inference_mode()

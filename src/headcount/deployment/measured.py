@@ -38,17 +38,18 @@ def write_measured(
     differ in length, or a folder is of no known kind.
     """
     plain = decode.model_copy(update={"length_penalty": 0.0, "device": "cpu"})
-    sources, targets = read_clean(texts[0]), list(clean_lines(texts[1]))
-    if len(sources) != len(targets) or not sources:
+    sources, references = read_clean(texts[0]), list(clean_lines(texts[1]))
+    if len(sources) != len(references) or not sources:
         raise UserError(
-            f"{texts[0]} has {len(sources)} lines, {texts[1]} has {len(targets)}; expected as many "
-            "on both sides, and at least one"
+            f"{texts[0]} has {len(sources)} lines, {texts[1]} has {len(references)}; expected as "
+            "many on both sides, and at least one"
         )
-    contestants, language = open_contestants(folders, bpe, plain)
+    contestants, target = open_contestants(folders, bpe, plain)
+    spelt = list(map(target.spell, references))
     found, seconds = time_contestants(contestants, sources, repeats)
     rows = []
     for each, lines, times in zip(contestants, found, seconds, strict=True):
-        score = score_corpus(lines, targets, language)[0]
+        score = score_corpus(lines, spelt, target.language)[0]
         heads = "" if each.heads is None else each.heads
         size = each.weights.stat().st_size / 1e6
         cells = [score.score, size, *speed(len(sources), times)]

@@ -151,11 +151,12 @@ class Model:
     ) -> Score:
         """BLEU of its translations, points from 0 to 100, with sacreBLEU's signature.
 
-        Several references of a line have tabs between them.
+        Several references of a line have tabs between them. They are written as the model's text
+        was: in lower case where that was.
         """
-        listed = _listed(targets)
+        spelt = self._spelt(targets)
         found = self.translate(sources, mask, decode)
-        return score_corpus(found, listed, self._sides[1].language)[0]
+        return score_corpus(found, spelt, self._sides[1].language)[0]
 
     def importance(
         self,
@@ -191,7 +192,8 @@ class Model:
         sets = {name: self._silent(mask) for name, mask in named.items()}
         masked = MaskedModel(self.module, *self._sides, decode)
         samples = resamples_for(self.module.grid)
-        found = masked.compare((_clean(sources), _listed(targets)), list(sets.values()), samples)
+        texts = (_clean(sources), self._spelt(targets))
+        found = masked.compare(texts, list(sets.values()), samples)
         return {name: found[silent] for name, silent in sets.items()}
 
     def without(self, mask: Mask) -> "Model":
@@ -224,6 +226,10 @@ class Model:
         if not np.isin(multiplier, (0, 1)).all():
             raise UserError("masks: expected heads that are silent or not, found gates between")
         return tuple(np.flatnonzero(multiplier == 0).tolist())
+
+    def _spelt(self, targets: Sequence[str]) -> list[str]:
+        """References, written as the model's text was."""
+        return [self._sides[1].spell(line) for line in _listed(targets)]
 
     def _text(self, sources: Sequence[str], targets: Sequence[str]) -> ParallelText:
         """The pairs as ids; of several references the first."""

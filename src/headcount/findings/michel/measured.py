@@ -31,6 +31,7 @@ class Metric:
     kept: bool  # whether curves show the share of it that is kept, which corpora have in common
 
 
+WHOLE_HEADS = "Percent of heads: that of the step; of heads, which are whole, up to one more goes."
 FIRST_ALONE = "Pruning in steps is scored on the first test set alone."
 """What a note says beside the test sets of single heads."""
 
@@ -97,6 +98,6 @@ def describe_scored(results: Results) -> tuple[str, ...]:
 
 
 def describe_ranked(results: Results) -> tuple[str, ...]:
-    """`describe_scored`, what of it pruning is scored on, and how heads were ranked."""
+    """`describe_scored`, what of it pruning is scored on, how heads were ranked, and counted."""
     words = describe_ranking(results.settings["ablation"], results.ranking)
-    return (*describe_scored(results), FIRST_ALONE, words)
+    return (*describe_scored(results), FIRST_ALONE, words, WHOLE_HEADS)

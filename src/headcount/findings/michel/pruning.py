@@ -122,7 +122,8 @@ def measured_points(results: Results) -> pd.DataFrame:
 def profile_points(table: pd.DataFrame) -> pd.DataFrame:
     """Rows of pruning_profile.csv with the columns of `POINTS`.
 
-    `percent`: share of the scope's heads that are masked, 0 to 100.
+    `percent`: that of the step, 0 to 100; `heads_masked` are as many of the scope's heads or up to
+    one more. Of one_per_layer, which has no steps, the share that is masked.
     """
     in_scope = table.groupby([*KEYS, "scope"])["heads_masked"].transform("max")
     steps = table.groupby([*KEYS, "scope", "order"])["index"].transform("max")
