@@ -6,13 +6,14 @@ import pandas as pd
 import pytest
 from captions import tell_what_is_covered
 from chapters import gather_results, make_chapter
-from roles_files import UP, (
+from roles_files import (
     BASE,
     EMPTY,
     MODEL,
     ONLY_DECODER,
     PAIR,
     SENTENCE,
+    UP,
     RolesCollection,
     collection,
 )
