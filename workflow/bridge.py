@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine import Job, check_version, planned_jobs
 from packed import freshen, pack, write_changed
-from phases import assign, check_made, declared, plan_file
+from phases import SHARED, assign, check_made, declared, plan_file
 
 from headcount.base import command
 from headcount.base.errors import UserError
@@ -36,8 +36,9 @@ def _own_files(jobs: list[Job]) -> dict[str, dict[str, str]]:
     """
     read: dict[str, dict[str, str]] = {}
     for job in jobs:
-        paths = (path for path in job["input"] if not path.startswith(("data/", "results/")))
-        if found := {path: sha256(Path(path)) for path in paths if Path(path).is_file()}:
+        if all(path.startswith(SHARED) for path in job["output"]):
+            paths = filter(Path.is_file, map(Path, job["input"]))
+            found = {path.as_posix(): sha256(path) for path in paths}
             read |= dict.fromkeys(job["output"], found)
     return read
 

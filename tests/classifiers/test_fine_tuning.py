@@ -71,13 +71,16 @@ def test_a_copy_has_a_record_of_its_files_and_no_code(encoder, tmp_path):
     assert run_script("fetch_classifier", ["--model", encoder, "--out", record]) == 0
     files = json.loads(record.read_text())["files"]
     assert {"config.json", "model.safetensors", "tokenizer.json"} <= files.keys()
-    assert {path.name for path in record.parent.iterdir()} == {*files, "manifest.json"}
+    lie = {path.name for path in record.parent.iterdir()}
+    assert lie == {*files, "manifest.json", ".fetched"}
     (record.parent / "notes.txt").write_text("of the reader's own")
     (encoder / "merges.txt").write_text("of a model of before")
     for there in (True, False):
         assert run_script("fetch_classifier", ["--model", encoder, "--out", record]) == 0
         assert (record.parent / "merges.txt").exists() == there
         (encoder / "merges.txt").unlink(missing_ok=True)
+        record.unlink()  # as Snakemake does with a job's outputs
+    assert run_script("fetch_classifier", ["--model", encoder, "--out", record]) == 0
     assert (record.parent / "notes.txt").exists()
     assert fetch_classifier(str(record.parent), None) == record.parent
     (record.parent / "config.json").write_text("{}")

@@ -142,11 +142,13 @@ def test_a_folder_of_ones_own_is_copied_without_pickles_and_code(tmp_path):
     (own / "model.safetensors").write_bytes(b"weights")
     fetch_model("mine", {"path": str(own)}, tmp_path / "raw")
     found = sorted(path.name for path in (tmp_path / "raw").iterdir())
-    assert found == ["config.json", "manifest.json", "model.safetensors", "source.spm"]
+    files = ["config.json", "manifest.json", "model.safetensors"]
+    assert found == [".fetched", *files, "source.spm"]
     (own / "source.spm").unlink()  # a reader would still find the copy of before
+    (tmp_path / "raw" / "manifest.json").unlink()  # as Snakemake does with a job's outputs
     fetch_model("mine", {"path": str(own)}, tmp_path / "raw")
     found = sorted(path.name for path in (tmp_path / "raw").iterdir())
-    assert found == ["config.json", "manifest.json", "model.safetensors"]
+    assert found == [".fetched", *files]
     told = {"path": str(own), "files": {"model.safetensors": SHA256["model.safetensors"]}}
     with pytest.raises(UserError, match=r"wrong content\. Expected SHA-256"):
         fetch_model("mine", told, tmp_path / "again")

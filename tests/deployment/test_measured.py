@@ -58,15 +58,15 @@ def test_contestants_take_turns_and_the_first_round_does_not_count():
 def test_a_marian_of_several_targets_is_refused(monkeypatch):
     """Its lines begin with the code of one, which the folder does not tell."""
     model = SimpleNamespace(config=SimpleNamespace(model_type="marian"))
-    codes = {"supported_language_codes": [">>fra<<", ">>ron<<"]}
+    words = {"a": 0, ">>fra<<": 1, ">>ron<<": 2}
     parts = {
         "AutoModelForSeq2SeqLM": SimpleNamespace(eval=lambda: model),
-        "AutoTokenizer": SimpleNamespace(**codes),
+        "AutoTokenizer": SimpleNamespace(encoder=words),
     }
     monkeypatch.setattr(huggingface_engine, "_load", lambda folder, kind: parts[kind])
-    with pytest.raises(UserError, match="does not tell into which language"):
+    with pytest.raises(UserError, match="code of their target, >>fra<< or one of 1 more"):
         HuggingFaceText(Path("opus"), DecodeSettings())
-    codes["supported_language_codes"].clear()
+    del words[">>ron<<"]  # one may be left over, and is no choice
     assert HuggingFaceText(Path("opus"), DecodeSettings()).model is model
 
 

@@ -162,12 +162,23 @@ def test_figure_4_has_a_colour_for_every_bar(seeds):
     names = [text.get_text() for text in panel.get_legend().get_texts()]
     if seeds == 4:
         assert bars == [0.5, 0.5]
-        expected = {"positional baseline", f"{PAIR}, baseline", f"{PAIR}, impt-1 (collapsed)"}
-        assert set(names) == expected
+        failed = (f"{PAIR}, baseline (seed 1 collapsed)", f"{PAIR}, impt-1 (collapsed)")
+        assert set(names) == {"positional baseline", *failed}
+        assert [bar.get_fill() for bar in panel.patches] == [True, False]
         ends = panel.collections[0].get_segments()[0][:, 1].tolist()
         assert ends == pytest.approx([0.2, 0.8])  # of all seeds
     else:
         assert bars == [0.2, 0.4, 0.2, 0.4] and len(names) == 5
+
+
+def test_figure_4_of_one_seed_has_every_model():
+    """Eight runs are more than colours, but there is nothing to take a mean of."""
+    rows = [(PAIR, f"impt-{n}", "t", "obj", UP, 0.5, 0.4, 0.6, 0.3, "ours", 1) for n in range(1, 9)]
+    points = pd.DataFrame(rows, columns=[*dependency_figures.SCORE_COLUMNS, "seed"])
+    (panel,) = dependency_figures.draw_scores(points, set()).axes
+    assert len({bar.get_facecolor() for bar in panel.patches}) == 8
+    assert panel.collections[0].get_segments()[0][:, 1].tolist() == pytest.approx([0.4, 0.6])
+    assert panel.get_legend().get_texts()[1].get_text() == f"{PAIR}, impt-1, seed 1"
 
 
 def test_figure_5_has_the_weights_of_the_baselines_candidate(data):

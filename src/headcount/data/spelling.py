@@ -22,7 +22,8 @@ _NO_DIACRITICS = str.maketrans("ŞşŢţȘșȚțĂăÂâÎî", "SsTtSsTtAaAaIi")
 
 
 def spelling(language: str, settings: SpellingSettings) -> Spell:
-    """What is done to the letters of a language's lines; the second time, nothing.
+    """What is done to the letters of a language's lines; once more, but to those of several marks,
+    nothing.
 
     Their Unicode normal form, lower case, and what Romanian is to have. Source of the last: the
     preparation of Sennrich et al. 2016 for WMT16, `normalise-romanian` and `remove-diacritics`.

@@ -1,5 +1,6 @@
 """A model of Hugging Face's library as it lies in a folder, asked in our ids."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,6 @@ from headcount.data.batches import Ids, ParallelText, in_order, neighbours, pad_
 from headcount.data.vocabulary import BOS, EOS, PAD
 
 _ONE_LANGUAGE = ("marian", "pegasus", "bart")
-_CODES = "supported_language_codes"
-"""Of Marian's tokenizer: what sources begin with that are translated into one of several."""
 
 
 class HuggingFaceEngine:
@@ -94,11 +93,17 @@ class HuggingFaceText:
         """
         self.model = _load(folder, "AutoModelForSeq2SeqLM").eval()
         kind = self.model.config.model_type
-        self.tokenizer = _load(folder, "AutoTokenizer") if kind in _ONE_LANGUAGE else None
-        if not self.tokenizer or getattr(self.tokenizer, _CODES, []):
+        if kind not in _ONE_LANGUAGE:
             raise UserError(
                 f"{folder}: expected a model of two languages, {', '.join(_ONE_LANGUAGE)}, found "
                 f"{kind!r}, whose folder does not tell into which language; measure its other forms"
+            )
+        self.tokenizer = _load(folder, "AutoTokenizer")
+        if len(codes := _target_codes(self.tokenizer)) > 1:
+            raise UserError(
+                f"{folder}: expected a model of two languages, found one whose sources begin with "
+                f"the code of their target, {codes[0]} or one of {len(codes) - 1} more; measure "
+                "its other forms"
             )
         self.settings = settings
 
@@ -120,6 +125,11 @@ class HuggingFaceText:
             for number, line in zip(numbers, decoded, strict=True):
                 found[number] = line
         return found
+
+
+def _target_codes(tokenizer: Any) -> list[str]:
+    """Codes such as >>fra<< of a Marian's tokenizer, which stand before sources."""
+    return [word for word in getattr(tokenizer, "encoder", ()) if re.fullmatch(">>.+<<", word)]
 
 
 def _load(folder: Path, name: str) -> Any:

@@ -81,9 +81,7 @@ class GenerateSettings(Section):
 
 
 class SpeedSettings(Section):
-    """Timing pruned models, but controls and those from scratch, beside the baseline.
-
-    By the search of `decode`."""
+    """Timing pruned models beside the baseline, but for controls and those from scratch."""
 
     flag_prefix: ClassVar[str] = "speed-"
 

@@ -19,6 +19,7 @@ HUB = "https://huggingface.co"
 SETTINGS = "config/models.yaml"
 RECORD = "manifest.json"
 """Beside the files of a model that was fetched: their SHA-256, by name."""
+_LISTED = ".fetched"
 
 
 def fetch_model(name: str, entry: Mapping[str, Any], folder: Path) -> None:
@@ -44,13 +45,14 @@ def fetch_model(name: str, entry: Mapping[str, Any], folder: Path) -> None:
 def write_record(folder: Path, origin: dict[str, Any], names: Iterable[str]) -> None:
     """Write the record of a model's files in a folder, after `origin`.
 
-    Files of the record before that are none of these go: a reader would take them for the model's.
+    Files that were put there for a model before and are none of these go: a reader would take them
+    for the model's. Their names lie beside the record, which an engine may remove before a job.
     """
-    record, files = folder / RECORD, {name: sha256(folder / name) for name in names}
-    before = read_json(record)["files"] if record.exists() else {}
-    for name in before.keys() - files.keys():
+    listed, files = folder / _LISTED, {name: sha256(folder / name) for name in names}
+    for name in set(read_json(listed) if listed.exists() else []) - files.keys():
         (folder / name).unlink(missing_ok=True)
-    write_json(record, {**origin, "files": files})
+    write_json(listed, sorted(files))
+    write_json(folder / RECORD, {**origin, "files": files})
 
 
 def fetch_commit(hub: str, revision: str, folder: Path) -> None:

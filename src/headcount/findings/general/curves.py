@@ -25,8 +25,8 @@ _NOTES = (
     "compared.",
 )
 _SEEDS = (
-    "Lines are means over seeds, of losses and of times, while all of these train; bands reach "
-    "over all seeds."
+    "Lines are means over seeds, of losses and of times, while all of these train, so that one may "
+    "end before its loss turns; bands reach over all seeds."
 )
 
 

@@ -31,7 +31,10 @@ class Metric:
     kept: bool  # whether curves show the share of it that is kept, which corpora have in common
 
 
-WHOLE_HEADS = "Percent of heads: that of the step; of heads, which are whole, up to one more goes."
+WHOLE_HEADS = (
+    "Percent of heads: that of the step (heads are whole, so up to one more goes); of one head per "
+    "layer the share that goes."
+)
 FIRST_ALONE = "Pruning in steps is scored on the first test set alone."
 """What a note says beside the test sets of single heads."""
 

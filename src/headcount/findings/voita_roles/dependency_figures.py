@@ -1,6 +1,6 @@
 """Voita's Figures 3 and 4: where dependents stand, and how well heads find them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -20,7 +20,7 @@ from headcount.findings.figures import (
     panels,
     title_words,
 )
-from headcount.findings.masked_training import collapse_notes, collapsed_in_training
+from headcount.findings.masked_training import collapse_notes, collapse_words, collapsed_in_training
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import KEYS, Results
@@ -75,7 +75,7 @@ def fig4(results: Results) -> Drawn:
         "of each model. It says something where it is well above the positional baseline (thick "
         "lines)."
     )
-    if len(_models(points)) > len(COLOURS):
+    if _are_many(points):
         bars = ("Thin bars: from the lowest to the highest seed of a run, whose mean is drawn.",)
     else:
         bars = ("Thin bars: 95 % Wilson interval.", of_one_training("trials"))
@@ -162,35 +162,41 @@ def score_points(table: pd.DataFrame) -> pd.DataFrame:
 def draw_scores(points: pd.DataFrame, collapsed: Collection[Key]) -> Figure:
     """A panel for ours and one for the paper: bars by relation and direction, models abreast.
 
-    Where there are more models than colours that can be told apart, runs in their place. Bars of
+    Where there are more models than colours that can be told apart, runs over their seeds. Bars of
     models that `collapsed`, or of runs all of whose models did, are hollow.
     """
     sources = [source for source in ("ours", "paper") if source in set(points["source"])]
     tests = list(points[["relation", "direction"]].drop_duplicates().itertuples(index=False))
-    if len(models := _models(points)) > len(COLOURS):
-        points, collapsed = _over_seeds(points), _wholly(models, collapsed)
+    told = dict.fromkeys(collapsed, "collapsed")
+    if _are_many(points):
+        told, points = _of_runs(points, collapsed), _over_seeds(points)
     keys = max(points[points["source"] == source].groupby(KEYS).ngroups for source in sources)
     height = 3.4 + 0.2 * max(0, -(-(keys + 1) // 2) - 4)  # its key has two columns
     size = (min(PAGE, max(6.5, 0.95 * len(tests) + 1)), height * len(sources) + 0.3)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(len(sources), squeeze=False).flat
     for panel, source in zip(axes, sources, strict=True):
-        _bars(panel, points[points["source"] == source], tests, collapsed)
+        _bars(panel, points[points["source"] == source], tests, told)
         words = "this experiment" if source == "ours" else voita.SOURCE
         panel.set_title(words, loc="left", fontsize="medium")
     return figure
 
 
-def _models(points: pd.DataFrame) -> list[Key]:
-    """Our models, by pair, run and seed."""
-    ours = points.loc[points["source"] == "ours", KEYS].drop_duplicates()
-    return list(ours.itertuples(index=False, name=None))
+def _are_many(points: pd.DataFrame) -> bool:
+    """Whether our models are too many to be told apart, and runs over seeds are fewer."""
+    ours = points[points["source"] == "ours"]
+    runs, models = (ours.groupby(keys).ngroups for keys in (KEYS[:2], KEYS))
+    return models > len(COLOURS) and runs < models
 
 
-def _wholly(models: list[Key], collapsed: Collection[Key]) -> set[Key]:
-    """Runs, with no seed, of which every model collapsed."""
-    alive = {(pair, run, "") for pair, run, seed in models if (pair, run, seed) not in collapsed}
-    return {(pair, run, "") for pair, run, _ in models} - alive
+def _of_runs(points: pd.DataFrame, collapsed: Collection[Key]) -> dict[Key, str]:
+    """Which of each run's models collapsed, in words, by pair and run, with no seed."""
+    ours = points[points["source"] == "ours"]
+    return {
+        (pair, run, ""): words
+        for pair, rows in ours.groupby("pair", sort=False)
+        for run, words in collapse_words(collapsed, rows).items()
+    }
 
 
 def _over_seeds(points: pd.DataFrame) -> pd.DataFrame:
@@ -204,7 +210,7 @@ def _over_seeds(points: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([found, points[~ours]], ignore_index=True)
 
 
-def _bars(panel: Axes, points: pd.DataFrame, tests: list, collapsed: Collection[Key]) -> None:
+def _bars(panel: Axes, points: pd.DataFrame, tests: list, collapsed: Mapping[Key, str]) -> None:
     places = {tuple(test): place for place, test in enumerate(tests)}
     models = list(points.groupby(KEYS, sort=False))
     width, shown = 0.8 / len(models), colours(len(models))
@@ -213,9 +219,10 @@ def _bars(panel: Axes, points: pd.DataFrame, tests: list, collapsed: Collection[
         at = [places[key] + (number - (len(models) - 1) / 2) * width for key in keys]
         style = {"color": shown[number]}
         style["label"] = title_words(pair, run, seed=seed)
-        if (pair, run, seed) in collapsed:
+        if words := collapsed.get((pair, run, seed)):
+            style["label"] += f" ({words})"
+        if words == "collapsed":  # all that is drawn here
             style |= {"fill": False, "edgecolor": style.pop("color"), "linewidth": 1.4}
-            style["label"] += " (collapsed)"
         middle = scores["accuracy"].astype(float)
         panel.bar(at, middle, 0.9 * width, **style)
         if (scores["low"] != "").all():

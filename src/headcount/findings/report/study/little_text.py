@@ -94,16 +94,17 @@ def _contested(chosen: pd.DataFrame, tuned: pd.Series, words: str) -> str:
     if same.empty or tuned.empty or same.iloc[0] == tuned.iloc[0]:
         return _gain(chosen, "tuned dropout", words)
     found = [_of(chosen, _BLEU, each) for each in ("same dropout", "tuned dropout")]
+    beside = f"as much dropout without masks (`{same.iloc[0]}`)"
+    if found[1].empty and len(found[0]):
+        return _gain(chosen, "same dropout", beside)
     if any(each.empty for each in found):
         return _gain(chosen, "tuned dropout", words)
     rows = [each.iloc[0] for each in found]
     verdicts = [above(row["low"], row["high"]) for row in rows]
     both = next(each for each in (FAILS, UNDECIDED, HOLDS) if each in verdicts)
     alike, other = map(_difference, rows)
-    return (
-        f"change BLEU by {alike} to as much dropout without masks (`{same.iloc[0]}`), and by "
-        f"{other} to {words} (that they help, to both: {both})"
-    )
+    helps = f"(that they help, to both: {both})"
+    return f"change BLEU by {alike} to {beside}, and by {other} to {words} {helps}"
 
 
 def _alone(rows: pd.DataFrame) -> str:
