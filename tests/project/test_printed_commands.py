@@ -55,7 +55,6 @@ AS_PRINTED = [
         "page.html",
     ),
     ("python scripts/exhibits_page.py", "", "docs/reference/exhibits.md"),
-    ("python workflow/papers.py", "", "docs/reference/papers.md"),
     ("snakemake --cores all headmask", "Nothing to be done", None),
     (
         "python scripts/claims.py --results results/quickstart --out claims",
@@ -260,6 +259,7 @@ ELSEWHERE = {
     "dvc exp apply wider": ENGINES,
     "dvc exp run --queue": ENGINES,
     "dvc params diff": ENGINES,
+    "python workflow/papers.py": "tests/workflow/test_papers.py",
     "dvc metrics diff": ENGINES,
     "dvc plots": ENGINES,
     "snakemake --report report.zip": ENGINES,

@@ -1,11 +1,10 @@
 """The papers' own experiments: their values, and that they are planned with nothing on disk."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from project_copy import ROOT, link_project
+from project_copy import ROOT, ProjectCopy, link_project
 from workflow_modules import load
 
 from headcount.base.settings.corpora import check_entailment, check_pairs, load_corpora
@@ -89,11 +88,9 @@ def test_corpora_have_the_pairs(name):
 def test_all_are_planned_with_nothing_on_disk_as_the_page_says(tmp_path):
     link_project(tmp_path)
     (tmp_path / "docs/reference").mkdir(parents=True)
-    asked = [sys.executable, "workflow/papers.py"]
-    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    said = ProjectCopy.of(tmp_path).shell("python workflow/papers.py")
     told = "note: own/nist/train.zh: expected a file of your own, found none"
-    assert told in done.stderr and "without it there is only this plan" in done.stderr
+    assert told in said and "without it there is only this plan" in said
     page = Path("docs/reference/papers.md")
     made = (tmp_path / page).read_text()
     assert made == (ROOT / page).read_text(), "repair: python workflow/papers.py"
