@@ -32,7 +32,7 @@ LONGEST_CUT = 100
 """Characters; a longer word is cut into parts of this length before merging, because the time
 that merging takes grows with the square of the length."""
 
-_SPELT = SpellingSettings()
+_SPELT, _AS_READ = SpellingSettings(), SpellingSettings(normal_form="none")
 _MIN_COUNT = 2  # a pair of symbols seen once is not worth a merge
 
 
@@ -228,12 +228,12 @@ def _segmenter(
 ) -> AnySegmenter:
     language = about[("src_lang", "tgt_lang")[side]]
     if about["unit"] in (UNIT, TOKENIZER_UNIT):
-        spell = read_spelling(language, about, "none")
+        spell = read_spelling(language, about, _AS_READ)
         marks = read_marks(about, side)
         return make_pieces(about["unit"], language, codes, vocabulary, marks, spell)
     tokeniser = Tokeniser(language, about["pretokenised"], about["unspaced"])
     cutter = make_cutter(about["unit"], codes.decode("utf-8"))
-    spell = read_spelling(language, about, "NFC")
+    spell = read_spelling(language, about, _SPELT)
     return Segmenter(tokeniser, cutter, vocabulary, spell)
 
 

@@ -22,11 +22,11 @@ _NO_DIACRITICS = str.maketrans("ŞşŢţȘșȚțĂăÂâÎî", "SsTtSsTtAaAaIi")
 
 
 def spelling(language: str, settings: SpellingSettings) -> Spell:
-    """What is done to the letters of a language's lines; once more, but to those of several marks,
-    nothing.
+    """What is done to the letters of a language's lines: normal form, Romanian's marks, lower case.
 
-    Their Unicode normal form, lower case, and what Romanian is to have. Source of the last: the
-    preparation of Sennrich et al. 2016 for WMT16, `normalise-romanian` and `remove-diacritics`.
+    To do it again changes nothing, unless a letter has several marks. Source of what Romanian is to
+    have: the preparation of Sennrich et al. 2016 for WMT16, `normalise-romanian` and
+    `remove-diacritics`.
     """
     tables = {"as_is": {}, "comma_below": _COMMA_BELOW, "no_diacritics": _NO_DIACRITICS}
     table = tables[settings.romanian] if language == "ro" else {}
@@ -49,12 +49,12 @@ def spelling_facts(settings: LetterSettings) -> dict[str, Any]:
     return {SPELLING: told} if told else {}
 
 
-def read_spelling(language: str, about: dict[str, Any], normal_form: str) -> Spell:
-    """`spelling` as segmentation.json tells it, in this form where it tells none.
+def read_spelling(language: str, about: dict[str, Any], default: SpellingSettings) -> Spell:
+    """`spelling` as segmentation.json tells it, the default where it tells nothing.
 
     Raises ValueError for what is no such setting.
     """
     told = about.get(SPELLING, {})
     if not isinstance(told, dict):
         raise ValueError(f"{SPELLING}: expected settings by name, found {told!r}")
-    return spelling(language, SpellingSettings(**{"normal_form": normal_form} | told))
+    return spelling(language, SpellingSettings(**default.model_dump() | told))

@@ -20,6 +20,7 @@ SETTINGS = "config/models.yaml"
 RECORD = "manifest.json"
 """Beside the files of a model that was fetched: their SHA-256, by name."""
 _LISTED = ".fetched"
+"""Beside that record: the names alone, which outlive it."""
 
 
 def fetch_model(name: str, entry: Mapping[str, Any], folder: Path) -> None:

@@ -16,22 +16,8 @@ from headcount.findings.setting import OVER_SEEDS, describe_setting
 
 _LINE, _AROUND = 0.28, 1.3  # inches of a run, and of a panel's title and axis
 _STRAIGHT = 0.1  # nats on either side of 0; beyond, where trainings collapsed, in logarithms
-_TICKS = (
-    0,
-    0.1,
-    -0.1,
-    1,
-    -1,
-    10,
-    -10,
-    100,
-    0.05,
-    -0.05,
-    0.3,
-    -0.3,
-    3,
-    -3,
-)  # first those that matter
+# First those that matter.
+_TICKS = (0, 0.1, -0.1, 1, -1, 10, -10, 100, 0.05, -0.05, 0.3, -0.3, 3, -3)
 _MARGIN = 0.005  # nats, beyond the last that is drawn
 _BETWEEN = 0.1  # of the axis, at least, from one number to the next
 _SHARES = ("harmful_share", "heads_harmful_share")

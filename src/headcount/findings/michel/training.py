@@ -51,7 +51,7 @@ def training(results: Results) -> Table:
             "where all heads matter alike; end mass, the share of the points between whose value "
             f"is within {_ENDS} points of 100 or 0 %; coefficient of variation of the importance "
             "by which they are pruned, and its rank correlation with that at the last of these "
-            "updates; raw, that of importance as it is measured, which tells layers apart as well. "
+            "updates; raw: of importance as it is measured, which tells layers apart as well. "
             f"Below a BLEU of {FLOOR:.0f} a checkpoint has no profile.",
             of_one_training("test sentences"),
             f"Rows whose source is paper: {michel.SOURCE}, Figure 5 (IWSLT14 De-En, epochs in "
@@ -146,7 +146,7 @@ def _shown(row: dict) -> dict[str, str]:
         shown[f"kept at {share} %"] = with_bounds(*kept, digits=0, unit=" %")
     names = {"r_squared": "R² of a line", "end_mass": "end mass", "cv": "cv of importance"}
     names |= {"spearman_with_last": "rank correlation with the last"}
-    names |= {"spearman_raw_with_last": "the same, raw"}
+    names |= {"spearman_raw_with_last": "raw rank correlation with the last"}
     shown |= {words: mean_sd([row[name]]) for name, words in names.items()}
     return shown | {"source": row["source"]}
 

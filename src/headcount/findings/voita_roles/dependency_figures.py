@@ -169,7 +169,7 @@ def draw_scores(points: pd.DataFrame, collapsed: Collection[Key]) -> Figure:
     tests = list(points[["relation", "direction"]].drop_duplicates().itertuples(index=False))
     told = dict.fromkeys(collapsed, "collapsed")
     if _are_many(points):
-        told, points = _of_runs(points, collapsed), _over_seeds(points)
+        told, points = _collapsed_of_runs(points, collapsed), _over_seeds(points)
     keys = max(points[points["source"] == source].groupby(KEYS).ngroups for source in sources)
     height = 3.4 + 0.2 * max(0, -(-(keys + 1) // 2) - 4)  # its key has two columns
     size = (min(PAGE, max(6.5, 0.95 * len(tests) + 1)), height * len(sources) + 0.3)
@@ -189,7 +189,7 @@ def _are_many(points: pd.DataFrame) -> bool:
     return models > len(COLOURS) and runs < models
 
 
-def _of_runs(points: pd.DataFrame, collapsed: Collection[Key]) -> dict[Key, str]:
+def _collapsed_of_runs(points: pd.DataFrame, collapsed: Collection[Key]) -> dict[Key, str]:
     """Which of each run's models collapsed, in words, by pair and run, with no seed."""
     ours = points[points["source"] == "ours"]
     return {
