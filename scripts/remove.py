@@ -6,6 +6,7 @@ Which heads: those whose gate is 0 in a heads.csv, all but the most important on
 from pathlib import Path
 
 from headcount.base import command
+from headcount.heads.importance import read_importance
 from headcount.heads.measures_files import read_mean_outputs
 from headcount.store.kept_heads import pick_heads
 from headcount.store.model_folder import ModelFolder
@@ -23,7 +24,9 @@ def main() -> None:
     parser.add_argument("--means", type=Path, help="measures_means.csv: go, but leave their means")
     args = parser.parse_args()
     model = ModelFolder(args.model)
-    kept = pick_heads(model.settings.grid, args.kept, args.list, args.importance, args.keep)
+    grid = model.settings.grid
+    importance = read_importance(args.importance, model, grid) if args.importance else None
+    kept = pick_heads(grid, args.kept, args.list, importance, args.keep)
     named = args.kept or args.list or args.importance
     means = read_mean_outputs(args.means, model) if args.means else None
     settings = {"keep": args.keep}

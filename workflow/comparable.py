@@ -1,6 +1,7 @@
 """Which kept runs belong into the same tables, and where those that do were made differently."""
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
@@ -58,8 +59,8 @@ def comparable(
 
     They are runs of the experiment of today, with its settings, and with a baseline of their pair
     and seed; a training that patience ended may have been planned longer or shorter. Raises
-    UserError if two were made from different text, or from another than is here, or one from
-    another model than the one that is kept.
+    UserError if two were made from different text or downloaded models, or from another text than
+    is here, or one from another model than the one that is kept.
     """
     settings = settings_of(experiment)
     reasons = {run: _reason(run, archive, settings, planned) for run, archive in archives.items()}
@@ -177,14 +178,15 @@ def _as_long(archive: Archive, now: dict[str, Any]) -> dict[str, Any]:
 def _check_text(archives: Archives) -> None:
     known: dict[str, tuple[str, str]] = {}
     for run, archive in archives.items():
-        for path, checksum in _text_of(archive):
+        for path, checksum in chain(_text_of(archive), _downloaded(archive)):
             if path not in known and Path(path).exists():
                 known[path] = (f"sha256:{sha256(Path(path))}", "what is here")
             before, whose = known.setdefault(path, (checksum, str(run)))
             if before != checksum:
                 raise UserError(
                     f"{path}: expected that of {run} ({checksum}), found that of {whose} "
-                    f"({before}); numbers on different text belong into different experiments"
+                    f"({before}); numbers on different text, or of different models, belong into "
+                    "different experiments"
                 )
 
 
@@ -194,6 +196,14 @@ def _text_of(archive: Archive) -> Iterator[tuple[str, str]]:
         for path, checksum in (record["input_checksums"] or {}).items():
             if path.startswith(("data/text/", "data/bpe/")):
                 yield path, checksum
+
+
+def _downloaded(archive: Archive) -> Iterator[tuple[str, str]]:
+    """Models that a run's jobs began with, by name, whichever entry they were fetched by."""
+    for record in archive.records.values():
+        for path, checksum in (record["input_checksums"] or {}).items():
+            if found := re.match(r"data/raw/((pretrained|model)\.[^/]+)/", path):
+                yield found[1], checksum
 
 
 def _runs_by_code(archives: Archives) -> dict[str, dict[str, dict[Run, None]]]:

@@ -11,9 +11,10 @@ from script_runner import run_script
 from small_run import segment
 
 from headcount.ablation import masked_bleu
-from headcount.ablation.masked_bleu import MaskedInputs
+from headcount.ablation.masked_bleu import MaskedInputs, Point
 from headcount.ablation.masking import UNTUNED_COLUMNS, list_untuned, write_untuned
 from headcount.base.errors import UserError
+from headcount.base.files import write_json
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.ablation import MaskingSettings
 from headcount.base.settings.decode import DecodeSettings
@@ -75,6 +76,11 @@ def inputs(tmp_path_factory) -> MaskedInputs:
     return found
 
 
+def points(inputs: MaskedInputs, draws: int, seed: int) -> list[Point]:
+    gates = ranks(inputs)["gates"]
+    return list_untuned(MODEL.grid, np.array(IMPORTANCE), gates, draws, seed)
+
+
 def ranks(inputs: MaskedInputs) -> dict:
     """The files that tell which heads are masked: of importance, and of gates by run."""
     gates = {PrunedSettings.model_validate(name): inputs.text / f"{name}.csv" for name in GATES}
@@ -95,8 +101,8 @@ def translated(inputs: MaskedInputs, mask: np.ndarray) -> list[str]:
 
 
 def cuts_of(inputs: MaskedInputs, run: str, order: str) -> list[tuple[int, ...]]:
-    points = list_untuned(MODEL.grid, **ranks(inputs), draws=2, seed=5)
-    return [point.heads for point in points if point.cells[:2] == (order, run)]
+    found = points(inputs, draws=2, seed=5)
+    return [point.heads for point in found if point.cells[:2] == (order, run)]
 
 
 def test_which_heads_are_masked_by_hand(inputs):
@@ -118,7 +124,7 @@ def test_random_heads_are_as_many_of_the_scope_and_follow_the_seed(inputs):
         assert drawn == cuts_of(inputs, run, "drawn")
     few, many = (cuts_of(inputs, f"gates-all-l{lambda_}", "drawn") for lambda_ in ("0.01", "0.1"))
     assert all(set(a) < set(b) for a, b in zip(few, many, strict=True))
-    other = list_untuned(MODEL.grid, **ranks(inputs), draws=20, seed=6)
+    other = points(inputs, draws=20, seed=6)
     of_run = {p.heads for p in other if p.cells[0] == "drawn" and len(p.heads) == 3}
     assert len(of_run) > 10  # of 35
 
@@ -176,3 +182,8 @@ def test_gates_and_importance_of_another_model_are_refused(inputs, tmp_path, mon
     refused(inputs, tmp_path, monkeypatch, told, gates=gates)
     told = r"heads\.csv: encoder self-attention layer 0 head 0 has no importance"
     refused(inputs, tmp_path, monkeypatch, told, importance=path.with_name("heads.csv"))
+    importance = tmp_path / "importance.csv"
+    importance.write_bytes((inputs.text / "importance.csv").read_bytes())
+    write_json(importance.with_suffix(".json"), {"weights": "0" * 64})  # those of another seed
+    told = "is not the importance of the heads of .*: importance.json names other weights"
+    refused(inputs, tmp_path, monkeypatch, told, importance=importance)

@@ -95,6 +95,26 @@ FAMILIES = {
 }
 
 
+def test_a_model_whose_attention_is_in_part_a_convolution_is_refused():
+    config = transformers.ConvBertConfig(
+        vocab_size=13, num_attention_heads=4, hidden_size=24, intermediate_size=48,
+        num_hidden_layers=2, embedding_size=24,
+    )  # fmt: skip
+    told = r"expected 4 heads in convbert.encoder.layer.0.attention.self, .* found 2; what else"
+    with pytest.raises(UserError, match=told):
+        HookedEncoder(transformers.ConvBertForSequenceClassification(config), 4)
+
+
+def test_halves_are_computed_with_in_fp32(tmp_path):
+    """As they are fine-tuned, which rounds small updates of halves away."""
+    folder = save_bert(tmp_path / "bert")
+    half = transformers.BertForSequenceClassification.from_pretrained(folder).to(torch.bfloat16)
+    half.save_pretrained(folder)
+    found = Classifier.load(folder, device="cpu").encoder.model
+    assert {weight.dtype for weight in found.parameters()} == {torch.float32}
+    torch.testing.assert_close(found.classifier.weight, half.classifier.weight.float())
+
+
 @pytest.mark.parametrize("kernel", [0, 3])
 def test_a_model_that_does_more_between_its_layers_is_refused(classifier, kernel):
     """DeBERTa's convolution follows whichever layer is the first of those that run."""

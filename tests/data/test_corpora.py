@@ -82,7 +82,10 @@ def test_published_files_have_a_place_and_a_checksum(load):
         ("{file: a, column: 2}", ": format tsv and column go together"),
         ("{file: a, separator: x}", ": separator is for the format tsv"),
         ("{file: a, translator: x}", ": translator is for the format sgm"),
-        ("{file: a, format: srt}", ".format: expected plain, sgm, ted, tmx or tsv, found 'srt'"),
+        (
+            "{file: a, format: srt}",
+            ".format: expected plain, moses, sgm, ted, tmx or tsv, found 'srt'",
+        ),
         ("{parts: []}", ".parts: expected a list of at least 1"),
         ("{references: [{file: a}]}", ".references: expected a list of at least 2"),
         ("{parts: [{file: a}], sha256: " + HASH + "}", ": parts stand alone; give each of them"),

@@ -7,6 +7,7 @@ import tarfile
 import zipfile
 
 import pytest
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from headcount.base.errors import UserError
 from headcount.data import archives
@@ -41,6 +42,15 @@ def test_talks_keep_title_and_description(text):
     )
     found = read(text(talk, format="ted"))
     assert found == ["A title", "TED Talk: what", " A sentence & <b>more</b>.", ""]
+
+
+def test_entities_of_moses_are_one_word_to_a_scorer(text):
+    line = "it &apos;s &quot; a &#91; b &#93; &quot; at AT &amp; T , not &amp;apos;"
+    (found,) = read(text(f"{line}\n", format="moses"))
+    assert found == """it 's " a [ b ] " at AT & T , not &apos;"""  # decoded once
+    cut = Tokenizer13a()
+    assert cut("it 's").split() == ["it", "'s"]
+    assert len(cut("it &apos;s").split()) == 5  # it & apos ; s: what BLEU would have counted
 
 
 def test_columns_of_a_table(text):

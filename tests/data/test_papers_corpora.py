@@ -4,6 +4,7 @@ What is fetched has the structure of the true files, see tests/helpers/published
 """
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -390,3 +391,4 @@ def test_the_real_test_sets_of_iwslt15(tmp_path):
         write_split(manifest, ("en", "vi"), split, UNLIKELY, [], out, tmp_path / "counts.json")
         assert read_json(tmp_path / "counts.json")["pairs_kept"] == pairs
         assert [len(list(clean_lines(path))) for path in out] == [pairs, pairs]
+        assert not re.search(r"&[a-z#0-9]+;", "".join(path.read_text("utf-8") for path in out))

@@ -59,11 +59,11 @@ def test_a_marian_of_several_targets_is_refused(monkeypatch):
     """Its lines begin with the code of one, which the folder does not tell."""
     model = SimpleNamespace(config=SimpleNamespace(model_type="marian"))
     words = {"a": 0, ">>fra<<": 1, ">>ron<<": 2}
-    parts = {
-        "AutoModelForSeq2SeqLM": SimpleNamespace(eval=lambda: model),
-        "AutoTokenizer": SimpleNamespace(encoder=words),
-    }
-    monkeypatch.setattr(huggingface_engine, "_load", lambda folder, kind: parts[kind])
+    tokeniser = SimpleNamespace(encoder=words)
+    automatic = SimpleNamespace(from_pretrained=lambda folder, **rules: tokeniser)
+    library = SimpleNamespace(AutoTokenizer=automatic)
+    monkeypatch.setattr(huggingface_engine, "_model", lambda folder: model)
+    monkeypatch.setattr(huggingface_engine, "_library", lambda: library)
     with pytest.raises(UserError, match="code of their target, >>fra<< or one of 1 more"):
         HuggingFaceText(Path("opus"), DecodeSettings())
     del words[">>ron<<"]  # one may be left over, and is no choice

@@ -24,7 +24,7 @@ from headcount.deployment.speed import (
 )
 from headcount.model import machine
 from headcount.model.transformer import Transformer
-from headcount.search.beam_search import Translation
+from headcount.search.beam_search import BeamSearch, Translation
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -52,21 +52,19 @@ class WorkClock:
 
     def __init__(self, monkeypatch):
         self.now = 0.0
-        self.translated: list[tuple[int, int]] = []  # sentences and budget of each batch
         plain = Transformer.encode
 
         def encode(model, *arguments):
             self.now += 1
             return plain(model, *arguments)
 
-        def translate(model, batch, settings, prefix):
+        def translate_batch(model, batch, settings, prefix):
             assert not prefix
             self.now += 10
-            self.translated.append((len(batch), settings.batch_tokens))
             return [Translation([], 0.0, False, len(source)) for source in batch]
 
         monkeypatch.setattr(Transformer, "encode", encode)
-        monkeypatch.setattr(speed, "translate", translate)
+        monkeypatch.setattr(speed, "translate_batch", translate_batch)
 
     def __call__(self) -> float:
         return self.now
@@ -101,13 +99,28 @@ def test_rows_have_the_time_of_all_batches_and_no_warm_up(monkeypatch):
     }
 
 
-def test_a_batch_is_never_cut_by_the_budget_of_the_search(monkeypatch):
-    clock = WorkClock(monkeypatch)
-    small = DECODE.model_copy(update={"batch_tokens": 1})
-    models = [TimedModel("baseline", make_model(), 1)]
-    measure(models, SOURCES, SpeedSettings(batch_sizes=[5], repeats=1), small, clock)
-    assert {size for size, _ in clock.translated} == {5}
-    assert all(budget >= 5 * 3 for _, budget in clock.translated)  # sentences × the longest
+def test_both_phases_have_whole_batches_and_all_threads(monkeypatch):
+    found = []
+
+    def watch(owner, name, rows):
+        plain = getattr(owner, name)
+
+        def watched(*arguments):
+            found.append((name, rows(*arguments), torch.get_num_threads()))
+            return plain(*arguments)
+
+        monkeypatch.setattr(owner, name, watched)
+
+    watch(Transformer, "encode", lambda model, sources, *others: len(sources))
+    watch(BeamSearch, "run", lambda search: len(search.limit))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    small = DECODE.model_copy(update={"batch_tokens": 1, "threads": 1})
+    models = [TimedModel("baseline", make_model().eval(), 1)]
+    measure(models, SOURCES, SpeedSettings(batch_sizes=[5], repeats=1), small)
+    torch.set_num_threads(before)
+    assert {each for each in found if each[0] == "run"} == {("run", 5, 2)}
+    assert ("encode", 5, 2) in found
 
 
 @pytest.fixture(autouse=True)

@@ -23,6 +23,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import sacremoses
+
 from headcount.base.settings.corpora import WORDS, Corpus
 from headcount.base.settings.sources import Draw, File, Source
 
@@ -52,6 +54,10 @@ class Text:
     def _plain(self) -> str:
         (lines,) = self.rows.values()
         return "".join(f"{line}\n" for line in lines)
+
+    def _moses(self) -> str:
+        escaped = sacremoses.MosesTokenizer().escape_xml
+        return "".join(f"{escaped(line)}\n" for line in self._plain().splitlines())
 
     def _ted(self) -> str:
         (lines,) = self.rows.values()

@@ -95,6 +95,35 @@ def test_a_model_of_several_languages_is_told_which(tmp_path):
         HookedFolder(tmp_path, Told("eng_Latn")).load()
 
 
+def test_a_piece_of_words_is_no_language(tmp_path):
+    save_nllb(tmp_path)
+    with pytest.raises(UserError, match="expected a language that it has, found 'a'; among"):
+        HookedFolder(tmp_path, Told("a", "deu_Latn")).load()
+    about = tmp_path / "tokenizer_config.json"
+    about.write_text(json.dumps(json.loads(about.read_text()) | {"legacy_behaviour": True}))
+    with pytest.raises(UserError, match="found legacy_behaviour true, which puts them behind"):
+        HookedFolder(tmp_path, Told("fra_Latn", "deu_Latn")).load()
+
+
+def test_a_model_that_is_not_told_languages_takes_no_codes(origin):
+    told = "expected no --src-code or --tgt-code, .* found en, de; .* is --prefix"
+    with pytest.raises(UserError, match=told):
+        HookedFolder(origin / "t5", Told("en", "de")).load()
+
+
+def test_a_marian_of_several_targets_needs_a_code_before_sources(origin, tmp_path):
+    texts = (origin / "text/train.src", origin / "text/train.tgt")
+    write_marian(tmp_path / "several", texts, codes=(">>deu<<", ">>fra<<"))
+    told = "expected a --prefix that begins with .* >>deu<< or one of 1 more, found ''"
+    with pytest.raises(UserError, match=told):
+        HookedFolder(tmp_path / "several").load()
+    with pytest.raises(UserError, match="expected no --src-code or --tgt-code"):
+        HookedFolder(tmp_path / "several", Told(target=">>deu<<")).load()
+    model = HookedFolder(tmp_path / "several", Told(prefix=">>fra<< "))
+    ((code, *_),) = model.text(["a"], ["b"]).src
+    assert model.tokeniser.convert_ids_to_tokens(code) == ">>fra<<"
+
+
 def test_mbarts_targets_begin_with_their_language(tmp_path):
     """Its tokeniser has the language behind the end: letters from 5 on, de_DE 18, en_XX 19."""
     save_mbart(tmp_path)

@@ -81,7 +81,8 @@ def test_what_is_printed_is_what_settings_take(opus, tmp_path, capsys):
     (tmp_path / "models.yaml").write_text(entry)
     (tmp_path / "mine.yaml").write_text(f"pairs: [multi30k.en-de]\n{experiment}")
     assert set(load_models(tmp_path / "models.yaml")["opus"].files) == {
-        *("config.json", "model.safetensors", "source.spm", "target.spm", "vocab.json")
+        *("config.json", "model.safetensors", "source.spm", "target.spm", "vocab.json"),
+        "generation_config.json",
     }
     given = load_experiment("mine", tmp_path)
     assert given.model.imported == "opus"

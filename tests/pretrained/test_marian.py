@@ -23,7 +23,9 @@ from headcount.base.settings.data import LetterSettings
 from headcount.data.sentencepieces import Marks, SentencePieces
 from headcount.data.trees import Arc, Tree, align_trees
 from headcount.data.vocabulary import EOS, UNK, Vocabulary
+from headcount.pretrained.families import Config
 from headcount.pretrained.imports import write_imported
+from headcount.pretrained.pieces import read_pieces
 from headcount.pretrained.segment import segment_pretrained
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
@@ -166,6 +168,20 @@ def test_damaged_pieces_are_named(imported, copy, tmp_path, name, content, messa
     with pytest.raises(UserError, match=message):
         segment_pretrained(copy, LANGUAGES, *pairs, tmp_path / "bpe")
     assert not (tmp_path / "bpe" / "segmentation.json").exists()
+
+
+def test_two_tables_with_unlike_places_of_unknown_words_are_refused(copy):
+    config = json.loads((copy / "config.json").read_text())
+    config["share_encoder_decoder_embeddings"] = False
+    (copy / "config.json").write_text(json.dumps(config))
+    ids = json.loads((copy / "vocab.json").read_text())
+    (copy / "target_vocab.json").write_text(json.dumps(ids))
+    read_pieces(Config.read(copy))  # alike
+    other = next(piece for piece, place in ids.items() if place == 5)
+    (copy / "target_vocab.json").write_text(json.dumps(ids | {"<unk>": 5, other: ids["<unk>"]}))
+    told = r"target_vocab\.json: expected <unk> at its place in vocab\.json, .* \(places 1, 5\)"
+    with pytest.raises(UserError, match=told):
+        read_pieces(Config.read(copy))
 
 
 def test_other_models_and_other_pieces_are_refused(imported, copy, tmp_path):

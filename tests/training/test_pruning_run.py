@@ -12,7 +12,7 @@ from small_run import GATES, MODEL, SmallGates, SmallRun, segment, small_origin
 
 from headcount.base.addresses import HeadGrid
 from headcount.base.errors import EnvironmentFault
-from headcount.base.files import read_json, write_text
+from headcount.base.files import read_json, write_json, write_text
 from headcount.base.head_values import read_head_values, write_head_values
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.runs import PrunedSettings
@@ -203,8 +203,8 @@ def test_ranked_and_drawn_keep_as_many_of_the_scopes_heads(base):
 
     def kept(name, seed=1):
         run = PrunedSettings.model_validate(name)
-        importance = folder / "importance.csv"
-        return as_many_heads(run, folder / "heads.csv", GRID, importance, seed).tolist()
+        ranks = read_head_values(folder / "importance.csv", "importance", GRID)
+        return as_many_heads(run, folder / "heads.csv", GRID, ranks, seed).tolist()
 
     # The 5 largest of .1 .9 .4 .4 | .2 .3 | .8 .8 .05.
     assert kept("ranked-gates-all-l0.3") == [0, 1, 1, 1, 0, 0, 1, 1, 0]
@@ -342,6 +342,9 @@ def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
     scratch = ["--run", "scratch-gates-all-l1", "--bpe", run.bpe, "--seed", 3, *common[6:10]]
     hand = ["--model", folder / "model", "--out", tmp_path / "out"]
     weighed = [*hand, "--importance", folder / "importance.csv"]
+    write_head_values(tmp_path / "importance.csv", GRID, {"importance": range(9)})
+    write_json(tmp_path / "importance.json", {"weights": "0" * 64})
+    anothers = [*hand, "--importance", tmp_path / "importance.csv", "--keep", 3]
     cases = [
         ("gates", ["--run", "gates-all-l-1", *common], "lambda: expected a number, 0 or more"),
         (
@@ -374,6 +377,7 @@ def test_faulty_requests_end_before_any_work(base, tmp_path, capsys):
         ("remove", weighed, "--keep and --importance go together"),
         ("remove", [*weighed, "--keep", 10], "--keep: expected 0 to 9 heads, .* found 10"),
         ("remove", [*hand, "--list", tmp_path / "no.txt"], "no.txt: No such file"),
+        ("remove", anothers, "is not the importance of the heads of"),
     ]
     for script, flags, told in cases:
         assert run_script(script, flags) == 2

@@ -4,13 +4,15 @@ import pytest
 import torch
 from small_models import TEXT, make_settings
 
+from headcount.base.files import write_text
 from headcount.base.settings.train import TrainSettings
 from headcount.base.settings.training_runs import RunSettings
 from headcount.data.batches import ParallelText
 from headcount.model.transformer import Transformer
 from headcount.training.headmask import make_head_mask
-from headcount.training.states import StateStore
+from headcount.training.states import State, StateStore
 from headcount.training.train import Trainer
+from headcount.training.training_run import Session
 
 # A dev set that training makes worse: its targets are a word that no training target has.
 UNLIKE = ParallelText([[7, 4], [6]], [[3, 3, 3, 3, 3], [3, 3]])
@@ -95,3 +97,17 @@ def test_f30_a_run_taken_up_again_ends_in_the_same_bits(tmp_path, average, run, 
     found = parts.snapshot().tensors
     assert found.keys() == expected.keys()
     assert [name for name in found if not torch.equal(found[name], expected[name])] == []
+
+
+def test_by_hand_a_run_removes_its_own_states_and_nothing_else(tmp_path):
+    root, out = tmp_path / "state", tmp_path / "state" / "out"
+    other = StateStore(root, {"seed": 9}, 30)
+    other.save(5, State({}, {}))
+    origin = dict.fromkeys(("settings", "seed", "code", "inputs", "versions"), 1)
+    session = Session(1, origin, root, 30)
+    with session.unfinished(TrainSettings(device="cpu"), out) as (states, written):
+        states.save(1, State({}, {}))
+        write_text(written / "x", "1")
+    assert (out / "x").read_text() == "1"
+    assert [path.name for path in other.saved()] == ["update-000000005"]
+    assert not states.folder.exists()

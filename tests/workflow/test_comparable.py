@@ -43,6 +43,20 @@ def test_a_run_made_from_another_baseline_than_the_kept_one_is_refused(comparabl
         comparable._check_inputs(archives)
 
 
+def test_runs_that_began_with_other_models_of_a_name_are_refused(comparable):
+    def began(recipe, checksum):
+        reads = {f"data/raw/pretrained.opus/{recipe}/manifest.json": f"sha256:{checksum}"}
+        return archive_of(comparable, {"results/m/a.json": record("1", reads=reads)})
+
+    archives = {run_of(comparable, "baseline"): began("r1", "11")}
+    archives[run_of(comparable, "baseline", seed=2)] = began("r2", "11")
+    comparable._check_text(archives)
+    archives[run_of(comparable, "baseline", seed=2)] = began("r2", "22")
+    told = "^pretrained.opus: expected that of baseline, seed 2 of a.x-y .sha256:22., found that"
+    with pytest.raises(UserError, match=told):
+        comparable._check_text(archives)
+
+
 def test_versions_of_code_are_named_with_the_runs_that_have_the_rarer_one(comparable):
     archives = {
         run_of(comparable, name): archive_of(comparable, {name: record("1", code)})

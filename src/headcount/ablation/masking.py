@@ -97,11 +97,12 @@ def write_untuned(
 
     `importance`: importance.csv of the model; `gates`: heads.csv of each gates run that started
     from it; `seed` is that of the random heads. Raises UserError, before anything is translated,
-    if importance or gates are another model's, a test set has no sentence or its sides differ in
-    length.
+    if importance is another model's, gates are of other heads, a test set has no sentence or its
+    sides differ in length.
     """
     masked = inputs.load()
-    points = list_untuned(masked.grid, importance, gates, settings.draws, seed)
+    ranks = read_importance(importance, inputs.model, masked.grid)
+    points = list_untuned(masked.grid, ranks, gates, settings.draws, seed)
     tests = inputs.read_tests(settings.test_sets, settings.sentences)
     sets = [point.heads for point in points]
     found = {name: masked.compare(test, sets) for name, test in tests.items()}
@@ -109,7 +110,11 @@ def write_untuned(
 
 
 def list_untuned(
-    grid: HeadGrid, importance: Path, gates: Mapping[PrunedSettings, Path], draws: int, seed: int
+    grid: HeadGrid,
+    importance: np.ndarray,
+    gates: Mapping[PrunedSettings, Path],
+    draws: int,
+    seed: int,
 ) -> list[Point]:
     """The heads that each gates run closed; of its scope as many of least importance, and random.
 

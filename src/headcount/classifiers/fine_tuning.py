@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from headcount.base import command
 from headcount.base.files import whole_folder, write_json
 from headcount.base.fingerprint import digest
 from headcount.base.folders import CLASSIFIER_FILES
@@ -59,9 +60,16 @@ def fine_tune_classifier(
             if path.name not in CLASSIFIER_FILES:
                 path.unlink()
     facts = {"pairs": len(rows), "labels": names, "updates": done.global_step}
-    facts |= {"loss": done.training_loss, "provenance": origin}
+    facts["provenance"] = origin
     write_json(out / "fine_tuning.json", facts)
-    shutil.rmtree(states, ignore_errors=True)
+    _drop(states, mine)
+
+
+def _drop(states: Path, mine: Path) -> None:
+    """Remove the states of a finished run: all of a job's; by hand, others' may lie beside them."""
+    shutil.rmtree(states if command.has_engine() else mine, ignore_errors=True)
+    if states.is_dir() and not any(states.iterdir()):
+        states.rmdir()
 
 
 def _arguments(

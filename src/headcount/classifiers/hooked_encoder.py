@@ -38,6 +38,7 @@ class HookedEncoder:
                 f"{type(model).__name__}: expected the attention of a BERT, RoBERTa, ELECTRA or "
                 f"DistilBERT, found {len(found)} layers that look like one; name another model"
             )
+        _check_heads(model, heads)
         self._layers = model.get_submodule(stack)
         self._stack = model.get_submodule(stack.rpartition(".")[0])  # which runs its `layer`
         self.outputs = [found[layer] for layer in sorted(found)]
@@ -82,3 +83,17 @@ class HookedEncoder:
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.model.parameters()).device
+
+
+def _check_heads(model: nn.Module, heads: int) -> None:
+    """Raise UserError for attention of other than `heads` heads, as ConvBERT's.
+
+    What a convolution gives enters W_O beside the heads, and is none.
+    """
+    for name, module in model.named_modules():
+        own = getattr(module, "num_attention_heads", heads)
+        if own != heads:
+            raise UserError(
+                f"{type(model).__name__}: expected {heads} heads in {name}, as its configuration "
+                f"says, found {own}; what else enters W_O is of no head, so name another model"
+            )

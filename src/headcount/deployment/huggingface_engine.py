@@ -1,6 +1,5 @@
 """A model of Hugging Face's library as it lies in a folder, asked in our ids."""
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,10 @@ from headcount.base.packages import optional_package
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, ParallelText, in_order, neighbours, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
+from headcount.pretrained.library import target_codes
 
 _ONE_LANGUAGE = ("marian", "pegasus", "bart")
+_RULES = {"local_files_only": True, "trust_remote_code": False}
 
 
 class HuggingFaceEngine:
@@ -28,7 +29,7 @@ class HuggingFaceEngine:
         settings: DecodeSettings,
     ):
         """`rows`: of source and target, their word for each of our ids; `prefix`: ours."""
-        self.model = _load(folder, "AutoModelForSeq2SeqLM").eval()
+        self.model = _model(folder)
         self.settings = settings
         self.src, self.tgt = map(torch.tensor, rows)
         self.begin = self.tgt[[BOS, *prefix]]
@@ -91,15 +92,15 @@ class HuggingFaceText:
 
         Its translations begin with the code of one, which the folder does not tell.
         """
-        self.model = _load(folder, "AutoModelForSeq2SeqLM").eval()
+        self.model = _model(folder)
         kind = self.model.config.model_type
         if kind not in _ONE_LANGUAGE:
             raise UserError(
                 f"{folder}: expected a model of two languages, {', '.join(_ONE_LANGUAGE)}, found "
                 f"{kind!r}, whose folder does not tell into which language; measure its other forms"
             )
-        self.tokenizer = _load(folder, "AutoTokenizer")
-        if len(codes := _target_codes(self.tokenizer)) > 1:
+        self.tokenizer = _library().AutoTokenizer.from_pretrained(folder, **_RULES)
+        if len(codes := target_codes(self.tokenizer)) > 1:
             raise UserError(
                 f"{folder}: expected a model of two languages, found one whose sources begin with "
                 f"the code of their target, {codes[0]} or one of {len(codes) - 1} more; measure "
@@ -127,16 +128,15 @@ class HuggingFaceText:
         return found
 
 
-def _target_codes(tokenizer: Any) -> list[str]:
-    """Codes such as >>fra<< of a Marian's tokenizer, which stand before sources."""
-    return [word for word in getattr(tokenizer, "encoder", ()) if re.fullmatch(">>.+<<", word)]
+def _model(folder: Path) -> Any:
+    """The model of a folder, and of nowhere else, in fp32 however it is stored."""
+    rules = {**_RULES, "use_safetensors": True, "dtype": torch.float32}
+    return _library().AutoModelForSeq2SeqLM.from_pretrained(folder, **rules).eval()
 
 
-def _load(folder: Path, name: str) -> Any:
-    """What a class of the library reads from a folder, and from nowhere else."""
+def _library() -> Any:
     remedy = "run: pip install -e '.[bert]'"
-    theirs = optional_package("transformers", "models of Hugging Face", remedy)
-    return getattr(theirs, name).from_pretrained(folder, local_files_only=True)
+    return optional_package("transformers", "models of Hugging Face", remedy)
 
 
 def _search(settings: DecodeSettings) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from headcount.heads.importance import read_importance
 from headcount.model.kernels.matmul import frozen_weights
 from headcount.model.removal import remove_heads
 from headcount.model.transformer import Transformer, first_device, parameter_count
-from headcount.search.beam_search import translate
+from headcount.search.beam_search import translate_batch
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
@@ -180,10 +180,8 @@ def cut_batches(sources: list[Ids], size: int) -> Batches:
 def _work(
     model: Transformer, batches: Batches, decode: DecodeSettings, prefix: Sequence[int]
 ) -> dict[str, Callable[[], int]]:
-    """What is timed, by phase, and gives its steps. No batch is cut by the search's own budget."""
+    """What is timed, by phase, and gives its steps. Both phases have all of torch's threads."""
     device = first_device(model)
-    budget = max(len(batch) * (max(map(len, batch)) + 1) for batch in batches)
-    whole = decode.model_copy(update={"batch_tokens": budget})
 
     def encode() -> int:
         for batch in batches:
@@ -192,7 +190,7 @@ def _work(
 
     def search() -> int:
         with frozen_weights():
-            found = [translate(model, batch, whole, prefix=prefix) for batch in batches]
+            found = [translate_batch(model, batch, decode, prefix=prefix) for batch in batches]
         return sum(translation.steps for batch in found for translation in batch)
 
     return {"encode": encode, "decode": search}

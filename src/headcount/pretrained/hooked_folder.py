@@ -17,7 +17,13 @@ from headcount.data.batches import Ids
 from headcount.data.lines import clean_lines, references
 from headcount.model.machine import pick_device
 from headcount.pretrained.hooked_seq2seq import HookedSeq2Seq
-from headcount.pretrained.library import Kind, drawn_at_random, input_files, load_whole
+from headcount.pretrained.library import (
+    Kind,
+    drawn_at_random,
+    input_files,
+    load_whole,
+    target_codes,
+)
 from headcount.pretrained.tokenised_text import TokenisedText
 
 _BEGINS = "decoder_start_token_id"
@@ -52,12 +58,12 @@ class HookedFolder:
 
     @cached_property
     def _loaded(self) -> tuple[Any, HookedSeq2Seq]:
-        """Tokeniser and model, in fp32 however the weights are stored."""
+        """Tokeniser and model, in fp32."""
         if not self.path.is_dir():
             raise UserError(f"--model {self.path}: expected a folder, found none; copy one here")
         languages = {"src_lang": self.told.source, "tgt_lang": self.told.target}
         named = {key: name for key, name in languages.items() if name}
-        found = load_whole(self.path, _KIND, named, {"dtype": torch.float32})
+        found = load_whole(self.path, _KIND, named, {})
         if found.missing:
             raise drawn_at_random(self.path, found.missing[0], "is it whole?")
         self._check_languages(found.tokeniser, named)
@@ -129,24 +135,43 @@ class HookedFolder:
         return self.tokeniser(**{side: list(lines)})["input_ids"] if lines else []
 
     def _check_languages(self, tokeniser: Any, named: Mapping[str, str]) -> None:
-        if hasattr(tokeniser, "src_lang") and len(named) < 2:
-            raise UserError(
-                f"--model {self.path}: expected the names of both languages, since it has several; "
-                "give --src-code and --tgt-code, such as eng_Latn and deu_Latn"
+        several = hasattr(tokeniser, "src_lang")
+        if several and len(named) < 2:
+            raise self._fault(
+                "expected the names of both languages, since it has several; give --src-code and "
+                "--tgt-code, such as eng_Latn and deu_Latn"
+            )
+        if named and not several:
+            raise self._fault(
+                "expected no --src-code or --tgt-code, as its tokeniser is not told languages, "
+                f"found {', '.join(named.values())}; what its sources begin with is --prefix"
+            )
+        if getattr(tokeniser, "legacy_behaviour", False):
+            raise self._fault(
+                "expected a tokeniser that puts languages before sentences, found legacy_behaviour "
+                "true, which puts them behind; set it to false, as NLLB was trained"
+            )
+        codes = target_codes(tokeniser)
+        if len(codes) > 1 and not self.told.prefix.startswith(tuple(codes)):
+            raise self._fault(
+                f"expected a --prefix that begins with the code of a target language, "
+                f"{codes[0]} or one of {len(codes) - 1} more, found {self.told.prefix!r}"
             )
         for name in named.values():
             self._language(tokeniser, name)
 
     def _language(self, tokeniser: Any, name: str) -> int:
+        known: Mapping[str, int] = tokeniser.get_added_vocab()  # any other subword is a word's
         token = getattr(tokeniser, "lang_code_to_token", {}).get(name, name)
-        found = tokeniser.convert_tokens_to_ids(token)
-        if found is None or found == tokeniser.unk_token_id:
-            known: Mapping[str, int] = tokeniser.get_added_vocab()
-            raise UserError(
-                f"--model {self.path}: expected a language that it has, found {name!r}; among its "
-                f"special subwords are {', '.join(sorted(known)[:12])}"
+        if token not in known:
+            raise self._fault(
+                f"expected a language that it has, found {name!r}; among its special subwords are "
+                f"{', '.join(sorted(known)[:12])}"
             )
-        return found
+        return known[token]
+
+    def _fault(self, words: str) -> UserError:
+        return UserError(f"--model {self.path}: {words}")
 
 
 @dataclass(frozen=True)

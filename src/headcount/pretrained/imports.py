@@ -27,6 +27,11 @@ def imported_files(folder: Path) -> list[Path]:
     return [folder / CONFIG, weights_file(folder), *read_pieces(Config.read(folder)).files]
 
 
+def generation_file(folder: Path) -> list[Path]:
+    """What tells how the makers of a model search for translations, in a list; empty without it."""
+    return [path for path in [folder / "generation_config.json"] if path.exists()]
+
+
 def their_words(folder: Path, pair: PairFolder) -> tuple[list[int], list[int]]:
     """For each id of source and target in a pair that of a pretrained model.
 

@@ -3,10 +3,12 @@
 Nothing of theirs is ever run: weights are read as safetensors, and code beside them is left alone.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 from torch import nn
 
 from headcount.base.errors import UserError
@@ -54,7 +56,7 @@ def input_files(folder: Path) -> list[Path]:
 def load_whole(
     folder: Path, kind: Kind, of_tokeniser: Mapping[str, Any], of_model: Mapping[str, Any]
 ) -> Loaded:
-    """Tokeniser and model of a folder, each told more by name.
+    """Tokeniser and model of a folder, each told more by name; in fp32 however it is stored.
 
     Raises UserError for a folder without a whole model of this kind, with weights in pickles only,
     without a tokeniser, and for a model that needs code of its own; EnvironmentFault where the
@@ -74,7 +76,12 @@ def load_whole(
     try:
         tokeniser = theirs.AutoTokenizer.from_pretrained(folder, **rules, **of_tokeniser)
         model, report = getattr(theirs, kind.automatic).from_pretrained(
-            folder, **rules, **of_model, use_safetensors=True, output_loading_info=True
+            folder,
+            **rules,
+            **of_model,
+            dtype=torch.float32,
+            use_safetensors=True,
+            output_loading_info=True,
         )
     except MemoryError:
         raise
@@ -84,6 +91,11 @@ def load_whole(
             f"of their own: {' '.join(str(fault).split())[:200]}"
         ) from fault
     return Loaded(tokeniser, model.eval(), sorted(report["missing_keys"]))
+
+
+def target_codes(tokeniser: Any) -> list[str]:
+    """Codes such as >>fra<< of a Marian's tokeniser, which stand before sources."""
+    return [word for word in getattr(tokeniser, "encoder", ()) if re.fullmatch(">>.+<<", word)]
 
 
 def drawn_at_random(folder: Path, weight: str, asked: str) -> UserError:

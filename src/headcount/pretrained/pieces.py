@@ -151,6 +151,11 @@ def _of_marian(config: Config) -> Pieces:
     codes = [piece for piece in sides[0].ids if piece[:2] == ">>" and piece[-2:] == "<<"]
     files = [*models, *sorted(set(tables))]
     languages = {piece[2:-2]: piece for piece in codes}
+    if len(unknown := {side.ids["<unk>"] for side in sides}) > 1:
+        raise UserError(
+            f"{tables[1]}: expected <unk> at its place in {tables[0].name}, found it elsewhere "
+            f"(places {', '.join(map(str, sorted(unknown)))}); ours has one place for both sides"
+        )
     return Pieces(folder, UNIT, sides, sides[1].ids["<unk>"], files, codes, languages)
 
 

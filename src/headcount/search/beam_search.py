@@ -70,12 +70,10 @@ def translate(
     if multiplier is not None:
         multiplier = multiplier.to(first_device(model))
 
-    @torch.inference_mode()
     def search(numbers: list[int]) -> list[Translation]:
         rows = multiplier[numbers] if by_sentence else multiplier
         batch = [sources[number] for number in numbers]
-        memory = encode_once(model, batch, rows)
-        return BeamSearch(model, batch, memory, settings, rows, prefix).run()
+        return translate_batch(model, batch, settings, rows, prefix)
 
     batches = search_batches(sources, settings.batch_tokens)
     translations = [Translation([], 0.0, False, 0)] * len(sources)
@@ -86,6 +84,19 @@ def translate(
                 translations[number] = translation
             done(len(numbers))
     return translations
+
+
+@torch.inference_mode()
+def translate_batch(
+    model: Transformer,
+    batch: Sequence[Ids],
+    settings: DecodeSettings,
+    multiplier: Tensor | None = None,
+    prefix: Sequence[int] = (),
+) -> list[Translation]:
+    """The best translation of each source, all in one batch, by as many threads as torch has."""
+    memory = encode_once(model, batch, multiplier)
+    return BeamSearch(model, batch, memory, settings, multiplier, prefix).run()
 
 
 @contextmanager

@@ -34,7 +34,7 @@ def gates_heads(path: Path, grid: HeadGrid) -> np.ndarray:
 
 
 def as_many_heads(
-    run: PrunedSettings, path: Path, grid: HeadGrid, importance: Path | None, seed: int
+    run: PrunedSettings, path: Path, grid: HeadGrid, importance: np.ndarray | None, seed: int
 ) -> np.ndarray:
     """As many heads of the run's scope as the gates in `path` keep, by importance or at random.
 
@@ -51,17 +51,17 @@ def as_many_heads(
         raise UserError(
             "a run by importance needs --importance, the importance.csv of the model it starts from"
         )
-    return _keep_first(_by_importance(importance, grid), inside, count)
+    return _keep_first(rank_heads(importance), inside, count)
 
 
 def pick_heads(
     grid: HeadGrid,
     gates: Path | None,
     listed: Path | None,
-    importance: Path | None,
+    importance: np.ndarray | None,
     count: int | None,
 ) -> np.ndarray:
-    """What one of three files leaves of a model, by hand.
+    """What is left of a model by hand, in one of three ways.
 
     The gates of a heads.csv as they are; or the heads that a list of addresses does not name; or
     the `count` most important heads of the whole model, equal ones in flat order. Raises
@@ -78,7 +78,7 @@ def pick_heads(
             f"--keep: expected 0 to {grid.size} heads, as many as the model has, found {count}"
         )
     every = np.ones(grid.size, dtype=bool)
-    return _keep_first(_by_importance(importance, grid), every, count)
+    return _keep_first(rank_heads(importance), every, count)
 
 
 def read_mask(named: Sequence[str | Path] | str | Path, grid: HeadGrid) -> np.ndarray:
@@ -115,10 +115,6 @@ def tell_heads_left(grid: HeadGrid, kept: np.ndarray) -> None:
             f"warning: no head is left in {', '.join(closed)}; only the residual path is left there"
         )
     print(*told, sep="\n", file=sys.stderr, flush=True)
-
-
-def _by_importance(path: Path, grid: HeadGrid) -> list[int]:
-    return rank_heads(read_head_values(path, "importance", grid))
 
 
 def _keep_first(order: list[int], inside: np.ndarray, count: int) -> np.ndarray:

@@ -13,7 +13,13 @@ from headcount.model.machine import pick_device
 from headcount.model.transformer import parameter_count
 from headcount.pretrained.check import compare_with_library
 from headcount.pretrained.families import Config
-from headcount.pretrained.imports import check_sizes, import_for, imported_files, with_settings
+from headcount.pretrained.imports import (
+    check_sizes,
+    generation_file,
+    import_for,
+    imported_files,
+    with_settings,
+)
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 from headcount.training.progress import CURVE_COLUMNS
@@ -57,7 +63,7 @@ def write_imported_run(
 
 def _told(folder: Path) -> dict[str, Any]:
     """Where a model comes from, its files, and how its makers search for translations."""
-    record, generation = folder / RECORD, folder / "generation_config.json"
+    record, search = folder / RECORD, generation_file(folder)
     known = read_json(record) if record.exists() else {"model": str(folder), "revision": None}
     files = {
         path.name: {"sha256": sha256(path), "bytes": path.stat().st_size}
@@ -68,5 +74,5 @@ def _told(folder: Path) -> dict[str, Any]:
         "revision": known["revision"],
         "model_type": Config.read(folder)["model_type"],
         "files": files,
-        "generation": read_json(generation) if generation.exists() else None,
+        "generation": read_json(search[0]) if search else None,
     }

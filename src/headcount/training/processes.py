@@ -162,28 +162,6 @@ def _make_group(store: dist.Store, rank: int, count: int) -> None:
     dist.init_process_group(backend, store=store, rank=rank, world_size=count)
 
 
-def _are_started(count: int) -> bool:
-    """Whether torchrun or srun started this process among others; says it in torchrun's words.
-
-    Raises UserError if they are not as many as the settings say.
-    """
-    told = os.environ
-    if "RANK" not in told and int(told.get("SLURM_STEP_NUM_TASKS", 1)) > 1:
-        told["RANK"], told["LOCAL_RANK"] = told["SLURM_PROCID"], told["SLURM_LOCALID"]
-        told["WORLD_SIZE"] = told["SLURM_STEP_NUM_TASKS"]
-        # The first task is on the node of the batch script, which calls srun.
-        told.setdefault("MASTER_ADDR", told["SLURM_LAUNCH_NODE_IPADDR"])
-        told.setdefault("MASTER_PORT", str(20000 + int(told["SLURM_JOB_ID"]) % 10000))
-    if "RANK" not in told:
-        return False
-    if int(told["WORLD_SIZE"]) != count:
-        raise UserError(
-            f"train.processes (flag --processes): expected {told['WORLD_SIZE']}, as many as were "
-            f"started together, found {count}"
-        )
-    return True
-
-
 @dataclass(frozen=True)
 class _Other:
     """A process that the first one has started; what it prints is kept for the case of a fault."""

@@ -12,6 +12,7 @@ from headcount.base.head_values import write_head_values
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.runs import PrunedSettings, label
 from headcount.base.settings.train import GatesSettings, SubsetSettings, TrainSettings
+from headcount.heads.importance import read_importance
 from headcount.model.removal import remove_heads, set_means
 from headcount.model.transformer import Transformer, copy_weights, parameter_count
 from headcount.store.kept_heads import as_many_heads, gates_heads, tell_heads_left
@@ -146,7 +147,8 @@ class PruningRun(ModelRun):
                 return
             whole = self._load(init_from, states)
             names = init_from.original_heads(whole.grid)
-            kept = as_many_heads(self.run, heads, whole.grid, importance, self.session.seed)
+            ranks = read_importance(importance, init_from, whole.grid) if importance else None
+            kept = as_many_heads(self.run, heads, whole.grid, ranks, self.session.seed)
             model = remove_heads(whole, torch.from_numpy(kept))
             freeze_outside(model, self.run)
             trainer = self.trainer(model, settings.fine_tuning(self.train), states)

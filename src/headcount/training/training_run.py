@@ -80,7 +80,7 @@ class Session:
         states.drop()
         finished.place(out)
         if not command.has_engine():
-            remove_folder(self.state)
+            remove_folder(states.folder)  # beside it may lie other runs' states, and other files
 
 
 @dataclass

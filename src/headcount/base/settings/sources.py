@@ -11,7 +11,7 @@ from headcount.base.settings.section import Section
 
 _ARCHIVES = (".tar", ".tgz", ".tar.gz", ".zip")  # ends of the names of files that hold others
 
-Format = Literal["plain", "sgm", "ted", "tmx", "tsv"]
+Format = Literal["plain", "moses", "sgm", "ted", "tmx", "tsv"]
 
 _FORMATS: dict[str, Format] = {".sgm": "sgm", ".sgml": "sgm", ".xml": "sgm", ".tmx": "tmx"}
 
@@ -98,7 +98,8 @@ class Source(File):
 
     format: Format | None = None
     """How the sentences stand in it. By default: `sgm` (WMT, NIST, IWSLT) for .sgm, .sgml and
-    .xml, `tmx` for .tmx, else `plain`, one a line. `ted` is IWSLT's train.tags, `tsv` a table."""
+    .xml, `tmx` for .tmx, else `plain`, one a line. `moses` is the same with the entities of Moses's
+    tokeniser, such as `&apos;`. `ted` is IWSLT's train.tags, `tsv` a table."""
 
     column: int | None = Field(None, ge=1)
     """Column of a table, counted from 1; goes with `tsv`."""

@@ -207,10 +207,11 @@ def _draw_slopes(panel: Axes, history: History, colours: Colours) -> None:
         slope, on = history.slope_mean[:, place], history.locked[:, place]
         colour = colours.get(history.heads[place][:2], _OTHERS)
         panel.plot(history.ends, slope, color=colour, linewidth=1, **_FREE)
-        panel.plot(history.ends, np.where(on, slope, np.nan), color=colour, **_LOCKED)
+        while_on = np.where(on, slope, np.nan)
+        panel.plot(history.ends, while_on, color=colour, clip_on=False, **_LOCKED)
     panel.axhline(0, color="black", linewidth=0.8)
     panel.set_xlim(0, history.ends[-1])
-    panel.xaxis.set_major_locator(MaxNLocator(3, integer=True))
+    panel.xaxis.set_major_locator(MaxNLocator(2, integer=True))
     panel.set_xlabel("updates", fontsize="small")
     panel.set_ylabel("slope, nats", fontsize="small")
     panel.tick_params(labelsize="small")
