@@ -128,7 +128,7 @@ def test_models_that_disagree_leave_a_claim_undecided(tmp_path):
     files = [path for folder in folders for path in result_files(folder)]
     found, read = decide(claims()["MI-03"], Evidence(files))
     assert found.reason == "of 2: holds in 1, does not hold in 1 (test and dev)"
-    assert found == Decision(UNDECIDED, found.reason, 0.3, -0.2, 0.8, 0.9, 2)
+    assert found == Decision(UNDECIDED, found.reason, 0.3, -0.2, 0.8, 1.0, 2)
     assert read == [folder / "tables" / "michel_transfer.csv" for folder in folders]
 
 
@@ -245,6 +245,21 @@ def test_labels_are_shuffled_within_layers():
     marked, layers = pd.Series([True, False] * 2), pd.Series([0, 0, 1, 1])
     effect, p = label_effect(marked, pd.Series([2.0, 1.0, 9.0, 8.0]), layers)
     assert effect == 1 and p == pytest.approx(0.5, abs=0.02)
+
+
+def test_marked_heads_are_compared_with_those_of_their_own_layers():
+    """In both layers they have 0.2 less; most of them are in the layer where all have more.
+
+    Of 2 of 8 heads and 6 of 8: less the layers' means, marked heads have -0.15 and -0.05, others
+    0.05 and 0.15, so that 8 marked have -0.6 / 8 and the others 0.6 / 8. As they are, marked heads
+    have (2 · 0.1 + 6 · 0.8) / 8 = 0.625, others (6 · 0.3 + 2 · 1) / 8 = 0.475.
+    """
+    marked = pd.Series([True] * 2 + [False] * 6 + [True] * 6 + [False] * 2)
+    values = pd.Series([0.1] * 2 + [0.3] * 6 + [0.8] * 6 + [1.0] * 2)
+    assert values[marked].mean() > values[~marked].mean()
+    effect, p = label_effect(marked, values, pd.Series([0] * 8 + [1] * 8))
+    assert effect == pytest.approx(-0.15)
+    assert p == pytest.approx(1 / 28**2, abs=0.002)  # of 28 · 28 arrangements this one alone
 
 
 def test_published_numbers_are_not_typed_again():

@@ -110,8 +110,9 @@ def survival_by_function(folder: Path) -> dict:
 
     arranged = np.array([difference(sum(map(list, each), [])) for each in product(*choices)])
     observed = difference(list(rows.index[marked]))
-    extreme = abs(arranged - arranged.mean()) >= abs(observed - arranged.mean()) - 1e-9
-    return {"value": observed, "p": extreme.mean()}
+    apart = observed - arranged.mean()
+    extreme = abs(arranged - arranged.mean()) >= abs(apart) - 1e-9
+    return {"value": apart, "p": extreme.mean()}
 
 
 def penalty_and_heads(folder: Path) -> dict:

@@ -17,6 +17,8 @@ from planted_files import (
     super_heads,
 )
 from planted_heads import (
+    agreement,
+    correlation,
     domains,
     functions,
     heads_with,
@@ -245,6 +247,20 @@ def test_functions_that_chance_would_keep_decide_nothing(tmp_path):
     found = decided(tmp_path, "VO-15", functions(models))
     assert (found.verdict, found.value) == (UNDECIDED, 1)
     assert found.p == pytest.approx(5 / 16, abs=0.02)
+
+
+def test_that_a_correlation_is_weak_rests_on_its_interval(tmp_path):
+    """P is of no correlation at all, so that a weaker one would have a larger p and fail less."""
+    weak = correlation("importance", "loss_change", 0.1, 0.2, "all", "all heads")
+    found = decided(tmp_path, "MI-09", agreement(weak))
+    assert (found.verdict, found.value) == (FAILS, 0.1) and isnan(found.p)
+
+
+def test_a_head_that_is_rare_and_syntactic_has_both_functions(tmp_path):
+    models = [("baseline", "", 16, {"rare": 1, "syntactic": 1, "unknown": 14}),
+              ("gates-1", "enc_self", 5, {"rare and syntactic": 1, "unknown": 4})]  # fmt: skip
+    found = decided(tmp_path, "VO-15", functions(models))
+    assert found.value == 1 and "2 of 2 functions" in found.reason
 
 
 def test_nothing_drifts_where_no_head_has_a_function(tmp_path):

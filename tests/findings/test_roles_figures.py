@@ -216,7 +216,7 @@ def test_figure_8_counts_functions_anew_in_pruned_models(data):
     ]  # fmt: skip
     # There it points at +1, and 50 is 5 points above the baseline.
     assert found["gates-enc_self-l0.2"] == [[1, "positional", 1]]
-    assert retained.function_of("v→s, rare") == "rare and other"
+    assert retained.function_of("v→s, rare") == "rare and syntactic"
 
 
 def test_figure_8_has_models_without_an_encoder_head(data):

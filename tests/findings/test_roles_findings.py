@@ -18,12 +18,15 @@ from roles_files import (
     RolesCollection,
     collection,
 )
+from scipy.stats import spearmanr
 from script_runner import run_script
 
 from headcount.base.errors import UserError
 from headcount.base.settings.importance import LrpSettings
 from headcount.base.settings.roles import RolesSettings
+from headcount.findings.claims.ledger import claims
 from headcount.findings.measures import bleu_lost
+from headcount.findings.published import voita
 from headcount.findings.significance import bootstrap_correlation, mcnemar, wilson
 from headcount.findings.voita_roles import (
     agreement,
@@ -132,9 +135,10 @@ def test_measures_are_compared_with_and_without_layers(tables):
     # Importance 3, 1, 2, 4 and relevance .3, .7, .6, .4: opposite orders but for the first two
     # places: ranks 3 1 2 4 and 1 4 3 2, squared differences 4 + 9 + 1 + 4.
     assert found[(*pair, "all heads")]["spearman"] == pytest.approx(1 - 6 * 18 / (4 * 15))
-    # Less the layer's mean: 1, −1, −1, 1 and −.2, .2, .1, −.1: mean ranks 3.5 1.5 1.5 3.5 and 1 4
-    # 3 2; covariance (1·−1.5 −1·1.5 −1·.5 + 1·−.5) = −4, deviations √4 and √5.
-    assert found[(*pair, "within layers")]["spearman"] == pytest.approx(-4 / math.sqrt(4 * 5))
+    # Ranks in layers of two heads: 2 1, 1 2 and 1 2, 2 1, so opposite in both layers.
+    assert found[(*pair, "within layers")]["spearman"] == pytest.approx(-1)
+    # Survival 1 0 .5 0 has ranks 2 1, 2 1: alike in one layer, opposite in the other.
+    assert found["importance", "survival", "within layers"]["spearman"] == pytest.approx(0)
     assert found[(*pair, "all heads")]["heads"] == 4
     # The ratio rule's sign does not count: .5 .1 .2 .3 against importance 3 1 2 4.
     ratio = found["importance", "relevance_ratio", "all heads"]["spearman"]
@@ -146,6 +150,21 @@ def test_measures_are_compared_with_and_without_layers(tables):
     # BLEU lost 1 4 -2 3, ranks 2 4 1 3, against importance's 3 1 2 4: differences 1 3 1 1.
     lost = found["importance", "bleu_lost", "all heads"]
     assert lost["spearman"] == pytest.approx(1 - 6 * 12 / 60) and lost["heads"] == 4
+
+
+def test_within_layers_no_layer_counts_for_its_spread():
+    """In layers of as many heads without ties it is the mean of their own correlations.
+
+    As in the paper's figures 1a and 1b, of which claim VO-02 prints both.
+    """
+    heads = voita.ranked_heads().dropna(subset="confidence").assign(kind="enc_self")
+    rho, low, high, p = agreement._compared(heads, "relevance", "confidence", agreement.WITHIN)
+    layers = heads.groupby("layer")
+    own = [spearmanr(each["relevance"], each["confidence"]).statistic for _, each in layers]
+    assert rho == pytest.approx(sum(own) / 6, abs=0.005)  # there are ties
+    assert low < rho < high and p < 0.01
+    whole, by_layer = claims()["VO-02"].printed.values()
+    assert whole == round(rho, 2) and by_layer == [round(each, 2) for each in own]
 
 
 def test_captions_say_what_intervals_cover(tables):

@@ -102,10 +102,12 @@ def test_multi30k_with_tables_of_masks(kept):
     mean = variance.assign(ratio_to_baseline=2.0)
     plant(kept, "multi30k_seeds", headmask_table5=variance, headmask_table6=mean)
     page = page_of(kept)
-    # Of 0.5 and 0.7: 0.6, standard error 0.1, t 12.7062; one training has no interval.
-    told = "the variance of head importance is `random-6` 0.60 (-0.67 to 1.87), `impt-6` (1 of 2 "
+    # Of 0.5 and 0.7: √0.35; logarithms have a standard error of ln(1.4) / 2 = 0.1682, t 12.7062, so
+    # that the interval goes from √0.35 / 8.479 to √0.35 · 8.479; one training has no interval.
+    told = "the variance of head importance is `random-6` 0.59 (0.07 to 5.02), `impt-6` (1 of 2 "
     told += "collapsed) 3.00; the mean of head importance is `random-6` 2.00, `impt-6` (1 of 2 "
-    assert f"- Divided by the baseline's, {told}collapsed) 2.00.\n" in page
+    told = f"Divided by the baseline's (geometric means over trainings), {told}collapsed) 2.00."
+    assert f"- {told}\n" in page
     assert (
         "Masks change BLEU (trainings of each run: 1): `impt-6` (1 of 2 collapsed) by -1.50 "
         "(-2.00 to -1.00); of 1 claims" in page

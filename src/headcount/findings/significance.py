@@ -85,6 +85,12 @@ def mcnemar(first_only: int, second_only: int) -> float:
     return min(1.0, 2 * sum(map(math.exp, terms)))
 
 
+def ranks_within(values: pd.Series, blocks: pd.Series) -> pd.Series:
+    """Ranks of values among those of their block, less the mean of these; equal values share it."""
+    ranks = values.groupby(blocks).rank()
+    return ranks - ranks.groupby(blocks).transform("mean")
+
+
 def bootstrap_correlation(
     first: np.ndarray, second: np.ndarray, ranks: bool
 ) -> tuple[float, float]:

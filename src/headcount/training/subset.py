@@ -47,9 +47,9 @@ class HeadSubset(LearntMask):
         return self._uniform(0, -limit, limit).numpy()
 
     def temperature(self) -> float:
-        """τ of the update at hand: τ₀ (τ₁/τ₀)^(s/S) for s up to S, then τ₁."""
+        """τ of the update at hand: τ₀ (τ₁/τ₀)^(s/S) for s from 0 to S, then τ₁."""
         start, end = self.settings.temperature_start, self.settings.temperature_end
-        share = self.update / (self.settings.cooling * self.train.updates)
+        share = max(0, self.update - 1) / (self.settings.cooling * self.train.updates)
         return start * (end / start) ** min(share, 1.0)
 
     def sample(self, uniform: Tensor) -> Tensor:

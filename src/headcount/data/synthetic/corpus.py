@@ -1,6 +1,6 @@
 """The embedded corpus: English-like sentences, their translations and their dependency trees.
 
-The rules stand in synthetic.yaml; docs/reference/synthetic.md describes the language.
+The rules stand in corpus.yaml; docs/reference/synthetic.md describes the language.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -83,7 +83,7 @@ def conllu(sentences: Sequence[Sentence], prefix: str) -> str:
 
 @cache
 def rules() -> dict[str, Any]:
-    """The rules in synthetic.yaml."""
+    """The rules in corpus.yaml."""
     text = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
     return yaml.safe_load(text)
 

@@ -53,7 +53,7 @@ class Grammar:
     """Draws derivations. The same stream of random numbers gives the same derivations."""
 
     def __init__(self, lexicon: Lexicon, rules: Mapping[str, Any], random: Random) -> None:
-        """`rules` are those of synthetic.yaml; read are its `chances` and `tense`."""
+        """`rules` are those of corpus.yaml; read are its `chances` and `tense`."""
         self._lexicon = lexicon
         self._chances = rules["chances"]
         self._tenses = Weighted(rules["tense"].keys())

@@ -90,7 +90,7 @@ def _check_forms(words: Iterable[Word]) -> None:
         owner = owners.setdefault(form, word)
         # A preposition may be drawn in several places.
         if owner is not word and not owner.upos == word.upos == "ADP":
-            raise UserError(f"synthetic.yaml: two words share the source form {form}; rename one")
+            raise UserError(f"corpus.yaml: two words share the source form {form}; rename one")
 
 
 def _roots(rules: Mapping[str, Any], taken: set[str]) -> Iterator[str]:

@@ -52,7 +52,7 @@ class Speller:
     """Spells derivations out in English, as trees after Universal Dependencies, and in art."""
 
     def __init__(self, lexicon: Lexicon, rules: Mapping[str, Any]) -> None:
-        """`rules` are those of synthetic.yaml; read are suffixes, prefixes and orders."""
+        """`rules` are those of corpus.yaml; read are suffixes, prefixes and orders."""
         self._lexicon = lexicon
         self._rules = rules
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from itertools import combinations
-from math import comb, isnan
+from math import comb, isnan, nan
 
 import pandas as pd
 
@@ -57,7 +57,8 @@ def measures_agree(
         holds = rho >= least and low > 0 and p < ALPHA
         fails = rho <= fail and high < least
         told = f"{' and '.join(_WORDS.get(name, name) for name in measures)}, {scope}"
-        return judge(holds, fails, told, (rho, low, high, p))
+        # That it is weak is shown by the interval: p is of no correlation at all.
+        return judge(holds, fails, told, (rho, low, high, nan if fails else p))
 
     return by_model(rows[both], MODEL, decide)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
-from headcount.findings.significance import ALPHA, Z, paired_t, shuffled_p
+from headcount.findings.significance import ALPHA, Z, paired_t, ranks_within, shuffled_p
 
 EFFECT = ["delta", "delta_low", "delta_high", "p"]
 """Columns of a BLEU change: its size, its interval, and p that it is 0."""
@@ -109,8 +109,7 @@ def ranks_agree(first: pd.Series, second: pd.Series, blocks: pd.Series) -> tuple
     """
     sides = []
     for values in (first, second):
-        ranks = values.groupby(blocks).rank()
-        apart = ranks - ranks.groupby(blocks).transform("mean")
+        apart = ranks_within(values, blocks)
         norms = np.sqrt((apart**2).groupby(blocks).transform("sum"))
         sides.append(apart / norms.where(norms > 0, 1))
     p = shuffled_p(*(side.to_numpy() for side in sides), blocks.to_numpy(str), _SHUFFLES)

@@ -28,7 +28,8 @@ _DRAWS = 9999
 def functions_survive(evidence: Evidence) -> Decision:
     """Whether heads with a known function are left by more gates runs than others.
 
-    Value: difference of mean survival, 0 to 1; p by shuffling functions within layers.
+    Than others of their layers. Value: difference of mean survival, -1 to 1; p by shuffling
+    functions within layers.
     """
     rows = heads_of_baseline(evidence).dropna(subset="survival")
 

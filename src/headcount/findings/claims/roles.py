@@ -90,7 +90,7 @@ def rare_head_leads(evidence: Evidence, quantile: float) -> Decision:
         return undecided(NO_RUN)
     p = float(np.prod(1 / trainings["heads"]))
     holds = hits == models and p < ALPHA
-    reason = f"in {hits:g} of {models} models, by chance with p = {p:.2g}"
+    reason = f"in {hits:g} of {models} models; in all by chance with p = {p:.2g}"
     found = (hits / models, np.nan, np.nan, p if holds else np.nan)
     if models < MIN_SEEDS:
         return Decision(UNDECIDED, f"{reason}; {few_seeds(models)}", found[0], seeds=models)
@@ -154,8 +154,8 @@ def positional_heads_sure(evidence: Evidence, confidence: float, margin: float) 
 def positional_heads_lead(evidence: Evidence) -> Decision:
     """Whether positional heads stand higher in relevance and confidence than others.
 
-    Value: how much higher their mean rank is, from 0 to 1, in the measure in which they stand
-    lower; p by shuffling labels within layers.
+    Than others of their layers. Value: how much higher their mean rank is, from 0 to 1, in the
+    measure in which they stand lower; p by shuffling labels within layers.
     """
 
     def decide(model: pd.DataFrame) -> Decision:
@@ -177,14 +177,17 @@ def positional_heads_lead(evidence: Evidence) -> Decision:
 
 
 def label_effect(marked: pd.Series, values: pd.Series, layers: pd.Series) -> tuple[float, float]:
-    """Mean value of marked heads minus that of the others, and its two-sided p.
+    """Mean value of marked heads minus that of the others, less their layers' means; its p.
 
-    P is the share of shufflings of the marks within layers that differ as much. NaN, and 1, if
-    all heads or none are marked.
+    So layers with more marked heads count neither for nor against these. P is two-sided, the share
+    of shufflings of the marks within layers that differ as much. NaN, and 1, if all heads or none
+    are marked.
     """
-    marks, numbers = marked.to_numpy(dtype=bool), values.to_numpy(dtype=float)
+    marks = marked.to_numpy(dtype=bool)
     if marks.all() or not marks.any():
         return np.nan, 1.0
+    numbers = values.astype(float)
+    numbers = (numbers - numbers.groupby(layers).transform("mean")).to_numpy()
     effect = numbers[marks].mean() - numbers[~marks].mean()
     p = shuffled_p(marks.astype(float), numbers, layers.to_numpy(), _SHUFFLES)
     return float(effect), p

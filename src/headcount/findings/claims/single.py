@@ -1,5 +1,7 @@
 """Decisions on single heads and layers of one trained model, nothing retrained."""
 
+from math import nan
+
 import pandas as pd
 
 from headcount.findings.claims.estimates import EFFECT, change_of
@@ -95,8 +97,9 @@ def effects_transfer(evidence: Evidence, weak: float, high: float) -> Decision:
     def decide(model: pd.DataFrame) -> Decision:
         r, low, top, p = map(float, model[["pearson", *columns[-3:]]].iloc[0])
         reason = " and ".join(model[["test_set", "other_test_set"]].iloc[0])
-        holds = low > 0 and p < ALPHA
-        return judge(holds, r <= weak and top < high, reason, (r, low, top, p))
+        holds, fails = low > 0 and p < ALPHA, r <= weak and top < high
+        # That it is weak is shown by the interval: p is of no correlation at all.
+        return judge(holds, fails, reason, (r, low, top, nan if fails else p))
 
     return by_model(rows, [*TEST, "other_test_set"], decide)
 

@@ -72,8 +72,9 @@ def agree(parts: Iterable[Decision]) -> Decision:
     """One verdict from those on each model: theirs if all have the same, else undecided.
 
     Value is the mean, the interval covers all of theirs, and p is the largest: so the claim is
-    tested of every model. Parts to which the claim does not apply are left out, if there are
-    others; without any part no such run was made.
+    tested of every model; a part that rests on no test has 1 where they disagree. Parts to which
+    the claim does not apply are left out, if there are others; without any part no such run was
+    made.
     """
     given = list(parts)
     decided = [part for part in given if part.verdict != NOT_APPLICABLE] or given
@@ -88,6 +89,8 @@ def agree(parts: Iterable[Decision]) -> Decision:
         reasons = f"of {len(decided)}: {split} ({reasons})"
     numbers = np.array([[part.value, part.low, part.high, part.p] for part in decided])
     known = pd.DataFrame(numbers, columns=["value", "low", "high", "p"])
+    if len(told) > 1 and known["p"].notna().any():
+        known["p"] = known["p"].fillna(1.0)
     return Decision(
         verdict,
         reasons,

@@ -1,9 +1,9 @@
 """Do measures of a head agree? Rank correlations between all of them, head by head."""
 
 from itertools import combinations, product
-from math import isnan
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from headcount.base.addresses import KINDS
@@ -12,11 +12,7 @@ from headcount.findings import exhibits
 from headcount.findings.measures import MEASURES, RELEVANCE, bleu_lost, statistics, survival
 from headcount.findings.results import HEAD, KEYS, Results
 from headcount.findings.setting import of_one_training
-from headcount.findings.significance import (
-    bootstrap_correlation,
-    shuffled_p,
-    spearman,
-)
+from headcount.findings.significance import bootstrap_correlation, ranks_within, shuffled_p
 from headcount.findings.tables import NONE, Table, with_bounds
 from headcount.findings.voita_roles.measured import describe_roles
 
@@ -45,7 +41,7 @@ NOTES = (
     "Survival: in how many of the gates runs on this model with λ above 0 a head is left; loss "
     "change: mean size of the change of a sentence's loss when that head alone is masked, on the "
     "pairs of importance; BLEU lost: on the first test set, so more is worse. Within "
-    "layers: of what each head has above its layer's mean, as relevance is a share of its layer: "
+    "layers: of the ranks that heads have in their layers, as relevance is a share of its layer: "
     "of two measures on one scale for all layers, such as importance, all heads tells more. "
     "p, in the CSV: by shuffling heads, for that scope within their layers. A dash: one of the two "
     "has the same value for every head.",
@@ -159,17 +155,17 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compared(both: pd.DataFrame, first: str, second: str, scope: str) -> tuple:
-    """Rank correlation, its interval and p; empty where it has no value."""
-    values = [both[name].astype(float) for name in (first, second)]
-    blocks = both["run"]  # one for all
-    if scope == WITHIN:
-        blocks = both["kind"] + both["layer"].astype(str)
-        values = [each - each.groupby(blocks).transform("mean") for each in values]
-    # Differences between equal values are rounding, which must not be ranked.
-    arrays = [each.round(12).to_numpy() for each in values]
-    rho = spearman(*arrays)
-    if isnan(rho):
+    """Rank correlation, its interval and p; empty where it has no value.
+
+    Within layers it is Pearson's of the ranks that heads have in their layers: in layers of as many
+    heads and without ties, the mean of the layers' own.
+    """
+    within = scope == WITHIN
+    blocks = both["kind"] + both["layer"].astype(str) if within else both["run"]  # one for all
+    sides = [ranks_within(both[name].astype(float), blocks) for name in (first, second)]
+    if any(np.ptp(side) == 0 for side in sides):
         return "", "", "", ""
-    ranks = [pd.Series(each).rank().to_numpy() for each in arrays]
-    p = shuffled_p(*ranks, blocks.to_numpy(str), _SHUFFLES)
-    return rho, *bootstrap_correlation(*arrays, ranks=True), p
+    arrays = [side.to_numpy() for side in sides]
+    rho = float(np.corrcoef(*arrays)[0, 1])
+    p = shuffled_p(*arrays, blocks.to_numpy(str), _SHUFFLES)
+    return rho, *bootstrap_correlation(*arrays, ranks=not within), p

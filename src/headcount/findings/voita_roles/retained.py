@@ -25,7 +25,10 @@ FUNCTIONS = {
     "positional and syntactic": CLASSES["several"],
     "syntactic": CLASSES["syntactic"],
     "rare": CLASSES["rare"],
-    "rare and other": "#F5D78E",
+    **dict.fromkeys(
+        ("positional and rare", "rare and syntactic", "positional and rare and syntactic"),
+        "#F5D78E",
+    ),
     "rare or unknown": "#F5EBD0",
     "unknown": "#BBBBBB",
 }
@@ -59,10 +62,7 @@ def fig8(results: Results) -> Drawn:
 
 def function_of(function: str) -> str:
     """Which of `FUNCTIONS` a head with these labels has; it may have several at once."""
-    found = label_classes(function)
-    if "rare" in found:
-        return "rare" if len(found) == 1 else "rare and other"
-    return " and ".join(sorted(found)) or "unknown"
+    return " and ".join(sorted(label_classes(function))) or "unknown"
 
 
 def retained_of(results: Results) -> pd.DataFrame:

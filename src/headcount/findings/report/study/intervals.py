@@ -31,6 +31,14 @@ def mean_of(values: pd.Series) -> dict[str, float]:
     return {"value": float(numbers.mean()), "low": low, "high": high}
 
 
+def mean_ratio_of(ratios: pd.Series) -> dict[str, float]:
+    """Geometric mean of ratios over trainings and its 95 % interval, by t of their logarithms.
+
+    Ratios are above 0, and so is what their interval has; else as `mean_of`.
+    """
+    return {name: float(np.exp(found)) for name, found in mean_of(np.log(ratios)).items()}
+
+
 def above(low: float, high: float) -> str:
     """Whether a number is above 0 by its interval; undecided without one."""
     return HOLDS if low > 0 else FAILS if high < 0 else UNDECIDED

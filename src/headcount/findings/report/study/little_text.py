@@ -161,11 +161,13 @@ def _ranked(kept: Kept, pair: str) -> str:
 def _row(rows: pd.DataFrame) -> dict[str, str]:
     """The cells of one pair and run."""
     first, update = rows.iloc[0], rows[rows["statistic"] == "update"]
+    seeds = _of(rows, _BLEU, "")["seeds"]
     cells = {
         "run": first["run"],
         "dropout": f"{first['dropout']:g}",
         "share": f"{100 * first['share']:.1f} %",
         "chosen": first["chosen"],
+        "trainings": NONE if seeds.empty else f"{seeds.iloc[0]:.0f}",
         "kept_after": NONE if update.empty else f"{update['value'].iloc[0]:.0f}",
     }
     asked = {"loss": (_LOSS, "", 3), "bleu": (_BLEU, "", 2)}
@@ -179,15 +181,20 @@ def _row(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _winners(rows: pd.DataFrame) -> str:
-    """Which runs with masks have more BLEU, and which less, than the same or tuned dropout."""
-    told, masked = [], rows[rows["share"] > 0]
+    """Which runs have more BLEU, and which less, than the same or tuned dropout, and masks or not.
+
+    Only runs with masks are compared with the same dropout.
+    """
+    told = []
     for reference, words in REFERENCES.items():
-        found = _of(masked, _BLEU, reference).dropna(subset=["low", "high"])
-        if found.empty:
-            continue
-        more, less = (listed(found[side]["run"]) for side in (found["low"] > 0, found["high"] < 0))
-        told.append(
-            f"BLEU is above that of {words}, with all of its interval, for {more}; below it for "
-            f"{less}."
-        )
+        found = _of(rows, _BLEU, reference).dropna(subset=["low", "high"])
+        for which, of_kind in (("with", found["share"] > 0), ("without", found["share"] == 0)):
+            if not of_kind.any():
+                continue
+            sides = (found["low"] > 0, found["high"] < 0)
+            more, less = (listed(found[side & of_kind]["run"]) for side in sides)
+            told.append(
+                f"Of runs {which} masks BLEU is above that of {words}, with all of its interval, "
+                f"for {more}; below it for {less}."
+            )
     return " ".join(told)

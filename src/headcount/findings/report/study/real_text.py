@@ -6,7 +6,12 @@ from headcount.findings.report.study.choosing import choosing
 from headcount.findings.report.study.collapsed import named
 from headcount.findings.report.study.foretelling import foretelling
 from headcount.findings.report.study.functions import CLAIMS as ON_FUNCTIONS
-from headcount.findings.report.study.intervals import capital, mean_of, span, with_interval
+from headcount.findings.report.study.intervals import (
+    capital,
+    mean_ratio_of,
+    span,
+    with_interval,
+)
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.report.study.locking import locked_rows, locking_words, place_words
 from headcount.findings.report.study.paper_claims import (
@@ -79,11 +84,11 @@ def _importance(kept: Kept) -> str:
         rows = kept.table(EXPERIMENT, name).dropna(subset="seed")
         rows = rows[(rows["source"] == "ours") & (rows["run"] != BASE)]
         runs = ", ".join(
-            f"{named(kept, EXPERIMENT, run)} {with_interval(mean_of(ratios), 2, '')}"
+            f"{named(kept, EXPERIMENT, run)} {with_interval(mean_ratio_of(ratios), 2, '')}"
             for run, ratios in rows.groupby("run", sort=False)["ratio_to_baseline"]
         )
         told.append(f"the {words} of head importance is {runs}")
-    return f"Divided by the baseline's, {'; '.join(told)}."
+    return f"Divided by the baseline's (geometric means over trainings), {'; '.join(told)}."
 
 
 def _locked(kept: Kept) -> dict[str, Any]:
