@@ -17,7 +17,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from project_copy import ProjectCopy
-from shared_results import build, fresh_clone
+from shared_results import build, copied_clone
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -100,5 +100,5 @@ def origin(tmp_path_factory) -> ProjectCopy:
 
 @pytest.fixture
 def clone(origin, tmp_path) -> ProjectCopy:
-    """A fresh clone beside the origin, with everything pulled."""
-    return fresh_clone(origin, f"{tmp_path.parent.name}-{tmp_path.name}")
+    """What a fresh clone beside the origin is once everything is pulled."""
+    return copied_clone(origin, f"{tmp_path.parent.name}-{tmp_path.name}")

@@ -293,24 +293,6 @@ def test_importance_alone(bpe, bench):
     assert re.search(r"^\| ours \|", out, re.M)
 
 
-@pytest.mark.slow
-def test_memory_in_processes_of_their_own(bpe):
-    flags = ["--data", bpe, "--preset", "tiny", "--batch-tokens", 200, "--threads", 1]
-    sizes = ["--experiments", "quickstart", "--pieces", "--updates", 2]
-    # In a process of its own: what this one holds would count as memory of the jobs.
-    words = [sys.executable, "-m", "benchmarks.memory", *flags, *sizes, "--peers", ""]
-    ended = subprocess.run([*map(str, words)], cwd=ROOT, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    out = ended.stdout
-    rows = re.findall(r"\| (\S+) \| quickstart \| (\w+) \| 1,000 \| 200 \| 1 \| (\d+) \|", out)
-    runs = ["baseline", "impt-12.5%", "gates-all-l0.01", "translate"]
-    assert [row[:2] for row in rows] == [*((run, "fp32") for run in runs), ("baseline", "bf16")]
-    assert all(100 < int(megabytes) < 1000 for *_, megabytes in rows)
-    both = re.findall(r"\| (\w+) \| ours \| ([\d,]+) \| ([\d,]+) \|", out)
-    assert [task for task, *_ in both] == ["training", "decoding"]
-    assert all(50 < int(before) <= int(peak.replace(",", "")) for _, before, peak in both)
-
-
 def test_data_that_is_not_there_is_told(bench, tmp_path):
     code, _, err = bench("training", "--data", tmp_path / "none", "--peers", "")
     assert code == 2

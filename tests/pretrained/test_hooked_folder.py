@@ -15,6 +15,7 @@ from small_hooked import save_mbart, save_nllb, save_t5
 from small_marian import write_marian
 from small_models import make_model
 from small_run import segment
+from small_tokenizers import write_small, write_text
 
 from headcount.ablation import masking
 from headcount.ablation.ablation import COLUMNS
@@ -103,6 +104,15 @@ def test_a_piece_of_words_is_no_language(tmp_path):
     about.write_text(json.dumps(json.loads(about.read_text()) | {"legacy_behaviour": True}))
     with pytest.raises(UserError, match="found legacy_behaviour true, which puts them behind"):
         HookedFolder(tmp_path, Told("fra_Latn", "deu_Latn")).load()
+
+
+def test_m2m100_has_names_of_its_own_for_languages(tmp_path):
+    m2m100 = write_small("m2m100", tmp_path / "m2m100", write_text(tmp_path / "text"))
+    model = HookedFolder(m2m100.folder, Told("en", "de"))
+    text = model.text(["the sun"], ["the"])
+    begins = [text.src[0][0], text.tgt[0][0]]
+    assert model.tokeniser.convert_ids_to_tokens(begins) == ["__en__", "__de__"]
+    assert model.target_options() == {"forced_bos_token_id": begins[1]}
 
 
 def test_a_model_that_is_not_told_languages_takes_no_codes(origin):

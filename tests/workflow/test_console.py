@@ -92,11 +92,11 @@ def without_terminal(folder: Path, *flags: str, first: Path | None = None) -> tu
     return done.returncode, done.stdout + done.stderr
 
 
-def on_terminal(words: list[str], folder: Path) -> tuple[int, str]:
+def on_terminal(words: list[str], folder: Path, first: Path | None = None) -> tuple[int, str]:
     """Exit code and all that was printed, control characters too, to a terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        words, cwd=folder, env=variables(), stdin=theirs, stdout=theirs, stderr=theirs
+        words, cwd=folder, env=variables(first), stdin=theirs, stdout=theirs, stderr=theirs
     )
     os.close(theirs)
     found = b""
@@ -341,9 +341,9 @@ def test_a_run_of_ours_ends_with_the_report_its_warnings_and_findings(origin, tm
     assert total == sum(ran(origin.built).values())
     copy = own_copy(origin, tmp_path)
     (copy.folder / results / "report.html").unlink()
-    code, output = on_terminal(command(), copy.folder)
+    code, output = on_terminal(command(), copy.folder, copy.folder / "src")
     plain = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", output)
-    last = re.search(r"(\d+)/\1 done    report", plain)  # chapters too: the origin lacks figures
+    last = re.search(r"(\d+)/\1 done    report", plain)
     assert code == 0 and "report ━" in plain and last, plain
     after = plain[last.end() :]
     found = (copy.folder / results).glob("*/*.json")

@@ -40,7 +40,8 @@ def test_dvc_adopts_what_snakemake_built(origin):
     both_quiet(origin)
 
 
-def test_f45_f49_clone_and_pull_and_both_rightly_have_nothing_to_do(origin, clone):
+def test_f45_f49_clone_and_pull_and_both_rightly_have_nothing_to_do(origin, tmp_path):
+    clone = fresh_clone(origin, f"{tmp_path.name}-cloned")
     both_quiet(clone)
     assert "up to date" in clone.call("dvc", "repro")
     for folder in ("data", "results"):
@@ -234,5 +235,8 @@ def test_dvc_yaml_fits_the_rules_of_every_experiment(clone):
         for name in ("config.json", "model.safetensors") if model.path else ():
             (clone.folder / model.path).mkdir(parents=True, exist_ok=True)
             (clone.folder / model.path / name).touch()
+    for path in (clone.folder / "config").glob("*.yaml"):
+        # More seeds are more jobs of the same rules.
+        path.write_text(re.sub(r"(?m)^seeds: \[(\d+),.*", r"seeds: [\1]", path.read_text()))
     for name in experiment_names(clone.folder / "config"):
         clone.call("python", "workflow/bridge.py", "plan", name)

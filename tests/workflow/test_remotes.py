@@ -82,8 +82,10 @@ def test_push_and_pull_over_ssh(clone, tmp_path):
 @pytest.fixture
 def s3(tmp_path):
     """Address of an S3 server with an empty bucket."""
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "moto"], check=True)
-    subprocess.run([tmp_path / "moto" / "bin" / "pip", "install", "-q", MOTO], check=True)
+    venv = [sys.executable, "-m", "venv", "--without-pip", tmp_path / "moto"]
+    subprocess.run(venv, check=True)
+    pip = [sys.executable, "-m", "pip", "--python", tmp_path / "moto" / "bin" / "python"]
+    subprocess.run([*pip, "install", "-q", "--no-compile", MOTO], check=True)
     port = free_port()
     server = subprocess.Popen(
         [tmp_path / "moto" / "bin" / "moto_server", "-H", "127.0.0.1", "-p", str(port)],

@@ -21,6 +21,13 @@ ON_GPU = ("--set-resources", "importance:gpu=1", "relevance:gpu=1")
 ASKED = ("--config", f"experiment={NAME}")
 PROFILE = ("--workflow-profile", "workflow/profiles/slurm", "--latency-wait", "5")
 SOON = ("--slurm-init-seconds-before-status-checks", "1")
+VERSION = 'min_version("9.27")'
+LOOK = """
+import asyncio
+from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+RemoteExecutor.sleep = lambda self: asyncio.sleep(1)
+"""
+"""Asks SLURM every second what jobs do; the executor would wait longer each time."""
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +39,10 @@ def copies(tmp_path_factory) -> tuple[ProjectCopy, ProjectCopy]:
         text = (copy.folder / "config/tiny.yaml").read_text()
         for key in ("pruned", "ablation", "runs"):
             text = re.sub(rf"(?m)^{key}:.*\n(?:[ -].*\n)*", "", text)
-        text = text.replace("updates: 150", "updates: 2000")
+        text = text.replace("updates: 150", "updates: 500")
         (copy.folder / f"config/{NAME}.yaml").write_text(f"{text}runs: [baseline]\n")
         made.append(copy)
+    made[0].change("workflow/Snakefile", VERSION, f"{VERSION}\n{LOOK}")
     return made[0], made[1]
 
 
@@ -59,7 +67,7 @@ def out_of_time(job: str) -> None:
 def test_cancelled_and_out_of_time_it_ends_with_the_weights_of_a_local_run(copies, tmp_path):
     """The log of each new attempt says that it goes on from a state."""
     copy, local = copies
-    log, word = copy.folder / LOG, "update 50/2000"
+    log, word = copy.folder / LOG, "update 50/500"
     with SlurmCluster(tmp_path / "slurm") as cluster:
         process = copy.start(*TARGETS, *PROFILE, *SOON, *ASKED, *ON_GPU)
         for stop, state in (

@@ -463,7 +463,7 @@ def killable(project, tmp_path) -> ProjectCopy:
         copy.change("config/tiny.yaml", old, new)
     path = copy.folder / "config" / "tiny.yaml"
     path.write_text(re.sub(r"pruned:\n(  - .*\n)+", "", path.read_text()))
-    copy.change("config/tiny.yaml", "updates: 60", "updates: 600")
+    copy.change("config/tiny.yaml", "updates: 60", "updates: 200")
     rule = copy.folder / "workflow" / "rules" / "train.smk"
     rule.write_text(rule.read_text().replace("--state ", "--save-seconds 0 --state "))
     copy.change("scripts/train.py", "    command.run(main)", KILL_ENGINE)
@@ -524,7 +524,7 @@ def test_f31_f38_killed_failed_and_stopped_the_same_command_finishes(killable, t
     assert "dev" not in log.read_text() and _model(killable) == resumed
     assert not list((killable.folder / "results/tiny/state").iterdir())
     code, output = killable.run(*forced)
-    assert code == 0 and "update 600/600" in log.read_text()
+    assert code == 0 and "update 200/200" in log.read_text()
     assert "going on from update" not in log.read_text()  # -F of what is on record: from zero
     assert _model(killable)["weights.safetensors"] == resumed["weights.safetensors"]
 
@@ -533,7 +533,8 @@ def test_f43_a_second_run_in_the_folder_names_the_first_and_leaves_with_3(killab
     """Also where someone deletes .snakemake meanwhile, in the hope that a lock goes with it."""
     tiny = ("--config", "experiment=tiny")
     first = killable.start("--until", "train", *tiny)
-    _until_saved(killable, first)
+    training = _until_saved(killable, first)
+    os.kill(training, signal.SIGSTOP)  # it does not end before the others are refused
     code, output = killable.run(*tiny)
     assert code == 3
     assert f"process {first.pid} is running this workflow" in output
@@ -541,6 +542,7 @@ def test_f43_a_second_run_in_the_folder_names_the_first_and_leaves_with_3(killab
     vouch = ("--touch", "--forceall", "--until", "train", *tiny)
     code, output = killable.run(*vouch)
     assert code == 3 and f"process {first.pid} is running this workflow" in output
+    os.kill(training, signal.SIGCONT)
     assert first.communicate(timeout=120) and first.returncode == 0
     code, output = killable.run("-n", "--until", "train", *tiny)
     codes = "data/bpe/tiny/synthetic_tiny.en-art/src.codes"

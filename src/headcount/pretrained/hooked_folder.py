@@ -161,14 +161,15 @@ class HookedFolder:
             self._language(tokeniser, name)
 
     def _language(self, tokeniser: Any, name: str) -> int:
-        known: Mapping[str, int] = tokeniser.get_added_vocab()  # any other subword is a word's
-        token = getattr(tokeniser, "lang_code_to_token", {}).get(name, name)
+        own: Mapping[str, str] = getattr(tokeniser, "lang_code_to_token", {})  # M2M100's
+        # Any other subword is a word's.
+        known, token = {*tokeniser.get_added_vocab(), *own.values()}, own.get(name, name)
         if token not in known:
             raise self._fault(
                 f"expected a language that it has, found {name!r}; among its special subwords are "
                 f"{', '.join(sorted(known)[:12])}"
             )
-        return known[token]
+        return tokeniser.convert_tokens_to_ids(token)
 
     def _fault(self, words: str) -> UserError:
         return UserError(f"--model {self.path}: {words}")
