@@ -19,6 +19,7 @@ from headcount.deployment.contestants import Contestant, open_contestants
 from headcount.deployment.huggingface_engine import HuggingFaceText
 from headcount.deployment.measured import COLUMNS, speed, time_contestants
 from headcount.model import machine
+from headcount.pretrained.library import Loaded
 from headcount.store.model_folder import ModelFolder
 
 
@@ -55,19 +56,21 @@ def test_contestants_take_turns_and_the_first_round_does_not_count():
     assert seconds == [[3.0, 6.0], [40.0, 50.0]]
 
 
-def test_a_marian_of_several_targets_is_refused(monkeypatch):
+def test_a_marian_of_several_targets_is_refused(monkeypatch, tmp_path):
     """Its lines begin with the code of one, which the folder does not tell."""
-    model = SimpleNamespace(config=SimpleNamespace(model_type="marian"))
+    (tmp_path / "config.json").write_text('{"model_type": "marian"}')
     words = {"a": 0, ">>fra<<": 1, ">>ron<<": 2}
-    tokeniser = SimpleNamespace(encoder=words)
-    automatic = SimpleNamespace(from_pretrained=lambda folder, **rules: tokeniser)
-    library = SimpleNamespace(AutoTokenizer=automatic)
-    monkeypatch.setattr(huggingface_engine, "_model", lambda folder: model)
-    monkeypatch.setattr(huggingface_engine, "_library", lambda: library)
+    found = Loaded(SimpleNamespace(encoder=words), SimpleNamespace(), [])
+    monkeypatch.setattr(huggingface_engine, "load_whole", lambda *_: found)
     with pytest.raises(UserError, match="code of their target, >>fra<< or one of 1 more"):
-        HuggingFaceText(Path("opus"), DecodeSettings())
+        HuggingFaceText(tmp_path, DecodeSettings())
     del words[">>ron<<"]  # one may be left over, and is no choice
-    assert HuggingFaceText(Path("opus"), DecodeSettings()).model is model
+    assert HuggingFaceText(tmp_path, DecodeSettings()).model is found.model
+    monkeypatch.setattr(
+        huggingface_engine, "load_whole", lambda *_: found._replace(missing=["lm_head.weight"])
+    )
+    with pytest.raises(UserError, match="lack lm_head.weight, which the library would draw at"):
+        HuggingFaceText(tmp_path, DecodeSettings())
 
 
 @pytest.fixture(scope="module")

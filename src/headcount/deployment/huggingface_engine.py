@@ -8,14 +8,21 @@ import torch
 from torch import Tensor
 
 from headcount.base.errors import UserError
-from headcount.base.packages import optional_package
+from headcount.base.files import read_json
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, ParallelText, in_order, neighbours, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
-from headcount.pretrained.library import target_codes
+from headcount.pretrained.families import CONFIG
+from headcount.pretrained.library import (
+    Kind,
+    drawn_at_random,
+    load_whole,
+    of_hugging_face,
+    target_codes,
+)
 
 _ONE_LANGUAGE = ("marian", "pegasus", "bart")
-_RULES = {"local_files_only": True, "trust_remote_code": False}
+_KIND = Kind("AutoModelForSeq2SeqLM", "encoder-decoder", "bert")
 
 
 class HuggingFaceEngine:
@@ -29,7 +36,9 @@ class HuggingFaceEngine:
         settings: DecodeSettings,
     ):
         """`rows`: of source and target, their word for each of our ids; `prefix`: ours."""
-        self.model = _model(folder)
+        automatic = of_hugging_face("transformers", _KIND).AutoModelForSeq2SeqLM
+        rules = {"local_files_only": True, "trust_remote_code": False, "use_safetensors": True}
+        self.model = automatic.from_pretrained(folder, **rules, dtype=torch.float32).eval()
         self.settings = settings
         self.src, self.tgt = map(torch.tensor, rows)
         self.begin = self.tgt[[BOS, *prefix]]
@@ -92,14 +101,16 @@ class HuggingFaceText:
 
         Its translations begin with the code of one, which the folder does not tell.
         """
-        self.model = _model(folder)
-        kind = self.model.config.model_type
+        kind = read_json(folder / CONFIG).get("model_type")
         if kind not in _ONE_LANGUAGE:
             raise UserError(
                 f"{folder}: expected a model of two languages, {', '.join(_ONE_LANGUAGE)}, found "
                 f"{kind!r}, whose folder does not tell into which language; measure its other forms"
             )
-        self.tokenizer = _library().AutoTokenizer.from_pretrained(folder, **_RULES)
+        found = load_whole(folder, _KIND, {}, {})
+        if found.missing:
+            raise drawn_at_random(folder, found.missing[0], "is it whole?")
+        self.model, self.tokenizer = found.model, found.tokeniser
         if len(codes := target_codes(self.tokenizer)) > 1:
             raise UserError(
                 f"{folder}: expected a model of two languages, found one whose sources begin with "
@@ -126,17 +137,6 @@ class HuggingFaceText:
             for number, line in zip(numbers, decoded, strict=True):
                 found[number] = line
         return found
-
-
-def _model(folder: Path) -> Any:
-    """The model of a folder, and of nowhere else, in fp32 however it is stored."""
-    rules = {**_RULES, "use_safetensors": True, "dtype": torch.float32}
-    return _library().AutoModelForSeq2SeqLM.from_pretrained(folder, **rules).eval()
-
-
-def _library() -> Any:
-    remedy = "run: pip install -e '.[bert]'"
-    return optional_package("transformers", "models of Hugging Face", remedy)
 
 
 def _search(settings: DecodeSettings) -> dict[str, Any]:
