@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import compress
+from itertools import compress, repeat
 
 import torch
 from torch import Tensor
@@ -69,17 +69,14 @@ def translate(
     by_sentence = multiplier is not None and multiplier.ndim == 2
     if multiplier is not None:
         multiplier = multiplier.to(first_device(model))
-
-    def search(numbers: list[int]) -> list[Translation]:
-        rows = multiplier[numbers] if by_sentence else multiplier
-        batch = [sources[number] for number in numbers]
-        return translate_batch(model, batch, settings, rows, prefix)
-
     batches = search_batches(sources, settings.batch_tokens)
+    texts = [[sources[number] for number in numbers] for numbers in batches]
+    rows = [multiplier[numbers] if by_sentence else multiplier for numbers in batches]
+    each = (repeat(model), texts, repeat(settings), rows, repeat(prefix))
     translations = [Translation([], 0.0, False, 0)] * len(sources)
     budget = batches_of("decode", settings.batch_tokens)
     with budget, frozen_weights(), _workers(settings.threads) as pool:
-        for numbers, found in zip(batches, pool.map(search, batches), strict=True):
+        for numbers, found in zip(batches, pool.map(translate_batch, *each), strict=True):
             for number, translation in zip(numbers, found, strict=True):
                 translations[number] = translation
             done(len(numbers))
