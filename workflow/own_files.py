@@ -24,6 +24,7 @@ class OwnFiles:
         have no right to the text itself. Snakemake then takes it without a word of its own.
         """
         if os.path.exists(source.manifest):
+            _date_back(source)
             return
         try:
             for path in source.own:
@@ -42,3 +43,16 @@ class OwnFiles:
         """Files that `source` is a copy of, but for those that it is planned without."""
         lacking = source.manifest in self._lacking
         return [path for path in source.own if os.path.exists(path) or not lacking]
+
+
+def _date_back(source: Source) -> None:
+    """Make a copy older than a file that was put into the place of what it is a copy of.
+
+    Snakemake compares contents of files that are newer alone, and to move, unpack or `cp -p` a file
+    keeps its time; the time of the last change of its inode cannot be kept.
+    """
+    made = os.stat(source.manifest)
+    found = [os.stat(path) for path in source.own if os.path.exists(path)]
+    put = [each.st_mtime_ns for each in found if each.st_ctime_ns > made.st_mtime_ns]
+    if put and min(put) <= made.st_mtime_ns:
+        os.utime(source.manifest, ns=(made.st_atime_ns, min(put) - 10**9))

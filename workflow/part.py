@@ -20,7 +20,14 @@ from phases import SHARED, declared, plan_file
 
 from headcount.base import command
 from headcount.base.errors import UserError
-from headcount.base.files import read_json, sha256, whole_file, whole_folder, write_json
+from headcount.base.files import (
+    check_replaceable,
+    read_json,
+    sha256,
+    whole_file,
+    whole_folder,
+    write_json,
+)
 
 REMADE = "report"
 """The phase that is made again where all is together: what it shows of a part is out of date."""
@@ -30,10 +37,12 @@ DAMAGED = "Fetch the part again, as by dvc pull, or have it given again"
 
 
 def give(experiment: str, folder: Path, states: bool) -> str:
-    """Write a part, in place of what the folder holds; returns how much it is, in words.
+    """Write a part, in place of an earlier one; returns how much it is, in words.
 
-    `states`: with the last state of each unfinished training.
+    `states`: with the last state of each unfinished training. Raises UserError for a folder that
+    holds anything else.
     """
+    check_replaceable(folder, STATES, "an earlier part")
     plan(experiment)
     phases = [name for name in declared(experiment) if name != REMADE]
     jobs = {name: read_json(plan_file(experiment, name)) for name in phases}

@@ -9,8 +9,10 @@ from contextlib import contextmanager
 
 import pytest
 
+from headcount.base.errors import UserError
 from headcount.base.files import (
     NoRoom,
+    check_replaceable,
     hold,
     sha256,
     whole_file,
@@ -131,3 +133,18 @@ def test_f32_a_lock_that_does_not_fit_is_named(tmp_path):
     with largest_file(0), pytest.raises(NoRoom, match=told) as fault:
         hold(tmp_path / "lock", "here")
     assert fault.value.filename == str(tmp_path / "lock")
+
+
+def test_a_folder_takes_the_place_of_its_own_kind_alone(tmp_path):
+    own = tmp_path / "own"
+    check_replaceable(own, "mark", "a part")
+    own.mkdir()
+    check_replaceable(own, "mark", "a part")
+    (own / "thesis").touch()
+    with pytest.raises(UserError, match="own: expected no folder, an empty one or a part, found o"):
+        check_replaceable(own, "mark", "a part")
+    (own / "mark").touch()
+    check_replaceable(own, "mark", "a part")
+    (tmp_path / "link").symlink_to(own)
+    with pytest.raises(UserError, match="link: expected a folder, found a link; name what it"):
+        check_replaceable(tmp_path / "link", "mark", "a part")

@@ -1,7 +1,9 @@
 """Plans on text of one's own: what is told before any job, and what a plan alone needs."""
 
 import json
+import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -164,6 +166,25 @@ def test_f53_a_missing_jieba_is_told_before_any_job_and_not_in_a_dry_run(
     corpora = Path("config/corpora.yaml")
     corpora.write_text(f"{OWN}  pretokenised: true\n")
     own(pair, JIEBA)  # words stand between spaces
+
+
+def test_a_file_that_comes_with_an_older_time_is_newer_than_its_copy(own, tmp_path):
+    """As `mv`, `cp -p` and `tar x` bring it: Snakemake looks into newer files alone."""
+    manifest = tmp_path / own().raw.of("mine").manifest
+    manifest.parent.mkdir(parents=True)
+    manifest.touch()
+    soon = time.time() + 60  # no file was put here since
+    os.utime(manifest, (soon, soon))
+    own()
+    assert manifest.stat().st_mtime == pytest.approx(soon)
+    other, dev = tmp_path / "other", tmp_path / "own/dev.ja"
+    manifest.touch()
+    other.write_text("b\n")
+    os.utime(other, (1000, 1000))
+    time.sleep(0.02)
+    other.rename(dev)
+    own()
+    assert manifest.stat().st_mtime < dev.stat().st_mtime == 1000
 
 
 def test_what_dvc_compares_has_the_contents_of_ones_own_files(monkeypatch, tmp_path):

@@ -59,6 +59,9 @@ def machines(origin, tmp_path) -> tuple[ProjectCopy, ProjectCopy]:
 def test_two_machines_share_the_work_over_one_remote(origin, machines):
     first, second = machines
     assert "0 states" in give(first)
+    told = first.shell("python workflow/part.py give quickstart parts", fails=True)
+    assert "parts: expected no folder, an empty one or an earlier part, found other files" in told
+    assert "0 states" in first.shell("python workflow/part.py give quickstart parts/lab")
     fetch(second)
     assert "snakemake --cores all raw" in (told := take(second))
     (taken,) = re.findall(r"(\d+) files taken, 0 stay", told)

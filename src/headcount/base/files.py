@@ -65,6 +65,22 @@ def whole_folder(path: Path) -> Iterator[Path]:
             raise
 
 
+def check_replaceable(folder: Path, mark: str, what: str) -> None:
+    """Raise UserError for a folder that holds anything but `what`, which has a file `mark`.
+
+    So that `whole_folder` takes the place of nothing else.
+    """
+    if folder.is_symlink():
+        raise UserError(f"{folder}: expected a folder, found a link; name what it leads to")
+    if folder.exists() and (
+        not folder.is_dir() or (any(folder.iterdir()) and not (folder / mark).exists())
+    ):
+        raise UserError(
+            f"{folder}: expected no folder, an empty one or {what}, found other files; name "
+            "another folder"
+        )
+
+
 @contextmanager
 def naming(path: Path, part: Path | None = None, size: int | None = None) -> Iterator[None]:
     """Context whose errors of the system name the file that was to be, and not the part of it.

@@ -29,13 +29,14 @@ def fine_tune_classifier(
 
     `start`: the folder of a model, whose classifying layer is drawn by the seed unless it has one
     for these labels. After each epoch a state lies in `states`, from which a call goes on whose
-    `origin` has the same settings, seed and inputs; it is removed in the end. On a CPU the weights
-    follow from the seed to the last bit. Raises UserError for a model that cannot be read,
-    EnvironmentFault where library or device is missing.
+    `origin` has the same settings, seed, code, inputs and versions; it is removed in the end. On a
+    CPU the weights follow from the seed to the last bit. Raises UserError for a model that cannot
+    be read, EnvironmentFault where library or device is missing.
     """
     library = training_library()
     library.set_seed(seed)
-    mine = states / digest([origin.get(name) for name in ("settings", "seed", "inputs")])
+    parts = ("settings", "seed", "code", "inputs", "versions")  # as of translation models
+    mine = states / digest([origin.get(name) for name in parts])
     names = sorted({pair.label.lower() for pair in pairs})
     tokeniser, model = read_classifier(start, names)
     numbers = model.config.label2id

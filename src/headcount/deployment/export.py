@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import UserError
-from headcount.base.files import whole_folder, write_json
+from headcount.base.files import check_replaceable, whole_folder, write_json
 from headcount.base.folders import CODES, SEGMENTATION, SEGMENTERS
 from headcount.deployment.agreement import OpenEngine
 from headcount.deployment.ctranslate2_export import CTranslate2Engine, export, padded_heads
@@ -100,11 +100,7 @@ def _export(
     out: Path, what: Deployed, facts: dict[str, Any], origin: dict[str, Any]
 ) -> Iterator[Path]:
     """Folder to write into, which takes the place of nothing but an earlier export."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir()) and not (out / MARK).exists()):
-        raise UserError(
-            f"{out}: expected no folder, an empty one or an earlier export, found other files; "
-            "name another folder"
-        )
+    check_replaceable(out, MARK, "an earlier export")
     heads = {kind: list(counts) for kind, counts in what.model.grid.counts.items()}
     with whole_folder(out) as part:
         yield part
