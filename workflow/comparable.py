@@ -72,7 +72,7 @@ def comparable(
     used = {run: archive for run, archive in archives.items() if not reasons[run]}
     if not used:
         raise UserError("\n".join(["expected kept runs to make tables of, found none:", *left_out]))
-    _check_text(used)
+    _check_sources(used)
     _check_inputs(used)
     return used, left_out
 
@@ -175,7 +175,7 @@ def _as_long(archive: Archive, now: dict[str, Any]) -> dict[str, Any]:
     return {key: now[key]} if archive.last_update() < min(then[key], now[key]) else {}
 
 
-def _check_text(archives: Archives) -> None:
+def _check_sources(archives: Archives) -> None:
     known: dict[str, tuple[str, str]] = {}
     for run, archive in archives.items():
         for path, checksum in chain(_text_of(archive), _downloaded(archive)):

@@ -108,8 +108,7 @@ def fresh_clone(origin: ProjectCopy, name: str) -> ProjectCopy:
 
 
 def copied_clone(origin: ProjectCopy, name: str) -> ProjectCopy:
-    """A copy of a fresh clone of the origin, beside it: to clone and to pull takes ten times as
-    long."""
+    """A copy of a fresh clone of the origin, beside it: faster than to clone and to pull again."""
     folder = origin.folder.parent / name
     unlocked = shutil.ignore_patterns("tmp")  # DVC's locks
     shutil.copytree(origin.folder.parent / PULLED, folder, symlinks=True, ignore=unlocked)

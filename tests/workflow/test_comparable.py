@@ -50,11 +50,11 @@ def test_runs_that_began_with_other_models_of_a_name_are_refused(comparable):
 
     archives = {run_of(comparable, "baseline"): began("r1", "11")}
     archives[run_of(comparable, "baseline", seed=2)] = began("r2", "11")
-    comparable._check_text(archives)
+    comparable._check_sources(archives)
     archives[run_of(comparable, "baseline", seed=2)] = began("r2", "22")
     told = "^pretrained.opus: expected that of baseline, seed 2 of a.x-y .sha256:22., found that"
     with pytest.raises(UserError, match=told):
-        comparable._check_text(archives)
+        comparable._check_sources(archives)
 
 
 def test_versions_of_code_are_named_with_the_runs_that_have_the_rarer_one(comparable):

@@ -110,6 +110,10 @@ def parser(description: str, *flags: str, out: str = "") -> argparse.ArgumentPar
     return made
 
 
+IDENTITY = ("settings", "seed", "code", "inputs", "versions")
+"""What of a provenance decides a training: a state with the same may be gone on from."""
+
+
 def provenance(
     script: str,
     settings: dict[str, Any],

@@ -35,8 +35,7 @@ def fine_tune_classifier(
     """
     library = training_library()
     library.set_seed(seed)
-    parts = ("settings", "seed", "code", "inputs", "versions")  # as of translation models
-    mine = states / digest([origin.get(name) for name in parts])
+    mine = states / digest([origin.get(part) for part in command.IDENTITY])
     names = sorted({pair.label.lower() for pair in pairs})
     tokeniser, model = read_classifier(start, names)
     numbers = model.config.label2id

@@ -14,6 +14,7 @@ from headcount.data.batches import Ids, ParallelText, in_order, neighbours, pad_
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.pretrained.families import CONFIG
 from headcount.pretrained.library import (
+    OF_WEIGHTS,
     Kind,
     drawn_at_random,
     load_whole,
@@ -37,8 +38,7 @@ class HuggingFaceEngine:
     ):
         """`rows`: of source and target, their word for each of our ids; `prefix`: ours."""
         automatic = of_hugging_face("transformers", _KIND).AutoModelForSeq2SeqLM
-        rules = {"local_files_only": True, "trust_remote_code": False, "use_safetensors": True}
-        self.model = automatic.from_pretrained(folder, **rules, dtype=torch.float32).eval()
+        self.model = automatic.from_pretrained(folder, **OF_WEIGHTS).eval()
         self.settings = settings
         self.src, self.tgt = map(torch.tensor, rows)
         self.begin = self.tgt[[BOS, *prefix]]

@@ -11,6 +11,7 @@ from headcount.base.errors import UserError
 from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import BOS, EOS
 from headcount.pretrained.families import Config
+from headcount.pretrained.library import OF_WEIGHTS
 from headcount.pretrained.weight_map import Imported
 
 LIBRARY = "transformers"
@@ -29,13 +30,7 @@ def compare_with_library(folder: Path, imported: Imported, text: ParallelText) -
         return {"library": f"{LIBRARY} is not installed, so scores were not compared"}
     import transformers
 
-    theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(
-        folder,
-        local_files_only=True,
-        trust_remote_code=False,
-        use_safetensors=True,
-        dtype=torch.float32,
-    ).eval()
+    theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, **OF_WEIGHTS).eval()
     pairs = list(zip(text.src, text.tgt, strict=True))[:PAIRS]
     longest = Config.read(folder)["max_position_embeddings"]
     gaps, sizes = [], []

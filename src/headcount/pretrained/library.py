@@ -15,6 +15,11 @@ from headcount.base.errors import UserError
 from headcount.base.folders import CLASSIFIER_SOURCES
 from headcount.base.packages import optional_package
 
+LOCAL = {"local_files_only": True, "trust_remote_code": False}
+"""What every folder is read with: nothing is fetched, and no code beside the files is run."""
+OF_WEIGHTS = {**LOCAL, "use_safetensors": True, "dtype": torch.float32}
+"""What every model is read with."""
+
 _OF_TOKENISERS = ("tokenizer*", "vocab*", "merges.txt", "*.spm", "*.model")
 """Files of which every tokeniser of the library has one."""
 
@@ -72,16 +77,10 @@ def load_whole(
             "of a model of ours has none: give the folder that it was made from to "
             "scripts/importance.py, masking.py or ablation.py"
         )
-    rules = {"local_files_only": True, "trust_remote_code": False}
     try:
-        tokeniser = theirs.AutoTokenizer.from_pretrained(folder, **rules, **of_tokeniser)
+        tokeniser = theirs.AutoTokenizer.from_pretrained(folder, **LOCAL, **of_tokeniser)
         model, report = getattr(theirs, kind.automatic).from_pretrained(
-            folder,
-            **rules,
-            **of_model,
-            dtype=torch.float32,
-            use_safetensors=True,
-            output_loading_info=True,
+            folder, **OF_WEIGHTS, **of_model, output_loading_info=True
         )
     except MemoryError:
         raise

@@ -53,8 +53,7 @@ class Session:
         (workflow/engine.py), so that a run which ends before that is not trained again. Of several
         processes the first one alone writes; the others leave in `Trainer.fit`.
         """
-        parts = ("settings", "seed", "code", "inputs", "versions")
-        identity = {part: self.origin[part] for part in parts}
+        identity = {part: self.origin[part] for part in command.IDENTITY}
         identity["device"] = pick_device(settings.device).type
         states = StateStore(self.state, identity, self.save_seconds)
         with together(settings.processes):

@@ -179,15 +179,12 @@ def positional_heads_lead(evidence: Evidence) -> Decision:
 def label_effect(marked: pd.Series, values: pd.Series, layers: pd.Series) -> tuple[float, float]:
     """Mean value of marked heads minus that of the others, less their layers' means; its p.
 
-    So layers with more marked heads count neither for nor against these. P is two-sided, the share
-    of shufflings of the marks within layers that differ as much. NaN, and 1, if all heads or none
-    are marked.
+    P is two-sided, by shuffling marks within layers. NaN, and 1, if all heads or none are marked.
     """
     marks = marked.to_numpy(dtype=bool)
     if marks.all() or not marks.any():
         return np.nan, 1.0
-    numbers = values.astype(float)
-    numbers = (numbers - numbers.groupby(layers).transform("mean")).to_numpy()
+    numbers = (values - values.groupby(layers).transform("mean")).to_numpy(dtype=float)
     effect = numbers[marks].mean() - numbers[~marks].mean()
     p = shuffled_p(marks.astype(float), numbers, layers.to_numpy(), _SHUFFLES)
     return float(effect), p
