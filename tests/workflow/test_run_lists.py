@@ -249,6 +249,12 @@ STARTS = ("-from-random-9", "-from-impt-9")
             + ["random-6-rest3"],
             [],
         ),
+        (
+            "lowdata_long",
+            ["baseline", *(f"baseline-d0.{n}" for n in range(1, 4))]
+            + ["random-6-d0.1", "random-6-d0.2"],
+            [],
+        ),
     ],
 )
 def test_runs_of_the_experiments_in_their_order(name, runs, pruned):
