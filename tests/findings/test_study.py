@@ -150,8 +150,9 @@ def test_what_is_not_finished_is_named_and_left_out(kept):
     told = page.replace("\n", " ")
     assert (
         "Not finished yet: locked heads on fresh seeds (`collapse_fresh`), locked heads in the "
-        "paper's number of layers (`collapse_deep`), when masking helps BLEU (`lowdata`), heads "
-        "with a function (`roles`), Multi30k, English to German (`multi30k_seeds`)." in told
+        "paper's number of layers (`collapse_deep`), when masking helps BLEU (`lowdata`), masks "
+        "with dropout, until dev loss turns (`lowdata_long`), heads with a function (`roles`), "
+        "Multi30k, English to German (`multi30k_seeds`)." in told
     )
     titles = [line for line in page.splitlines() if line.startswith("## ")]
     assert titles[1:] == [

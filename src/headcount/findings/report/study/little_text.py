@@ -20,6 +20,7 @@ from headcount.findings.results import BASE, KEYS
 from headcount.findings.tables import NONE
 
 EXPERIMENT = "lowdata"
+LONG = "lowdata_long"
 REFERENCES = {"same dropout": "as much dropout without masks", "tuned dropout": "tuned dropout"}
 _KEY = ["statistic", "test_set"]
 _BLEU, _LOSS = ("bleu", "mean"), ("dev_loss", "dev")
@@ -30,17 +31,27 @@ def little_text(kept: Kept) -> dict[str, Any]:
 
     Nothing while no tables are kept.
     """
-    if not kept.begun(EXPERIMENT):
-        return {}
-    table = kept.compared(EXPERIMENT, "headmask_regularisation")
+    return _regularised(kept, EXPERIMENT) if kept.begun(EXPERIMENT) else {}
+
+
+def longer(kept: Kept) -> dict[str, Any]:
+    """As `little_text`, of trainings with dropout that go on until dev loss turns."""
+    return _regularised(kept, LONG) if kept.begun(LONG) else {}
+
+
+def _regularised(kept: Kept, experiment: str) -> dict[str, Any]:
+    """What the page says of one experiment, from its table of masks and dropout."""
+    table = kept.compared(experiment, "headmask_regularisation")
     named = {pair: f"`{pair}`" for pair in table["pair"].unique()}
-    text = {pair: sizes(kept, EXPERIMENT).get(pair, name) for pair, name in named.items()}
+    text = {pair: sizes(kept, experiment).get(pair, name) for pair, name in named.items()}
     means = table[(table["statistic"] == "bleu") & (table["reference"] == "")]
     of_pair = list(table.groupby("pair", sort=False))
     contests = [f"With {text[pair]} {_contest(rows)}." for pair, rows in of_pair]
-    ranked = [f"With {text[pair]} {told}." for pair, _ in of_pair if (told := _ranked(kept, pair))]
+    found = [(pair, _ranked(kept, experiment, pair)) for pair, _ in of_pair]
+    ranked = [f"With {text[pair]} {told}." for pair, told in found if told]
+    collapsed = _collapsed(kept, experiment)
     return {
-        "experiments": [EXPERIMENT],
+        "experiments": [experiment],
         "seeds": span(means["seeds"]),
         "sizes": " and ".join(text.values()),
         "rows": [
@@ -49,17 +60,17 @@ def little_text(kept: Kept) -> dict[str, Any]:
         ],
         "answer": [*contests, *ranked]
         + [f"`{pair}`: {told}" for pair, x in of_pair if (told := _winners(x))],
-        "warnings": [*_collapsed(kept), *warn_of_edges(table), *masks_at_tuned(table)],
-        "picture": kept.picture(EXPERIMENT, "headmask_regularisation"),
+        "warnings": [*collapsed, *warn_of_edges(table), *masks_at_tuned(table)],
+        "picture": kept.picture(experiment, "headmask_regularisation"),
         "short": " ".join(contests + ranked),
     }
 
 
-def _collapsed(kept: Kept) -> list[str]:
+def _collapsed(kept: Kept, experiment: str) -> list[str]:
     """A sentence for each training that its table calls collapsed, where there is one."""
-    if not kept.has(EXPERIMENT, "headmask_collapse"):
+    if not kept.has(experiment, "headmask_collapse"):
         return []
-    table = kept.table(EXPERIMENT, "headmask_collapse")
+    table = kept.table(experiment, "headmask_collapse")
     found = table.loc[table["collapsed"] == "yes", KEYS]
     return [warn_of(*key) for key in found.itertuples(index=False, name=None)]
 
@@ -142,14 +153,14 @@ def _difference(row: pd.Series) -> str:
     return with_interval(row, 2) + (" (one training)" if row.get("seeds") == 1 else "")
 
 
-def _ranked(kept: Kept, pair: str) -> str:
+def _ranked(kept: Kept, experiment: str, pair: str) -> str:
     """What heads chosen by importance change in BLEU to as many at random, of as much dropout.
 
     Empty without their table, or without such a run.
     """
-    if not kept.has(EXPERIMENT, "headmask_variants"):
+    if not kept.has(experiment, "headmask_variants"):
         return ""
-    table = kept.compared(EXPERIMENT, "headmask_variants")
+    table = kept.compared(experiment, "headmask_variants")
     found = of_importance(_of(table[table["pair"] == pair], _BLEU, "random"))
     told = ", ".join(
         f"{_difference(row)} (`{row['run']}` to `{row['against']}`)" for _, row in found.iterrows()

@@ -35,6 +35,7 @@ POINTS = {
     "deep": ("locked heads in the paper's number of layers", fresh.DEEP, fresh.deep),
     "choosing": ("what else may be masked", choosing.EXPERIMENT, choosing.choosing),
     "little_text": ("when masking helps BLEU", little_text.EXPERIMENT, little_text.little_text),
+    "longer": ("masks with dropout, until dev loss turns", little_text.LONG, little_text.longer),
     "functions": ("heads with a function", functions.EXPERIMENT, functions.functions),
     "real_text": ("Multi30k, English to German", real_text.EXPERIMENT, real_text.real_text),
 }
