@@ -74,13 +74,13 @@ def test_masks_beside_tuned_dropout(kept):
     plant_little_text(kept, (gain, loss), (neither, (0.3, None, None)))
     page = page_of(kept)
     told = (
-        "- **When masking helps BLEU.** With 3,000 training pairs and the baseline's dropout of 0 "
+        "- **When masking helps BLEU.**\n    - With 3,000 training pairs and the baseline's dropout of 0 "
         "the masks of lowest dev loss, `random-12-d0`, change BLEU by +0.75 (+0.25 to +1.25) to "
         "the baseline (that they help: holds). Of the dropouts that were tried with masks (0, 0.1) "
         "dev loss chooses `random-6`, whose masks change BLEU by +1.50 (+0.50 to +2.50) to as much "
         "dropout without masks (`baseline-d0.1`), and by -0.50 (-0.80 to -0.20) to tuned dropout "
-        "(`baseline-d0.3`) (that they help, to both: does not hold). With "
-        "10,000"
+        "(`baseline-d0.3`) (that they help, to both: does not hold).\n"
+        "    - With 10,000 "
     )
     assert told in page
     cells = "0.1 | 12.5 % | yes | 5 | 450 | – | 31.50 | – | +1.50 (+0.50 to +2.50) |"
@@ -117,7 +117,7 @@ def test_little_text_carries_the_warnings_of_its_tables(kept):
     tuned = "tuned dropout (`baseline-d0.3`, the highest that was tried without masks) (that"
     assert f"to {tuned}" in page
     # Chosen are random-6 and the run of tuned dropout, of which no end is planted.
-    assert "Dev loss had not turned in 2 of the 5 trainings chosen. With 10,000" in page
+    assert "Dev loss had not turned in 2 of the 5 trainings chosen.\n    - With 10,000" in page
     listed = page.partition("What to bear in mind:\n\n")[2].partition("\n\n")[0].splitlines()
     assert [line[:70] for line in listed] == [
         f"- impt-6, seed 2 of {SMALL} collapsed in training (table headmask_collapse"[:70],

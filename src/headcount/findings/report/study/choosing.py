@@ -41,7 +41,7 @@ def choosing(kept: Kept, experiment: str = EXPERIMENT) -> dict[str, Any]:
         "trainings": int(first["seeds"].sum()),
         "rows": marked(kept, experiment, rows),
         "picture": kept.picture(experiment, "headmask_variants"),
-        "short": _short(compared),
+        "short": [_short(compared)],
         "answer": list(filter(None, [*told, collapsed_words(kept, experiment)])),
     }
 

@@ -53,6 +53,6 @@ def _tested(kept: Kept, experiment: str, short: str, first: list[str]) -> dict[s
         "seeds": ", ".join(map(str, sorted(trained["seed"].astype(int).unique()))),
         "rows": locked_rows(kept, experiment),
         "foretold": foretold,
-        "short": " ".join(filter(None, in_short)),
+        "short": [" ".join(filter(None, in_short))],
         "answer": list(filter(None, [*answer, collapsed_words(kept, experiment)])),
     }

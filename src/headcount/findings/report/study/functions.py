@@ -39,7 +39,7 @@ def functions(kept: Kept) -> dict[str, Any]:
             for claim in CLAIMS
             if any(claim in of for of in cells.values())
         ],
-        "short": f"In `{EXPERIMENT}`: {short_claims(found[EXPERIMENT], _ASKED)}.",
+        "short": [f"In `{EXPERIMENT}`: {short_claims(found[EXPERIMENT], _ASKED)}."],
     }
 
 

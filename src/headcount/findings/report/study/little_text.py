@@ -62,7 +62,7 @@ def _regularised(kept: Kept, experiment: str) -> dict[str, Any]:
         + [f"`{pair}`: {told}" for pair, x in of_pair if (told := _winners(x))],
         "warnings": [*collapsed, *warn_of_edges(table), *masks_at_tuned(table)],
         "picture": kept.picture(experiment, "headmask_regularisation"),
-        "short": " ".join(contests + ranked),
+        "short": contests + ranked,
     }
 
 

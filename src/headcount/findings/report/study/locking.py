@@ -54,7 +54,7 @@ def locking(kept: Kept) -> dict[str, Any]:
         "later": later,
         "slower": locked_rows(kept, SLOW) if kept.begun(SLOW) else [],
         "picture": kept.picture(EXPERIMENT, "headmask_locked_fig"),
-        "short": short_locking(kept, EXPERIMENT),
+        "short": [short_locking(kept, EXPERIMENT)],
         "answer": list(filter(None, [*told, collapsed_words(kept, EXPERIMENT)])),
     }
 

@@ -50,7 +50,7 @@ def real_text(kept: Kept) -> dict[str, Any]:
         "elsewhere": {name: ", ".join(claims) for name, claims in elsewhere.items()},
         "seeds": kept.table(EXPERIMENT, "bleu")["seed"].nunique(),
         "claims": [claim_cells(row) for _, row in rows.iterrows()],
-        "short": f"{capital(short)}.",
+        "short": [f"{capital(short)}."],
         "answer": list(filter(None, answer)),
         "lacking": [f"{claim} ({needs})" for claim, needs in lacking["needs"].items()],
         "compared": compared,
