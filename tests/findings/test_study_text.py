@@ -74,7 +74,8 @@ def test_masks_beside_tuned_dropout(kept):
     plant_little_text(kept, (gain, loss), (neither, (0.3, None, None)))
     page = page_of(kept)
     told = (
-        "- **When masking helps BLEU.**\n    - With 3,000 training pairs and the baseline's dropout of 0 "
+        "- **When masking helps BLEU.**\n"
+        "    - With 3,000 training pairs and the baseline's dropout of 0 "
         "the masks of lowest dev loss, `random-12-d0`, change BLEU by +0.75 (+0.25 to +1.25) to "
         "the baseline (that they help: holds). Of the dropouts that were tried with masks (0, 0.1) "
         "dev loss chooses `random-6`, whose masks change BLEU by +1.50 (+0.50 to +2.50) to as much "
