@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import sys
 
 import pytest
@@ -141,6 +142,26 @@ def test_the_same_to_the_last_bit_also_where_it_was_stopped(encoder, tmp_path, m
     other = tune(encoder, found, settings, tmp_path, "other", seed=2)
     assert [path.name for path in (tmp_path / "state").iterdir()] == ["another's"]
     assert (other / "model" / "model.safetensors").read_bytes() != weights
+
+
+@pytest.mark.slow
+def test_under_an_engine_nothing_is_fine_tuned_again_before_it_is_on_record(
+    encoder, tmp_path, monkeypatch, capsys
+):
+    """An engine that dies between a job's end and its record removes the outputs afterwards."""
+    found, settings = pairs(20, seed=1), FineTuningSettings(epochs=1, batch=20, device="cpu")
+    monkeypatch.setenv("HEADCOUNT_JOB", "1")
+    out = tune(encoder, found, settings, tmp_path, "out")
+    kept = [path.relative_to(tmp_path) for path in (tmp_path / "state").glob("*/*")]
+    assert [path.parts[2] for path in kept] == ["finished"]  # and no checkpoint
+    made = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert {path.name for path in made} == {*CLASSIFIER_FILES, "fine_tuning.json"}
+    shutil.rmtree(out)
+    monkeypatch.setattr(transformers.Trainer, "train", None)  # nobody may call it
+    tune(encoder, found, settings, tmp_path, "out")
+    assert "fine-tuned before; outputs taken from" in capsys.readouterr().err
+    again = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert again == made
 
 
 @pytest.mark.slow

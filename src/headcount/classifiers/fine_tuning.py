@@ -1,12 +1,12 @@
 """Fine-tuning a Hugging Face model on labelled sentence pairs, by the library's own trainer."""
 
-import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from headcount.base import command
-from headcount.base.files import whole_folder, write_json
+from headcount.base.files import FinishedSet, remove_folder, write_json
 from headcount.base.fingerprint import digest
 from headcount.base.folders import CLASSIFIER_FILES
 from headcount.base.settings.classifiers import FineTuningSettings
@@ -29,47 +29,68 @@ def fine_tune_classifier(
 
     `start`: the folder of a model, whose classifying layer is drawn by the seed unless it has one
     for these labels. After each epoch a state lies in `states`, from which a call goes on whose
-    `origin` has the same settings, seed, code, inputs and versions; it is removed in the end. On a
-    CPU the weights follow from the seed to the last bit. Raises UserError for a model that cannot
-    be read, EnvironmentFault where library or device is missing.
+    `origin` has the same settings, seed, code, inputs and versions. It is removed in the end; under
+    an engine the outputs take its place until they are on record (workflow/engine.py), so that
+    nothing is fine-tuned again. On a CPU the weights follow from the seed to the last bit. Raises
+    UserError for a model that cannot be read, EnvironmentFault where library or device is missing.
     """
+    mine = states / digest([origin.get(part) for part in command.IDENTITY])
+    finished = FinishedSet(mine / "finished")
+    if finished.is_whole():
+        print(f"fine-tuned before; outputs taken from {finished.folder}", file=sys.stderr)
+    else:
+        with finished.written(out) as folder:
+            facts = _fine_tune(start, pairs, settings, seed, mine, folder / "model")
+            write_json(folder / "fine_tuning.json", facts | {"provenance": origin})
+    for state in mine.glob("checkpoint-*"):
+        remove_folder(state)
+    finished.place(out)
+    if not command.has_engine():
+        remove_folder(mine)
+        if not any(states.iterdir()):  # beside it may lie other runs' states, and other files
+            states.rmdir()
+
+
+def _fine_tune(
+    start: Path,
+    pairs: Sequence[Example],
+    settings: FineTuningSettings,
+    seed: int,
+    states: Path,
+    out: Path,
+) -> dict[str, Any]:
+    """Fine-tune, or go on from the last of `states`; write model and tokeniser; return facts."""
     library = training_library()
     library.set_seed(seed)
-    mine = states / digest([origin.get(part) for part in command.IDENTITY])
     names = sorted({pair.label.lower() for pair in pairs})
     tokeniser, model = read_classifier(start, names)
-    numbers = model.config.label2id
+    rows = _encoded(pairs, tokeniser, model.config.label2id)
+    trainer = library.Trainer(
+        model=model,
+        args=_arguments(library, settings, seed, states, len(rows)),
+        train_dataset=rows,
+        data_collator=library.DataCollatorWithPadding(tokeniser),
+    )
+    done = trainer.train(resume_from_checkpoint=_last_state(states))
+    model.save_pretrained(out, max_shard_size="100GB")
+    tokeniser.save_pretrained(out)
+    for path in out.iterdir():  # others depend on the tokeniser, and none of them is needed
+        if path.name not in CLASSIFIER_FILES:
+            path.unlink()
+    return {"pairs": len(rows), "labels": names, "updates": done.global_step}
+
+
+def _encoded(
+    pairs: Sequence[Example], tokeniser: Any, numbers: dict[str, int]
+) -> list[dict[str, Any]]:
+    """The pairs as the library's trainer takes them; `numbers`: of the labels."""
     texts = [pair.first for pair in pairs], [pair.second for pair in pairs]
     encoded = tokeniser(*texts, truncation=True, max_length=LONGEST)
-    rows = [
+    return [
         {name: values[place] for name, values in encoded.items()}
         | {"labels": numbers[pair.label.lower()]}
         for place, pair in enumerate(pairs)
     ]
-    trainer = library.Trainer(
-        model=model,
-        args=_arguments(library, settings, seed, mine, len(rows)),
-        train_dataset=rows,
-        data_collator=library.DataCollatorWithPadding(tokeniser),
-    )
-    done = trainer.train(resume_from_checkpoint=_last_state(mine))
-    with whole_folder(out / "model") as folder:
-        model.save_pretrained(folder, max_shard_size="100GB")
-        tokeniser.save_pretrained(folder)
-        for path in folder.iterdir():  # others depend on the tokeniser, and none of them is needed
-            if path.name not in CLASSIFIER_FILES:
-                path.unlink()
-    facts = {"pairs": len(rows), "labels": names, "updates": done.global_step}
-    facts["provenance"] = origin
-    write_json(out / "fine_tuning.json", facts)
-    _drop(states, mine)
-
-
-def _drop(states: Path, mine: Path) -> None:
-    """Remove the states of a finished run: all of a job's; by hand, others' may lie beside them."""
-    shutil.rmtree(states if command.has_engine() else mine, ignore_errors=True)
-    if states.is_dir() and not any(states.iterdir()):
-        states.rmdir()
 
 
 def _arguments(
