@@ -103,6 +103,17 @@ def test_of_heads_masked_equally_often_the_first_count(tmp_path):
     assert [head.kind for head in history(made).heads[:3]] == ["enc_self"] * 3
 
 
+def test_heads_that_no_update_masked_are_not_among_those_masked_most(tmp_path):
+    """Heads 4 and 5 alone were masked: 5 is locked in then, of slope 0.75 beside −3.
+
+    With N of 2, four would be these two and, masked in no update, heads 0 and 1, of slope 1 and −2.
+    """
+    made = HeadmaskFiles(tmp_path)
+    masks = {30: [0, 0, 0, 0, 0.5, 0.5], 90: [0, 0, 0, 0, 0, 1]}
+    add(made, "impt-2", 1, masks, {30: FIRST, 90: LATER})
+    assert areas(foresee(history(made)), "before_masked")["slope"] == 1
+
+
 def test_a_layer_foretells_all_only_if_it_is_what_is_locked_in():
     """Of a layer of two heads one is locked in: above two of the three others, equal to one."""
     layer, one = np.array([1.0, 1, 0, 0]), np.array([1, 0, 0, 0], dtype=bool)

@@ -58,9 +58,9 @@ _NOTES = (
     "those that never are. Heads that are locked in already in it are neither foretold nor among "
     "the others. The interval before: the last one before a head is locked in; against the heads "
     "that are locked in neither then nor in the next; mean over all such beginnings. Masked most: "
-    "only among the 2 N heads, not locked in, that were masked most in that interval; of heads "
-    "masked equally often at the 2 N-th place the first in the model's order count, the encoder's "
-    "before the decoder's.",
+    "only among the 2 N heads, not locked in, that were masked most in that interval, or as many "
+    "as were masked at all; of heads masked equally often at the 2 N-th place the first in the "
+    "model's order count, the encoder's before the decoder's.",
     "Importance before is nearly what the rule picks heads by, and masks are what it picked, so "
     "that either tells of the next interval without being a cause. Among the heads masked most, "
     "both say less, and what the slope says is its own. Size ÷ importance: near 1 all sentences, "
@@ -201,9 +201,12 @@ def contests(history: History, moment: str) -> Iterator[Contest]:
 
 
 def _most_masked(masked: np.ndarray, among: np.ndarray, count: int) -> np.ndarray:
-    """[head]: whether it is one of so many that were masked most; of equal ones the first."""
+    """[head]: whether it is one of so many that were masked most; of equal ones the first.
+
+    They are fewer where fewer were masked at all.
+    """
     order = np.argsort(np.where(among, -masked, 1), kind="stable")
-    return np.isin(np.arange(len(masked)), order[:count])
+    return np.isin(np.arange(len(masked)), order[:count]) & (masked > 0)
 
 
 def area(values: np.ndarray, locked: np.ndarray, others: np.ndarray) -> float:
