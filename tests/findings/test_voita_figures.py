@@ -36,7 +36,7 @@ def data(files):
     models = pruned_models(results)
     return {
         "fig7": encoder_points(records(results)),
-        "fig9": kind_points(models),
+        "fig9": kind_points(models, MODEL.grid),
         "fig10": layer_points(models, MODEL.grid),
         "methods": method_points(records(results), untuned(results)),
         "gates": trajectories(files["gates"], models),
@@ -154,17 +154,17 @@ def test_methods_are_drawn_on_the_first_test_set(one_seed, tmp_path):
 
 def test_figures_9_and_10_are_the_papers_without_a_run_on_all_kinds(one_seed):
     models = pruned_models(gather_results("voita_pruning", one_seed.listed, SETTINGS))
-    for points in (kind_points(models), layer_points(models, MODEL.grid)):
+    for points in (kind_points(models, MODEL.grid), layer_points(models, MODEL.grid)):
         assert set(points["source"]) == {"paper"} and (points["heads_left"] != "").all()
 
 
 def test_figure_9_counts_heads_of_each_kind(data):
     found = ours(data["fig9"])
     of_run = found[(found["run"] == "gates-all-l0.1") & (found["seed"] == 2)]
-    assert of_run[["kind", "pruned", "heads_left"]].values.tolist() == [
-        ["enc_self", 2, 1],
-        ["dec_self", 2, 1],
-        ["dec_enc", 2, 2],
+    assert of_run[["kind", "pruned", "heads", "heads_left"]].values.tolist() == [
+        ["enc_self", 2, 3, 1],
+        ["dec_self", 2, 1, 1],
+        ["dec_enc", 2, 2, 2],
     ]
     # Runs on the encoder alone and from other starts belong to other figures.
     assert set(found["run"]) == {"gates-all-l0", "gates-all-l0.1", "gates-all-l0.5"}

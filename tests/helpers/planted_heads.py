@@ -132,12 +132,13 @@ def functions(models: list[tuple[str, str, int, dict[str, int]]], labels: int = 
     return {"figures/voita_fig8.csv": rows}
 
 
-def kinds_left(points: list[tuple[int, int, int]], seeds=(1,), pair: str = PAIR) -> Rows:
-    """Heads left of 16 of each kind: encoder, decoder, decoder-encoder."""
-    return [of(f"gates-{place}", seed, pair, kind=kind, pruned=48 - sum(point), heads_left=left,
-               **{"lambda": 0.1})
+def kinds_left(points: list[tuple[int, int, int]], seeds=(1,), pair: str = PAIR,
+               sizes: tuple[int, int, int] = (16, 16, 16)) -> Rows:  # fmt: skip
+    """Heads left, of so many, of each kind: encoder, decoder, decoder-encoder."""
+    return [of(f"gates-{place}", seed, pair, kind=kind, pruned=sum(sizes) - sum(point), heads=size,
+               heads_left=left, **{"lambda": 0.1})
             for seed in seeds for place, point in enumerate(points)
-            for kind, left in zip(KINDS, point, strict=True)]  # fmt: skip
+            for kind, size, left in zip(KINDS, sizes, point, strict=True)]  # fmt: skip
 
 
 def places(news: list[int], subtitles: list[int]) -> Files:

@@ -145,22 +145,34 @@ def _priced(evidence: Evidence, name: str, columns: list[str]) -> pd.DataFrame:
 
 
 def _kinds_left(evidence: Evidence, least: float) -> pd.DataFrame:
-    """Heads left of each kind where at least this share of all heads is gone: a run a row."""
-    columns = ["kind", "pruned", "heads_left"]
-    rows = _priced(evidence, "figures/voita_fig9.csv", columns).astype({"heads_left": float})
-    wide = rows.pivot_table("heads_left", [*MODEL, "pruned"], "kind").reset_index()
-    wide = wide.reindex(columns=[*MODEL, "pruned", *KINDS])
-    whole = wide[list(KINDS)].sum(axis=1) + wide["pruned"].astype(float)
-    return wide[wide["pruned"].astype(float) >= least * whole - 1e-9]
+    """Share left of each kind where at least this share of all heads is gone: a run a row.
+
+    `error`: standard error of the difference between encoder–decoder and encoder self-attention if
+    as many were drawn from all heads, without replacement: of n drawn of N, and kinds of a and b
+    heads, n (N - n) / (N (N - 1)) · (1 / a + 1 / b) is the variance.
+    """
+    columns = ["kind", "pruned", "heads", "heads_left"]
+    rows = _priced(evidence, "figures/voita_fig9.csv", columns)
+    if rows.empty:
+        return pd.DataFrame(columns=[*MODEL, "pruned", *KINDS, "error"])
+    rows = rows.astype(dict.fromkeys(columns[1:], float))
+    rows["share"] = rows["heads_left"] / rows["heads"]
+    wide = rows.pivot_table(["share", "heads"], [*MODEL, "pruned"], "kind")
+    sizes, pruned = wide["heads"], wide.index.get_level_values("pruned")
+    whole = sizes.sum(axis=1)
+    variance = (whole - pruned) * pruned / (whole * (whole - 1))
+    variance *= 1 / sizes["dec_enc"] + 1 / sizes["enc_self"]
+    found = wide["share"].assign(error=variance**0.5)
+    return found[pruned >= least * whole - 1e-9].reset_index()
 
 
 def kinds_in_order(evidence: Evidence, pruned: float, points: int) -> Decision:
     """Whether encoder self-attention loses most heads, and decoder-encoder attention fewest.
 
     At most points of the sweep with at least the share `pruned` gone, and by the means over them.
-    Value: heads of decoder-encoder minus encoder self-attention left, mean; the interval is that of
-    heads drawn at random from kinds that all had equally many, as wide as at the widest point,
-    since points of a sweep hang together. Fewer than `points` decide nothing.
+    By the share of each kind that is left. Value: decoder-encoder minus encoder self-attention,
+    mean; the interval is that of heads drawn at random, as wide as at the widest point, since
+    points of a sweep hang together. Fewer than `points` decide nothing.
     """
 
     def decide(sweep: pd.DataFrame) -> Decision:
@@ -172,29 +184,18 @@ def kinds_in_order(evidence: Evidence, pruned: float, points: int) -> Decision:
         straight = mean["enc_self"] < mean["dec_self"] <= mean["dec_enc"]
         turned = mean.idxmin() == "dec_enc" or mean.idxmax() == "enc_self"
         reason = f"in order at {ordered.sum()} of {len(sweep)} points"
-        left = sweep[list(KINDS)].sum(axis=1)
-        error = sqrt(_difference_variance(left, left + sweep["pruned"].astype(float)).max())
-        found = with_error(float(mean["dec_enc"] - mean["enc_self"]), error)
+        found = with_error(float(mean["dec_enc"] - mean["enc_self"]), float(sweep["error"].max()))
         holds = ordered.mean() > 0.5 and straight and found.p < ALPHA
         return judge(bool(holds), bool(turned and found.p < ALPHA), reason, found)
 
     return by_model(_kinds_left(evidence, pruned), UNIT, decide)
 
 
-def _difference_variance(left: pd.Series, whole: pd.Series) -> pd.Series:
-    """Of heads left of one of three kinds minus another, if `left` of `whole` are drawn at random.
-
-    Each kind is a third: variances of 2/9 a head, a covariance of −1/9, and drawn without
-    replacement.
-    """
-    return 2 / 3 * left * (whole - left) / (whole - 1)
-
-
 def place_of_decoder_self(evidence: Evidence, long: str, short: str, pruned: float) -> Decision:
     """Whether decoder self-attention stands higher between the others on the long corpus.
 
-    Value: place between encoder (0) and decoder-encoder attention (1), long minus short corpus,
-    which pairs' names begin with; Welch's t over seeds.
+    Value: place of its share of heads left between those of encoder (0) and decoder-encoder
+    attention (1), long minus short corpus, which pairs' names begin with; Welch's t over seeds.
     """
     rows = _kinds_left(evidence, pruned)
     place = (rows["dec_self"] - rows["enc_self"]) / (rows["dec_enc"] - rows["enc_self"])
@@ -213,18 +214,15 @@ def decoder_layers_in_order(evidence: Evidence) -> Decision:
     """
     columns = ["kind", "layers", "pruned", "heads_left"]
     rows = _priced(evidence, "figures/voita_fig10.csv", columns)
-    rows = rows.assign(place=[_middle(cell) for cell in rows["layers"]])
+    ends = [[int(part) for part in str(cell).split("–")] for cell in rows["layers"]]  # 2, or 2–3
+    rows = rows.assign(place=[np.mean(each) for each in ends], size=[len(each) for each in ends])
     return by_model(rows.astype({"heads_left": float, "pruned": float}), UNIT, _layers_in_order)
-
-
-def _middle(layers: object) -> float:
-    """Of `2` it is 2, of `2–3` 2.5."""
-    return float(np.mean([int(part) for part in str(layers).split("–")]))
 
 
 def _layers_in_order(sweep: pd.DataFrame) -> Decision:
     """As `decoder_layers_in_order`, of one sweep."""
-    points, middle = [], np.mean(sorted(sweep["place"].unique()))
+    groups = sweep.drop_duplicates("place")
+    points, middle = [], np.average(groups["place"], weights=groups["size"])
     for _, run in sweep.groupby("run", sort=False):
         sides = [run[run["kind"] == kind] for kind in ("dec_self", "dec_enc")]
         if all(side["heads_left"].sum() and side["pruned"].iloc[0] for side in sides):
@@ -241,7 +239,9 @@ def _layers_in_order(sweep: pd.DataFrame) -> Decision:
 
 
 def _variance(side: pd.DataFrame) -> float:
-    """Of the mean layer of as many heads, drawn from layers that all had equally many."""
-    left, places = side["heads_left"].sum(), side["place"].to_numpy()
+    """Of the mean place of as many heads, drawn from layers that all had equally many."""
+    left = side["heads_left"].sum()
     whole = left + side["pruned"].iloc[0]
-    return float(places.var() / left * (whole - left) / (whole - 1))
+    apart = side["place"] - np.average(side["place"], weights=side["size"])
+    spread = np.average(apart**2, weights=side["size"])
+    return float(spread / left * (whole - left) / (whole - 1))

@@ -6,7 +6,7 @@ import pandas as pd
 
 from headcount.findings.claims.estimates import EFFECT, change_of
 from headcount.findings.claims.evidence import MODEL, TEST, Evidence
-from headcount.findings.claims.verdicts import Decision, by_model, judge
+from headcount.findings.claims.verdicts import NOT_APPLICABLE, Decision, by_model, judge
 from headcount.findings.results import HEAD
 from headcount.findings.significance import ALPHA, holm
 
@@ -19,30 +19,44 @@ def _single_heads(evidence: Evidence) -> pd.DataFrame:
     return evidence.baseline("tables/michel_ablation.csv", columns)
 
 
-def _with_sentences(evidence: Evidence, rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of test sets other than dev, with the number of sentences that were scored."""
+def _with_sentences(evidence: Evidence, rows: pd.DataFrame, least: int) -> pd.DataFrame:
+    """The rows of test sets other than dev, with the number of sentences that were scored.
+
+    `spare`: whether these are fewer than `least`, and the model has a test set with as many.
+    """
     sizes = evidence.facts("masking/ablation.json", "sentences")
     tested = rows[rows["test_set"] != "dev"]
     keys = tested[TEST].itertuples(index=False, name=None)
-    return tested.assign(sentences=[sizes[key[:4]][key[4]] for key in keys])
+    tested = tested.assign(sentences=[sizes[key[:4]][key[4]] for key in keys])
+    most = tested.groupby(MODEL)["sentences"].transform("max")
+    return tested.assign(spare=(tested["sentences"] < least) & (most >= least))
+
+
+def _judged(
+    model: pd.DataFrame, least: int, reason: str, holds: bool, fails: bool, share: float
+) -> Decision:
+    """A verdict that holds on `least` sentences only; a test set with fewer fails or is spare."""
+    size = model["sentences"].iloc[0]
+    told = f"{reason}; {size} sentences" + (f" of at least {least}" if size < least else "")
+    if model["spare"].iloc[0] and not fails:
+        return Decision(NOT_APPLICABLE, told, seeds=1)
+    return judge(holds and size >= least, fails, told, (share,))
 
 
 def few_heads_matter(evidence: Evidence, most: float, fail: float, sentences: int) -> Decision:
     """Whether few heads change BLEU significantly (p < 0.01) when masked alone.
 
     Value: their share, of all heads of the model, so that it has no interval over heads. Holds up
-    to `most` on at least as many sentences, since fewer show fewer; fails above `fail`.
+    to `most` on at least as many sentences, since fewer show fewer; fails above `fail`. A test set
+    with fewer that does not fail says nothing beside one with as many.
     """
 
     def decide(model: pd.DataFrame) -> Decision:
-        hits, size = int((model["p"] < LEVEL).sum()), model["sentences"].iloc[0]
-        share, still = hits / len(model), (holm(model["p"].to_numpy()) < LEVEL).sum()
-        reason = f"{hits} of {len(model)} heads, {still} by Holm; {size} sentences"
-        reason += f" of at least {sentences}" if size < sentences else ""
-        holds = share <= most and size >= sentences
-        return judge(holds, share > fail, reason, (share,))
+        hits, still = int((model["p"] < LEVEL).sum()), (holm(model["p"].to_numpy()) < LEVEL).sum()
+        share, reason = hits / len(model), f"{hits} of {len(model)} heads, {still} by Holm"
+        return _judged(model, sentences, reason, share <= most, share > fail, share)
 
-    return by_model(_with_sentences(evidence, _single_heads(evidence)), TEST, decide)
+    return by_model(_with_sentences(evidence, _single_heads(evidence), sentences), TEST, decide)
 
 
 def single_heads_break(evidence: Evidence, large: float, small: float, few: float) -> Decision:
@@ -114,17 +128,15 @@ def one_head_suffices(evidence: Evidence, hold: float, fail: float, sentences: i
     """Whether most layers lose nothing significant (p < 0.01) with the best of their heads alone.
 
     Value: their share, of all layers of the model. Holds from `hold` on, on at least as many
-    sentences; fails below `fail`.
+    sentences; fails below `fail`. Test sets with fewer as in `few_heads_matter`.
     """
 
     def decide(model: pd.DataFrame) -> Decision:
         fine = int((~((model["delta"] < 0) & (model["p"] < LEVEL))).sum())
-        share, size = fine / len(model), model["sentences"].iloc[0]
-        reason = f"{fine} of {len(model)} layers, {size} sentences"
-        reason += f" of at least {sentences}" if size < sentences else ""
-        return judge(share >= hold and size >= sentences, share < fail, reason, (share,))
+        share, reason = fine / len(model), f"{fine} of {len(model)} layers"
+        return _judged(model, sentences, reason, share >= hold, share < fail, share)
 
-    return by_model(_with_sentences(evidence, _layers(evidence)), TEST, decide)
+    return by_model(_with_sentences(evidence, _layers(evidence), sentences), TEST, decide)
 
 
 def last_cross_layer_breaks(evidence: Evidence, loss: float, small: float) -> Decision:

@@ -101,18 +101,20 @@ def _curve(scope: str, order: str) -> str:
 def concentrates(evidence: Evidence, floor: float) -> Decision:
     """Whether the pruning profile is less of a line, and nearer its ends, late than early.
 
-    First against last checkpoint, over trainings; those whose first has BLEU below `floor` are left
-    out, since nothing can fall there.
+    First against last checkpoint, over trainings; those whose first has BLEU below `floor`, and so
+    no profile in the table, are left out, since nothing can fall there.
     """
-    columns = ["update", "bleu", "r_squared", "end_mass"]
-    rows = evidence.baseline("tables/michel_training.csv", columns).dropna(subset=columns)
-    by_time = rows.astype({"update": int}).sort_values("update").groupby(MODEL, sort=False)
-    first, last = by_time.first(), by_time.last()
-    kept = first["bleu"].astype(float) >= floor
+    names = ["r_squared", "end_mass"]
+    rows = evidence.baseline("tables/michel_training.csv", ["update", "bleu", *names])
+    by_time = rows.astype({"update": int, "bleu": float}).sort_values("update")
+    first, last = (
+        by_time.drop_duplicates(MODEL, keep=end).set_index(MODEL).sort_index()
+        for end in ("first", "last")
+    )
+    kept = first["bleu"] >= floor
     if len(first) and not kept.any():
         return undecided(f"the first checkpoint has BLEU below {floor:g}", len(first))
-    names = ["r_squared", "end_mass"]
-    changes = (last[names] - first[names])[kept].astype(float)
+    changes = last[kept][names].astype(float) - first[kept][names].astype(float)
     return contrasts({"R² of a line": changes["r_squared"], "end mass": -changes["end_mass"]})
 
 
@@ -121,22 +123,26 @@ def early_distinction(evidence: Evidence, kept: float, first: float, early: floa
 
     And fewer than `first` percent at the first checkpoint, which has learnt least. Value: percent
     kept at the best of the early checkpoints after it. Fails if of those up to half of the training
-    no interval reaches `kept`.
+    no interval reaches `kept`. A checkpoint without a profile has learnt too little to tell.
     """
-    columns = ["test_set", "update", "kept_40", "kept_low_40", "kept_high_40"]
-    rows = evidence.baseline("tables/michel_training.csv", columns).dropna(subset=columns)
+    names = ["kept_40", "kept_low_40", "kept_high_40"]
+    rows = evidence.baseline("tables/michel_training.csv", ["test_set", "update", *names])
+    rows = rows.astype({"update": int} | dict.fromkeys(names, float)).sort_values("update")
 
     def decide(model: pd.DataFrame) -> Decision:
-        share = model["update"].astype(int) / model["update"].astype(int).max()
-        later = model.iloc[1:]
-        soon, half = (later[share.iloc[1:] <= end] for end in (early, 0.5))
-        best = next(each for each in (soon, half, later, model) if len(each))
+        start, last = model.iloc[0], model["update"].max()
+        known = model.dropna(subset=names)
+        if known.empty:
+            return undecided("no checkpoint has a profile", 1)
+        share = known["update"] / last
+        later = known["update"] > start["update"]
+        soon, half = known[later & (share <= early)], known[share <= 0.5]
+        best = next(each for each in (soon, known[later & (share <= 0.5)], known) if len(each))
         best = best.nlargest(1, "kept_40").iloc[0]
-        start = model.iloc[0]
         holds = len(soon) and (best["kept_low_40"] >= kept) and start["kept_high_40"] < first
         fails = len(half) and (half["kept_high_40"] < kept).all() and share[half.index[-1]] > 0.25
-        reason = f"update {best['update']} of {model['update'].astype(int).max()}"
-        return judge(bool(holds), bool(fails), reason, best[columns[-3:]].astype(float))
+        reason = f"update {best['update']:.0f} of {last}"
+        return judge(bool(holds), bool(fails), reason, best[names])
 
     return by_model(rows, TEST, decide)
 

@@ -15,7 +15,7 @@ from headcount.findings.results import BASE, KEYS, Results
 from headcount.findings.setting import OVER_SEEDS
 from headcount.findings.voita_pruning.measured import describe_pruning, pruned_models
 
-KINDS_LEFT = [*KEYS, "lambda", "point", "kind", "pruned", "heads_left"]
+KINDS_LEFT = [*KEYS, "lambda", "point", "kind", "pruned", "heads", "heads_left"]
 LAYERS_LEFT = [*KEYS, "lambda", "point", "kind", "layers", "pruned", "heads_left"]
 _PAPER_HEADS = 48  # of each kind
 _PER_GROUP = 2  # layers, where a decoder has more than three, as in the paper
@@ -31,7 +31,7 @@ READ_OFF = "The paper's points are read off its drawing; it prints neither λ no
 @exhibits.figure("voita_fig9", needs=("pruned_heads",), beside="voita_pruning")
 def fig9(results: Results) -> Drawn:
     """Figure 9: heads left of each kind."""
-    points = kind_points(pruned_models(results))
+    points = kind_points(pruned_models(results), results.model.grid)
     return Drawn(
         _draw_kinds(points),
         points,
@@ -76,20 +76,22 @@ def _describe_ours(points: pd.DataFrame) -> tuple[str, ...]:
     return ("Bars: standard deviation over seeds.", OVER_SEEDS) if several else ()
 
 
-def kind_points(models: pd.DataFrame) -> pd.DataFrame:
+def kind_points(models: pd.DataFrame, grid: HeadGrid) -> pd.DataFrame:
     """Figure 9: heads left of each kind, a gates run on all kinds and kind a row; the paper's.
 
-    `models` comes from `pruned_models`. Columns of `KINDS_LEFT`, source; `point` is what belongs
-    together over seeds: the run, or a place in the paper's drawing; `pruned` in the whole model.
+    `models` comes from `pruned_models`, and `grid` has their heads before. Columns of `KINDS_LEFT`,
+    source; `point` is what belongs together over seeds: the run, or a place in the paper's drawing;
+    `pruned` in the whole model; `heads`: of the kind, before.
     """
     rows = [
         model
-        | {"kind": kind, "pruned": model["heads"] - model["heads_left"], "heads_left": model[kind]}
+        | {"kind": kind, "pruned": model["heads"] - model["heads_left"]}
+        | {"heads": sum(grid.counts[kind]), "heads_left": model[kind]}
         for model in _sweep_of_all(models)
         for kind in KINDS
     ]
     printed = voita.table("figure9").rename(columns={"value": "heads_left"})
-    printed["point"] = printed["pruned"]
+    printed = printed.assign(point=printed["pruned"], heads=_PAPER_HEADS)
     return with_printed(pd.DataFrame(rows, columns=KINDS_LEFT), printed)
 
 
