@@ -182,10 +182,8 @@ def test_trainings_until_dev_loss_turns_stand_beside_those_that_end_before(kept)
         f"- **Masks with dropout, until dev loss turns.** {told}(+0.20 to +0.80) to tuned" in page
     )
     assert page.count(told) == 2 and page.count("| random-12-d0 |") == 2
-    about = (
-        "has the seeds of `lowdata`, 10,000 training pairs, and so the same first updates of each"
-    )
-    assert f"{about} run; trainings of each run: 5; 2 encoder" in page.replace("\n", " ")
+    about = "`lowdata_long`: 10,000 training pairs, trainings of each run: 5; 2 encoder"
+    assert about in page.replace("\n", " ")
     assert "| [lowdata_long](lowdata_long.md#the-runs) | 0 |" in page
 
 
