@@ -275,7 +275,7 @@ def test_collapsed_trainings_are_marked_wherever_their_numbers_stand(kept):
     plant(kept, "headmask_variants", headmask_collapse=table.assign(collapsed="no"))
     page = page_of(kept)
     assert "| impt-6 (2 of 2 collapsed) | 2 of 2 | 4.0 / 2.0 | 5 dec layer 1" in page
-    assert page.count("of failed trainings: `impt-6` 2 of 2.") == 1
+    assert page.count("Trainings that collapsed: `impt-6` 2 of 2.") == 1
     assert page.count("trainings of `impt-6` (2 of 2 collapsed) locked") == 2  # in short, answer
     assert "| impt-6 | 0.500 |" in page and page.count("No training collapsed.") == 1
     # Of 10 and 20: 15, standard error 5, t 12.7062; one training has no interval.

@@ -10,7 +10,7 @@ CLAIMS = ["claim", "verdict", "value", "low", "high", "paper_value", "reason", "
 BLEU = pd.DataFrame(
     [("baseline", seed, "bleu", "test", 20.0) for seed in (1, 1, 2)],
     columns=["run", "seed", "metric", "test_set", "score"],
-)
+).assign(pair="multi30k.en-de")
 
 
 def claims(*rows, collapsed=None, p=None):
@@ -112,9 +112,7 @@ def test_multi30k_with_tables_of_masks(kept):
         "Masks change BLEU (trainings of each run: 1): `impt-6` (1 of 2 collapsed) by -1.50 "
         "(-2.00 to -1.00); of 1 claims" in page
     )
-    words = (
-        "Trainings that collapsed, so that their numbers are of failed trainings: `impt-6` 1 of 2."
-    )
+    words = "Trainings that collapsed: `impt-6` 1 of 2."
     assert page.count(words) == 1
     # Its row is marked here, and not among those of another experiment.
     assert page.count("| impt-6 (1 of 2 collapsed) | 0.500 |") == 1
@@ -177,16 +175,19 @@ def test_claims_of_several_experiments_are_corrected_together(kept):
 
 
 def test_what_pruned_models_cost(kept):
-    """BLEU means over test sets, then over trainings; a control costs nothing and has no row."""
+    """BLEU means over shared test sets, then trainings; a control costs nothing and has no row."""
     rows = [
-        ("gates-all-l0", 1, 0.0, 48, 0.0),
-        ("gates-all-l0.1", 1, 0.1, 12, -1.0),
-        ("gates-all-l0.1", 1, 0.1, 12, -2.0),
-        ("gates-all-l0.1", 2, 0.1, 9, -3.5),
-        ("scratch-gates-all-l0.1", 1, 0.1, 12, -0.25),
+        ("gates-all-l0", 1, "a", 0.0, 48, 0.0),
+        ("gates-all-l0.1", 1, "a", 0.1, 12, -1.0),
+        ("gates-all-l0.1", 1, "b", 0.1, 12, -2.0),
+        ("gates-all-l0.1", 2, "a", 0.1, 9, -3.0),
+        ("gates-all-l0.1", 2, "b", 0.1, 9, -4.0),
+        ("gates-all-l0.1", 1, "of one alone", 0.1, 12, -90.0),
+        ("scratch-gates-all-l0.1", 1, "a", 0.1, 12, -0.25),
     ]
-    table = pd.DataFrame(rows, columns=["run", "seed", "lambda", "scope_left", "delta"])
-    plant(kept, "multi30k_seeds", voita_pruning=table.assign(scope_heads=48))
+    table = pd.DataFrame(rows, columns=["run", "seed", "test_set", "lambda", "scope_left", "delta"])
+    table = table.assign(scope_heads=48, pair="multi30k.en-de")
+    plant(kept, "multi30k_seeds", voita_pruning=table)
     plant(kept, "multi30k_seeds", claims=claims(("HM-01", "holds", 3.0, 2.0, 4.0, None, "", 3)))
     plant(kept, "multi30k_seeds", bleu=BLEU, cost=cost(1, 1))
     page = page_of(kept)

@@ -28,8 +28,8 @@ def test_four_files_and_their_numbers(tmp_path):
     stem = tmp_path / "sub" / "random-12.5%"
     assert Path(f"{stem}.csv").read_text() == (
         "run,count,score,share\n"
-        "baseline,1234567,1234567,12.3457\n"
-        "random-12.5%,0,0.333333,0.000123456\n"
+        "baseline,1234567,1234567,12.3456789\n"
+        "random-12.5%,0,0.3333333333,0.000123456\n"
     )
     rows = Path(f"{stem}.md").read_text().split("\n")
     assert rows[0] == "A caption, 5 % of a_b."

@@ -21,7 +21,7 @@ ROUNDING = 1e-9  # of shares that are read from a file and averaged
 CURVES = ["step", "train_loss", "first_pass_loss"]
 COLLAPSED = (
     "Collapsed: heads that training masked nearly always hurt the model that has them all (table "
-    "headmask_collapse), so that its numbers are of a failed training; how many fail is a result."
+    "headmask_collapse); how many trainings collapse is a result."
 )
 """What a note says where a run is marked."""
 
@@ -136,8 +136,8 @@ def warn_of_collapse(results: Results, pairs: Collection[str]) -> tuple[str, ...
 def warn_of(pair: str, run: str, seed: int) -> str:
     """The one warning of a training that collapsed, wherever its scores stand."""
     return (
-        f"{run}, seed {seed} of {pair} collapsed in training (table headmask_collapse): its scores "
-        "are of a failed training."
+        f"{run}, seed {seed} of {pair} collapsed in training (table headmask_collapse): heads that "
+        "it masked nearly always hurt the model that its scores are of."
     )
 
 

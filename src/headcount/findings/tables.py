@@ -42,8 +42,8 @@ def write_tables(tables: Mapping[str, Table], folder: Path, provenance: dict[str
     """Write `<name>.csv` (the tidy one), `.md`, `.tex` (as people read it) and `.json` of each.
 
     The JSON holds the words, shown cells and provenance. Row indices are not written. The CSV keeps
-    six significant digits, the others fewer. Raises UserError if a table is empty or
-    holds a missing or infinite number.
+    ten significant digits, so that they can be rounded again, the others fewer. Raises UserError if
+    a table is empty or holds a missing or infinite number.
     """
     for name, table in tables.items():
         for frame in (table.tidy, table.shown):
@@ -76,10 +76,10 @@ def _check(table: pd.DataFrame, path_stem: Path) -> None:
 
 
 def _exact(cell: Any) -> Any:
-    """A float as text with six significant digits, or as a whole number where it is one."""
+    """A float as text with ten significant digits, or as a whole number where it is one."""
     if not isinstance(cell, float | np.floating):
         return cell
-    return str(int(cell)) if cell == int(cell) else f"{cell:.6g}"
+    return str(int(cell)) if cell == int(cell) else f"{cell:.10g}"
 
 
 def _readable(cell: Any) -> str:

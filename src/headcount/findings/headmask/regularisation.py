@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.training_runs import BASELINE
 from headcount.findings import exhibits
+from headcount.findings.headmask.optima import TUNED, masks_at_tuned, warn_of_edges
 from headcount.findings.masked_training import frequencies, read_masks, warn_of_collapse
 from headcount.findings.results import BASE, KEYS, Results, curve_table, run_of
 from headcount.findings.scores import describe_search, read_scores
@@ -19,9 +21,7 @@ from headcount.findings.tables import NONE, Table, p_value
 COLUMNS = ["pair", "test_set", "statistic", "run", "dropout", "share", "chosen"]
 COLUMNS += ["reference", "against", "value", "low", "high", "p", "seeds"]
 DEV, MEAN = "dev", "mean"
-TUNED = "tuned dropout"
 REFERENCES = ("baseline", "same dropout", TUNED)
-HIGHEST = "the highest that was tried without masks"
 _COMPARED = ("dev_loss", "bleu")
 _MODEL = [*KEYS, "dropout", "update", "dev_loss", "patience"]
 _CAPTION = (
@@ -99,7 +99,10 @@ def with_ends(models: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_bleu(files: list[Path]) -> pd.DataFrame:
-    """BLEU of runs, from their bleu.json: columns pair, run, seed, test_set, bleu."""
+    """BLEU of runs, from their bleu.json: columns pair, run, seed, test_set, bleu.
+
+    Raises UserError for a run that lacks a test set of its pair: its mean would be of others.
+    """
     rows = []
     for found in map(read_scores, files):
         head = {key: found[key] for key in KEYS}
@@ -108,7 +111,16 @@ def read_bleu(files: list[Path]) -> pd.DataFrame:
             for score in found["scores"]
             if score["metric"] == "bleu"
         ]
-    return pd.DataFrame(rows, columns=[*KEYS, "test_set", "bleu"])
+    found = pd.DataFrame(rows, columns=[*KEYS, "test_set", "bleu"])
+    of_pair = found.groupby("pair")["test_set"].agg(set)
+    for key, tests in found.groupby(KEYS)["test_set"].agg(set).items():
+        if lacking := of_pair[key[0]] - tests:
+            raise UserError(
+                f"bleu.json of {key[1]}, seed {key[2]} of {key[0]}: expected BLEU on "
+                f"{', '.join(sorted(lacking))}, as other runs have it, found none; translate and "
+                "score it again"
+            )
+    return found
 
 
 def regularisation_table(
@@ -193,67 +205,6 @@ def difference(found: pd.Series, values: pd.Series, other: str) -> Iterator[tupl
         yield (apart.mean(), *paired_t(apart.to_numpy()), len(apart))
     elif len(apart) == 1:
         yield (apart.mean(), "", "", "", 1)
-
-
-def warn_of_edges(table: pd.DataFrame) -> tuple[str, ...]:
-    """What may not be an optimum in rows of `regularisation_table`: a sentence each, by pair.
-
-    That trainings were cut short, and that no dropout was tried above the tuned one.
-    """
-    found = []
-    for pair, rows in table.groupby("pair", sort=False):
-        late, trainings, runs = cut_short(rows)
-        if late:
-            found.append(
-                f"{pair}: {late} of {trainings} trainings ({', '.join(runs)}) ended before dev "
-                "loss had turned: it was lowest at the last update, or fewer validations followed "
-                "than train.patience asks for. Longer ones may be better."
-            )
-        if edge := edge_of(rows):
-            better = "a higher one" if edge == HIGHEST else "another"
-            found.append(f"{pair}: tuned dropout: {edge}, so that {better} may be better still.")
-    return tuple(found)
-
-
-def cut_short(rows: pd.DataFrame) -> tuple[int, int, list[str]]:
-    """How many trainings of one pair were cut short, of how many, and the names of their runs."""
-    ends = rows[rows["statistic"] == "cut_short"]
-    late = (ends["value"] * ends["seeds"]).round()
-    return int(late.sum()), int(ends["seeds"].sum()), list(ends.loc[late > 0, "run"])
-
-
-def edge_of(rows: pd.DataFrame) -> str:
-    """That tuned dropout is the highest, or the only one, of runs of one pair without masks.
-
-    Empty where it is neither, or where nothing is compared with it.
-    """
-    plain = rows[rows["share"] == 0].set_index("run")["dropout"]
-    if not any(plain[name].max() == plain.max() for name in _tuned(rows)):
-        return ""
-    several = plain.nunique() > 1
-    return HIGHEST if several else "the only one that was tried without masks"
-
-
-def masks_at_tuned(table: pd.DataFrame) -> tuple[str, ...]:
-    """A sentence for each pair: which runs with masks have tuned dropout, by rows as above."""
-    found = []
-    for pair, rows in table.groupby("pair", sort=False):
-        for name in _tuned(rows):
-            rate = rows.loc[rows["run"] == name, "dropout"].iloc[0]
-            alike = rows[(rows["share"] > 0) & (rows["dropout"] == rate)]["run"].unique()
-            found.append(
-                f"{pair}: runs that mask heads at tuned dropout ({name}): {', '.join(alike)}; "
-                "their difference to the same dropout is that to tuned dropout."
-                if len(alike)
-                else f"{pair}: no run masks heads at tuned dropout ({name}), so that nothing "
-                "says what masks add to it."
-            )
-    return tuple(found)
-
-
-def _tuned(rows: pd.DataFrame) -> list[str]:
-    """The run of tuned dropout of one pair; none where no other run is compared with it."""
-    return list(rows.loc[rows["reference"] == TUNED, "against"].unique())
 
 
 def _summary(table: pd.DataFrame) -> pd.DataFrame:

@@ -1,7 +1,6 @@
-"""Which trainings of an experiment collapsed, so that their numbers are of failed trainings."""
+"""Which trainings of an experiment collapsed."""
 
 from headcount.base.settings.short_names import TRAINING_WORDS
-from headcount.findings.report.study.intervals import capital
 from headcount.findings.report.study.kept import Kept
 
 _TABLE = "headmask_collapse"
@@ -14,28 +13,21 @@ def collapsed_words(kept: Kept, experiment: str) -> str:
     told = ", ".join(f"`{run}` {count}" for run, count in _collapsed(kept, experiment).items())
     if not told:
         return "No training collapsed."
-    return f"Trainings that collapsed, so that their numbers are of failed trainings: {told}."
+    return f"Trainings that collapsed: {told}."
 
 
-def failed_words(kept: Kept, experiment: str) -> str:
-    """How many trainings that mask heads collapsed, those by importance apart from those at random.
+def how_many_collapsed(kept: Kept, experiment: str) -> str:
+    """How many of the trainings that mask by importance collapsed: none that masks at random can.
 
-    Empty without their table.
+    Empty without their table, or without such a training.
     """
     if not kept.has(experiment, _TABLE):
         return ""
     table = kept.table(experiment, _TABLE)
-    masking = table[table["n"] > 0]
-    by_importance = masking["run"].str.startswith(f"{TRAINING_WORDS['importance']}-")
-    told = [
-        f"of {len(rows)} trainings that mask {words} {(rows['collapsed'] == 'yes').sum()} collapsed"
-        for words, rows in (
-            ("by importance", masking[by_importance]),
-            ("at random", masking[~by_importance]),
-        )
-        if len(rows)
-    ]
-    return f"{capital(', '.join(told))}." if told else ""
+    rows = table[table["run"].str.startswith(f"{TRAINING_WORDS['importance']}-")]
+    count = (rows["collapsed"] == "yes").sum()
+    told = f"Of {len(rows)} trainings that mask by importance {count} collapsed."
+    return told if len(rows) else ""
 
 
 def named(kept: Kept, experiment: str, run: str) -> str:

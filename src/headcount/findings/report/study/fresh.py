@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from headcount.findings.report.study.collapsed import collapsed_words, failed_words
+from headcount.findings.report.study.collapsed import collapsed_words, how_many_collapsed
 from headcount.findings.report.study.foretelling import foretelling
 from headcount.findings.report.study.kept import Kept
 from headcount.findings.report.study.locking import (
@@ -44,7 +44,7 @@ def _tested(kept: Kept, experiment: str, short: str, first: list[str]) -> dict[s
     table = kept.table(experiment, "headmask_locked")
     over = table[table["seed"].isna() & (table["n"] > 0) & (table["held"] == 0)]
     foretold = foretelling(kept, experiment, over["run"].tolist())
-    in_short = [short, foretold.get("short"), failed_words(kept, experiment)]
+    in_short = [short, foretold.get("short"), how_many_collapsed(kept, experiment)]
     answer = [*first, place_words(over), *foretold.get("answer", [])]
     trained = table.dropna(subset="seed")
     return {

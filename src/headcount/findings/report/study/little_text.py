@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from headcount.findings.claims.verdicts import FAILS, HOLDS, UNDECIDED
-from headcount.findings.headmask.regularisation import (
+from headcount.findings.headmask.optima import (
     cut_short,
     edge_of,
     masks_at_tuned,

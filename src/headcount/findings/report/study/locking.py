@@ -82,7 +82,7 @@ def locked_rows(kept: Kept, experiment: str) -> list[dict[str, str]]:
 
 
 def _bleu_to_baseline(kept: Kept, experiment: str) -> dict[str, str]:
-    """By run, what it changes BLEU by to the baseline of the seed, a mean over test sets.
+    """By run, what it changes BLEU by to the baseline of the seed, a mean over shared test sets.
 
     Empty without the table.
     """
@@ -90,10 +90,10 @@ def _bleu_to_baseline(kept: Kept, experiment: str) -> dict[str, str]:
         return {}
     scores = kept.table(experiment, "bleu")
     scores = scores[scores["metric"] == "bleu"]
-    means = scores.pivot_table(index="seed", columns="run", values="score")
-    if BASE not in means:
+    found = scores.pivot_table(index=["seed", "pair", "test_set"], columns="run", values="score")
+    if BASE not in found:
         return {}
-    changes = means.sub(means[BASE], axis=0).dropna(axis=1, how="all")
+    changes = found.sub(found[BASE], axis=0).groupby("seed").mean().dropna(axis=1, how="all")
     return {run: with_interval(mean_of(changes[run].dropna()), 1) for run in changes}
 
 

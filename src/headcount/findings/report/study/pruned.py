@@ -26,7 +26,8 @@ def pruned_rows(kept: Kept, experiments: Iterable[str]) -> list[dict[str, str]]:
 
 
 def _row(experiment: str, run: str, rows: pd.DataFrame) -> dict[str, str]:
-    deltas = rows.groupby("seed")["delta"].mean()
+    by_test = rows.pivot_table("delta", "seed", ["pair", "test_set"])
+    deltas = by_test.dropna(axis=1).mean(axis=1)  # of the test sets that every seed has
     left = rows.drop_duplicates("seed")
     return {
         "experiment": experiment,
