@@ -33,7 +33,9 @@ def main() -> None:
     shown = {"ablation": settings, "model": args.model, "labels": args.labels}
     shown["revision"] = args.revision
     inputs = [*files.values(), *classifier_inputs(folder)]
-    origin = command.provenance("scripts/classifier_ablation.py", shown, args.seed, inputs)
+    origin = command.provenance(
+        "scripts/classifier_ablation.py", shown, args.seed, inputs, packages=command.HUGGING_FACE
+    )
     classifier = Classifier.load(folder, args.labels, settings.device)
     write_classifier_ablation(classifier, files, settings, args.seed, args.out, origin)
 

@@ -23,7 +23,9 @@ def main() -> None:
     start = fetch_classifier(str(args.model), None)
     inputs = [args.train, *classifier_inputs(start)]
     told = {"fine_tuning": settings}
-    origin = command.provenance("scripts/fine_tune_classifier.py", told, args.seed, inputs)
+    origin = command.provenance(
+        "scripts/fine_tune_classifier.py", told, args.seed, inputs, packages=command.HUGGING_FACE
+    )
     pairs = read_pairs(args.train)
     fine_tune_classifier(start, pairs, settings, args.seed, args.state, args.out, origin)
 

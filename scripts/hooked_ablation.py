@@ -27,7 +27,9 @@ def main() -> None:
     inputs = HookedInputs(HookedFolder(args.model, told), args.text, pair, generate)
     files = inputs.files(with_dev(ablation))
     shown = {"ablation": ablation, "generate": generate, "told": asdict(told)}
-    origin = command.provenance("scripts/hooked_ablation.py", shown, None, files)
+    origin = command.provenance(
+        "scripts/hooked_ablation.py", shown, None, files, packages=command.HUGGING_FACE
+    )
     write_ablation(inputs, ablation, args.out, origin)
 
 

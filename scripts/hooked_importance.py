@@ -23,7 +23,10 @@ def main() -> None:
     texts = HookedTexts(model, args.text)
     files = [*model.files, *texts.texts(settings.data)]
     shown = {"importance": settings, "told": asdict(told)}
-    origin = command.provenance("scripts/hooked_importance.py", shown, settings.subset_seed, files)
+    seed = settings.subset_seed
+    origin = command.provenance(
+        "scripts/hooked_importance.py", shown, seed, files, packages=command.HUGGING_FACE
+    )
     write_importance(model, texts, settings, args.out, origin)
 
 

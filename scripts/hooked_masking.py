@@ -29,7 +29,9 @@ def main() -> None:
     inputs = HookedInputs(HookedFolder(args.model, told), args.text, pair, generate)
     files = [*inputs.files(masking.test_sets), args.own]
     shown = {"masking": masking, "generate": generate, "told": asdict(told)}
-    origin = command.provenance("scripts/hooked_masking.py", shown, args.seed, files)
+    origin = command.provenance(
+        "scripts/hooked_masking.py", shown, args.seed, files, packages=command.HUGGING_FACE
+    )
     write_masking(inputs, {"own": args.own}, masking, args.seed, args.out, origin)
 
 

@@ -34,10 +34,16 @@ def compared(folder: Path) -> set[Path]:
 
 
 def same(one: Path, other: Path) -> bool:
-    """Whether two files hold the same bytes, in a table but for columns that tell the time."""
-    return one.read_bytes() == other.read_bytes() or (
-        one.suffix == ".csv" and _without_clock(one) == _without_clock(other)
-    )
+    """Whether two files hold the same bytes, in a table but for columns that tell the time.
+
+    A table that cannot be read is like none but itself.
+    """
+    if one.read_bytes() == other.read_bytes():
+        return True
+    try:
+        return one.suffix == ".csv" and _without_clock(one) == _without_clock(other)
+    except (UnicodeDecodeError, csv.Error):
+        return False
 
 
 def _without_clock(path: Path) -> list[list[str]]:

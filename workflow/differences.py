@@ -31,19 +31,25 @@ def differences(path: str, kept: bytes, here: bytes, within: float) -> str:
 
     What tells the time is left out, and what a file says of how it was made. `within`: by how much
     of the larger of the two a number may be off. Above 0, checksums are left out: weights that
-    differ in one bit have others.
+    differ in one bit have others. A file that cannot be read as what its name says is one that
+    differs.
     """
     if kept == here:
         return ""
-    before, after = (dict(_values(path, content)) for content in (kept, here))
+    try:
+        before, after = (dict(_values(path, content)) for content in (kept, here))
+    except (ValueError, csv.Error) as fault:
+        return f"{path}: differs, and the kept one or that here cannot be read ({fault})"
     both = {
         place: (before.get(place, _NOTHING), after.get(place, _NOTHING))
         for place in {**before, **after}
     }
+    read = _number if Path(path).suffix == ".csv" else lambda value: value
     apart = {
         place: by
         for place, pair in both.items()
-        if (by := _apart(*pair)) > within and not (within and _are_checksums(place, *pair))
+        if (by := _apart(*map(read, pair))) > within
+        and not (within and _are_checksums(place, *pair))
     }
     if not apart:
         return ""
@@ -63,20 +69,20 @@ def _are_checksums(place: str, *values: Any) -> bool:
 
 def _apart(one: Any, other: Any) -> float:
     """By how much of the larger two numbers differ; infinite for what is no number."""
-    if one == other:
+    numbers = all(isinstance(each, int | float) for each in (one, other))
+    if isinstance(one, bool) or isinstance(other, bool) or not numbers:
+        return 0 if type(one) is type(other) and one == other else math.inf
+    if one == other or (math.isnan(one) and math.isnan(other)):
         return 0
-    try:
-        first, second = float(one), float(other)
-    except (TypeError, ValueError):
-        return math.inf
-    if math.isnan(first) and math.isnan(second):
-        return 0
-    size = max(abs(first), abs(second))
-    return abs(first - second) / size if math.isfinite(size) else math.inf
+    size = max(abs(one), abs(other))
+    return abs(one - other) / size if math.isfinite(size) else math.inf
 
 
 def _values(path: str, content: bytes) -> Iterator[tuple[str, Any]]:
-    """Every value of a file, with its place in words."""
+    """Every value of a file, with its place in words; of a table the text of its cells.
+
+    Raises ValueError or csv.Error for what is not as the name says.
+    """
     name, text = Path(path), content.decode("utf-8")
     if name.suffix == ".csv":
         clock = {*CLOCK, *(SPEED if name.stem.endswith(("speed", "speedup")) else [])}
@@ -90,6 +96,14 @@ def _values(path: str, content: bytes) -> Iterator[tuple[str, Any]]:
                 [("", line)] if name.suffix == ".txt" or not line else _leaves(json.loads(line), "")
             )
             yield from ((f"line {number}{place}", value) for place, value in whole)
+
+
+def _number(cell: Any) -> Any:
+    """A cell's number; the cell where it is none."""
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return cell
 
 
 def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:

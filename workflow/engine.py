@@ -5,6 +5,7 @@
 wrongly in silence. The test of two engines says whether a new one will do.
 """
 
+import os
 import time
 from collections.abc import Callable
 from importlib.metadata import version
@@ -170,11 +171,14 @@ def forget_recorded(experiment: str) -> None:
     """Remove the states of every training of an experiment that is finished and on record.
 
     Called in runs only, never in dry runs. What another process is making is marked as incomplete,
-    and so is what an engine was making when it was killed: both stay.
+    and so is what an engine was making when it was killed: both stay. So does what belongs to
+    outputs that are gone: a job that failed is on record, too, and Snakemake removes its outputs.
     """
     for finished in sorted(Path(f"results/{experiment}/state").glob("*/*/finished")):
         outputs = [path.as_posix() for path in FinishedSet(finished).outputs()]
-        if outputs and not unfinished(outputs) and all(map(_store()._read_record, outputs)):
+        here = all(map(os.path.isfile, outputs))
+        on_record = all(map(_store()._read_record, outputs))
+        if outputs and here and on_record and not unfinished(outputs):
             remove_folder(finished.parents[1])
 
 

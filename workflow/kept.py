@@ -20,6 +20,7 @@ from archive import (
     Archive,
     Run,
     archive_path,
+    checksums,
     is_kept,
     listed_runs,
     made_from_others,
@@ -138,7 +139,19 @@ def _differences(kept: Archive, here: dict[str, bytes], within: float) -> list[s
 
 
 def _grown(kept: Archive, here: Archive) -> Archive:
-    """A kept run with those files that it lacks: what it has stays as it was made, and told of."""
+    """A kept run with those files that it lacks: what it has stays as it was made, and told of.
+
+    Where a new file was made from another version of one that is kept, with the same values but
+    other words on how it was made, the run that is here takes its place. Raises UserError if that
+    lacks a file.
+    """
+    if any(made_from_others(here.records, checksums(kept.records))):
+        if lacking := sorted(set(kept.files) - set(here.files)):
+            raise UserError(
+                f"{lacking[0]}: expected this file here, as it is kept, found none; without it "
+                "new files, made from others, cannot be kept beside it. Make it here as well"
+            )
+        return here
     both = {key: _joined(kept.about[key], here.about[key]) for key in ("machine", "commit")}
     return Archive(kept.about | both, here.records | kept.records, here.files | kept.files)
 

@@ -17,6 +17,7 @@ from bridge import plan
 from engine import check_version, mark_whole, read_records, unfinished
 from lock import hold_folder
 from phases import SHARED, declared, plan_file
+from pydantic import TypeAdapter, ValidationError
 
 from headcount.base import command
 from headcount.base.errors import UserError
@@ -70,6 +71,7 @@ def take(experiment: str, folder: Path) -> str:
     if not packs:
         raise UserError(f"{folder}: expected a part that part.py give wrote, found no {RECORDS}")
     phases, taken, stays = declared(experiment), {}, 0
+    leads = _read_leads(folder / STATES, experiment)
     for pack in packs:
         for records in _by_job(packed.read_pack(pack, phases, DAMAGED)):
             if _is_here(records):
@@ -82,7 +84,6 @@ def take(experiment: str, folder: Path) -> str:
             taken |= records
     mark_whole(list(taken))
     packed.freshen(list(taken))
-    leads = _read_leads(folder / STATES, experiment)
     states = sum(_take_state(folder, *lead) for lead in leads.items())
     told = f"{folder}: {len(taken)} files taken, {stays} stay as they are here; "
     told += f"{states} states of unfinished trainings taken"
@@ -172,7 +173,13 @@ def _read_leads(path: Path, experiment: str) -> dict[str, list[str]]:
     """The outputs that each folder of states leads to. Raises UserError for another folder."""
     if not path.is_file():
         raise UserError(f"{path}: gone from the part. {DAMAGED}")
-    leads = read_json(path)
+    try:
+        leads = TypeAdapter(dict[str, list[str]]).validate_json(path.read_bytes())
+    except ValidationError as fault:
+        raise UserError(
+            f"{path}: expected outputs by folders of states, found otherwise "
+            f"({fault.errors()[0]['msg']}). {DAMAGED}"
+        ) from fault
     for state in leads:
         if Path(state).parent != Path(_state_root(experiment)) or ".." in Path(state).parts:
             raise UserError(f"{path}: {state!r} is no folder of states of {experiment}. {DAMAGED}")

@@ -22,19 +22,31 @@ CACHE = Path(".dvc/cache/files/md5")
 
 
 def expected() -> Iterator[tuple[Path, list[str]]]:
-    """Every file that DVC keeps; for a folder whose list is missing, the folder.
+    """Every file that DVC keeps; for a folder whose list is missing or damaged, the folder.
 
     Beside it the MD5s that name its objects: its own and, where it lies in a folder, the list's.
     """
-    stages = yaml.safe_load(LOCK.read_text(encoding="utf-8"))["stages"]
-    for out in (out for stage in stages.values() for out in stage.get("outs", [])):
-        path, name = Path(out["path"]), out["md5"]
+    for path, name in _recorded():
         entries = CACHE / _below(name)
-        if name.endswith(".dir") and entries.exists():
+        whole = entries.exists() and _md5(entries) == name.removesuffix(".dir")
+        if name.endswith(".dir") and whole:
             for entry in json.loads(entries.read_text(encoding="utf-8")):
                 yield path / entry["relpath"], [entry["md5"], name]
         else:
             yield path, [name]
+
+
+def _recorded() -> list[tuple[Path, str]]:
+    """Outputs and their MD5s in dvc.lock. Raises UserError where it is not as DVC writes it."""
+    try:
+        stages = yaml.safe_load(LOCK.read_text(encoding="utf-8"))["stages"]
+        every = (out for stage in stages.values() for out in stage.get("outs", []))
+        return [(Path(out["path"]), out["md5"]) for out in every]
+    except (yaml.YAMLError, UnicodeDecodeError, AttributeError, KeyError, TypeError) as fault:
+        raise UserError(
+            f"{LOCK}: expected stages with the paths and MD5s of their outputs, as DVC writes it, "
+            f"found otherwise ({fault}). Merge it, or bring it back by git checkout {LOCK}"
+        ) from fault
 
 
 def faults() -> list[str]:
@@ -54,6 +66,9 @@ def _unlike_lock() -> dict[str, str]:
         objects = " and ".join(f"files/md5/{_below(name)}" for name in names)
         if not path.exists() or path.is_dir():
             found[str(path)] = f"{path}: not here; fetched from {objects}"
+            entries = CACHE / _below(names[0])
+            if entries.exists() and _md5(entries) != names[0].removesuffix(".dir"):
+                found[str(path)] += f"; {entries} is damaged: delete it, then dvc pull"
         elif _md5(path) != names[0]:
             found[str(path)] = f"{path}: changed here; recorded as {objects}"
             cached = CACHE / _below(names[0])

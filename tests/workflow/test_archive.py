@@ -21,7 +21,7 @@ def archive(monkeypatch, tmp_path):
     return module
 
 
-def made(archive, files: dict[str, bytes], checksum: str = ""):
+def made(archive, files: dict[str, bytes], checksum: str = "", about: dict | None = None):
     record = {"record_format_version": 6, "rule": "train", "shellcmd": "x", "endtime": 5.0}
     record |= {"params": [], "input": [], "log": [], "code": None, "conda_env": None}
     record |= {"container_img_url": None, "software_stack_hash": "", "starttime": 1.0}
@@ -31,7 +31,7 @@ def made(archive, files: dict[str, bytes], checksum: str = ""):
         path: record | {"sha256": checksum or hashlib.sha256(content).hexdigest()}
         for path, content in own.items()
     }
-    return archive.Archive({"machine": "a lathe"}, records, files)
+    return archive.Archive(about or {"machine": "a lathe"}, records, files)
 
 
 def kept(archive, files: dict[str, bytes], checksum: str = ""):
@@ -159,6 +159,43 @@ def test_a_json_differs_but_in_how_it_was_made(differences):
     assert ".scores.0.score: kept 30.25" in differences(
         "bleu.json", kept, kept.replace(b"30.25", b"30.5"), 0
     )
+
+
+@pytest.mark.parametrize(("one", "other"), [("0.0", "-0.0"), ("0", "0.0"), ("nan", "NaN")])
+def test_numbers_of_a_table_that_are_written_otherwise_are_the_same(differences, one, other):
+    assert differences("a.csv", f"x\n{one}\n".encode(), f"x\n{other}\n".encode(), 0) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "other"),
+    [("a.txt", "2000", "2001"), ("a.txt", "12", "12.0"), ("a.json", '"1"', "1")]
+    + [("a.json", "true", "1"), ("a.jsonl", '{"text": "7"}', '{"text": "7.0"}')],
+)
+def test_text_is_no_number_whatever_it_looks_like(differences, name, one, other):
+    assert "1 values differ" in differences(name, one.encode(), other.encode(), 0.5)
+
+
+def test_a_file_that_cannot_be_read_differs(differences):
+    told = "bleu.json: differs, and the kept one or that here cannot be read (Expecting "
+    assert differences("bleu.json", b'{"a": 1}', b'{"a": ', 0.5).startswith(told)
+    assert "cannot be read ('utf-8' codec" in differences("a.csv", b"x\n1\n", b"x\n\xff\n", 0)
+
+
+def test_a_kept_run_grows_but_by_what_was_made_from_it(archive, monkeypatch):
+    """The model here has the same values and other bytes: a table of it is not put beside it."""
+    grown = load(monkeypatch, "kept")._grown
+    model, table = f"{FOLDER}/model/model.json", f"{FOLDER}/a.csv"
+    about = {"machine": "a lathe", "commit": "a1"}
+    old, new = (made(archive, {model: content}) for content in (b"{}", b"{ }"))
+    more = made(archive, {model: b"{ }", table: b"x\n"})
+    for each in (old, new, more):
+        each.about.update(about)
+    assert set(grown(old, made(archive, {table: b"x\n"}, about=about)).files) == {model, table}
+    more.records[table]["input_checksums"] = {model: f"sha256:{new.records[model]['sha256']}"}
+    assert grown(old, more) is more
+    old.files[f"{FOLDER}/curves.csv"] = b"step\n"
+    with pytest.raises(UserError, match=r"curves\.csv: expected this file here, as it is kept"):
+        grown(old, more)
 
 
 def test_a_value_that_one_file_lacks_differs_whatever_it_is(differences):

@@ -159,6 +159,9 @@ def test_a_part_that_is_damaged_is_refused_and_what_is_here_stays(machines):
         (part / "states.json").write_text(json.dumps({wrong: []}))
         told = take(second, fails=True)
         assert f"'{wrong}' is no folder of states of quickstart. Fetch the part again" in told
+    for torn in ("{", "[]", '{"results/quickstart/state/run": 1}'):
+        (part / "states.json").write_text(torn)
+        assert "states.json: expected outputs by folders of states" in take(second, fails=True)
     (part / "states.json").unlink()
     assert "states.json: gone from the part. Fetch the part again" in take(second, fails=True)
     shutil.rmtree(part / "records")

@@ -451,8 +451,11 @@ KILL_ENGINE = """    command.run(main)
     import os
     if "KILL_ENGINE" in os.environ:
         os.kill(os.getppid(), 9)
+    if "KILL_JOB" in os.environ:
+        os.kill(os.getpid(), 9)
 """
-"""A training that ends and takes the engine with it, before the engine can record its outputs."""
+"""A training that ends and takes the engine with it, before the engine can record its outputs; or
+that is killed when its outputs are in their places."""
 
 
 @pytest.fixture
@@ -523,9 +526,11 @@ def test_f31_f38_killed_failed_and_stopped_the_same_command_finishes(killable, t
     assert log.read_text().startswith("trained before; outputs taken from results/tiny/state/")
     assert "dev" not in log.read_text() and _model(killable) == resumed
     assert not list((killable.folder / "results/tiny/state").iterdir())
-    code, output = killable.run(*forced)
-    assert code == 0 and "update 200/200" in log.read_text()
+    code, output = killable.run(*forced, KILL_JOB="yes")
+    assert code == 3 and "update 200/200" in log.read_text(), output
     assert "going on from update" not in log.read_text()  # -F of what is on record: from zero
+    code, output = killable.run(*arguments)
+    assert code == 0 and log.read_text().startswith("trained before; outputs taken from"), output
     assert _model(killable)["weights.safetensors"] == resumed["weights.safetensors"]
 
 

@@ -43,6 +43,9 @@ _MISNAMED = {
 _PACKAGES = ("torch", "numpy", "sacrebleu", "subword-nmt", "sacremoses", "jieba", "pandas",
              "snakemake")  # fmt: skip
 
+HUGGING_FACE = ("transformers", "tokenizers", "safetensors", "accelerate")
+"""Packages that shape what is made with models of that library beside those that shape all."""
+
 # Flags of several scripts: what argparse is told of each. One without a default must be given.
 _SHARED: dict[str, dict[str, Any]] = {
     "--model": {"type": Path, "help": "folder of the model"},

@@ -250,6 +250,8 @@ class FinishedSet:
         with whole_folder(self.folder) as part:
             yield part
             paths = sorted(path for path in part.rglob("*") if path.is_file())
+            for path in paths:
+                flush_to_disk(path)  # what they were made from goes when the set is there
             files = {path.relative_to(part).as_posix(): sha256(path) for path in paths}
             write_json(part / "manifest.json", {"out": out.as_posix(), "files": files})
 

@@ -29,12 +29,14 @@ def fine_tune_classifier(
 
     `start`: the folder of a model, whose classifying layer is drawn by the seed unless it has one
     for these labels. After each epoch a state lies in `states`, from which a call goes on whose
-    `origin` has the same settings, seed, code, inputs and versions. It is removed in the end; under
-    an engine the outputs take its place until they are on record (workflow/engine.py), so that
-    nothing is fine-tuned again. On a CPU the weights follow from the seed to the last bit. Raises
-    UserError for a model that cannot be read, EnvironmentFault where library or device is missing.
+    `origin` has the same settings, seed, code, inputs and versions, on the same kind of device. It
+    is removed in the end; under an engine the outputs take its place until they are on record
+    (workflow/engine.py), so that nothing is fine-tuned again. On a CPU the weights follow from the
+    seed to the last bit. Raises UserError for a model that cannot be read, EnvironmentFault where
+    library or device is missing.
     """
-    mine = states / digest([origin.get(part) for part in command.IDENTITY])
+    device = pick_device(settings.device).type
+    mine = states / digest([*(origin.get(part) for part in command.IDENTITY), device])
     finished = FinishedSet(mine / "finished")
     if finished.is_whole():
         print(f"fine-tuned before; outputs taken from {finished.folder}", file=sys.stderr)
