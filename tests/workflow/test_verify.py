@@ -28,7 +28,8 @@ def verify(monkeypatch, tmp_path):
 )
 def test_a_lock_that_is_not_as_dvc_writes_it_is_refused(verify, tmp_path, content):
     (tmp_path / "dvc.lock").write_bytes(content)
-    with pytest.raises(UserError, match=r"(?s)dvc\.lock: expected stages .* git checkout dvc\.lock"):
+    told = r"(?s)dvc\.lock: expected stages .* git checkout dvc\.lock"
+    with pytest.raises(UserError, match=told):
         verify.faults()
 
 
