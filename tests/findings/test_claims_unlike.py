@@ -65,7 +65,7 @@ def test_a_first_checkpoint_without_a_profile_is_not_passed_over(tmp_path):
     assert (found.verdict, found.seeds) == (UNDECIDED, 2)
 
 
-@pytest.mark.parametrize("before", [{}, {10: ""}])
+@pytest.mark.parametrize("before", [(), (10,)])
 def test_what_the_first_checkpoint_keeps_is_not_out_of_reach(tmp_path, before):
     """90 % stay at update 100 of 1000, 75 % at 400; update 10 may have no profile."""
     files = kept_at_40({100: 90, 400: 75, 1000: 92})
