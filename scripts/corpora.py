@@ -6,12 +6,7 @@ Without an experiment, all of config/corpora.yaml.
 from pathlib import Path
 
 from headcount.base import command
-from headcount.base.settings.corpora import (
-    check_entailment,
-    check_pairs,
-    check_treebanks,
-    load_corpora,
-)
+from headcount.base.settings.corpora import check_corpora, load_corpora
 from headcount.base.settings.experiment import load_experiment
 from headcount.base.settings.names import parse_pair
 from headcount.data.fetching.checksums import LOCK, read_lock
@@ -27,13 +22,10 @@ def main() -> None:
     corpora = load_corpora(Path("config/corpora.yaml"))
     if args.experiment:
         settings = load_experiment(args.experiment, Path("config"))
-        check_pairs(settings.pairs, corpora)
-        check_treebanks(settings.roles.trees, corpora)
+        check_corpora(settings, corpora, Path("config", f"{args.experiment}.yaml"))
         named = [parse_pair(pair).corpus for pair in settings.pairs]
         named += [tree.partition(".")[0] for tree in settings.roles.trees]
-        if settings.classifiers.models:
-            check_entailment(settings.classifiers.corpus, corpora)
-            named.append(settings.classifiers.corpus)
+        named += [settings.classifiers.corpus] * bool(settings.classifiers.models)
         corpora = {name: corpora[name] for name in dict.fromkeys(named)}
     for line in list_corpora(corpora, Path("data/raw"), read_lock(LOCK), args.ask):
         print(line)

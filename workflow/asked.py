@@ -23,7 +23,8 @@ def experiment_name(config: Mapping[str, Any], files: Sequence[Path], folder: Pa
     `config` is what `--config` and `--configfile` gave, `files` are the latter's, and experiments
     lie in `folder`. Raises UserError for any other key, saying where it belongs.
     """
-    name = str(config.get(_KEY, DEFAULT))
+    asked = config.get(_KEY, DEFAULT)
+    name = "" if asked is None else str(asked)  # None: Snakemake's reading of `experiment=`
     unknown = [key for key in config if key != _KEY]
     if unknown and files:
         raise UserError(_of_file(files[0], folder))

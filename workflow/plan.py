@@ -19,10 +19,7 @@ from headcount.base.settings.ablation import RerankSettings
 from headcount.base.settings.corpora import (
     Corpus,
     ablation_tests,
-    check_entailment,
-    check_masking_tests,
-    check_pairs,
-    check_treebanks,
+    check_corpora,
     load_corpora,
     test_sets,
 )
@@ -31,6 +28,7 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.names import SCORED_BY_EXTRA, parse_pair
+from headcount.base.settings.reader import at_key_of
 from headcount.base.settings.runs import label, labels
 from headcount.base.settings.training_runs import BASELINE
 from headcount.data.fetching.checksums import LOCK, read_lock
@@ -127,12 +125,11 @@ class Plan:
 
     def _check(self) -> None:
         """Raise UserError or EnvironmentFault for what no job could do."""
-        settings = self.settings
-        check_pairs(settings.pairs, self.corpora)
-        check_masking_tests(settings.masking.test_sets, settings.pairs, self.corpora)
-        check_treebanks(settings.roles.trees, self.corpora)
+        settings, file = self.settings, CONFIG / f"{self.name}.yaml"
+        check_corpora(settings, self.corpora, file)
         for pair in settings.pairs:
-            self._check_lengths(pair)
+            with at_key_of(file):
+                self._check_lengths(pair)
             text = self.layout.texts(pair, self.splits(pair), *SIDES)
             self._own.check(self.raw.of(pair), text)
             for name in self.raw.treebanks(pair):
@@ -143,16 +140,13 @@ class Plan:
             from headcount.scoring.bleu import bleu_metric
 
             bleu_metric(language)
-        for pair in settings.pairs if self.ablated else []:
-            self.ablation_tests(pair)
         for corpus in self.classifiers.corpora:
-            check_entailment(corpus, self.corpora)
             text = [f"{self.layout.text(corpus)}/{part}.jsonl" for part in ENTAILMENT_PARTS]
             self._own.check(self.raw.of(corpus), text)
         for name in self.classifiers.models:
             folders = self.classifiers.folders("masking")
             made = [f"{folder}/classifier_ablation.csv" for _, folder in folders]
-            self._own.check(self.classifiers.source(name), made, f"config/{self.name}.yaml")
+            self._own.check(self.classifiers.source(name), made, str(file))
         for name in self.imported.names:
             self._own.check(self.imported.source(name), self.imported.made(self.layout), MODELS)
 

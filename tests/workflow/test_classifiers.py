@@ -132,8 +132,19 @@ def test_a_missing_library_is_told_before_the_first_job_and_not_in_a_dry_run(
 @pytest.mark.parametrize(
     "changed, told",
     [
-        ("classifiers: {corpus: multi30k, models: {a: {path: own}}}", "multi30k has no labelled"),
+        (
+            "classifiers:\n  corpus: multi30k\n  models: {a: {path: own}}",
+            "error: config/own.yaml:2: classifiers.corpus: multi30k has no labelled",
+        ),
         ("classifiers: {corpus: multinil, models: {a: {path: own}}}", "nearest: multinli"),
+        (
+            "seeds: [1]\npairs: [multi30k.en-xx]",
+            "error: config/own.yaml:2: pairs: multi30k.en-xx: corpus multi30k has no language 'xx'",
+        ),
+        (
+            "pairs: [multi30k.en-de]\nseeds: [1]\nmasking:\n  test_sets: [x]",
+            "error: config/own.yaml:4: masking.test_sets: no pair has a test set 'x'",
+        ),
         ("classifiers: {models: {a: {path: own}}}", "own/config.json: expected a file of your own"),
         ("classifiers: {models: {a: {hub: b}}}", "expected hub and revision, or path"),
         (HUB.replace("0a" * 20, "main"), "expected a whole commit, 40 digits and letters a to f"),

@@ -222,6 +222,7 @@ def test_files_of_all_runs(plan, monkeypatch):
         ({"x": 1}, "--config x: unknown key. Give only experiment=NAME; settings live in config/q"),
         ({"experiment": "config/tiny.yaml"}, "found 'config/tiny.yaml'; nearest: tiny"),
         ({"experiment": "tinny"}, "there is no config/tinny.yaml; nearest: tiny"),
+        ({"experiment": None}, "experiment: expected a name of letters, digits, _ and -"),
     ],
 )
 def test_f03_what_config_cannot_take_is_sent_where_it_belongs(monkeypatch, capsys, config, told):

@@ -8,8 +8,9 @@ from pydantic import ConfigDict, Field, RootModel, model_validator
 
 from headcount.base.errors import UserError
 from headcount.base.settings.data import SyntheticSettings
+from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.names import CorpusName, FileName, Pair, nearest, parse_pair, require
-from headcount.base.settings.reader import read_settings
+from headcount.base.settings.reader import at_key_of, read_settings
 from headcount.base.settings.sources import Draw, Published, Treebank
 
 ENTAILMENT = ("train", "matched", "mismatched")
@@ -146,6 +147,18 @@ def test_sets(corpus: Corpus, src: str, tgt: str) -> list[str]:
     others = {"train", "dev", *unscored}
     splits = (split for split in corpus.languages if split not in others)
     return [split for split in splits if corpus.translates(split, src, tgt)]
+
+
+def check_corpora(settings: Experiment, corpora: Mapping[str, Corpus], file: Path) -> None:
+    """Raise UserError, at its line of the experiment's file, for what no corpus has."""
+    with at_key_of(file):
+        check_pairs(settings.pairs, corpora)
+        check_masking_tests(settings.masking.test_sets, settings.pairs, corpora)
+        check_treebanks(settings.roles.trees, corpora)
+        for pair in settings.pairs if settings.ablation.runs else []:
+            ablation_tests(settings.ablation.test_sets, pair, corpora)
+        if settings.classifiers.models:
+            check_entailment(settings.classifiers.corpus, corpora)
 
 
 def check_pairs(pairs: Iterable[str], corpora: Mapping[str, Corpus]) -> None:

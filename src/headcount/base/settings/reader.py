@@ -6,6 +6,8 @@ aliases, merge keys, repeated keys and tabs stop as well.
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -39,14 +41,27 @@ def read_settings(path: Path, model: type[Settings]) -> Settings:
     Raises UserError that lists each fault as `file:line: key.path: what is wrong`.
     """
     values, lines = _parse(path)
+    return checked(model, values, lambda key: f"{path}:{_line(key, lines)}: {keyed(key)}")
 
-    def place(key_path: KeyPath) -> str:
-        known = key_path
-        while known not in lines:  # a missing key has no line of its own: its mapping has
-            known = known[:-1]
-        return f"{path}:{lines[known]}: {keyed(key_path)}"
 
-    return checked(model, values, place)
+@contextmanager
+def at_key_of(path: Path) -> Iterator[None]:
+    """Faults that begin with a key of a file of settings, `key.path: `, get file and line, too.
+
+    For what is found out beside another file, such as the corpora, once this one has been read.
+    """
+    try:
+        yield
+    except UserError as fault:
+        key = tuple(str(fault).partition(": ")[0].split("."))
+        raise UserError(f"{path}:{_line(key, _parse(path)[1])}: {fault}") from None
+
+
+def _line(key: KeyPath, lines: dict[KeyPath, int]) -> int:
+    """The line of a key path; of a missing one, which has none, that of its mapping."""
+    while key not in lines:
+        key = key[:-1]
+    return lines[key]
 
 
 def _parse(file: Path) -> tuple[dict[str, Any], dict[KeyPath, int]]:
