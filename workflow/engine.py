@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from headcount.base.errors import EnvironmentFault
-from headcount.base.files import FinishedSet, remove_folder
+from headcount.base.files import remove_folder
+from headcount.store.finished import FinishedSet
 
 TESTED = "9.27.1"
 LATEST = 1e11  # seconds since 1970; no file can have a much later time

@@ -64,9 +64,10 @@ class Estimate:
         self.table = estimate_table(self._works(), self.machine.rates, self._records())
 
     def workers(self, cores: int, gpus: int) -> int:
-        """Long jobs side by side: one on each GPU if there is one to train on, else on cores."""
+        """Long jobs side by side, by their processes: each has a GPU, if there is one, or cores."""
         cuda = self.machine.device == "cuda"
-        return max(1, gpus if cuda else cores // self.training.threads)
+        processes = self.plan.settings.train.processes if self.sizes else 1
+        return max(1, (gpus if cuda else cores // self.training.threads) // processes)
 
     def wall(self, workers: int) -> float:
         """Seconds on the clock, at the least."""

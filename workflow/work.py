@@ -111,7 +111,8 @@ class Workload:
         if rule == "training_profile":
             first, points = self.plan.ablation_tests(w["pair"])[0], len(asked.updates)
             masked = self._translated(w, {first: points * (asked.steps + 1)}, asked.sentences)
-            return {**masked, "passes": points * self._drawn(w)}
+            rankings = asked.steps if asked.reestimate else 1  # at the most: equal sets share one
+            return {**masked, "passes": points * rankings * self._drawn(w)}
         return {}
 
     def _measured(self, w: Values) -> Units:

@@ -1,11 +1,14 @@
 """Files that are whole or absent."""
 
+import errno
 import json
 import math
 import os
 import resource
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +58,38 @@ def test_what_has_its_name_is_on_the_disk_and_so_is_the_name(tmp_path, monkeypat
     folder = tmp_path / "folder"
     file, inner, outer = (path.stat().st_ino for path in (folder / "a.txt", folder, tmp_path))
     assert steps == [file, "renamed", inner, "renamed", outer]
+
+
+def test_the_folder_that_was_there_stays_until_the_new_one_has_its_name(tmp_path, monkeypatch):
+    folder = tmp_path / "folder"
+
+    def write(content):
+        with whole_folder(folder) as part:
+            write_text(part / "a.txt", content)
+
+    def stopped(path, **_):
+        if path.name == ".part-folder" and path.exists():
+            raise KeyboardInterrupt
+
+    write("old")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(shutil, "rmtree", stopped)
+        write("new")
+    assert (folder / "a.txt").read_text() == "new"
+    write("newer")  # what was left aside goes
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="busy"):
+        rename = Path.rename
+        patch.setattr(
+            Path, "rename", lambda old, new: _fail_on(old, ".part-new") or rename(old, new)
+        )
+        write("newest")
+    assert (folder / "a.txt").read_text() == "newer"
+
+
+def _fail_on(path, start):
+    if path.name.startswith(start):
+        raise OSError(errno.EBUSY, "busy")
 
 
 def _noted(rename, steps):

@@ -81,6 +81,7 @@ def test_f03_a_preset_that_does_not_exist_is_one_fault(load):
             "runs: 'impt-1' is listed twice; .*; a share counts as the n",
         ),
         ("runs: [3]", r"runs\[0\]: expected text or a mapping with keys from method, .*, found 3"),
+        ("runs: [[]]", r"runs(\[0\])*: expected text or a mapping with keys from method"),
         ("runs: []", r"runs: expected a list of at least 1 \(each text or .*\), found \[\]"),
         ("seeds: [0]", r"seeds\[0\]: expected a whole number from 1 to 1000000000, found 0"),
         ("seeds: [-1]", r"seeds\[0\]: expected a whole number from 1 to 1000000000, found -1"),

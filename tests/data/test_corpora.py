@@ -279,6 +279,9 @@ def test_several_references_are_targets_alone(load):
     dev = FILES.replace("    t1:", "    dev:").replace("hold_out: {dev:", "hold_out: {t3:")
     with pytest.raises(UserError, match="p has several references in 'en' for dev, which are no"):
         corpora.check_pairs(["p.en-zh"], load(dev))
+    part = FILES.replace("every: 3}", "every: 3}, half: {of: t1, every: 2}")  # of references, too
+    assert corpora.test_sets(load(part)["p"], "zh", "en") == ["t1", "t2", "half"]
+    assert corpora.test_sets(load(part)["p"], "en", "zh") == ["t2"]
 
 
 PART = "few:\n  of: p\n  citation: B\n  draw: {train: {pairs: 2, seed: 3}}\n"
@@ -310,6 +313,12 @@ def test_a_part_of_a_corpus_that_is_none_is_refused(load, old, new, told):
         load(PART.replace(old, new) + FILES)
 
 
+@pytest.mark.parametrize("given", ["3", "true", "", "text", "[]"])
+def test_an_entry_that_is_no_mapping_is_told_with_its_line(load, given):
+    with pytest.raises(UserError, match=r"corpora\.yaml:1: p: expected a mapping"):
+        load(f"p: {given}\n" + PART)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
@@ -320,6 +329,11 @@ def test_a_part_of_a_corpus_that_is_none_is_refused(load, old, new, told):
         ),
         ("{dev: {of", "{t1: {of", "hold_out: expected a new split of one under splits, found t1 o"),
         ("draw: {train", "draw: {trian", "draw: no split 'trian'; nearest: train"),
+        (
+            "  draw: {train",
+            "  overlap: {dev: {at_least: 0.9, ids: {file: i}, links: {file: l}}}\n  draw: {train",
+            "overlap: no split 'dev'; known: train, t1, t2",  # held out: it is of train's pairs
+        ),
         ("{file: a.en}, ", "", "splits: train: expected as many parts in each language"),
         ("every: 3", "every: 1", "every: expected a whole number, 2 or more, found 1"),
         (

@@ -326,9 +326,15 @@ def test_own_files_are_copied(tmp_path, monkeypatch):
     manifest = json.loads((tmp_path / "raw" / "manifest.json").read_text())
     assert manifest["splits"]["train"]["en"]["bytes"] == 7
     assert manifest["splits"]["train"]["en"]["own"] == str(own)  # as it was given, for messages
-    given["splits"]["train"]["en"]["sha256"] = GOOD_HASH
-    with pytest.raises(UserError, match=GOOD_HASH):
-        fetch_corpus("c", given, tmp_path / "raw")
+    for key, said, told in (
+        ("md5", GOOD_MD5, f"Expected MD5 {GOOD_MD5}, found"),
+        ("bytes", 8, "Expected 8 bytes, found others in 7 bytes"),
+        ("sha256", GOOD_HASH, GOOD_HASH),
+    ):
+        with pytest.raises(UserError, match=told):
+            fetch_corpus(
+                "c", {"splits": {"train": {"en": {"path": str(own), key: said}}}}, tmp_path / "raw"
+            )
     assert (tmp_path / "raw" / "train.en").read_bytes() == b"edited\n"
 
 

@@ -98,7 +98,7 @@ def test_japanese_goes_through_the_text_step_whole(step, capsys):
     assert step(lines(ENGLISH), lines(JAPANESE[::-1])) == 2
     told = capsys.readouterr().err
     assert "a, " in told and "the filter max_ratio would leave out 2 of 10 training pairs" in told
-    assert "the first of them in line 1;" in told
+    assert "the first of them pair 1 of those read;" in told
 
 
 @pytest.mark.parametrize(
@@ -123,10 +123,11 @@ def test_a_filter_that_drops_more_than_a_tenth_is_refused(name, bad, settings):
     and_setting = f" and text.{name}" if name.startswith("max") else ""
     assert str(caught.value) == (
         f"a.en, a.ja: the filter {name} would leave out 3 of 20 training pairs, the first of them "
-        "in line 18; text.max_dropped allows a share of 0.1. Check these lines"
+        "pair 18 of those read; text.max_dropped allows a share of 0.1. Check these pairs"
         f"{and_setting}; if the loss is meant, set text.max_dropped to 0.15."
     )
     loss(3, 20, max_dropped=0.15)
+    loss(29, 100, max_dropped=0.29)  # 0.29 · 100 is less than 29 in floating point
     with pytest.raises(UserError, match=re.escape("set text.max_dropped to 0.67.")):
         loss(2, 3, max_dropped=0.66)
 

@@ -11,10 +11,11 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from headcount.base.errors import UserError
 from headcount.data import archives
+from headcount.data.fetching.download import fetch_corpus
 from headcount.data.formats import read_segments, read_sentences
 from headcount.data.lines import LineTally, read_lines
 from headcount.data.manifest import FoundText
-from headcount.data.pairs import overlaps
+from headcount.data.pairs import RawSplit, overlaps
 
 
 @pytest.fixture
@@ -127,6 +128,9 @@ def test_segments_of_test_sets(text):
     )
     found = read_segments(text(content, format="sgm"), LineTally())
     assert found == {("d", "1"): " Q&A &lt; AT&T <b> ", ("d", "2"): "a < b, <i>c</i>\nand d"}
+    held = "a<br/>b <!-- c --> <? d>"  # text, too: once, and whole
+    found = read_segments(text(sgm(f"<seg id=1>{held}</seg>"), format="sgm"), LineTally())
+    assert found == {("d", "1"): held}
     assert read(text(content, format="sgm")) == list(found.values())
 
 
@@ -227,3 +231,20 @@ def test_overlaps_of_subtitles(text):
     told = "ids:2: expected the link of en/1.gz ru/1.gz 2 3 in links.xml, found none"
     with pytest.raises(UserError, match=told):
         list(overlaps(text(strange, "ids"), links))
+
+
+def test_ids_that_go_on_after_the_text_are_of_another_release(tmp_path):
+    files = {"t.en": "a\nb\n", "t.ru": "A\nB\n", "i.ids": IDS, "l.xml": LINKS}
+    own = {name: {"path": str(tmp_path / name)} for name in files}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    overlap = {"at_least": 0.9, "ids": own["i.ids"], "links": own["l.xml"]}
+    about = {"splits": {"train": {"en": own["t.en"], "ru": own["t.ru"]}}}
+    fetch_corpus("c", about | {"overlap": {"train": overlap}}, tmp_path / "raw")
+    rows = RawSplit(tmp_path / "raw" / "manifest.json", "train", ("en", "ru"))
+    with pytest.raises(UserError, match=r"t\.en, .*t\.ru: ends before .*i\.ids; get both again"):
+        list(rows.rows((LineTally(), LineTally())))
+    (tmp_path / "i.ids").write_text("".join(IDS.splitlines(keepends=True)[:2]))
+    fetch_corpus("c", about | {"overlap": {"train": overlap}}, tmp_path / "raw")
+    rows = RawSplit(tmp_path / "raw" / "manifest.json", "train", ("en", "ru"))
+    assert list(rows.rows((LineTally(), LineTally()))) == [("a", "A")]

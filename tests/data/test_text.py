@@ -175,7 +175,7 @@ def test_f17_faults_name_ones_own_file_and_not_its_copy(tmp_path, capsys):
         return message
 
     message = told(FOUR, FOUR[:-7])
-    assert f"{own}/t.en has 4 lines; {own}/t.de.tgz has 3 lines" in message
+    assert f"{own}/t.en has 4 lines; {own}/t.de.tgz (t) has 3 lines" in message
     assert f"{own}/t.en:2: byte offset 6: expected UTF-8" in told(b"one 1\n\xff\n", FOUR)
     assert f"{own}/t.de.tgz (t):2: byte offset 6: expected" in told(FOUR, b"one 1\n\xff\n")
     assert f"{own}/t.en, {own}/t.de.tgz: no train pair with words" in told(b"\n", b"\n")

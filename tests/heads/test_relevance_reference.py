@@ -155,8 +155,11 @@ def reference(model, src: list[int], tgt: list[int], rule: str) -> tuple[Tensor,
     )
     memory = tape.stack(source, model.encoder, None, model.encoder_norm)
     output = tape.stack(target, model.decoder, memory, model.decoder_norm)
-    logits = output @ model.tgt_embedding.weight.T
-    start = tape.shares(model.tgt_embedding.weight[logits.argmax(1)] * output, 1)
+    bias = torch.zeros(1).double() if model.output_bias is None else model.output_bias
+    logits = output @ model.tgt_embedding.weight.T + bias
+    words = logits.argmax(1)
+    bias = bias.expand(logits.shape[1])[words, None] / output.shape[1]
+    start = tape.shares(model.tgt_embedding.weight[words] * output + bias, 1)
     start = start / start.abs().sum(1, keepdim=True)
     found = tape.play_back(output, start[None] * torch.eye(len(start))[..., None])
     layers = len(model.encoder)
@@ -165,10 +168,11 @@ def reference(model, src: list[int], tgt: list[int], rule: str) -> tuple[Tensor,
     return torch.cat(shares, 1), logits
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize(("norm", "output_bias"), [("pre", False), ("post", False), ("post", True)])
 @pytest.mark.parametrize("rule", ["alpha_beta", "ratio"])
-def test_the_whole_walk_is_that_of_the_reference(norm, rule):
-    model = make_model(heads=UNEVEN, norm=norm).double().requires_grad_(False)
+def test_the_whole_walk_is_that_of_the_reference(norm, output_bias, rule):
+    model = make_model(heads=UNEVEN, norm=norm, output_bias=output_bias)
+    model = model.double().requires_grad_(False)
     src, tgt = TEXT.src[0], TEXT.tgt[0]
     expected, logits = reference(model, src, tgt, rule)
     batch = collate(ParallelText([src], [tgt]), [0])

@@ -8,7 +8,7 @@ import pytest
 from damage import flip
 
 from headcount.base import files
-from headcount.base.files import FinishedSet
+from headcount.store.finished import FinishedSet
 
 
 def make(folder: Path) -> FinishedSet:

@@ -178,6 +178,13 @@ def test_enc_self_leaves_the_decoder_as_it_was_to_the_last_bit(make, joint):
     assert choose(trainer.head_mask, 9)[5:].tolist() == [1] * 12
 
 
+def test_enc_self_trains_the_norm_of_the_encoders_embeddings_too():
+    model = make_model(embedding_norm=True)
+    freeze_outside(model, PrunedSettings.model_validate("gates-enc_self-l0.1"))
+    norms = {name: w.requires_grad for name, w in model.embedding_norms.named_parameters()}
+    assert norms == {"0.weight": True, "0.bias": True, "1.weight": False, "1.bias": False}
+
+
 def test_all_freezes_nothing_and_shares_data_and_dropout_with_the_control(make, monkeypatch):
     seen = []
 

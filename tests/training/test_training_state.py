@@ -9,6 +9,7 @@ from headcount.base.settings.train import TrainSettings
 from headcount.base.settings.training_runs import RunSettings
 from headcount.data.batches import ParallelText
 from headcount.model.transformer import Transformer
+from headcount.store.model_folder import load_weights
 from headcount.training.headmask import make_head_mask
 from headcount.training.states import State, StateStore
 from headcount.training.train import Trainer
@@ -97,6 +98,25 @@ def test_f30_a_run_taken_up_again_ends_in_the_same_bits(tmp_path, average, run, 
     found = parts.snapshot().tensors
     assert found.keys() == expected.keys()
     assert [name for name in found if not torch.equal(found[name], expected[name])] == []
+
+
+def test_kept_weights_are_whole_with_those_that_are_frozen(tmp_path):
+    model = Transformer(make_settings(output_bias=True, position_table=9), 9, 11, False)
+    settings = TrainSettings(updates=2, warmup_updates=1, batch_tokens=30, keep_updates=[1])
+    trainer = Trainer(model, TEXT, UNLIKE, settings, 3, StateStore(tmp_path, {"run": 1}, 30))
+    trainer.fit()
+    assert not model.output_bias.requires_grad
+    kept = load_weights(trainer.states.kept(1))
+    assert kept.keys() == dict(model.named_parameters()).keys()
+
+
+def test_a_damaged_state_of_another_run_stops_none(tmp_path):
+    other, own = (StateStore(tmp_path, {"seed": seed}, 30) for seed in (9, 1))
+    other.save(5, State({}, {}))
+    assert "is the state of another run and is not loaded; seed:" in own.refused()
+    (other.saved()[0] / "state.json").write_text("{")
+    assert own.load() is None
+    assert f"{other.saved()[0]} is the state of another run and is not loaded; " in own.refused()
 
 
 def test_by_hand_a_run_removes_its_own_states_and_nothing_else(tmp_path):

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ from project_copy import ROOT, link_project
 from workflow_modules import load
 
 from headcount.base.settings.data import BpeSettings
+from headcount.base.settings.train import TrainSettings
 from headcount.base.settings.training_runs import BASELINE, RunSettings
 
 PAIR = "synthetic.en-art"
@@ -84,6 +86,34 @@ def test_runs_with_other_heads_are_counted_by_their_own(monkeypatch):
         assert ("importance", f"{PAIR}.baseline-h{heads}") in found
         of_run = found["ablation", f"{PAIR}.baseline-h{heads}"]
         assert of_run["translations"] == 60 * sets + 60 * sets  # of dev and of test
+
+
+@pytest.mark.parametrize(("again", "rankings"), [(False, 1), (True, 4)])
+def test_heads_of_checkpoints_are_ranked_once_or_before_each_step(monkeypatch, again, rankings):
+    plan = load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
+    asked = {"updates": [100, 200], "steps": 4, "reestimate": again}
+    ablation = plan.settings.ablation.model_copy(update=asked)
+    plan.settings = plan.settings.model_copy(update={"ablation": ablation})
+    workload = load(monkeypatch, "work").Workload(plan, SIZES)
+    wildcards = {"pair": PAIR, "run": "baseline"}
+    found = workload._masked("training_profile", wildcards)
+    assert found["passes"] == 2 * rankings * workload._drawn(wildcards)
+
+
+@pytest.mark.parametrize(
+    ("device", "processes", "at_once"),
+    [("cpu", 1, 8), ("cpu", 2, 4), ("cuda", 1, 4), ("cuda", 8, 1)],
+)
+def test_a_training_of_several_processes_takes_the_place_of_several(
+    monkeypatch, device, processes, at_once
+):
+    """Of 16 cores, two for each process, or of 4 GPUs."""
+    found = object.__new__(load(monkeypatch, "estimate").Estimate)
+    train = TrainSettings(threads=2, processes=processes, accumulate=8)
+    found.plan = SimpleNamespace(settings=SimpleNamespace(train=train))
+    found.training, found.sizes = train, SIZES
+    found.machine = SimpleNamespace(device=device)
+    assert found.workers(cores=16, gpus=4) == at_once
 
 
 def test_text_is_cleaned_split_by_split(units):

@@ -57,12 +57,25 @@ def whole_folder(path: Path) -> Iterator[Path]:
         part.mkdir(parents=True)
         try:
             yield part
-            remove_folder(path)
-            part.rename(path)
-            flush_to_disk(path.parent)
+            _take_place(part, path)
         except BaseException:
             remove_folder(part)
             raise
+
+
+def _take_place(part: Path, path: Path) -> None:
+    """Rename a folder; one that has its name already is deleted once the new one is there."""
+    aside = _emptied_aside(path)
+    if path.exists():
+        path.rename(aside)
+    try:
+        part.rename(path)
+    except BaseException:
+        if aside.exists():
+            aside.rename(path)
+        raise
+    flush_to_disk(path.parent)
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def check_replaceable(folder: Path, mark: str, what: str) -> None:
@@ -174,11 +187,17 @@ def sha256(*paths: Path) -> str:
 
 def remove_folder(folder: Path) -> None:
     """Remove a folder, if it is there, so that half of it never lies under its name."""
-    aside = folder.with_name(f".part-{folder.name}")
-    shutil.rmtree(aside, ignore_errors=True)  # left by a remover that was killed
+    aside = _emptied_aside(folder)
     if folder.exists():
         folder.rename(aside)
         shutil.rmtree(aside)
+
+
+def _emptied_aside(folder: Path) -> Path:
+    """Where a folder goes before it is deleted; what a remover that was killed left there goes."""
+    aside = folder.with_name(f".part-{folder.name}")
+    shutil.rmtree(aside, ignore_errors=True)
+    return aside
 
 
 def flush_to_disk(path: Path) -> None:
@@ -233,59 +252,3 @@ def _lies_at(file: TextIO, path: Path) -> bool:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:
         return False
-
-
-class FinishedSet:
-    """Every output of one job, in a folder that is committed by one rename, with checksums.
-
-    A job that finds its set whole puts the outputs in their places again instead of working.
-    """
-
-    def __init__(self, folder: Path):
-        self.folder = folder
-
-    @contextmanager
-    def written(self, out: Path) -> Iterator[Path]:
-        """A folder for the outputs that belong below `out`; the set, when the block ends."""
-        with whole_folder(self.folder) as part:
-            yield part
-            paths = sorted(path for path in part.rglob("*") if path.is_file())
-            for path in paths:
-                flush_to_disk(path)  # what they were made from goes when the set is there
-            files = {path.relative_to(part).as_posix(): sha256(path) for path in paths}
-            write_json(part / "manifest.json", {"out": out.as_posix(), "files": files})
-
-    def is_whole(self) -> bool:
-        """Whether the set is there, and every file of it is what was written."""
-        checksums = self._manifest().get("files", {})
-        return bool(checksums) and all(
-            (self.folder / name).is_file() and sha256(self.folder / name) == checksum
-            for name, checksum in checksums.items()
-        )
-
-    def outputs(self) -> list[Path]:
-        """Where the job that wrote the set puts its outputs; empty without a readable manifest."""
-        manifest = self._manifest()
-        return [Path(manifest["out"], name) for name in manifest.get("files", {})]
-
-    def place(self, out: Path) -> None:
-        """Put the outputs below `out` as new files, each whole or absent."""
-        for name in self._manifest()["files"]:
-            source, target = self.folder / name, out / name
-            if target.exists() and target.samefile(source):
-                os.utime(target)  # a rename between two names of one file would leave both
-                continue
-            with whole_file(target, source.stat().st_size) as part:
-                try:
-                    os.link(source, part)  # one file under two names takes no room twice
-                except OSError:
-                    shutil.copyfile(source, part)
-                os.utime(part)
-
-    def _manifest(self) -> dict[str, Any]:
-        """The folder's manifest.json; empty if it is not there or damaged."""
-        try:
-            found = read_json(self.folder / "manifest.json")
-        except (FileNotFoundError, UnicodeDecodeError, json.JSONDecodeError):
-            return {}
-        return found if isinstance(found, dict) else {}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.base import command
-from headcount.base.files import FinishedSet, remove_folder, write_json
+from headcount.base.files import remove_folder, write_json
 from headcount.base.fingerprint import digest
 from headcount.base.folders import CLASSIFIER_FILES
 from headcount.base.settings.classifiers import FineTuningSettings
@@ -14,6 +14,7 @@ from headcount.classifiers.classifier import LONGEST
 from headcount.classifiers.classifier_files import read_classifier, training_library
 from headcount.data.entailment import Example
 from headcount.model.machine import pick_device
+from headcount.store.finished import FinishedSet
 
 
 def fine_tune_classifier(

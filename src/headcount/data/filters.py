@@ -78,7 +78,7 @@ class PairFilter:
         self.with_words = 0
         """Kept pairs with words on both sides."""
         self._pairs = 0
-        self._first: dict[str, int] = {}  # line of the first pair that each filter dropped
+        self._first: dict[str, int] = {}  # number of the first pair that each dropped
 
     def keeps(self, src: str, tgt: str) -> bool:
         """True if the pair stays; counts it either way."""
@@ -101,16 +101,17 @@ class PairFilter:
         Not for `duplicates` and `overlap`: whoever switches these on means all that they drop.
         `files`: where the pairs came from, for the message.
         """
+        most = self._settings.max_dropped
         for name, dropped in self.dropped.items():
-            if name in self._asked_for or dropped <= self._settings.max_dropped * self._pairs:
-                continue
+            if name in self._asked_for or dropped / max(1, self._pairs) <= most:
+                continue  # a quotient, so that the share that is advised is enough
             share = math.ceil(100 * dropped / self._pairs) / 100
             raised = f" and text.{name}" if name in TextSettings.model_fields else ""
             raise UserError(
                 f"{files}: the filter {name} would leave out {dropped} of {self._pairs} training "
-                f"pairs, the first of them in line {self._first[name]}; text.max_dropped allows a "
-                f"share of {self._settings.max_dropped}. Check these lines{raised}; if the loss "
-                f"is meant, set text.max_dropped to {share}."
+                f"pairs, the first of them pair {self._first[name]} of those read; "
+                f"text.max_dropped allows a share of {most}. Check these pairs{raised}; if the "
+                f"loss is meant, set text.max_dropped to {share}."
             )
 
     def _seen_before(self, pair: _Pair) -> bool:

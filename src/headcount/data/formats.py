@@ -183,6 +183,18 @@ class _Segments(HTMLParser):
         elif self._key is not None:
             self._text.append(self.get_starttag_text() or "")
 
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """A tag that closes itself is text, once."""
+        self.handle_data(self.get_starttag_text() or "")
+
+    def handle_comment(self, data: str) -> None:
+        """No comment in a segment: what is published as text is text."""
+        self.handle_data(f"<!--{data}-->")
+
+    def handle_pi(self, data: str) -> None:
+        """Text, as a comment is."""
+        self.handle_data(f"<?{data}>")
+
     def handle_endtag(self, tag: str) -> None:
         """Keep a segment that ends."""
         if self._key is None:

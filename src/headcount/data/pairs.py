@@ -75,6 +75,7 @@ class RawSplit:
         if self._times:
             shares = overlaps(*self._times)
             rows = self._only("overlap", rows, lambda _: self._next(shares) >= self._least)
+            rows = chain(rows, self._ended(shares))
         if any(rule["of"] == self._of for rule in self._rules.values()):
             rows = self._only("hold_out", rows, lambda number: self._taker(number) == self._split)
         return rows
@@ -93,6 +94,14 @@ class RawSplit:
         if share is None:
             raise UserError(f"{self._times[0].shown}: ends before {self.shown}; get them again")
         return share
+
+    def _ended(self, shares: Iterator[float]) -> Iterator[Row]:
+        """No row. Raises UserError unless each share was that of a pair, which another may have."""
+        for _ in shares:
+            raise UserError(
+                f"{self.shown}: ends before {self._times[0].shown}; get both again, of one release"
+            )
+        yield from ()
 
     def _taker(self, number: int) -> str:
         """The split that takes a row: the first that is held out of its own and counts to it."""
@@ -136,12 +145,21 @@ class RawSplit:
         known = [(texts[i], lengths[i]) for i in (0, other)]
         (shorter, fewer), (longer, more) = sorted(known, key=lambda side: side[1])
         again = (read_sentences(side, LineTally()) for side in (shorter, longer))
-        listed = "; ".join(f"{side.shown} has {lines} lines" for side, lines in known)
-        return UserError(
-            f"{self._split}: the two sides are not aligned: {listed}. The first suspicious line is "
-            f"{parting_line(*again, more - fewer)} (by length and numbers, a guess). Line i of one "
-            "file must translate line i of the other; mend or replace the files."
+        listed = "; ".join(
+            f"{named(side.path, side.member, side.shown)} has {count} {_units(side)}"
+            for side, count in known
         )
+        unit = _units(texts[0])[:-1]
+        return UserError(
+            f"{self._split}: the two sides are not aligned: {listed}. The first suspicious {unit} "
+            f"is {parting_line(*again, more - fewer)} (by length and numbers, a guess). Each must "
+            "translate the one of the same number; mend or replace the files."
+        )
+
+
+def _units(text: FoundText) -> str:
+    """What a file holds one after another: lines, or in a format that has others, sentences."""
+    return "lines" if text.format == "plain" else "sentences"
 
 
 def overlaps(ids: FoundText, links: FoundText) -> Iterator[float]:

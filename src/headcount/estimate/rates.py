@@ -99,6 +99,8 @@ def _translation(
     sizes = (sentences.vocabulary, sentences.vocabulary)
     model = Transformer(settings.model, *sizes, settings.bpe.joint).to(device)
     text = sentences.drawn(128)
+    if device.type != "cpu":
+        text = sentences.drawn(max(128, -(-settings.train.batch_tokens // text.longest)))
     with redirect_stderr(io.StringIO()):  # no progress of a training that nobody asked for
         rates = {"updates": _update(model, text, _in_one_format(settings, device))}
     model.eval()

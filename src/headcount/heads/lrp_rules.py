@@ -53,11 +53,15 @@ class Rules:
 
         `weight` is [j, i], or [p, j, i] with one for each position; `bias` [j].
         """
-        parts = weight * inputs[:, None, :]
-        if bias is not None and self._settings.bias == "spread":
-            parts = parts + bias[:, None] / inputs.shape[-1]
+        parts = self.with_bias(weight * inputs[:, None, :], bias)
         found = torch.einsum("tpj,pji->tpi", relevance, self.shares(parts))
         return rescaled(found, relevance, (1, 2))
+
+    def with_bias(self, parts: Tensor, bias: Tensor | None) -> Tensor:
+        """Contributions [.., j, i] to outputs [j], with an even part of their bias [j], if any."""
+        if bias is None or self._settings.bias == "drop":
+            return parts
+        return parts + bias[:, None] / parts.shape[-1]
 
     def norm(self, inputs: Tensor, norm: nn.Module, relevance: Tensor) -> Tensor:
         """Relevance of inputs [p, i] to a layer norm, given [t, p, i] of its outputs."""

@@ -131,7 +131,8 @@ class _Walk:
         `outputs`: the decoder's, [q, d].
         """
         model, rules = self._model, self._rules
-        share = rules.shares(model.tgt_embedding.weight[words] * outputs)
+        bias = None if model.output_bias is None else model.output_bias[words]
+        share = rules.shares(rules.with_bias(model.tgt_embedding.weight[words] * outputs, bias))
         share = rescaled(share, torch.ones_like(share[:, :1]), (1,))
         relevance = torch.diag_embed(share.t()).permute(1, 2, 0)  # step t looks at position t
         norm = model.decoder_norm

@@ -29,7 +29,7 @@ from headcount.training.training_run import (
 )
 
 GATE_COLUMNS = ("step", "kind", "layer", "head", "log_alpha", "p_zero", "p_one", "gate")
-_ENCODER = ("encoder.", "encoder_norm.", "own_src_embedding.")
+_ENCODER = ("encoder.", "encoder_norm.", "embedding_norms.0.", "own_src_embedding.")
 
 
 class PruningRun(ModelRun):

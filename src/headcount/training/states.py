@@ -12,8 +12,9 @@ from torch import Tensor
 
 from headcount.base.command import has_engine
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.base.files import FinishedSet, hold, remove_folder, sha256, whole_folder, write_json
+from headcount.base.files import hold, remove_folder, sha256, whole_folder, write_json
 from headcount.base.fingerprint import digest
+from headcount.store.finished import FinishedSet
 from headcount.store.model_folder import FORMAT, load_weights, read_facts, save_weights
 
 LARGEST_SHARE = 0.05
@@ -150,8 +151,11 @@ class StateStore:
         others = [path for path in found if path.parents[1] != self.folder]
         if not others:
             return ""
-        differences = self._differences(read_facts(others[-1])["identity"])
-        return f"{others[-1].parent} is the state of another run and is not loaded; {differences}"
+        found = f"{others[-1].parent} is the state of another run and is not loaded"
+        try:
+            return f"{found}; {self._differences(read_facts(others[-1])['identity'])}"
+        except UserError as fault:
+            return f"{found}; {fault}"
 
     def keep(self, update: int, weights: Weights) -> None:
         """Put the weights of an update by until the run is finished."""

@@ -187,7 +187,8 @@ class Trainer:
         tokens = target_tokens + sum(batch.source_tokens for batch in batches)
         self.progress.add_update(total, target_tokens, tokens, time.monotonic() - start)
         if is_first() and self.progress.update in self.settings.keep_updates:
-            self.states.keep(self.progress.update, self.average.between(self.weights))
+            now = dict(self.model.named_parameters()) | self.average.between(self.weights)
+            self.states.keep(self.progress.update, now)
 
     def _step(self, losses: Tensor, batches: list[Batch], slopes: list[Tensor]) -> float:
         """Change the weights by the gradients that lie there; returns the sum of losses [batches].

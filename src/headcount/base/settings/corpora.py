@@ -77,10 +77,9 @@ class Corpus(Published):
                     f"hold_out: expected a new split of one under splits, found {split} of "
                     f"{rule.of}; {nearest(rule.of, given)}"
                 )
-        for rule in ("overlap", "draw"):
-            strange = (split for split in getattr(self, rule) or {} if split not in self.languages)
-            for split in strange:
-                raise ValueError(f"{rule}: no split {split!r}; {nearest(split, self.languages)}")
+        for rule, known in (("overlap", given), ("draw", self.languages)):
+            for split in (each for each in getattr(self, rule) or {} if each not in known):
+                raise ValueError(f"{rule}: no split {split!r}; {nearest(split, known)}")
         if any(side.references for side in given.get("train", {}).values()):
             raise ValueError("splits: train: references are for dev and test sets")
         for split, sides in given.items():
@@ -97,7 +96,8 @@ class Corpus(Published):
 
     def translates(self, split: str, src: str, tgt: str) -> bool:
         """Whether a split has both languages, and the source in one wording only."""
-        sides = (self.splits or {}).get(split, {})
+        held = (self.hold_out or {}).get(split)
+        sides = (self.splits or {}).get(held.of if held else split, {})
         several = src in sides and sides[src].references is not None
         return {src, tgt} <= {*self.languages.get(split, [])} and not several
 
@@ -125,7 +125,11 @@ def _filled(name: str, given: Mapping[str, Any]) -> Any:
     entry = given[name]
     if not isinstance(entry, dict) or not isinstance(entry.get("of"), str):
         return entry
-    whole = {other: found for other, found in given.items() if "of" not in (found or {})}
+    whole = {
+        other: found
+        for other, found in given.items()
+        if not (isinstance(found, dict) and "of" in found)
+    }
     if entry["of"] not in whole:
         raise ValueError(
             f"{name}: of: expected a corpus that is no part of another, found {entry['of']!r}; "
@@ -133,7 +137,8 @@ def _filled(name: str, given: Mapping[str, Any]) -> Any:
         )
     if extra := sorted(set(entry) - WORDS):
         raise ValueError(f"{name}: files are those of {entry['of']}; remove {', '.join(extra)}")
-    return whole[entry["of"]] | entry
+    base = whole[entry["of"]]
+    return base | entry if isinstance(base, dict) else entry  # what is none is told by itself
 
 
 def load_corpora(path: Path) -> dict[str, Corpus]:

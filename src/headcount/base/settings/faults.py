@@ -70,7 +70,7 @@ def _path(item: Any, given: Any) -> KeyPath:
     path: list[str | int] = []
     for key in item["loc"]:
         is_key = isinstance(given, dict) and key in given
-        if is_key or (isinstance(given, list) and isinstance(key, int)):
+        if is_key or (isinstance(given, list) and isinstance(key, int) and key < len(given)):
             path.append(key)
             given = given[key]
     if item["type"] == "missing":

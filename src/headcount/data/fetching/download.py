@@ -187,8 +187,6 @@ class _Check:
         if self.sha256 is not None:
             wrong = found != self.sha256
             return f"SHA-256 {self.sha256}{self._since}, found {found}" if wrong else ""
-        if file.own:
-            return ""
         with part.open("rb") as content:
             md5 = hashlib.file_digest(content, "md5").hexdigest() if file.md5 else None
             content.seek(0)
@@ -197,6 +195,8 @@ class _Check:
             return f"MD5 {file.md5}, found {md5}"
         if file.size not in (None, size):
             return f"{file.size} bytes, found others"
+        if file.own:
+            return ""
         end = Path(file.name).suffix.lower()
         if not start.startswith(_STARTS.get(end, b"")) or start.lstrip().lower().startswith(_PAGES):
             return f"a {end} file, found another"
