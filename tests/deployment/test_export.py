@@ -137,6 +137,20 @@ def test_a_mask_is_exported_and_makes_a_difference(bpe, tmp_path):
         agreement(plain, engine, tmp_path / "learnt.txt")
 
 
+def test_heads_that_are_the_first_ones_again_are_told_as_such(bpe, two_heads, tmp_path):
+    """A layer loses its first head, or its second, and then the other one."""
+    for first, other in (("enc_self.1.0", "enc_self.1.1"), ("enc_self.1.1", "enc_self.1.0")):
+        out = tmp_path / first, tmp_path / f"{first}-again"
+        export_model(opened(two_heads / "model", bpe, first), "headcount", None, out[0], {})
+        assert ModelFolder(out[0]).facts()["closed_layers"] == []
+        left = opened(out[0], bpe, "enc_self.1.0")
+        export_model(left, "headcount", None, out[1], {})
+        facts = ModelFolder(out[1]).facts()
+        assert facts["closed_layers"] == ["enc_self.1"]
+        assert not {first, other} & set(facts["kept_heads"])
+        assert opened(out[1], bpe).heads == left.heads
+
+
 def test_a_mask_may_be_gates_or_a_list(bpe, tmp_path):
     folder = learnt(bpe, tmp_path, UNEVEN, updates=1)
     (tmp_path / "silent.txt").write_text("enc_self.0.2\ndec_enc.2.0\n")

@@ -118,9 +118,16 @@ def test_what_cannot_be_measured_is_named(folder, tmp_path, capsys):
     words = ["--source", folder / "known.src", "--out", tmp_path / "out.csv"]
     reference = ["--reference", folder / "known.tgt"]
     write_lines(tmp_path / "short", ["one"])
+    exported, other = tmp_path / "exported", segment(tmp_path / "other", pairs=30)
+    model = ["--model", folder / "model", "--bpe", folder / "text/bpe"]
+    assert run_script("export", [*model, "--to", "huggingface", "--out", exported]) == 0
     for more, message in (
         ([*reference, "--models", folder / "model"], "expected src.vocab there or in another of"),
         ([*reference, "--models", tmp_path, "--bpe", folder / "text/bpe"], "expected a model, mod"),
+        (
+            [*reference, "--models", exported, "--bpe", other],
+            f"{other}/src.codes: expected the subwords of the model in {exported}, which are oth",
+        ),
         (["--reference", tmp_path / "short", "--models", folder / "model"], "has 4 lines"),
         ([*reference, "--models", folder / "model", "--repeats", 0], "--repeats: expected at leas"),
     ):

@@ -11,6 +11,7 @@ from small_marian import write_marian
 from small_pretrained import EndAtLongest
 from small_run import SmallRun, segment
 
+from headcount.data.fetching.models import RECORD
 from headcount.data.text import read_clean
 from headcount.model import machine
 from headcount.pretrained.imports import write_imported
@@ -59,10 +60,14 @@ def test_a_pruned_marian_goes_to_their_library_with_its_tokenizer(root, flags, t
 
     out, text = tmp_path / "out", root / "text/dev.src"
     words = ["--to", "huggingface", "--pretrained", root / "opus", "--mask", *SILENT, "--out", out]
+    record = root / "opus" / RECORD  # what was fetched, and is not what goes out
+    record.write_text("{}")
     assert run_script("export", [*flags, *words]) == 0
+    record.unlink()
     told = capsys.readouterr().out
     assert "a marian of" in told and "7 of its heads are silent" in told and "no smaller" in told
     names = {path.name for path in out.iterdir()}
+    assert RECORD not in names
     assert {"source.spm", "target.spm", "vocab.json", "model.safetensors", "config.json"} < names
     tokenizer = AutoTokenizer.from_pretrained(out)
     model = AutoModelForSeq2SeqLM.from_pretrained(out)

@@ -142,6 +142,19 @@ def test_what_cannot_be_imported_is_named(tmp_path, values, message):
         import_model(tmp_path, UNKNOWN)
 
 
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_bias_of_other_words_is_named(tmp_path, more):
+    saved_pretrained("marian", tmp_path)
+    path = tmp_path / "model.safetensors"
+    weights = safetensors.torch.load_file(path)
+    words = weights["final_logits_bias"].shape[1]
+    weights["final_logits_bias"] = torch.zeros(1, words + more)
+    safetensors.torch.save_file(weights, path, {"format": "pt"})
+    told = rf"final_logits_bias: expected the shape \[1, {words}\], .*found \[1, {words + more}\]"
+    with pytest.raises(UserError, match=told):
+        import_model(tmp_path, UNKNOWN)
+
+
 def test_missing_and_truncated_files(tmp_path):
     saved_pretrained("marian", tmp_path)
     weights = tmp_path / "model.safetensors"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headcount.base.errors import UserError
-from headcount.base.files import read_json
-from headcount.base.folders import DESCRIPTION, SEGMENTATION, VOCABULARIES
+from headcount.base.files import read_json, sha256
+from headcount.base.folders import CODES, DESCRIPTION, SEGMENTATION, VOCABULARIES
 from headcount.base.folders import WEIGHTS as OUR_WEIGHTS
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.bpe import AnySegmenter
@@ -44,7 +44,7 @@ def open_contestants(
     """The folders, opened on the CPU, and the target's segmenter.
 
     `bpe`: the segmented pair; without it the first folder that has subwords of its own. Raises
-    UserError if there is none, and for a folder of no known kind.
+    UserError if there is none, and for a folder of no known kind or of other subwords.
     """
     own = next((folder for folder in folders if (folder / VOCABULARIES[0]).is_file()), None)
     if bpe is None and own is None:
@@ -61,6 +61,7 @@ def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) 
     """A folder in its program, by the files that lie in it."""
     if (folder / DESCRIPTION).is_file():
         return _ours(ModelFolder(folder), pair, sides, decode)
+    _check(folder, pair)
     mark = folder / MARK
     counts = read_json(mark)["heads"] if mark.is_file() else {}
     heads = sum(map(sum, counts.values())) if counts else None
@@ -78,6 +79,18 @@ def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) 
     else:
         work = _spelt(HuggingFaceText(folder, decode), sides[0])
     return Contestant(folder, "huggingface", heads, folder / WEIGHTS, work)
+
+
+def _check(folder: Path, pair: PairFolder) -> None:
+    """Raise UserError unless the subwords that lie beside an exported model are the pair's."""
+    for name in (*CODES, *VOCABULARIES):
+        own, given = folder / name, pair.path / name
+        if own.is_file() and not (given.is_file() and sha256(own) == sha256(given)):
+            raise UserError(
+                f"{given}: expected the subwords of the model in {folder}, which are other ones; "
+                "name the segmented pair that it was trained on with --bpe, and measure models of "
+                "other subwords by themselves"
+            )
 
 
 def _ours(

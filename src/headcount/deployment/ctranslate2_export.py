@@ -145,6 +145,7 @@ class CTranslate2Engine:
             length_penalty=0.0,
             max_batch_size=self.settings.batch_tokens,
             batch_type="tokens",
+            max_input_length=0,  # else a longer source is cut without a word
             max_decoding_length=longest + self.settings.max_length_extra,
             min_decoding_length=0,
             return_end_token=True,
@@ -164,5 +165,6 @@ class CTranslate2Engine:
             [self.tgt.pieces(ids) for ids in targets],
             max_batch_size=self.settings.batch_tokens,
             batch_type="tokens",
+            max_input_length=0,
         )
         return [sum(result.log_probs) for result in found]

@@ -16,6 +16,7 @@ from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
 _SHAPE = ("format", "model", "src_size", "tgt_size", "joint", "sha256")
+_HEADS = ("kept_heads", "closed_layers")
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,11 @@ class Deployed:
 
         `provenance` stays that of the weights, with the settings that they were trained with.
         """
-        facts = {key: v for key, v in self.source.facts().items() if key not in _SHAPE}
+        told = self.source.facts()
+        facts = {key: value for key, value in told.items() if key not in (*_SHAPE, *_HEADS)}
         facts["parameters"] = parameter_count(self.model)
-        if self.heads != self.model.grid.heads():
-            facts["kept_heads"] = [head.name() for head in self.heads]
-            layers = self.model.grid.layers()
-            facts["closed_layers"] = [
-                f"{kind}.{n}" for kind, n, at in layers if at.start == at.stop
-            ]
+        grid = self.model.grid
+        if "kept_heads" in told or grid.size < self.source.settings.grid.size:
+            closed = [f"{kind}.{n}" for kind, n, at in grid.layers() if at.start == at.stop]
+            facts |= {"kept_heads": [head.name() for head in self.heads], "closed_layers": closed}
         return facts

@@ -18,6 +18,7 @@ from headcount.base.addresses import Head
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_json
 from headcount.base.settings.decode import DecodeSettings
+from headcount.data.fetching.models import RECORD
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.deployment.ctranslate2_export import POSITIONS
 from headcount.model.attention import sinusoids
@@ -61,7 +62,8 @@ class HuggingFaceForm:
     def save(self, folder: Path) -> None:
         """Write config, weights, and the tokenizer of an imported model."""
         for path in sorted(self.pretrained.iterdir()) if self.pretrained else ():
-            if path.suffix in _TEXT and not path.name.endswith(".index.json"):
+            of_others = path.name == RECORD or path.name.endswith(".index.json")
+            if path.suffix in _TEXT and not of_others:
                 shutil.copyfile(path, folder / path.name)
         write_json(folder / CONFIG, self.config.values)
         write_json(folder / _GENERATION, self.generation)

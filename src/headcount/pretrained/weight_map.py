@@ -217,7 +217,7 @@ class _Theirs:
         yield "tgt_embedding.weight", self.embedding("decoder")[tgt_rows][:, self.order]
         bias = torch.zeros(len(tgt_rows))
         if self.config.family.output_bias:
-            bias = self.get(_BIAS)[0, tgt_rows]
+            bias = self._bias()[0, tgt_rows]
         bias[BOS] = CLOSED
         yield "output_bias", bias
         if self.config.family.positions != "sinusoids":
@@ -226,6 +226,16 @@ class _Theirs:
         for link in links(self.config):
             weight = torch.cat([self.get(name) for name in link.theirs])
             yield link.ours, _turned(weight, link.width, self.order)
+
+    def _bias(self) -> Tensor:
+        """That of every word, [1, v]."""
+        found, expected = self.get(_BIAS), (1, self.config.vocabulary_sizes[1])
+        if found.shape != expected:
+            raise UserError(
+                f"{self.path}: {_BIAS}: expected the shape {list(expected)}, as "
+                f"{self.config.path} says, found {list(found.shape)}"
+            )
+        return found
 
     def _positions(self, side: str) -> Tensor:
         """The vectors [p, d] from the first position on."""
