@@ -17,7 +17,8 @@ def main() -> None:
     parser.add_argument("--models", default=Path("data/stanza"), type=Path, help="models' folder")
     args = parser.parse_args()
     shown = {name: vars(args)[name] for name in ("language", "pretokenised", "unspaced")}
-    origin = command.provenance("scripts/parse.py", shown, None, [args.source])
+    packages = ("stanza",)
+    origin = command.provenance("scripts/parse.py", shown, None, [args.source], packages=packages)
     words = Tokeniser(args.language, args.pretokenised, args.unspaced)
     parse_text(args.source, words, args.models, args.out, origin)
 

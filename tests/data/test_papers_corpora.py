@@ -371,6 +371,16 @@ def test_what_is_to_be_fetched_is_listed(corpus, tmp_path, monkeypatch, capsys):
     assert "225.0 MB  to fetch   SHA-256" in told and "own/nist/mt03-ref.sgm" in told
 
 
+def test_a_treebank_lies_under_its_own_corpus_also_where_that_is_a_part(tmp_path):
+    name, entry = next((name, each) for name, each in CORPORA.items() if each.trees)
+    tree = next(iter(entry.trees.values()))
+    part = tmp_path / "few" / "0123"
+    part.mkdir(parents=True)
+    (part / tree.name).write_bytes(b"12")
+    files = list_files("few", entry.model_copy(update={"of": name}), tmp_path, {}, ask=False)
+    assert [file.place for file in files if file.name == tree.name] == ["here"]
+
+
 def test_a_server_says_how_large_a_file_is(corpus):
     fetched = corpus("multinli")
     (source,) = {file["url"] for file in fetched.entry["entailment"].values()}

@@ -29,7 +29,7 @@ def parse_text(
     """Write the predicted tree of every line of a text that has a word, as CoNLL-U.
 
     Sentences are called `line-<number>`. Models of the tokeniser's language are fetched into
-    `models` if they are not there. Beside `out` goes a JSON: sentences, releases, checksums of the
+    `models` if they are not there. Beside `out` goes a JSON: sentences, checksums of the
     models, `origin`. Raises EnvironmentFault without stanza, or if its models cannot be had;
     UserError for a text without a word.
     """
@@ -52,7 +52,7 @@ def parse_text(
     write_text(out, "".join(blocks))
     folder = _folder(models, tokeniser.language)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    facts = {"sentences": len(blocks), "stanza": RESOURCES}
+    facts = {"sentences": len(blocks)}
     facts["models"] = {path.relative_to(models).as_posix(): sha256(path) for path in files}
     write_json(out.with_suffix(".json"), facts | {"provenance": origin})
 

@@ -54,14 +54,15 @@ def list_files(
     name: str, corpus: Corpus, raw: Path, recorded: Mapping[str, Recorded], ask: bool
 ) -> list[Listed]:
     """Every file of a corpus once, those of its trees too; arguments as of `list_corpora`."""
-    named = [(corpus.base_url, file) for file in corpus.files()]
-    named += [(tree.base_url, tree) for tree in (corpus.trees or {}).values()]
-    files = {file.path or file.url or f"{base_url}/{file.file}": file for base_url, file in named}
+    named = [(corpus.of or name, corpus.base_url, file) for file in corpus.files()]
+    named += [(name, tree.base_url, tree) for tree in (corpus.trees or {}).values()]
+    files = {
+        file.path or file.url or f"{base_url}/{file.file}": (folder, file)
+        for folder, base_url, file in named
+    }
     return [
-        _own(file)
-        if file.path
-        else _published(corpus.of or name, file, address, raw, recorded, ask)
-        for address, file in files.items()
+        _own(file) if file.path else _published(folder, file, address, raw, recorded, ask)
+        for address, (folder, file) in files.items()
     ]
 
 
