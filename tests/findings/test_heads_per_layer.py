@@ -1,5 +1,6 @@
 """BLEU by heads per layer, from planted files; every expected number is worked out beside it."""
 
+import json
 from math import sqrt
 
 import pandas as pd
@@ -40,6 +41,17 @@ def test_each_model_has_its_heads_and_its_difference_to_the_baseline_of_the_seed
     assert (first["over"], both["over"], both["seed"]) == ("test sentences", "seeds", "")
     # Speeds 300, 900, 600 and 300, 1800, 600: the median of each is 600, the mean is not.
     assert first["tokens_per_s"] == second["tokens_per_s"] == both["tokens_per_s"] == 600
+
+
+def test_models_of_another_dropout_differ_in_more_than_their_heads(tmp_path):
+    planted = models_by_heads(tmp_path, TWO)
+    for path in planted["models_by_heads"]:
+        if "baseline-h2" in path.parts:
+            facts = json.loads(path.read_text())
+            facts["model"]["dropout"] += 0.2
+            path.write_text(json.dumps(facts))
+    table = heads_per_layer.table(gather_results("general", planted, {})).tidy
+    assert set(table["run"]) == {"baseline", "baseline-h12"}
 
 
 def test_over_seeds_there_is_a_t_test(two_seeds):

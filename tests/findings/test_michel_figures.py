@@ -81,7 +81,7 @@ def test_curves_by_order(figures):
     # Of a BLEU of 50 with all heads: 51, 49.5, 41, 5.
     drawn = [[0, 100], [25, 102], [50, 99], [75, 82], [100, 10]]
     assert curve(ours, COLOURS[0]) == drawn
-    assert ours.get_title(loc="left").endswith("test, BLEU 50.0 with all heads")
+    assert ours.get_title(loc="left").endswith("test, BLEU 50.00 with all heads")
     hollow = [line for line in ours.lines if line.get_markerfacecolor() == "white"]
     assert hollow[0].get_xydata().tolist() == drawn[3:]  # the significant losses
     (star,) = (line for line in ours.lines if line.get_marker() == "*")
@@ -149,7 +149,7 @@ def test_of_no_bleu_there_is_no_share():
     })  # fmt: skip
     drawn = orders_figure([points], BLEU, ())
     (panel,) = drawn.drawing.axes
-    assert panel.get_title(loc="left").endswith("BLEU 0.0 with all heads, no share of it")
+    assert panel.get_title(loc="left").endswith("BLEU 0.00 with all heads, no share of it")
     assert np.isnan(panel.lines[0].get_ydata()).all()
     drawn.drawing.draw_without_rendering()
     assert drawn.drawing.get_tightbbox().height < 10  # inches

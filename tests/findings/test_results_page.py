@@ -13,7 +13,7 @@ from headcount.findings.claims.table import COLUMNS
 from headcount.findings.report.page import write_report
 from headcount.findings.report.questions import QUESTIONS
 from headcount.findings.report.results_page import put_findings, write_results_page
-from headcount.findings.tables import Table, write_tables
+from headcount.findings.tables import NONE, Table, write_tables
 
 ORIGIN = {"command": ["x.py"], "code": {"digest": "c0de"}, "versions": {"python": "3"}}
 HELD = {"claim": "HM-03", "paper": "HeadMask", "place": "section 2", "statement": "Masking costs."}
@@ -123,9 +123,21 @@ def test_the_page_answers_whether_headmask_helped(results):
     )
     assert listed.splitlines()[2] == answer and page.count(answer) == 1
     assert page.index(answer) < page.index("- **Holds:**")
-    several = Table(scores, scores.assign(**{"p (t-test)": "0.1"}), "Shown.")
-    write_tables({"headmask_table3": several}, results / "tables", ORIGIN)
-    assert "Intervals are over" not in write(results, ["HM-03"])[0]
+
+    def tested(cells):
+        shown = scores.assign(**{"p (t-test)": cells})
+        names = ("headmask_table2", "headmask_table3")
+        write_tables(
+            dict.fromkeys(names, Table(scores, shown, "Shown.")), results / "tables", ORIGIN
+        )
+
+    tested("0.1")
+    assert "Intervals" not in write(results, ["HM-03"])[0]
+    tested([NONE if run == "random-6" else "0.1" for run in scores["run"]])
+    assert (
+        "Intervals of random-6 are over test sentences of one training each: "
+        in (write(results, ["HM-03"])[0])
+    )
 
 
 def test_forecasts_stand_beside_the_heads_that_they_foretell(results):

@@ -69,13 +69,17 @@ def figure(results: Results) -> Drawn:
 
 
 def model_sizes(files: list[Path]) -> dict[Key, dict[str, int]]:
-    """Heads of a layer, width of each and number of weights, by run, from its model.json."""
+    """Heads of a layer, width of each and number of weights, by run, from its model.json.
+
+    Runs of another dropout than the baseline's are left out: they differ in more than their heads.
+    """
+    facts = {run_of(path): read_json(path) for path in files}
+    models = {key: ModelSettings.model_validate(each["model"]) for key, each in facts.items()}
     found = {}
-    for path in files:
-        facts = read_json(path)
-        model = ModelSettings.model_validate(facts["model"])
-        sizes = (model.heads, model.head_width, facts["parameters"])
-        found[run_of(path)] = dict(zip(COLUMNS[4:7], sizes, strict=True))
+    for key, model in models.items():
+        if model.dropout == models[key[0], BASE, key[2]].dropout:
+            sizes = (model.heads, model.head_width, facts[key]["parameters"])
+            found[key] = dict(zip(COLUMNS[4:7], sizes, strict=True))
     return found
 
 

@@ -148,7 +148,7 @@ def _tasks(
 def _kept(task: tuple, rows: pd.DataFrame, metric: Metric) -> tuple[tuple, pd.DataFrame]:
     whole = float(rows.loc[rows["percent"] == 0, "bleu"].iloc[0])
     scaled = 100 * rows[_SCALED].apply(pd.to_numeric, errors="coerce") / (whole or nan)
-    words = f"{metric.word} {whole:.1f} with all heads"
+    words = f"{metric.word} {whole:.2f} with all heads"
     if not whole:
         words += ", no share of it"
     named = ", ".join(filter(None, [task[-1], words]))

@@ -197,7 +197,7 @@ def _summary(table: pd.DataFrame, metric: Metric) -> pd.DataFrame:
         row["change there"] = _change(found, "holds")
         row["first loss at"] = _share(found["falls_percent"], found["falls_at"])
         row["change at it"] = _change(found, "falls")
-        row[f"keeps {KEEPING:.0%} up to"] = _share(found["keeps_percent"], found["keeps_percent"])
+        row[f"keeps {KEEPING:.0%} up to"] = _share(found["keeps_percent"])
         rows.append(row | {"source": source})
     return pd.DataFrame(rows)
 
@@ -212,13 +212,13 @@ def _change(found: pd.DataFrame, side: str) -> str:
     return f"{delta:+z.2f} ({interval([low], [high])}), p {p_value(p)}"
 
 
-def _share(percents: pd.Series, heads: pd.Series) -> str:
-    """Mean percentage, and how many heads that is where there is one curve."""
+def _share(percents: pd.Series, heads: pd.Series | None = None) -> str:
+    """Mean percentage, and how many heads that is where there is one curve and they are given."""
     known = pd.to_numeric(percents[percents != ""])
     if known.empty:
         return NONE
-    one = len(percents) == 1 and heads.iloc[0] != percents.iloc[0]
-    count = f" ({ceil(heads.iloc[0])})" if one else ""
+    told = heads is not None and len(percents) == 1
+    count = f" ({ceil(heads.iloc[0])})" if told else ""
     return f"{known.mean():.0f} %{count}"
 
 

@@ -11,10 +11,7 @@ from headcount.findings.results import BASE
 from headcount.findings.tables import NONE
 
 _SCORES = [f"headmask_table{number}" for number in (2, 3, 4)]
-_CHANCE = (
-    "Intervals are over test sentences of one training each: they do not say what others would "
-    "give."
-)
+_CHANCE = "are over test sentences of one training each: they do not say what others would give."
 
 
 def answer_headmask(results: Path) -> str:
@@ -35,10 +32,12 @@ def answer_headmask(results: Path) -> str:
     if not told:
         return ""
     listed = "; ".join(f"{task}: {', '.join(runs)}" for task, runs in told.items())
-    of_one = "" if any("p (t-test)" in row for row in rows) else f" {_CHANCE}"
+    of_one = [row["run"] for row in rows if row.get("p (t-test)", NONE) == NONE]
+    which = "" if len(of_one) == len(rows) else f" of {', '.join(dict.fromkeys(of_one))}"
+    warning = f" Intervals{which} {_CHANCE}" if of_one else ""
     return (
         "- **Did training with masked heads help BLEU here?** Difference to the baseline, with "
-        f"its 95 % interval, on {listed}.{of_one}"
+        f"its 95 % interval, on {listed}.{warning}"
     )
 
 
