@@ -140,7 +140,7 @@ def unpack(files: dict[str, bytes], folder: Path) -> None:
 def read_archives(experiment: str, runs: Iterable[Run] = ()) -> dict[Run, Archive]:
     """Archives of these runs, or of all. Raises UserError where there is none."""
     named = [archive_path(experiment, run) for run in runs]
-    paths = named or sorted((RESULTS / experiment / "kept").glob("*/*.tar.xz"), key=_place)
+    paths = named or sorted((RESULTS / experiment / "kept").glob("*/[!.]*.tar.xz"), key=_place)
     if not paths or not all(path.is_file() for path in paths):
         missing = next(
             (path for path in paths if not path.is_file()), RESULTS / experiment / "kept"

@@ -4,6 +4,7 @@ bridge.py plan EXPERIMENT         write down the jobs of each phase; check that 
 bridge.py run EXPERIMENT PHASE    build a phase, remove what no job of it makes, pack its records
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -59,7 +60,9 @@ def run(experiment: str, phase: str) -> None:
     if outputs:  # without targets Snakemake would build everything
         target = ["--cores", "all", *outputs, "--config", f"experiment={experiment}"]
         snakemake = [sys.executable, "-m", "snakemake", *target]
-        done = subprocess.run(snakemake, preexec_fn=command.die_with_parent)
+        # It is no job of DVC's, and what it starts would look for DVC as its parent.
+        told = {name: value for name, value in os.environ.items() if name != command.ENGINE}
+        done = subprocess.run(snakemake, preexec_fn=command.die_with_parent, env=told)
         if done.returncode:
             sys.exit(done.returncode)
     _sweep(experiment, phase, set(outputs))

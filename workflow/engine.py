@@ -171,6 +171,8 @@ def call_before_recording(note: Callable[[str], None]) -> None:
 def forget_recorded(experiment: str) -> None:
     """Remove the states of every training of an experiment that is finished and on record.
 
+    Also those of other settings of the same run and seed, which nothing else would ever remove.
+
     Called in runs only, never in dry runs. What another process is making is marked as incomplete,
     and so is what an engine was making when it was killed: both stay. So does what belongs to
     outputs that are gone: a job that failed is on record, too, and Snakemake removes its outputs.

@@ -5,17 +5,23 @@ And what a job of a cluster has of which several go together.
 
 import os
 import subprocess
+from importlib import metadata
 from itertools import takewhile
 from pathlib import Path
 
 from headcount.model.gpu_slots import SLOTS
 
-CONTAINER = Path("/sys/fs/cgroup/memory.max")
-"""What a container may use, in bytes; `max` where that is all."""
+CONTAINER = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),  # of cgroups' first version
+)
+"""What a container may use, in bytes; `max`, or more than there is, where that is all."""
 
 
 def gpus() -> list[str]:
-    """The GPUs that are shown to this process, as CUDA names them; none where there is none."""
+    """The GPUs that are shown to this process, as CUDA names them; none where torch uses none."""
+    if metadata.version("torch").endswith("+cpu"):
+        return []
     try:
         told = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True)
     except FileNotFoundError:
@@ -34,9 +40,9 @@ def _is_device(name: str) -> bool:
 
 def memory_mb() -> int:
     """Megabytes of memory that this machine, or this container, has."""
+    told = [path.read_text().strip() for path in CONTAINER if path.exists()]
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    told = CONTAINER.read_text().strip() if CONTAINER.exists() else "max"
-    return (total if told == "max" else min(total, int(told))) // 10**6
+    return min([total, *(int(limit) for limit in told if limit != "max")]) // 10**6
 
 
 def slots(devices: list[str], shares: int) -> str:

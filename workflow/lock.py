@@ -1,5 +1,6 @@
 """Folders that can be written, by one run at a time; the kernel drops the lock with its run."""
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from headcount.base.files import hold
 
 LOCK = Path(".headcount.lock")  # not in .snakemake, which people delete when they look for locks
 _held = []  # open files: closing one would drop its lock
+_noted = []  # who had the lock, and since when, as this run began to plan
 
 
 def require_writable(experiment: str) -> None:
@@ -39,8 +41,33 @@ def hold_folder() -> None:
     """Take the folder's lock until this process ends, or leave with exit code 3 naming the holder.
 
     Dry runs do not come here. A killed run leaves nothing behind that someone would have to remove.
+    A plan that `note_lock` saw another run beside is out of date: Snakemake would take what that
+    one has finished for files that lie in its way, and make them again.
     """
     try:
+        since = _noted and (_noted[0] != _state() or _noted[0][0])
         _held.append(hold(LOCK, f"running this workflow in {Path.cwd()}"))
+        if since:
+            raise EnvironmentFault(
+                f"another run in {Path.cwd()} has ended while this one planned its jobs; give the "
+                "same command again, and it goes on from what is there now"
+            )
     except EnvironmentFault as fault:
         leave(fault)
+
+
+def note_lock() -> None:
+    """Note whether another run is at work, before anything is planned from what lies here."""
+    _noted.append(_state())
+
+
+def _state() -> tuple[bool, int]:
+    """Whether the lock is held, and when it was taken last, in nanoseconds; 0 for never."""
+    try:
+        with LOCK.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False, os.fstat(file.fileno()).st_mtime_ns
+    except FileNotFoundError:
+        return False, 0
+    except BlockingIOError:
+        return True, LOCK.stat().st_mtime_ns

@@ -95,7 +95,8 @@ def write_changed(path: Path, value: object) -> None:
 
 
 def _packs(experiment: str) -> list[Path]:
-    return sorted(records_file(experiment, "").parent.glob("*.json"))
+    # Not those whose name begins with a dot, which a writer that was killed leaves.
+    return sorted(records_file(experiment, "").parent.glob("[!.]*.json"))
 
 
 def read_pack(path: Path, phases: dict[str, Phase], advice: str) -> dict[str, Record]:

@@ -72,18 +72,16 @@ def take(experiment: str, folder: Path) -> str:
         raise UserError(f"{folder}: expected a part that part.py give wrote, found no {RECORDS}")
     phases, taken, stays = declared(experiment), {}, 0
     leads = _read_leads(folder / STATES, experiment)
-    for pack in packs:
-        for records in _by_job(packed.read_pack(pack, phases, DAMAGED)):
-            if _is_here(records):
-                stays += len(records)
-                continue
-            _place({folder / FILES / output: Path(output) for output in records}, records)
-            for output, record in records.items():
-                os.utime(output, (record["endtime"], record["endtime"]))
-                packed.take(output, record)
-            taken |= records
-    mark_whole(list(taken))
-    packed.freshen(list(taken))
+    try:
+        for pack in packs:
+            for records in _by_job(packed.read_pack(pack, phases, DAMAGED)):
+                if _is_here(records):
+                    stays += len(records)
+                    continue
+                _take_job(folder, records)
+                taken |= records
+    finally:
+        packed.freshen(list(taken))
     states = sum(_take_state(folder, *lead) for lead in leads.items())
     told = f"{folder}: {len(taken)} files taken, {stays} stay as they are here; "
     told += f"{states} states of unfinished trainings taken"
@@ -146,11 +144,23 @@ def _by_job(records: dict[str, dict]) -> Iterable[dict[str, dict]]:
 
 
 def _is_here(records: dict[str, dict]) -> bool:
-    """Whether a job's files are here, all of them or one that differs from the part's."""
+    """Whether a job's files are here, all of them and on record, or one that is another.
+
+    Those of a `take` that was killed may lie here, and nothing says yet what made them.
+    """
     here = [output for output in records if os.path.exists(output)]
-    return len(here) == len(records) or any(
-        contents.content(output) != records[output]["sha256"] for output in here
-    )
+    other = any(contents.content(output) != records[output]["sha256"] for output in here)
+    return other or bool(finished(list(records)))
+
+
+def _take_job(folder: Path, records: dict[str, dict]) -> None:
+    """Put a job's files into their places, as far as they are not there, and their records."""
+    lacking = (output for output in records if not os.path.exists(output))
+    _place({folder / FILES / output: Path(output) for output in lacking}, records)
+    for output, record in records.items():
+        os.utime(output, (record["endtime"], record["endtime"]))
+        packed.take(output, record)
+    mark_whole(list(records))
 
 
 def _place(targets: dict[Path, Path], records: dict[str, dict]) -> None:

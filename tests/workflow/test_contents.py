@@ -57,3 +57,13 @@ def test_only_a_true_checksum_is_taken_and_a_torn_note_counts_as_none(contents):
     assert not contents.is_as_recorded("out.csv")  # what was recorded last is a job that failed
     assert contents.take("out.csv", known) and contents.is_as_recorded("out.csv")
     assert list(contents.all_recorded()) == ["out.csv"]
+
+
+def test_a_half_written_pack_of_records_is_none(contents):
+    """A writer that was killed leaves it."""
+    packed = importlib.import_module("packed")
+    packs = packed.records_file("mine", "train")
+    packs.parent.mkdir(parents=True)
+    packs.write_text("{}")
+    packs.with_name(f".part-{packs.name}").write_text("{")
+    assert packed._packs("mine") == [packs]

@@ -41,6 +41,9 @@ def test_gpus_are_those_that_are_shown_or_those_that_nvidia_smi_lists(
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(limits.metadata, "version", lambda _: "2.13.0+cpu")
+    assert limits.gpus() == []  # of this torch
+    monkeypatch.setattr(limits.metadata, "version", lambda _: "2.13.0+cu130")
     assert limits.gpus() == ["0", "1"]
     for shown, found in {"3,5": ["3", "5"], "": [], "-1": [], "5,-1,3": ["5"]}.items():
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
@@ -64,9 +67,13 @@ def test_of_no_share_nothing_is_shown(limits, monkeypatch):
 def test_memory_is_that_of_the_container_where_it_has_less(limits, monkeypatch, tmp_path):
     whole = limits.memory_mb()
     told = tmp_path / "memory.max"
-    monkeypatch.setattr(limits, "CONTAINER", told)
+    first = tmp_path / "memory.limit_in_bytes"
+    monkeypatch.setattr(limits, "CONTAINER", (told, first))
     told.write_text("512000000\n")
     assert limits.memory_mb() == 512 < whole
+    first.write_text("300000000\n")
+    assert limits.memory_mb() == 300
+    first.write_text("9223372036854771712\n")  # no limit
     told.write_text("max\n")
     assert limits.memory_mb() >= whole
 

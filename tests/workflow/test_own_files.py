@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from project_copy import ROOT
@@ -185,6 +186,25 @@ def test_a_file_that_comes_with_an_older_time_is_newer_than_its_copy(own, tmp_pa
     other.rename(dev)
     own()
     assert manifest.stat().st_mtime < dev.stat().st_mtime == 1000
+
+
+def test_what_a_phase_starts_does_not_take_dvc_for_its_parent(monkeypatch, tmp_path):
+    bridge, told = load(monkeypatch, "bridge"), {}
+
+    def run(command, **given):
+        told.update(given["env"])
+        return SimpleNamespace(returncode=0)
+
+    monkeypatch.chdir(tmp_path)
+    plan = Path("results/mine/plan/data.json")
+    plan.parent.mkdir(parents=True)
+    plan.write_text('[{"output": ["data/text/mine/a"]}]')
+    for name in ("freshen", "_sweep", "pack"):
+        monkeypatch.setattr(bridge, name, lambda *_: None)
+    monkeypatch.setattr(bridge.subprocess, "run", run)
+    monkeypatch.setenv("HEADCOUNT_JOB", "1")
+    bridge.run("mine", "data")
+    assert "HEADCOUNT_JOB" not in told and told["PATH"] == os.environ["PATH"]
 
 
 def test_what_dvc_compares_has_the_contents_of_ones_own_files(monkeypatch, tmp_path):

@@ -12,6 +12,7 @@ from shared_results import GATHERED, QUIET, ROLES, own_copy
 from workflow_modules import load
 
 from headcount.base.errors import UserError
+from headcount.base.files import sha256
 
 pytestmark = pytest.mark.slow
 
@@ -103,6 +104,29 @@ def test_states_of_other_settings_are_no_further_ones(monkeypatch, tmp_path):
     shutil.rmtree(lab / "files" / state / "now")
     with pytest.raises(UserError, match="gone from the part"):
         part._take_state(lab, state, ["never"])
+
+
+def test_what_a_killed_take_has_placed_gets_its_records_from_the_next(monkeypatch, tmp_path):
+    """It lies here as the part has it, and nothing says what made it."""
+    part = load(monkeypatch, "part")
+    monkeypatch.chdir(tmp_path)
+    own, lab, name = Path("results/mine/a.txt"), tmp_path / "lab", "results/mine/a.txt"
+    for path in (own, lab / "files" / name):
+        path.parent.mkdir(parents=True)
+        path.write_text("1\n")
+    records = {name: {"sha256": sha256(own), "endtime": 1000.0}}
+    taken, marked = [], []
+    monkeypatch.setattr(part.packed, "take", lambda output, record: taken.append(output))
+    monkeypatch.setattr(part, "mark_whole", marked.extend)
+    monkeypatch.setattr(part, "finished", lambda outputs: outputs if taken else [])
+    assert not part._is_here(records)
+    (lab / "files" / name).unlink()  # what is here need not be there
+    part._take_job(lab, records)
+    assert (taken, marked, own.stat().st_mtime) == ([name], [name], 1000.0)
+    assert part._is_here(records)
+    own.write_text("2\n")
+    taken.clear()
+    assert part._is_here(records)  # as another one, which stays
 
 
 def test_a_training_goes_on_where_another_machine_left_it(machines):

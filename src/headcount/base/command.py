@@ -22,6 +22,8 @@ from headcount.base.settings.data import BpeSettings
 from headcount.base.settings.section import Section
 
 # What the machine refuses, and what the caller named wrongly; what to do about each.
+ENGINE = "HEADCOUNT_JOB"
+"""Variable in which Snakemake and DVC tell a job their process id."""
 _REFUSED = {
     errno.ENOSPC: "make room on the disk, and give the same command again",
     errno.EDQUOT: "make room within your quota, and give the same command again",
@@ -228,7 +230,7 @@ def die_with_parent() -> None:
 
 def has_engine() -> bool:
     """Whether Snakemake or DVC started this command, and records what it makes when it ends."""
-    return bool(os.environ.get("HEADCOUNT_JOB"))
+    return bool(os.environ.get(ENGINE))
 
 
 def _die_with_engine() -> None:
@@ -237,7 +239,7 @@ def _die_with_engine() -> None:
     They put their process id into HEADCOUNT_JOB; another parent means the engine is gone. Raises
     EnvironmentFault then, but for a question about flags. What srun starts SLURM ends.
     """
-    engine = os.environ.get("HEADCOUNT_JOB")
+    engine = os.environ.get(ENGINE)
     if int(os.environ.get("SLURM_STEP_NUM_TASKS", 1)) > 1:
         return
     if not engine or sys.platform != "linux" or {"-h", "--help"} & set(sys.argv):
