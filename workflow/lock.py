@@ -67,7 +67,7 @@ def _state() -> tuple[bool, int]:
         with LOCK.open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             return False, os.fstat(file.fileno()).st_mtime_ns
-    except FileNotFoundError:
-        return False, 0
     except BlockingIOError:
         return True, LOCK.stat().st_mtime_ns
+    except OSError:  # there is none, or one that `hold_folder` will tell of
+        return False, 0
