@@ -121,6 +121,12 @@ def sgm(*segments, head="<doc docid='d' sysid='ref'>"):
     return f"<srcset>{head}\n<hl>\n{''.join(segments)}</hl>\n</doc></srcset>"
 
 
+def test_other_marks_in_a_segment_are_its_text(text):
+    held = "a<br/>b <!-- c --> <? d>"  # text, too: once, and whole
+    found = read_segments(text(sgm(f"<seg id=1>{held}</seg>"), format="sgm"), LineTally())
+    assert found == {("d", "1"): held}
+
+
 def test_segments_of_test_sets(text):
     content = sgm(
         '<seg id="1"> Q&A &amp;lt; AT&amp;T &lt;b&gt; </seg>\n',
@@ -128,9 +134,6 @@ def test_segments_of_test_sets(text):
     )
     found = read_segments(text(content, format="sgm"), LineTally())
     assert found == {("d", "1"): " Q&A &lt; AT&T <b> ", ("d", "2"): "a < b, <i>c</i>\nand d"}
-    held = "a<br/>b <!-- c --> <? d>"  # text, too: once, and whole
-    found = read_segments(text(sgm(f"<seg id=1>{held}</seg>"), format="sgm"), LineTally())
-    assert found == {("d", "1"): held}
     assert read(text(content, format="sgm")) == list(found.values())
 
 

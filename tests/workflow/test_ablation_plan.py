@@ -143,7 +143,8 @@ def test_f09_the_workflow_ends_with_2(monkeypatch, tmp_path, capsys):
     with pytest.raises(SystemExit) as end:
         planned(monkeypatch, tmp_path, TEXT.replace("  steps: 4", "  test_sets: [test, dev]"))
     assert end.value.code == 2
-    assert "error: ablation.test_sets: expected two that multi30k.en-de" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "mine.yaml:11: ablation.test_sets: expected two that multi30k.en-de" in told
 
 
 def test_sections_come_back_from_flags(plan):
