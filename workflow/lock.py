@@ -11,7 +11,7 @@ from headcount.base.files import hold
 
 LOCK = Path(".headcount.lock")  # not in .snakemake, which people delete when they look for locks
 _held = []  # open files: closing one would drop its lock
-_noted = []  # who had the lock, and since when, as this run began to plan
+_noted = []  # the lock's state as this run began to plan
 
 
 def require_writable(experiment: str) -> None:
@@ -45,9 +45,10 @@ def hold_folder() -> None:
     one has finished for files that lie in its way, and make them again.
     """
     try:
-        since = _noted and (_noted[0] != _state() or _noted[0][0])
+        now = (False, _state()[1])  # free, as it is once it can be taken here
+        outdated = any(then != now for then in _noted)
         _held.append(hold(LOCK, f"running this workflow in {Path.cwd()}"))
-        if since:
+        if outdated:
             raise EnvironmentFault(
                 f"another run in {Path.cwd()} has ended while this one planned its jobs; give the "
                 "same command again, and it goes on from what is there now"

@@ -21,9 +21,10 @@ from headcount.base.files import sha256
 from headcount.base.settings.data import BpeSettings
 from headcount.base.settings.section import Section
 
-# What the machine refuses, and what the caller named wrongly; what to do about each.
 ENGINE = "HEADCOUNT_JOB"
 """Variable in which Snakemake and DVC tell a job their process id."""
+
+# What the machine refuses, and what the caller named wrongly; what to do about each.
 _REFUSED = {
     errno.ENOSPC: "make room on the disk, and give the same command again",
     errno.EDQUOT: "make room within your quota, and give the same command again",

@@ -71,7 +71,7 @@ def _take_place(part: Path, path: Path) -> None:
     try:
         part.rename(path)
     except BaseException:
-        if aside.exists():
+        if aside.exists() and not path.exists():
             aside.rename(path)
         raise
     flush_to_disk(path.parent)
