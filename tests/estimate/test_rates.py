@@ -8,6 +8,7 @@ from headcount.base.settings.experiment import Experiment
 from headcount.estimate import rates
 from headcount.estimate.rates import FIXED, Sentences, measure_machine
 from headcount.estimate.work import UNITS
+from headcount.model.machine import pick_device
 
 SMALL = {
     "pairs": ["a.x-y"],
@@ -45,7 +46,7 @@ def test_every_unit_has_a_speed(monkeypatch):
     machine = measure_machine(Experiment(**SMALL, **CLASSIFIERS), Sentences(6, 9, 40), KNOWN)
     assert set(machine.rates) == set(UNITS) and all(value > 0 for value in machine.rates.values())
     assert machine.rates.items() >= {**FIXED, **KNOWN}.items()
-    assert machine.device == "cpu" and machine.memory > 10**7
+    assert machine.device == pick_device("auto").type and machine.memory > 10**7
 
 
 def test_without_pairs_only_a_classifiers_layer_is_measured(monkeypatch):

@@ -89,6 +89,16 @@ def test_attention_to_few_keys_is_written_out(monkeypatch, length, way):
     assert DenseAttention().context(states, states, states) == "always in bf16"
 
 
+@pytest.mark.parametrize("keys", [32, 33])
+def test_without_heads_no_kernel_is_called(monkeypatch, keys):
+    """Torch's fused kernel fails for no heads in the gradient on a GPU, and once did on a CPU."""
+    for way in ("written_out", "fused"):
+        monkeypatch.setattr(DenseAttention, way, lambda *_: pytest.fail("a kernel was called"))
+    queries = torch.zeros(2, 0, 5, 12, requires_grad=True)
+    found = DenseAttention().context(queries, *torch.zeros(2, 2, 0, keys, 12))
+    assert found.shape == (2, 0, 5, 12) and torch.autograd.grad(found.sum(), queries)
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_bf16_on_a_cpu_differs_by_rounding_only(attention, causal):
     """There the weights are written out: the way that fp32 takes must give the same, and gradients.
