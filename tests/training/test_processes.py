@@ -1,6 +1,7 @@
 """Several processes that train one model make what one process makes."""
 
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,11 +18,18 @@ from pydantic import ValidationError
 from small_run import GATES, MODEL, TRAIN, outcome, segment
 from warm_python import clients
 
-from headcount.base.errors import UserError
+from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.flags import as_flags
 from headcount.base.settings.section import Section
 from headcount.base.settings.train import TrainSettings
-from headcount.training.processes import add_up, agree, is_first, own, together
+from headcount.training.processes import (
+    _require_own_gpu,
+    add_up,
+    agree,
+    is_first,
+    own,
+    together,
+)
 
 COLD = (sys.executable,)
 IMPORTANT = ["--run", "impt-3-signed-ema0.5-rest1"]
@@ -86,9 +95,27 @@ def test_another_number_of_processes_than_were_started(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "3")
     with (
         pytest.raises(UserError, match="processes.*: expected 3, as many .*, found 2"),
-        together(2),
+        together(2, gpus=False),
     ):
         pass
+
+
+def test_processes_of_one_gpu_are_refused(monkeypatch):
+    """The third is on a GPU of its own; a GPU is known by its number and its machine's name."""
+    store = torch.distributed.HashStore()
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    for rank, (node, uuid) in enumerate([("a", "1"), ("a", "1"), ("b", "1")]):
+        store.set(f"gpu{rank}", f"{node} {uuid}")
+    for rank, node in ((0, "a"), (1, "a"), (2, "b")):
+        monkeypatch.setattr(platform, "node", lambda node=node: node)
+        monkeypatch.setattr(
+            torch.cuda, "get_device_properties", lambda number: SimpleNamespace(uuid="1")
+        )
+        if node == "b":
+            _require_own_gpu(store, rank, 3)
+            continue
+        with pytest.raises(EnvironmentFault, match="a GPU for each of 3, found 2 for all of them"):
+            _require_own_gpu(store, rank, 3)
 
 
 @pytest.fixture(scope="module")

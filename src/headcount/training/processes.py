@@ -5,6 +5,7 @@ only sums go between the processes, and an update is that of one process but for
 """
 
 import os
+import platform
 import subprocess
 import sys
 import tempfile
@@ -70,17 +71,18 @@ def leave_unless_first() -> None:
 
 
 @contextmanager
-def together(count: int) -> Iterator[None]:
+def together(count: int, gpus: bool) -> Iterator[None]:
     """Context in which so many processes train together; the first one starts the others.
 
-    Where torchrun or SLURM starts them all, this one joins them. Raises EnvironmentFault if another
-    one ends too early, and UserError if another number of them was started.
+    Where torchrun or SLURM starts them all, this one joins them. `gpus`: each computes on one,
+    which it has chosen before. Raises EnvironmentFault if another one ends too early, or if two
+    have one GPU; and UserError if another number of processes was started.
     """
     if count == 1:
         yield
         return
     _let_slurm_start(count)
-    with _joined(count) if _are_started(count) else _started(count):
+    with _joined(count, gpus) if _are_started(count) else _started(count, gpus):
         try:
             yield
         finally:
@@ -121,12 +123,12 @@ def _are_started(count: int) -> bool:
 
 
 @contextmanager
-def _joined(count: int) -> Iterator[None]:
+def _joined(count: int, gpus: bool) -> Iterator[None]:
     """Context in which this process belongs to those among which it was started."""
     store, rank, _ = next(dist.rendezvous("env://"))
     store.add(_HERE, 1)
     try:
-        _make_group(store, rank, count)
+        _make_group(store, rank, count, gpus)
         yield
     except RuntimeError as fault:
         if _is_lost_connection(fault):
@@ -138,7 +140,7 @@ def _joined(count: int) -> Iterator[None]:
 
 
 @contextmanager
-def _started(count: int) -> Iterator[None]:
+def _started(count: int, gpus: bool) -> Iterator[None]:
     """Context in which this process is the first of several, which it starts; none outlives it."""
     # Port 0 is one that is free; another that is drawn beforehand may be taken meanwhile.
     store = dist.TCPStore("127.0.0.1", 0, count, is_master=True, wait_for_workers=False)
@@ -148,7 +150,7 @@ def _started(count: int) -> Iterator[None]:
             while store.add(_HERE, 0) < len(others):
                 _require_none_failed(others)
                 time.sleep(0.02)
-            _make_group(store, 0, count)
+            _make_group(store, 0, count, gpus)
             yield
         except RuntimeError as fault:
             if _is_lost_connection(fault):
@@ -157,9 +159,23 @@ def _started(count: int) -> Iterator[None]:
             raise
 
 
-def _make_group(store: dist.Store, rank: int, count: int) -> None:
-    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+def _make_group(store: dist.Store, rank: int, count: int, gpus: bool) -> None:
+    if gpus:
+        _require_own_gpu(store, rank, count)
+    backend = "cpu:gloo,cuda:nccl" if gpus else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=count)
+
+
+def _require_own_gpu(store: dist.Store, rank: int, count: int) -> None:
+    """Raise EnvironmentFault if another process has this one's GPU: NCCL refuses that."""
+    uuid = torch.cuda.get_device_properties(torch.cuda.current_device()).uuid
+    store.set(f"gpu{rank}", f"{platform.node()} {uuid}")
+    taken = [store.get(f"gpu{each}") for each in range(count)]
+    if taken.count(taken[rank]) > 1:
+        raise EnvironmentFault(
+            f"train.processes (flag --processes): expected a GPU for each of {count}, found "
+            f"{len(set(taken))} for all of them; lower it, or set device: cpu"
+        )
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class Session:
         identity = {part: self.origin[part] for part in command.IDENTITY}
         identity["device"] = pick_device(settings.device).type
         states = StateStore(self.state, identity, self.save_seconds)
-        with together(settings.processes):
+        with together(settings.processes, gpus=identity["device"] == "cuda"):
             if not is_first():
                 yield (None, None) if agree(False) else (states, out)
                 return
