@@ -21,6 +21,10 @@ from headcount.findings.tables import NONE, Table, p_value
 COLUMNS = ["pair", "test_set", "statistic", "run", "dropout", "share", "chosen"]
 COLUMNS += ["reference", "against", "value", "low", "high", "p", "seeds"]
 DEV, MEAN = "dev", "mean"
+ENOUGH = 3
+"""Trainings from which on a run may be chosen although others have more: the t interval of two is
+nearly four times as wide as that of three whose numbers spread as much."""
+
 REFERENCES = ("baseline", "same dropout", TUNED)
 _COMPARED = ("dev_loss", "bleu")
 _MODEL = [*KEYS, "dropout", "update", "dev_loss", "patience"]
@@ -31,7 +35,8 @@ _CAPTION = (
 _NOTES = (
     f"Baseline: {BASE}, with the model's own dropout. Tuned dropout: of the runs that mask no "
     "head, the one whose dev loss is lowest in the mean over the seeds that all runs have; no test "
-    "set chose anything. Chosen: that run, and of those that mask heads the one that the same rule "
+    f"set chose anything. A run counts in this from {ENOUGH} trainings on, or with as many as any "
+    "other has. Chosen: that run, and of those that mask heads the one that the same rule "
     "chooses, among the dropouts and shares that were tried; the two may differ in dropout as "
     "well. The others show how it depends on the share. Same dropout: the run that masks no head "
     "and has the dropout of the run; the difference to it alone is what masks add.",
@@ -160,11 +165,15 @@ def regularisation_table(
 def _over_common_seeds(models: pd.DataFrame) -> pd.DataFrame:
     """Dropout of each run, and its mean dev loss over the seeds that every run has.
 
-    NaN where they share none: dev loss then chooses nothing, and the baseline stands.
+    Of the runs, that is, with `ENOUGH` seeds or as many as any; NaN for others, and where they
+    share none: dev loss then chooses nothing, and the baseline stands.
     """
     of_run = models.groupby("run", sort=False)
-    common = set.intersection(*of_run["seed"].apply(set))
-    shared = models[models["seed"].isin(common)].groupby("run", sort=False)["dev_loss"].mean()
+    seeds = of_run["seed"].apply(set)
+    counts = seeds.map(len)
+    enough = seeds[counts >= min(ENOUGH, counts.max())]
+    counted = models["run"].isin(enough.index) & models["seed"].isin(set.intersection(*enough))
+    shared = models[counted].groupby("run", sort=False)["dev_loss"].mean()
     return of_run[["dropout"]].first().assign(dev_loss=shared)
 
 
