@@ -20,7 +20,7 @@ Clock = Callable[[], float]  # seconds since some moment
 Times = dict[str, list[float]]  # seconds of every repeat, by contender
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
-CEILING_SIZE = 2048
+CEILING_SIZE = {"cpu": 2048, "cuda": 8192}  # of square matrices; enough to fill a GPU
 CEILING_SECONDS = 1.0
 
 
@@ -122,14 +122,15 @@ def ceilings(device: torch.device, clock: Clock) -> dict[str, float]:
 
     On a CPU torch multiplies fp32 by way of its BLAS or of oneDNN; the faster one counts.
     """
-    found = {"fp32": _matmul_rate(device, torch.float32, CEILING_SIZE, clock)}
+    size = CEILING_SIZE[device.type]
+    found = {"fp32": _matmul_rate(device, torch.float32, size, clock)}
     if device.type == "cpu":
         # Without the instructions for it, one large bf16 product takes half a minute.
         kinds = {"fp32": torch.float32, "bf16": torch.bfloat16}
         small = {name: _matmul_rate(device, kind, 256, clock) for name, kind in kinds.items()}
         if small["bf16"] < small["fp32"]:
             return found | {"bf16": small["bf16"]}
-    return found | {"bf16": _matmul_rate(device, torch.bfloat16, CEILING_SIZE, clock)}
+    return found | {"bf16": _matmul_rate(device, torch.bfloat16, size, clock)}
 
 
 def formats(asked: str, ceiling: dict[str, float]) -> list[str]:

@@ -1,6 +1,6 @@
 """Remove as many heads as a gates run did, by importance or at random, and fine-tune the rest.
 
-Killed or stopped, the same command goes on from the last saved state, to the same last bit.
+Killed or stopped, the same command goes on from its last state, on a CPU to the same last bit.
 """
 
 from pathlib import Path

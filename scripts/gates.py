@@ -1,6 +1,6 @@
 """Fine-tune a trained model with Hard Concrete gates on its heads; write it without closed heads.
 
-Killed or stopped, the same command goes on from the last saved state, to the same last bit.
+Killed or stopped, the same command goes on from its last state, on a CPU to the same last bit.
 """
 
 from headcount.base import command

@@ -1,6 +1,6 @@
 """Train with Hard Concrete gates on heads, from random weights; write it without closed heads.
 
-Killed or stopped, the same command goes on from the last saved state, to the same last bit.
+Killed or stopped, the same command goes on from its last state, on a CPU to the same last bit.
 """
 
 from headcount.base import command

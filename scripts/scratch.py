@@ -1,6 +1,6 @@
 """Train, from a random start, a model that has only the heads that a gates run kept.
 
-Killed or stopped, the same command goes on from the last saved state, to the same last bit.
+Killed or stopped, the same command goes on from its last state, on a CPU to the same last bit.
 """
 
 from headcount.base import command

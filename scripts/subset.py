@@ -1,6 +1,6 @@
 """Fine-tune a trained model while learning which heads are to stay; write it with exactly these.
 
-Killed or stopped, the same command goes on from the last saved state, to the same last bit.
+Killed or stopped, the same command goes on from its last state, on a CPU to the same last bit.
 """
 
 from headcount.base import command

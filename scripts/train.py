@@ -1,6 +1,6 @@
 """Train one Transformer on the subwords of a pair; write its weights, curve and head masks.
 
-Killed or stopped, the same command goes on from the last saved state, to the same last bit.
+Killed or stopped, the same command goes on from its last state, on a CPU to the same last bit.
 """
 
 from pathlib import Path

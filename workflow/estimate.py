@@ -34,6 +34,7 @@ from headcount.estimate.work import (
     seconds_of,
     wall_seconds,
 )
+from headcount.model.gpu_slots import SLOTS
 from headcount.model.machine import use_threads
 
 FETCHING = ("download", "fetch_classifier", "fetch_pretrained")
@@ -51,6 +52,7 @@ class Estimate:
         begun = time.perf_counter()
         self.plan = Plan({"experiment": experiment}, [], dry=True)
         self.jobs = planned_jobs(experiment)
+        os.environ.pop(SLOTS, None)  # the plan's: to measure is no job that takes one
         # Python, packages, a plan: as long as a job's own start.
         known = {"starts": time.perf_counter() - begun, "figures": seconds_to_draw()}
         self.sizes = pairs_of(self.plan)

@@ -1,5 +1,6 @@
 """The engines that decode with one model's weights: ours, CTranslate2, HF generate."""
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,7 +122,7 @@ def engines(task: Task, peers: Sequence[str], folder: Path) -> list[Engine]:
     """Ours first, then the peers."""
     found = [our_engine(task)]
     if any(name.startswith("ctranslate2") for name in peers):
-        export(task.model, task.words, task.words, folder)
+        export(copy.deepcopy(task.model).cpu(), task.words, task.words, folder)
     for name in peers:
         if name == "marian":
             found.append(marian_engine(task))

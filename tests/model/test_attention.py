@@ -3,10 +3,12 @@
 import math
 
 import pytest
-import small_models  # noqa: F401 - one thread
 import torch
+from small_models import TEXT, UNEVEN, make_model
 
+from headcount.data.batches import collate
 from headcount.model.attention import DenseAttention, MultiHeadAttention, padding_mask, sinusoids
+from headcount.model.loss import summed_loss
 
 WIDTH, HEADS, D_HEAD = 10, 3, 4  # 3 × 4 is not 10: a head's width is given by itself
 
@@ -94,9 +96,22 @@ def test_without_heads_no_kernel_is_called(monkeypatch, keys):
     """Torch's fused kernel fails for no heads in the gradient on a GPU, and once did on a CPU."""
     for way in ("written_out", "fused"):
         monkeypatch.setattr(DenseAttention, way, lambda *_: pytest.fail("a kernel was called"))
-    queries = torch.zeros(2, 0, 5, 12, requires_grad=True)
-    found = DenseAttention().context(queries, *torch.zeros(2, 2, 0, keys, 12))
-    assert found.shape == (2, 0, 5, 12) and torch.autograd.grad(found.sum(), queries)
+    given = [torch.zeros(2, 0, length, 12, requires_grad=True) for length in (5, keys)]
+    found = DenseAttention().context(given[0], torch.zeros(2, 0, keys, 12), given[1])
+    assert found.shape == (2, 0, 5, 12)
+    assert [slope.shape for slope in torch.autograd.grad(found.sum(), given)] == [
+        each.shape for each in given
+    ]
+
+
+def test_an_encoder_that_no_head_looks_at_has_a_gradient_of_zeros():
+    """An optimiser has a state for its weights then, as for all others."""
+    model = make_model(heads=UNEVEN | {"dec_enc": [0, 0, 0]})
+    summed_loss(model, collate(TEXT, [0, 1, 2])).backward()
+    sizes = {name: weight.grad.abs().sum().item() for name, weight in model.named_parameters()}
+    looked_at = {name for name, size in sizes.items() if size}
+    assert not any(name.startswith("encoder") for name in looked_at)
+    assert {"decoder.0.attention.inputs.weight", "decoder.2.cross.output.bias"} < looked_at
 
 
 @pytest.mark.parametrize("causal", [False, True])

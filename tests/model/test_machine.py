@@ -4,9 +4,11 @@ import pytest
 import torch
 
 from headcount.base.errors import EnvironmentFault
+from headcount.model import gpu_slots
 from headcount.model.machine import (
     batches_of,
     number_format,
+    pick_device,
     pick_format,
     warn_of_slow_format,
 )
@@ -55,6 +57,23 @@ def test_auto_takes_bf16_where_processor_and_width_gain(monkeypatch, wanted, abl
 def test_auto_on_a_gpu(monkeypatch, capability, width, taken):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
     assert pick_format("auto", torch.device("cuda"), width) == taken
+
+
+@pytest.mark.parametrize(
+    ("told", "place"),
+    [({}, 0), ({"LOCAL_RANK": "3"}, 3), ({"SLURM_LOCALID": "2"}, 2), ({"SLURM_LOCALID": "6"}, 2)],
+)
+def test_processes_that_torchrun_or_srun_starts_take_a_gpu_each(monkeypatch, told, place):
+    """Of four GPUs here; a process beyond them shares one."""
+    for name in ("LOCAL_RANK", "SLURM_LOCALID", gpu_slots.SLOTS):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    set_to = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    monkeypatch.setattr(torch.cuda, "set_device", set_to.append)
+    assert pick_device("auto") == torch.device("cuda", place) and set_to == [place]
 
 
 def test_no_product_is_made_before_auto_is_decided():

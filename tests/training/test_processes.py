@@ -23,7 +23,7 @@ from headcount.base.settings.flags import as_flags
 from headcount.base.settings.section import Section
 from headcount.base.settings.train import TrainSettings
 from headcount.training.processes import (
-    _require_own_gpu,
+    _require_own_gpus,
     add_up,
     agree,
     is_first,
@@ -100,22 +100,23 @@ def test_another_number_of_processes_than_were_started(monkeypatch):
         pass
 
 
-def test_processes_of_one_gpu_are_refused(monkeypatch):
-    """The third is on a GPU of its own; a GPU is known by its number and its machine's name."""
+@pytest.mark.parametrize(
+    ("gpus", "found"),
+    [(["a 1", "a 1", "b 1"], 2), (["a 1", "a 2", "b 1"], 3), (["a 1", "a 1", "a 1"], 1)],
+)
+def test_processes_of_one_gpu_are_refused(monkeypatch, gpus, found):
+    """All of them, also the one whose GPU is its own; another machine's is another GPU."""
     store = torch.distributed.HashStore()
+    for rank, gpu in enumerate(gpus):
+        store.set(f"gpu{rank}", gpu)
+    uuid = SimpleNamespace(uuid="1")
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    for rank, (node, uuid) in enumerate([("a", "1"), ("a", "1"), ("b", "1")]):
-        store.set(f"gpu{rank}", f"{node} {uuid}")
-    for rank, node in ((0, "a"), (1, "a"), (2, "b")):
-        monkeypatch.setattr(platform, "node", lambda node=node: node)
-        monkeypatch.setattr(
-            torch.cuda, "get_device_properties", lambda number: SimpleNamespace(uuid="1")
-        )
-        if node == "b":
-            _require_own_gpu(store, rank, 3)
-            continue
-        with pytest.raises(EnvironmentFault, match="a GPU for each of 3, found 2 for all of them"):
-            _require_own_gpu(store, rank, 3)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: uuid)
+    monkeypatch.setattr(platform, "node", lambda: "b" if gpus[2] == "b 1" else "a")
+    if found == 3:
+        return _require_own_gpus(store, 2, 3)
+    with pytest.raises(EnvironmentFault, match=f"a GPU for each of 3, found {found} for all"):
+        _require_own_gpus(store, 2, 3)
 
 
 @pytest.fixture(scope="module")

@@ -100,7 +100,7 @@ def test_each_process_takes_a_slot_of_its_own_until_it_ends(monkeypatch, tmp_pat
         job.start()
         found.append(told.get())
     assert found[:2] == ["4", "7"]
-    assert "expected a free GPU among the 2 slots" in found[2]
+    assert "expected a free GPU among the 2 slots" in found[2] and "start again" in found[2]
     jobs[0].kill()  # however it ends, the kernel frees its slot
     jobs[0].join()
     jobs[3].start()

@@ -122,7 +122,8 @@ def _works(
     src, tgt = text.src, text.tgt
     cut = {"max_length_factor": len(tgt[0]) / (len(src[0]) + 1), "max_length_extra": 1}
     decode = settings.decode.model_copy(update=cut)
-    budget, few = 4 * settings.train.batch_tokens, src[:64]
+    on_cpu = first_device(model).type == "cpu"
+    budget, few = 4 * settings.train.batch_tokens, src[:64] if on_cpu else src
     return {
         "forwards": (len(text), lambda: mean_loss(model, text, budget)),
         "passes": (
@@ -131,7 +132,7 @@ def _works(
         ),
         "translations": (len(few), lambda: translate(model, few, decode)),
         "single": (2, lambda: [translate(model, [ids], decode) for ids in few[:2]]),
-        "relevances": (1, lambda: sentence_relevance(model, src[0], tgt[0], settings.lrp)),
+        "relevances": (1, lambda: sentence_relevance(model, src[0], tgt[0], settings.lrp).cpu()),
         "resamples": (400, _resampling(4, 100, len(tgt[0]))),
     }
 

@@ -51,7 +51,7 @@ class DenseAttention:
         for a gradient in bf16. Under torch.compile no graph depends on their number.
         """
         if not queries.shape[1]:  # for which torch's fused kernel fails: on a GPU, in its gradient
-            return queries
+            return queries + values.sum(-2, keepdim=True)  # the encoder still has a gradient, of 0
         on_cpu = keys.device.type == "cpu" and not torch.compiler.is_compiling()
         out = on_cpu and (keys.dtype == torch.bfloat16 or keys.shape[-2] <= _FEW)
         return (self.written_out if out else self.fused)(queries, keys, values)

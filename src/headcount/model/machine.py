@@ -39,7 +39,8 @@ def pick_device(wanted: str) -> torch.device:
         )
     if wanted == "cpu" or not available:
         return torch.device("cpu")
-    place = int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count()
+    local = os.environ.get("LOCAL_RANK", os.environ.get("SLURM_LOCALID", 0))  # torchrun's, srun's
+    place = int(local) % torch.cuda.device_count()
     torch.cuda.set_device(place)
     return torch.device("cuda", place)
 

@@ -59,6 +59,8 @@ def add_up(tensors: Sequence[Tensor]) -> None:
 
 def agree(flag: bool) -> bool:
     """Whether any process says so; all of them wait for each other here."""
+    if not dist.is_initialized():
+        return flag
     votes = torch.tensor([float(flag)])
     add_up([votes])
     return bool(votes)
@@ -161,20 +163,20 @@ def _started(count: int, gpus: bool) -> Iterator[None]:
 
 def _make_group(store: dist.Store, rank: int, count: int, gpus: bool) -> None:
     if gpus:
-        _require_own_gpu(store, rank, count)
+        _require_own_gpus(store, rank, count)
     backend = "cpu:gloo,cuda:nccl" if gpus else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=count)
 
 
-def _require_own_gpu(store: dist.Store, rank: int, count: int) -> None:
-    """Raise EnvironmentFault if another process has this one's GPU: NCCL refuses that."""
+def _require_own_gpus(store: dist.Store, rank: int, count: int) -> None:
+    """Raise EnvironmentFault, in every process, if two have one GPU: NCCL refuses that."""
     uuid = torch.cuda.get_device_properties(torch.cuda.current_device()).uuid
     store.set(f"gpu{rank}", f"{platform.node()} {uuid}")
-    taken = [store.get(f"gpu{each}") for each in range(count)]
-    if taken.count(taken[rank]) > 1:
+    taken = {store.get(f"gpu{each}") for each in range(count)}
+    if len(taken) < count:
         raise EnvironmentFault(
             f"train.processes (flag --processes): expected a GPU for each of {count}, found "
-            f"{len(set(taken))} for all of them; lower it, or set device: cpu"
+            f"{len(taken)} for all of them; lower it, give no shares of GPUs, or set device: cpu"
         )
 
 

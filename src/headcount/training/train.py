@@ -1,4 +1,7 @@
-"""The training loop: exact to the last bit wherever it is stopped and taken up again."""
+"""The training loop: exact to the last bit wherever it is stopped and taken up again on a CPU.
+
+On a GPU torch's fused attention adds the gradients of long sentences in an order of its own.
+"""
 
 import copy
 import math
@@ -181,6 +184,7 @@ class Trainer:
                 loss = summed_loss(self.model, batch, multiplier, self.settings.label_smoothing)
             (loss / target_tokens).backward()
             losses[place] = loss.detach()
+        agree(False)  # fails at once if another process has ended, for which NCCL would wait
         slopes = [multiplier.grad] if multiplier is not None and multiplier.requires_grad else []
         add_up([losses, *slopes, *(weight.grad for weight in self.weights.values())])
         total = self._step(losses, batches, slopes)
