@@ -200,6 +200,17 @@ def test_tuned_dropout_between_others_is_no_edge():
     assert len(regularisation.warn_of_edges(higher)) == 1  # that of masks is no dropout alone
 
 
+def test_runs_of_too_few_trainings_are_named(table):
+    """Of two trainings each, `random-2` loses one."""
+    rows = table.tidy.copy()
+    rows.loc[rows["run"] == "random-2", "seeds"] = 1
+    found = regularisation.warn_of_edges(rows)
+    assert found[1:-1] == table.warnings[1:] and found[-1] == (
+        f"{PAIR}: too few trainings to be chosen: random-2 (1). With more of them dev loss may "
+        "choose otherwise."
+    )
+
+
 def test_masks_beside_tuned_dropout_are_named(table):
     assert (
         f"{PAIR}: no run masks heads at tuned dropout (baseline-d0.3), so that nothing says what "

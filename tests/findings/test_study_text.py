@@ -110,7 +110,8 @@ def test_little_text_carries_the_warnings_of_its_tables(kept):
     table = table[(table["run"] != "baseline-d0.4") | (table["pair"] == LARGE)]
     ends = table[(table["statistic"] == "update") & (table["pair"] == SMALL)]
     ends = ends.assign(statistic="cut_short", value=0.4)
-    plant(kept, "lowdata", headmask_regularisation=pd.concat([table, ends]))
+    few = ends.assign(statistic="update", run="random-6-d0.3", chosen="no", seeds=1)
+    plant(kept, "lowdata", headmask_regularisation=pd.concat([table, ends, few]))
     keys = ["pair", "run", "seed", "collapsed"]
     rows = [(SMALL, "impt-6", 1, "no"), (SMALL, "impt-6", 2, "yes")]
     plant(kept, "lowdata", headmask_collapse=pd.DataFrame(rows, columns=keys))
@@ -118,12 +119,14 @@ def test_little_text_carries_the_warnings_of_its_tables(kept):
     tuned = "tuned dropout (`baseline-d0.3`, the highest that was tried without masks) (that"
     assert f"to {tuned}" in page
     # Chosen are random-6 and the run of tuned dropout, of which no end is planted.
-    assert "Dev loss had not turned in 2 of the 5 trainings chosen.\n    - With 10,000" in page
+    ended = "Dev loss had not turned in 2 of the 5 trainings chosen"
+    assert f"{ended}. Too few trainings to be chosen: `random-6-d0.3` (1).\n    - With" in page
     listed = page.partition("What to bear in mind:\n\n")[2].partition("\n\n")[0].splitlines()
     assert [line[:70] for line in listed] == [
         f"- impt-6, seed 2 of {SMALL} collapsed in training (table headmask_collapse"[:70],
         f"- {SMALL}: 2 of 5 trainings (random-6) ended before dev loss had turned"[:70],
         f"- {SMALL}: tuned dropout: the highest that was tried without masks, so tha"[:70],
+        f"- {SMALL}: too few trainings to be chosen: random-6-d0.3 (1). With more"[:70],
         f"- {SMALL}: no run masks heads at tuned dropout (baseline-d0.3), so tha"[:70],
         f"- {LARGE}: no run masks heads at tuned dropout (baseline-d0.3), so tha"[:70],
     ]

@@ -9,12 +9,21 @@ TUNED = "tuned dropout"
 
 HIGHEST = "the highest that was tried without masks"
 
+ENOUGH = 3
+"""Trainings from which on a run may be chosen although others have more: the t interval of two is
+nearly four times as wide as that of three whose numbers spread as much."""
+
+
+def enough(trainings: pd.Series) -> pd.Series:
+    """Of numbers of trainings, by run of one pair: whether there are enough to choose the run."""
+    return trainings >= min(ENOUGH, trainings.max())
+
 
 def warn_of_edges(table: pd.DataFrame) -> tuple[str, ...]:
     """What may not be an optimum in rows of `regularisation_table`: a sentence each, by pair.
 
-    That trainings were cut short, that no dropout was tried above the tuned one, and that dev loss
-    hardly tells another run from it.
+    That trainings were cut short, that no dropout was tried above the tuned one, that dev loss
+    hardly tells another run from it, and that runs have too few trainings to be chosen.
     """
     found = []
     for pair, rows in table.groupby("pair", sort=False):
@@ -29,6 +38,11 @@ def warn_of_edges(table: pd.DataFrame) -> tuple[str, ...]:
             better = "a higher one" if edge == HIGHEST else "another"
             found.append(f"{pair}: tuned dropout: {edge}, so that {better} may be better still.")
         found += [f"{pair}: {told}" for told in _near_tuned(rows)]
+        if few := [f"{run} ({count:.0f})" for run, count in too_few(rows).items()]:
+            found.append(
+                f"{pair}: too few trainings to be chosen: {', '.join(few)}. With more of them dev "
+                "loss may choose otherwise."
+            )
     return tuple(found)
 
 
@@ -49,6 +63,12 @@ def cut_short(rows: pd.DataFrame) -> tuple[int, int, list[str]]:
     ends = rows[rows["statistic"] == "cut_short"]
     late = (ends["value"] * ends["seeds"]).round()
     return int(late.sum()), int(ends["seeds"].sum()), list(ends.loc[late > 0, "run"])
+
+
+def too_few(rows: pd.DataFrame) -> pd.Series:
+    """Trainings of the runs of one pair that have not enough to be chosen, by run."""
+    trainings = rows[rows["statistic"] == "update"].set_index("run")["seeds"]
+    return trainings[~enough(trainings)]
 
 
 def edge_of(rows: pd.DataFrame) -> str:

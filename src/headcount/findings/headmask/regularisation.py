@@ -10,7 +10,7 @@ from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.training_runs import BASELINE
 from headcount.findings import exhibits
-from headcount.findings.headmask.optima import TUNED, masks_at_tuned, warn_of_edges
+from headcount.findings.headmask.optima import ENOUGH, TUNED, enough, masks_at_tuned, warn_of_edges
 from headcount.findings.masked_training import frequencies, read_masks, warn_of_collapse
 from headcount.findings.results import BASE, KEYS, Results, curve_table, run_of
 from headcount.findings.scores import describe_search, read_scores
@@ -21,10 +21,6 @@ from headcount.findings.tables import NONE, Table, p_value
 COLUMNS = ["pair", "test_set", "statistic", "run", "dropout", "share", "chosen"]
 COLUMNS += ["reference", "against", "value", "low", "high", "p", "seeds"]
 DEV, MEAN = "dev", "mean"
-ENOUGH = 3
-"""Trainings from which on a run may be chosen although others have more: the t interval of two is
-nearly four times as wide as that of three whose numbers spread as much."""
-
 REFERENCES = ("baseline", "same dropout", TUNED)
 _COMPARED = ("dev_loss", "bleu")
 _MODEL = [*KEYS, "dropout", "update", "dev_loss", "patience"]
@@ -170,9 +166,8 @@ def _over_common_seeds(models: pd.DataFrame) -> pd.DataFrame:
     """
     of_run = models.groupby("run", sort=False)
     seeds = of_run["seed"].apply(set)
-    counts = seeds.map(len)
-    enough = seeds[counts >= min(ENOUGH, counts.max())]
-    counted = models["run"].isin(enough.index) & models["seed"].isin(set.intersection(*enough))
+    seeds = seeds[enough(seeds.map(len))]
+    counted = models["run"].isin(seeds.index) & models["seed"].isin(set.intersection(*seeds))
     shared = models[counted].groupby("run", sort=False)["dev_loss"].mean()
     return of_run[["dropout"]].first().assign(dev_loss=shared)
 

@@ -9,6 +9,7 @@ from headcount.findings.headmask.optima import (
     cut_short,
     edge_of,
     masks_at_tuned,
+    too_few,
     warn_of_edges,
 )
 from headcount.findings.masked_training import warn_of
@@ -93,7 +94,10 @@ def _contest(rows: pd.DataFrame) -> str:
     ends = ". Dev loss had not turned in {} of the {} trainings chosen" if late[0] else ""
     gains = _contested(chosen, tuned, words)
     told = f"{_alone(rows)}dev loss chooses `{chosen['run'].iloc[0]}`"
-    return f"{told}, whose masks {gains}{ends.format(*late)}"
+    masked = set(rows.loc[rows["share"] > 0, "run"])
+    few = [f"`{run}` ({n:.0f})" for run, n in too_few(rows).items() if run in masked]
+    others = f". Too few trainings to be chosen: {', '.join(few)}" if few else ""
+    return f"{told}, whose masks {gains}{ends.format(*late)}{others}"
 
 
 def _contested(chosen: pd.DataFrame, tuned: pd.Series, words: str) -> str:
