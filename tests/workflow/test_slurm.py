@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from pathlib import Path
 
 import pytest
 from project_copy import ProjectCopy
@@ -30,16 +31,19 @@ RemoteExecutor.sleep = lambda self: asyncio.sleep(1)
 """Asks SLURM every second what jobs do; the executor would wait longer each time."""
 
 
-@pytest.fixture(scope="module")
-def copies(tmp_path_factory) -> tuple[ProjectCopy, ProjectCopy]:
-    """Two copies of the project with `tiny` cut down to one short training."""
+def copies(folder: Path, updates: str) -> tuple[ProjectCopy, ProjectCopy]:
+    """Two copies of the project with `tiny` cut down to one training of so many updates.
+
+    The first looks often after its jobs.
+    """
     made = []
     for name in ("submitted", "local"):
-        copy = ProjectCopy(tmp_path_factory.mktemp(name))
+        (folder / name).mkdir()
+        copy = ProjectCopy(folder / name)
         text = (copy.folder / "config/tiny.yaml").read_text()
         for key in ("pruned", "ablation", "runs"):
             text = re.sub(rf"(?m)^{key}:.*\n(?:[ -].*\n)*", "", text)
-        text = text.replace("updates: 150", "updates: 500")
+        text = text.replace("updates: 150", f"updates: {updates}")
         (copy.folder / f"config/{NAME}.yaml").write_text(f"{text}runs: [baseline]\n")
         made.append(copy)
     made[0].change("workflow/Snakefile", VERSION, f"{VERSION}\n{LOOK}")
@@ -64,9 +68,9 @@ def out_of_time(job: str) -> None:
     run("scontrol", "update", f"JobId={job}", "TimeLimit=1")
 
 
-def test_cancelled_and_out_of_time_it_ends_with_the_weights_of_a_local_run(copies, tmp_path):
+def test_cancelled_and_out_of_time_it_ends_with_the_weights_of_a_local_run(tmp_path):
     """The log of each new attempt says that it goes on from a state."""
-    copy, local = copies
+    copy, local = copies(tmp_path, "500")
     log, word = copy.folder / LOG, "update 50/500"
     with SlurmCluster(tmp_path / "slurm") as cluster:
         process = copy.start(*TARGETS, *PROFILE, *SOON, *ASKED, *ON_GPU)
@@ -90,5 +94,21 @@ def test_cancelled_and_out_of_time_it_ends_with_the_weights_of_a_local_run(copie
         assert cluster.queue() == []
     assert "going on from update" in log.read_text()
     code, output = local.run(*TARGETS, *ASKED)
+    assert code == 0, output
+    assert weights(copy) == weights(local)
+
+
+def test_two_processes_of_a_training_have_a_node_each(tmp_path):
+    """A node has as many cores as one process has threads; sums of two are the same to the bit."""
+    copy, local = copies(tmp_path, "150\n  processes: 2\n  accumulate: 2\n  threads: 2")
+    target, log = f"{RUN}/model/weights.safetensors", copy.folder / LOG
+    with SlurmCluster(tmp_path / "slurm"):
+        process = copy.start(target, *PROFILE, *SOON, *ASKED)
+        wait_for(lambda: log.exists() and "update 50/" in log.read_text(), 240)
+        steps = told("squeue", "-h", "-s", "-o", "%j %N").splitlines()
+        output, _ = process.communicate(timeout=400)
+        assert process.returncode == 0, output
+    assert "python n[1-2]" in steps
+    code, output = local.run(target, *ASKED)
     assert code == 0, output
     assert weights(copy) == weights(local)

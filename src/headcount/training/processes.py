@@ -92,11 +92,16 @@ def together(count: int, gpus: bool) -> Iterator[None]:
 
 
 def _let_slurm_start(count: int) -> None:
-    """In a batch job that has as many tasks, put srun into the place of this process."""
+    """In a batch job that has as many tasks, put srun into the place of this process.
+
+    Snakemake's plugin for SLURM hides from its jobs how many they have, and much else; these are
+    the workflow's, which asks for a task for each process.
+    """
     told = os.environ
     in_batch = "SLURMD_NODENAME" in told and "SLURM_STEP_NUM_TASKS" not in told
-    if in_batch and told.get("SLURM_NTASKS") == str(count) and "RANK" not in told:
-        cores = told.get("SLURM_CPUS_PER_TASK", "1")  # srun no longer takes them from the job
+    tasks = told.get("SLURM_NTASKS", "" if "SLURM_JOB_NUM_NODES" in told else str(count))
+    if in_batch and tasks == str(count) and "RANK" not in told:
+        cores = torch.get_num_threads()  # srun does not take them from the job
         srun = ["srun", f"--ntasks={count}", f"--cpus-per-task={cores}", "--kill-on-bad-exit=1"]
         sys.stdout.flush()
         os.execvp("srun", [*srun, sys.executable, *sys.argv])
