@@ -46,6 +46,9 @@ RESUMED, LONGEST = ("train", "fine_tuning"), 2880
 """Sections whose jobs go on from a state where they met their limit, and how many minutes it is at
 the most; others ask for all that they may take."""
 
+OF_CLASSIFIERS = ("fine_tuning", "classifier_ablation")
+"""Sections of classifiers; others are of translation."""
+
 Minutes = Callable[[str, Wildcards, str], int]
 """Those of a job by its rule, its wildcards and the section whose device and threads it has."""
 
@@ -117,6 +120,7 @@ class Needs:
         Without `minutes` no job says its own.
         """
         self._settings = plan.settings
+        self._classifiers = bool(plan.classifiers.corpora)
         self._cluster, self._minutes = cluster, minutes
 
     def job(self, section: str, mem_mb: int | None = None) -> dict[str, Any]:
@@ -176,10 +180,17 @@ class Needs:
         return self.job(section) | alone
 
     def say_devices(self) -> None:
-        """Tell, on a cluster, that trainings ask for no GPU unless they are told to."""
-        if self._cluster and self._settings.train.device == "auto":
+        """Tell, on a cluster, the sections whose jobs ask for no GPU unless they are told to."""
+        unsaid = [
+            name
+            for name, section in self._settings
+            if getattr(section, "device", "") == "auto"
+            and (self._classifiers if name in OF_CLASSIFIERS else self._settings.pairs)
+        ]
+        if self._cluster and unsaid:
             print(
-                "note: on a cluster, train.device: auto asks for no GPU, since nobody can say "
-                "whether nodes have one; set it, and decode.device, to cuda if they have",
+                "note: on a cluster, device: auto asks for no GPU, since nobody can say whether "
+                f"nodes have one; it is that of {', '.join(unsaid)}; set it to cuda, where it "
+                "matters, if they have",
                 file=sys.stderr,
             )

@@ -211,6 +211,7 @@ def test_masking_by_command(folder, tmp_path):
     assert float(found["none", "0"]["bleu"]) < 100
     facts = read_json(out.with_suffix(".json"))
     assert (facts["search"], facts["beam"], facts["max_new_tokens"]) == ("generate", 2, 9)
+    assert (facts["early_stopping"], facts["do_sample"]) == (False, False)
 
 
 def test_single_heads_are_ablated_as_ours_are(origin, tmp_path):

@@ -21,6 +21,9 @@ from headcount.model.transformer import first_device
 from headcount.pretrained.hooked_folder import HookedFolder
 from headcount.pretrained.hooked_seq2seq import HookedSeq2Seq
 
+_ALWAYS = {"early_stopping": False, "do_sample": False}
+"""Whatever the model's folder says: the search goes on while another hypothesis may win."""
+
 
 @dataclass(frozen=True)
 class HookedInputs(Inputs):
@@ -68,7 +71,7 @@ class HookedModel(Masked):
     def search(self) -> dict[str, Any]:
         """Settings that shape translations; all else is as the model's folder says."""
         shaping = {"beam", "length_penalty", "max_new_tokens"}
-        return {"search": "generate", **self.generate.model_dump(include=shaping)}
+        return {"search": "generate", **self.generate.model_dump(include=shaping), **_ALWAYS}
 
     def translations(
         self, lines: list[str], sets: list[Heads], done: Callable[[int], object]
@@ -101,6 +104,5 @@ class HookedModel(Masked):
             "num_beams": asked.beam,
             "length_penalty": asked.length_penalty,
             "max_new_tokens": asked.max_new_tokens,
-            "early_stopping": False,
-            "do_sample": False,
+            **_ALWAYS,
         }

@@ -57,8 +57,8 @@ class TranslateSettings(DecodeSettings):
 
 
 class GenerateSettings(Section):
-    """Beam search of Hugging Face's library, for models that stay there; what is not here is as
-    the model's folder says."""
+    """Beam search of Hugging Face's library, for models that stay there. Nothing is sampled, nor
+    ended early; what else is not here is as the model's folder says."""
 
     beam: int = Field(4, ge=1, le=1000)
     """Hypotheses kept per sentence; 1 is greedy search."""
