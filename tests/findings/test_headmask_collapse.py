@@ -97,6 +97,16 @@ def test_the_second_half_is_weighed_by_updates(files):
     assert impt["first_pass_loss"] == pytest.approx(1.75)
 
 
+def test_both_losses_are_of_the_intervals_that_rank_heads(files):
+    """Ranking begins late: what was lost before it has no first pass to be compared with."""
+    run = (PAIR, "impt-2-after30", 1)
+    add_run(files, run, 30.0, LINES, [1.0, 2, 3, 4, 5, 9])
+    files.masks(run, {step: [0.0] * 6 for step in (10, 20, 30)} | {40: [1.0, 1, 0, 0, 0, 0]})
+    files.curves(run, {10: (9.0, ""), 20: (9.0, ""), 30: (9.0, ""), 40: (1.0, 1.5)})
+    found = collapse(files).loc[("impt-2-after30", 1)]
+    assert (found["masked_loss"], found["first_pass_loss"], found["collapsed"]) == (1, 1.5, "yes")
+
+
 def test_a_run_that_masks_half_of_the_time_can_collapse_too(files):
     run = (PAIR, "impt-2-p0.5", 1)
     add_run(files, run, 30.0, LINES, [1.0, 2, 3, 4, 5, 9])

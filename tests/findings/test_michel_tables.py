@@ -4,6 +4,7 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from captions import tell_what_is_covered
 from chapters import chapter_of, gather_results, make_alone, make_tables
@@ -13,6 +14,7 @@ from script_runner import run_script
 from headcount.base.errors import UserError
 from headcount.base.settings.ablation import AblationSettings, RerankSettings
 from headcount.findings.michel import removal
+from headcount.findings.michel.training import profile_cells
 from headcount.findings.published import michel
 from headcount.findings.setting import MASKED_OR_GATED
 from headcount.findings.significance import bootstrap_correlation
@@ -190,6 +192,13 @@ def test_areas_are_shown_with_their_test(tables):
     # Figure 4: encoder-decoder attention needs its heads most; the other two are about level.
     found = [area["wmt14.en-fr", kind, "importance"] for kind in ("dec_enc", "enc_self")]
     assert found == pytest.approx([23.4, 31.4], abs=0.1)
+
+
+def test_what_rises_far_above_the_whole_model_is_not_near_its_end():
+    """Of 116, 114, 50, 14 and −1 % those within 15 points of 100 or 0: the second and two more."""
+    kept = [100, 116, 114, 50, 14, -1, 0]
+    found = pd.DataFrame({"percent": np.linspace(0, 100, 7), "kept": kept})
+    assert profile_cells(found)["end_mass"] == pytest.approx(3 / 5)
 
 
 def test_profiles_during_training_by_hand(tables):

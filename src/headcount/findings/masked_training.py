@@ -99,10 +99,16 @@ def masking_updates(
 
 
 def losses(curve: pd.DataFrame) -> dict[str, float | str]:
-    """Mean losses over the updates of a run's intervals; random masks need no first pass."""
+    """Mean losses over the updates of a run's intervals; random masks need no first pass.
+
+    Where some intervals have one, both are of these alone: those before `after` have none.
+    """
     passes = curve.dropna(subset="first_pass_loss")
-    first = "" if passes.empty else np.average(passes["first_pass_loss"], weights=passes["updates"])
-    masked = np.average(curve["train_loss"], weights=curve["updates"])
+    whole = curve if passes.empty else passes
+    masked = np.average(whole["train_loss"], weights=whole["updates"])
+    if passes.empty:
+        return {"first_pass_loss": "", "masked_loss": masked}
+    first = np.average(passes["first_pass_loss"], weights=passes["updates"])
     return {"first_pass_loss": first, "masked_loss": masked}
 
 

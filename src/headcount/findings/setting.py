@@ -38,6 +38,25 @@ def of_one_training(what: str) -> str:
     )
 
 
+def warn_of_unlike_seeds(points: pd.DataFrame) -> tuple[str, ...]:
+    """A sentence for each pair some of whose runs are means over fewer seeds than others.
+
+    `points`: a drawn mean a row, with pair, run and seeds, the number of them; empty where there is
+    none, as of a paper.
+    """
+    found = []
+    counts = points.assign(seeds=pd.to_numeric(points["seeds"])).dropna(subset="seeds")
+    for pair, of_pair in counts.groupby("pair", sort=False):
+        seeds = of_pair.groupby("run", sort=False)["seeds"].max()
+        if few := [f"{run} ({n:.0f})" for run, n in seeds[seeds < seeds.max()].items()]:
+            found.append(
+                f"{pair}: means over fewer seeds than {seeds.max():.0f}: {', '.join(few)}. How "
+                "they lie beside others may be due to their seeds; differences in the table are of "
+                "the same seeds."
+            )
+    return tuple(found)
+
+
 def describe_setting(results: Results, rows: pd.DataFrame) -> tuple[str, str]:
     """A sentence on the model and one on the data, from the pair, run and seed of each row."""
     model, heads = results.model, results.model.grid.size

@@ -15,7 +15,7 @@ from headcount.findings.figures import COLOURS, Drawn, legend_above, panels
 from headcount.findings.published import voita
 from headcount.findings.results import BASE, KEYS, Results, gather, run_of
 from headcount.findings.scores import Key, Scores, compare, describe_search, difference_cells
-from headcount.findings.setting import OVER_SEEDS, of_one_training
+from headcount.findings.setting import OVER_SEEDS, of_one_training, warn_of_unlike_seeds
 from headcount.findings.significance import paired_t
 from headcount.findings.tables import Table, fill_empty, interval, mean_sd, p_value
 
@@ -65,7 +65,7 @@ def figure(results: Results) -> Drawn:
     cover = OVER_SEEDS if points["seeds"].max() > 1 else of_one_training(SENTENCES)
     searched = results.read(describe_search, "scores")
     notes = (_ALIKE, f"Bars: {bars}.", cover, _PRINTED, searched)
-    return Drawn(_draw(points), points, _CAPTION, notes)
+    return Drawn(_draw(points), points, _CAPTION, notes, warn_of_unlike_seeds(points))
 
 
 def model_sizes(files: list[Path]) -> dict[Key, dict[str, int]]:

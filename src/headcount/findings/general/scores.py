@@ -70,11 +70,12 @@ def score_table(files: list[Path]) -> pd.DataFrame:
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it: a row per pair, run and test set, means over seeds.
 
-    With several seeds, a second column per metric gives the standard deviation (ddof 1).
+    If some run has several seeds, a second column per metric gives their standard deviation (ddof
+    1), NaN for a run of one.
     """
     keys = ["pair", "run", "test_set"]
     groups = table.groupby([*keys, "metric"], sort=False)["score"].agg(["mean", "std", "count"])
-    several = groups["count"].min() > 1
+    several = groups["count"].max() > 1
     frame = pd.DataFrame(index=pd.MultiIndex.from_frame(table[keys].drop_duplicates()))
     for metric in table["metric"].unique():
         of_metric, title = groups.xs(metric, level="metric"), _TITLES[metric]

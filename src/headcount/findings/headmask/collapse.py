@@ -48,10 +48,11 @@ NOTES = (
     "their share of all masks of the run. First pass and masked: loss per target token (nats, "
     "label-smoothed) over the second half, with all heads and without dropout, and as trained; "
     "the latter is over all updates, in a run with probability p or after also those that mask "
-    "nothing. The second half: validation intervals that lie wholly in it. Importance of the N "
-    "most masked heads: relative to the mean head. Top group masked: change in BLEU on the first "
-    "sentences of the first test set when the most important of the groups of figure 4, by the "
-    "trained model's own ranking, is masked in it, with its 95 % interval over test sentences. "
+    "nothing, but of intervals without a first pass only if none has one. The second half: "
+    "validation intervals that lie wholly in it. Importance of the N most masked heads: relative "
+    "to the mean head. Top group masked: change in BLEU on the first sentences of the first test "
+    "set when the most important of the groups of figure 4, by the trained model's own ranking, "
+    "is masked in it, with its 95 % interval over test sentences. "
     "Collapsed: yes if there is an abandoned head and harm is seen, either in a loss of the "
     "first pass above the masked loss, or in that interval, if it lies above 0.",
     of_one_training("test sentences"),

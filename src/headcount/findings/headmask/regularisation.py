@@ -8,7 +8,6 @@ import pandas as pd
 
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
-from headcount.base.settings.training_runs import BASELINE
 from headcount.findings import exhibits
 from headcount.findings.headmask.optima import ENOUGH, TUNED, enough, masks_at_tuned, warn_of_edges
 from headcount.findings.masked_training import frequencies, read_masks, warn_of_collapse
@@ -82,7 +81,7 @@ def read_models(files: list[Path]) -> pd.DataFrame:
 def of_experiment(results: Results) -> pd.DataFrame:
     """`regularisation_table` of all runs with as many heads as the settings' model."""
     shares = frequencies(results.read(read_masks, "masks")).groupby(KEYS[:2]).mean()
-    masked = [name for name, run in results.runs.items() if run.method != BASELINE.method]
+    masked = [name for name, run in results.runs.items() if run.heads]
     models = results.read(read_models, "models_by_dropout")
     models = with_ends(models, results.read(curve_table, "curves"))
     return regularisation_table(models, results.read(read_bleu, "scores"), shares, masked)

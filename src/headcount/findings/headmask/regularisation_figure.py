@@ -19,7 +19,7 @@ from headcount.findings.headmask.regularisation import (
     warn_of_edges,
 )
 from headcount.findings.results import BASE, Results
-from headcount.findings.setting import OVER_SEEDS, describe_setting
+from headcount.findings.setting import OVER_SEEDS, describe_setting, warn_of_unlike_seeds
 
 POINTS = ["pair", "run", "series", "dropout", "share", "value", "low", "high", "seeds", "chosen"]
 _MARKERS, _LINES = "os^vPX", ("-", "--", ":")
@@ -51,7 +51,8 @@ def figure(results: Results) -> Drawn:
         OVER_SEEDS,
         *describe_setting(results, results.read(read_models, "models_by_dropout")),
     )
-    return Drawn(draw_regularisation(points), points, _CAPTION, notes, warn_of_edges(table))
+    warnings = (*warn_of_edges(table), *warn_of_unlike_seeds(points))
+    return Drawn(draw_regularisation(points), points, _CAPTION, notes, warnings)
 
 
 def regularisation_points(table: pd.DataFrame, runs: Mapping[str, RunSettings]) -> pd.DataFrame:
@@ -67,7 +68,7 @@ def regularisation_points(table: pd.DataFrame, runs: Mapping[str, RunSettings]) 
 
 
 def _series(run: RunSettings) -> str:
-    return "" if run.method == "baseline" else run.way
+    return run.way if run.heads else ""
 
 
 def draw_regularisation(points: pd.DataFrame) -> Figure:

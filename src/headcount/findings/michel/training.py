@@ -37,7 +37,7 @@ def training(results: Results) -> Table:
     """Heads pruned at points of the training."""
     names = {"pair": michel.SMALL_PAIR, "run": BASE}
     epochs = _printed_points().groupby("epoch")
-    paper = [names | {"update": f"epoch {epoch}"} | _profile(rows) for epoch, rows in epochs]
+    paper = [names | {"update": f"epoch {epoch}"} | profile_cells(rows) for epoch, rows in epochs]
     tidy = with_printed(_checkpoints(results), pd.DataFrame(paper))
     return Table(
         tidy,
@@ -101,7 +101,7 @@ def _checkpoints(results: Results) -> pd.DataFrame:
                 f"{update}, found none; run scripts/training_profile.py again"
             )
         now, last = (by_checkpoint[*run, at] for at in (update, lasts[*run]))
-        row = found.iloc[0][[*KEYS, "update", "test_set", "bleu"]].to_dict() | _profile(found)
+        row = found.iloc[0][[*KEYS, "update", "test_set", "bleu"]].to_dict() | profile_cells(found)
         names = ("spearman_with_last", "spearman_raw_with_last")
         row |= dict(zip(names, map(spearman, now, last), strict=True))
         rows.append(row | {"cv": spread(now[0]).cv})
@@ -116,7 +116,7 @@ def _printed_points() -> pd.DataFrame:
     return pd.concat([printed, *ends]).sort_values(["epoch", "percent"])
 
 
-def _profile(found: pd.DataFrame) -> dict[str, float]:
+def profile_cells(found: pd.DataFrame) -> dict[str, float]:
     """Statistics of one profile, with its intervals if known; nothing if there is no profile."""
     if (found["kept"] == "").any():
         return {}
@@ -132,7 +132,7 @@ def _profile(found: pd.DataFrame) -> dict[str, float]:
     cells["r_squared"] = float(1 - residual / total) if total else 1.0
     inner = kept[1:-1]
     if len(inner):
-        cells["end_mass"] = float(((inner >= 100 - _ENDS) | (inner <= _ENDS)).mean())
+        cells["end_mass"] = float(((abs(inner - 100) <= _ENDS) | (abs(inner) <= _ENDS)).mean())
     return cells
 
 

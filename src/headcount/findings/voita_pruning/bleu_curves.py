@@ -22,6 +22,7 @@ from headcount.findings.masking import DRAWS, SEEDS, TEST, describe_cover
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import BASE, KEYS, Results
+from headcount.findings.setting import warn_of_unlike_seeds
 from headcount.findings.voita_pruning.comparison import CONTENDERS, START, TUNED, UNTUNED, untuned
 from headcount.findings.voita_pruning.heads_left import (
     READ_OFF,
@@ -76,6 +77,7 @@ def fig7(results: Results) -> Drawn:
             voita.BESIDE_OURS,
             *describe_scored(results),
         ),
+        warn_of_unlike_seeds(points),
     )
 
 
