@@ -1,6 +1,7 @@
 """The study's point on little text, from a small table of kept runs."""
 
 import pandas as pd
+import pytest
 from test_study import cost, kept, page_of, plant
 
 from headcount.findings.report.study.choosing import _dearer_and_worse
@@ -141,6 +142,30 @@ def test_one_dropout_is_no_highest(kept):
     page = page_of(kept)
     assert "(`baseline-d0.3`, the only one that was tried without masks) (that" in page
     assert f"{SMALL}: tuned dropout: the only one that was tried without masks, so that" in page
+
+
+@pytest.mark.parametrize(
+    ("alike", "tried", "beside"),
+    [
+        ("baseline-d0.1", ["baseline-d0.4"], "the dropouts that were tried; higher ones were not"),
+        ("baseline-d0.3", ["baseline-d0.4"], "the dropouts that were tried; higher ones were not"),
+        ("baseline-d0.3", ["baseline-d0.4", "baseline"], "the one dropout that was tried"),
+        ("baseline-d0.1", [], ""),  # 0.4 was tried as well, and dev loss chose 0.3
+        ("baseline-d0.3", [], ""),
+    ],
+)
+def test_what_helps_beside_the_highest_dropout_is_not_said_of_higher_ones(
+    kept, alike, tried, beside
+):
+    """`alike` has as much dropout as the masks that were chosen, and may be the tuned one."""
+    gain = (1.5, 0.5, 2.5)
+    plant_little_text(kept, (gain, gain), (gain, gain))
+    table = pd.read_csv(kept / "lowdata/tables/headmask_regularisation.csv")
+    table.loc[table["reference"] == "same dropout", "against"] = alike
+    plant(kept, "lowdata", headmask_regularisation=table[~table["run"].isin(tried)])
+    to = ", to both" if alike == "baseline-d0.1" else ""
+    verdict = f"(that they help{to}: holds{' beside ' * bool(beside)}{beside})"
+    assert page_of(kept).count(f") {verdict}.") == 4  # both texts, in short and in full
 
 
 def test_one_seed_of_a_pair_is_no_verdict_on_its_runs(kept):

@@ -6,6 +6,7 @@ import pandas as pd
 
 from headcount.findings.claims.verdicts import FAILS, HOLDS, UNDECIDED
 from headcount.findings.headmask.optima import (
+    HIGHEST,
     cut_short,
     edge_of,
     masks_at_tuned,
@@ -92,7 +93,7 @@ def _contest(rows: pd.DataFrame) -> str:
     words = f"tuned dropout ({named})" if named else "tuned dropout"
     late = cut_short(rows[rows["chosen"] == "yes"])[:2]
     ends = ". Dev loss had not turned in {} of the {} trainings chosen" if late[0] else ""
-    gains = _contested(chosen, tuned, words)
+    gains = _contested(chosen, tuned, words, edge)
     told = f"{_alone(rows)}dev loss chooses `{chosen['run'].iloc[0]}`"
     masked = set(rows.loc[rows["share"] > 0, "run"])
     few = [f"`{run}` ({n:.0f})" for run, n in too_few(rows).items() if run in masked]
@@ -100,25 +101,25 @@ def _contest(rows: pd.DataFrame) -> str:
     return f"{told}, whose masks {gains}{ends.format(*late)}{others}"
 
 
-def _contested(chosen: pd.DataFrame, tuned: pd.Series, words: str) -> str:
+def _contested(chosen: pd.DataFrame, tuned: pd.Series, words: str, edge: str) -> str:
     """What chosen masks change to tuned dropout, and to as much dropout where that is another.
 
     Masks help where they do to both: one of them may differ by its dropout alone.
     """
     same = chosen.loc[chosen["reference"] == "same dropout", "against"]
     if same.empty or tuned.empty or same.iloc[0] == tuned.iloc[0]:
-        return _gain(chosen, "tuned dropout", words)
+        return _gain(chosen, "tuned dropout", words, edge)
     found = [_of(chosen, _BLEU, each) for each in ("same dropout", "tuned dropout")]
     beside = f"as much dropout without masks (`{same.iloc[0]}`)"
     if found[1].empty and len(found[0]):
         return _gain(chosen, "same dropout", beside)
     if any(each.empty for each in found):
-        return _gain(chosen, "tuned dropout", words)
+        return _gain(chosen, "tuned dropout", words, edge)
     rows = [each.iloc[0] for each in found]
     verdicts = [above(row["low"], row["high"]) for row in rows]
     both = next(each for each in (FAILS, UNDECIDED, HOLDS) if each in verdicts)
     alike, other = map(_difference, rows)
-    helps = f"(that they help, to both: {both})"
+    helps = f"(that they help, to both: {_at_edge(both, edge)})"
     return f"change BLEU by {alike} to {beside}, and by {other} to {words} {helps}"
 
 
@@ -142,14 +143,28 @@ def _alone(rows: pd.DataFrame) -> str:
     )
 
 
-def _gain(rows: pd.DataFrame, reference: str, words: str) -> str:
-    """What one run changes in BLEU to a reference, and whether masks help."""
+def _gain(rows: pd.DataFrame, reference: str, words: str, edge: str = "") -> str:
+    """What one run changes in BLEU to a reference, and whether masks help.
+
+    `edge` as in `_at_edge`.
+    """
     found = _of(rows, _BLEU, reference)
     if found.empty:
         return f"are not compared with {words}"
     row = found.iloc[0]
-    helps = above(row["low"], row["high"])
+    helps = _at_edge(above(row["low"], row["high"]), edge)
     return f"change BLEU by {_difference(row)} to {words} (that they help: {helps})"
+
+
+def _at_edge(verdict: str, edge: str) -> str:
+    """A verdict on tuned dropout, which is `edge` of those that were tried, or empty.
+
+    What helps beside it may not beside a dropout that was not tried, and is better still.
+    """
+    if verdict != HOLDS or not edge:
+        return verdict
+    several = "the dropouts that were tried; higher ones were not"
+    return f"{verdict} beside {several if edge == HIGHEST else 'the one dropout that was tried'}"
 
 
 def _difference(row: pd.Series) -> str:
