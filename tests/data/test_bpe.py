@@ -11,10 +11,18 @@ from hypothesis import strategies as st
 from script_runner import run_script
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.data.bpe import PieceCutter, Segmenter, join_pieces, learn_codes, load_segmenters
+from headcount.data.bpe import (
+    UNKNOWN,
+    PieceCutter,
+    Segmenter,
+    join_pieces,
+    learn_codes,
+    load_segmenters,
+)
 from headcount.data.vocabulary import UNK, Vocabulary
 from headcount.data.words import Tokeniser, protect, restore
 from headcount.library.model import Model
+from headcount.scoring.bleu import bleu_metric
 
 NASTY = ["@@", "a@@", "@@@", "@", "<unk>", "x</s>", "<s>", "<pad>", "|||", "\\", "\\5c;", "</w>"]
 NASTY += ["a</w>b", "a\tb", " ", "\u2028", "\u00a0", "\u3000", "a\nb", "#version:", "&amp;", "\0"]
@@ -145,8 +153,16 @@ def test_whole_words_are_units_and_rare_ones_unknown(segment):
     assert code == 0
     assert (folder / "src.vocab").read_text() == "the 2\nlow 1\nlower 1\n"
     source, _ = load_segmenters(folder)
-    assert source.decode(source.encode("the low cow")) == "the low <unk>"
+    assert source.decode(source.encode("the low cow")) == f"the low {UNKNOWN}"
     assert (folder / "train.src").read_text().splitlines()[0] == "the low tower"
+
+
+@pytest.mark.parametrize("language", ["de", "vi", "zh"])
+def test_an_unknown_word_is_one_word_to_every_metric(language):
+    """As any other wrong word is: of `<unk>` sacreBLEU's tokenisers would make three."""
+    for metric in (bleu_metric(language), bleu_metric("en")):
+        cut = metric._preprocess_segment(f"a {UNKNOWN} b").split()
+        assert cut == metric._preprocess_segment("a").split() + [UNKNOWN, "b"]
 
 
 def test_what_a_model_reads_later_is_written_as_its_text_was(segment):
@@ -188,8 +204,8 @@ def test_unknown_pieces():
     assert segmenter.pieces("low x") == ["lo@@", "w", "x"]
     assert segmenter.encode("low x") == [4, 5, UNK]
     assert segmenter.encode("") == []
-    assert segmenter.decode([4, 5, UNK]) == "low <unk>"
-    assert segmenter.decode([4, UNK]) == "lo<unk>"
+    assert segmenter.decode([4, 5, UNK]) == "low ⁇"
+    assert segmenter.decode([4, UNK]) == "lo⁇"
     assert segmenter.decode([5, 4]) == "w lo"
 
 

@@ -19,8 +19,9 @@ from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.folders import CODES, SIDES
 from headcount.base.head_values import read_head_values
-from headcount.base.settings.data import LetterSettings
-from headcount.data.sentencepieces import Marks, SentencePieces
+from headcount.base.settings.data import LetterSettings, SpellingSettings
+from headcount.data.sentencepieces import Marks, RunningPieces, SentencePieces
+from headcount.data.spelling import spelling
 from headcount.data.trees import Arc, Tree, align_trees
 from headcount.data.vocabulary import EOS, UNK, Vocabulary
 from headcount.pretrained.families import Config
@@ -209,6 +210,24 @@ def test_a_reader_s_line_is_written_as_the_text_was(imported, tmp_path):
     assert cutter.spell("E\u0301") == "e\u0301"
     as_read = imported.pair.segmenters()[0]
     assert as_read.pieces("The DOG") != as_read.pieces("the dog")
+
+
+class OfSpaces(RunningPieces):
+    """Pieces are words, each with the sign of a space."""
+
+    def _cut(self, line):
+        return [(f"▁{word}", 0) for word in line.split()]
+
+    def _join(self, pieces):
+        return "".join(pieces).replace("▁", " ")
+
+
+def test_a_translation_is_written_as_the_references_are():
+    """A model that was trained elsewhere writes capitals, which text in lower case has not."""
+    words = Vocabulary([("▁The", 2), ("▁DOG", 1)])
+    lower = spelling("de", SpellingSettings(lowercase=True))
+    assert OfSpaces("de", words, Marks()).decode([4, 5]) == "The DOG"
+    assert OfSpaces("de", words, Marks(), lower).decode([4, 5]) == "the dog"
 
 
 def test_words_begin_with_the_sign_of_a_space(imported):

@@ -25,8 +25,12 @@ from headcount.data.sentencepieces import (
     read_marks,
 )
 from headcount.data.spelling import Spell, read_spelling, spelling_facts
-from headcount.data.vocabulary import Vocabulary
+from headcount.data.vocabulary import UNK, Vocabulary
 from headcount.data.words import SEPARATOR, Tokeniser, protect, restore
+
+UNKNOWN = "⁇"
+"""How an unknown piece shows in a translation. One word to sacreBLEU, of `<unk>` it makes three."""
+(_UNK,) = Vocabulary([]).pieces([UNK])
 
 LONGEST_CUT = 100
 """Characters; a longer word is cut into parts of this length before merging, because the time
@@ -146,8 +150,10 @@ class Segmenter:
         return ids[:longest]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Detokenised line of ids without padding, start or end; UNK shows as `<unk>`."""
-        return self._tokeniser.join(join_pieces(self.vocabulary.pieces(ids)))
+        """Detokenised line of ids without padding, start or end; UNK shows as `UNKNOWN`."""
+        pieces = self.vocabulary.pieces(ids)
+        shown = (UNKNOWN if piece == _UNK else piece for piece in pieces)
+        return self._tokeniser.join(join_pieces(shown))
 
 
 AnySegmenter = Segmenter | RunningPieces

@@ -127,9 +127,12 @@ class RunningPieces(ABC):
         return [*ids[: max(0, longest - len(after))], *after][:longest]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The line of ids without padding, start or end; special pieces are left out."""
+        """The line of ids without padding, start or end; special pieces are left out.
+
+        It is spelt as the text is that it is scored on: the model may have learnt from other text.
+        """
         pieces = (p for p in self.vocabulary.pieces(ids) if p not in self._special)
-        return " ".join(self._join([restore(piece) for piece in pieces]).split())
+        return self.spell(" ".join(self._join([restore(piece) for piece in pieces]).split()))
 
     @abstractmethod
     def _cut(self, line: str) -> list[Placed]:

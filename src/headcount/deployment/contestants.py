@@ -77,7 +77,7 @@ def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) 
         rows = tuple(list(range(len(side.vocabulary))) for side in sides)
         work = _by_engine(HuggingFaceEngine(folder, rows, sides[1].prefix, decode), sides, decode)
     else:
-        work = _spelt(HuggingFaceText(folder, decode), sides[0])
+        work = _spelt(HuggingFaceText(folder, decode), sides)
     return Contestant(folder, "huggingface", heads, folder / WEIGHTS, work)
 
 
@@ -119,9 +119,14 @@ def _by_engine(engine: Engine, sides: Sides, decode: DecodeSettings) -> Work:
     return _on_words(work)
 
 
-def _spelt(model: HuggingFaceText, source: AnySegmenter) -> Work:
-    """What a model with a tokenizer of its own does with lines, as the others read them."""
-    return _on_words(lambda lines: model.translate(list(map(source.spell, lines))))
+def _spelt(model: HuggingFaceText, sides: Sides) -> Work:
+    """What a model with a tokenizer of its own does with lines, as the others read and write."""
+    source, target = sides
+
+    def work(lines: Lines) -> Lines:
+        return list(map(target.spell, model.translate(list(map(source.spell, lines)))))
+
+    return _on_words(work)
 
 
 def _on_words(work: Work) -> Work:
