@@ -200,6 +200,15 @@ def test_tuned_dropout_between_others_is_no_edge():
     assert len(regularisation.warn_of_edges(higher)) == 1  # that of masks is no dropout alone
 
 
+def test_a_higher_dropout_of_too_few_trainings_is_none_that_was_tried():
+    table = of_dropouts(PLAIN | {"baseline-d0.4": (0.4, 1.7)}).replace({"seeds": {1: 3}})
+    assert regularisation.warn_of_edges(table) == ()
+    higher = table["run"].isin(["baseline-d0.3", "baseline-d0.4"])
+    (edge, few) = regularisation.warn_of_edges(table.assign(seeds=table["seeds"] - 2 * higher))
+    assert edge.startswith("p: tuned dropout: the highest that was tried without masks")
+    assert few.startswith("p: too few trainings to be chosen: baseline-d0.3 (1), baseline-d0.4 (1)")
+
+
 def test_runs_of_too_few_trainings_are_named(table):
     """Of two trainings each, `random-2` loses one."""
     rows = table.tidy.copy()

@@ -74,9 +74,11 @@ def too_few(rows: pd.DataFrame) -> pd.Series:
 def edge_of(rows: pd.DataFrame) -> str:
     """That tuned dropout is the highest, or the only one, of runs of one pair without masks.
 
-    Empty where it is neither, or where nothing is compared with it.
+    Empty where it is neither, or where nothing is compared with it. Runs with too few trainings to
+    be chosen say nothing of it.
     """
     plain = rows[rows["share"] == 0].set_index("run")["dropout"]
+    plain = plain[~plain.index.isin(too_few(rows).index)]
     if not any(plain[name].max() == plain.max() for name in _tuned(rows)):
         return ""
     several = plain.nunique() > 1

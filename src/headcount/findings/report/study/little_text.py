@@ -95,8 +95,7 @@ def _contest(rows: pd.DataFrame) -> str:
     ends = ". Dev loss had not turned in {} of the {} trainings chosen" if late[0] else ""
     gains = _contested(chosen, tuned, words, edge)
     told = f"{_alone(rows)}dev loss chooses `{chosen['run'].iloc[0]}`"
-    masked = set(rows.loc[rows["share"] > 0, "run"])
-    few = [f"`{run}` ({n:.0f})" for run, n in too_few(rows).items() if run in masked]
+    few = [f"`{run}` ({n:.0f})" for run, n in too_few(rows).items()]
     others = f". Too few trainings to be chosen: {', '.join(few)}" if few else ""
     return f"{told}, whose masks {gains}{ends.format(*late)}{others}"
 
