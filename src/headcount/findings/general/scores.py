@@ -9,7 +9,7 @@ from headcount.findings import exhibits
 from headcount.findings.masked_training import warn_of_collapse
 from headcount.findings.results import Results, gather
 from headcount.findings.scores import describe_search, read_scores
-from headcount.findings.tables import Table
+from headcount.findings.tables import NONE, Table
 
 COLUMNS = ["pair", "run", "seed", "test_set", "metric", "score", "signature"]
 COLUMNS += ["engine", "beam", "length_penalty", "sentences", "truncated", "capped"]
@@ -71,7 +71,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it: a row per pair, run and test set, means over seeds.
 
     If some run has several seeds, a second column per metric gives their standard deviation (ddof
-    1), NaN for a run of one.
+    1), a dash for a run of one.
     """
     keys = ["pair", "run", "test_set"]
     groups = table.groupby([*keys, "metric"], sort=False)["score"].agg(["mean", "std", "count"])
@@ -81,7 +81,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         of_metric, title = groups.xs(metric, level="metric"), _TITLES[metric]
         frame[title] = of_metric["mean"]
         if several:
-            frame[f"{title} ± (seeds)"] = of_metric["std"]
+            deviation = of_metric["std"].astype(object)
+            frame[f"{title} ± (seeds)"] = deviation.where(deviation.notna(), NONE)
     frame["seeds"] = groups.xs("bleu", level="metric")["count"]
     return frame.reset_index()
 
