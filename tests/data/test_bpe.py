@@ -116,6 +116,13 @@ def test_f27_language_without_rules_of_its_own():
     assert unknown.join(["Qala", ",", "wen", "!"]) == "Qala, wen!"
 
 
+def test_a_czech_number_stands_apart_in_a_line_that_ends_in_one():
+    czech = Tokeniser("cs", False, "characters")
+    line = "V roce 2014 a v roce 2016."
+    assert czech.join(czech.split(line)) == line
+    assert czech.join(["Je", "-li", "to", "tak", "."]) == "Je -li to tak."  # nobody cuts it so
+
+
 # Scripts decide, whatever the language; Moses's rules of Chinese take half a second to load.
 @pytest.mark.parametrize("language", ["th", pytest.param("zh", marks=pytest.mark.slow)])
 def test_characters_of_scripts_without_spaces_are_words_and_join_without_spaces(language):

@@ -12,6 +12,7 @@ from headcount.findings.general.corpora import (
     corpus_table,
     pair_folders,
     summary,
+    warn_of_joining,
 )
 
 TEXTS = {
@@ -82,6 +83,28 @@ def test_summary_has_a_row_for_each_split(folders):
     assert list(shown["share dropped"]) == ["40.00 %", "–", "–"] * 2
     assert shown["pieces a word"][0] == "1.40 / 1.00"  # 7 / 5, and every target word is whole
     assert shown["unknown pieces"][1] == "42.86 % / 0.00 %"  # 3 / 7
+
+
+def test_highest_bleu_is_that_of_references_that_are_cut_and_joined(folders):
+    about = {"src_lang": "en", "tgt_lang": "ru", "pretokenised": False, "joint": False}
+    about |= {"unit": "words", "unspaced": "none"}
+    (folders.bpe / "segmentation.json").write_text(json.dumps(about))
+    words = ["да", "и", "он", "сказал", "ушёл", "«", "»"]
+    (folders.bpe / "tgt.vocab").write_text("".join(f"{word} 1\n" for word in words))
+    (folders.text / "test_9.tgt").write_text("он сказал «да» и ушёл\n")
+    (folders.text / "dev.tgt").write_text("он ушёл и сказал\n\n\n")
+    table = corpus_table([folders._replace(pair="c.en-ru")])
+    value = table.set_index(["split", "side", "statistic"])["value"]
+    assert ("train", "tgt", "highest_bleu") not in value.index
+    assert value["dev", "tgt", "highest_bleu"] == pytest.approx(100)
+    # Joined it is "он сказал « да » и ушёл": of 7, 6, 5, 4 n-grams 4, 2, 0, 0 are those of the
+    # reference's five words; sacreBLEU takes a half of one for the first 0, a quarter for the next.
+    by_hand = 100 * (4 / 7 * 2 / 6 * 0.5 / 5 * 0.25 / 4) ** 0.25
+    assert value["test_9", "tgt", "highest_bleu"] == pytest.approx(by_hand)
+    (warning,) = warn_of_joining(table)
+    assert warning.startswith("c.en-ru, test_9: the references themselves,")
+    assert "have 18.58 BLEU" in warning
+    assert list(summary(table)["highest BLEU"]) == ["–", "100.00", "18.58"]
 
 
 @pytest.mark.slow

@@ -225,3 +225,21 @@ def test_languages_without_spaces_are_scored_by_characters():
     assert "tok:char" in bleu.signature
     expected = 100 * (6 / 7 * 5 / 6 * 4 / 5 * 3 / 4) ** (1 / 4)
     assert bleu.score == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("fr", "L’homme dit : « Il n’est pas là », et s’en va."),
+        ("tr", "Türkiye'nin başkenti Ankara'da 3'üncü kez \"iyi\" dedi."),
+        ("uk", "Він сказав: «Так, м’яч п’ятий», — і пішов."),
+    ],
+)
+def test_spaces_that_joining_gets_wrong_count_in_bleu_alone(language, line):
+    words = Tokeniser(language, False, "characters")
+    joined = words.join(words.split(line))
+    assert joined != line
+    bleu, chrf = score_corpus([joined], [line], language)
+    own = tokenised_bleu([joined], [line], words.split)
+    assert bleu.score < 90
+    assert chrf.score == pytest.approx(100) and own.score == pytest.approx(100)

@@ -1,6 +1,6 @@
 """What a corpus is like: sizes, subwords, duplicates, overlap, and what the filters dropped."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,14 +9,20 @@ import pandas as pd
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.folders import SIDES
+from headcount.base.settings.names import parse_pair
 from headcount.data.bpe import AnySegmenter, load_segmenters
 from headcount.data.lines import clean_lines, references
 from headcount.data.vocabulary import UNK
 from headcount.findings import exhibits
 from headcount.findings.results import Results
 from headcount.findings.tables import Table
+from headcount.scoring.bleu import score_corpus
 
 COLUMNS = ["pair", "split", "side", "statistic", "value"]
+
+LEAST_HIGHEST = 99.5
+"""BLEU of references that are cut and joined again; below it the table warns. Differences between
+models are tenths of a point."""
 
 
 class PairFolders(NamedTuple):
@@ -30,13 +36,14 @@ class PairFolders(NamedTuple):
 
 _CAPTION = (
     "Sizes of the corpora, source / target. Lines of a test set that are in train too, and "
-    "unknown pieces, should be few."
+    "unknown pieces, should be few, and the highest BLEU near 100."
 )
 _NOTES = (
     "Words are counted after tokenising (those of an imported model's pieces begin with its sign "
     "of a space), pieces after byte-pair encoding. Dropped: pairs, by the "
     "filters for training, and their share of the pairs before. In train too: source lines that "
-    "are also in the training source.",
+    "are also in the training source. Highest BLEU: that of the references themselves, cut into "
+    "pieces and joined again.",
 )
 
 
@@ -44,7 +51,7 @@ _NOTES = (
 def corpus(results: Results) -> Table:
     """Sizes of the corpora."""
     table = corpus_table(pair_folders(results.files("counts"), results.files("segmented")))
-    return Table(table, summary(table), _CAPTION, _NOTES)
+    return Table(table, summary(table), _CAPTION, _NOTES, warn_of_joining(table))
 
 
 def pair_folders(counts: list[Path], segmented: list[Path]) -> list[PairFolders]:
@@ -75,7 +82,8 @@ def corpus_table(pairs: list[PairFolders]) -> pd.DataFrame:
       that are in the training source too; lines without words do not count) and `overlap_share`
       (of all lines);
     - src and tgt: `words`, `words_mean` and `words_max` (a sentence), `pieces_per_word`,
-      `unknown_share` (of the pieces).
+      `unknown_share` (of the pieces);
+    - tgt, but for train: `highest_bleu`, see `_highest_bleu`.
 
     Raises UserError if a folder lacks its files.
     """
@@ -88,10 +96,26 @@ def corpus_table(pairs: list[PairFolders]) -> pd.DataFrame:
             for side, segmenter in zip(SIDES, segmenters, strict=True):
                 pieces = _pieces(folders, split, side, segmenter)
                 found[side] = _side_statistics(pieces, segmenter)
+            if split != "train":
+                targets = list(clean_lines(folders.text / f"{split}.tgt"))
+                language = parse_pair(folders.pair).tgt
+                found["tgt"]["highest_bleu"] = _highest_bleu(targets, segmenters[1], language)
             for side, values in found.items():
                 for name, value in values.items():
                     rows.append((folders.pair, split, side, name, float(value)))
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def warn_of_joining(table: pd.DataFrame) -> tuple[str, ...]:
+    """A sentence for each split whose references, cut and joined, have too low a BLEU."""
+    found = table[(table["statistic"] == "highest_bleu") & (table["value"] < LEAST_HIGHEST)]
+    return tuple(
+        f"{row.pair}, {row.split}: the references themselves, cut into pieces and joined again, "
+        f"have {row.value:.2f} BLEU, for their spaces beside punctuation are not found again, or "
+        "pieces are unknown. BLEU of every model is lower by about that share, so compare it with "
+        "no other system's; spaces count neither in chrF nor in BLEU of own words."
+        for row in found.itertuples(index=False)
+    )
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -112,6 +136,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         "longest": _sides(wide["words_max"], "{:.0f}"),
         "pieces a word": _sides(wide["pieces_per_word"], "{:.2f}"),
         "unknown pieces": _sides(wide["unknown_share"] * 100, "{:.2f} %"),
+        "highest BLEU": _cells(wide["highest_bleu", "tgt"], "{:.2f}"),
     }
     return pd.DataFrame(columns).reset_index()
 
@@ -141,7 +166,7 @@ def _pair_statistics(text: Path, split: str, train_sources: set[str]) -> dict[st
 
 def _pieces(
     folders: PairFolders, split: str, side: str, segmenter: AnySegmenter
-) -> Iterator[list[str]]:
+) -> Iterable[list[str]]:
     """Pieces of every line, of several references of the first.
 
     Training and dev text were cut by the BPE step.
@@ -152,7 +177,7 @@ def _pieces(
     return (segmenter.pieces(references(line)[0]) for line in lines)
 
 
-def _side_statistics(lines: Iterator[list[str]], segmenter: AnySegmenter) -> dict[str, float]:
+def _side_statistics(lines: Iterable[list[str]], segmenter: AnySegmenter) -> dict[str, float]:
     words, pieces, unknown = [], 0, 0
     for line in lines:
         words.append(segmenter.word_count(line))
@@ -165,3 +190,13 @@ def _side_statistics(lines: Iterator[list[str]], segmenter: AnySegmenter) -> dic
         "pieces_per_word": pieces / sum(words),
         "unknown_share": unknown / pieces,
     }
+
+
+def _highest_bleu(targets: list[str], segmenter: AnySegmenter, language: str) -> float:
+    """BLEU, 0–100, of the first references, cut into pieces and joined again, against all.
+
+    No translation can be known to have more: what joining gets wrong of the reference, it gets
+    wrong of every translation that has the same words.
+    """
+    joined = [segmenter.decode(segmenter.encode(references(line)[0])) for line in targets]
+    return score_corpus(joined, targets, language)[0].score
