@@ -216,3 +216,15 @@ def test_an_experiment_lists_pruned_runs_by_their_path_names(tmp_path):
     names = ["gates-all-l0.1", "ranked-gates-all-l0.1", "gates-all-l0", "gates-all-l0-from-impt-18"]
     assert labels(found.pruned) == names
     assert (found.gates.init, found.gates.lr, found.gates.warmup_updates) == ("glorot", 0.2, 16000)
+
+
+@pytest.mark.parametrize("text", ["gates-all-l0.1", "scratch-gates-all-l0.1", "subset-all-k8"])
+def test_a_start_keeps_the_dropout_that_its_model_has(text):
+    """The experiment's models have another, so that its name says which run it is."""
+    model = MODEL.with_dropout(0.2)
+    run = read_run_flag(f"{text}-from-baseline-d0.2", PrunedSettings, model)
+    assert label(run) == f"{text}-from-baseline-d0.2"
+    assert run.start == "baseline-d0.2"
+    assert label(run.control) == "gates-all-l0-from-baseline-d0.2"
+    shares = read_run_flag(f"{text}-from-random-12.5%-d0.2", PrunedSettings, model)
+    assert label(shares) == f"{text}-from-random-7-d0.2"  # of 52, 6.5 is rounded up

@@ -77,3 +77,9 @@ def test_settings_are_read_by_name_from_files_of_all_pairs_and_seeds(tmp_path):
     runs = {"baseline": BASELINE, "impt-6-p0.5": IMPT}
     files = [write(tmp_path, run, name, seed) for name, run in runs.items() for seed in (1, 2)]
     assert read_runs(files) == runs
+
+
+def test_a_folder_with_the_name_of_another_run_is_refused(tmp_path):
+    path = write(tmp_path, IMPT, "impt-6")
+    with pytest.raises(UserError, match=r"run\.json: expected the run impt-6, found impt-6-p0\.5"):
+        read_runs([path])

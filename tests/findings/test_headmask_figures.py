@@ -224,6 +224,17 @@ def test_two_n_are_not_told_to_be_one(files):
     assert "one N only" not in figures(files)["fig5"].text
 
 
+def test_figures_of_means_over_unlike_seeds_name_the_runs(files, found):
+    """A second seed of the baseline alone: curves of random-1 are of one."""
+    add_run(files, (PAIR, "baseline", 2), 40.0)
+    several = figures(files)
+    told = f"{PAIR}: means over fewer seeds than 2: random-1 (1). How they lie beside others"
+    for name in ("fig3", "fig4", "fig5"):
+        assert found[name].warnings == ()
+        (warning,) = several[name].warnings
+        assert warning.startswith(told)
+
+
 def test_one_n_is_drawn_and_told(found):
     figure = found["fig5"]
     titles = [axes.get_title(loc="left") for axes in figure.drawing.axes]

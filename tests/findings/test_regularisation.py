@@ -180,35 +180,6 @@ def test_a_training_waits_for_as_many_validations_as_patience_says(patience, cut
     assert regularisation.with_ends(early, curves)["cut_short"].tolist() == [0]
 
 
-def of_dropouts(losses):
-    """The table of trainings with these dropouts, by run; `losses` are of one seed."""
-    rows = [("p", run, 1, rate, loss, 5, 0) for run, (rate, loss) in losses.items()]
-    columns = ["pair", "run", "seed", "dropout", "dev_loss", "update", "cut_short"]
-    bleu = pd.DataFrame(columns=["pair", "run", "seed", "test_set", "bleu"])
-    masked = [run for run in losses if run.startswith("random")]
-    shares = pd.Series({("p", run): 0.25 for run in masked}, dtype=float)
-    models = pd.DataFrame(rows, columns=columns)
-    return regularisation.regularisation_table(models, bleu, shares, masked)
-
-
-PLAIN = {"baseline": (0.0, 2.0), "baseline-d0.2": (0.2, 1.5), "baseline-d0.3": (0.3, 1.6)}
-
-
-def test_tuned_dropout_between_others_is_no_edge():
-    assert regularisation.warn_of_edges(of_dropouts(PLAIN)) == ()
-    higher = of_dropouts(PLAIN | {"random-2-d0.4": (0.4, 1.0), "baseline-d0.3": (0.3, 1.4)})
-    assert len(regularisation.warn_of_edges(higher)) == 1  # that of masks is no dropout alone
-
-
-def test_a_higher_dropout_of_too_few_trainings_is_none_that_was_tried():
-    table = of_dropouts(PLAIN | {"baseline-d0.4": (0.4, 1.7)}).replace({"seeds": {1: 3}})
-    assert regularisation.warn_of_edges(table) == ()
-    higher = table["run"].isin(["baseline-d0.3", "baseline-d0.4"])
-    (edge, few) = regularisation.warn_of_edges(table.assign(seeds=table["seeds"] - 2 * higher))
-    assert edge.startswith("p: tuned dropout: the highest that was tried without masks")
-    assert few.startswith("p: too few trainings to be chosen: baseline-d0.3 (1), baseline-d0.4 (1)")
-
-
 def test_runs_of_too_few_trainings_are_named(table):
     """Of two trainings each, `random-2` loses one."""
     rows = table.tidy.copy()
@@ -225,15 +196,6 @@ def test_masks_beside_tuned_dropout_are_named(table):
         f"{PAIR}: no run masks heads at tuned dropout (baseline-d0.3), so that nothing says what "
         "masks add to it." in table.notes
     )
-    masks = {"random-6": (0.0, 1.0), "random-6-d0.2": (0.2, 1.4)}
-    found = of_dropouts(PLAIN | masks)
-    assert regularisation.masks_at_tuned(found) == (
-        "p: runs that mask heads at tuned dropout (baseline-d0.2): random-6-d0.2; their difference "
-        "to the same dropout is that to tuned dropout.",
-    )
-    beside = found[(found["run"] == "random-6-d0.2") & (found["statistic"] == "dev_loss")]
-    values = beside.set_index("reference")["value"]
-    assert values["same dropout"] == values["tuned dropout"] == pytest.approx(-0.1)  # 1.4 − 1.5
 
 
 def test_words_say_what_is_covered(table, results):

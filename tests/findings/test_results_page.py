@@ -140,6 +140,31 @@ def test_the_page_answers_whether_headmask_helped(results):
     )
 
 
+def test_masks_with_a_dropout_of_their_own_are_compared_with_as_much_dropout(results):
+    """To the baseline, without dropout, +2.00 would be told of masks that lose 1.00."""
+    columns = ["pair", "test set", "run", "source", "difference", "95 % interval", "p (t-test)"]
+    rows = [
+        ("a.x-y", "test", "random-6", "ours", "+0.50", "+0.20 to +0.80", "0.01"),
+        ("a.x-y", "test", "random-6-d0.3", "ours", "+2.00", "+1.50 to +2.50", "0.01"),
+        ("a.x-y", "test", "random-6-d0.4", "ours", "+2.50", "+1.50 to +3.50", "0.01"),
+    ]
+    scores = pd.DataFrame(rows, columns=columns)
+    head = {"pair": "a.x-y", "test_set": "test", "run": "random-6-d0.3", "value": -1.0}
+    head |= {"against": "baseline-d0.3", "low": -1.25, "high": -0.75}
+    told = [("bleu", "same dropout"), ("bleu", "baseline"), ("dev_loss", "same dropout")]
+    alike = pd.DataFrame([head | {"statistic": what, "reference": to} for what, to in told])
+    alike.loc[1:, "value"] = 2.0
+    tables = {"headmask_table2": scores, "headmask_regularisation": alike}
+    made = {name: Table(table, table, "Shown.") for name, table in tables.items()}
+    write_tables(made, results / "tables", ORIGIN)
+    assert (
+        "Difference to the baseline, or to the run of as much dropout that is named, with its 95 % "
+        "interval, on test of a.x-y: random-6 +0.50 (+0.20 to +0.80), random-6-d0.3 -1.00 (-1.25 "
+        "to -0.75) to baseline-d0.3, random-6-d0.4, without a run of as much dropout to compare it "
+        "with.\n" in write(results, ["HM-03"])[0]
+    )
+
+
 def test_forecasts_stand_beside_the_heads_that_they_foretell(results):
     cells = pd.DataFrame({"run": ["impt-6"], "lock-ins": ["4"]})
     names = ("headmask_foreseen", "headmask_locked", "headmask_locked_heads")

@@ -133,7 +133,7 @@ def test_the_page_has_what_the_tables_say(kept):
     assert "| 60 | 1.0 of 6 | 0.5 | 0.040 |" in page
     assert "more often than chance gives after holds of 60 updates" in page
     difference = "+0.250 (+0.100 to +0.400)"
-    bleu = "-1.5 (-2.0 to -1.0)"
+    bleu = "-1.50 (-2.00 to -1.00)"
     assert f"| impt-6 | 0.500 | {difference} | – | {bleu} | – | 4.5 | 0.88 / 0.75 |" in page
     told = "Heads were locked in by `impt-6`; never by `impt-6-p0.5`; heads that rest, those of "
     assert f"{told}`impt-6-rest3`, cannot be." in page
@@ -226,7 +226,7 @@ def test_ways_to_choose_in_short(kept):
     assert (
         "- **What else may be masked.** Dev loss is above that of the baseline in 1 of 1 ways to "
         "choose, in 1 with all of the interval; the lowest, `impt-6`, differs by +0.250 (+0.100 to "
-        "+0.400) nats and -1.5 (-2.0 to -1.0) BLEU.\n" in page
+        "+0.400) nats and -1.50 (-2.00 to -1.00) BLEU.\n" in page
     )
     assert (
         "- That some way to choose lowers dev loss below that of the baseline: does not hold; the "

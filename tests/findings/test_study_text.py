@@ -168,6 +168,20 @@ def test_what_helps_beside_the_highest_dropout_is_not_said_of_higher_ones(
     assert page_of(kept).count(f") {verdict}.") == 4  # both texts, in short and in full
 
 
+def test_what_helps_is_not_said_of_higher_dropouts_that_ended_early(kept):
+    """Of five trainings with 0.4 three ended before dev loss had turned; 0.3 is tuned."""
+    gain = (1.5, 0.5, 2.5)
+    plant_little_text(kept, (gain, gain), (gain, gain))
+    table = pd.read_csv(kept / "lowdata/tables/headmask_regularisation.csv")
+    ends = table[table["run"] == "baseline-d0.4"].drop_duplicates(["pair", "run"])
+    ends = ends.assign(statistic="cut_short", value=0.6)
+    plant(kept, "lowdata", headmask_regularisation=pd.concat([table, ends]))
+    page = page_of(kept)
+    beside = "the dropouts at which dev loss turned; higher ones ended before"
+    assert page.count(f": holds beside {beside}).") == 4
+    assert "tuned dropout (`baseline-d0.3`, the highest at which dev loss turned) (that" in page
+
+
 def test_one_seed_of_a_pair_is_no_verdict_on_its_runs(kept):
     both = (1.5, None, None), (-0.5, None, None)
     plant_little_text(kept, ((1.5, 0.5, 2.5), (-0.5, -0.8, -0.2)), both)

@@ -35,6 +35,7 @@ def test_means_over_fewer_seeds_than_others_are_named():
     points = pd.DataFrame([*rows, ("c.en-de", "baseline", 1)], columns=columns)
     assert warn_of_unlike_seeds(points) == (
         f"{PAIR}: means over fewer seeds than 3: random-2 (1), random-3 (2). How they lie beside "
-        "others may be due to their seeds; differences in the table are of the same seeds.",
+        "others may be due to their seeds; differences, where there are any, are of the same "
+        "seeds.",
     )
     assert warn_of_unlike_seeds(points[points["run"] == "baseline"]) == ()

@@ -34,8 +34,17 @@ def run_of(path: Path) -> tuple[str, str, int]:
 
 
 def read_runs(files: list[Path]) -> dict[str, Run]:
-    """Settings of every run by its name, from the run.json of all pairs and seeds."""
-    return {run_of(path)[1]: read_run(path) for path in files}
+    """Settings of every run by its name, from the run.json of all pairs and seeds.
+
+    Raises UserError for one whose folder has the name of another run.
+    """
+    runs = {}
+    for path in files:
+        name, run = run_of(path)[1], read_run(path)
+        if label(run) != name:
+            raise UserError(f"{path}: expected the run {name}, found {label(run)}; make it again")
+        runs[name] = run
+    return runs
 
 
 def read_runs_of(files: list[Path], runs: list[Path]) -> dict[str, Run]:

@@ -38,6 +38,11 @@ def of_one_training(what: str) -> str:
     )
 
 
+def seeds_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """How many seeds each run of rows with pair, run and seed has: pair, run, seeds."""
+    return rows.groupby(["pair", "run"], sort=False)["seed"].nunique().rename("seeds").reset_index()
+
+
 def warn_of_unlike_seeds(points: pd.DataFrame) -> tuple[str, ...]:
     """A sentence for each pair some of whose runs are means over fewer seeds than others.
 
@@ -51,8 +56,8 @@ def warn_of_unlike_seeds(points: pd.DataFrame) -> tuple[str, ...]:
         if few := [f"{run} ({n:.0f})" for run, n in seeds[seeds < seeds.max()].items()]:
             found.append(
                 f"{pair}: means over fewer seeds than {seeds.max():.0f}: {', '.join(few)}. How "
-                "they lie beside others may be due to their seeds; differences in the table are of "
-                "the same seeds."
+                "they lie beside others may be due to their seeds; differences, where there are "
+                "any, are of the same seeds."
             )
     return tuple(found)
 

@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from headcount.base.errors import UserError
 from headcount.base.settings.faults import checked, dotted, keyed
 from headcount.base.settings.model import ModelSettings
-from headcount.base.settings.runs import Run, label
+from headcount.base.settings.runs import PrunedSettings, Run, label
 from headcount.base.settings.schema import KeyPath, Schema
 from headcount.base.settings.section import Section
 
@@ -81,18 +81,22 @@ def as_flags(section: Section, *keys: str) -> list[str]:
 def read_run_flag(text: str, kind: type[AnyRun], model: ModelSettings, *methods: str) -> AnyRun:
     """The run that `--run` names, by its short name or as JSON, in an experiment of such models.
 
-    Raises UserError for one that does not exist, and for one of another method than `methods`,
-    where any are given.
+    `model`: of a pruned run that which is pruned. It has its start's dropout, which the
+    experiment's may have not, so that a dropout in the start's name stays there. Raises UserError
+    for one that does not exist, and for one of another method than `methods`, where any are given.
     """
     given = _value(text, is_text=False)
-    run = checked(kind, given, lambda path: f"--run: {text[:100]!r}: {keyed(path)}")
+    named = checked(kind, given, lambda path: f"--run: {text[:100]!r}: {keyed(path)}")
     try:
-        run = run.counted(model)
+        run = named.counted(model)
     except ValueError as fault:
         raise UserError(f"--run: {fault}") from None
+    if isinstance(run, PrunedSettings) and not run.from_none:
+        start = run.init_from.model_copy(update={"dropout": named.init_from.dropout})
+        run = run.model_copy(update={"init_from": start})
     if methods and run.method not in methods:
-        named = (label(run.model_copy(update={"method": method})) for method in methods)
-        raise UserError(f"--run: expected {' or '.join(named)} here, found {text[:100]!r}")
+        others = (label(run.model_copy(update={"method": method})) for method in methods)
+        raise UserError(f"--run: expected {' or '.join(others)} here, found {text[:100]!r}")
     return run
 
 

@@ -31,7 +31,7 @@ from headcount.findings.kinds import SHORT, explain_kinds
 from headcount.findings.masked_training import collapse_notes, collapse_words
 from headcount.findings.results import KEYS, Results
 from headcount.findings.scores import Key
-from headcount.findings.setting import OVER_SEEDS, importance_unit
+from headcount.findings.setting import OVER_SEEDS, importance_unit, seeds_of, warn_of_unlike_seeds
 
 _LARGEST = 8  # importance ÷ mean importance that a colour can show
 
@@ -57,7 +57,7 @@ def fig3(results: Results) -> Drawn:
     styles = run_styles(list(heads["run"].unique()), collapsed)
     drawing = draw_distribution(heads, styles, importance_unit(results.ranking))
     notes = (boxes, *several, *collapse_notes(collapsed), *describe_measured(results))
-    return Drawn(drawing, heads, caption, notes)
+    return Drawn(drawing, heads, caption, notes, warn_of_unlike_seeds(seeds_of(heads)))
 
 
 @exhibits.figure(

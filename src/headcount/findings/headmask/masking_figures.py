@@ -28,7 +28,7 @@ from headcount.findings.headmask.collapse import collapsed_models
 from headcount.findings.headmask.importance import read_importance
 from headcount.findings.masked_training import collapse_notes, collapse_words
 from headcount.findings.results import BASE, Results
-from headcount.findings.setting import describe_importance, describe_setting
+from headcount.findings.setting import describe_importance, describe_setting, warn_of_unlike_seeds
 
 _BLUE = COLOURS[0]
 _MARKERS = {"ascending": "^", "descending": "v"}
@@ -89,7 +89,7 @@ def fig4(results: Results) -> Drawn:
         for group in run_groups(list(styles))
     ]
     drawing = _draw_by_task(parts, partial(_draw_groups_by_method, styles), 4.8)
-    return Drawn(drawing, groups, caption, notes)
+    return Drawn(drawing, groups, caption, notes, warn_of_unlike_seeds(groups))
 
 
 @exhibits.figure("headmask_fig5", needs=("masked",), uses=("masks", "curves"))
@@ -110,7 +110,7 @@ def fig5(results: Results) -> Drawn:
     styles, marked = _styles(results)
     notes = (which, ranked, _OF_ONE_MODEL, *marked, *_measured(results, rows, cumulative))
     drawing = draw_cumulative_by_n(cumulative, results.runs, styles)
-    return Drawn(drawing, cumulative, caption, notes)
+    return Drawn(drawing, cumulative, caption, notes, warn_of_unlike_seeds(cumulative))
 
 
 def _rows(results: Results) -> pd.DataFrame:

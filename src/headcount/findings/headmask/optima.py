@@ -1,13 +1,40 @@
 """Whether what dev loss chose among masks and dropouts is an optimum: sentences that warn."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import pandas as pd
 
 TUNED = "tuned dropout"
 """The reference that is the best of the runs without masks."""
 
-HIGHEST = "the highest that was tried without masks"
+
+class Edge(NamedTuple):
+    """Why tuned dropout may be no optimum, in words."""
+
+    which: str  # of the dropouts it is
+    better: str  # what may be better still
+    beside: str  # what was tried, of a verdict beside tuned dropout
+
+
+ONLY = Edge(
+    "the only one that was tried without masks", "another", "the one dropout that was tried"
+)
+HIGHEST = Edge(
+    "the highest that was tried without masks",
+    "a higher one",
+    "the dropouts that were tried; higher ones were not",
+)
+FEW = Edge(
+    "the highest of enough trainings",
+    "a higher one",
+    "the dropouts of enough trainings; higher ones have too few",
+)
+UNTURNED = Edge(
+    "the highest at which dev loss turned",
+    "a higher one, in longer trainings,",
+    "the dropouts at which dev loss turned; higher ones ended before",
+)
 
 ENOUGH = 3
 """Trainings from which on a run may be chosen although others have more: the t interval of two is
@@ -35,8 +62,9 @@ def warn_of_edges(table: pd.DataFrame) -> tuple[str, ...]:
                 "than train.patience asks for. Longer ones may be better."
             )
         if edge := edge_of(rows):
-            better = "a higher one" if edge == HIGHEST else "another"
-            found.append(f"{pair}: tuned dropout: {edge}, so that {better} may be better still.")
+            found.append(
+                f"{pair}: tuned dropout: {edge.which}, so that {edge.better} may be better still."
+            )
         found += [f"{pair}: {told}" for told in _near_tuned(rows)]
         if few := [f"{run} ({count:.0f})" for run, count in too_few(rows).items()]:
             found.append(
@@ -71,18 +99,27 @@ def too_few(rows: pd.DataFrame) -> pd.Series:
     return trainings[~enough(trainings)]
 
 
-def edge_of(rows: pd.DataFrame) -> str:
-    """That tuned dropout is the highest, or the only one, of runs of one pair without masks.
+def edge_of(rows: pd.DataFrame) -> Edge | None:
+    """Why tuned dropout may be no optimum among the runs of one pair without masks.
 
-    Empty where it is neither, or where nothing is compared with it. Runs with too few trainings to
-    be chosen say nothing of it.
+    It is the only dropout, the highest, the highest of enough trainings to be chosen, or the
+    highest at which dev loss turned: in half of the trainings or more, and in fewer at each that is
+    higher. None where it is none of these, or where nothing is compared with it.
     """
-    plain = rows[rows["share"] == 0].set_index("run")["dropout"]
-    plain = plain[~plain.index.isin(too_few(rows).index)]
-    if not any(plain[name].max() == plain.max() for name in _tuned(rows)):
-        return ""
-    several = plain.nunique() > 1
-    return HIGHEST if several else "the only one that was tried without masks"
+    plain = rows[rows["share"] == 0]
+    ends = plain[plain["statistic"] == "cut_short"].set_index("run")["value"]
+    rates = plain.groupby("run")["dropout"].first()
+    turned = ends.reindex(rates.index, fill_value=0) <= 0.5
+    tried = ~rates.index.isin(too_few(rows).index)
+    for name in _tuned(rows):
+        higher = rates > rates[name]
+        if not higher.any():
+            return HIGHEST if rates.nunique() > 1 else ONLY
+        if not (higher & tried).any():
+            return FEW
+        if turned[name] and not turned[higher & tried].any():
+            return UNTURNED
+    return None
 
 
 def masks_at_tuned(table: pd.DataFrame) -> tuple[str, ...]:

@@ -39,11 +39,12 @@ def removal(results: Results) -> Table:
             else "",
             "Head: its address, as `scripts/remove.py --list` takes it. Goes at: the step of table "
             "michel_pruning, order importance over all kinds, with which it goes, and how many are "
-            "gone by then; within a step by importance. Before the first loss: whether that step "
-            "comes before the first whose loss is significant.",
-            "Importance compared: what heads are ordered by; as measured "
-            f"({importance_unit(results.ranking)}): what `scripts/remove.py --importance` orders "
-            "them by.",
+            "gone by then. Before the first loss: whether that step comes before the first whose "
+            "loss is significant.",
+            "Importance compared: of the whole model; heads go by it, and within a step are listed "
+            "by it, but with ablation.reestimate steps go by what is measured after the step "
+            f"before. As measured ({importance_unit(results.ranking)}): what `scripts/remove.py "
+            "--importance` orders them by.",
             "BLEU change of the head alone, with its 95 % interval by paired bootstrap; heads that "
             "cost nothing alone may cost much together. Loss change: its mean size over the "
             "sentences of importance; loss rise: the same with its sign, above 0 where the loss "

@@ -50,9 +50,9 @@ def training(results: Results) -> Table:
             "bootstrap; R²: of a straight line through the profile from no head to all, near 1 "
             "where all heads matter alike; end mass, the share of the points between whose value "
             f"is within {_ENDS} points of 100 or 0 %; coefficient of variation of the importance "
-            "by which they are pruned, and its rank correlation with that at the last of these "
-            "updates; raw: of importance as it is measured, which tells layers apart as well. "
-            f"Below a BLEU of {FLOOR:.0f} a checkpoint has no profile.",
+            "of all heads, which ranks them, and its rank correlation with that at the last of "
+            "these updates; raw: of importance as it is measured, which tells layers apart as "
+            f"well. Below a BLEU of {FLOOR:.0f} a checkpoint has no profile.",
             of_one_training("test sentences"),
             f"Rows whose source is paper: {michel.SOURCE}, Figure 5 (IWSLT14 De-En, epochs in "
             "place of updates; all heads pruned counted as 0).",

@@ -151,7 +151,8 @@ def _draw(points: pd.DataFrame, metric: Metric) -> Figure:
         if np.abs(both).max() > 2 * _STRAIGHT:
             panel.set_xscale("symlog", linthresh=_STRAIGHT, base=2)
             panel.set_yscale("symlog", linthresh=_STRAIGHT, base=2)
-        words = f"{title_words(pair, run, seed=seed)}: r = {found.r:.2f}"
+        r = NONE if np.isnan(found.r) else f"{found.r:.2f}"
+        words = f"{title_words(pair, run, seed=seed)}: r = {r}"
         panel.set_title(words, loc="left", fontsize="small")
         panel.set_xlabel(f"{metric.word} change on {test}")
         panel.set_ylabel(f"{metric.word} change on {other}")

@@ -12,7 +12,7 @@ from headcount.findings.kinds import WORDS
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import BASE, KEYS, Results
-from headcount.findings.setting import OVER_SEEDS
+from headcount.findings.setting import OVER_SEEDS, seeds_of, warn_of_unlike_seeds
 from headcount.findings.voita_pruning.measured import describe_pruning, pruned_models
 
 KINDS_LEFT = [*KEYS, "lambda", "point", "kind", "pruned", "heads", "heads_left"]
@@ -43,6 +43,7 @@ def fig9(results: Results) -> Drawn:
             READ_OFF,
             *describe_pruning(results),
         ),
+        warn_of_unlike_seeds(seeds_of(points[points["source"] == "ours"])),
     )
 
 
@@ -64,6 +65,7 @@ def fig10(results: Results) -> Drawn:
             READ_OFF,
             *describe_pruning(results),
         ),
+        warn_of_unlike_seeds(seeds_of(points[points["source"] == "ours"])),
     )
 
 

@@ -12,6 +12,7 @@ from headcount.findings.kinds import SCOPES
 from headcount.findings.published import voita
 from headcount.findings.published.numbers import with_printed
 from headcount.findings.results import KEYS, Results
+from headcount.findings.setting import seeds_of, warn_of_unlike_seeds
 from headcount.findings.tables import NONE, Table, mean_count, mean_sd
 from headcount.findings.voita_pruning import measured
 from headcount.findings.voita_pruning.measured import key_of
@@ -43,7 +44,10 @@ def table2(results: Results) -> Table:
             *measured.describe_updates(results, chosen),
             *measured.describe_scored(results),
         ),
-        measured.warn_of_updates(results, chosen),
+        (
+            *measured.warn_of_updates(results, chosen),
+            *warn_of_unlike_seeds(seeds_of(table[table["source"] == "ours"])),
+        ),
     )
 
 

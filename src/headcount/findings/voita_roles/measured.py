@@ -106,8 +106,8 @@ def describe_roles(results: Results) -> tuple[str, ...]:
     margin += "points" if settings.margin_kind == "absolute" else "per cent of it"
     signed = ", signed, ranked and compared by its size" if lrp.rule == "ratio" else ""
     return (
-        f"Measured on the first {settings.sentences} sentences of dev and of each treebank; EOS: "
-        f"{settings.eos.replace('_', ' ')}. Positional: {settings.positional_share:.0%} of "
+        f"Measured on up to the first {settings.sentences} sentences of dev and of each treebank; "
+        f"EOS: {settings.eos.replace('_', ' ')}. Positional: {settings.positional_share:.0%} of "
         f"largest weights at one relative position. Syntactic: {margin} above the baseline. Rare: "
         f"{settings.rare_share:.0%} at the two rarest subwords. Relevance: "
         f"{lrp.rule.replace('_', '-')} rule{signed}, up to {lrp.max_sentences} sentences.",

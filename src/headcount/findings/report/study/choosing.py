@@ -68,8 +68,8 @@ def _row(run: str, rows: pd.DataFrame) -> dict[str, str]:
         "loss": change(rows, run, "dev_loss", "", 3),
         "baseline": change(rows, run, "dev_loss", "baseline", 3),
         "random": change(rows, run, "dev_loss", "random", 3),
-        "bleu": change(rows, run, "bleu", "baseline", 1),
-        "bleu_random": change(rows, run, "bleu", "random", 1),
+        "bleu": change(rows, run, "bleu", "baseline"),
+        "bleu_random": change(rows, run, "bleu", "random"),
         "locked": change(rows, run, "locked_ever", "", 1),
         "harm": " / ".join(shares),
     }
@@ -92,7 +92,7 @@ def _short(compared: pd.DataFrame) -> str:
     for reference, words in REFERENCES.items():
         if len(rows := _against(compared, reference)):
             lowest = rows.loc[rows["value"].idxmin()]
-            bleu = change(compared, lowest["run"], "bleu", reference, 1)
+            bleu = change(compared, lowest["run"], "bleu", reference)
             told.append(
                 f"Dev loss is above that of {words} in {(rows['value'] > 0).sum()} of {len(rows)} "
                 f"ways to choose, in {(rows['low'] > 0).sum()} with all of the interval; the "

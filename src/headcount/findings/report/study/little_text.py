@@ -6,7 +6,7 @@ import pandas as pd
 
 from headcount.findings.claims.verdicts import FAILS, HOLDS, UNDECIDED
 from headcount.findings.headmask.optima import (
-    HIGHEST,
+    Edge,
     cut_short,
     edge_of,
     masks_at_tuned,
@@ -89,7 +89,7 @@ def _contest(rows: pd.DataFrame) -> str:
         return "no run that masks heads has been chosen yet"
     edge = edge_of(rows)
     tuned = chosen.loc[chosen["reference"] == "tuned dropout", "against"]
-    named = ", ".join([f"`{name}`" for name in tuned[:1]] + [edge] * bool(edge))
+    named = ", ".join([f"`{name}`" for name in tuned[:1]] + ([edge.which] if edge else []))
     words = f"tuned dropout ({named})" if named else "tuned dropout"
     late = cut_short(rows[rows["chosen"] == "yes"])[:2]
     ends = ". Dev loss had not turned in {} of the {} trainings chosen" if late[0] else ""
@@ -100,7 +100,7 @@ def _contest(rows: pd.DataFrame) -> str:
     return f"{told}, whose masks {gains}{ends.format(*late)}{others}"
 
 
-def _contested(chosen: pd.DataFrame, tuned: pd.Series, words: str, edge: str) -> str:
+def _contested(chosen: pd.DataFrame, tuned: pd.Series, words: str, edge: Edge | None) -> str:
     """What chosen masks change to tuned dropout, and to as much dropout where that is another.
 
     Masks help where they do to both: one of them may differ by its dropout alone.
@@ -142,7 +142,7 @@ def _alone(rows: pd.DataFrame) -> str:
     )
 
 
-def _gain(rows: pd.DataFrame, reference: str, words: str, edge: str = "") -> str:
+def _gain(rows: pd.DataFrame, reference: str, words: str, edge: Edge | None = None) -> str:
     """What one run changes in BLEU to a reference, and whether masks help.
 
     `edge` as in `_at_edge`.
@@ -155,15 +155,12 @@ def _gain(rows: pd.DataFrame, reference: str, words: str, edge: str = "") -> str
     return f"change BLEU by {_difference(row)} to {words} (that they help: {helps})"
 
 
-def _at_edge(verdict: str, edge: str) -> str:
-    """A verdict on tuned dropout, which is `edge` of those that were tried, or empty.
+def _at_edge(verdict: str, edge: Edge | None) -> str:
+    """A verdict on tuned dropout, with the dropouts that it holds beside where that is an edge.
 
     What helps beside it may not beside a dropout that was not tried, and is better still.
     """
-    if verdict != HOLDS or not edge:
-        return verdict
-    several = "the dropouts that were tried; higher ones were not"
-    return f"{verdict} beside {several if edge == HIGHEST else 'the one dropout that was tried'}"
+    return f"{verdict} beside {edge.beside}" if verdict == HOLDS and edge else verdict
 
 
 def _difference(row: pd.Series) -> str:
