@@ -29,8 +29,8 @@ HEAD = """# Speed, measured
 [How to measure, and what may be compared](../guides/speed.md); [what was tried, and older
 measurements](../history/speed.md).*
 
-Ratio: the contender's seconds by ours in the same number format, round by round, as median and
-range; above 1 ours is faster. Goals go by the median.
+Ratio: the contender's seconds by ours in the same number format (int8's by ours in fp32), round by
+round, as median and range; above 1 ours is faster. Goals go by the median.
 """
 
 

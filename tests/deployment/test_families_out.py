@@ -10,6 +10,7 @@ import headcount
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import EOS, PAD
+from headcount.deployment.ctranslate2_export import POSITIONS
 from headcount.deployment.huggingface_engine import HuggingFaceEngine
 from headcount.model.loss import token_losses
 from headcount.pretrained.imports import their_words
@@ -35,7 +36,7 @@ def test_in_and_out_again(layout, tmp_path):
     model.export(tmp_path / "back", "huggingface", small.folder)
     pair = PairFolder(tmp_path / "ours")
     prefix, rows = pair.prefix(), their_words(small.folder, pair)
-    engine = HuggingFaceEngine(tmp_path / "back", rows, prefix, SEARCH)
+    engine = HuggingFaceEngine(tmp_path / "back", rows, prefix, SEARCH, POSITIONS)
     src, tgt = pair.segmenters()
     text = ParallelText(
         [src.encode(line) for line in LINES[:4]], [tgt.encode(line) for line in LINES[5:9]]

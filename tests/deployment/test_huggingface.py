@@ -13,6 +13,7 @@ from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import BOS, EOS, PAD
+from headcount.deployment.ctranslate2_export import POSITIONS
 from headcount.deployment.huggingface_engine import HuggingFaceEngine
 from headcount.deployment.huggingface_export import form_of_imported, form_of_ours
 from headcount.model.loss import token_losses
@@ -46,7 +47,7 @@ def mask_of(grid, silent) -> torch.Tensor:
 def written(form, folder) -> HuggingFaceEngine:
     folder.mkdir()
     form.save(folder)
-    return HuggingFaceEngine(folder, form.rows, (), SEARCH)
+    return HuggingFaceEngine(folder, form.rows, (), SEARCH, POSITIONS)
 
 
 def generated(engine, ids) -> list[int]:
@@ -228,7 +229,7 @@ def test_without_the_package_it_says_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)  # as where the extra is not installed
     told = r"transformers, found it not installed; run: pip install -e '\.\[bert\]'"
     with pytest.raises(EnvironmentFault, match=told):
-        HuggingFaceEngine(tmp_path, ([], []), (), SEARCH)
+        HuggingFaceEngine(tmp_path, ([], []), (), SEARCH, POSITIONS)
 
 
 def test_the_folder_of_another_model_is_refused(tmp_path):

@@ -69,10 +69,10 @@ def check_export(
     The engine must give our translations our log-probabilities, and its own translations must be
     no less likely by our model than ours, or HeadcountError is raised. They may still differ where
     two are about as likely: CTranslate2 takes padding and start out before the softmax, ours after
-    it; and where an engine goes on without an end, for it has one longest output for all, ours one
-    each. Both search without length penalty: ours divides by ((5 + length) / 6)^α, others by
-    length^α, and only at α = 0 do both stop at the same point. Raises UserError if the text has no
-    sentence that the model ends by itself.
+    it; and where an engine has not ended at its longest output, at which ours must end. Both search
+    without length penalty: ours divides by ((5 + length) / 6)^α, others by length^α, and only at
+    α = 0 do both stop at the same point. Raises UserError if the text has no sentence that the
+    model ends by itself.
     """
     sides = pair.segmenters()
     plain = settings.model_copy(update={"length_penalty": 0.0})

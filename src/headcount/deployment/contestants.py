@@ -12,7 +12,7 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.bpe import AnySegmenter
 from headcount.data.vocabulary import EOS
 from headcount.deployment.agreement import Engine
-from headcount.deployment.ctranslate2_export import CTranslate2Engine
+from headcount.deployment.ctranslate2_export import POSITIONS, CTranslate2Engine
 from headcount.deployment.export import MARK
 from headcount.deployment.huggingface_engine import HuggingFaceEngine, HuggingFaceText
 from headcount.pretrained.weights_file import WEIGHTS
@@ -63,10 +63,11 @@ def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) 
         return _ours(ModelFolder(folder), pair, sides, decode)
     _check(folder, pair)
     mark = folder / MARK
-    counts = read_json(mark)["heads"] if mark.is_file() else {}
+    about = read_json(mark) if mark.is_file() else {}
+    counts, positions = about.get("heads", {}), about.get("positions", POSITIONS)
     heads = sum(map(sum, counts.values())) if counts else None
     if (folder / _CTRANSLATE2).is_file():
-        work = _by_engine(CTranslate2Engine(folder, sides, decode), sides, decode)
+        work = _by_engine(CTranslate2Engine(folder, sides, decode, positions), sides, decode)
         return Contestant(folder, "ctranslate2", heads, folder / _CTRANSLATE2, work)
     if not (folder / WEIGHTS).is_file():
         raise UserError(
@@ -75,7 +76,8 @@ def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) 
         )
     if (folder / SEGMENTATION).is_file():  # subwords and ids are ours
         rows = tuple(list(range(len(side.vocabulary))) for side in sides)
-        work = _by_engine(HuggingFaceEngine(folder, rows, sides[1].prefix, decode), sides, decode)
+        engine = HuggingFaceEngine(folder, rows, sides[1].prefix, decode, positions)
+        work = _by_engine(engine, sides, decode)
     else:
         work = _spelt(HuggingFaceText(folder, decode), sides)
     return Contestant(folder, "huggingface", heads, folder / WEIGHTS, work)

@@ -18,11 +18,17 @@ from headcount.deployment.ctranslate2_package import load_ctranslate2
 from headcount.model.attention import MultiHeadAttention, sinusoids
 from headcount.model.layers import DecoderLayer, Residual
 from headcount.model.transformer import Transformer
+from headcount.search.extent import longest_outputs, search_batches
 
 POSITIONS = 1024
 """Longest source and target, EOS counted, of a model that knows any position."""
 
 _ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
+
+
+def positions_of(model: Transformer) -> int:
+    """How many positions an export of the model knows."""
+    return model.settings.position_table or POSITIONS
 
 
 def padded_heads(model: Transformer) -> tuple[int, int]:
@@ -125,38 +131,50 @@ class CTranslate2Engine:
     """An exported model in CTranslate2, in fp32 on the CPU; sources and targets are ids."""
 
     def __init__(
-        self, folder: Path, sides: tuple[AnySegmenter, AnySegmenter], settings: DecodeSettings
+        self,
+        folder: Path,
+        sides: tuple[AnySegmenter, AnySegmenter],
+        settings: DecodeSettings,
+        positions: int,
     ):
-        """`sides`: the segmenters of source and target."""
+        """`sides`: the segmenters of source and target; `positions`: those the model knows."""
         self.src, self.tgt = (side.vocabulary for side in sides)
-        self.prefix = self.tgt.pieces(sides[1].prefix)
-        self.settings = settings
+        self.prefix = sides[1].prefix
+        self.settings, self.positions = settings, positions
         self.translator = load_ctranslate2().Translator(
             str(folder), compute_type="float32", intra_threads=settings.threads
         )
 
     def translate(self, sources: list[Ids]) -> list[Ids]:
         """The best of each source without length penalty, EOS at its end unless cut off."""
-        longest = int(self.settings.max_length_factor * max(map(len, sources)))
+        limits = longest_outputs(sources, self.settings, self.prefix, self.positions)
+        found: list[Ids] = [[]] * len(sources)
+        for numbers in search_batches(sources, self.settings.batch_tokens):
+            longest = max(limits[number] for number in numbers)
+            best = self._search([self.src.pieces(sources[n]) for n in numbers], longest)
+            for number, pieces in zip(numbers, best, strict=True):
+                found[number] = self._ids(pieces)[: limits[number]]
+        return found
+
+    def _search(self, sources: list[list[str]], longest: int) -> list[list[str]]:
+        """The best of each source of a batch, in pieces."""
         found = self.translator.translate_batch(
-            [self.src.pieces(ids) for ids in sources],
-            target_prefix=[self.prefix] * len(sources),
+            sources,
+            target_prefix=[self.tgt.pieces(self.prefix)] * len(sources),
             beam_size=self.settings.beam,
             length_penalty=0.0,
-            max_batch_size=self.settings.batch_tokens,
-            batch_type="tokens",
             max_input_length=0,  # else a longer source is cut without a word
-            max_decoding_length=longest + self.settings.max_length_extra,
+            max_decoding_length=longest,
             min_decoding_length=0,
             return_end_token=True,
             suppress_sequences=[[piece] for piece in self.tgt.pieces((PAD, BOS))],
         )
-        best, end = [result.hypotheses[0] for result in found], self.tgt.pieces((EOS,))
-        # The vocabulary takes the end, like any special piece, as unknown.
-        return [
-            [*self.tgt.ids(pieces[:-1]), EOS] if pieces[-1:] == end else self.tgt.ids(pieces)
-            for pieces in best
-        ]
+        return [result.hypotheses[0] for result in found]
+
+    def _ids(self, pieces: list[str]) -> Ids:
+        """Their ids. The vocabulary takes the end, like any special piece, as unknown."""
+        ended = pieces[-1:] == self.tgt.pieces((EOS,))
+        return [*self.tgt.ids(pieces[:-1]), EOS] if ended else self.tgt.ids(pieces)
 
     def score(self, sources: list[Ids], targets: list[Ids]) -> list[float]:
         """Log-probability of each target with its end, in nats."""

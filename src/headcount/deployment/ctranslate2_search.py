@@ -16,7 +16,7 @@ from headcount.base.errors import UserError
 from headcount.base.settings.decode import TranslateSettings
 from headcount.data.batches import Ids
 from headcount.data.vocabulary import BOS, EOS, PAD
-from headcount.deployment.ctranslate2_export import POSITIONS, export
+from headcount.deployment.ctranslate2_export import export, positions_of
 from headcount.deployment.ctranslate2_package import load_ctranslate2, refuse_overflow
 from headcount.deployment.deployed import Deployed
 from headcount.model.machine import batches_of
@@ -72,7 +72,7 @@ class CTranslate2Search(Search):
             raise UserError(NOT_FINITE)
         self.sides = what.pair.segmenters()
         self.settings = settings
-        self.positions = what.model.settings.position_table or POSITIONS
+        self.positions = positions_of(what.model)
         package, kind = load_ctranslate2(), COMPUTE_TYPES[settings.engine]
         if kind == "int8":
             refuse_overflow(package)

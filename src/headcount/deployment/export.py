@@ -10,7 +10,12 @@ from headcount.base.errors import UserError
 from headcount.base.files import check_replaceable, whole_folder, write_json
 from headcount.base.folders import CODES, SEGMENTATION, SEGMENTERS
 from headcount.deployment.agreement import OpenEngine
-from headcount.deployment.ctranslate2_export import CTranslate2Engine, export, padded_heads
+from headcount.deployment.ctranslate2_export import (
+    CTranslate2Engine,
+    export,
+    padded_heads,
+    positions_of,
+)
 from headcount.deployment.ctranslate2_package import load_ctranslate2
 from headcount.deployment.deployed import Deployed
 from headcount.deployment.huggingface_engine import HuggingFaceEngine
@@ -75,7 +80,8 @@ def _as_ctranslate2(
         f"{out}: {encoder} heads in every layer of the encoder, {decoder} in those of the decoder, "
         "silent ones included"
     )
-    return told, lambda settings: CTranslate2Engine(out, sides, settings)
+    positions = positions_of(what.model)
+    return told, lambda settings: CTranslate2Engine(out, sides, settings, positions)
 
 
 def _as_huggingface(
@@ -91,8 +97,10 @@ def _as_huggingface(
         form.save(part)
         if pretrained is None:
             _copy_segmenters(what, part, SEGMENTERS)
-    prefix = what.pair.prefix()
-    return form.told(out), lambda settings: HuggingFaceEngine(out, form.rows, prefix, settings)
+    prefix, positions = what.pair.prefix(), positions_of(what.model)
+    return form.told(out), lambda settings: HuggingFaceEngine(
+        out, form.rows, prefix, settings, positions
+    )
 
 
 @contextmanager
@@ -104,7 +112,8 @@ def _export(
     heads = {kind: list(counts) for kind, counts in what.model.grid.counts.items()}
     with whole_folder(out) as part:
         yield part
-        write_json(part / MARK, {"heads": heads, **facts, "provenance": origin})
+        about = {"heads": heads, "positions": positions_of(what.model), **facts}
+        write_json(part / MARK, {**about, "provenance": origin})
 
 
 def _copy_segmenters(what: Deployed, part: Path, names: tuple[str, ...]) -> None:

@@ -1,6 +1,6 @@
 """A model of Hugging Face's library as it lies in a folder, asked in our ids."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from torch import Tensor
 from headcount.base.errors import UserError
 from headcount.base.files import read_json
 from headcount.base.settings.decode import DecodeSettings
-from headcount.data.batches import Ids, ParallelText, in_order, neighbours, pad_sources
+from headcount.data.batches import Ids, ParallelText, in_order, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.pretrained.families import CONFIG
 from headcount.pretrained.library import (
@@ -21,6 +21,7 @@ from headcount.pretrained.library import (
     of_hugging_face,
     target_codes,
 )
+from headcount.search.extent import longest_outputs, search_batches
 
 _ONE_LANGUAGE = ("marian", "pegasus", "bart")
 _KIND = Kind("AutoModelForSeq2SeqLM", "encoder-decoder", "bert")
@@ -35,11 +36,15 @@ class HuggingFaceEngine:
         rows: tuple[list[int], list[int]],
         prefix: Sequence[int],
         settings: DecodeSettings,
+        positions: int,
     ):
-        """`rows`: of source and target, their word for each of our ids; `prefix`: ours."""
+        """`rows`: of source and target, their word for each of our ids; `prefix`: ours.
+
+        `positions`: how many the model knows.
+        """
         automatic = of_hugging_face("transformers", _KIND).AutoModelForSeq2SeqLM
         self.model = automatic.from_pretrained(folder, **OF_WEIGHTS).eval()
-        self.settings = settings
+        self.settings, self.prefix, self.positions = settings, prefix, positions
         self.src, self.tgt = map(torch.tensor, rows)
         self.begin = self.tgt[[BOS, *prefix]]
         self.ours = {row: place for place, row in enumerate(rows[1]) if place != BOS}
@@ -49,21 +54,25 @@ class HuggingFaceEngine:
     @torch.inference_mode()
     def translate(self, sources: list[Ids]) -> list[Ids]:
         """The best of each source without length penalty, EOS at its end unless cut off."""
-        longest = int(self.settings.max_length_factor * max(map(len, sources)))
+        limits = longest_outputs(sources, self.settings, self.prefix, self.positions)
         found: list[Ids] = [[]] * len(sources)
-        for numbers in _batches(sources, self.settings.batch_tokens):
+        for numbers in search_batches(sources, self.settings.batch_tokens):
             read = pad_sources([sources[number] for number in numbers])
             words = self.model.generate(
                 self.src[read],
                 attention_mask=(read != PAD).long(),
                 decoder_input_ids=self.begin.expand(len(read), -1),
+                # Else the library puts the start that the folder names before ours.
+                decoder_start_token_id=int(self.begin[0]),
+                eos_token_id=int(self.tgt[EOS]),
+                pad_token_id=int(self.tgt[PAD]),
                 forced_bos_token_id=None,
                 suppress_tokens=self.never,
-                max_new_tokens=longest + self.settings.max_length_extra,
+                max_new_tokens=max(limits[n] for n in numbers) - len(self.prefix),
                 **_search(self.settings),
             )
             for number, row in zip(numbers, words[:, 1:].tolist(), strict=True):
-                ids = [self.ours[word] for word in row]
+                ids = [self.ours[word] for word in row[: limits[number]]]
                 found[number] = ids[: ids.index(EOS) + 1] if EOS in ids else ids
         return found
 
@@ -123,37 +132,42 @@ class HuggingFaceText:
     def translate(self, lines: list[str]) -> list[str]:
         """The translation of each line, none of them empty, without length penalty."""
         found = [""] * len(lines)
-        sources = self.tokenizer(lines)["input_ids"]
-        longest = int(self.settings.max_length_factor * max(map(len, sources)))
-        for numbers in _batches(sources, self.settings.batch_tokens):
+        sources = self.tokenizer(lines, add_special_tokens=False)["input_ids"]
+        positions = self.model.config.max_position_embeddings
+        limits = longest_outputs(sources, self.settings, (), positions)
+        for numbers in search_batches(sources, self.settings.batch_tokens):
             read = self.tokenizer([lines[n] for n in numbers], return_tensors="pt", padding=True)
             words = self.model.generate(
                 **read,
                 suppress_tokens=[self.model.config.pad_token_id],
-                max_new_tokens=longest + self.settings.max_length_extra,
+                max_new_tokens=max(limits[n] for n in numbers),
                 **_search(self.settings),
             )
-            decoded = self.tokenizer.batch_decode(words, skip_special_tokens=True)
+            # Before the first word stands what every translation begins with.
+            rows = [row[: limits[n] + 1] for n, row in zip(numbers, words.tolist(), strict=True)]
+            decoded = self.tokenizer.batch_decode(rows, skip_special_tokens=True)
             for number, line in zip(numbers, decoded, strict=True):
                 found[number] = line
         return found
 
 
 def _search(settings: DecodeSettings) -> dict[str, Any]:
-    """Beam search as ours without length penalty, in the words of `generate`."""
+    """Beam search as ours without length penalty, in the words of `generate`.
+
+    A folder may name other words for its makers' search, each of which is told off here.
+    """
     return {
         "num_beams": settings.beam,
         "do_sample": False,
         "length_penalty": 0.0,
         "early_stopping": "never",
         "max_length": None,
+        "min_length": 0,
+        "min_new_tokens": None,
         "forced_eos_token_id": None,
+        "no_repeat_ngram_size": 0,
+        "encoder_no_repeat_ngram_size": 0,
+        "repetition_penalty": 1.0,
+        "encoder_repetition_penalty": 1.0,
+        "exponential_decay_length_penalty": None,
     }
-
-
-def _batches(sources: list[Ids], budget: int) -> Iterator[list[int]]:
-    """Numbers of the sources by length, longest first, cut by the budget of tokens."""
-    order = sorted(range(len(sources)), key=lambda number: -len(sources[number]))
-    lengths = [len(sources[number]) + 1 for number in order]
-    for part in neighbours(lengths, budget):
-        yield order[part]

@@ -53,7 +53,7 @@ class HuggingFaceForm:
     """What is written, and which of their words stands behind each of our ids."""
 
     config: Config
-    generation: dict[str, Any]
+    generation: dict[str, Any] | None  # None: the library takes what the config says
     weights: dict[str, Tensor]
     rows: Rows
     silent: int  # heads
@@ -66,7 +66,8 @@ class HuggingFaceForm:
             if path.suffix in _TEXT and not of_others:
                 shutil.copyfile(path, folder / path.name)
         write_json(folder / CONFIG, self.config.values)
-        write_json(folder / _GENERATION, self.generation)
+        if self.generation is not None:
+            write_json(folder / _GENERATION, self.generation)
         save_weights(folder / WEIGHTS, self.weights)
 
     def told(self, out: Path) -> str:
@@ -126,11 +127,13 @@ def form_of_imported(
     values = {**config.values, "dtype": "float32"}  # what ours are, however theirs were stored
     values.pop("torch_dtype", None)
     path = folder / _GENERATION
-    generation = read_json(path) if path.is_file() else {}
+    generation = read_json(path) if path.is_file() else None
     if grown is not None:
         keys = ("vocab_size", "decoder_vocab_size") if config.joint else ("decoder_vocab_size",)
         values |= {key: grown + 1 for key in keys if key in values}
-        values["decoder_start_token_id"] = generation["decoder_start_token_id"] = grown
+        begins = {"decoder_start_token_id": grown}
+        values |= begins
+        generation = generation if generation is None else generation | begins
     config = Config(config.path, values)
     whole, silent = _with_all_heads(model, heads, config["encoder_attention_heads"])
     named = {name for side in _SIDES for name in embedding_names(config, side)}
