@@ -4,6 +4,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,13 @@ from archive import (
 )
 from engine import Job, Record
 from plan import BASE, CONFIG
+from raw import CORPORA
 
 from headcount.base.errors import UserError
 from headcount.base.files import sha256
+from headcount.base.settings.corpora import Corpus, load_corpora, test_sets
 from headcount.base.settings.experiment import Experiment, load_experiment
+from headcount.base.settings.names import parse_pair
 
 Archives = dict[Run, Archive]
 
@@ -39,17 +43,47 @@ def settings_of(experiment: str) -> dict[str, Any]:
     return dict(_flat(load_experiment(experiment, CONFIG).model_dump(mode="json"), ""))
 
 
-def changed_settings(then: dict[str, Any], now: dict[str, Any]) -> str:
+def changed_settings(then: dict[str, Any], now: dict[str, Any], run: Run) -> str:
     """What a kept run's settings were where today's are others, in words; empty if none is.
 
-    A setting that the kept run does not know came later: it counts as the schema's default.
+    A setting that the kept run does not know came later: it counts as the schema's default. What is
+    of other classifiers, or of test sets that its pair does not have, does not count.
     """
-    before = _defaults(now) | then
-    return "; ".join(
+    before, after = _of_run(_defaults(now) | then, run), _of_run(now, run)
+    told = [
         f"{key} was {before.get(key)!r} and is {value!r}"
-        for key, value in now.items()
+        for key, value in after.items()
         if before.get(key) != value
-    )
+    ]
+    lists = dict.fromkeys(key.rpartition(".")[0] for key in then if key not in now)
+    told += [f"{key} was a mapping and is {now[key]!r}" for key in lists if key in now]
+    return "; ".join(told)
+
+
+def _of_run(settings: dict[str, Any], run: Run) -> dict[str, Any]:
+    """The settings that a run goes by: its own classifier, and its pair's test sets as chosen."""
+    others, own = "classifiers.models.", f"classifiers.models.{run.run}."
+    found = {k: v for k, v in settings.items() if not k.startswith(others) or k.startswith(own)}
+    corpora = _corpora()
+    corpus, _, _ = run.pair.rpartition(".")
+    return found | (_chosen_tests(settings, run, corpora[corpus]) if corpus in corpora else {})
+
+
+@cache  # asked of every kept run
+def _corpora() -> dict[str, Corpus]:
+    return load_corpora(Path(CORPORA))
+
+
+def _chosen_tests(settings: dict[str, Any], run: Run, corpus: Corpus) -> dict[str, list[str]]:
+    """Test sets that are scored under masks, and in ablation, of those that a pair has."""
+    pair = parse_pair(run.pair)
+    tests = test_sets(corpus, pair.src, pair.tgt)
+    masked, ablated = (settings.get(f"{key}.test_sets") for key in ("masking", "ablation"))
+    of_ablation = dict.fromkeys(ablated or [*tests, "dev"])
+    return {
+        "masking.test_sets": [test for test in tests if test in (masked or tests[:1])],
+        "ablation.test_sets": [test for test in of_ablation if test in {*tests, "dev"}][:2],
+    }
 
 
 def comparable(
@@ -161,7 +195,7 @@ def _reason(run: Run, archive: Archive, settings: dict[str, Any], planned: set[R
     if run not in planned:
         return "the experiment has no such run, pair or seed"
     then = archive.about["settings"]
-    return changed_settings(then | _as_long(archive, settings), settings)
+    return changed_settings(then | _as_long(archive, settings), settings, run)
 
 
 def _as_long(archive: Archive, now: dict[str, Any]) -> dict[str, Any]:
@@ -171,6 +205,8 @@ def _as_long(archive: Archive, now: dict[str, Any]) -> dict[str, Any]:
     """
     then, key = archive.about["settings"], "train.updates"
     if not then.get("train.patience") or then.get("train.schedule") != "inverse_sqrt":
+        return {}
+    if not any(path.endswith("/curves.csv") for path in archive.records):  # of a classifier
         return {}
     return {key: now[key]} if archive.last_update() < min(then[key], now[key]) else {}
 

@@ -66,7 +66,7 @@ def keep(experiment: str, machine: str, replace: bool) -> str:
         new = _gather(experiment, run, jobs, about)
         old = read_archives(experiment, [run])[run] if path.is_file() else None
         differing = _differences(old, new.files, 0) if old else []
-        otherwise = _made_otherwise(old, new) if old else ""
+        otherwise = _made_otherwise(old, new, run) if old else ""
         if differing and not replace:
             refused += differing
         elif not old or differing or otherwise and replace:
@@ -106,7 +106,8 @@ def take(experiment: str) -> str:
         told = part.take(experiment, Path(folder)).replace(folder, f"{len(archives)} kept runs")
     every = {path: record for each in archives.values() for path, record in each.records.items()}
     write_records({path: record for path, record in every.items() if not Path(path).exists()})
-    return "\n".join([told.partition(";")[0], *text_lacks(experiment, archives)])
+    taken, *more = told.splitlines()
+    return "\n".join([taken.partition(";")[0], *more, *text_lacks(experiment, archives)])
 
 
 def check(experiment: str, runs: list[Run], within: float) -> str:
@@ -162,9 +163,9 @@ def _joined(first: str, later: str) -> str:
     return first if later in known else _LATER.join([*known, later])
 
 
-def _made_otherwise(kept: Archive, here: Archive) -> str:
+def _made_otherwise(kept: Archive, here: Archive, run: Run) -> str:
     """Which settings or code a kept run was made with, if others than the same run here."""
-    if changed := changed_settings(kept.about["settings"], here.about["settings"]):
+    if changed := changed_settings(kept.about["settings"], here.about["settings"], run):
         return changed
     for path in sorted(set(kept.records) & set(here.records)):
         before, now = kept.records[path], here.records[path]

@@ -90,7 +90,11 @@ def with_format(comparable, precision: str | None):
 
 def test_a_setting_that_an_archive_lacks_counts_as_the_default(comparable):
     now = comparable.settings_of("quickstart")
-    changed = comparable.changed_settings
+    run = comparable.Run("synthetic.en-art", "baseline", 1)
+
+    def changed(then, now):
+        return comparable.changed_settings(then, now, run)
+
     assert now["decode.length_penalty"] == 0.6 and now["train.schedule"] == "cosine"
     older = {key: value for key, value in now.items() if key != "decode.length_penalty"}
     assert changed(now, now) == "" and changed(older, now) == ""
@@ -122,9 +126,44 @@ def test_a_number_of_pairs_is_a_setting_and_the_list_of_pairs_is_none(comparable
 def test_a_training_that_lost_patience_is_one_of_more_updates(comparable, last, then, now, told):
     then = {"train.updates": 3000, "train.patience": 5, "train.schedule": "inverse_sqrt"} | then
     curve = {"results/m/train/a.x-y/one/seed1/curves.csv": f"step,epoch\n75,1\n{last},9\n".encode()}
-    archive, run = comparable.Archive({"settings": then}, {}, curve), run_of(comparable, "one")
+    records, run = dict.fromkeys(curve, {}), run_of(comparable, "one")
     settings = then | {"train.updates": now}
+    archive = comparable.Archive({"settings": then}, records, curve)
     assert comparable._reason(run, archive, settings, {run}) == told
+    classifier = comparable.Archive({"settings": then}, {}, {})  # has no curve to end
+    others = f"train.updates was 3000 and is {now}"
+    assert comparable._reason(run, classifier, settings, {run}) == others
+
+
+def test_what_is_of_other_runs_changes_none(comparable):
+    """A second classifier, and test sets that are named with a pair that has them."""
+    now = comparable.settings_of("quickstart")
+    one = {"classifiers.models.bert.path": "own/bert"}
+    two = one | {"classifiers.models.roberta.path": "own/roberta"}
+    bert = comparable.Run("multinli", "bert", 1)
+    assert comparable.changed_settings(now | one, now | two, bert) == ""
+    moved = two | {"classifiers.models.bert.path": "own/other"}
+    assert comparable.changed_settings(now | one, now | moved, bert) == (
+        "classifiers.models.bert.path was 'own/bert' and is 'own/other'"
+    )
+    run = comparable.Run("multi30k.en-de", "baseline", 1)
+    then = now | {"ablation.test_sets": [], "masking.test_sets": []}
+    tests = ["test_2016_flickr", "newstest2016", "test_2017_flickr", "dev"]
+    later = {"ablation.test_sets": tests, "masking.test_sets": tests[:2]}
+    assert comparable.changed_settings(then, now | later, run) == ""
+    assert comparable.changed_settings(then, now | {"masking.test_sets": tests[2:]}, run) == (
+        "masking.test_sets was ['test_2016_flickr'] and is ['test_2017_flickr']"
+    )
+
+
+def test_heads_by_layer_are_not_a_number_of_heads(comparable):
+    now = comparable.settings_of("quickstart")
+    heads = {f"model.heads.{kind}": [8, 2] for kind in ("enc_self", "dec_self", "dec_enc")}
+    then = {key: value for key, value in now.items() if key != "model.heads"} | heads
+    run = comparable.Run("synthetic.en-art", "baseline", 1)
+    told = f"model.heads was a mapping and is {now['model.heads']}"
+    assert told in comparable.changed_settings(then, now, run)
+    assert "model.heads.enc_self was" in comparable.changed_settings(now, then, run)
 
 
 def test_planned_files_that_a_kept_run_lacks_are_named(comparable):

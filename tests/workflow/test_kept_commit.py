@@ -24,6 +24,7 @@ def test_runs_kept_from_a_tree_with_changes_are_told_to_be_more_than_their_commi
     found = {"settings_of": {}, "planned_jobs": [], "_by_run": {run: []}}
     for name, value in found.items():
         monkeypatch.setattr(kept, name, lambda *_, value=value: value)
+    monkeypatch.setattr(kept, "changed_settings", lambda then, now, run: "updates" * (then != now))
     monkeypatch.setattr(kept, "_gather", lambda *given: kept.Archive(given[-1], {}, {}))
 
     code = tmp_path / "src/a.py"
@@ -69,7 +70,6 @@ def test_runs_kept_from_a_tree_with_changes_are_told_to_be_more_than_their_commi
     assert grown.about["machine"] == "a lathe; later files: a loom"  # once
     changed = {"train.updates": 7}
     monkeypatch.setattr(kept, "settings_of", lambda experiment: changed)
-    monkeypatch.setattr(kept, "changed_settings", lambda then, now: "updates" * (then != now))
     monkeypatch.setattr(kept, "_gather", lambda *given: kept.Archive(given[-1], {}, {"c": b""}))
     told = kept.keep("mine", "a loom", replace=False)  # files of other settings are none of it
     assert "0 runs kept, 1 stay" in told and "baseline, seed 2 of a.x-y (updates)" in told

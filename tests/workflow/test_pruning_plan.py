@@ -95,6 +95,21 @@ def test_timed_are_the_baseline_and_what_has_lost_heads(pruning):
 
 
 @pytest.mark.parametrize(
+    ("runs", "first"), [("random-6, baseline", "baseline"), ("random-6", "random-6")]
+)
+def test_the_baseline_is_timed_though_nothing_starts_from_it(monkeypatch, tmp_path, runs, first):
+    """`findings.voita_pruning.removal_speed` divides by it, or else by the start."""
+    text = (
+        TEXT.partition("pruned:")[0]
+        + "pruned: [gates-all-l0-from-random-6, gates-all-l0.1-from-random-6]\n"
+    )
+    text = text.replace("random-12.5%, baseline, impt-6-p0.5, impt-6", runs)
+    (tmp_path / "mine.yaml").write_text(text)
+    pruning = planned(monkeypatch, load_experiment("mine", tmp_path))
+    assert pruning.timed() == [first, "gates-all-l0.1-from-random-6"]
+
+
+@pytest.mark.parametrize(
     ("run", "updates"),
     [
         ("scratch-gates-all-l0.1", 1000 + 200),  # as many in total as what it is compared with

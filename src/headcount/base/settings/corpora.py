@@ -160,8 +160,7 @@ def check_corpora(settings: Experiment, corpora: Mapping[str, Corpus], file: Pat
         check_pairs(settings.pairs, corpora)
         check_masking_tests(settings.masking.test_sets, settings.pairs, corpora)
         check_treebanks(settings.roles.trees, corpora)
-        for pair in settings.pairs if settings.ablation.runs else []:
-            ablation_tests(settings.ablation.test_sets, pair, corpora)
+        check_ablation_tests(settings, corpora)
         if settings.classifiers.models:
             check_entailment(settings.classifiers.corpus, corpora)
 
@@ -235,6 +234,22 @@ def check_treebanks(named: Iterable[str], corpora: Mapping[str, Corpus]) -> None
         require(corpus, corpora, f"roles.trees: {each}: no corpus {corpus!r} in corpora.yaml")
         lack = f"roles.trees: {each}: corpus {corpus} has no trees {treebank!r}"
         require(treebank, corpora[corpus].tree_languages, lack)
+
+
+def check_ablation_tests(settings: Experiment, corpora: Mapping[str, Corpus]) -> None:
+    """Raise UserError for a test set of ablation that no pair has, and as `ablation_tests`.
+
+    The pairs must have passed `check_pairs`.
+    """
+    if not settings.ablation.runs:
+        return
+    pairs = list(map(parse_pair, settings.pairs))
+    known = {t: None for pair in pairs for t in test_sets(corpora[pair.corpus], pair.src, pair.tgt)}
+    for test in settings.ablation.test_sets:
+        lack = f"ablation.test_sets: no pair has a test set {test!r}, nor is it dev"
+        require(test, [*known, "dev"], lack)
+    for pair in settings.pairs:
+        ablation_tests(settings.ablation.test_sets, pair, corpora)
 
 
 def ablation_tests(

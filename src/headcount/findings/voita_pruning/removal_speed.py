@@ -37,15 +37,16 @@ _SIZES = (("parameters", "parameters (millions)"), ("file_bytes", "file (MB)"))
 def speedup(results: Results) -> Table:
     """Speed and size without the heads."""
     table = timed(results)
+    whole = whole_model(results)
     return Table(
         table,
         _summary(table),
         "Speed and size of models whose heads were really removed: milliseconds per sentence, and "
-        f"the speed-up per step against the {BASE}. A difference within the spread of the repeats "
-        "is none.",
+        f"the speed-up per step against {whole}. A difference within the spread of the repeats is "
+        "none.",
         (
             "Milliseconds per sentence: median over repeats, in which the models take turns; in "
-            f"brackets the fastest and the slowest repeat. Speed-up: median of the {BASE} ÷ "
+            f"brackets the fastest and the slowest repeat. Speed-up: median of {whole} ÷ "
             "median of the model, each by its steps; above 1 is faster. Several seeds: means over "
             "seeds.",
             PHASES,
@@ -61,12 +62,13 @@ def speedup(results: Results) -> Table:
 def speed(results: Results) -> Drawn:
     """BLEU by speed and by size."""
     table = speed_with_bleu(timed(results), measured.all_scores(results))
+    whole = whole_model(results)
     return Drawn(
-        _draw(table),
+        _draw(table, whole),
         table,
-        f"BLEU on the first test set by speed-up per step against the {BASE} and by size, of "
-        "models whose heads were really removed. A point is a model of one seed; a bar that "
-        "reaches 1 is of no speed-up.",
+        f"BLEU on the first test set by speed-up per step against {whole} and by size, of models "
+        "whose heads were really removed. A point is a model of one seed; a bar that reaches 1 is "
+        "of no speed-up.",
         (
             speedups.INTERVAL,
             "Encode: one pass of the encoder over a batch; decode: beam search of whole "
@@ -77,15 +79,26 @@ def speed(results: Results) -> Drawn:
     )
 
 
+def whole_model(results: Results) -> str:
+    """The run with all heads that was timed beside pruned ones: the baseline, or a start of theirs.
+
+    The baseline as well where none was.
+    """
+    names = gather(results.files("pruned_speed"), ["model"])["model"]
+    whole = names[~names.isin(measured.pruned_models(results)["run"])].unique()
+    return BASE if BASE in whole or not len(whole) else whole[0]
+
+
 def timed(results: Results) -> pd.DataFrame:
     """One model that was timed, phase and batch size a row: columns of `COLUMNS`.
 
     `milliseconds` per sentence, the median over `repeats`, which lie between `low` and `high`;
-    `steps` of the search per sentence; `speedup` = the baseline's median ÷ this one, both by their
-    steps, so that longer translations do not count as slowness; its 95 % interval is over repeats,
-    empty with one. `how` and `scope` are empty for
-    models that were not pruned. Raises UserError where the baseline was not timed beside.
+    `steps` of the search per sentence; `speedup` = the median of `whole_model` ÷ this one, both by
+    their steps, so that longer translations do not count as slowness; its 95 % interval is over
+    repeats, empty with one. `how` and `scope` are empty for models that were not pruned. Raises
+    UserError where no such model was timed beside.
     """
+    start = whole_model(results)
     raw = gather(results.files("pruned_speed"), _TIMED)
     raw = raw.drop(columns="run").rename(columns={"model": "run"})
     raw["milliseconds"] = 1000 * raw["seconds"] / raw["sentences"]
@@ -95,15 +108,15 @@ def timed(results: Results) -> pd.DataFrame:
     table = of_model.agg(repeats="size", milliseconds="median", low="min", high="max").reset_index()
     of_step = table["milliseconds"] / table["steps"]
     setups = [table[name] for name in _SETUP]
-    whole = of_step.where(table["run"] == BASE).groupby(setups).transform("first")
+    whole = of_step.where(table["run"] == start).groupby(setups).transform("first")
     if whole.isna().any():
         pair, seed, phase, size = table.loc[whole.isna(), _SETUP].iloc[0]
         raise UserError(
-            f"speed.csv of {pair}, seed {seed}: expected the {BASE} timed beside the pruned models "
+            f"speed.csv of {pair}, seed {seed}: expected {start} timed beside the pruned models "
             f"({phase}, batch size {size}), found none"
         )
     table["speedup"] = whole / of_step
-    sure = speedups.speedup_intervals(raw, _SETUP, "run", BASE)
+    sure = speedups.speedup_intervals(raw, _SETUP, "run", start)
     table = table.merge(sure, "left", [*_SETUP, "run"])
     table = table.merge(measured.pruned_models(results)[[*KEYS, "how", "scope"]], "left", KEYS)
     told = ["how", "scope", *speedups.COLUMNS]
@@ -135,8 +148,8 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).fillna(NONE)
 
 
-def _draw(table: pd.DataFrame) -> Figure:
-    """BLEU by speed-up, and by size; see `speed_with_bleu`.
+def _draw(table: pd.DataFrame, whole: str) -> Figure:
+    """BLEU by speed-up against `whole`, and by size; see `speed_with_bleu`.
 
     For each pair a row per phase: a panel per batch size, then one for parameters or bytes. A
     point is a model of one seed, its bar the 95 % interval over repeats; markers are ways to prune,
@@ -156,7 +169,7 @@ def _draw(table: pd.DataFrame) -> Figure:
         for panel, batch in zip(line, sizes, strict=False):
             _timed(panel, of_phase[of_phase["batch_size"] == batch], scale)
             panel.set_title(f"{phase}, batch {batch}", loc="left", fontsize="small")
-            panel.set_xlabel(f"speed ÷ {BASE}'s", fontsize="small")
+            panel.set_xlabel(f"speed ÷ {whole}'s", fontsize="small")
         column, words = _SIZES[place % len(_SIZES)]
         one = of_pair.drop_duplicates(["run", "seed"])
         points = _points(line[-1], one, one[column] / 1e6, scale)
