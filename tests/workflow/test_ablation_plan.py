@@ -147,6 +147,15 @@ def test_f09_the_workflow_ends_with_2(monkeypatch, tmp_path, capsys):
     assert "mine.yaml:11: ablation.test_sets: expected two that multi30k.en-de" in told
 
 
+def test_a_misspelt_test_set_is_refused_beside_two_that_exist(monkeypatch, tmp_path, capsys):
+    named = "  test_sets: [test_2106_flickr, test_2017_flickr, dev]"
+    with pytest.raises(SystemExit) as end:
+        planned(monkeypatch, tmp_path, TEXT.replace("  steps: 4", named))
+    assert end.value.code == 2
+    told = "ablation.test_sets: no pair has a test set 'test_2106_flickr', nor is it dev; nearest:"
+    assert told in capsys.readouterr().err
+
+
 def test_sections_come_back_from_flags(plan):
     from argparse import ArgumentParser
 
