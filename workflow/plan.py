@@ -27,7 +27,7 @@ from headcount.base.settings.data import LetterSettings, SpellingSettings
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.experiment import Experiment, load_experiment
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.names import SCORED_BY_EXTRA, parse_pair
+from headcount.base.settings.names import SCORED_BY_EXTRA, parse_pair, two_letters
 from headcount.base.settings.reader import at_key_of
 from headcount.base.settings.runs import label, labels
 from headcount.base.settings.training_runs import BASELINE
@@ -135,7 +135,8 @@ class Plan:
             for name in self.raw.treebanks(pair):
                 made = [f"{self.layout.bpe(pair)}/trees/{name}.jsonl"]
                 self._own.check(self.raw.of_tree(name), made)
-        for language in sorted({parse_pair(p).tgt for p in settings.pairs} & {*SCORED_BY_EXTRA}):
+        targets = {two_letters(parse_pair(pair).tgt) for pair in settings.pairs}
+        for language in sorted(targets & {*SCORED_BY_EXTRA}):
             # Imported here: no other language has to wait a third of a second for it.
             from headcount.scoring.bleu import bleu_metric
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from headcount.base.errors import UserError
 from headcount.base.settings.experiment import Experiment, experiment_names, load_experiment
 from headcount.base.settings.handbook import write_page
-from headcount.base.settings.names import Pair, parse_pair
+from headcount.base.settings.names import Pair, parse_pair, two_letters
 from headcount.base.settings.runs import labels
 from headcount.base.settings.training_runs import BASELINE
 
@@ -260,3 +260,19 @@ def test_the_page_about_settings_is_in_step():
     diff = difflib.unified_diff(page.splitlines(), made, name, "the classes", "", "", 0)
     changes = "\n".join(diff)
     assert not changes, f"{changes}\nrepair: python scripts/settings_handbook.py"
+
+
+@pytest.mark.parametrize(
+    ("name", "letters"),
+    [
+        ("en", "en"),
+        ("jpn", "ja"),
+        ("zh_TW", "zh"),
+        ("CMN", "zh"),
+        ("ron_moldova", "ro"),
+        ("art", "art"),
+        ("dea", "dea"),  # none of German's codes
+    ],
+)
+def test_a_language_is_known_by_its_codes(name, letters):
+    assert two_letters(name) == letters

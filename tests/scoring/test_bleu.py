@@ -243,3 +243,10 @@ def test_spaces_that_joining_gets_wrong_count_in_bleu_alone(language, line):
     own = tokenised_bleu([joined], [line], words.split)
     assert bleu.score < 90
     assert chrf.score == pytest.approx(100) and own.score == pytest.approx(100)
+
+
+def test_a_language_by_another_code_has_its_own_words():
+    for name in ("zh", "zh_CN", "zho"):
+        assert "tok:zh" in score_corpus(["一二三四"], ["一二三四"], name)[0].signature
+    assert "tok:char" in score_corpus(["ab"], ["ab"], "tha")[0].signature
+    assert Tokeniser("fra", False, "characters").split("l'homme") == ["l'", "homme"]

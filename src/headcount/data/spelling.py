@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headcount.base.settings.data import LetterSettings, SpellingSettings
+from headcount.base.settings.names import two_letters
 
 SPELLING = "spelling"
 """Where segmentation.json tells those of `SpellingSettings` that are not the defaults.
@@ -29,7 +30,7 @@ def spelling(language: str, settings: SpellingSettings) -> Spell:
     `remove-diacritics`.
     """
     tables = {"as_is": {}, "comma_below": _COMMA_BELOW, "no_diacritics": _NO_DIACRITICS}
-    table = tables[settings.romanian] if language == "ro" else {}
+    table = tables[settings.romanian] if two_letters(language) == "ro" else {}
     form = settings.normal_form
 
     def normal(line: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import regex
 
 from headcount.base.errors import EnvironmentFault
+from headcount.base.settings.names import two_letters
 from headcount.data.vocabulary import Vocabulary
 
 SEPARATOR = "@@"
@@ -54,8 +55,9 @@ class Tokeniser:
             # Imported here because it takes a quarter of a second that not every text needs.
             import sacremoses
 
-            self._moses = sacremoses.MosesTokenizer(language)
-            self._undo = sacremoses.MosesDetokenizer(_JOINED_AS.get(language, language))
+            code = two_letters(language)
+            self._moses = sacremoses.MosesTokenizer(code)
+            self._undo = sacremoses.MosesDetokenizer(_JOINED_AS.get(code, code))
 
     def split(self, line: str) -> list[str]:
         """Words of a cleaned line."""
@@ -81,7 +83,7 @@ class Tokeniser:
 
 def uses_jieba(language: str, pretokenised: bool, unspaced: str) -> bool:
     """True if a `Tokeniser` of these calls jieba. Raises EnvironmentFault where it cannot."""
-    uses = unspaced == "jieba" and language == "zh" and not pretokenised
+    uses = unspaced == "jieba" and two_letters(language) == "zh" and not pretokenised
     if uses and find_spec("jieba") is None:
         raise EnvironmentFault(
             "bpe.unspaced: jieba finds the words of Chinese and is not installed; pip install -e "

@@ -9,7 +9,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.files import read_json, sha256
-from headcount.base.settings.names import SCORED_BY_CHARACTERS, SCORED_BY_EXTRA
+from headcount.base.settings.names import SCORED_BY_CHARACTERS, SCORED_BY_EXTRA, two_letters
 from headcount.data.lines import clean_lines, references
 from headcount.data.words import Tokeniser
 
@@ -84,17 +84,18 @@ def bleu_metric(language: str, streams: list[Lines] | None = None) -> BLEU:
     tokenised are not warned of: `score_corpus` does that. Raises EnvironmentFault where the
     language's tokeniser needs a package that is missing.
     """
+    code = two_letters(language)
     try:
-        words = {"tokenize": "char"} if language in SCORED_BY_CHARACTERS else {}
+        words = {"tokenize": "char"} if code in SCORED_BY_CHARACTERS else {}
         force = streams is not None
-        return BLEU(trg_lang=language, references=streams, force=force, **words)
+        return BLEU(trg_lang=code, references=streams, force=force, **words)
     except (RuntimeError, AssertionError) as fault:  # no package; another release's dictionary
-        if language not in SCORED_BY_EXTRA:
+        if code not in SCORED_BY_EXTRA:
             raise
         reason = str(fault).strip().splitlines()[0].rstrip(".")
         raise EnvironmentFault(
             f"target language {language!r}: BLEU cannot find its words ({reason}); run: "
-            f"pip install -e '.[{language}]'"
+            f"pip install -e '.[{code}]'"
         ) from None
 
 

@@ -53,6 +53,25 @@ SCORED_BY_CHARACTERS = ("th", "lo", "km", "my", "bo")
 """Target languages that are written without spaces, and whose words sacreBLEU does not find."""
 
 
+# By ISO 639-2 and 639-3: those that Moses's rules, sacreBLEU or a setting know by two letters.
+_LETTERS = """
+bo bod tib, ca cat, cs ces cze, de deu ger, el ell gre, en eng, es spa, fi fin, fr fra fre, ga gle,
+hu hun, is isl ice, it ita, ja jpn, km khm, ko kor, lo lao, lt lit, lv lav, my mya bur, nl nld dut,
+pl pol, pt por, ro ron rum, ru rus, sk slk slo, sl slv, sv swe, ta tam, th tha, zh zho chi cmn
+"""
+_TWO = {code: two for two, *codes in map(str.split, _LETTERS.split(",")) for code in codes}
+
+
+def two_letters(language: str) -> str:
+    """The two letters by which tokenisers, BLEU and settings know a language, if they know it.
+
+    `zh` for `zh_TW`, `ZH` and `zho`; of a name that is none of these its part before `_`, in lower
+    case.
+    """
+    base = language.lower().partition("_")[0]
+    return _TWO.get(base, base)
+
+
 class Pair(NamedTuple):
     """Corpus, source language, target language; as text `<corpus>.<src>-<tgt>`."""
 
