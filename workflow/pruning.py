@@ -84,12 +84,12 @@ class Pruning:
     def timed(self) -> list[str]:
         """Names of the runs that are timed, if any: one with all heads, then what has lost some.
 
-        The first is the baseline, or a start where that is not among the runs. Not the controls,
-        nor what has the very heads of a run that is timed; and models trained with masked heads
-        are as large as the baseline.
+        The first is the baseline if it is a start, or else another start. Not the controls, nor
+        what has the very heads of a run that is timed; and models trained with masked heads are as
+        large as the baseline.
         """
         starts = self.compared()
-        whole = label(BASELINE) if label(BASELINE) in self.trained else "".join(starts[:1])
+        whole = label(BASELINE) if label(BASELINE) in starts else "".join(starts[:1])
         lost = {n: run for n, run in self.runs.items() if run.lambda_ > 0 or run.heads}
         smaller = [name for name, run in lost.items() if run.method != "scratch"]
         return [whole, *smaller] if starts and self.settings.speed.batch_sizes else []

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 SEARCH = DecodeSettings(beam=2, length_penalty=0.0, max_length_factor=1.0, max_length_extra=10)
 GENERATION = "generation_config.json"
 MAKERS = {"min_length": 30, "no_repeat_ngram_size": 2, "repetition_penalty": 1.5}
-MAKERS |= {"encoder_no_repeat_ngram_size": 2}
+MAKERS |= {"encoder_no_repeat_ngram_size": 2, "bad_words_ids": [[9]], "begin_suppress_tokens": [7]}
 
 
 def imported(layout, folder):

@@ -163,6 +163,17 @@ def test_masks_with_a_dropout_of_their_own_are_compared_with_as_much_dropout(res
         "to -0.75) to baseline-d0.3, random-6-d0.4, without a run of as much dropout to compare it "
         "with.\n" in write(results, ["HM-03"])[0]
     )
+    one_seed = {
+        "headmask_table2": scores[1:2],
+        "headmask_regularisation": alike.drop(columns=["low", "high"]).assign(low="", high=""),
+    }
+    made = {name: Table(table, table, "Shown.") for name, table in one_seed.items()}
+    write_tables(made, results / "tables", ORIGIN)
+    assert (
+        "Difference to the run of as much dropout that is named, with its 95 % interval, on test "
+        "of a.x-y: random-6-d0.3 -1.00 (one training, no interval) to baseline-d0.3.\n"
+        in write(results, ["HM-03"])[0]
+    )
 
 
 def test_forecasts_stand_beside_the_heads_that_they_foretell(results):

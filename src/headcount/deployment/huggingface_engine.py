@@ -132,7 +132,7 @@ class HuggingFaceText:
     def translate(self, lines: list[str]) -> list[str]:
         """The translation of each line, none of them empty, without length penalty."""
         found = [""] * len(lines)
-        sources = self.tokenizer(lines, add_special_tokens=False)["input_ids"]
+        sources = [ids[:-1] for ids in self.tokenizer(lines)["input_ids"]]  # as ours, without EOS
         positions = self.model.config.max_position_embeddings
         limits = longest_outputs(sources, self.settings, (), positions)
         for numbers in search_batches(sources, self.settings.batch_tokens):
@@ -154,7 +154,7 @@ class HuggingFaceText:
 def _search(settings: DecodeSettings) -> dict[str, Any]:
     """Beam search as ours without length penalty, in the words of `generate`.
 
-    A folder may name other words for its makers' search, each of which is told off here.
+    A folder may have others of its makers, which are told off here.
     """
     return {
         "num_beams": settings.beam,
@@ -170,4 +170,8 @@ def _search(settings: DecodeSettings) -> dict[str, Any]:
         "repetition_penalty": 1.0,
         "encoder_repetition_penalty": 1.0,
         "exponential_decay_length_penalty": None,
+        "bad_words_ids": None,
+        "begin_suppress_tokens": None,
+        "sequence_bias": None,
+        "num_return_sequences": 1,
     }

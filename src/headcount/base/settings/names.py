@@ -55,21 +55,23 @@ SCORED_BY_CHARACTERS = ("th", "lo", "km", "my", "bo")
 
 # By ISO 639-2 and 639-3: those that Moses's rules, sacreBLEU or a setting know by two letters.
 _LETTERS = """
-bo bod tib, ca cat, cs ces cze, de deu ger, el ell gre, en eng, es spa, fi fin, fr fra fre, ga gle,
-hu hun, is isl ice, it ita, ja jpn, km khm, ko kor, lo lao, lt lit, lv lav, my mya bur, nl nld dut,
-pl pol, pt por, ro ron rum, ru rus, sk slk slo, sl slv, sv swe, ta tam, th tha, zh zho chi cmn
+as asm, bn ben, bo bod tib, ca cat, cs ces cze, de deu ger, el ell gre, en eng, es spa, et est,
+fi fin, fr fra fre, ga gle, gu guj, hi hin, hu hun, is isl ice, it ita, ja jpn, kn kan, km khm,
+ko kor, lo lao, lt lit, lv lav, ml mal, mr mar, my mya bur, nl nld dut, or ori, pa pan, pl pol,
+pt por, ro ron rum, ru rus, sk slk slo, sl slv, sv swe, ta tam, te tel, th tha, zh zho chi cmn
 """
+_REGION = re.compile(r"[A-Z]{2}|[A-Z][a-z]{3}|cn|tw|hk|hans|hant|jp|kr|us|gb|br")
 _TWO = {code: two for two, *codes in map(str.split, _LETTERS.split(",")) for code in codes}
 
 
 def two_letters(language: str) -> str:
     """The two letters by which tokenisers, BLEU and settings know a language, if they know it.
 
-    `zh` for `zh_TW`, `ZH` and `zho`; of a name that is none of these its part before `_`, in lower
-    case.
+    `zh` for `zh_TW`, `zh_Hant`, `ZH` and `zho`; another name in lower case, such as `my_own`.
     """
-    base = language.lower().partition("_")[0]
-    return _TWO.get(base, base)
+    base, mark, behind = language.partition("_")
+    name = base.lower() if not mark or _REGION.fullmatch(behind) else language.lower()
+    return _TWO.get(name, name)
 
 
 class Pair(NamedTuple):

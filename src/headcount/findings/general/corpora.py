@@ -111,9 +111,10 @@ def warn_of_joining(table: pd.DataFrame) -> tuple[str, ...]:
     found = table[(table["statistic"] == "highest_bleu") & (table["value"] < LEAST_HIGHEST)]
     return tuple(
         f"{row.pair}, {row.split}: the references themselves, cut into pieces and joined again, "
-        f"have {row.value:.2f} BLEU, for their spaces beside punctuation are not found again, or "
-        "pieces are unknown. BLEU of every model is lower by about that share, so compare it with "
-        "no other system's; spaces count neither in chrF nor in BLEU of own words."
+        f"have {row.value:.2f} BLEU, for their spaces beside punctuation are not found again, "
+        "pieces are unknown, or an imported model's pieces write letters otherwise. BLEU of every "
+        "model is lower by about that share, so compare it with no other system's. Spaces alone "
+        "count neither in chrF nor in BLEU of own words."
         for row in found.itertuples(index=False)
     )
 

@@ -42,7 +42,9 @@ def answer_headmask(results: Path) -> str:
         return ""
     listed = "; ".join(f"{task}: {', '.join(runs)}" for task, runs in told.items())
     others = any(map(_own_dropout, rows))
-    against = "the baseline" + ", or to the run of as much dropout that is named" * others
+    alone = "the run of as much dropout that is named"
+    against = "the baseline" + f", or to {alone}" * others
+    against = alone if all(map(_own_dropout, rows)) else against
     return (
         f"- **Did training with masked heads help BLEU here?** Difference to {against}, with its "
         f"95 % interval, on {listed}.{_of_one_training(rows)}"
@@ -64,10 +66,12 @@ def _beside_alike(results: Path) -> dict[tuple[str, str, str], str]:
         return {}
     table = pd.read_csv(path)
     rows = table[(table["statistic"] == "bleu") & (table["reference"] == "same dropout")]
-    return {
-        (row["pair"], row["test_set"], row["run"]): f" {with_interval(row, 2)} to {row['against']}"
-        for row in rows.to_dict("records")
-    }
+    told = {}
+    for row in rows.to_dict("records"):
+        one = " (one training, no interval)" * pd.isna(row["low"])
+        key = (row["pair"], row["test_set"], row["run"])
+        told[key] = f" {with_interval(row, 2)}{one} to {row['against']}"
+    return told
 
 
 def _own_dropout(row: Mapping[str, str]) -> bool:
