@@ -228,6 +228,15 @@ def test_without_a_baseline_there_are_no_differences(tmp_path):
     assert ours(found["table5"])["ratio_to_baseline"].tolist() == [""]
 
 
+def test_runs_with_a_dropout_of_their_own_are_named(files, found):
+    told = "Of another dropout than the baseline, to which a part of the difference is due"
+    assert told not in found["table4"].text
+    add_run(files, (PAIR, "random-1-d0.3", 1), 30, LINES, [1.0] * 6)
+    rows = ours(found["table4"]).replace({"run": {"random-1": "random-1-d0.3"}})
+    results = gather_results("headmask", files.lists(), SETTINGS)
+    assert f"{told}: random-1-d0.3." in score_notes(4, rows, results)
+
+
 def test_captions_name_model_data_seeds_and_n(found):
     for name in NAMES - {"headmask_table1", "headmask_table3"}:
         caption = found[name.removeprefix("headmask_")].text

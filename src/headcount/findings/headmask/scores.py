@@ -155,6 +155,8 @@ def score_notes(number: int, table: pd.DataFrame, results: Results) -> tuple[str
     """What the columns of Table `number` mean, by which tests, and of whom."""
     ours = table[(table["source"] == "ours") & (table["seed"] != "")]
     known = len(ours) > 0
+    runs = [run for run in ours["run"].unique() if run != BASE]
+    others = [run for run in runs if results.runs[run].dropout is not None]
     setting = describe_setting(results, ours) if known else ("This experiment has no such pair.",)
     return (
         f"No run is named {BASE}." if known and BASE not in set(ours["run"]) else "",
@@ -164,6 +166,10 @@ def score_notes(number: int, table: pd.DataFrame, results: Results) -> tuple[str
         "p by paired bootstrap (sacreBLEU's, which is nearly one-sided), for each seed in turn, "
         "and, with several seeds, by paired t-test. 95 % interval: of several seeds the t interval "
         "of the mean difference, of one by paired bootstrap.",
+        f"Of another dropout than the {BASE}, to which a part of the difference is due: "
+        f"{', '.join(others)}."
+        if others
+        else "",
         of_one_training("test sentences"),
         OVER_SEEDS,
         f"Rows whose source is paper: {headmask.SOURCE}, Table {number}, and any score of the "
