@@ -154,7 +154,7 @@ class HuggingFaceText:
 def _search(settings: DecodeSettings) -> dict[str, Any]:
     """Beam search as ours without length penalty, in the words of `generate`.
 
-    A folder may have others of its makers, which are told off here.
+    What a folder says of its makers' search has no effect beside these.
     """
     return {
         "num_beams": settings.beam,
