@@ -1,0 +1,1 @@
+"""Golden files: every table and figure that the project makes from frozen measurements."""

@@ -1,0 +1,101 @@
+"""Make every table and figure of one experiment from its frozen measurements."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tests.golden.frozen import ROOT
+
+_PLAN = """
+import json, sys
+sys.path.insert(0, "workflow")
+from engine import planned_jobs
+print(json.dumps(planned_jobs(sys.argv[1])))
+"""
+_PARTS = ("config", "scripts", "src", "workflow")
+
+
+def make_outputs(
+    experiment: str, files: Iterable[tuple[str, bytes]], root: Path = ROOT
+) -> dict[str, bytes]:
+    """Return the CSV of every table and figure by its path, made by the project in `root`.
+
+    The commands are the workflow's own. An input that is not among `files` is left out of its
+    command, as the measurements of an experiment need not be complete.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder, files = Path(name), dict(files)
+        for part in _PARTS:
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(root / part, folder / part, ignore=ignored)
+        if not any(path.startswith("data/text/") for path in files):
+            _prepare(experiment, folder)
+        planned = json.loads(_run([sys.executable, "-c", _PLAN, experiment], folder))
+        for path, content in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
+        return _make_all(experiment, planned, folder)
+
+
+def made_by_commit(experiment: str, files: Iterable[tuple[str, bytes]], commit: str) -> dict:
+    """Return what `make_outputs` returns with the code of a commit."""
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name, "code")
+        subprocess.run(
+            ["git", "worktree", "add", "-q", "--detach", root, commit], cwd=ROOT, check=True
+        )
+        try:
+            return make_outputs(experiment, files, root)
+        finally:
+            subprocess.run(
+                ["git", "worktree", "remove", "--force", str(root)], cwd=ROOT, check=True
+            )
+
+
+def _make_all(experiment: str, planned: list[dict[str, Any]], folder: Path) -> dict[str, bytes]:
+    kinds = tuple(f"results/{experiment}/{kind}/" for kind in ("tables", "figures"))
+    jobs = [job for job in planned if any(path.startswith(kinds) for path in job["output"])]
+    for job in sorted(jobs, key=lambda job: _depth(job, jobs)):
+        words = shlex.split(job["shell"].partition(" > ")[0])[1:]
+        there = [w for w in words if w not in job["input"] or (folder / w).exists()]
+        _run([sys.executable, *there], folder)
+    made = (path for kind in kinds for path in sorted((folder / kind).glob("*.csv")))
+    return {str(path.relative_to(folder / "results")): path.read_bytes() for path in made}
+
+
+def _depth(job: dict[str, Any], jobs: list[dict[str, Any]]) -> int:
+    """Return how many jobs stand in a row before a job."""
+    before = [each for each in jobs if set(each["output"]) & set(job["input"])]
+    return 1 + max((_depth(each, jobs) for each in before), default=0)
+
+
+def _prepare(experiment: str, folder: Path) -> None:
+    """Make the text of an experiment; say so if its corpora cannot be fetched here."""
+    words = ["snakemake", "--cores", "2", "prepare", "--config", f"experiment={experiment}"]
+    done = subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, env=_environment(folder)
+    )
+    if done.returncode:
+        last = " ".join(done.stderr.strip().splitlines()[-1:])
+        print(f"{experiment}: its text is not here, so some tables are missing: {last}")
+    shutil.rmtree(folder / "results", ignore_errors=True)  # times and logs of this machine
+
+
+def _run(words: list[str], folder: Path) -> str:
+    done = subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, env=_environment(folder)
+    )
+    if done.returncode:
+        sys.exit(f"{' '.join(words)[:300]}\n{done.stderr}")
+    return done.stdout
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(folder / "src"), "MPLBACKEND": "agg"}
