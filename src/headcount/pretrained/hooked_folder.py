@@ -19,7 +19,7 @@ from headcount.model.machine import pick_device
 from headcount.pretrained.hooked_seq2seq import HookedSeq2Seq
 from headcount.pretrained.library import (
     Kind,
-    drawn_at_random,
+    check_whole,
     input_files,
     load_whole,
     target_codes,
@@ -64,8 +64,7 @@ class HookedFolder:
         languages = {"src_lang": self.told.source, "tgt_lang": self.told.target}
         named = {key: name for key, name in languages.items() if name}
         found = load_whole(self.path, _KIND, named, {})
-        if found.missing:
-            raise drawn_at_random(self.path, found.missing[0], "is it whole?")
+        check_whole(self.path, found)
         self._check_languages(found.tokeniser, named)
         model = HookedSeq2Seq(found.model)
         words, rows = len(found.tokeniser), found.model.get_input_embeddings().num_embeddings
