@@ -7,7 +7,7 @@ import pandas as pd
 
 from headcount.findings import exhibits
 from headcount.findings.masked_training import warn_of_collapse
-from headcount.findings.results import BASE, Results, gather, run_of
+from headcount.findings.results import BASE, Results, gather
 from headcount.findings.scores import describe_search, read_scores
 from headcount.findings.tables import NONE, Table
 
@@ -47,11 +47,11 @@ def _cut(table: pd.DataFrame) -> tuple[str, ...]:
 
 def _doubts(files: list[Path]) -> tuple[str, ...]:
     """Return the warnings in bleu.json of every baseline, which are about its languages."""
-    found = [read_scores(path) for path in files if run_of(path)[1] == BASE]
     return tuple(
-        f"{BASE}, seed {each['seed']} of {each['pair']}, {words}."
-        for each in found
-        for words in each.get("warnings", [])
+        f"{BASE}, seed {found['seed']} of {found['pair']}, {words}."
+        for found in map(read_scores, files)
+        for words in found.get("warnings", [])
+        if found["run"] == BASE
     )
 
 
