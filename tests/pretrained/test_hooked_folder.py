@@ -87,6 +87,12 @@ def test_a_model_of_several_languages_is_told_which(tmp_path):
     assert model.target_options() == {"forced_bos_token_id": 33}
     found = model.load("cpu").generate(text.src, {"max_new_tokens": 3} | model.target_options())
     assert found[0, :2].tolist() == [2, 33]
+    about = tmp_path / "generation_config.json"
+    about.write_text(json.dumps(read_json(about) | {"forced_bos_token_id": 34}))
+    HookedFolder(tmp_path, Told("deu_Latn", "fra_Latn")).load()
+    with pytest.raises(UserError, match="expected the id of deu_Latn, found that of fra_Latn"):
+        HookedFolder(tmp_path, Told("fra_Latn", "deu_Latn")).load()
+    about.unlink()
     told = r"expected a language that it has, found 'deu'; among its special subwords are .*deu_L"
     with pytest.raises(UserError, match=told):
         HookedFolder(tmp_path, Told("eng_Latn", "deu")).load()
