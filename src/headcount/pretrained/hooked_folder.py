@@ -167,8 +167,8 @@ class HookedFolder:
         target = self.told.target
         if target and forced not in (None, self._language(found.tokeniser, target)):
             raise self._fault(
-                f"forced_bos_token_id of generation_config.json: expected the id of {target}, found "
-                f"that of {found.tokeniser.convert_ids_to_tokens(forced)}; this model was made to "
+                f"forced_bos_token_id of generation_config.json: expected the id of {target}, "
+                f"found that of {found.tokeniser.convert_ids_to_tokens(forced)}; this model was made to "
                 f"translate into that. If it knows {target} too, remove the key"
             )
 

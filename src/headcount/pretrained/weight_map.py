@@ -240,11 +240,10 @@ class _Theirs:
 
     def _bias(self) -> Tensor:
         """Return the bias of every word, [1, v]; the library's base class saves none."""
-        expected = (1, self.config.vocabulary_sizes[1])
+        expected = 1, self.config.vocabulary_sizes[1]
         if _BIAS not in self._weights:
             print(f"{self.path}: no {_BIAS}, read as zeros, as the library does", file=sys.stderr)
-            return torch.zeros(expected)
-        found = self.get(_BIAS)
+        found = self.get(_BIAS) if _BIAS in self._weights else torch.zeros(expected)
         if found.shape != expected:
             raise UserError(
                 f"{self.path}: {_BIAS}: expected the shape {list(expected)}, as "
