@@ -168,8 +168,8 @@ class HookedFolder:
         if target and forced not in (None, self._language(found.tokeniser, target)):
             raise self._fault(
                 f"forced_bos_token_id of generation_config.json: expected the id of {target}, "
-                f"found that of {found.tokeniser.convert_ids_to_tokens(forced)}; this model was made to "
-                f"translate into that. If it knows {target} too, remove the key"
+                f"found that of {found.tokeniser.convert_ids_to_tokens(forced)}; this model was "
+                f"made to translate into that. If it knows {target} too, remove the key"
             )
 
     def _language(self, tokeniser: Any, name: str) -> int:

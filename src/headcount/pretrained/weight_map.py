@@ -183,8 +183,7 @@ class _Theirs:
         if name not in self._weights:
             raise UserError(
                 f"{self.path}: expected the weight {name}, found none, but such as "
-                f"{min(self._weights, default='none')}; load the whole model with the library's "
-                "class for translation, and save it anew with save_pretrained"
+                f"{min(self._weights, default='')}; save the whole model anew, by save_pretrained"
             )
         self._read.add(name)
         return self._weights[name]
