@@ -183,7 +183,7 @@ def test_two_tables_with_unlike_places_of_unknown_words_are_refused(copy):
     with pytest.raises(UserError, match="separate_vocabs of tokenizer_config"):
         read_pieces(Config.read(copy))
     (copy / "target_vocab.json").write_text(json.dumps(ids))
-    read_pieces(Config.read(copy))  # alike
+    assert about in read_pieces(Config.read(copy)).files  # alike
     about.unlink()
     with pytest.raises(UserError, match="separate_vocabs of tokenizer_config"):
         read_pieces(Config.read(copy))

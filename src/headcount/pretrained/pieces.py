@@ -158,7 +158,7 @@ def _of_marian(config: Config) -> Pieces:
         for model, table in zip(models, tables, strict=True)
     )
     codes = [piece for piece in sides[0].ids if piece[:2] == ">>" and piece[-2:] == "<<"]
-    files = [*models, *sorted(set(tables))]
+    files = [*models, *sorted(set(tables)), *settings_files(folder)]
     languages = {piece[2:-2]: piece for piece in codes}
     if len(unknown := {side.ids["<unk>"] for side in sides}) > 1:
         raise UserError(
