@@ -11,7 +11,7 @@ from headcount.base.errors import UserError
 from headcount.data.batches import ParallelText
 from headcount.data.vocabulary import BOS, EOS
 from headcount.pretrained.families import Config
-from headcount.pretrained.library import OF_WEIGHTS
+from headcount.pretrained.library import OF_WEIGHTS, compute_sinusoids
 from headcount.pretrained.weight_map import Imported
 
 LIBRARY = "transformers"
@@ -31,6 +31,7 @@ def compare_with_library(folder: Path, imported: Imported, text: ParallelText) -
     import transformers
 
     theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, **OF_WEIGHTS).eval()
+    compute_sinusoids(theirs)  # as ours: `import_model` refuses tables of others
     pairs = list(zip(text.src, text.tgt, strict=True))[:PAIRS]
     longest = Config.read(folder)["max_position_embeddings"]
     gaps, sizes = [], []
