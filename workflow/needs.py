@@ -1,7 +1,7 @@
 """What a job asks of a machine or a cluster: GPUs, megabytes and, of a cluster, minutes.
 
-Each attempt asks for as much again. Memory was fitted to the peaks in docs/results/speed.md, and
-tests/workflow/test_needs.py holds it against them.
+Each attempt asks for as much again. Memory was fitted to peaks that `benchmarks.memory` measured,
+and tests/workflow/test_needs.py compares it with them.
 """
 
 import sys

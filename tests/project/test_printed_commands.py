@@ -156,18 +156,15 @@ PARSED = {
     "python scripts/remove.py --model MODEL --list heads.txt --means measures_means.csv"
     " --out smaller": "quickstart has no measures; test_pruning_profile.py",
     "python -m benchmarks.training --preset small": "minutes",
-    "python -m benchmarks.training --preset base --updates 4": "minutes",
     "python -m benchmarks.training --device cuda --preset base --batch-tokens 25000"
     " --precision bf16 --compile": "a GPU",
     "python -m benchmarks.decoding --model FOLDER": "named in a table",
     f"python -m benchmarks.decoding --model {BENCH}": "a model of multi30k",
     "python -m benchmarks.importance": "named in a table",
-    "python -m benchmarks.importance --preset small": "minutes",
     "python -m benchmarks.memory": "named in a table",
     "python -m benchmarks.results": "test_benchmark_results.py holds the page against it",
     "python -m benchmarks": "25 minutes; test_benchmark_results.py runs it, small",
     "python -m benchmarks.headmask_cost": "named in a table",
-    "python -m benchmarks.headmask_cost --preset small": "minutes",
     "python -m benchmarks.ablation --model FOLDER --source TEXT": "named in a table",
     "python -m benchmarks.processes": "named in a table",
     "python scripts/describe_model.py --pretrained models/own_en_de": "a model; test_imports.py",

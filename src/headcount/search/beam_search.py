@@ -29,7 +29,7 @@ from headcount.search.history import Compaction, History
 from headcount.search.largest import largest
 
 # Steps from one look at who has finished to the next. Each look waits for a GPU, and those who have
-# finished go on in vain until it comes; a CPU has nothing to wait for.
+# finished go on in vain until it comes; a CPU has nothing to wait for. Four is a guess.
 _LOOK_EVERY = {"cpu": 1, "cuda": 4}
 
 NOT_FINITE = (
