@@ -60,7 +60,7 @@ fi fin, fr fra fre, ga gle, gu guj, hi hin, hu hun, is isl ice, it ita, ja jpn, 
 ko kor, lo lao, lt lit, lv lav, ml mal, mr mar, my mya bur, nl nld dut, or ori, pa pan, pl pol,
 pt por, ro ron rum, ru rus, sk slk slo, sl slv, sv swe, ta tam, te tel, th tha, zh zho chi cmn
 """
-_REGION = re.compile(r"[A-Z]{2}|[A-Z][a-z]{3}|cn|tw|hk|hans|hant|jp|kr|us|gb|br")
+_REGION = re.compile(r"[A-Z]{2}|[A-Z][a-z]{3}(_[A-Z]{2})?|\d{3}|cn|tw|hk|hans|hant|jp|kr|us|gb|br")
 _TWO = {code: two for two, *codes in map(str.split, _LETTERS.split(",")) for code in codes}
 
 
