@@ -84,9 +84,9 @@ def corpus_table(pairs: list[PairFolders]) -> pd.DataFrame:
     Side is `src`, `tgt` or `both`. Statistics:
 
     - both: `sentences`; `equal` (pairs before filters whose sides are the same); for train
-      `duplicates` and `dropped_<filter>` (pairs), and `dropped_share` (by all filters, of the pairs before them); elsewhere `overlap` (source lines
-      that are in the training source too; lines without words do not count) and `overlap_share`
-      (of all lines);
+      `duplicates` and `dropped_<filter>` (pairs), and `dropped_share` (by all filters, of the pairs
+      before them); elsewhere `overlap` (source lines that are in the training source too; lines
+      without words do not count) and `overlap_share` (of all lines);
     - src and tgt: `words`, `words_mean` and `words_max` (a sentence), `pieces_per_word`,
       `unknown_share` (of the pieces);
     - tgt, but for train: `highest_bleu`, see `_highest_bleu`.
@@ -146,9 +146,9 @@ def warn_of_text(pairs: list[PairFolders]) -> Iterator[str]:
                 spaced = counts[side]["spaced"]
                 if not tokenised and spaced > MOST_ODD * read:
                     yield (
-                        f"{pair}, {split}.{side}: {spaced} lines of {read} pairs have a space before "
-                        "a comma or full stop, as tokenised text has; if it is tokenised, set "
-                        "pretokenised: true for its corpus in config/corpora.yaml"
+                        f"{pair}, {split}.{side}: {spaced} lines of {read} pairs have a space "
+                        "before a comma or full stop, as tokenised text has; if it is tokenised, "
+                        "set pretokenised: true for its corpus in config/corpora.yaml"
                     )
 
 
