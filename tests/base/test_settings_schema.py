@@ -271,6 +271,8 @@ def test_the_page_about_settings_is_in_step():
         ("CMN", "zh"),
         ("zh_tw", "zh"),
         ("zho_Hant", "zh"),
+        ("zh_Hant_TW", "zh"),
+        ("es_419", "es"),
         ("est", "et"),
         ("my_lang", "my_lang"),  # no Burmese
         ("de_own", "de_own"),

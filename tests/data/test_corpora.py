@@ -78,13 +78,18 @@ def test_published_files_have_a_place_and_a_checksum(load):
         ("{file: a.gz, member: b}", ": member names a file inside a .tar, .tgz"),
         ("{url: 'https://a.org/x?y'}", ".url: expected an address that starts with https://"),
         ("{url: 'https://a.org/.x'}", ".url: expected a name of letters, digits, . _ and -"),
-        ("{file: a, format: tsv}", ": format tsv and column go together"),
-        ("{file: a, column: 2}", ": format tsv and column go together"),
-        ("{file: a, separator: x}", ": separator is for the format tsv"),
-        ("{file: a, translator: x}", ": translator is for the format sgm"),
+        ("{file: a, format: tsv}", ": format tsv or csv and column go together"),
+        ("{file: a, column: 2}", ": format tsv or csv and column go together"),
+        ("{file: a, separator: x}", ": separator is for the formats tsv and csv"),
+        ("{file: a, format: csv, column: 1, separator: ab}", ": separator: expected a single char"),
+        ("{file: a, translator: x}", ": translator is for the formats sgm and wmt"),
+        ("{path: own/a.tsv}", ": a .tsv is a table; add format: tsv and column: "),
+        ("{file: a.CSV.gz}", ": a .csv is a table; add format: csv and column: "),
+        ("{file: a.tgz, member: a.tsv}", ": a .tsv is a table; add format: tsv and column: "),
+        ("{path: a.jsonl}", ": a .jsonl is not read; save it as text with a sentence a line, or"),
         (
             "{file: a, format: srt}",
-            ".format: expected plain, moses, sgm, ted, tmx or tsv, found 'srt'",
+            ".format: expected plain, moses, sgm, wmt, ted, tmx, tsv or csv, found 'srt'",
         ),
         ("{parts: []}", ".parts: expected a list of at least 1"),
         ("{references: [{file: a}]}", ".references: expected a list of at least 2"),
@@ -101,6 +106,30 @@ def test_f03_f05_a_faulty_source_is_named_at_its_line(load, source, told):
     with pytest.raises(UserError) as caught:
         load(published(source))
     assert f"corpora.yaml:7: c.splits.train.en{told}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("en", "nl", "same"),
+    [
+        ("path: a.txt", "path: ./a.txt", True),
+        ("path: a.zip, member: t.en", "path: a.zip, member: t.en", True),
+        ("path: a.zip, member: t.en", "path: a.zip, member: t.nl", False),
+        ("path: a.tsv, format: tsv, column: 1", "path: a.tsv, format: tsv, column: 1", True),
+        ("path: a.tsv, format: tsv, column: 1", "path: a.tsv, format: tsv, column: nl", False),
+        ("path: a.sgm", "path: a.sgm", True),
+        ("path: a.sgm, translator: '1'", "path: a.sgm, translator: '2'", False),
+        ("parts: [{path: a}, {path: b}]", "parts: [{path: b}, {path: c}]", True),
+        ("path: a.tmx", "path: a.tmx", False),
+        ("path: a.xml, format: wmt", "path: a.xml, format: wmt", False),
+    ],
+)
+def test_one_text_is_not_two_languages(load, en, nl, same):
+    text = OWN.replace("{path: d.en}, nl: {path: d.nl}", f"{{{en}}}, nl: {{{nl}}}")
+    if not same:
+        assert load(text)
+        return
+    with pytest.raises(UserError, match="mine: splits: dev: en and nl are the same text of [ab]"):
+        load(text)
 
 
 HOSTILE = ["../up.gz", "/etc/passwd", "a;b", "$(x)", "{input}", "-rf", ".hidden", "a//b", "a b"]

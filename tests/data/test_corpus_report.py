@@ -13,6 +13,7 @@ from headcount.findings.general.corpora import (
     pair_folders,
     summary,
     warn_of_joining,
+    warn_of_text,
 )
 
 TEXTS = {
@@ -36,7 +37,9 @@ def folders(tmp_path):
         found = {"empty": 2, "duplicates": 1}
         dropped = {"empty": 2 if split == "train" else 0, "duplicates": 0}
         kept = len(sides[0].split("\n"))
-        counts = {"pairs_kept": kept, "found": found, "dropped": dropped}
+        side = {"lines": kept, "spaced": 0, "tags": {}}
+        counts = {"pairs_kept": kept, "found": found, "dropped": dropped, "pairs_read": kept + 2}
+        counts |= {"equal": len(split) - 3, "src": side, "tgt": side}
         (text / f"{split}.json").write_text(json.dumps(counts))
         for side, name in enumerate(("src", "tgt")):
             (text / f"{split}.{name}").write_text(sides[side] + "\n")
@@ -58,6 +61,7 @@ def test_f24_statistics_by_hand(folders):
     assert list(table["split"].unique()) == ["train", "dev", "test_9"]
     assert value["train", "both", "sentences"] == 3
     assert value["train", "both", "duplicates"] == 1
+    assert (value["train", "both", "equal"], value["dev", "both", "equal"]) == (2, 0)
     assert value["train", "both", "dropped_empty"] == 2
     assert value["train", "both", "dropped_share"] == pytest.approx(2 / 5)  # 3 are left
     assert value["train", "src", "words"] == 5
@@ -79,6 +83,7 @@ def test_summary_has_a_row_for_each_split(folders):
     assert list(shown["split"]) == ["train", "dev", "test_9"] * 2
     assert list(shown["in train too"]) == ["–", "1", "1"] * 2
     assert list(shown["sentences"]) == ["3", "3", "1"] * 2
+    assert list(shown["equal sides"]) == ["2", "0", "3"] * 2
     assert list(shown["dropped"]) == ["2", "–", "–"] * 2
     assert list(shown["share dropped"]) == ["40.00 %", "–", "–"] * 2
     assert shown["pieces a word"][0] == "1.40 / 1.00"  # 7 / 5, and every target word is whole
@@ -105,6 +110,21 @@ def test_highest_bleu_is_that_of_references_that_are_cut_and_joined(folders):
     assert warning.startswith("c.en-ru, test_9: the references themselves,")
     assert "have 18.58 BLEU" in warning
     assert list(summary(table)["highest BLEU"]) == ["–", "100.00", "18.58"]
+
+
+def test_what_texts_seldom_have_is_told(folders):
+    folders = folders._replace(splits=["dev"])
+    path = folders.text / "dev.json"
+    counts = json.loads(path.read_text())  # 3 pairs, 5 read
+    assert list(warn_of_text([folders])) == []
+    tgt = {"lines": 3, "spaced": 1, "tags": {"de": 2, "de-AT": 1}}
+    path.write_text(json.dumps(counts | {"equal": 1, "tgt": tgt}))
+    equal, variants = warn_of_text([folders])
+    assert "dev: 1 of 5 pairs have the same source" in equal and "de (2), de-AT (1)" in variants
+    about = folders.bpe / "segmentation.json"
+    about.write_text(about.read_text().replace("true", "false"))
+    *_, spaced = warn_of_text([folders])
+    assert "dev.tgt: 1 lines of 5 pairs" in spaced and "pretokenised: true" in spaced
 
 
 @pytest.mark.slow

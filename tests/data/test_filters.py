@@ -132,6 +132,11 @@ def test_a_filter_that_drops_more_than_a_tenth_is_refused(name, bad, settings):
         loss(2, 3, max_dropped=0.66)
 
 
+def test_pairs_with_equal_sides_are_counted(step):
+    assert step(b"a b\nc\n\nd\n", b"a b\nC\n\nd\n", "dev") == 0
+    assert step.result("dev")[1]["equal"] == 2  # an empty pair copies nothing
+
+
 def test_losses_that_the_experiment_asks_for_are_meant(step):
     same = b"one\n" * 20
     assert step(same, same, "dev") == 0

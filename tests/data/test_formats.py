@@ -87,13 +87,81 @@ def test_translation_memories(text):
     assert tally.lines == 3
     packed = text(gzip.compress(memory.encode()), "a.tmx.gz", format="tmx", language="ro")
     assert read(packed) == ["unu", "doi", "trei"]
-    with pytest.raises(UserError, match="a.tmx: expected sentences in 'tr', found those in en, ro"):
+    with pytest.raises(
+        UserError, match="a.tmx: expected sentences in 'tr', found those in en, en-US, ro"
+    ):
         read(text(memory, "a.tmx", format="tmx", language="tr"))
     with pytest.raises(UserError, match=r"a.tmx: not well-formed XML .no element found"):
         read(text(memory[:-30], "a.tmx", format="tmx", language="en"))
     cut = gzip.compress(memory.encode() * 1)[:-12]
     with pytest.raises(UserError, match="damaged, cut short"):
         read(text(cut, "a.tmx.gz", format="tmx", language="en"))
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("pt_BR", ["ônibus", "verde BR", ""]),
+        ("PT_pt", ["autocarro", "verde PT", "Lisboa"]),
+        ("en", ["bus", "green", "Lisbon"]),
+        ("eng_GB", ["bus", "green", "Lisbon"]),
+        ("pt", "unit 1: expected one text in 'pt', found pt-PT and pt-BR; call .* pt_PT or pt_BR"),
+        ("en_US", "expected sentences in 'en_US', found those in en-GB, pt-BR, pt-PT"),
+    ],
+)
+def test_variants_of_a_language_are_never_mixed(text, language, expected):
+    memory = tmx(
+        side("en-gb", "bus") + side("pt-PT", "autocarro") + side("pt_br", "ônibus"),
+        side("en-GB", "green") + side("pt-BR", "verde BR") + side("pt-PT", "verde PT"),
+        side("en-GB", "Lisbon") + side("pt-PT", "Lisboa"),
+    )
+    found = text(memory, "a.tmx", format="tmx", language=language)
+    if isinstance(expected, list):
+        assert read(found) == expected
+        return
+    with pytest.raises(UserError, match=f"a.tmx: {expected}"):
+        read(found)
+
+
+def test_a_unit_with_two_sentences_in_one_language_is_empty_and_counted(text):
+    memory = tmx(
+        side("de", "eins") + side("de-at", "zwei"),
+        side("DE-at", "drei"),
+        side("de", "vier") + side("de", "fünf"),
+        side("de", "sechs") + side("DE", "sechs"),
+    )
+    tally = LineTally()
+    found = text(memory, "a.tmx", format="tmx", language="de")
+    assert list(read_sentences(found, tally)) == ["eins", "drei", "", "sechs"]
+    assert (tally.ambiguous, tally.tags) == (1, {"de": 3, "de-AT": 1})
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (
+            "Press <bpt i='1'>&lt;b&gt;</bpt>Enter<ept i='1'>&lt;/b&gt;</ept>, then",
+            "Press Enter, then",
+        ),
+        (
+            "see <ph>&lt;img alt='<sub>a box</sub>'/&gt;</ph>the <hi>red <hi>deep</hi></hi> box",
+            "see the red deep box",
+        ),
+        ("box.<it pos='end'>x</it> End", "box. End"),
+        (
+            "one<ph>&lt;br/&gt;</ph>two.<bpt i='1'>&lt;/p&gt;</bpt>Three<ph type='lb'/>!",
+            "one two. Three !",
+        ),
+        ("un<bpt i='1'>&lt;b&gt;</bpt>believ<ept i='1'>&lt;/b&gt;</ept>able", "unbelievable"),
+        ("one<ph/><ph/>two <ph>{1}</ph>, 猫<ph/>犬", "one two , 猫犬"),
+    ],
+)
+def test_inline_codes_join_no_words(text, words, expected):
+    memory = tmx(side("de", words)).encode("utf-16")
+    memory = memory.replace(
+        '"1.0"'.encode("utf-16-le"), '"1.0" encoding="UTF-16"'.encode("utf-16-le")
+    )
+    assert read(text(memory, "a.tmx", format="tmx", language="de")) == [expected]
 
 
 def test_f16_entities_of_xml_cannot_grow(text):
@@ -122,9 +190,93 @@ def sgm(*segments, head="<doc docid='d' sysid='ref'>"):
 
 
 def test_other_marks_in_a_segment_are_its_text(text):
-    held = "a<br/>b <!-- c --> <? d>"  # text, too: once, and whole
+    held = "a<br/>b</B> <!-- c --> <? d> <title> <!DOCTYPE html> <3 <doc docid='e'> <ref>"
     found = read_segments(text(sgm(f"<seg id=1>{held}</seg>"), format="sgm"), LineTally())
     assert found == {("d", "1"): held}
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"),
+    [
+        ("a <![CDATA[ b & &lt; <c> ]]> d", "a  b & &lt; <c>  d"),
+        ("<![CDATA[whole sentence]]>", "whole sentence"),
+        ("a <![CDATA[ b", "a <![CDATA[ b"),
+        ("x?y=1&copy=2&lang=en &copy; &hearts &nope;", "x?y=1&copy=2&lang=en © &hearts &nope;"),
+        ("&#8211;&#x2014;&#0;&#xD800;&#1;&#x110000;", "–—&#0;&#xD800;&#1;&#x110000;"),
+    ],
+)
+def test_marked_sections_and_references(text, held, expected):
+    content = f"<!-- <seg id=0>old</seg> -->{sgm(f'<seg id=1>{held}</seg><seg id=2/>')}"
+    assert read(text(content.replace("/>", "></seg>"), format="sgm")) == [expected, ""]
+
+
+WMT = """<?xml version='1.0' encoding='utf-8'?>
+<dataset id="newstest2021"><collection id="general">
+<doc id="x.1" origlang="en">
+<src lang="en"><p><seg id="1">Salt &amp; &amp;lt;</seg></p><p><seg id="2">One\ntwo</seg></p></src>
+<ref lang="de" translator="A"><p><seg id="1">Salz A</seg></p><p><seg id="2"/></p></ref>
+<ref lang="de" translator="B"><p><seg id="1">Salz B</seg></p><p><seg id="2">Zwei B</seg></p></ref>
+<hyp system="on-line" lang="de"><p><seg id="1">Salz S</seg></p><p><seg id="2">S</seg></p></hyp>
+</doc>
+<doc id="suite" origlang="en" testsuite="t"><src lang="en"><p><seg id="1">no</seg></p></src></doc>
+</collection></dataset>
+"""
+
+
+@pytest.mark.parametrize(
+    ("language", "translator", "expected"),
+    [
+        ("en", None, ["Salt & &lt;", "One\ntwo"]),
+        ("de", "A", ["Salz A", ""]),
+        ("deu", "2", ["Salz B", "Zwei B"]),
+        ("de", "on-line", ["Salz S", "S"]),
+        ("de", None, "holds segment 1 of document x.1 twice; name one translator of A, B"),
+        ("de", "C", "expected segments, those of translator C; found A, B, on-line"),
+        ("cs", None, "expected sentences in 'cs', found those in de, en"),
+    ],
+)
+def test_xml_of_wmt_since_2021(text, language, translator, expected):
+    found = text(WMT, "a.xml", format="wmt", language=language, translator=translator)
+    if isinstance(expected, list):
+        tally = LineTally()
+        assert list(read_segments(found, tally).items()) == [
+            (("x.1", "1"), expected[0]), (("x.1", "2"), expected[1]),
+        ]  # fmt: skip
+        assert tally.testsuites == 1
+        return
+    with pytest.raises(UserError, match=f"a.xml: {expected}"):
+        read(found)
+
+
+def test_xml_of_wmt_without_its_format_says_which(text):
+    with pytest.raises(UserError, match='found <seg id="1"> in line 4; .* the format wmt'):
+        read(text(WMT, "a.xml", format="sgm"))
+
+
+def test_sides_of_wmt_are_one_file(tmp_path):
+    (tmp_path / "t.xml").write_text(WMT)
+    side = {"path": str(tmp_path / "t.xml"), "format": "wmt"}
+    both = [{**side, "translator": each} for each in "AB"]
+    about = {"splits": {"test": {"en": side, "de": {"references": both}}}}
+    fetch_corpus("c", about, tmp_path / "raw")
+    rows = RawSplit(tmp_path / "raw" / "manifest.json", "test", ("en", "de"))
+    assert list(rows.rows((LineTally(), LineTally()))) == [
+        ("Salt & &lt;", "Salz A", "Salz B"), ("One\ntwo", "", "Zwei B"),
+    ]  # fmt: skip
+
+
+def test_tables_with_names_and_quoted_cells(text):
+    table = 'src,tgt\n"a, ""b""\nc",d\ne,f\n'
+    assert read(text(table, format="csv", column="src")) == ['a, "b"\nc', "e"]
+    assert read(text(table.replace(",", ";"), format="csv", column=2, separator=";"))[1:] == [
+        "d",
+        "f",
+    ]
+    assert read(text('de\ten\na\t"b\n', format="tsv", column="en")) == ['"b']
+    with pytest.raises(UserError, match="a.txt:1: expected a column 'x', found src, tgt"):
+        read(text(table, format="csv", column="x"))
+    with pytest.raises(UserError, match="a.txt:2: not CSV"):
+        read(text('a,b\n"c"d,e\n', format="csv", column=1))
 
 
 def test_segments_of_test_sets(text):

@@ -216,6 +216,17 @@ def test_f20_byte_order_mark_is_dropped(step):
     assert (counts["src"]["bom"], counts["tgt"]["bom"]) == (1, 0)
 
 
+def test_invisible_characters(step):
+    source = "\ufeffa\ufeffb \u200bc\n\u00ad \u2060\u200b\x07\ufeff\nso\u00adft , .\n"
+    assert step(source.encode(), b"x\ny\nz\n", "dev") == 0
+    texts, counts = step.result("dev")
+    assert texts[0].decode() == "ab \u200bc\n\nso\u00adft , .\n"
+    assert counts["found"]["empty"] == 1
+    assert {key: counts["src"][key] for key in ("bom", "invisible", "controls", "spaced")} == {
+        "bom": 3, "invisible": 5, "controls": 1, "spaced": 1,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("content", "line", "offset"),
     [

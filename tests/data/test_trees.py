@@ -231,6 +231,52 @@ def test_sentences_without_a_word_are_dropped_and_counted(read):
     assert (counts["sentences_read"], counts["dropped_empty"], counts["sentences"]) == (3, 2, 1)
 
 
+def wordless(text: str) -> str:
+    """The trees without their words, as where a text may not be shared."""
+    rows = (line.split("\t") for line in text.split("\n") if not line.startswith("# text"))
+    return "\n".join("\t".join([*row[:1], "_", *row[2:]] if len(row) > 1 else row) for row in rows)
+
+
+def test_sentences_whose_words_were_taken_out_are_dropped_and_counted(read):
+    single = tree_text(0, 1).replace("\tb\t", "\t_\t")  # a word, as in English text
+    trees = read(FRENCH + 2 * wordless(FRENCH) + single)
+    aligned, counts = align_trees(trees, segmenter())
+    assert [len(tree.pieces) for tree in aligned] == [5, 2]
+    assert (counts["sentences_read"], counts["dropped_wordless"], counts["sentences"]) == (4, 2, 2)
+    with pytest.raises(UserError, match="t.conllu: .* 2 sentences whose every word is _; merge th"):
+        read(2 * wordless(FRENCH))
+
+
+def test_empty_nodes_have_no_arcs_and_tokens_may_have_spaces(read):
+    rows = [
+        "0.1 I _",
+        "1 Poured 0",
+        "2 10\u20030 3",
+        "3 l 1",
+        "4-5 into\u2003it _",
+        "4 into 5",
+        "5 it 1",
+    ]
+    rows = [row.split(" ") for row in rows]
+    text = "\n".join(
+        "\t".join(
+            [
+                n,
+                form.replace("\u2003", " "),
+                *"_X__",
+                head,
+                "_" if head == "_" else "dep",
+                "1.1:obl",
+                "X=a=b|_",
+            ]
+        )
+        for n, form, head in rows
+    )
+    (tree,) = read(text + "\n\n")
+    assert tree.tokens == ["Poured", "10 0", "l", "into it"]
+    assert tree.arcs == [Arc(1, 2, "dep"), Arc(2, 0, "dep"), Arc(3, 0, "dep")]
+
+
 def test_sentences_that_are_cut_like_their_text_are_counted(read):
     apart = read(FRENCH.replace("chat.", "chat ."))
     assert align_trees(apart, segmenter())[1]["cut_like_text"] == 1

@@ -274,7 +274,7 @@ def test_f49_experiments_whose_names_differ_in_case_alone_stay_apart(tmp_path, m
 
 def test_f49_names_that_make_too_long_a_name_together_are_refused(tmp_path, monkeypatch, capsys):
     """Of a log: train. and 64 + 1 + 32 + 1 + 32, .baseline.seed1., 103 and .log: 259 characters."""
-    sides = "".join(f"{side * 32}: {{file: f, sha256: {'ab' * 32}}}, " for side in "ab")
+    sides = "".join(f"{side * 32}: {{file: f{side}, sha256: {'ab' * 32}}}, " for side in "ab")
     corpus, test = "c" * 64, "t" * 103
     splits = "".join(f"    {split}: {{{sides}}}\n" for split in ("train", "dev", test))
     head = "  licence: none\n  citation: none\n  base_url: https://example.invalid\n  splits:\n"

@@ -110,6 +110,7 @@ def _rows(path: Path, member: str | None, shown: str) -> Iterator[tuple[int, dic
 def _object(line: str, where: str) -> dict:
     try:
         found = json.loads(line)
+        json.dumps(found, ensure_ascii=False).encode()  # JSON can spell half a character
     except (ValueError, RecursionError) as fault:
         raise UserError(f"{where}: not a JSON object ({fault})") from None
     if not isinstance(found, dict):

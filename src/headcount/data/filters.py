@@ -77,12 +77,15 @@ class PairFilter:
         self.dropped = dict.fromkeys(self._rules, 0)
         self.with_words = 0
         """Kept pairs with words on both sides."""
+        self.equal = 0
+        """Pairs whose sides are the same, which teach a model to copy."""
         self._pairs = 0
         self._first: dict[str, int] = {}  # number of the first pair that each dropped
 
     def keeps(self, src: str, tgt: str) -> bool:
         """True if the pair stays; counts it either way."""
         self._pairs += 1
+        self.equal += bool(src) and src == tgt
         words, longest = zip(measure(src), measure(tgt), strict=True)
         pair = _Pair(src, tgt, *sorted(words), max(longest))
         for name, applies in self._rules.items():

@@ -7,7 +7,7 @@ carriage return, so sentence numbers would depend on who reads. None of them is 
 import codecs
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -33,6 +33,16 @@ class LineTally:
     no_final_newline: int = 0
     line_breaks: int = 0
     controls: int = 0
+    invisible: int = 0
+    """Characters that show nothing and stay: zero-width spaces, word joiners, soft hyphens."""
+    spaced: int = 0
+    """Lines with a space before a comma or full stop, as tokenised text has."""
+    ambiguous: int = 0
+    """Units of a TMX file with several sentences in the language, which are left empty."""
+    testsuites: int = 0
+    """Documents of WMT's test suites, which are left out."""
+    tags: dict[str, int] = field(default_factory=dict)
+    """Sentences of a TMX file by their language tag."""
 
 
 def read_lines(path: Path, member: str | None, tally: LineTally, shown: str = "") -> Iterator[str]:
@@ -103,7 +113,7 @@ def _lines(raws: Iterator[bytes], name: str, tally: LineTally) -> Iterator[str]:
                     "UTF-16; convert it with iconv -f UTF-16 -t UTF-8"
                 )
             if raw.startswith(codecs.BOM_UTF8):
-                tally.bom, offset = 1, len(codecs.BOM_UTF8)
+                tally.bom, offset = tally.bom + 1, len(codecs.BOM_UTF8)
                 raw = raw[offset:]
         if not raw:
             return

@@ -33,8 +33,8 @@ class FoundText(NamedTuple):
     member: str | None
     shown: str
     format: str = "plain"
-    column: int = 1
-    separator: str = "\t"
+    column: int | str = 1
+    separator: str = ""
     translator: str | None = None
     language: str = ""
 

@@ -11,9 +11,10 @@ from headcount.base.errors import UserError
 from headcount.base.random_streams import Stream
 from headcount.base.settings.sources import Draw
 from headcount.data.archives import named, unpacked
-from headcount.data.formats import elements, read_segments, read_sentences, shown_key
+from headcount.data.formats import KEYED, read_sentences
 from headcount.data.lines import LineTally
 from headcount.data.manifest import FoundText, find_file, find_side, read_manifest
+from headcount.data.markup import elements, read_segments, shown_key
 from headcount.data.parting import parting_line
 
 Row = tuple[str, ...]
@@ -113,7 +114,7 @@ class RawSplit:
     ) -> Iterator[Row]:
         """Rows of texts that lie beside each other: by their segments' keys if all have keys."""
         counted = [tallies[0], *[tallies[1]] * (len(texts) - 1)]
-        if all(text.format == "sgm" for text in texts):
+        if all(text.format in KEYED for text in texts):
             yield from self._by_key(texts, counted)
             return
         readers = [read_sentences(*each) for each in zip(texts, counted, strict=True)]

@@ -16,6 +16,8 @@ from headcount.data.pairs import RawSplit
 from headcount.data.spelling import spelling
 
 _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_INVISIBLE = re.compile("[\u200b\u2060\xad]")
+_SPACED = re.compile(r" [.,](?: |$)")
 _CONTROLS = re.compile(f"[\x01-\x08\x0e-\x1f\x7f-\x9f{_BREAKS}]")
 
 
@@ -70,6 +72,7 @@ def write_split(
         "pairs_kept": kept,
         "found": judge.found,
         "dropped": judge.dropped,
+        "equal": judge.equal,
         "src": asdict(tallies[0]),
         "tgt": asdict(tallies[1]),
     }
@@ -84,18 +87,27 @@ def _nothing_remains(files: str, split: str, read: int, dropped: dict[str, int])
 
 
 def clean(line: str, tally: LineTally) -> str:
-    """The line, its words separated by single spaces.
+    """Return the line with single spaces between its words.
 
     Every white space (U+00A0 and U+3000 too) and control character separates words. Those that
-    some readers take for a line end, and other control characters, are counted in `tally`.
+    some readers take for a line end, and other control characters, are counted in `tally`. Byte
+    order marks go, wherever they are. Other invisible characters are counted and stay, but a line
+    of nothing else is empty.
     """
+    if not line.isascii():
+        tally.bom += line.count("\ufeff")
+        line = line.replace("\ufeff", "")
     odd = _CONTROLS.findall(line)
     if odd:
         breaks = sum(character in _BREAKS for character in odd)
         tally.line_breaks += breaks
         tally.controls += len(odd) - breaks
         line = _CONTROLS.sub(" ", line)
-    return " ".join(line.split())
+    line = " ".join(line.split())
+    tally.spaced += _SPACED.search(line) is not None
+    invisible = 0 if line.isascii() else len(_INVISIBLE.findall(line))
+    tally.invisible += invisible
+    return "" if invisible and not _INVISIBLE.sub("", line).strip() else line
 
 
 def read_clean(path: Path) -> list[str]:

@@ -27,6 +27,7 @@ from headcount.data.text import clean
 from headcount.data.vocabulary import UNK
 
 _COLUMNS = 10  # of CoNLL-U
+_MERGE = "merge the text into the treebank first, as its publisher says"
 _SHOWN = 200  # characters of a fault, whose row may have any number of them
 
 
@@ -46,6 +47,11 @@ class Tree:
     tokens: list[str]
     arcs: list[Arc]
     text: str | None
+
+    @property
+    def lacks_words(self) -> bool:
+        """Whether its words were taken out, as where a text may not be shared: all are `_`."""
+        return bool(self.tokens) and set(self.tokens) == {"_"}
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ def read_trees(path: Path, member: str | None = None, shown: str = "") -> Iterat
     the file has a word.
     """
     shown = shown or str(path)
-    words = 0
+    words = wordless = 0
     lines = (f"{line}\n" for line in read_lines(path, member, LineTally(), shown))
     for number, block in enumerate(conllu.parse_sentences(lines), start=1):
         try:
@@ -77,12 +83,14 @@ def read_trees(path: Path, member: str | None = None, shown: str = "") -> Iterat
             raise UserError(f"{shown}: sentence {number}: not CoNLL-U ({reason})") from None
         sentence = rows.metadata.get("sent_id", str(number))
         tree = _tree(rows, sentence, f"{shown}: sentence {sentence}")
-        words += len(tree.tokens)
+        words += not tree.lacks_words and len(tree.tokens)
+        wordless += tree.lacks_words
         yield tree
     if not words:
-        raise UserError(
-            f"{shown}: expected trees in CoNLL-U, found no sentence with a word; name another file"
-        )
+        found = "no sentence with a word; name another file"
+        if wordless:
+            found = f"{wordless} sentences whose every word is _; {_MERGE}"
+        raise UserError(f"{shown}: expected trees in CoNLL-U, found {found}")
 
 
 def align_trees(
@@ -90,7 +98,8 @@ def align_trees(
 ) -> tuple[list[AlignedTree], Counter[str]]:
     """The trees whose tokens the model can read, and counts.
 
-    Counted: sentences read; `dropped_empty`, without a word; `dropped_text`, their tokens do not
+    Counted: sentences read; `dropped_empty`, without a word; `dropped_wordless`, all of whose words
+    are `_`; `dropped_text`, their tokens do not
     make up the text they come with; `dropped_word`, a token without a piece; kept sentences, those
     whose text in one gives the very same pieces, tokens, tokens of several pieces, pieces, and
     pieces unknown to the model. Tokens are cleaned and cut one by one, as the training text was;
@@ -144,7 +153,8 @@ def _cut_running(tree: Tree, segmenter: RunningPieces) -> list[list[str]]:
     position, for "▁" alone stands before its word.
     """
     text = segmenter.spell(clean(tree.text or " ".join(tree.tokens), LineTally()))
-    spelt = map(segmenter.spell, tree.tokens)  # small letters may be more than capitals
+    # Small letters may be more than capitals.
+    spelt = (segmenter.spell(clean(token, LineTally())) for token in tree.tokens)
     letters = [n for n, token in enumerate(spelt) for _ in "".join(token.split())]
     found: list[list[str]] = [[] for _ in tree.tokens]
     if len("".join(text.split())) != len(letters) or not letters:
@@ -159,6 +169,8 @@ def _unfit(tree: Tree, pieces: list[list[str]]) -> tuple[str, str]:
     """Why a model cannot read a tree, in words, and as the counts call it; empty if it can."""
     if not tree.tokens:
         return "it has no word", "empty"
+    if tree.lacks_words:
+        return f"all its words are _; {_MERGE}", "wordless"
     letters = "".join("".join(tree.tokens).split())
     if tree.text is not None and "".join(tree.text.split()) != letters:
         return f"its words do not make up its text {tree.text!r}", "text"
@@ -169,7 +181,8 @@ def _unfit(tree: Tree, pieces: list[list[str]]) -> tuple[str, str]:
 
 ARC_COLUMNS = ("relation", "offset", "count")
 COUNTS = (
-    *("sentences_read", "dropped_empty", "dropped_text", "dropped_word", "sentences"),
+    *("sentences_read", "dropped_empty", "dropped_wordless", "dropped_text", "dropped_word"),
+    "sentences",
     *("cut_like_text", "tokens", "split_tokens", "pieces", "unknown_pieces"),
 )
 

@@ -67,7 +67,7 @@ sq sqi alb, sr srp, st sot, su sun, sv swe, sw swa, ta tam, te tel, tg tgk, th t
 tl tgl, tn tsn, tr tur, tt tat, ug uig, uk ukr, ur urd, uz uzb, vi vie, wo wol, xh xho, yi yid,
 yo yor, zh zho chi cmn, zu zul
 """
-_REGION = re.compile(r"[A-Z]{2}|[A-Z][a-z]{3}|cn|tw|hk|hans|hant|jp|kr|us|gb|br")
+_REGION = re.compile(r"[A-Z]{2}|[A-Z][a-z]{3}(_[A-Z]{2})?|\d{3}|cn|tw|hk|hans|hant|jp|kr|us|gb|br")
 _TWO = {code: two for two, *codes in map(str.split, _LETTERS.split(",")) for code in codes}
 _KNOWN = {*_TWO.values()}
 

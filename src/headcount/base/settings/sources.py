@@ -1,8 +1,9 @@
 """Where the text of a corpus lies: published files, files of one's own, members of archives."""
 
+import os
 import re
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -11,7 +12,14 @@ from headcount.base.settings.section import Section
 
 _ARCHIVES = (".tar", ".tgz", ".tar.gz", ".zip")  # ends of the names of files that hold others
 
-Format = Literal["plain", "moses", "sgm", "ted", "tmx", "tsv"]
+Format = Literal["plain", "moses", "sgm", "wmt", "ted", "tmx", "tsv", "csv"]
+
+BY_LANGUAGE = frozenset({"tmx", "wmt"})
+"""Formats of files that hold several languages, of which each side reads its own."""
+
+_TABLES = frozenset({"tsv", "csv"})
+_NO_LINES = frozenset({"json", "jsonl", "xlf", "xliff", "po", "srt", "vtt", "html"})
+"""Ends of the names of files whose lines are no sentences."""
 
 _FORMATS: dict[str, Format] = {".sgm": "sgm", ".sgml": "sgm", ".xml": "sgm", ".tmx": "tmx"}
 
@@ -99,32 +107,55 @@ class Source(File):
     format: Format | None = None
     """How the sentences stand in it. By default: `sgm` (WMT, NIST, IWSLT) for .sgm, .sgml and
     .xml, `tmx` for .tmx, else `plain`, one a line. `moses` is the same with the entities of Moses's
-    tokeniser, such as `&apos;`. `ted` is IWSLT's train.tags, `tsv` a table."""
+    tokeniser, such as `&apos;`. `wmt` is WMT's XML since 2021, `ted` IWSLT's train.tags. `tsv` is a
+    table, `csv` one whose cells may be quoted."""
 
-    column: int | None = Field(None, ge=1)
-    """Column of a table, counted from 1; goes with `tsv`."""
+    column: Annotated[int, Field(ge=1)] | Annotated[str, Field(min_length=1)] | None = None
+    """Column of a table, counted from 1, or its name in the first line; goes with `tsv`, `csv`."""
 
     separator: str | None = Field(None, min_length=1)
-    """What stands between the columns of a table; a tab by default."""
+    """What stands between the columns of a table; by default a tab, in `csv` a comma."""
 
     translator: str | None = Field(None, min_length=1)
-    """Whose translation it is, in an SGML file that holds several: its `sysid`, or its number in
-    their order, from 1."""
+    """Whose translation it is, in a file in `sgm` or `wmt` that holds several: its `sysid`, its
+    translator or its system, or the translator's number in their order, from 1."""
 
     @property
     def read_as(self) -> Format:
         """The format, found by the end of the name if it is not given."""
+        return self.format or _FORMATS.get("." + self._end, "plain")
+
+    @property
+    def _end(self) -> str:
+        """End of the text's name, without that of packing."""
         inner = re.sub(r"\.(gz|bz2|xz)$", "", self.member or self.name)
-        return self.format or _FORMATS.get("." + inner.rpartition(".")[2].lower(), "plain")
+        return inner.rpartition(".")[2].lower()
+
+    @property
+    def text(self) -> tuple[Any, ...]:
+        """What tells one text from another: its file, and where it stands in there."""
+        place = os.path.normpath(self.path) if self.path else self.url or self.file
+        return place, self.member, self.read_as, self.column, self.translator
 
     @model_validator(mode="after")
     def _check_format(self) -> "Source":
-        if (self.read_as == "tsv") != (self.column is not None):
-            raise ValueError("format tsv and column go together")
-        if self.separator is not None and self.read_as != "tsv":
-            raise ValueError("separator is for the format tsv")
-        if self.translator is not None and self.read_as != "sgm":
-            raise ValueError("translator is for the format sgm")
+        if self.format is None and self._end in _TABLES:
+            raise ValueError(
+                f"a .{self._end} is a table; add format: {self._end} and column: its number or name"
+            )
+        if self.format is None and self._end in _NO_LINES:
+            raise ValueError(
+                f"a .{self._end} is not read; save it as text with a sentence a line, or add "
+                "format: plain to take its lines as they are"
+            )
+        if (self.read_as in _TABLES) != (self.column is not None):
+            raise ValueError("format tsv or csv and column go together")
+        if self.separator is not None and self.read_as not in _TABLES:
+            raise ValueError("separator is for the formats tsv and csv")
+        if self.read_as == "csv" and len(self.separator or ",") > 1:
+            raise ValueError("separator: expected a single character for the format csv")
+        if self.translator is not None and self.read_as not in ("sgm", "wmt"):
+            raise ValueError("translator is for the formats sgm and wmt")
         return self
 
 
@@ -227,6 +258,21 @@ class Published(Section):
 
     entailment: dict[FileName, File] | None = None
     """Labelled sentence pairs by split, for classifiers; a corpus may have nothing else."""
+
+    @model_validator(mode="after")
+    def _check_sides(self) -> "Published":
+        for split, sides in (self.splits or {}).items():
+            owner: dict[Any, str] = {}
+            for language, side in sides.items():
+                for source in side.files:
+                    other = owner.setdefault(source.text, language)
+                    if other != language and source.read_as not in BY_LANGUAGE:
+                        raise ValueError(
+                            f"splits: {split}: {other} and {language} are the same text of "
+                            f"{source.name}; say which part of the file each language is, as by "
+                            "format: tsv and column, or correct the path"
+                        )
+        return self
 
     @model_validator(mode="after")
     def _check_base(self) -> "Published":

@@ -13,7 +13,7 @@ from headcount.base.errors import EnvironmentFault, HeadcountError, UserError
 from headcount.base.files import sha256, whole_file
 from headcount.base.settings.faults import checked, keyed
 from headcount.base.settings.names import check_own_file
-from headcount.base.settings.sources import File, Published, Side, Source
+from headcount.base.settings.sources import BY_LANGUAGE, File, Published, Side, Source
 from headcount.data.archives import OPENERS
 from headcount.data.fetching.checksums import LOCK, read_lock, record
 from headcount.data.fetching.transfer import MIRROR, fetch
@@ -132,7 +132,7 @@ class _Plan:
         how: Row = source.model_dump(include={"column", "separator", "translator"})
         if source.read_as != "plain":
             how["format"] = source.read_as
-        if source.read_as == "tmx":
+        if source.read_as in BY_LANGUAGE:
             how["language"] = language
         return self.row(source, own_name) | how
 

@@ -1,6 +1,6 @@
 """What a corpus is like: sizes, subwords, duplicates, overlap, and what the filters dropped."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +24,9 @@ LEAST_HIGHEST = 99.5
 """BLEU of references that are cut and joined again; below it the table warns. Differences between
 models are tenths of a point."""
 
+MOST_ODD = 0.1
+"""Share of the pairs that may have equal sides, or look tokenised, before the table warns."""
+
 
 class PairFolders(NamedTuple):
     """A pair, its splits, and where its text (`<split>.src`, `.tgt`, `.json`) and its BPE are."""
@@ -42,7 +45,8 @@ _NOTES = (
     "Words are counted after tokenising (those of an imported model's pieces begin with its sign "
     "of a space), pieces after byte-pair encoding. Dropped: pairs, by the "
     "filters for training, and their share of the pairs before. In train too: source lines that "
-    "are also in the training source. Highest BLEU: that of the references themselves, cut into "
+    "are also in the training source. Equal sides: pairs whose source and target are the same, "
+    "before filters. Highest BLEU: that of the references themselves, cut into "
     "pieces and joined again.",
 )
 
@@ -50,8 +54,10 @@ _NOTES = (
 @exhibits.table("corpus", needs=("counts", "text", "segmented"))
 def corpus(results: Results) -> Table:
     """Sizes of the corpora."""
-    table = corpus_table(pair_folders(results.files("counts"), results.files("segmented")))
-    return Table(table, summary(table), _CAPTION, _NOTES, warn_of_joining(table))
+    pairs = pair_folders(results.files("counts"), results.files("segmented"))
+    table = corpus_table(pairs)
+    warnings = (*warn_of_joining(table), *warn_of_text(pairs))
+    return Table(table, summary(table), _CAPTION, _NOTES, warnings)
 
 
 def pair_folders(counts: list[Path], segmented: list[Path]) -> list[PairFolders]:
@@ -77,10 +83,10 @@ def corpus_table(pairs: list[PairFolders]) -> pd.DataFrame:
 
     Side is `src`, `tgt` or `both`. Statistics:
 
-    - both: `sentences`; for train `duplicates` and `dropped_<filter>` (pairs), and
-      `dropped_share` (by all filters, of the pairs before them); elsewhere `overlap` (source lines
-      that are in the training source too; lines without words do not count) and `overlap_share`
-      (of all lines);
+    - both: `sentences`; `equal` (pairs before filters whose sides are the same); for train
+      `duplicates` and `dropped_<filter>` (pairs), and `dropped_share` (by all filters, of the pairs
+      before them); elsewhere `overlap` (source lines that are in the training source too; lines
+      without words do not count) and `overlap_share` (of all lines);
     - src and tgt: `words`, `words_mean` and `words_max` (a sentence), `pieces_per_word`,
       `unknown_share` (of the pieces);
     - tgt, but for train: `highest_bleu`, see `_highest_bleu`.
@@ -111,12 +117,39 @@ def warn_of_joining(table: pd.DataFrame) -> tuple[str, ...]:
     found = table[(table["statistic"] == "highest_bleu") & (table["value"] < LEAST_HIGHEST)]
     return tuple(
         f"{row.pair}, {row.split}: the references themselves, cut into pieces and joined again, "
-        f"have {row.value:.2f} BLEU, for their spaces beside punctuation are not found again, "
+        f"have {row.value:.2f} BLEU, for their spaces beside punctuation are not found again (text "
+        "that is tokenised already needs pretokenised: true in config/corpora.yaml), "
         "pieces are unknown, or an imported model's pieces write letters otherwise. BLEU of every "
         "model is lower by about that share, so compare it with no other system's. Spaces alone "
         "count neither in chrF nor in BLEU of own words."
         for row in found.itertuples(index=False)
     )
+
+
+def warn_of_text(pairs: list[PairFolders]) -> Iterator[str]:
+    """Yield a sentence for what reading counted that texts seldom have by intention."""
+    for pair, splits, text, bpe in pairs:
+        tokenised = read_json(bpe / "segmentation.json")["pretokenised"]
+        for split in splits:
+            counts = read_json(text / f"{split}.json")
+            read, equal = counts["pairs_read"], counts["equal"]
+            if equal > MOST_ODD * read:
+                yield (
+                    f"{pair}, {split}: {equal} of {read} pairs have the same source and target, so "
+                    "that models learn to copy; check the files in config/corpora.yaml"
+                )
+            for side in SIDES:
+                tags = counts[side]["tags"]
+                if len(tags) > 1:
+                    listed = ", ".join(f"{tag} ({count})" for tag, count in tags.items())
+                    yield f"{pair}, {split}.{side}: sentences of several variants: {listed}"
+                spaced = counts[side]["spaced"]
+                if not tokenised and spaced > MOST_ODD * read:
+                    yield (
+                        f"{pair}, {split}.{side}: {spaced} lines of {read} pairs have a space "
+                        "before a comma or full stop, as tokenised text has; if it is tokenised, "
+                        "set pretokenised: true for its corpus in config/corpora.yaml"
+                    )
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -131,6 +164,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         "dropped": _cells(wide[dropped].sum(axis=1, min_count=1), "{:.0f}"),
         "share dropped": _cells(share * 100, "{:.2f} %"),
         "duplicates": _cells(wide["duplicates", "both"], "{:.0f}"),
+        "equal sides": _cells(wide["equal", "both"], "{:.0f}"),
         "in train too": _cells(wide["overlap", "both"], "{:.0f}"),
         "words": _sides(wide["words"], "{:.0f}"),
         "words a sentence": _sides(wide["words_mean"], "{:.1f}"),
@@ -154,7 +188,7 @@ def _sides(values: pd.DataFrame, form: str) -> pd.Series:
 def _pair_statistics(text: Path, split: str, train_sources: set[str]) -> dict[str, float]:
     """What is told of both sides together."""
     counts = read_json(text / f"{split}.json")
-    found = {"sentences": counts["pairs_kept"]}
+    found = {"sentences": counts["pairs_kept"], "equal": counts["equal"]}
     if split == "train":
         dropped = {f"dropped_{name}": count for name, count in counts["dropped"].items()}
         lost = sum(dropped.values())
