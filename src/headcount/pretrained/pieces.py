@@ -1,12 +1,10 @@
 """The subwords of a pretrained model: what cuts its text, and the id of every piece."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from importlib import resources
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-
-import yaml
 
 from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
@@ -21,14 +19,18 @@ from headcount.data.sentencepieces import (
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import protect
 from headcount.pretrained.families import Config
+from headcount.pretrained.library import is_mbart50, known_codes, tokenizer_class
 from headcount.pretrained.tokenizer_files import (
     TOKENIZER,
+    TOKENIZER_CONFIG,
     TokenizerFile,
+    added_tokens,
     byte_level,
-    listed_special,
+    named_special,
     read_bytes,
     read_ids,
     settings_files,
+    stated_tokens,
     told,
 )
 
@@ -37,6 +39,14 @@ Ids = dict[str, int]
 _SENTENCEPIECE = "a SentencePiece model"
 _FAIRSEQ = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
 """Its first ids; pieces of a SentencePiece model, whose own three stand first, follow on."""
+_ENDS = ("</s>", "<unk>", "<pad>")
+"""Pieces that have a row of their own in our models; no text is cut into them."""
+_ROLES = {
+    "m2m_100": r"[a-z]{2,3}_[A-Z][a-z]{3}|__[a-z]{2,3}__",
+    "mbart": "[a-z]{2}_[A-Z]{2}",
+    "pegasus": r"<(mask|unk)_\d+>",
+}
+"""Names of a family's own special pieces, its languages or those of pretraining."""
 _FILLED_UP = 128
 """Embeddings are filled up to a multiple of at most so many rows."""
 
@@ -62,6 +72,8 @@ class Pieces:
     files: list[Path]  # all that was read
     special: list[str] = field(default_factory=list)  # names of pieces that are no text
     languages: dict[str, str] = field(default_factory=dict)  # piece of a language, by its code
+    words: dict[str, str] = field(default_factory=dict)
+    """Added tokens that are cut whole, and the pattern that finds each in a text."""
 
     def cutter(self, side: int, language: str, marks: Marks) -> RunningPieces:
         """What cuts the text of a side; it knows no ids. Raises UserError naming a bad file."""
@@ -117,24 +129,47 @@ class Pieces:
 def read_pieces(config: Config) -> Pieces:
     """The subwords beside a config. Raises UserError for files that are missing or damaged."""
     folder, kind = config.path.parent, config["model_type"]
+    name, whole = tokenizer_class(config), (folder / TOKENIZER).exists()
     if kind == "marian":
         pieces = _of_marian(config)
-    elif kind == "m2m_100" and (folder / "vocab.json").exists():
+    elif kind == "m2m_100" and (folder / "vocab.json").exists() and "M2M100" in (name or "M2M100"):
         pieces = _of_m2m100(folder)
-    elif (folder / TOKENIZER).exists():
+    elif whole:
         pieces = _of_tokenizer(config)
     else:
         pieces = _WITHOUT_TOKENIZER[kind](config)
+    pieces = _with_added(pieces, config)
     pieces.check(config)
     return pieces
 
 
-def is_mbart50(config: Config) -> bool:
-    """Whether the code of a language stands first, as in mBART50, or last, as in mBART."""
-    name = told(config.path.parent, "tokenizer_class") or config.values.get("tokenizer_class") or ""
-    if "MBart" in name:
-        return "MBart50" in name
-    return config.values.get("decoder_start_token_id") == config["eos_token_id"]
+def _with_added(pieces: Pieces, config: Config) -> Pieces:
+    """The pieces and the tokens that were added to them.
+
+    Raises UserError where files contradict each other, and for a token that is not read.
+    """
+    named, ids = named_special(pieces.folder), [side.ids for side in pieces.sides]
+    roles = {*_ENDS, *named.values(), *pieces.special}
+    added = added_tokens(pieces.folder, ids, roles)
+    src, tgt = (
+        replace(side, ids=side.ids | {name: each.id for name, each in added.items()})
+        for side in pieces.sides
+    )
+    for key, number in {"eos_token": config["eos_token_id"], "unk_token": pieces.unknown}.items():
+        if key in named and tgt.ids.get(named[key]) != number:
+            raise UserError(
+                f"{pieces.folder}: {key}: expected the piece with the id {number}, as "
+                f"{config.path.name} and {tgt.numbers.name} say, found {named[key]!r}"
+            )
+    words = [each for name, each in added.items() if name not in roles]
+    rows = min(config.vocabulary_sizes)
+    special = [name for name, each in added.items() if each.special and name not in _ENDS]
+    return replace(
+        pieces,
+        sides=(src, tgt),
+        special=list(dict.fromkeys([*pieces.special, *special])),
+        words={each.name: each.pattern(rows, tgt.cuts, tgt.numbers) for each in words},
+    )
 
 
 def _of_marian(config: Config) -> Pieces:
@@ -142,14 +177,19 @@ def _of_marian(config: Config) -> Pieces:
     folder = config.path.parent
     models = [folder / name for name in ("source.spm", "target.spm")]
     tables = [folder / "vocab.json"] * len(SIDES)
-    if not config.joint:
-        tables[1] = folder / "target_vocab.json"
+    target, separate = folder / "target_vocab.json", told(folder, "separate_vocabs")
+    if separate:  # else the library reads one table for both sides, whatever the embeddings are
+        tables[1] = target
+    elif target.exists():
+        raise UserError(
+            f"{target}: expected separate_vocabs in {TOKENIZER_CONFIG}, found {separate}"
+        )
     sides = tuple(
         Side(model, read_bytes(model, _SENTENCEPIECE), table, read_ids(table))
         for model, table in zip(models, tables, strict=True)
     )
     codes = [piece for piece in sides[0].ids if piece[:2] == ">>" and piece[-2:] == "<<"]
-    files = [*models, *sorted(set(tables))]
+    files = [*models, *sorted(set(tables)), *settings_files(folder)]
     languages = {piece[2:-2]: piece for piece in codes}
     if len(unknown := {side.ids["<unk>"] for side in sides}) > 1:
         raise UserError(
@@ -163,7 +203,7 @@ def _of_m2m100(folder: Path) -> Pieces:
     """A SentencePiece model and a table of ids; codes of languages follow."""
     model, table = folder / "sentencepiece.bpe.model", folder / "vocab.json"
     ids = read_ids(table, _FAIRSEQ)
-    codes = _known_codes(told(folder, "language_codes") or "m2m100")
+    codes = known_codes(told(folder, "language_codes") or "m2m100", folder)
     languages = {code: f"__{code}__" for code in codes}
     whole = ids | {name: len(ids) + place for place, name in enumerate(languages.values())}
     side = Side(model, read_bytes(model, _SENTENCEPIECE), table, whole)
@@ -173,19 +213,24 @@ def _of_m2m100(folder: Path) -> Pieces:
 
 
 def _of_fairseq(config: Config) -> Pieces:
-    """A SentencePiece model whose ids are one higher; codes of languages and the mask follow."""
+    """A SentencePiece model whose ids are one higher; codes of languages and the mask follow.
+
+    Which codes NLLB has, and their ids, stand in no class: versions of the library differ.
+    """
     folder = config.path.parent
     path = folder / "sentencepiece.bpe.model"
     names, model = _names(path)
-    codes = [name for name in listed_special(folder) if not name.startswith("<")]
-    if not codes and config["model_type"] == "mbart":
-        codes = _known_codes("mbart50" if is_mbart50(config) else "mbart")
+    ids = {name: place for place, name in enumerate([*_FAIRSEQ, *names[3:]])}
+    codes: list[str] = []
+    if config["model_type"] == "mbart":
+        codes = known_codes("mbart50" if is_mbart50(config) else "mbart", folder)
+        ids |= {name: len(ids) + place for place, name in enumerate([*codes, "<mask>"])}
+    own = re.compile(_ROLES[config["model_type"]])
+    stated = {each.name: each.id for each in stated_tokens(folder) if own.fullmatch(each.name)}
+    codes += [name for name in stated if name not in codes]
     if not codes:
         raise no_codes(folder)
-    following = [*names[3:], *codes, "<mask>"]
-    ids = {name: place for place, name in enumerate([*_FAIRSEQ, *following])}
-    side = Side(path, model, path, ids)
-    files = [path, *settings_files(folder)]
+    side, files = Side(path, model, path, stated | ids), [path, *settings_files(folder)]
     special = [*_FAIRSEQ, *codes, "<mask>"]
     languages = {code: code for code in codes}
     return Pieces(folder, UNIT, (side, side), ids["<unk>"], files, special, languages)
@@ -220,20 +265,21 @@ def _of_tokenizer(config: Config) -> Pieces:
     """A tokenizer.json, which tells all ids and which of them are special."""
     folder = config.path.parent
     found = TokenizerFile(folder / TOKENIZER)
-    side = Side(found.path, found.of_text(), found.path, found.ids)
+    own = re.compile(_ROLES.get(config["model_type"], "(?!)"))
+    fixed = {*_FAIRSEQ, "<mask>", *named_special(folder).values()}
+    special = [name for name in found.added if name in fixed or own.fullmatch(name)]
+    side = Side(found.path, found.of_text(special), found.path, found.ids)
     files = [found.path, *settings_files(folder)]
-    codes = [name for name in found.special if not name.startswith("<")]
-    languages = {code: code for code in codes}
-    special = list(found.special)
+    codes = {name for name, special in found.added.items() if special} | {*special}
+    languages = {code: code for code in found.added if code in codes and code[0] != "<"}
     return Pieces(folder, TOKENIZER_UNIT, (side, side), found.unknown, files, special, languages)
 
 
 def no_codes(folder: Path) -> UserError:
     """That a tokenizer does not tell which languages the model knows."""
     return UserError(
-        f"{folder}: expected the codes of languages under additional_special_tokens of "
-        f"tokenizer_config.json, found none; a {TOKENIZER}, as save_pretrained writes it, has them "
-        "too"
+        f"{folder}: expected the ids of languages under added_tokens_decoder of "
+        f"{TOKENIZER_CONFIG}, found none; a {TOKENIZER} has them too"
     )
 
 
@@ -253,8 +299,3 @@ def _names(path: Path) -> tuple[list[str], bytes]:
     except UserError as fault:
         raise UserError(f"{path}: {fault}") from fault
     return [model.id_to_piece(number) for number in range(len(model))], content
-
-
-def _known_codes(family: str) -> list[str]:
-    text = resources.files("headcount.pretrained").joinpath("languages.yaml").read_text("utf-8")
-    return yaml.safe_load(text)[family]
