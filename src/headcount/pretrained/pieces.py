@@ -39,7 +39,7 @@ Ids = dict[str, int]
 _SENTENCEPIECE = "a SentencePiece model"
 _FAIRSEQ = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
 """Its first ids; pieces of a SentencePiece model, whose own three stand first, follow on."""
-_ENDS = ("</s>", "<unk>", "<pad>")
+ENDS = ("</s>", "<unk>", "<pad>")
 """Pieces that have a row of their own in our models; no text is cut into them."""
 _ROLES = {
     "m2m_100": r"[a-z]{2,3}_[A-Z][a-z]{3}|__[a-z]{2,3}__",
@@ -149,27 +149,27 @@ def _with_added(pieces: Pieces, config: Config) -> Pieces:
     Raises UserError where files contradict each other, and for a token that is not read.
     """
     named, ids = named_special(pieces.folder), [side.ids for side in pieces.sides]
-    roles = {*_ENDS, *named.values(), *pieces.special}
+    roles = {*ENDS, *named.values(), *pieces.special}
     added = added_tokens(pieces.folder, ids, roles)
     src, tgt = (
         replace(side, ids=side.ids | {name: each.id for name, each in added.items()})
         for side in pieces.sides
     )
-    for key, number in {"eos_token": config["eos_token_id"], "unk_token": pieces.unknown}.items():
+    for key, number in (("eos_token", config["eos_token_id"]), ("unk_token", pieces.unknown)):
         if key in named and tgt.ids.get(named[key]) != number:
             raise UserError(
-                f"{pieces.folder}: {key}: expected the piece with the id {number}, as "
-                f"{config.path.name} and {tgt.numbers.name} say, found {named[key]!r}"
+                f"{pieces.folder / TOKENIZER_CONFIG}: {key}: expected the piece with the id "
+                f"{number}, found {named[key]!r}"
             )
-    words = [each for name, each in added.items() if name not in roles]
     rows = min(config.vocabulary_sizes)
-    special = [name for name, each in added.items() if each.special and name not in _ENDS]
-    return replace(
-        pieces,
-        sides=(src, tgt),
-        special=list(dict.fromkeys([*pieces.special, *special])),
-        words={each.name: each.pattern(rows, tgt.cuts, tgt.numbers) for each in words},
-    )
+    words = {
+        name: each.pattern(rows, tgt.cuts, tgt.numbers)
+        for name, each in added.items()
+        if name not in roles
+    }
+    special = [name for name, each in added.items() if each.special and name not in ENDS]
+    special = list(dict.fromkeys([*pieces.special, *special]))
+    return replace(pieces, sides=(src, tgt), special=special, words=words)
 
 
 def _of_marian(config: Config) -> Pieces:
@@ -182,7 +182,8 @@ def _of_marian(config: Config) -> Pieces:
         tables[1] = target
     elif target.exists():
         raise UserError(
-            f"{target}: expected separate_vocabs in {TOKENIZER_CONFIG}, found {separate}"
+            f"{folder / TOKENIZER_CONFIG}: separate_vocabs: expected true beside {target.name}, "
+            f"found {separate}; set it, or remove that file, which the library leaves unread"
         )
     sides = tuple(
         Side(model, read_bytes(model, _SENTENCEPIECE), table, read_ids(table))
