@@ -153,7 +153,8 @@ def _fairseq(family: str, files: str, folder: Path, text: Path) -> tuple[Any, di
     else:
         told = {"tokenizer_class": type(tokenizer).__name__}
         if family == "nllb":
-            told["additional_special_tokens"] = codes
+            decoder = tokenizer.added_tokens_decoder.items()
+            told["added_tokens_decoder"] = {n: token.__getstate__() for n, token in decoder}
         (folder / "tokenizer_config.json").write_text(json.dumps(told))
     start = None if family == "mbart" else 2
     return tokenizer, {"vocab_size": len(tokenizer) + 2, "decoder_start_token_id": start}

@@ -177,14 +177,8 @@ def _of_marian(config: Config) -> Pieces:
     folder = config.path.parent
     models = [folder / name for name in ("source.spm", "target.spm")]
     tables = [folder / "vocab.json"] * len(SIDES)
-    target, separate = folder / "target_vocab.json", told(folder, "separate_vocabs")
-    if separate:  # else the library reads one table for both sides, whatever the embeddings are
-        tables[1] = target
-    elif target.exists():
-        raise UserError(
-            f"{folder / TOKENIZER_CONFIG}: separate_vocabs: expected true beside {target.name}, "
-            f"found {separate}; set it, or remove that file, which the library leaves unread"
-        )
+    if not config.joint:
+        tables[1] = folder / "target_vocab.json"
     sides = tuple(
         Side(model, read_bytes(model, _SENTENCEPIECE), table, read_ids(table))
         for model, table in zip(models, tables, strict=True)
