@@ -188,11 +188,14 @@ class TokenizerPieces(RunningPieces):
         """`model`: the bytes of the JSON. Raises as `load_tokenizer` does."""
         super().__init__(language, words, marks, spell)
         self._model = load_tokenizer(model)
+        self._added = {self._model.token_to_id(name): name for name in marks.words}
 
     def _cut(self, line: str) -> list[Placed]:
         found = self._model.encode(line, add_special_tokens=False)
+        # A token has the spaces that its word takes along; its id has its name.
+        tokens = map(self._added.get, found.ids, found.tokens)
         starts = [start for start, _ in found.offsets]
-        return list(zip(found.tokens, starts, strict=True))
+        return list(zip(tokens, starts, strict=True))
 
     def _join(self, pieces: list[str]) -> str:
         return self._model.decoder.decode(pieces)
