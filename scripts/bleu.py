@@ -1,12 +1,13 @@
 """Score the translations of one run, for each test set: BLEU, chrF, tokenised BLEU, signatures."""
 
+import sys
 from pathlib import Path
 
 from headcount.base import command
 from headcount.base.files import write_json
 from headcount.base.settings.names import parse_pair
 from headcount.data.words import Tokeniser
-from headcount.scoring.bleu import score_files
+from headcount.scoring.bleu import doubts, score_files
 
 
 def main() -> None:
@@ -21,10 +22,14 @@ def main() -> None:
     args = parser.parse_args()
     words = Tokeniser(parse_pair(args.pair).tgt, args.pretokenised, args.unspaced)
     scores = score_files(args.tests, args.translations, args.references, args.facts, words)
+    warnings = doubts(scores, args.translations, args.references)
+    for each in warnings:
+        print(f"warning: {each}", file=sys.stderr)
+    found = {"scores": scores, "warnings": warnings} if warnings else {"scores": scores}
     inputs = [*args.translations, *args.references, *args.facts]
     head = {"pair": args.pair, "run": args.run, "seed": args.seed}
     origin = command.provenance("scripts/bleu.py", {}, args.seed, inputs)
-    write_json(args.out, {**head, "scores": scores, "provenance": origin})
+    write_json(args.out, {**head, **found, "provenance": origin})
 
 
 if __name__ == "__main__":

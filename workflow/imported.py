@@ -11,7 +11,7 @@ from headcount.base.folders import PRETRAINED_SOURCES, SIDES, TRAINING
 from headcount.base.settings.corpora import Corpus
 from headcount.base.settings.experiment import Experiment
 from headcount.base.settings.flags import as_flags
-from headcount.base.settings.names import parse_pair, require
+from headcount.base.settings.names import Pair, parse_pair, require
 from headcount.base.settings.pretrained import WEIGHTS, PretrainedFiles, load_models
 
 MODELS = "config/models.yaml"
@@ -35,6 +35,15 @@ class Imported:
                     f"pairs: {pair}: expected plain text for the imported model {self.name}, found "
                     "a corpus that is tokenised already; name another"
                 )
+            self._check_languages(pair)
+
+    def _check_languages(self, pair: Pair) -> None:
+        """Raise UserError where the model's folder, if it is there, is of other languages."""
+        from headcount.pretrained.languages import check_languages  # of imported models alone
+
+        model = self._models[self.name]
+        folder = Path(model.path or Path(self.source(self.name).manifest).parent)
+        check_languages(folder, pair[1:], [model.codes.get(each) for each in pair[1:]])
 
     @property
     def names(self) -> list[str]:

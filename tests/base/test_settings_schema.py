@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from headcount.base.errors import UserError
 from headcount.base.settings.experiment import Experiment, experiment_names, load_experiment
 from headcount.base.settings.handbook import write_page
-from headcount.base.settings.names import Pair, parse_pair, two_letters
+from headcount.base.settings.names import Pair, contradict, parse_pair, two_letters
 from headcount.base.settings.runs import labels
 from headcount.base.settings.training_runs import BASELINE
 
@@ -280,3 +280,21 @@ def test_the_page_about_settings_is_in_step():
 )
 def test_a_language_is_known_by_its_codes(name, letters):
     assert two_letters(name) == letters
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("deu_Latn", "de", False),
+        ("pt-BR", "por", False),
+        ("nob", "no", False),
+        ("vie", "vi", False),
+        ("roa", "de", False),  # Romance languages
+        ("ROMANCE", "de", False),
+        ("art", "de", False),
+        ("deu", "en", True),
+        ("tur_Latn", "vi", True),
+    ],
+)
+def test_names_of_two_languages_contradict(first, second, expected):
+    assert contradict(first, second) is contradict(second, first) is expected

@@ -85,6 +85,15 @@ def test_sentences_and_translations_that_were_cut_are_warned_of(tmp_path):
     check_caption("bleu", table.caption)
 
 
+def test_warnings_of_the_baselines_scores_stand_in_the_report(tmp_path):
+    path = score_file(tmp_path, 1, 0.1, 9.0)
+    found = json.loads(path.read_text()) | {"warnings": ["test: BLEU is 0.10, under 1"]}
+    none = dict.fromkeys(("pruned_scores", "trained_runs", "masks", "curves"), [])
+    for run, expected in (("baseline", 1), ("random-2", 0)):
+        path.write_text(json.dumps(found | {"run": run}))
+        assert len(bleu(Results({"scores": [path], **none}, {})).warnings) == expected
+
+
 def curve_file(folder, seed, losses):
     path = folder / "c.en-de" / "baseline" / f"seed{seed}" / "curves.csv"
     path.parent.mkdir(parents=True)

@@ -125,6 +125,37 @@ def test_languages_that_a_model_does_not_have(folders, capsys, layout, languages
     assert message.format(found.theirs) in told
 
 
+@pytest.mark.parametrize(
+    ("layout", "stated", "languages", "more", "message"),
+    [
+        ("bart_json", ("de", "en"), ("en", "de"), (), "source_lang of tokenizer_config.json: "),
+        ("bart_json", ("eng", "fra"), ("en", "de_AT"), (), "target_lang of tokenizer_config.json"),
+        ("bart_json", ("eng", "deu"), ("en", "de_AT"), (), None),
+        ("bart_json", ("mul", "ROMANCE"), ("en", "fr"), (), None),
+        ("marian", ("eng", "gmw"), ("en", "nl"), ("--tgt-code", "nld"), None),
+        ("marian", ("eng", "gmw"), ("en", "nl"), ("--tgt-code", "deu"), "--tgt-code: expected nl"),
+        ("nllb_json", ("", ""), ("eng_Latn", "deu_Latn"), ("--src-code", "deu_Latn"), "--src-code"),
+    ],
+)
+def test_languages_of_another_direction(folders, capsys, layout, stated, languages, more, message):
+    found = folders(layout)
+    found.change("tokenizer_config.json", source_lang=stated[0], target_lang=stated[1])
+    code = found.segment(*languages, *more)
+    assert message in refused(found, capsys, code) if message else code == 0
+
+
+def test_a_model_made_for_another_target_language(folders, capsys):
+    found = folders("nllb_json")
+    ids = {
+        each["content"]: each["id"]
+        for each in json.loads((found.theirs / "tokenizer.json").read_text())["added_tokens"]
+    }
+    found.change("generation_config.json", forced_bos_token_id=ids["fra_Latn"])
+    told = refused(found, capsys, found.segment("eng_Latn", "deu_Latn"))
+    assert "forced_bos_token_id: expected the id of deu_Latn, found that of fra_Latn" in told
+    assert found.segment("eng_Latn", "fra_Latn") == 0
+
+
 def test_a_code_may_be_written_as_its_piece(folders):
     found = folders("marian")
     assert found.segment("en", "de", "--tgt-code", ">>deu<<") == 0

@@ -87,6 +87,12 @@ def test_a_model_of_several_languages_is_told_which(tmp_path):
     assert model.target_options() == {"forced_bos_token_id": 33}
     found = model.load("cpu").generate(text.src, {"max_new_tokens": 3} | model.target_options())
     assert found[0, :2].tolist() == [2, 33]
+    about = tmp_path / "generation_config.json"
+    about.write_text(json.dumps(read_json(about) | {"forced_bos_token_id": 34}))
+    HookedFolder(tmp_path, Told("deu_Latn", "fra_Latn")).load()
+    with pytest.raises(UserError, match="expected the id of deu_Latn, found that of fra_Latn"):
+        HookedFolder(tmp_path, Told("fra_Latn", "deu_Latn")).load()
+    about.unlink()
     told = r"expected a language that it has, found 'deu'; among its special subwords are .*deu_L"
     with pytest.raises(UserError, match=told):
         HookedFolder(tmp_path, Told("eng_Latn", "deu")).load()
@@ -231,6 +237,37 @@ def test_text_in_other_languages_is_refused(origin):
     made = HookedInputs(HookedFolder(origin / "t5"), origin / "text", "en-de", SEARCH)
     with pytest.raises(UserError, match="dev is en-art, expected en-de, as --src-lang and --tgt"):
         made.read_tests(["dev"], None)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lm_head.weight": None}, None),  # tied, as config.json says nothing
+        ({"decoder.block.7.layer.0.layer_norm.weight": 1.0}, "1 more, the first .*decoder.block.7"),
+        ({"decoder.final_layer_norm.weight": float("nan")}, "decoder.final_layer_norm.weight: "),
+    ],
+)
+def test_weights_that_the_library_passes_over_are_refused(folder, change, message):
+    path = folder / "t5/model.safetensors"
+    weights = load_file(path)
+    for name, number in change.items():
+        weights.pop(name, None)
+        weights |= {} if number is None else {name: torch.full((40,), number)}
+    save_file(weights, path, {"format": "pt"})
+    if message is None:
+        HookedFolder(folder / "t5").load()
+        config = json.loads((folder / "t5/config.json").read_text())
+        config["tie_word_embeddings"] = False
+        (folder / "t5/config.json").write_text(json.dumps(config))
+        message = "the weights lack lm_head.weight"
+    with pytest.raises(UserError, match=message):
+        HookedFolder(folder / "t5").load()
+
+
+def test_a_hooked_model_of_another_direction_is_refused(folder):
+    (folder / "opus/tokenizer_config.json").write_text('{"source_lang": "de"}')
+    with pytest.raises(UserError, match="source_lang of tokenizer_config.json: expected en"):
+        inputs(folder, "opus").load()
 
 
 def test_what_is_no_whole_model_is_refused(folder, monkeypatch):

@@ -18,6 +18,7 @@ from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.pretrained import load_models
 from headcount.base.settings.train import TrainSettings
 from headcount.data.trees import Tree, align_trees
+from headcount.model.attention import sinusoids
 from headcount.pretrained import check
 from headcount.pretrained.check import compare_with_library
 from headcount.pretrained.describe import describe
@@ -134,10 +135,19 @@ def test_every_family_is_a_run_whose_scores_were_compared(layout, tmp_path):
 
 
 @pytest.mark.slow
-def test_weights_in_half_precision_are_computed_with_in_full(opus, copy):
-    """The library, told to compute in fp32, gets the same numbers from the same halves."""
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_weights_in_half_precision_are_computed_with_in_full(opus, copy, dtype):
+    """The library, told to compute in fp32, gets the same numbers from the same halves.
+
+    Its rounded sinusoids are no difference.
+    """
     path = copy / "model.safetensors"
-    weights = {name: weight.half() for name, weight in load_file(path).items()}
+    weights = load_file(path)
+    for side in ("encoder", "decoder"):
+        sines = sinusoids(64, 32)
+        halves = torch.cat((sines[:, 0::2], sines[:, 1::2]), 1)
+        weights[f"model.{side}.embed_positions.weight"] = halves
+    weights = {name: weight.to(dtype) for name, weight in weights.items()}
     save_file(weights, path, metadata={"format": "pt"})
     pair = PairFolder(opus / "bpe")
     imported = import_for(copy, pair)

@@ -176,8 +176,18 @@ def test_two_tables_with_unlike_places_of_unknown_words_are_refused(copy):
     config["share_encoder_decoder_embeddings"] = False
     (copy / "config.json").write_text(json.dumps(config))
     ids = json.loads((copy / "vocab.json").read_text())
+    for side in read_pieces(Config.read(copy)).sides:  # as in the library: one table for both
+        assert side.numbers.name == "vocab.json"
+    about = copy / "tokenizer_config.json"
+    about.write_text(json.dumps({"separate_vocabs": True}))
+    with pytest.raises(UserError, match="separate_vocabs of tokenizer_config"):
+        read_pieces(Config.read(copy))
     (copy / "target_vocab.json").write_text(json.dumps(ids))
-    read_pieces(Config.read(copy))  # alike
+    assert about in read_pieces(Config.read(copy)).files  # alike
+    about.unlink()
+    with pytest.raises(UserError, match="separate_vocabs of tokenizer_config"):
+        read_pieces(Config.read(copy))
+    about.write_text(json.dumps({"separate_vocabs": True}))
     other = next(piece for piece, place in ids.items() if place == 5)
     (copy / "target_vocab.json").write_text(json.dumps(ids | {"<unk>": 5, other: ids["<unk>"]}))
     told = r"target_vocab\.json: expected <unk> at its place in vocab\.json, .* \(places 1, 5\)"

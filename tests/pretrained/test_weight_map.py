@@ -5,7 +5,7 @@ import json
 import pytest
 import safetensors.torch
 import torch
-from small_pretrained import KINDS, UNKNOWN, WORDS, EndAtLongest, saved_pretrained
+from small_pretrained import KINDS, UNKNOWN, WORDS, EndAtLongest, saved_pretrained, small_pretrained
 
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
@@ -213,10 +213,11 @@ def test_copies_and_constants_in_the_file_are_no_weights_of_their_own(kind, tmp_
         tied["model__shared__weight"] = tied["lm_head__weight"].clone()
         tied["model__encoder__embed_tokens__weight"] = tied["lm_head__weight"].clone()
     tied["model__decoder__embed_tokens__weight"] = tied["lm_head__weight"].clone()
+    positions = theirs.model.encoder.embed_positions
     if kind == "m2m_100":
-        tied["model__encoder__embed_positions__weights"] = torch.zeros(66, 32)
+        tied["model__encoder__embed_positions__weights"] = positions.weights.clone()
     elif kind in ("marian", "marian_apart", "pegasus"):
-        tied["model__encoder__embed_positions__weight"] = torch.zeros(64, 32)
+        tied["model__encoder__embed_positions__weight"] = positions.weight.detach().clone()
     before = dict(import_model(tmp_path, UNKNOWN).model.named_parameters())
     with_weights(tmp_path, **tied)
     for name, weight in import_model(tmp_path, UNKNOWN).model.named_parameters():
@@ -225,6 +226,46 @@ def test_copies_and_constants_in_the_file_are_no_weights_of_their_own(kind, tmp_
     changed[5, 3] += 0.01
     with_weights(tmp_path, lm_head__weight=changed)
     with pytest.raises(UserError, match=r"lm_head\.weight: expected a copy of model\."):
+        import_model(tmp_path, UNKNOWN)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("kind", ["marian", "m2m_100", "pegasus"])
+def test_tables_of_sinusoids_are_ours_as_their_format_rounds_them(kind, dtype, tmp_path):
+    """The values are those that the library computes."""
+    positions = saved_pretrained(kind, tmp_path).model.decoder.embed_positions
+    end = "weights" if kind == "m2m_100" else "weight"
+    table, name = getattr(positions, end).detach(), f"model__decoder__embed_positions__{end}"
+    with_weights(tmp_path, **{name: table.to(dtype)})
+    import_model(tmp_path, UNKNOWN)
+    for other in (table * 0.3, table.roll(1, 0), table[:, :-2].contiguous()):
+        with_weights(tmp_path, **{name: other.to(dtype)})
+        with pytest.raises(UserError, match=rf"model\.decoder\.embed_positions\.{end}: "):
+            import_model(tmp_path, UNKNOWN)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_of_the_base_class_is_read_as_the_library_reads_it(kind, tmp_path, capsys):
+    """Its names have no `model.` in front, and it has no bias."""
+    theirs = small_pretrained(kind)
+    if bias := hasattr(theirs, "final_logits_bias"):
+        theirs.final_logits_bias.zero_()
+    theirs.save_pretrained(tmp_path / "whole")
+    theirs.model.save_pretrained(tmp_path / "base")
+    whole, base = (import_model(tmp_path / name, UNKNOWN).model for name in ("whole", "base"))
+    for name, weight in whole.named_parameters():
+        assert torch.equal(weight, base.get_parameter(name)), name
+    assert ("base/model.safetensors: no final_logits_bias" in capsys.readouterr().err) == bias
+    with_weights(tmp_path / "base", model__encoder__layers__0__fc1__bias=torch.zeros(48))
+    with pytest.raises(UserError, match=r"encoder\.layers\.0\.fc1\.bias: found model\.enc"):
+        import_model(tmp_path / "base", UNKNOWN)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("-inf")])
+def test_numbers_that_are_not_finite_are_refused(tmp_path, number):
+    saved_pretrained("marian", tmp_path)
+    with_weights(tmp_path, model__encoder__layers__1__fc2__bias=torch.tensor([number] * 32))
+    with pytest.raises(UserError, match=r"model\.encoder\.layers\.1\.fc2\.bias: .*finite"):
         import_model(tmp_path, UNKNOWN)
 
 

@@ -156,6 +156,31 @@ def test_f48_edited_translations_are_not_scored(tmp_path, capsys):
     assert not (tmp_path / "bleu.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("nothing of it", "a: BLEU is 0.00, under 1; "),
+        (
+            "\u043d\u0438\u0447\u0435\u0433\u043e " * 9 + "{}",
+            "are mostly in CYRILLIC letters, references in LATIN",
+        ),
+        ("{}", None),
+    ],
+)
+def test_translations_in_another_language_are_warned_of(tmp_path, capsys, line, message):
+    flags = bleu_flags(tmp_path)
+    out, facts = tmp_path / "out", json.loads((tmp_path / "out.json").read_text())
+    out.write_text("".join(f"{line.format(each)}\n" for each in REFERENCES))
+    (tmp_path / "out.json").write_text(json.dumps(facts | {"sha256": sha256(out)}))
+    assert run_script("bleu", flags) == 0
+    warnings = json.loads((tmp_path / "bleu.json").read_text()).get("warnings")
+    told = capsys.readouterr().err
+    if message is None:
+        assert warnings is None and "warning" not in told
+    else:
+        assert message in warnings[0] and f"warning: {warnings[0]}" in told
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"sha256"'])
 def test_f33_damaged_facts_of_translations_are_named(tmp_path, text, capsys):
     flags = bleu_flags(tmp_path)

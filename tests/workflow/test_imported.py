@@ -175,6 +175,19 @@ def test_what_no_job_could_import_is_told_before_the_first(
     assert end.value.code == 2 and told in capsys.readouterr().err
 
 
+def test_a_model_of_another_direction_is_refused_by_the_plan(monkeypatch, tmp_path, capsys):
+    (tmp_path / "own" / "marian").mkdir(parents=True)
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / "own" / "marian" / name).touch()
+    about = tmp_path / "own" / "marian" / "tokenizer_config.json"
+    about.write_text('{"source_lang": "de", "target_lang": "en"}')
+    with pytest.raises(SystemExit) as end:
+        plan_of(monkeypatch, tmp_path, SIZES, MODEL)
+    assert end.value.code == 2 and "source_lang" in capsys.readouterr().err
+    about.write_text('{"source_lang": "eng", "target_lang": "roa"}')
+    plan_of(monkeypatch, tmp_path, SIZES, MODEL)
+
+
 def test_no_job_waits_for_a_training_that_there_is_not(monkeypatch, tmp_path):
     """The gates run has 10 updates, and the ranked one waits for it: 20 on the longest chain."""
     (tmp_path / "own" / "marian").mkdir(parents=True)

@@ -20,6 +20,7 @@ from headcount.model.machine import batches_of
 from headcount.model.transformer import first_device
 from headcount.pretrained.hooked_folder import HookedFolder
 from headcount.pretrained.hooked_seq2seq import HookedSeq2Seq
+from headcount.pretrained.languages import check_languages
 
 _ALWAYS = {"early_stopping": False, "do_sample": False}
 """Whatever the model's folder says: the search goes on while another hypothesis may win."""
@@ -43,7 +44,13 @@ class HookedInputs(Inputs):
         return self.pair, "as --src-lang and --tgt-lang say"
 
     def load(self) -> "HookedModel":
-        """The model, ready to translate. Raises UserError where `HookedFolder.check` does."""
+        """Return the model, ready to translate.
+
+        Raises UserError where `HookedFolder.check` does, and for a model of other languages.
+        """
+        told = self.model.told
+        codes = told.source or None, told.target or None
+        check_languages(self.model.path, self.pair.split("-"), codes)
         model = self.model.load(self.generate.device)
         self.model.check()
         return HookedModel(model, self.model, self.pair.rpartition("-")[2], self.generate)

@@ -16,7 +16,7 @@ from headcount.pretrained.families import CONFIG
 from headcount.pretrained.library import (
     OF_WEIGHTS,
     Kind,
-    drawn_at_random,
+    check_whole,
     load_whole,
     of_hugging_face,
     target_codes,
@@ -117,8 +117,7 @@ class HuggingFaceText:
                 f"{kind!r}, whose folder does not tell into which language; measure its other forms"
             )
         found = load_whole(folder, _KIND, {}, {})
-        if found.missing:
-            raise drawn_at_random(folder, found.missing[0], "is it whole?")
+        check_whole(folder, found)
         self.model, self.tokenizer = found.model, found.tokeniser
         if len(codes := target_codes(self.tokenizer)) > 1:
             raise UserError(

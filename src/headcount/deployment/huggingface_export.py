@@ -21,18 +21,21 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.fetching.models import RECORD
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.deployment.ctranslate2_export import POSITIONS
-from headcount.model.attention import sinusoids
 from headcount.model.removal import restore_heads
 from headcount.model.transformer import Transformer
 from headcount.pretrained.families import CONFIG, EPSILON, Config
 from headcount.pretrained.weight_map import (
     FIRST_POSITION,
     embedding_names,
-    positions_name,
     their_weights,
-    width_order,
 )
-from headcount.pretrained.weights_file import WEIGHTS, read_weights
+from headcount.pretrained.weights_file import (
+    WEIGHTS,
+    positions_name,
+    read_weights,
+    sinusoid_names,
+    their_sinusoids,
+)
 from headcount.store.model_folder import save_weights
 
 _GENERATION = "generation_config.json"
@@ -98,8 +101,7 @@ def form_of_ours(model: Transformer, heads: Sequence[Head]) -> HuggingFaceForm:
     rows = tuple(list(range(each.num_embeddings)) for each in _embeddings(model))
     weights = their_weights(whole, config, *rows)
     if config["model_type"] == "pegasus":  # which keeps its sinusoids in the file
-        sines = sinusoids(POSITIONS, config["d_model"])[:, width_order(config).argsort()]
-        weights |= {positions_name(side): sines.clone() for side in _SIDES}
+        weights |= {positions_name(side): their_sinusoids(config, POSITIONS) for side in _SIDES}
     generation = {
         "decoder_start_token_id": BOS,
         "pad_token_id": PAD,
@@ -142,6 +144,8 @@ def form_of_imported(
     if config.family.positions == "table":
         for name in map(positions_name, _SIDES):  # rows that no position reads stay what they are
             weights[name][:FIRST_POSITION] = others[name][:FIRST_POSITION]
+    for name in sinusoid_names(config) & others.keys():  # they may be rounded to half precision
+        weights[name] = their_sinusoids(config, len(others[name]))
     return HuggingFaceForm(config, generation, weights, rows, silent, folder)
 
 

@@ -14,7 +14,7 @@ from headcount.data.batches import Ids, ParallelText
 from headcount.data.sentencepieces import read_marks
 from headcount.data.vocabulary import BOS, EOS
 from headcount.pretrained.families import Config
-from headcount.pretrained.library import LOCAL, OF_WEIGHTS
+from headcount.pretrained.library import LOCAL, OF_WEIGHTS, compute_sinusoids
 from headcount.pretrained.pieces import ENDS
 from headcount.pretrained.segment import EXAMPLES, LANGUAGE_CODES
 from headcount.pretrained.weight_map import Imported
@@ -62,6 +62,7 @@ def compare_with_library(
         theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, **OF_WEIGHTS).eval()
     except Exception as fault:
         raise UserError(f"{folder}: {version} cannot load it: {_short(fault)}") from fault
+    compute_sinusoids(theirs)  # as ours: `import_model` refuses tables of others
     found = [_gap(theirs, imported, each) for each in compared if each.longest <= longest]
     gap, size = torch.tensor([(0.0, 0.0), *found]).amax(0).tolist()
     if not gap <= LARGEST_GAP * size:  # nan, too

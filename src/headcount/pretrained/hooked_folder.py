@@ -19,7 +19,8 @@ from headcount.model.machine import pick_device
 from headcount.pretrained.hooked_seq2seq import HookedSeq2Seq
 from headcount.pretrained.library import (
     Kind,
-    drawn_at_random,
+    Loaded,
+    check_whole,
     input_files,
     load_whole,
     target_codes,
@@ -64,9 +65,9 @@ class HookedFolder:
         languages = {"src_lang": self.told.source, "tgt_lang": self.told.target}
         named = {key: name for key, name in languages.items() if name}
         found = load_whole(self.path, _KIND, named, {})
-        if found.missing:
-            raise drawn_at_random(self.path, found.missing[0], "is it whole?")
+        check_whole(self.path, found)
         self._check_languages(found.tokeniser, named)
+        self._check_forced(found)
         model = HookedSeq2Seq(found.model)
         words, rows = len(found.tokeniser), found.model.get_input_embeddings().num_embeddings
         if words > rows:
@@ -159,6 +160,17 @@ class HookedFolder:
             )
         for name in named.values():
             self._language(tokeniser, name)
+
+    def _check_forced(self, found: Loaded) -> None:
+        """Raise UserError where the folder lets translations begin with another language."""
+        forced = getattr(found.model.generation_config, "forced_bos_token_id", None)
+        target = self.told.target
+        if target and forced not in (None, self._language(found.tokeniser, target)):
+            raise self._fault(
+                f"forced_bos_token_id of generation_config.json: expected the id of {target}, "
+                f"found that of {found.tokeniser.convert_ids_to_tokens(forced)}; this model was "
+                f"made to translate into that. If it knows {target} too, remove the key"
+            )
 
     def _language(self, tokeniser: Any, name: str) -> int:
         own: Mapping[str, str] = getattr(tokeniser, "lang_code_to_token", {})  # M2M100's

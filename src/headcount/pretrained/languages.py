@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from pathlib import Path
 
 from headcount.base.errors import UserError
+from headcount.base.files import read_json
 from headcount.base.folders import SIDES
+from headcount.base.settings.names import contradict
 from headcount.data.sentencepieces import Marks
 from headcount.pretrained.families import Config
 from headcount.pretrained.library import is_mbart50
@@ -48,6 +51,36 @@ def choose_codes(
         else:
             chosen.append(None)
     return chosen[0], chosen[1]
+
+
+def check_languages(folder: Path, languages: Sequence[str], codes: Codes = (None, None)) -> None:
+    """Raise UserError where a code, or the folder of a Marian, names another language than a pair.
+
+    The tokenizers of other families state no pair: their src_lang is a default.
+    """
+    sides = zip(SIDES, ("source_lang", "target_lang"), languages, codes, strict=True)
+    for side, key, language, code in sides:
+        stated = code or told(folder, key)
+        if stated and contradict(str(stated), language):
+            where = f"--{side}-code" if code else f"{folder}: {key} of tokenizer_config.json"
+            raise UserError(
+                f"{where}: expected {language}, a language of the pair in its direction, found "
+                f"{stated!r}; name a model and a pair of the same direction"
+            )
+
+
+def check_forced(config: Config, pieces: Pieces, target: str | None) -> None:
+    """Raise UserError where a folder lets translations begin with another language's code."""
+    path = config.path.parent / "generation_config.json"
+    search = read_json(path) if path.exists() else {}
+    codes = {pieces.sides[1].ids[piece]: code for code, piece in pieces.languages.items()}
+    for key in ("forced_bos_token_id", "decoder_start_token_id"):
+        forced = codes.get(search.get(key, config.values.get(key)), target)
+        if forced != target:
+            raise UserError(
+                f"{path.parent}: {key}: expected the id of {target}, found that of {forced}; this "
+                f"model was made to translate into that. If it knows {target} too, remove {key}"
+            )
 
 
 def place_marks(config: Config, pieces: Pieces, codes: Codes) -> Placement:

@@ -3,12 +3,14 @@
 Nothing of theirs is ever run: weights are read as safetensors, and code beside them is left alone.
 """
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import safetensors
 import torch
 import yaml
 from torch import nn
@@ -17,8 +19,9 @@ from headcount.base.errors import UserError
 from headcount.base.folders import CLASSIFIER_SOURCES
 from headcount.base.packages import optional_package
 from headcount.base.settings.faults import shown
-from headcount.pretrained.families import Config
+from headcount.pretrained.families import CONFIG, Config
 from headcount.pretrained.tokenizer_files import TOKENIZER, TOKENIZER_CONFIG, told
+from headcount.pretrained.weights_file import check_finite
 
 LOCAL = {"local_files_only": True, "trust_remote_code": False}
 """What every folder is read with: nothing is fetched, and no code beside the files is run."""
@@ -55,7 +58,8 @@ class Loaded(NamedTuple):
 
     tokeniser: Any
     model: nn.Module  # in evaluation mode
-    missing: list[str]  # weights that the folder lacks, which the library draws at random
+    missing: list[str]  # weights that the folder lacks, which the library makes up
+    unknown: Sequence[str] = ()  # weights in the folder that the library passes over
 
 
 def of_hugging_face(package: str, kind: Kind) -> Any:
@@ -82,8 +86,8 @@ def load_whole(
     """Tokeniser and model of a folder, each told more by name; in fp32 however it is stored.
 
     Raises UserError for a folder without a whole model of this kind, with weights in pickles only,
-    without a tokeniser, and for a model that needs code of its own; EnvironmentFault where the
-    library is missing.
+    without a tokeniser, with weights that are NaN or infinite, and for a model that needs code of
+    its own; EnvironmentFault where the library is missing.
     """
     theirs = of_hugging_face("transformers", kind)
     if not list(folder.glob("*.safetensors")):
@@ -107,7 +111,34 @@ def load_whole(
             f"--model {folder}: expected a whole {kind.name} and its tokeniser that need no code "
             f"of their own: {' '.join(str(fault).split())[:200]}"
         ) from fault
-    return Loaded(tokeniser, model.eval(), sorted(report["missing_keys"]))
+    for name, weight in model.state_dict().items():
+        check_finite(f"--model {folder}: {name}", weight)
+    missing = {*report["missing_keys"], *_lacking_output(folder, model)}
+    return Loaded(tokeniser, model.eval(), sorted(missing), sorted(report["unexpected_keys"]))
+
+
+def _lacking_output(folder: Path, model: nn.Module) -> set[str]:
+    """Return the output layer's weight where config.json says it is not tied and no file has it.
+
+    The library ties it without a word. T5's config even forgets that it is not tied.
+    """
+    told, output = json.loads((folder / CONFIG).read_bytes()), model.get_output_embeddings()
+    if output is None or told.get("tie_word_embeddings") is not False:
+        return set()
+    place = next(name for name, module in model.named_modules() if module is output)
+    names = {f"{place}.{name}" for name, _ in output.named_parameters()}
+    for path in folder.glob("*.safetensors"):
+        with safetensors.safe_open(path, "pt") as file:
+            names -= set(file.keys())
+    return names
+
+
+@torch.no_grad()
+def compute_sinusoids(model: nn.Module) -> None:
+    """Put computed sinusoids in place of tables that a file may hold in half precision."""
+    for module in model.modules():
+        if hasattr(module, "create_weight"):  # of Marian's and Pegasus's tables
+            module.weight.copy_(module.create_weight())
 
 
 def target_codes(tokeniser: Any) -> list[str]:
@@ -119,8 +150,23 @@ def drawn_at_random(folder: Path, weight: str, asked: str) -> UserError:
     """The fault of a folder that lacks a weight, with what to ask oneself."""
     return UserError(
         f"--model {folder}: the weights lack {weight}, which the library would draw at "
-        f"random; {asked}"
+        f"random, or copy from the embedding; {asked}"
     )
+
+
+def check_whole(folder: Path, found: Loaded) -> None:
+    """Raise UserError if a folder lacks weights of its model, or has weights of another.
+
+    Tables of positions that the library computes itself may be there.
+    """
+    if found.missing:
+        raise drawn_at_random(folder, found.missing[0], "is it whole?")
+    unknown = [name for name in found.unknown if "embed_positions.weight" not in name]
+    if unknown:
+        raise UserError(
+            f"--model {folder}: expected the weights that {CONFIG} describes and no others, found "
+            f"{len(unknown)} more, the first of them {unknown[0]}; fetch both files again"
+        )
 
 
 def tokenizer_class(config: Config) -> str:

@@ -173,12 +173,21 @@ def _with_added(pieces: Pieces, config: Config) -> Pieces:
 
 
 def _of_marian(config: Config) -> Pieces:
-    """A SentencePiece model for each side, and one table of ids, or one for each side."""
+    """A SentencePiece model for each side, and one table of ids, or one for each side.
+
+    The library takes one table where `separate_vocabs` is not true, also for separate embeddings.
+    """
     folder = config.path.parent
     models = [folder / name for name in ("source.spm", "target.spm")]
     tables = [folder / "vocab.json"] * len(SIDES)
-    if not config.joint:
+    if not config.joint and (folder / "target_vocab.json").exists():
         tables[1] = folder / "target_vocab.json"
+    if (tables[1] != tables[0]) != bool(told(folder, "separate_vocabs")):
+        raise UserError(
+            f"{folder}: separate_vocabs of tokenizer_config.json: expected true with "
+            "target_vocab.json and share_encoder_decoder_embeddings false, else false; found "
+            f"{told(folder, 'separate_vocabs')}; put there what the model was trained with"
+        )
     sides = tuple(
         Side(model, read_bytes(model, _SENTENCEPIECE), table, read_ids(table))
         for model, table in zip(models, tables, strict=True)

@@ -12,7 +12,13 @@ from headcount.data.lines import clean_lines, references, write_lines
 from headcount.data.sentencepieces import MARKS, RunningPieces
 from headcount.data.spelling import spelling_facts
 from headcount.pretrained.families import Config
-from headcount.pretrained.languages import Codes, choose_codes, place_marks
+from headcount.pretrained.languages import (
+    Codes,
+    check_forced,
+    check_languages,
+    choose_codes,
+    place_marks,
+)
 from headcount.pretrained.pieces import read_pieces
 from headcount.pretrained.weight_map import number_words
 
@@ -38,12 +44,15 @@ def segment_pretrained(
     `{src,tgt}.codes` are what cuts it: a SentencePiece model, or a tokenizer.json. `codes`: see
     `choose_codes`; `spelt`: how the text is written already. Of several references of dev the first
     is cut. Raises UserError for a file that is missing, damaged or of another kind of model, a
-    language that the model does not know, and a line that is longer than the model allows.
+    language that the model does not know or contradicts, and a line that is longer than the model
+    allows.
     """
     config = Config.read(folder)
     longest = config.settings().position_table or None
     pieces = read_pieces(config)
     chosen = choose_codes(config, pieces, languages, codes)
+    check_languages(folder, languages, chosen)
+    check_forced(config, pieces, chosen[1])
     placement = place_marks(config, pieces, chosen)
     numbering = number_words(config, pieces.unknown, placement.start, placement.src_end)
     rows = numbering.src_rows, numbering.tgt_rows

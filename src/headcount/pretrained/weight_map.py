@@ -5,7 +5,7 @@
 Letters in shapes: v words of theirs, w words of ours, d model width, p positions.
 """
 
-import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,15 @@ from headcount.base.errors import UserError
 from headcount.data.vocabulary import BOS
 from headcount.model.transformer import Transformer, copy_weights
 from headcount.pretrained.families import Config
-from headcount.pretrained.weights_file import WEIGHTS, number_format, read_weights
+from headcount.pretrained.weights_file import (
+    WEIGHTS,
+    check_sinusoids,
+    number_format,
+    positions_name,
+    read_weights,
+    sinusoid_names,
+    their_sinusoids,
+)
 from headcount.store.model_folder import check_shapes
 
 CLOSED = -1e3
@@ -166,21 +174,23 @@ class _Theirs:
         # Weights that were stored in half precision are computed with in fp32.
         self._weights = {name: weight.float() for name, weight in weights.items()}
         self.order = width_order(config)
-        self._read: set[str] = set()
+        self._read = sinusoid_names(config) & weights.keys()
+        for name in sorted(self._read):
+            check_sinusoids(f"{path}: {name}", weights[name], config)
 
     def get(self, name: str) -> Tensor:
         """A weight. Raises UserError if it is not there."""
         if name not in self._weights:
-            raise UserError(f"{self.path}: expected the weight {name}, found none")
+            raise UserError(
+                f"{self.path}: expected the weight {name}, found none, but such as "
+                f"{min(self._weights, default='')}; save the whole model anew, by save_pretrained"
+            )
         self._read.add(name)
         return self._weights[name]
 
     def check_all_read(self) -> None:
-        """Raise UserError for weights that the config knows nothing of; constants are none."""
-        constants = set()
-        if self.config.family.positions != "table":  # sinusoids; older versions say "weights"
-            constants = {f"{positions_name(side)}{end}" for side in _SIDES for end in ("", "s")}
-        if unread := sorted(self._weights.keys() - self._read - constants):
+        """Raise UserError for weights that the config does not describe."""
+        if unread := sorted(self._weights.keys() - self._read):
             raise UserError(
                 f"{self.path}: expected the weights that {self.config.path} describes and no "
                 f"others, found {len(unread)} more, the first of them {unread[0]}; these files "
@@ -228,8 +238,11 @@ class _Theirs:
             yield link.ours, _turned(weight, link.width, self.order)
 
     def _bias(self) -> Tensor:
-        """That of every word, [1, v]."""
-        found, expected = self.get(_BIAS), (1, self.config.vocabulary_sizes[1])
+        """Return the bias of every word, [1, v]; the library's base class saves none."""
+        expected = 1, self.config.vocabulary_sizes[1]
+        if _BIAS not in self._weights:
+            print(f"{self.path}: no {_BIAS}, read as zeros, as the library does", file=sys.stderr)
+        found = self.get(_BIAS) if _BIAS in self._weights else torch.zeros(expected)
         if found.shape != expected:
             raise UserError(
                 f"{self.path}: {_BIAS}: expected the shape {list(expected)}, as "
@@ -242,11 +255,8 @@ class _Theirs:
         count = self.config["max_position_embeddings"]
         if self.config.family.positions == "table":
             return self.get(positions_name(side))[FIRST_POSITION:]
-        half = self.config["d_model"] // 2
-        rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))
         first = self.config["pad_token_id"] + 1
-        angles = torch.arange(first, first + count)[:, None] * rates
-        return torch.cat((angles.sin(), angles.cos()), 1)
+        return their_sinusoids(self.config, first + count)[first:]
 
 
 def their_weights(
@@ -282,11 +292,6 @@ def embedding_names(config: Config, side: str) -> list[str]:
     names = ["model.shared.weight"] if config.joint else []
     tied = ["lm_head.weight"] if config.joint or side == "decoder" else []
     return [*names, f"model.{side}.embed_tokens.weight", *tied]
-
-
-def positions_name(side: str) -> str:
-    """The name of the table of positions of a side, `encoder` or `decoder`."""
-    return f"model.{side}.embed_positions.weight"
 
 
 def _turned(weight: Tensor, axis: int | None, order: Tensor) -> Tensor:

@@ -1,5 +1,7 @@
 """BLEU and chrF of translations, with their signatures."""
 
+import unicodedata
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +16,10 @@ from headcount.data.lines import clean_lines, references
 from headcount.data.words import Tokeniser
 
 Lines = list[str]
+
+_LOWEST = 1.0
+"""BLEU under which a model hardly translates in this direction."""
+_JAPANESE = dict.fromkeys(("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"), "CJK")
 
 SEARCH = ("engine", "beam", "length_penalty", "sentences", "truncated", "capped")
 
@@ -135,6 +141,35 @@ def score_files(
         scores.append(tokenised_bleu(found, expected, tokeniser.split))
         rows += [{"test_set": test, **asdict(score), **search} for score in scores]
     return rows
+
+
+def doubts(scores: list[dict], translations: list[Path], targets: list[Path]) -> list[str]:
+    """Return a sentence for each sign that a model translates from or into another language.
+
+    `scores`: as `score_files` returns them; `targets`: the `.tgt` of each test set.
+    """
+    found, advice = [], "check that the model translates in the direction of the pair"
+    rows = [row for row in scores if row["metric"] == "bleu"]
+    for row, *files in zip(rows, translations, targets, strict=True):
+        ours, theirs = map(_script, files)
+        if row["score"] < _LOWEST:
+            found.append(f"{row['test_set']}: BLEU is {row['score']:.2f}, under 1; {advice}")
+        elif ours and theirs and ours != theirs:
+            found.append(
+                f"{row['test_set']}: translations are mostly in {ours} letters, references in "
+                f"{theirs}; {advice}"
+            )
+    return found
+
+
+def _script(path: Path) -> str:
+    """Return the script of most letters of a text, such as LATIN; empty without letters."""
+    counts: Counter[str] = Counter()
+    for letter, count in Counter(path.read_text(encoding="utf-8")).items():
+        if letter.isalpha():
+            name = unicodedata.name(letter, "").partition(" ")[0]
+            counts[_JAPANESE.get(name, name)] += count
+    return max(counts, key=counts.__getitem__, default="")
 
 
 def _search_of(translations: Path, about: Path) -> dict[str, Any]:

@@ -53,15 +53,23 @@ SCORED_BY_CHARACTERS = ("th", "lo", "km", "my", "bo")
 """Target languages that are written without spaces, and whose words sacreBLEU does not find."""
 
 
-# By ISO 639-2 and 639-3: those that Moses's rules, sacreBLEU or a setting know by two letters.
+# By ISO 639-2 and 639-3. Left out are names of several languages, such as ms (Malay, Indonesian).
 _LETTERS = """
-as asm, bn ben, bo bod tib, ca cat, cs ces cze, de deu ger, el ell gre, en eng, es spa, et est,
-fi fin, fr fra fre, ga gle, gu guj, hi hin, hu hun, is isl ice, it ita, ja jpn, kn kan, km khm,
-ko kor, lo lao, lt lit, lv lav, ml mal, mr mar, my mya bur, nl nld dut, or ori, pa pan, pl pol,
-pt por, ro ron rum, ru rus, sk slk slo, sl slv, sv swe, ta tam, te tel, th tha, zh zho chi cmn
+af afr, am amh, ar ara, as asm, az aze, be bel, bg bul, bn ben, bo bod tib, br bre, bs bos,
+ca cat, cs ces cze, cy cym wel, da dan, de deu ger, el ell gre, en eng, eo epo, es spa, et est,
+eu eus baq, fa fas per, fi fin, fo fao, fr fra fre, fy fry, ga gle, gd gla, gl glg, gu guj,
+ha hau, he heb, hi hin, hr hrv, ht hat, hu hun, hy hye arm, id ind, ig ibo, is isl ice, it ita,
+ja jpn, jv jav, ka kat geo, kk kaz, km khm, kn kan, ko kor, ku kur, ky kir, la lat, lb ltz,
+ln lin, lo lao, lt lit, lv lav, mg mlg, mi mri mao, mk mkd mac, ml mal, mn mon, mr mar, mt mlt,
+my mya bur, ne nep, nl nld dut, no nor nob nno nb nn, oc oci, or ori, pa pan, pl pol, ps pus,
+pt por, ro ron rum, ru rus, rw kin, sd snd, si sin, sk slk slo, sl slv, sn sna, so som,
+sq sqi alb, sr srp, st sot, su sun, sv swe, sw swa, ta tam, te tel, tg tgk, th tha, tk tuk,
+tl tgl, tn tsn, tr tur, tt tat, ug uig, uk ukr, ur urd, uz uzb, vi vie, wo wol, xh xho, yi yid,
+yo yor, zh zho chi cmn, zu zul
 """
 _REGION = re.compile(r"[A-Z]{2}|[A-Z][a-z]{3}|cn|tw|hk|hans|hant|jp|kr|us|gb|br")
 _TWO = {code: two for two, *codes in map(str.split, _LETTERS.split(",")) for code in codes}
+_KNOWN = {*_TWO.values()}
 
 
 def two_letters(language: str) -> str:
@@ -72,6 +80,15 @@ def two_letters(language: str) -> str:
     base, mark, behind = language.partition("_")
     name = base.lower() if not mark or _REGION.fullmatch(behind) else language.lower()
     return _TWO.get(name, name)
+
+
+def contradict(first: str, second: str) -> bool:
+    """Return whether two names are of two known languages, whatever their regions are.
+
+    An unknown name, such as roa for all Romance languages, contradicts none.
+    """
+    found = {two_letters(name.replace("-", "_")) for name in (first, second)}
+    return len(found) == 2 and found <= _KNOWN
 
 
 class Pair(NamedTuple):

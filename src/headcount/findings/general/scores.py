@@ -7,7 +7,7 @@ import pandas as pd
 
 from headcount.findings import exhibits
 from headcount.findings.masked_training import warn_of_collapse
-from headcount.findings.results import Results, gather
+from headcount.findings.results import BASE, Results, gather
 from headcount.findings.scores import describe_search, read_scores
 from headcount.findings.tables import NONE, Table
 
@@ -26,7 +26,8 @@ def bleu(results: Results) -> Table:
     table = _scores(results)
     signatures = f"Signatures: {'; '.join(table['signature'].unique())}."
     search = describe_search([*results.files("scores"), *results.files("pruned_scores")])
-    warnings = (*warn_of_collapse(results, set(table["pair"])), *_cut(table))
+    collapsed = warn_of_collapse(results, set(table["pair"]))
+    warnings = (*collapsed, *_cut(table), *_doubts(results.files("scores")))
     return Table(table, summary(table), _CAPTION, (signatures, search), warnings)
 
 
@@ -42,6 +43,16 @@ def _cut(table: pd.DataFrame) -> tuple[str, ...]:
             f"their length: {row.capped}."
         )
     return tuple(found)
+
+
+def _doubts(files: list[Path]) -> tuple[str, ...]:
+    """Return the warnings in bleu.json of every baseline, which are about its languages."""
+    return tuple(
+        f"{BASE}, seed {found['seed']} of {found['pair']}, {words}."
+        for found in map(read_scores, files)
+        for words in found.get("warnings", [])
+        if found["run"] == BASE
+    )
 
 
 @exhibits.numbers("metrics", needs=(), uses=("scores", "pruned_scores", "classifier_ablation"))
