@@ -161,6 +161,7 @@ TABLE = "added_tokens_decoder"
             r"added token '<ent>': expected it in tokenizer\.json, too",
         ),
         ("bart_json", "special_tokens_map.json", {"additional_special_tokens": ["<e>"]}, "'<e>'"),
+        ("marian", "special_tokens_map.json", {"sep_token": "<sep>"}, "special token '<sep>': exp"),
         ("bart_json", "tokenizer_config.json", {"eos_token": "<mask>"}, "eos_token: .*'<mask>'"),
         ("m2m100", "tokenizer_config.json", {"tokenizer_class": "SMALL100Tokenizer"}, "SMALL100T"),
         ("m2m100", "config.json", {"tokenizer_class": "SMALL100Tokenizer"}, "SMALL100T"),
@@ -168,6 +169,7 @@ TABLE = "added_tokens_decoder"
         ("mbart_json", "config.json", {"tokenizer_class": ["x"]}, "tokenizer_class: expected one"),
         ("bart_json", "tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["a.B", None]}}, "B"),
         ("marian", "tokenizer_config.json", {"sp_model_kwargs": {"alpha": 0.1}}, "alpha"),
+        ("pegasus_spm", "tokenizer_config.json", {"offset": "x"}, "offset: expected a whole"),
         ("m2m100", "tokenizer_config.json", {"language_codes": "m3"}, "language_codes: .*'m3'"),
     ],
 )  # fmt: skip
@@ -203,6 +205,15 @@ def test_a_language_behind_the_mask_has_the_id_of_its_file(copy):
     found = read_pieces(Config.read(folder))
     assert len(found.languages) == 203 and found.sides[0].ids["tyv_Cyrl"] == last + 1
     assert found.sides[0].ids["<mask>"] == last
+
+
+def test_a_separator_of_ones_own_is_cut_whole(copy):
+    """It has a role, but no row of its own in our models."""
+    folder = copy("marian")
+    change(folder / "special_tokens_map.json", sep_token="<sep>", pad_token="<pad>")
+    write_json(folder / "added_tokens.json", {"<sep>": 92})
+    found = read_pieces(Config.read(folder))
+    assert found.words == {"<sep>": "<sep>"} and "<sep>" in found.special
 
 
 @pytest.fixture

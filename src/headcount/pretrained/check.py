@@ -15,8 +15,8 @@ from headcount.data.sentencepieces import read_marks
 from headcount.data.vocabulary import BOS, EOS
 from headcount.pretrained.families import Config
 from headcount.pretrained.library import LOCAL, OF_WEIGHTS, compute_sinusoids
-from headcount.pretrained.pieces import ENDS
 from headcount.pretrained.segment import EXAMPLES, LANGUAGE_CODES
+from headcount.pretrained.tokenizer_files import ends
 from headcount.pretrained.weight_map import Imported
 from headcount.store.pair_folder import PairFolder
 
@@ -109,7 +109,7 @@ def _from_text(
     """
     about, cutters = pair.segmentation(), pair.segmenters()
     src, tgt = (read_marks(about, side) for side in (0, 1))
-    hidden = {*ENDS, *src.special, *tgt.special} - {*src.words}
+    hidden = ends(folder).union(src.special, tgt.special) - {*src.words}
     code = src.before if Config.read(folder)["model_type"] == "marian" else ()
     start = imported.tgt_rows[BOS]
     behind = [start] if imported.src_rows[EOS] != imported.tgt_rows[EOS] else []  # mBART's code

@@ -26,6 +26,7 @@ from headcount.pretrained.tokenizer_files import (
     TokenizerFile,
     added_tokens,
     byte_level,
+    ends,
     named_special,
     read_bytes,
     read_ids,
@@ -39,8 +40,6 @@ Ids = dict[str, int]
 _SENTENCEPIECE = "a SentencePiece model"
 _FAIRSEQ = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
 """Its first ids; pieces of a SentencePiece model, whose own three stand first, follow on."""
-ENDS = ("</s>", "<unk>", "<pad>")
-"""Pieces that have a row of their own in our models; no text is cut into them."""
 _ROLES = {
     "m2m_100": r"[a-z]{2,3}_[A-Z][a-z]{3}|__[a-z]{2,3}__",
     "mbart": "[a-z]{2}_[A-Z]{2}",
@@ -129,12 +128,12 @@ class Pieces:
 def read_pieces(config: Config) -> Pieces:
     """The subwords beside a config. Raises UserError for files that are missing or damaged."""
     folder, kind = config.path.parent, config["model_type"]
-    name, whole = tokenizer_class(config), (folder / TOKENIZER).exists()
+    name = tokenizer_class(config)
     if kind == "marian":
         pieces = _of_marian(config)
     elif kind == "m2m_100" and (folder / "vocab.json").exists() and "M2M100" in (name or "M2M100"):
         pieces = _of_m2m100(folder)
-    elif whole:
+    elif (folder / TOKENIZER).exists():
         pieces = _of_tokenizer(config)
     else:
         pieces = _WITHOUT_TOKENIZER[kind](config)
@@ -148,28 +147,21 @@ def _with_added(pieces: Pieces, config: Config) -> Pieces:
 
     Raises UserError where files contradict each other, and for a token that is not read.
     """
-    named, ids = named_special(pieces.folder), [side.ids for side in pieces.sides]
-    roles = {*ENDS, *named.values(), *pieces.special}
-    added = added_tokens(pieces.folder, ids, roles)
-    src, tgt = (
-        replace(side, ids=side.ids | {name: each.id for name, each in added.items()})
-        for side in pieces.sides
-    )
+    roles = ends(pieces.folder).union(pieces.special)
+    added = added_tokens(pieces.folder, [side.ids for side in pieces.sides], roles)
+    new, rows = {name: each.id for name, each in added.items()}, min(config.vocabulary_sizes)
+    src, tgt = (replace(side, ids=side.ids | new) for side in pieces.sides)
+    named = named_special(pieces.folder)
     for key, number in (("eos_token", config["eos_token_id"]), ("unk_token", pieces.unknown)):
         if key in named and tgt.ids.get(named[key]) != number:
             raise UserError(
                 f"{pieces.folder / TOKENIZER_CONFIG}: {key}: expected the piece with the id "
                 f"{number}, found {named[key]!r}"
             )
-    rows = min(config.vocabulary_sizes)
-    words = {
-        name: each.pattern(rows, tgt.cuts, tgt.numbers)
-        for name, each in added.items()
-        if name not in roles
-    }
-    special = [name for name, each in added.items() if each.special and name not in ENDS]
-    special = list(dict.fromkeys([*pieces.special, *special]))
-    return replace(pieces, sides=(src, tgt), special=special, words=words)
+    words = [each for name, each in added.items() if name not in roles]
+    special = dict.fromkeys([*pieces.special, *(each.name for each in words if each.special)])
+    patterns = {each.name: each.pattern(rows, tgt.cuts, tgt.numbers) for each in words}
+    return replace(pieces, sides=(src, tgt), special=list(special), words=patterns)
 
 
 def _of_marian(config: Config) -> Pieces:
@@ -217,10 +209,7 @@ def _of_m2m100(folder: Path) -> Pieces:
 
 
 def _of_fairseq(config: Config) -> Pieces:
-    """A SentencePiece model whose ids are one higher; codes of languages and the mask follow.
-
-    Which codes NLLB has, and their ids, stand in no class: versions of the library differ.
-    """
+    """A SentencePiece model whose ids are one higher; codes follow, for NLLB as files state."""
     folder = config.path.parent
     path = folder / "sentencepiece.bpe.model"
     names, model = _names(path)
@@ -247,6 +236,8 @@ def _of_pegasus(config: Config) -> Pieces:
     names, model = _names(path)
     offset = told(folder, "offset")
     offset = 103 if offset is None else offset
+    if type(offset) is not int or offset < 0:
+        raise UserError(f"{folder}: offset: expected a whole number from 0, found {offset!r}")
     between = ["<mask_1>", "<mask_2>", *(f"<unk_{i}>" for i in range(2, offset))][:offset]
     ids = {name: place for place, name in enumerate([*names[:2], *between, *names[2:]])}
     side, files = Side(path, model, path, ids), [path, *settings_files(folder)]
@@ -269,13 +260,13 @@ def _of_tokenizer(config: Config) -> Pieces:
     """A tokenizer.json, which tells all ids and which of them are special."""
     folder = config.path.parent
     found = TokenizerFile(folder / TOKENIZER)
-    own = re.compile(_ROLES.get(config["model_type"], "(?!)"))
-    fixed = {*_FAIRSEQ, "<mask>", *named_special(folder).values()}
+    own, fixed = re.compile(_ROLES.get(config["model_type"], "(?!)")), {*_FAIRSEQ, "<mask>"}
+    fixed |= ends(folder)
     special = [name for name in found.added if name in fixed or own.fullmatch(name)]
     side = Side(found.path, found.of_text(special), found.path, found.ids)
     files = [found.path, *settings_files(folder)]
-    codes = {name for name, special in found.added.items() if special} | {*special}
-    languages = {code: code for code in found.added if code in codes and code[0] != "<"}
+    codes = (name for name, flag in found.added.items() if flag or name in special)
+    languages = {code: code for code in codes if not code.startswith("<")}
     return Pieces(folder, TOKENIZER_UNIT, (side, side), found.unknown, files, special, languages)
 
 

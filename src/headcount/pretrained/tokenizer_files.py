@@ -13,6 +13,9 @@ TOKENIZER = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 _ADDED = "added_tokens.json"
 _TOLD_IN = (TOKENIZER_CONFIG, "special_tokens_map.json")
+_ENDS = {"eos": "</s>", "unk": "<unk>", "pad": "<pad>"}
+_USUAL = ("<s>", "<mask>")
+"""Special tokens that some files name though no vocabulary has them."""
 _HIDDEN = "\n"
 """Before the name of a special piece: no line of text has it, so no text is cut into the piece."""
 
@@ -80,6 +83,15 @@ def named_special(folder: Path) -> dict[str, str]:
     """Return the special pieces that have a role, by the key of the role, such as `eos_token`."""
     keys = [f"{role}_token" for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")]
     return {key: _name(token) for key in keys if (token := told(folder, key))}
+
+
+def ends(folder: Path) -> set[str]:
+    """Return the names of pieces that have a row of their own in our models.
+
+    No text is cut into them.
+    """
+    named = named_special(folder)
+    return {named.get(f"{role}_token", name) for role, name in _ENDS.items()} | {*_ENDS.values()}
 
 
 def _name(token: Any) -> str:
@@ -171,8 +183,8 @@ def added_tokens(
         here = {each.name for each in stated if each.path == path} | set(roles)
         for each in [each for name, each in found.items() if name not in here]:
             raise _contradiction(each, f"it in {path.name}, too", "none")
-    for name in listed_special(folder):
-        if name not in roles and not (name in found and found[name].special):
+    for name in (*listed_special(folder), *named_special(folder).values()):
+        if name not in (*roles, *_USUAL) and not (name in found and found[name].special):
             raise UserError(
                 f"{folder}: special token {name!r}: expected its id in {_ADDED} or "
                 f"under added_tokens_decoder of {TOKENIZER_CONFIG}, found none; {_AGAIN}"
