@@ -1,6 +1,7 @@
 """Folders of small pretrained models with toy tokenizers, one of each family and kind of files."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import sentencepiece
 import torch
 from small_marian import write_marian
-from small_pretrained import small_pretrained
+from small_pretrained import random_weights, small_pretrained
 from torch import nn
 
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
@@ -75,6 +76,27 @@ def write_small(layout: str, folder: Path, text: Path) -> Small:
     model.save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
     return Small(layout, folder, model, tokenizer)
+
+
+def add_words(small: Small, words: Sequence[Any], dtype: torch.dtype = torch.float32) -> Small:
+    """The same with words added to its tokenizer, and rows of the model for them, written again."""
+    from transformers import AutoTokenizer
+
+    folder, languages = small.folder, {}
+    if small.family in CODES:
+        languages = dict(zip(("src_lang", "tgt_lang"), CODES[small.family], strict=True))
+    if small.family == "m2m100":  # as on the hub; else the library gives the id of a language away
+        codes = {"additional_special_tokens": [*small.tokenizer.lang_token_to_id]}
+        (folder / "special_tokens_map.json").write_text(json.dumps(codes))
+    tokenizer = AutoTokenizer.from_pretrained(folder, **languages)
+    tokenizer.add_tokens(list(words))
+    small.model.resize_token_embeddings(small.model.config.vocab_size + len(words))
+    torch.manual_seed(1)
+    _seldom(random_weights(small.model), tokenizer)
+    small.model.to(dtype).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    small.model.float()
+    return Small(small.layout, folder, small.model, tokenizer)
 
 
 def _write_opus(folder: Path, text: Path) -> Small:
@@ -153,7 +175,8 @@ def _fairseq(family: str, files: str, folder: Path, text: Path) -> tuple[Any, di
     else:
         told = {"tokenizer_class": type(tokenizer).__name__}
         if family == "nllb":
-            told["additional_special_tokens"] = codes
+            decoder = tokenizer.added_tokens_decoder.items()
+            told["added_tokens_decoder"] = {n: token.__getstate__() for n, token in decoder}
         (folder / "tokenizer_config.json").write_text(json.dumps(told))
     start = None if family == "mbart" else 2
     return tokenizer, {"vocab_size": len(tokenizer) + 2, "decoder_start_token_id": start}

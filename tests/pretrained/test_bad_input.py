@@ -185,7 +185,7 @@ def test_nllb_whose_codes_nobody_lists(folders, capsys):
     found = folders("nllb_spm")
     (found.theirs / "tokenizer_config.json").unlink()
     told = refused(found, capsys, found.segment("eng_Latn", "deu_Latn"))
-    assert "expected the codes of languages under additional_special_tokens" in told
+    assert "expected the ids of languages under added_tokens_decoder" in told
 
 
 @pytest.mark.parametrize("layout", ["bart_json", "mbart_spm", "m2m100"])

@@ -3,9 +3,10 @@
 It is one of SentencePiece, or a tokenizer.json of the library tokenizers.
 """
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -37,7 +38,9 @@ class Marks:
     before: Sequence[str] = ()
     after: Sequence[str] = ()
     special: Sequence[str] = ()
-    """Names of pieces that are no text, all marks among them; no line of text shows them."""
+    """Names of pieces that are no text, all marks among them; no translation shows them."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Added words, which are cut whole, and for each the pattern that finds it in a line."""
 
     def around(self, placed: list[Placed], end: int) -> list[Placed]:
         """Pieces of a sentence with its marks, at its edges 0 and `end`; no sentence has none."""
@@ -66,6 +69,7 @@ class RunningPieces(ABC):
         self.vocabulary = words
         self._marks = marks
         self._special = frozenset(map(protect, marks.special))
+        self._apart = self._special.union(map(protect, marks.words))
 
     @property
     def prefix(self) -> list[int]:
@@ -97,9 +101,9 @@ class RunningPieces(ABC):
     def begins(self, pieces: Sequence[str]) -> list[bool]:
         """Whether each piece begins a word, as those of text do with the sign of a space.
 
-        Each special piece stands for itself.
+        Each special piece and each added word stands for itself.
         """
-        apart = [piece in self._special for piece in pieces]
+        apart = [piece in self._apart for piece in pieces]
         before = [True, *apart[:-1]][: len(pieces)]
         spaced = [restore(piece).startswith(_SPACES) for piece in pieces]
         return [any(each) for each in zip(apart, before, spaced, strict=True)]
@@ -152,10 +156,23 @@ class SentencePieces(RunningPieces):
         """`model`: the bytes of its file. Raises as `load_sentencepiece` does."""
         super().__init__(language, words, marks, spell)
         self._model = load_sentencepiece(model)
+        self._added = sorted(marks.words, key=len, reverse=True)  # where several begin, the longest
+        patterns = [f"({marks.words[name]})" for name in self._added]
+        self._finder = re.compile("|".join(patterns) or "(?!)")
 
     def _cut(self, line: str) -> list[Placed]:
-        found = self._model.encode(line, return_type="offset_mapping")
-        starts = [start for start, _ in found["offsets"]]
+        found: list[Placed] = []
+        end = 0
+        for match in self._finder.finditer(line):
+            found += self._cut_between(line, end, match.start())
+            found.append((self._added[(match.lastindex or 0) - 1], match.start()))
+            end = match.end()
+        return [*found, *self._cut_between(line, end, len(line))]
+
+    def _cut_between(self, line: str, start: int, end: int) -> list[Placed]:
+        """Pieces of a part of a line, which is cut as if it stood alone."""
+        found = self._model.encode(line[start:end], return_type="offset_mapping")
+        starts = [start + offset for offset, _ in found["offsets"]]
         return list(zip(found["pieces"], starts, strict=True))
 
     def _join(self, pieces: list[str]) -> str:
@@ -171,11 +188,14 @@ class TokenizerPieces(RunningPieces):
         """`model`: the bytes of the JSON. Raises as `load_tokenizer` does."""
         super().__init__(language, words, marks, spell)
         self._model = load_tokenizer(model)
+        self._added = {self._model.token_to_id(name): name for name in marks.words}
 
     def _cut(self, line: str) -> list[Placed]:
         found = self._model.encode(line, add_special_tokens=False)
+        # A token has the spaces that its word takes along; its id has its name.
+        tokens = map(self._added.get, found.ids, found.tokens)
         starts = [start for start, _ in found.offsets]
-        return list(zip(found.tokens, starts, strict=True))
+        return list(zip(tokens, starts, strict=True))
 
     def _join(self, pieces: list[str]) -> str:
         return self._model.decoder.decode(pieces)

@@ -9,6 +9,7 @@ from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
 from headcount.base.settings.model import ModelSettings
 from headcount.model.transformer import Transformer, copy_weights, parameter_count
+from headcount.pretrained.check import compare_with_library
 from headcount.pretrained.families import CONFIG, Config
 from headcount.pretrained.languages import Placement, place_marks
 from headcount.pretrained.pieces import Pieces, read_pieces
@@ -62,6 +63,7 @@ def write_imported(folder: Path, pair: PairFolder, out: Path, origin: dict[str, 
     imported = import_for(folder, pair)
     facts = {"parameters": parameter_count(imported.model), "stored_as": imported.format}
     facts |= {"provenance": origin, **pair.subwords()}
+    facts["check"] = compare_with_library(folder, imported, pair.read("dev"), pair)
     weights = dict(imported.model.named_parameters())
     ModelFolder(out).save(imported.model, weights, facts)
 

@@ -11,7 +11,8 @@ from headcount.base.folders import SIDES
 from headcount.base.settings.names import contradict
 from headcount.data.sentencepieces import Marks
 from headcount.pretrained.families import Config
-from headcount.pretrained.pieces import Pieces, is_mbart50, no_codes
+from headcount.pretrained.library import is_mbart50
+from headcount.pretrained.pieces import Pieces, no_codes
 from headcount.pretrained.tokenizer_files import told
 
 Codes = Sequence[str | None]
@@ -96,20 +97,21 @@ def place_marks(config: Config, pieces: Pieces, codes: Codes) -> Placement:
             "before a sentence; found true, with which it stands behind; set it to false, as "
             "NLLB was trained"
         )
-    special = pieces.special
+    special, words = pieces.special, pieces.words
     src, tgt = (() if code is None else (pieces.languages[code],) for code in codes)
     if kind == "mbart" and not is_mbart50(config):
         ids = pieces.sides[0].ids
         end = next(name for name, number in ids.items() if number == config["eos_token_id"])
         # A source of ours ends with one id and no more: it is their code, and the end before it a
         # piece like others.
-        marks = Marks((), (end,), _each_once([*special, end])), Marks((), (), special)
+        source = Marks((), (end,), _each_once([*special, end]), words)
+        marks = source, Marks((), (), special, words)
         return Placement(marks, start=ids[tgt[0]], src_end=ids[src[0]])
     if kind == "marian":
-        return Placement((Marks(tgt, (), special), Marks((), (), special)))
+        src, tgt = tgt, ()
     if kind == "bart":
         src = tgt = ("<s>",)
-    return Placement((Marks(src, (), special), Marks(tgt, (), special)))
+    return Placement((Marks(src, (), special, words), Marks(tgt, (), special, words)))
 
 
 def _told_sides(config: Config, pieces: Pieces, given: Codes) -> tuple[bool, bool]:

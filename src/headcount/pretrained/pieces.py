@@ -1,12 +1,10 @@
 """The subwords of a pretrained model: what cuts its text, and the id of every piece."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from importlib import resources
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-
-import yaml
 
 from headcount.base.errors import UserError
 from headcount.base.folders import SIDES
@@ -21,14 +19,19 @@ from headcount.data.sentencepieces import (
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import protect
 from headcount.pretrained.families import Config
+from headcount.pretrained.library import is_mbart50, known_codes, tokenizer_class
 from headcount.pretrained.tokenizer_files import (
     TOKENIZER,
+    TOKENIZER_CONFIG,
     TokenizerFile,
+    added_tokens,
     byte_level,
-    listed_special,
+    ends,
+    named_special,
     read_bytes,
     read_ids,
     settings_files,
+    stated_tokens,
     told,
 )
 
@@ -37,6 +40,12 @@ Ids = dict[str, int]
 _SENTENCEPIECE = "a SentencePiece model"
 _FAIRSEQ = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
 """Its first ids; pieces of a SentencePiece model, whose own three stand first, follow on."""
+_ROLES = {
+    "m2m_100": r"[a-z]{2,3}_[A-Z][a-z]{3}|__[a-z]{2,3}__",
+    "mbart": "[a-z]{2}_[A-Z]{2}",
+    "pegasus": r"<(mask|unk)_\d+>",
+}
+"""Names of a family's own special pieces, its languages or those of pretraining."""
 _FILLED_UP = 128
 """Embeddings are filled up to a multiple of at most so many rows."""
 
@@ -62,6 +71,8 @@ class Pieces:
     files: list[Path]  # all that was read
     special: list[str] = field(default_factory=list)  # names of pieces that are no text
     languages: dict[str, str] = field(default_factory=dict)  # piece of a language, by its code
+    words: dict[str, str] = field(default_factory=dict)
+    """Added tokens that are cut whole, and the pattern that finds each in a text."""
 
     def cutter(self, side: int, language: str, marks: Marks) -> RunningPieces:
         """What cuts the text of a side; it knows no ids. Raises UserError naming a bad file."""
@@ -117,24 +128,40 @@ class Pieces:
 def read_pieces(config: Config) -> Pieces:
     """The subwords beside a config. Raises UserError for files that are missing or damaged."""
     folder, kind = config.path.parent, config["model_type"]
+    name = tokenizer_class(config)
     if kind == "marian":
         pieces = _of_marian(config)
-    elif kind == "m2m_100" and (folder / "vocab.json").exists():
+    elif kind == "m2m_100" and (folder / "vocab.json").exists() and "M2M100" in (name or "M2M100"):
         pieces = _of_m2m100(folder)
     elif (folder / TOKENIZER).exists():
         pieces = _of_tokenizer(config)
     else:
         pieces = _WITHOUT_TOKENIZER[kind](config)
+    pieces = _with_added(pieces, config)
     pieces.check(config)
     return pieces
 
 
-def is_mbart50(config: Config) -> bool:
-    """Whether the code of a language stands first, as in mBART50, or last, as in mBART."""
-    name = told(config.path.parent, "tokenizer_class") or config.values.get("tokenizer_class") or ""
-    if "MBart" in name:
-        return "MBart50" in name
-    return config.values.get("decoder_start_token_id") == config["eos_token_id"]
+def _with_added(pieces: Pieces, config: Config) -> Pieces:
+    """The pieces and the tokens that were added to them.
+
+    Raises UserError where files contradict each other, and for a token that is not read.
+    """
+    roles = ends(pieces.folder).union(pieces.special)
+    added = added_tokens(pieces.folder, [side.ids for side in pieces.sides], roles)
+    new, rows = {name: each.id for name, each in added.items()}, min(config.vocabulary_sizes)
+    src, tgt = (replace(side, ids=side.ids | new) for side in pieces.sides)
+    named = named_special(pieces.folder)
+    for key, number in (("eos_token", config["eos_token_id"]), ("unk_token", pieces.unknown)):
+        if key in named and tgt.ids.get(named[key]) != number:
+            raise UserError(
+                f"{pieces.folder / TOKENIZER_CONFIG}: {key}: expected the piece with the id "
+                f"{number}, found {named[key]!r}"
+            )
+    words = [each for name, each in added.items() if name not in roles]
+    special = dict.fromkeys([*pieces.special, *(each.name for each in words if each.special)])
+    patterns = {each.name: each.pattern(rows, tgt.cuts, tgt.numbers) for each in words}
+    return replace(pieces, sides=(src, tgt), special=list(special), words=patterns)
 
 
 def _of_marian(config: Config) -> Pieces:
@@ -172,7 +199,7 @@ def _of_m2m100(folder: Path) -> Pieces:
     """A SentencePiece model and a table of ids; codes of languages follow."""
     model, table = folder / "sentencepiece.bpe.model", folder / "vocab.json"
     ids = read_ids(table, _FAIRSEQ)
-    codes = _known_codes(told(folder, "language_codes") or "m2m100")
+    codes = known_codes(told(folder, "language_codes") or "m2m100", folder)
     languages = {code: f"__{code}__" for code in codes}
     whole = ids | {name: len(ids) + place for place, name in enumerate(languages.values())}
     side = Side(model, read_bytes(model, _SENTENCEPIECE), table, whole)
@@ -182,19 +209,21 @@ def _of_m2m100(folder: Path) -> Pieces:
 
 
 def _of_fairseq(config: Config) -> Pieces:
-    """A SentencePiece model whose ids are one higher; codes of languages and the mask follow."""
+    """A SentencePiece model whose ids are one higher; codes follow, for NLLB as files state."""
     folder = config.path.parent
     path = folder / "sentencepiece.bpe.model"
     names, model = _names(path)
-    codes = [name for name in listed_special(folder) if not name.startswith("<")]
-    if not codes and config["model_type"] == "mbart":
-        codes = _known_codes("mbart50" if is_mbart50(config) else "mbart")
+    ids = {name: place for place, name in enumerate([*_FAIRSEQ, *names[3:]])}
+    codes: list[str] = []
+    if config["model_type"] == "mbart":
+        codes = known_codes("mbart50" if is_mbart50(config) else "mbart", folder)
+        ids |= {name: len(ids) + place for place, name in enumerate([*codes, "<mask>"])}
+    own = re.compile(_ROLES[config["model_type"]])
+    stated = {each.name: each.id for each in stated_tokens(folder) if own.fullmatch(each.name)}
+    codes += [name for name in stated if name not in codes]
     if not codes:
         raise no_codes(folder)
-    following = [*names[3:], *codes, "<mask>"]
-    ids = {name: place for place, name in enumerate([*_FAIRSEQ, *following])}
-    side = Side(path, model, path, ids)
-    files = [path, *settings_files(folder)]
+    side, files = Side(path, model, path, stated | ids), [path, *settings_files(folder)]
     special = [*_FAIRSEQ, *codes, "<mask>"]
     languages = {code: code for code in codes}
     return Pieces(folder, UNIT, (side, side), ids["<unk>"], files, special, languages)
@@ -207,6 +236,8 @@ def _of_pegasus(config: Config) -> Pieces:
     names, model = _names(path)
     offset = told(folder, "offset")
     offset = 103 if offset is None else offset
+    if type(offset) is not int or offset < 0:
+        raise UserError(f"{folder}: offset: expected a whole number from 0, found {offset!r}")
     between = ["<mask_1>", "<mask_2>", *(f"<unk_{i}>" for i in range(2, offset))][:offset]
     ids = {name: place for place, name in enumerate([*names[:2], *between, *names[2:]])}
     side, files = Side(path, model, path, ids), [path, *settings_files(folder)]
@@ -229,20 +260,21 @@ def _of_tokenizer(config: Config) -> Pieces:
     """A tokenizer.json, which tells all ids and which of them are special."""
     folder = config.path.parent
     found = TokenizerFile(folder / TOKENIZER)
-    side = Side(found.path, found.of_text(), found.path, found.ids)
+    own, fixed = re.compile(_ROLES.get(config["model_type"], "(?!)")), {*_FAIRSEQ, "<mask>"}
+    fixed |= ends(folder)
+    special = [name for name in found.added if name in fixed or own.fullmatch(name)]
+    side = Side(found.path, found.of_text(special), found.path, found.ids)
     files = [found.path, *settings_files(folder)]
-    codes = [name for name in found.special if not name.startswith("<")]
-    languages = {code: code for code in codes}
-    special = list(found.special)
+    codes = (name for name, flag in found.added.items() if flag or name in special)
+    languages = {code: code for code in codes if not code.startswith("<")}
     return Pieces(folder, TOKENIZER_UNIT, (side, side), found.unknown, files, special, languages)
 
 
 def no_codes(folder: Path) -> UserError:
     """That a tokenizer does not tell which languages the model knows."""
     return UserError(
-        f"{folder}: expected the codes of languages under additional_special_tokens of "
-        f"tokenizer_config.json, found none; a {TOKENIZER}, as save_pretrained writes it, has them "
-        "too"
+        f"{folder}: expected the ids of languages under added_tokens_decoder of "
+        f"{TOKENIZER_CONFIG}, found none; a {TOKENIZER} has them too"
     )
 
 
@@ -262,8 +294,3 @@ def _names(path: Path) -> tuple[list[str], bytes]:
     except UserError as fault:
         raise UserError(f"{path}: {fault}") from fault
     return [model.id_to_piece(number) for number in range(len(model))], content
-
-
-def _known_codes(family: str) -> list[str]:
-    text = resources.files("headcount.pretrained").joinpath("languages.yaml").read_text("utf-8")
-    return yaml.safe_load(text)[family]

@@ -1,7 +1,7 @@
 """Text of a pair, cut into the pieces of a pretrained model."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from headcount.base.errors import UserError
@@ -25,6 +25,9 @@ from headcount.pretrained.weight_map import number_words
 _AS_READ = LetterSettings()
 LANGUAGE_CODES = "language_codes"
 """Where segmentation.json tells what the model calls both languages."""
+EXAMPLES = "examples"
+"""Where segmentation.json has pairs of lines before they were cut, to compare at the import."""
+_EXAMPLES = 8
 
 
 def segment_pretrained(
@@ -66,7 +69,19 @@ def segment_pretrained(
     marks = zip(SIDES, map(vars, placement.marks), strict=True)
     about = {"src_lang": languages[0], "tgt_lang": languages[1], "pretokenised": False}
     about |= {"unit": pieces.unit, "joint": numbering.joint, MARKS: dict(marks)}
-    write_json(out / SEGMENTATION, about | {LANGUAGE_CODES: chosen} | spelling_facts(spelt))
+    about |= {LANGUAGE_CODES: chosen, EXAMPLES: _examples(dev, pieces.words)}
+    write_json(out / SEGMENTATION, about | spelling_facts(spelt))
+
+
+def _examples(dev: Sequence[Path], words: Iterable[str]) -> list[list[str]]:
+    """The first pairs of dev, those with an added word first, and a pair with every added word."""
+    sides = ([references(line)[0] for line in clean_lines(path)] for path in dev)
+    pairs = [list(pair) for pair in zip(*sides, strict=False) if all(pair)]
+    pairs.sort(key=lambda pair: not any(word in line for word in words for line in pair))
+    return [
+        *pairs[:_EXAMPLES],
+        *([line + " " + " ".join(words) for line in pair] for pair in pairs[:1] if words),
+    ]
 
 
 def _cut(cutter: RunningPieces, path: Path, longest: int | None) -> Iterator[list[str]]:

@@ -1,15 +1,21 @@
 """The files of a tokenizer as Hugging Face's library saves them; none of them is code."""
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from headcount.base.errors import UserError
 from headcount.base.settings.faults import shown
 
 TOKENIZER = "tokenizer.json"
-_TOLD_IN = ("tokenizer_config.json", "special_tokens_map.json")
+TOKENIZER_CONFIG = "tokenizer_config.json"
+_ADDED = "added_tokens.json"
+_TOLD_IN = (TOKENIZER_CONFIG, "special_tokens_map.json")
+_ENDS = {"eos": "</s>", "unk": "<unk>", "pad": "<pad>"}
+_USUAL = ("<s>", "<mask>")
+"""Special tokens that some files name though no vocabulary has them."""
 _HIDDEN = "\n"
 """Before the name of a special piece: no line of text has it, so no text is cut into the piece."""
 
@@ -48,27 +54,151 @@ def _check_ids(path: Path, ids: Json) -> None:
 
 
 def settings_files(folder: Path) -> list[Path]:
-    """Those that tell how the tokenizer is used, as far as there are any."""
-    return [folder / name for name in _TOLD_IN if (folder / name).exists()]
+    """Files that say how the tokenizer is used and which tokens were added, where they exist."""
+    return [folder / name for name in (*_TOLD_IN, _ADDED) if (folder / name).exists()]
 
 
 def told(folder: Path, key: str) -> Any:
     """What such a file says under a key; None without one. Raises UserError if one is damaged."""
-    for path in settings_files(folder):
+    return next((found for found in _told(folder, key) if found is not None), None)
+
+
+def _told(folder: Path, key: str) -> Iterator[Any]:
+    for path in [folder / name for name in _TOLD_IN if (folder / name).exists()]:
         try:
-            found = json.loads(path.read_bytes()).get(key)
+            yield json.loads(path.read_bytes()).get(key)
         except (ValueError, AttributeError) as fault:
             raise UserError(f"{path}: damaged, expected an object of settings ({fault})") from fault
-        if found is not None:
-            return found
-    return None
 
 
 def listed_special(folder: Path) -> list[str]:
-    """Names of special pieces that such a file lists, in the order of their ids."""
+    """Return the names of special pieces that such files list."""
     keys = ("additional_special_tokens", "extra_special_tokens")
-    found = next(filter(None, (told(folder, key) for key in keys)), [])
-    return [each["content"] if isinstance(each, dict) else each for each in found]
+    lists = [names for key in keys for names in _told(folder, key) if names]
+    found = (names.values() if isinstance(names, dict) else names for names in lists)
+    return [_name(token) for names in found for token in names]
+
+
+def named_special(folder: Path) -> dict[str, str]:
+    """Return the special pieces that have a role, by the key of the role, such as `eos_token`."""
+    keys = [f"{role}_token" for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")]
+    return {key: _name(token) for key in keys if (token := told(folder, key))}
+
+
+def ends(folder: Path) -> set[str]:
+    """Return the names of pieces that have a row of their own in our models.
+
+    No text is cut into them.
+    """
+    named = named_special(folder)
+    return {named.get(f"{role}_token", name) for role, name in _ENDS.items()} | {*_ENDS.values()}
+
+
+def _name(token: Any) -> str:
+    return token["content"] if isinstance(token, dict) else token
+
+
+class Added(NamedTuple):
+    """A token that was added to a tokenizer, and how the library finds it in text."""
+
+    path: Path  # file that states it
+    name: str
+    id: int
+    special: bool
+    lstrip: bool
+    rstrip: bool
+    single_word: bool
+    normalized: bool
+
+    def pattern(self, rows: int, cuts: Path, ids: Path) -> str:
+        """Return what finds the token in a text, with the spaces that go with it.
+
+        `rows`: rows of the model; `cuts`, `ids`: files that cut the text and give the ids. Raises
+        UserError for a token without a row, and where the library cuts the text around it with
+        another program than ours.
+        """
+        expected = "" if self.id < rows else f"an id below {rows}, the rows of the model"
+        if cuts.name != TOKENIZER and (cuts == ids or self.single_word):
+            expected = f"{TOKENIZER}, which says how {cuts.name} cuts text around added tokens"
+        if expected:
+            raise _contradiction(self, expected, f"none, and id {self.id}")
+        return r"\s*" * self.lstrip + re.escape(self.name) + r"\s*" * self.rstrip
+
+
+def stated_tokens(folder: Path) -> list[Added]:
+    """Return the added tokens of each file that states any, the library's own among them.
+
+    Raises UserError for a damaged file.
+    """
+    special = {*listed_special(folder), *named_special(folder).values()}
+    readers: dict[str, Callable[[Any], Any]] = {
+        TOKENIZER: lambda whole: [(each["id"], each) for each in whole["added_tokens"]],
+        TOKENIZER_CONFIG: lambda whole: [
+            (int(number), each) for number, each in whole.get("added_tokens_decoder", {}).items()
+        ],
+        _ADDED: lambda whole: [
+            (number, {"content": name, "special": name in special})
+            for name, number in whole.items()
+        ],
+    }
+    found: list[Added] = []
+    for path in [folder / name for name in readers if (folder / name).exists()]:
+        try:
+            stated = readers[path.name](json.loads(path.read_bytes()))
+            found += [_added(path, number, entry) for number, entry in stated]
+        except (ValueError, TypeError, KeyError, AttributeError) as fault:
+            raise UserError(f"{path}: damaged, or not the added tokens ({fault!r})") from fault
+    for each in found:
+        _check_ids(each.path, {each.name: each.id})
+    return found
+
+
+def _added(path: Path, number: int, entry: Json) -> Added:
+    special = bool(entry.get("special"))
+    flags = (bool(entry.get(flag)) for flag in ("lstrip", "rstrip", "single_word"))
+    normalized = bool(entry.get("normalized", not special))
+    return Added(path, entry["content"], number, special, *flags, normalized)
+
+
+def added_tokens(
+    folder: Path, ids: Sequence[Mapping[str, int]], roles: Collection[str]
+) -> dict[str, Added]:
+    """Return the added tokens by name.
+
+    `ids`: the ids that other files give; `roles`: names of tokens that no text is cut into, so that
+    their flags do not matter. Raises UserError naming a file that contradicts another one.
+    """
+    stated, found = stated_tokens(folder), dict[str, Added]()
+    names = [{number: name for name, number in side.items()} for side in ids]
+    for each in stated:
+        other = found.setdefault(each.name, each)
+        flags = each.path.name != _ADDED and each.name not in roles  # that file has none
+        if each.id != other.id or (flags and each[3:] != other[3:]):
+            raise _contradiction(each, f"{other[2:]}, as in {other.path.name}", each[2:])
+        for side, holders in zip(ids, names, strict=True):
+            holder, known = holders.setdefault(each.id, each.name), side.get(each.name, each.id)
+            if known != each.id or holder != each.name:
+                raise _contradiction(each, f"{known}, of no other token", f"{each.id} of {holder}")
+    for path in {each.path: None for each in stated if each.path.name != _ADDED}:
+        here = {each.name for each in stated if each.path == path} | set(roles)
+        for each in [each for name, each in found.items() if name not in here]:
+            raise _contradiction(each, f"it in {path.name}, too", "none")
+    for name in (*listed_special(folder), *named_special(folder).values()):
+        if name not in (*roles, *_USUAL) and not (name in found and found[name].special):
+            raise UserError(
+                f"{folder}: special token {name!r}: expected its id in {_ADDED} or "
+                f"under added_tokens_decoder of {TOKENIZER_CONFIG}, found none; {_AGAIN}"
+            )
+    return found
+
+
+_AGAIN = "save the tokenizer again with save_pretrained, as the model was trained with it"
+
+
+def _contradiction(each: Added, expected: str, found: object) -> UserError:
+    return UserError(
+        f"{each.path}: added token {each.name!r}: expected {expected}, found {found}; {_AGAIN}"
+    )
 
 
 class TokenizerFile:
@@ -82,8 +212,7 @@ class TokenizerFile:
             self._whole = json.loads(content)
             self._model = self._whole["model"]
             added = self._whole["added_tokens"]
-            self.special = {each["content"]: each["id"] for each in added if each["special"]}
-            self._others = [each for each in added if not each["special"]]
+            self.added = {each["content"]: bool(each["special"]) for each in added}
             self.kind = self._model["type"]
             if self.kind not in ("BPE", "Unigram"):
                 raise UserError(f"{path}: model.type: expected BPE or Unigram, found {self.kind!r}")
@@ -91,8 +220,8 @@ class TokenizerFile:
             vocabulary = self._model["vocab"]
             if self.kind == "Unigram":
                 vocabulary = {name: number for number, (name, _) in enumerate(vocabulary)}
-            added_ids = {each["content"]: each["id"] for each in self._others}
-            self.ids: dict[str, int] = {**vocabulary, **added_ids, **self.special}
+            added_ids = {each["content"]: each["id"] for each in added}
+            self.ids: dict[str, int] = added_ids | vocabulary
         except (ValueError, TypeError, KeyError) as fault:
             raise UserError(f"{path}: damaged, or no tokenizer ({fault})") from fault
         _check_ids(path, self.ids)
@@ -106,15 +235,16 @@ class TokenizerFile:
             raise UserError(f"{self.path}: expected a piece for what is unknown, found none")
         return found
 
-    def of_text(self) -> bytes:
-        """The same tokenizer, for which names of special pieces are text, and no marks are set."""
+    def of_text(self, roles: Collection[str]) -> bytes:
+        """The same tokenizer, for which names of these pieces are text, and no marks are set."""
         model = dict(self._model)
         if self.kind == "Unigram":
             model["vocab"] = [
-                [_HIDDEN * (name in self.special) + name, score] for name, score in model["vocab"]
+                [_HIDDEN * (name in roles) + name, score] for name, score in model["vocab"]
             ]
         none = dict.fromkeys(("truncation", "padding", "post_processor"))
-        whole = {**self._whole, **none, "added_tokens": self._others, "model": model}
+        added = [each for each in self._whole["added_tokens"] if each["content"] not in roles]
+        whole = {**self._whole, **none, "added_tokens": added, "model": model}
         return json.dumps(whole, ensure_ascii=False).encode("utf-8")
 
 

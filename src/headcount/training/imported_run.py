@@ -47,7 +47,7 @@ def write_imported_run(
     """
     check_sizes(folder, settings)
     imported, dev = import_for(folder, pair), pair.read("dev")
-    check = compare_with_library(folder, imported, pair.first_pairs("dev", None))
+    check = compare_with_library(folder, imported, pair.first_pairs("dev", None), pair)
     model = with_settings(imported.model, settings).to(pick_device(train.device))
     loss = mean_loss(model, dev, train.batch_tokens)
     row = dict.fromkeys(CURVE_COLUMNS) | {"step": 0, "epoch": 0, "dev_loss": loss, "seconds": 0}

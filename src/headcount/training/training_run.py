@@ -173,7 +173,8 @@ class TrainingRun(ModelRun):
             return self.fresh_model(settings)
         check_sizes(pretrained, settings)
         imported = import_for(pretrained, self.pair)
-        check = compare_with_library(pretrained, imported, self.pair.first_pairs("dev", None))
+        dev = self.pair.first_pairs("dev", None)
+        check = compare_with_library(pretrained, imported, dev, self.pair)
         print(f"imported {pretrained}: {check}", file=sys.stderr)
         return with_settings(imported.model, settings)
 

@@ -1,0 +1,263 @@
+"""Words that users added to a tokenizer: cut whole with the library's ids, or refused by file."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from small_hooked import save_t5
+from small_tokenizers import LINES, Small, add_words, write_small, write_text
+from torch.nn import functional
+
+from headcount.base.errors import UserError
+from headcount.base.files import read_json, write_json
+from headcount.data.batches import ParallelText, collate
+from headcount.model.loss import token_losses
+from headcount.pretrained.families import Config
+from headcount.pretrained.hooked_folder import HookedFolder
+from headcount.pretrained.imports import write_imported
+from headcount.pretrained.library import LOCAL, OF_WEIGHTS
+from headcount.pretrained.pieces import read_pieces
+from headcount.pretrained.segment import segment_pretrained
+from headcount.store.model_folder import ModelFolder
+from headcount.store.pair_folder import PairFolder
+
+HALF, BRAIN, FULL = torch.float16, torch.bfloat16, torch.float32
+READ = [
+    *(("marian", FULL), ("marian", HALF), ("m2m100", BRAIN), ("nllb_json", HALF)),
+    *(("mbart_json", FULL), ("mbart50_json", BRAIN), ("pegasus_json", FULL), ("bart_json", HALF)),
+]
+TEXT = [
+    "the <ent> sun", "<ent>", "do  qqq  ma[sp]ti", "aqqqb <ent><entity> ti", "thema köl qqq", "on",
+]  # fmt: skip
+
+
+def added() -> list:
+    from tokenizers import AddedToken
+
+    flags = {"lstrip": True, "rstrip": True}
+    names = {"<ent>": {}, "<entity>": {"lstrip": True}, "qqq": flags, "[sp]": {"special": True}}
+    return [AddedToken(name, normalized=False, **given) for name, given in names.items()]
+
+
+def segment(small: Small, root: Path, codes: tuple) -> PairFolder:
+    """The pieces of a text with the added words on both sides."""
+    text = root / "dev.txt"
+    text.write_text("\n".join([*LINES[:4], *TEXT]) + "\n", encoding="utf-8")
+    languages = ("en", "de")
+    segment_pretrained(small.folder, languages, (text, text), (text, text), root / "bpe", codes)
+    return PairFolder(root / "bpe")
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory) -> Path:
+    return write_text(tmp_path_factory.mktemp("added") / "text")
+
+
+@pytest.fixture(scope="module")
+def made(text):
+    """Makes each folder once, without words."""
+    known: dict[str, Small] = {}
+
+    def make(layout: str) -> Small:
+        if layout not in known:
+            known[layout] = write_small(layout, text.parent / layout, text)
+        return known[layout]
+
+    return make
+
+
+@pytest.fixture
+def copy(made, tmp_path):
+    """A folder of a layout, to be changed."""
+
+    def copied(layout: str) -> Path:
+        return shutil.copytree(made(layout).folder, tmp_path / "theirs")
+
+    return copied
+
+
+def change(path: Path, **values: object) -> None:
+    write_json(path, (read_json(path) if path.exists() else {}) | values)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("layout", "dtype"), READ)
+def test_losses_from_text_are_the_librarys(layout, dtype, text, tmp_path):
+    """All from files: the library's tokenizer and model, and ours."""
+    import transformers
+
+    small, words = write_small(layout, tmp_path / "theirs", text), added()
+    codes = small.codes
+    if layout == "nllb_json":  # behind the mask
+        codes = ("eng_Latn", "tyv_Cyrl")
+        words += [type(words[0])("tyv_Cyrl", special=True)]
+    add_words(small, words, dtype)
+    pair = segment(small, tmp_path, codes)
+    write_imported(small.folder, pair, tmp_path / "model", {})
+    assert "pairs of lines, by " in read_json(tmp_path / "model/model.json")["check"]["text"]
+    named = dict(zip(("src_lang", "tgt_lang"), codes, strict=True)) if codes[0] else {}
+    tokenizer = transformers.AutoTokenizer.from_pretrained(small.folder, **LOCAL, **named)
+    theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(small.folder, **OF_WEIGHTS).eval()
+    ours, (src, tgt) = ModelFolder(tmp_path / "model").load(), pair.segmenters()
+    for source, target in zip(TEXT, TEXT[::-1], strict=True):
+        given = ">>deu<< " * (layout == "marian") + source
+        inputs = tokenizer(given, return_tensors="pt").input_ids
+        labels = tokenizer(text_target=target, return_tensors="pt").input_ids
+        with torch.no_grad():
+            logits = theirs(input_ids=inputs, labels=labels).logits[0]
+            nats = functional.cross_entropy(logits, labels[0], reduction="none")
+            nats = nats[: len(nats) - (layout == "mbart_json")]  # the language behind the end
+            found = token_losses(
+                ours, collate(ParallelText([src.encode(source)], [tgt.encode(target)]), [0])
+            )
+        torch.testing.assert_close(found.flatten(), nats, atol=1e-4, rtol=0)
+        said = tokenizer.decode(labels[0, len(tgt.prefix) :], skip_special_tokens=True)
+        assert tgt.decode(tgt.encode(target)) == " ".join(said.split())
+
+
+@pytest.mark.parametrize("layout", ["nllb_spm", "mbart_spm", "pegasus_spm", "bart_merges"])
+def test_files_that_do_not_say_how_text_around_words_is_cut(copy, layout):
+    folder = copy(layout)
+    config = Config.read(folder)
+    write_json(folder / "added_tokens.json", {"<ent>": config["vocab_size"]})
+    with pytest.raises(UserError, match=r"added_tokens\.json: added token '<ent>': expected "):
+        read_pieces(config)
+
+
+def entry(name: str, **flags: bool) -> dict:
+    return {"content": name, "special": False, "normalized": True} | flags
+
+
+TABLE = "added_tokens_decoder"
+
+
+@pytest.mark.parametrize(
+    ("layout", "name", "values", "told"),
+    [
+        ("marian", "added_tokens.json", {"<ent>": 5}, r"json: added token '<ent>': .*found 5 of "),
+        ("marian", "added_tokens.json", {"<ent>": 9999}, r"json: added token '<ent>': .*9999"),
+        ("marian", "added_tokens.json", {"<unk>": 7}, r"added token '<unk>': expected 1, of no "),
+        ("marian", "added_tokens.json", {"<ent>": "x"}, r"added_tokens\.json: '<ent>': .*whole"),
+        ("m2m100", "added_tokens.json", {"__de__": 95}, r"token '__de__': expected 107, of no"),
+        ("mbart_spm", "added_tokens.json", {"de_DE": 92}, r"token 'de_DE': expected 93, of no"),
+        ("marian", "tokenizer_config.json", {TABLE: [3]}, r"config\.json: damaged, or not the"),
+        (
+            "marian",
+            "tokenizer_config.json",
+            {TABLE: {"92": entry("qqq", single_word=True)}},
+            r"tokenizer_config\.json: added token 'qqq': expected tokenizer\.json",
+        ),
+        (
+            "nllb_json",
+            "tokenizer_config.json",
+            {TABLE: {"95": entry("eng_Latn", special=True)}},
+            r"tokenizer_config\.json: added token 'eng_Latn': expected .*tokenizer\.json",
+        ),
+        (
+            "bart_json",
+            "tokenizer_config.json",
+            {TABLE: {"330": entry("<ent>")}},
+            r"added token '<ent>': expected it in tokenizer\.json, too",
+        ),
+        ("bart_json", "special_tokens_map.json", {"additional_special_tokens": ["<e>"]}, "'<e>'"),
+        ("marian", "special_tokens_map.json", {"sep_token": "<sep>"}, "special token '<sep>': exp"),
+        ("bart_json", "tokenizer_config.json", {"eos_token": "<mask>"}, "eos_token: .*'<mask>'"),
+        ("m2m100", "tokenizer_config.json", {"tokenizer_class": "SMALL100Tokenizer"}, "SMALL100T"),
+        ("m2m100", "config.json", {"tokenizer_class": "SMALL100Tokenizer"}, "SMALL100T"),
+        ("marian", "tokenizer_config.json", {"tokenizer_class": "TokenizersBackend"}, "Backend"),
+        ("mbart_json", "config.json", {"tokenizer_class": ["x"]}, "tokenizer_class: expected one"),
+        ("bart_json", "tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["a.B", None]}}, "B"),
+        ("marian", "tokenizer_config.json", {"sp_model_kwargs": {"alpha": 0.1}}, "alpha"),
+        ("pegasus_spm", "tokenizer_config.json", {"offset": "x"}, "offset: expected a whole"),
+        ("m2m100", "tokenizer_config.json", {"language_codes": "m3"}, "language_codes: .*'m3'"),
+    ],
+)  # fmt: skip
+def test_files_that_contradict_or_are_not_read(copy, layout, name, values, told):
+    folder = copy(layout)
+    change(folder / name, **values)
+    with pytest.raises(UserError, match=told):
+        read_pieces(Config.read(folder))
+
+
+@pytest.mark.parametrize(
+    ("layout", "name"),
+    [
+        ("bart_json", "TokenizersBackend"), ("bart_json", "BartTokenizerFast"),
+        ("nllb_json", "PreTrainedTokenizerFast"), ("m2m100", "M2M100Tokenizer"),
+        ("mbart_json", "MBartTokenizerFast"), ("pegasus_spm", "PegasusTokenizer"),
+    ],
+)  # fmt: skip
+def test_known_classes_are_read(copy, layout, name):
+    folder = copy(layout)
+    before = read_pieces(Config.read(folder))
+    change(folder / "tokenizer_config.json", tokenizer_class=name)
+    assert read_pieces(Config.read(folder)).sides[0].ids == before.sides[0].ids
+
+
+def test_a_language_behind_the_mask_has_the_id_of_its_file(copy):
+    """Of a SentencePiece model alone: 94 pieces, 202 languages, <mask>, and one language more."""
+    folder = copy("nllb_spm")
+    path = folder / "tokenizer_config.json"
+    table = read_json(path)[TABLE]
+    last = max(map(int, table))
+    change(path, **{TABLE: table | {str(last + 1): entry("tyv_Cyrl", special=True)}})
+    found = read_pieces(Config.read(folder))
+    assert len(found.languages) == 203 and found.sides[0].ids["tyv_Cyrl"] == last + 1
+    assert found.sides[0].ids["<mask>"] == last
+
+
+def test_a_separator_of_ones_own_is_cut_whole(copy):
+    """It has a role, but no row of its own in our models."""
+    folder = copy("marian")
+    change(folder / "special_tokens_map.json", sep_token="<sep>", pad_token="<pad>")
+    write_json(folder / "added_tokens.json", {"<sep>": 92})
+    found = read_pieces(Config.read(folder))
+    assert found.words == {"<sep>": "<sep>"} and "<sep>" in found.special
+
+
+@pytest.fixture
+def cut(made, tmp_path) -> tuple[Path, PairFolder]:
+    """A Marian with a word more, and its pieces of a text."""
+    small = made("marian")
+    folder = shutil.copytree(small.folder, tmp_path / "theirs")
+    write_json(folder / "added_tokens.json", {"<ent>": 92})  # a row that filled the embedding up
+    return folder, segment(Small("marian", folder, small.model, None), tmp_path, small.codes)
+
+
+def test_text_that_the_library_cuts_otherwise_stops_an_import(cut, tmp_path):
+    """The pair forgets the word, so that it is cut into letters."""
+    folder, pair = cut
+    path = pair.path / "segmentation.json"
+    about = read_json(path)
+    for side in about["marks"].values():
+        side["words"] = {}
+    write_json(path, about)
+    told = r"source line 'the <ent> sun': token 6: expected '<ent>' \(92\), as MarianTokenizer"
+    with pytest.raises(UserError, match=told):
+        write_imported(folder, pair, tmp_path / "model", {})
+    assert not (tmp_path / "model").exists()
+
+
+def test_an_import_says_that_no_text_was_compared(cut, tmp_path, monkeypatch):
+    import transformers
+
+    def lacking(*given, **named):
+        raise ImportError("protobuf is not installed")
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lacking)
+    write_imported(*cut, tmp_path / "model", {})
+    check = read_json(tmp_path / "model/model.json")["check"]
+    assert check["text"].startswith("not compared: the library cannot load") and check["pairs"] == 8
+    assert "protobuf is not installed" in check["text"]
+
+
+@pytest.mark.slow
+def test_a_model_under_hooks_reads_added_words(tmp_path):
+    import transformers
+
+    save_t5(tmp_path, ["a", "b"])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    tokenizer.add_tokens(["<ent>"])
+    tokenizer.save_pretrained(tmp_path)
+    assert HookedFolder(tmp_path).sources(["a <ent> b"]) == [[3, 5, 4, 1]]
