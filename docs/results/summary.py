@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import yaml
 
@@ -20,6 +21,12 @@ from scipy import stats  # noqa: E402
 from tests.golden.compare import read_copy  # noqa: E402
 
 _SIGNED = {"BLEU", "nats"}
+_BOUNDS = ("value", "low", "high")
+_SCALES = {
+    "linear": (lambda x: x, float),
+    "log": (np.log, np.exp),  # ratios: the mean is geometric
+    "fisher": (np.arctanh, np.tanh),  # correlations
+}
 
 
 def summarise() -> pd.DataFrame:
@@ -50,10 +57,11 @@ def _estimate(rows: pd.DataFrame, entry: dict[str, Any]) -> dict[str, Any]:
         (row,) = rows.to_dict("records")
         low, high = (row[column] for column in entry["interval"])
         return {"value": values.item(), "low": low, "high": high, "over": f"{row['seeds']} seeds"}
-    seeds = values.groupby(rows["seed"]).agg(entry.get("within", "mean"))
+    to, back = _SCALES[entry.get("scale", "linear")]
+    seeds = to(values.groupby(rows["seed"]).agg(entry.get("within", "mean")))
     half = stats.t.ppf(0.975, len(seeds) - 1) * seeds.sem()
-    low, high = seeds.mean() - half, seeds.mean() + half
-    return {"value": seeds.mean(), "low": low, "high": high, "over": f"{len(seeds)} seeds"}
+    found = (seeds.mean(), seeds.mean() - half, seeds.mean() + half)
+    return dict(zip(_BOUNDS, map(back, found), strict=True)) | {"over": f"{len(seeds)} seeds"}
 
 
 def _text(found: dict[str, Any], digits: int) -> str:
@@ -61,16 +69,12 @@ def _text(found: dict[str, Any], digits: int) -> str:
     if found["low"] is None:
         return f"{found['value']} of {found['over'].removesuffix(' rows')}"
     if found["unit"] == "heads":
-        return f"{found['value']:.0f}"
+        return f"{round(found['value'], 1):g}"
     sign = "+" if found["unit"] in _SIGNED else ""
     value, low, high = (
         f"{number:{sign}.{digits}f}".replace("-", "−") for number in map(found.get, _BOUNDS)
     )
     return f"{value} ({low} to {high})"
-
-
-_BOUNDS = ("value", "low", "high")
-
 
 if __name__ == "__main__":
     summarise().to_csv(HERE / "summary.csv", index=False, lineterminator="\n", float_format="%.10g")
