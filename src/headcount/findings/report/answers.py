@@ -1,6 +1,6 @@
 """What a page of results answers before all else, decided or not, in numbers of its tables."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import pandas as pd
 from headcount.base.files import read_json
 from headcount.base.settings.short_names import read_training_name
 from headcount.findings.report.opening import Finding
-from headcount.findings.report.questions import QUESTIONS
+from headcount.findings.report.questions import Question
 from headcount.findings.report.study.intervals import with_interval
 from headcount.findings.results import BASE
 from headcount.findings.tables import NONE
@@ -103,9 +103,11 @@ def _compared(row: Mapping[str, str]) -> bool:
     return masks and row["source"] == "ours" and row["difference"] != NONE
 
 
-def answer_questions(known: Mapping[str, Finding]) -> Iterator[tuple[str, Finding]]:
+def answer_questions(
+    known: Mapping[str, Finding], questions: Iterable[Question]
+) -> Iterator[tuple[str, Finding]]:
     """A question's heading and a claim whose number answers it, for all such claims."""
-    for question in QUESTIONS:
+    for question in questions:
         for name in question.claims:
             if name in known:
                 yield question.title, known[name]

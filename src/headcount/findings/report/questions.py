@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from headcount.findings.exhibits import Exhibit
+from headcount.findings.inputs import OF_TRAINING
 
 
 class Question(NamedTuple):
@@ -33,15 +34,30 @@ QUESTIONS = (
 )
 
 
+_UNTRAINED = {
+    "training": Question("training", "Data and scores"),
+    "headmask": Question("headmask", "HeadMask: which heads matter?", ("HM-01", "HM-03")),
+}
+"""In place of questions about training, where nothing was trained."""
+
+
+def questions_of(exhibits: Iterable[Exhibit]) -> list[Question]:
+    """All questions, by whether any of these exhibits is about a training."""
+    trained = any(set(OF_TRAINING).intersection(each.needs) for each in exhibits)
+    others = {} if trained else _UNTRAINED
+    return [others.get(question.name, question) for question in QUESTIONS]
+
+
 def by_question(exhibits: Iterable[Exhibit]) -> Iterator[tuple[Question, list[Exhibit]]]:
     """The questions that any of these answer, in order; a figure follows the table it is beside.
 
     Raises KeyError for an exhibit of an unknown question.
     """
+    exhibits = list(exhibits)
     found: dict[str, list[Exhibit]] = {question.name: [] for question in QUESTIONS}
     for each in exhibits:
         found[each.question].append(each)
-    for question in QUESTIONS:
+    for question in questions_of(exhibits):
         if found[question.name]:
             yield question, _paired(found[question.name])
 

@@ -13,7 +13,7 @@ from headcount.findings.chapters import chapters
 from headcount.findings.exhibits import Exhibit
 from headcount.findings.report.answers import answer_headmask, answer_questions
 from headcount.findings.report.opening import DECIDED, LEDGER, Finding, read_findings
-from headcount.findings.report.questions import by_question
+from headcount.findings.report.questions import by_question, questions_of
 from headcount.findings.tables import plain_markdown
 
 COST = "tables/cost.csv"
@@ -68,7 +68,7 @@ def write_results_page(
     ledger = read_json((results / LEDGER).with_suffix(".json"))
     bullets = [answer_headmask(results), *(_bullet(known[name], lead=True) for name in short)]
     listed = "\n".join(filter(None, bullets))
-    minutes = _minutes(results / COST)
+    minutes, exhibits = _minutes(results / COST), _exhibits(results)
     of = {
         verdict: [each for each in known.values() if each.verdict == verdict]
         for verdict in (*DECIDED, "undecided")
@@ -81,13 +81,13 @@ def write_results_page(
         "kept": kept,
         "warnings": warnings,
         "short": listed,
-        "answers": list(answer_questions(known)),
+        "answers": list(answer_questions(known, questions_of(exhibits))),
         "counts": ledger["caption"],
         "undecided": of.pop("undecided"),
         "decided": of,
         "questions": [
-            (question.title, [_shown(each, results, out.with_suffix("")) for each in exhibits])
-            for question, exhibits in by_question(_exhibits(results))
+            (question.title, [_shown(each, results, out.with_suffix("")) for each in found])
+            for question, found in by_question(exhibits)
         ],
         "bullet": _bullet,
         "numbers": _numbers,
