@@ -1,5 +1,6 @@
-"""Write docs/reference/rules.md, files.md and exit_codes.md: rules, result files, codes of exit."""
+"""Write docs/reference/rules.md, files.md, exit_codes.md and claims_list.md."""
 
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from files_page import RULES, files_page
 from headcount.base import command, errors
 from headcount.base.files import write_text
 from headcount.findings.chapters import chapters
+from headcount.findings.claims.decisions import DECISIONS
+from headcount.findings.claims.ledger import PAPERS, Claim, claims, paper_of
 
 FOLDER = Path("docs/reference")
 _MADE = "*Made from the code; after changing that, run `python workflow/reference_pages.py`.*"
@@ -72,12 +75,36 @@ refuses its command line, its code is 1.
 """
 
 
+def claims_page() -> str:
+    """Return the list of all claims, each with the number, rule and limits that decide it."""
+    parts = [
+        f"# The claims of the papers\n\n{_MADE}\n",
+        "Each claim has its place in the paper and its statement, the number that decides it, the\n"
+        "rule (of the function that decides it), and the limits by their names in the rule.\n"
+        "[Claims](claims.md) explains verdicts and corrections.\n",
+    ]
+    for paper, (_, title) in PAPERS.items():
+        parts.append(f"## {title[0].upper()}{title[1:]}\n")
+        parts += [_claim(*each) for each in claims().items() if paper_of(each[0]) == paper]
+    return "\n".join(parts)
+
+
+def _claim(name: str, claim: Claim) -> str:
+    rule = " ".join(inspect.getdoc(DECISIONS[claim.decide]).split())
+    limits = ", ".join(f"`{limit}` {value}" for limit, value in claim.limits.items())
+    source = f" ({claim.limits_from})" if claim.limits_from else ""
+    listed = f"- Limits: {limits}{source}\n" if limits else ""
+    said = f"**{name}**, {claim.place}: {claim.statement}"
+    return f"{said}\n\n- Number: {claim.statistic}\n- Rule: {rule}\n{listed}"
+
+
 def main() -> None:
     """Write the pages."""
     command.parser(__doc__).parse_args()
     write_text(FOLDER / "rules.md", rules_page())
     write_text(FOLDER / "files.md", files_page(_MADE))
     write_text(FOLDER / "exit_codes.md", exit_codes_page())
+    write_text(FOLDER / "claims_list.md", claims_page())
 
 
 if __name__ == "__main__":
