@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -49,6 +50,29 @@ def test_f45_f49_clone_and_pull_and_both_rightly_have_nothing_to_do(origin, tmp_
             os.utime(path)  # a time alone is no change
     both_quiet(clone)
     assert not (clone.folder / "data" / "raw").exists()
+
+
+def test_a_clone_compares_its_numbers_with_those_of_an_earlier_commit(origin, clone):
+    """DVC takes a remote's relative path in an earlier commit from the root of the disk."""
+    clone.call("git", "commit", "-q", "--allow-empty", "-m", "later")
+    remote = origin.folder.parent / "headcount-remote"
+    clone.shell(f"dvc remote modify --local shared url {remote}")
+    shutil.rmtree(clone.folder / ".dvc" / "cache")
+    clone.change("results/quickstart/metrics.json", '"chrf": ', '"chrf": 1')
+    changed = clone.call("dvc", "metrics", "diff", "HEAD~1")
+    assert "baseline.test.chrf" in changed and "failed" not in changed
+
+
+def test_without_git_dvc_works_once_it_is_told_so(clone):
+    shutil.rmtree(clone.folder / ".git")
+    assert "is not a git repository" in clone.call("dvc", "pull", fails=True)
+    told = clone.shell("python workflow/part.py give quickstart parts/lab")
+    assert "dvc config --local core.no_scm true" in told
+    clone.shell("dvc config --local core.no_scm true")
+    shutil.rmtree(clone.folder / "results")
+    clone.call("dvc", "pull")
+    both_quiet(clone)
+    assert "up to date" in clone.call("dvc", "repro")
 
 
 def test_f55_what_is_shared_names_no_folder_of_this_machine(origin):
