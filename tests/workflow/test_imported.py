@@ -49,7 +49,6 @@ pruned:
   - {method: importance, lambda: 0.3}
 ablation: {runs: [baseline], sentences: 5, steps: 3, draws: 1}
 gates: {updates: 10, warmup_updates: 2, dev_interval: 5}
-speed: {batch_sizes: []}
 """
 TUNED = """
 title: The same, fine-tuned
