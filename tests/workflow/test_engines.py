@@ -27,6 +27,15 @@ from headcount.base.settings.pretrained import load_models
 
 pytestmark = pytest.mark.slow
 
+OPUS_MT = {
+    **{"model_type": "marian", "activation_function": "swish", "scale_embedding": True},
+    **{"d_model": 512, "encoder_layers": 6, "decoder_layers": 6, "max_position_embeddings": 512},
+    **{"encoder_attention_heads": 8, "decoder_attention_heads": 8, "encoder_ffn_dim": 2048},
+    **{"decoder_ffn_dim": 2048, "vocab_size": 9, "pad_token_id": 8, "eos_token_id": 0},
+    "decoder_start_token_id": 8,
+}
+"""Sizes that config/imported.yaml names."""
+
 
 def test_the_first_run_leaves_git_with_nothing_to_say(origin):
     assert origin.untidy == ""
@@ -256,9 +265,10 @@ def test_dvc_yaml_fits_the_rules_of_every_experiment(clone):
     # Nor is jieba here, which a plan asks for as well.
     clone.change("config/headmask_zh.yaml", "unspaced: jieba", "unspaced: characters")
     for model in load_models(clone.folder / "config" / "models.yaml").values():
-        for name in ("config.json", "model.safetensors") if model.path else ():
+        if model.path:
             (clone.folder / model.path).mkdir(parents=True, exist_ok=True)
-            (clone.folder / model.path / name).touch()
+            (clone.folder / model.path / "model.safetensors").touch()
+            (clone.folder / model.path / "config.json").write_text(json.dumps(OPUS_MT))
     for path in (clone.folder / "config").glob("*.yaml"):
         # More seeds are more jobs of the same rules.
         path.write_text(re.sub(r"(?m)^seeds: \[(\d+),.*", r"seeds: [\1]", path.read_text()))
