@@ -76,6 +76,15 @@ class Imported:
         """Files that are made from it, the last of each pair's segmentation."""
         return [f"{layout.bpe(pair)}/{TRAINING[-1]}" for pair in self.segmented(layout.pairs)]
 
+    def check_sizes(self) -> None:
+        """Raise UserError for other sizes than those in the model's folder, if that is here."""
+        for name in self.names:
+            from headcount.pretrained.families import CONFIG, check_sizes  # without torch
+
+            folder = Path(self._models[name].path or Path(self.source(name).manifest).parent)
+            if (folder / CONFIG).exists():
+                check_sizes(folder, self._settings.model.sizes)
+
     @property
     def manifests(self) -> list[str]:
         """The record of its files, which stands for them."""

@@ -175,6 +175,7 @@ def run(main: Callable[[], None]) -> None:
     At Ctrl-C with 130 and without a word; a training that it asks to stop tells what it saved.
     """
     try:
+        fingerprint.require_own_package(Path(sys.argv[0]).resolve().parent.parent)
         _die_with_engine()
         gc.freeze()  # modules stay; to look through them for garbage took a hundredth of a search
         main()
