@@ -104,14 +104,14 @@ class _Parser(argparse.ArgumentParser):
     folder = "out_folder"
     """The flag that names the output folder, as an attribute of what is parsed."""
 
-    def parse_args(self, args=None, namespace=None):
-        found = super().parse_args(args, namespace)
-        paths = {a.dest: getattr(found, a.dest) for a in self._actions if a.type is Path}
+    def parse_known_args(self, args=None, namespace=None):
+        found, rest = super().parse_known_args(args, namespace)
+        paths = {a.dest: vars(found).get(a.dest) for a in self._actions if a.type is Path}
         if out := paths.pop(self.folder, None):
             paths.pop("state", None)  # written, too
             each = (path if isinstance(path, list) else [path] for path in paths.values())
             check_apart(out, filter(None, chain.from_iterable(each)))
-        return found
+        return found, rest
 
 
 def parser(
