@@ -34,8 +34,8 @@ def once(tmp_path_factory):
 
 
 def remove(model, head, out):
-    (out / "list.txt").write_text(head)
-    flags = ["--model", model, "--list", out / "list.txt", "--out", out]
+    (listed := out.with_suffix(".txt")).write_text(head)
+    flags = ["--model", model, "--list", listed, "--out", out]
     assert run_script("remove", flags) == 0
 
 

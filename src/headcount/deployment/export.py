@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headcount.base.errors import UserError
+from headcount.base.errors import HeadcountError, UserError
 from headcount.base.files import (
     check_apart,
     check_replaceable,
@@ -83,7 +83,7 @@ def export_model(
         written.save(part)
         _describe(part, what, written.facts, origin)
         if check:
-            told.append(str(check(lambda settings: written.engine(part, settings))))
+            told.append(_checked(check, written, part, out))
     return "\n".join(told)
 
 
@@ -156,6 +156,14 @@ def _describe(part: Path, what: Deployed, facts: dict[str, Any], origin: dict[st
     about = {"heads": heads, "positions": positions_of(what.model), **facts}
     about["files"] = sorted(path.name for path in part.iterdir())
     write_json(part / MARK, {**about, "provenance": origin})
+
+
+def _checked(check: Check, written: _Written, part: Path, out: Path) -> str:
+    """Compare what was written aside; messages have the name that the folder will have."""
+    try:
+        return str(check(lambda settings: written.engine(part, settings)))
+    except HeadcountError as fault:
+        raise type(fault)(str(fault).replace(str(part), str(out))) from fault
 
 
 def _listed(out: Path) -> Iterable[str]:
