@@ -59,7 +59,8 @@ class Imported:
             globs = (Path(model.path).glob(kind) for kind in PRETRAINED_SOURCES)
             files = model.files or {path.name for paths in globs for path in paths} or _NEEDED
             own = [f"{model.path}/{file}" for file in sorted(files)]
-        return Source(f"pretrained.{name}", "fetch_pretrained", entry, own)
+        pinned = {f"{model.path}/{file}": s for file, s in model.files.items() if s and own}
+        return Source(f"pretrained.{name}", "fetch_pretrained", entry, own, pinned)
 
     def entry_flags(self, w: Wildcards) -> list[str]:
         """Its origin and files, as a flag."""

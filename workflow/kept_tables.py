@@ -24,7 +24,7 @@ from comparable import (
 from engine import Job, planned_jobs
 
 from headcount.base import command
-from headcount.base.files import whole_folder
+from headcount.base.files import check_replaceable, whole_folder
 from headcount.findings.chapters import chapters
 from headcount.findings.report.results_page import write_results_page
 
@@ -105,6 +105,7 @@ def _row(kept: tuple[Run, Archive]) -> dict[str, Any]:
 
 def _copy_tables(folder: Path, tables: Path) -> None:
     """Put the tables' rows into the repository, in place of those of before."""
+    check_replaceable(tables, "tables of an earlier page", [t.name for t in tables.glob("*.csv")])
     with whole_folder(tables) as part:
         for table in sorted((folder / "tables").glob("*.csv")):
             shutil.copyfile(table, part / table.name)

@@ -47,7 +47,8 @@ def give(experiment: str, folder: Path, states: bool) -> str:
     `states`: with the last state of each unfinished training. Raises UserError for a folder that
     holds anything else.
     """
-    check_replaceable(folder, STATES, "an earlier part")
+    known = (RECORDS, FILES, STATES) if (folder / STATES).is_file() else ()
+    check_replaceable(folder, "an earlier part", known)
     plan(experiment)
     phases = [name for name in declared(experiment) if name != REMADE]
     jobs = {name: read_json(plan_file(experiment, name)) for name in phases}

@@ -1,6 +1,7 @@
 """A small Marian model of the Hugging Face library, imported and taken through both engines."""
 
 import csv
+import hashlib
 import json
 import shutil
 import subprocess
@@ -274,3 +275,24 @@ def test_files_of_a_folder_are_inputs_and_its_entry_names_its_place(monkeypatch,
     manifest = source.manifest
     (tmp_path / "own" / "marian" / "vocab.json").touch()
     assert made.imported.source("own_small").manifest == manifest
+
+
+def test_a_pinned_model_of_ones_own_that_has_changed_ends_every_plan(monkeypatch, tmp_path, capsys):
+    """A copy of its earlier weights lies in data/raw; it would have been used in silence."""
+    folder = tmp_path / "own" / "marian"
+    folder.mkdir(parents=True)
+    for name in ("config.json", "model.safetensors"):
+        (folder / name).write_bytes(b"first")
+    pins = {path.name: hashlib.sha256(b"first").hexdigest() for path in folder.iterdir()}
+    models = MODEL + f"  files: {json.dumps(pins)}\n"
+    made = plan_of(monkeypatch, tmp_path, SIZES, models)
+    manifest = tmp_path / made.imported.source("own_small").manifest
+    manifest.parent.mkdir(parents=True)
+    manifest.touch()
+    plan_of(monkeypatch, tmp_path, SIZES, models)
+    (folder / "model.safetensors").write_bytes(b"other")
+    with pytest.raises(SystemExit) as end:
+        plan_of(monkeypatch, tmp_path, SIZES, models)
+    told = capsys.readouterr().err
+    assert end.value.code == 2 and "own/marian/model.safetensors: expected SHA-256" in told
+    assert pins["model.safetensors"] in told and hashlib.sha256(b"other").hexdigest() in told
