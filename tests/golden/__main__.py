@@ -2,6 +2,7 @@
 
 python -m tests.golden [EXPERIMENT ...]           compare; exit code 1 if a file differs
 python -m tests.golden --write [EXPERIMENT ...]   replace the golden sums
+python -m tests.golden --freeze EXPERIMENT ...    replace the measurements by those in results/
 
 `sums.csv` has the SHA-256 of every file. Where a sum differs, the command compares the values with
 those that the code of the last golden commit makes here, and counts values within a relative 1e-9
@@ -17,8 +18,8 @@ from functools import partial
 import yaml
 
 from tests.golden.compare import SUMS, read_copy, verdicts, write_golden
-from tests.golden.frozen import ROOT, archived, files, has_history, small
-from tests.golden.outputs import made_by_commit, make_outputs
+from tests.golden.frozen import INPUTS, ROOT, archived, files, has_history, small, write_archive
+from tests.golden.outputs import made_by_commit, make_outputs, measurements
 
 
 def main() -> int:
@@ -28,11 +29,14 @@ def main() -> int:
     )
     parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="default: all")
     parser.add_argument("--write", action="store_true", help="replace the golden sums")
+    parser.add_argument("--freeze", action="store_true", help="replace the frozen measurements")
     args = parser.parse_args()
     differing = 0
+    for experiment in args.experiments if args.freeze else []:
+        write_archive(INPUTS / f"{experiment}.tar.xz", measurements(experiment))
     for experiment in args.experiments or _available():
         made = make_outputs(experiment, files(experiment))
-        if args.write:
+        if args.write or args.freeze:
             write_golden(experiment, made, made if experiment in small() else _in_summary())
             print(f"{experiment}: {len(made)} files", flush=True)
         else:

@@ -4,11 +4,10 @@ import csv
 import hashlib
 import io
 import math
-import tarfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
-from tests.golden.frozen import members
+from tests.golden.frozen import members, write_archive
 
 SUMS = Path(__file__).parent / "sums.csv"
 COPIES = Path(__file__).parent / "copies"
@@ -30,15 +29,8 @@ def write_golden(experiment: str, made: Files, copied: Collection[str]) -> None:
     rows |= {path: _sum(content) for path, content in made.items()}
     lines = [f"{path},{value}\n" for path, value in sorted(rows.items())]
     SUMS.write_text("file,sha256\n" + "".join(lines))
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:xz", preset=9) as tar:
-        for name in sorted(set(copied) & set(made)):
-            member = tarfile.TarInfo(name)
-            member.size = len(made[name])
-            tar.addfile(member, io.BytesIO(made[name]))
-    COPIES.mkdir(exist_ok=True)
-    if set(copied) & set(made):
-        (COPIES / f"{experiment}.tar.xz").write_bytes(packed.getvalue())
+    if kept := {path: made[path] for path in sorted(set(copied) & set(made))}:
+        write_archive(COPIES / f"{experiment}.tar.xz", kept)
 
 
 def read_sums() -> dict[str, str]:

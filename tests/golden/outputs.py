@@ -19,6 +19,7 @@ sys.path.insert(0, "workflow")
 from engine import planned_jobs
 print(json.dumps(planned_jobs(sys.argv[1])))
 """
+_KINDS = ("tables", "figures")
 _PARTS = ("config", "scripts", "src", "workflow")
 
 
@@ -37,11 +38,11 @@ def make_outputs(
             shutil.copytree(root / part, folder / part, ignore=ignored)
         if not any(path.startswith("data/text/") for path in files):
             _prepare(experiment, folder)
-        planned = json.loads(_run([sys.executable, "-c", _PLAN, experiment], folder))
+        jobs = _planned(experiment, folder)
         for path, content in files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content)
-        return _make_all(experiment, planned, folder)
+        return _make_all(experiment, jobs, folder)
 
 
 def made_by_commit(experiment: str, files: Iterable[tuple[str, bytes]], commit: str) -> dict:
@@ -59,14 +60,30 @@ def made_by_commit(experiment: str, files: Iterable[tuple[str, bytes]], commit: 
             )
 
 
-def _make_all(experiment: str, planned: list[dict[str, Any]], folder: Path) -> dict[str, bytes]:
-    kinds = tuple(f"results/{experiment}/{kind}/" for kind in ("tables", "figures"))
-    jobs = [job for job in planned if any(path.startswith(kinds) for path in job["output"])]
+def measurements(experiment: str) -> dict[str, bytes]:
+    """Return the files of a finished experiment here that its tables and figures are made from."""
+    jobs = _planned(experiment, ROOT)
+    made = {path for job in jobs for path in job["output"]}
+    read = {path for job in jobs for path in job["input"]} - made
+    timed = (ROOT / f"results/{experiment}/benchmarks").rglob("*.tsv")
+    read |= {str(path.relative_to(ROOT)) for path in timed}
+    return {path: (ROOT / path).read_bytes() for path in sorted(read)}
+
+
+def _planned(experiment: str, folder: Path) -> list[dict[str, Any]]:
+    """Return the jobs that make tables and figures of an experiment."""
+    planned = json.loads(_run([sys.executable, "-c", _PLAN, experiment], folder))
+    kinds = tuple(f"results/{experiment}/{kind}/" for kind in _KINDS)
+    return [job for job in planned if any(path.startswith(kinds) for path in job["output"])]
+
+
+def _make_all(experiment: str, jobs: list[dict[str, Any]], folder: Path) -> dict[str, bytes]:
     for job in sorted(jobs, key=lambda job: _depth(job, jobs)):
         words = shlex.split(job["shell"].partition(" > ")[0])[1:]
         there = [w for w in words if w not in job["input"] or (folder / w).exists()]
         _run([sys.executable, *there], folder)
-    made = (path for kind in kinds for path in sorted((folder / kind).glob("*.csv")))
+    results = folder / "results" / experiment
+    made = (path for kind in _KINDS for path in sorted((results / kind).glob("*.csv")))
     return {str(path.relative_to(folder / "results")): path.read_bytes() for path in made}
 
 
