@@ -1,28 +1,41 @@
-"""Write docs/reference/rules.md, files.md and exit_codes.md: rules, result files, codes of exit."""
+"""Pages of the reference that are made from the code."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from files_page import RULES, files_page
 
-from headcount.base import command, errors
-from headcount.base.files import write_text
+from headcount.base import errors
+from headcount.base.settings.experiment import experiment_names, load_experiment
+from headcount.base.settings.handbook import settings_page
 from headcount.findings.chapters import chapters
+from headcount.findings.report.listing import exhibits_page
 
-FOLDER = Path("docs/reference")
-_MADE = "*Made from the code; after changing that, run `python workflow/reference_pages.py`.*"
+CONFIG = Path(__file__).parents[1] / "config"
+PAPERS = ("headmask_ro", "headmask_tr", "headmask_vi", "headmask_zh", "voita_", "michel_")
+"""Prefixes of the experiments with the corpora and sizes of a paper."""
 _HEADER = re.compile(r"(?:#.*\n)+")
 _RULE = re.compile(
     r'^(?:use rule (?P<like>\w+) as )?(?:rule )?(?P<name>\w+)(?: with)?:\n    """(?P<words>.*)"""',
     re.M,
 )
+_TEXT_OF_PAPERS = """# The papers' own experiments
+
+`config/` contains one file for each experiment of a paper. Its comments list what the paper says,
+what its code says, and what was chosen where both are silent. The corpora come from the addresses
+in `config/corpora.yaml`. `snakemake -n --config experiment=headmask_ro` lists all jobs of an
+experiment with nothing on disk.
+
+| experiment | content | pairs | seeds | runs | pruned runs |
+|---|---|---|--:|--:|--:|
+"""
 
 
 def rules_page() -> str:
     """What every rule does, by the file that has it, with what that file needs and makes."""
     parts = [
-        f"# Rules\n\n{_MADE}\n",
+        "# Rules\n",
         "A rule runs the script of its name in `scripts/`; each has `--help`. `snakemake -n`\n"
         "lists the jobs of an experiment. Folders in angle brackets are those of the experiment:\n"
         "`<results>` is `results/<experiment>`.\n",
@@ -55,8 +68,6 @@ def exit_codes_page() -> str:
     stopped = errors.Interrupted.__doc__
     return f"""# Exit codes
 
-{_MADE}
-
 Every script ends with one of these (1 of `workflow/compare.py` says that files differ), and so does
 `snakemake`: with the code of the job that failed, whose message it repeats. Where Snakemake itself
 refuses its command line, its code is 1.
@@ -72,13 +83,24 @@ refuses its command line, its code is 1.
 """
 
 
-def main() -> None:
-    """Write the pages."""
-    command.parser(__doc__).parse_args()
-    write_text(FOLDER / "rules.md", rules_page())
-    write_text(FOLDER / "files.md", files_page(_MADE))
-    write_text(FOLDER / "exit_codes.md", exit_codes_page())
+def papers_page() -> str:
+    """Return the table of the papers' experiments."""
+    rows = ""
+    for name in experiment_names(CONFIG):
+        if name.startswith(PAPERS):
+            found = load_experiment(name, CONFIG)
+            texts = ", ".join(found.pairs or [found.classifiers.corpus])
+            counts = [len(found.seeds), len(found.runs) if found.pairs else 0, len(found.pruned)]
+            rows += f"| `{name}` | {found.title} | {texts} | {' | '.join(map(str, counts))} |\n"
+    return _TEXT_OF_PAPERS + rows
 
 
-if __name__ == "__main__":
-    command.run(main)
+PAGES: dict[str, Callable[[], str]] = {
+    "settings": settings_page,
+    "rules": rules_page,
+    "exhibits": exhibits_page,
+    "files": files_page,
+    "exit_codes": exit_codes_page,
+    "papers": papers_page,
+}
+"""All pages by name: the site has each as docs/reference/<name>.md."""

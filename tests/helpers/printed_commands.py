@@ -30,8 +30,8 @@ def commands_of(page: str) -> Iterator[str]:
 
 
 def documents(root: Path) -> list[Path]:
-    """Every page that people read: at the top, in docs, and how to fill config."""
-    return [*root.glob("*.md"), root / "config/README.md", *sorted(root.glob("docs/**/*.md"))]
+    """Every page that people read: at the top, in docs, and one in folders of files."""
+    return [*root.glob("*.md"), *root.glob("*/README.md"), *sorted(root.glob("docs/**/*.md"))]
 
 
 def printed_commands(root: Path) -> dict[str, list[str]]:

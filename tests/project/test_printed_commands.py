@@ -31,6 +31,7 @@ AS_PRINTED = [
     ("python workflow/estimate.py quickstart --until 5m", "in 5.0 min:", None),
     ("snakemake -n --config experiment=headmask_ro", "wmt16_ro_en.ro-en", None),
     ("snakemake --cores all raw", "Nothing to be done", None),
+    ("snakemake --cores all --until train", "Nothing to be done", None),
     ("dvc status", "up to date", None),
     ("dvc repro", "up to date", None),
     ("dvc repro -f -s plan@quickstart", "Running stage 'plan@quickstart'", None),
@@ -46,7 +47,7 @@ AS_PRINTED = [
     ("dvc plots show", "index.html", "dvc_plots/index.html"),
     ("python workflow/verify.py", "every file is what dvc.lock says", None),
     ("python scripts/train.py --help", "--dev-interval", None),
-    ("python scripts/settings_handbook.py", "", "docs/reference/settings.md"),
+    ("python scripts/reference.py settings", "| `decode.beam` |", None),
     ("python scripts/corpora.py", "to fetch:", None),
     ("python scripts/corpora.py --experiment multi30k", "to fetch:", None),
     (
@@ -54,7 +55,8 @@ AS_PRINTED = [
         "",
         "page.html",
     ),
-    ("python scripts/exhibits_page.py", "", "docs/reference/exhibits.md"),
+    ("python scripts/reference.py files", "| `curves` |", None),
+    ("python scripts/reference.py exhibits", "| `headmask_table2` | table |", None),
     ("snakemake --cores all headmask", "Nothing to be done", None),
     (
         "python scripts/claims.py --results results/quickstart --out claims",
@@ -124,14 +126,6 @@ AS_PRINTED = [
         "smaller/test.txt",
     ),
     (f"python -m sacrebleu {TEST}.tgt -i smaller/test.txt", "BLEU", None),
-    ("python workflow/reference_pages.py", "", "docs/reference/rules.md"),
-    (
-        "python scripts/results_page.py --results results/quickstart --machine"
-        ' "two cores of a laptop" --date 2026-11-23 --commit a05e5ff'
-        " --short HM-03 MI-07 VO-12 --out docs/results/mine.md",
-        "",
-        "docs/results/mine.md",
-    ),
     ("rm -r results/quickstart/state", "", None),
     ("dvc remote modify shared url ssh://host/path", "", None),
 ]
@@ -151,7 +145,6 @@ DRY = {
 
 PARSED = {
     "python workflow/compare.py OTHER results/quickstart": "two folders; test_compare.py",
-    "python scripts/study_page.py --out docs/results/headmask_study.md": "kept runs; test_study.py",
     "python -m benchmarks.training": "named in a table",
     "python scripts/remove.py --model MODEL --list heads.txt --means measures_means.csv"
     " --out smaller": "quickstart has no measures; test_pruning_profile.py",
@@ -162,7 +155,7 @@ PARSED = {
     f"python -m benchmarks.decoding --model {BENCH}": "a model of multi30k",
     "python -m benchmarks.importance": "named in a table",
     "python -m benchmarks.memory": "named in a table",
-    "python -m benchmarks.results": "test_benchmark_results.py holds the page against it",
+    "python -m benchmarks.results": "results of benchmarks; test_benchmark_results.py makes a page",
     "python -m benchmarks": "25 minutes; test_benchmark_results.py runs it, small",
     "python -m benchmarks.headmask_cost": "named in a table",
     "python -m benchmarks.ablation --model FOLDER --source TEXT": "named in a table",
@@ -245,7 +238,6 @@ HERE = [
 """Run as printed in the project itself, which they do not change."""
 
 ENGINES, PART = "tests/workflow/test_engines.py", "tests/workflow/test_part.py"
-KEPT = "tests/workflow/test_kept.py"
 ELSEWHERE = {
     "snakemake --cores all": "tests/helpers/shared_results.py",
     "git add -f dvc.lock results/*/metrics.json": "tests/helpers/shared_results.py",
@@ -256,7 +248,6 @@ ELSEWHERE = {
     "dvc exp apply wider": ENGINES,
     "dvc exp run --queue": ENGINES,
     "dvc params diff": ENGINES,
-    "python workflow/papers.py": "tests/workflow/test_papers.py",
     "dvc metrics diff": ENGINES,
     "dvc plots": ENGINES,
     "snakemake --report report.zip": ENGINES,
@@ -270,19 +261,6 @@ ELSEWHERE = {
     "git pull": PART,
     "dvc pull parts/lab.dvc": PART,
     "python workflow/part.py take quickstart parts/lab": PART,
-    'python workflow/kept.py keep my_study --machine "two cores of a laptop"': KEPT,
-    "git add docs/results/my_study": KEPT,
-    'git commit -m "Runs of lab"': KEPT,
-    "git add docs/results/my_study docs/results/my_study.md": KEPT,
-    'git commit -m "Page of my_study"': KEPT,
-    "snakemake --cores all prepare --config experiment=my_study": KEPT,
-    "snakemake --cores all --config experiment=my_study": KEPT,
-    "snakemake --cores all --until train": KEPT,
-    "python workflow/kept.py take my_study": KEPT,
-    "python workflow/kept.py page my_study --short HM-03": KEPT,
-    "python workflow/kept.py check my_study": KEPT,
-    "python workflow/kept.py check my_study synthetic.en-art baseline 1": KEPT,
-    "python workflow/kept.py check": KEPT,
 }
 """Run as printed by another test, which has more to say about them."""
 
