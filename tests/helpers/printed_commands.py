@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+from workflow_modules import load
+
 PROGRAMS = {"snakemake", "python", "python3", "dvc", "pip", "git", "tail", "rm", "sh", "bash", "."}
 PROGRAMS |= {"uv", "conda", "docker", "podman", "ruff", "snakefmt", "pip-audit", "cp", "cat", "cd"}
 PROGRAMS |= {"mkdocs"}
@@ -35,9 +38,13 @@ def documents(root: Path) -> list[Path]:
 
 
 def printed_commands(root: Path) -> dict[str, list[str]]:
-    """Every command of the project's documents, with the pages that print it."""
+    """Every command of the project's documents and of its site, with the pages that print it."""
+    pages = {str(path.relative_to(root)): path.read_text("utf-8") for path in documents(root)}
+    with pytest.MonkeyPatch.context() as patch:
+        made = load(patch, "reference_pages").PAGES
+        pages |= {f"docs/reference/{name}.md": page() for name, page in made.items()}
     found: dict[str, list[str]] = {}
-    for page in documents(root):
-        for command in commands_of(page.read_text(encoding="utf-8")):
-            found.setdefault(command, []).append(page.relative_to(root).as_posix())
+    for name, page in pages.items():
+        for command in commands_of(page):
+            found.setdefault(command, []).append(name)
     return found
