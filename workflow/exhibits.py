@@ -10,7 +10,7 @@ from snakemake.io import report
 from headcount.base.settings.flags import as_flags
 from headcount.findings.chapters import Chapter, chapters
 from headcount.findings.exhibits import SHOWN, Exhibit
-from headcount.findings.inputs import INPUTS, Input
+from headcount.findings.inputs import INPUTS, OF_TRAINING, Input
 
 
 class Exhibits:
@@ -20,7 +20,8 @@ class Exhibits:
         """`measured`: the first file of each rule that measures every trained model."""
         self._plan, self._measures = plan, [Path(path).stem for path in measured]
         self._runs = _runs_by_owner(plan)
-        kinds = [kind for kind, each in INPUTS.items() if self._files(each)]
+        self._none = OF_TRAINING if plan.settings.model.as_it_is else ()
+        kinds = [k for k, each in INPUTS.items() if k not in self._none and self._files(each)]
         made = (chapter.made_from(kinds) for chapter in chapters())
         self.chapters = [chapter for chapter in made if chapter.exhibits]
         known = {chapter.name: chapter for chapter in chapters()}
@@ -33,7 +34,7 @@ class Exhibits:
         for name in chapter.kinds:
             kind = INPUTS[name]
             narrowed = kind._replace(owner=chapter.runs) if kind.owner == "runs" else kind
-            found[name] = self._files(narrowed)
+            found[name] = [] if name in self._none else self._files(narrowed)
         return found
 
     def pages(self) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Pages of the reference that are made from the code."""
 
+import inspect
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,10 +11,12 @@ from headcount.base import errors
 from headcount.base.settings.experiment import experiment_names, load_experiment
 from headcount.base.settings.handbook import settings_page
 from headcount.findings.chapters import chapters
+from headcount.findings.claims.decisions import DECISIONS
+from headcount.findings.claims.ledger import PAPERS, Claim, claims, paper_of
 from headcount.findings.report.listing import exhibits_page
 
 CONFIG = Path(__file__).parents[1] / "config"
-PAPERS = ("headmask_ro", "headmask_tr", "headmask_vi", "headmask_zh", "voita_", "michel_")
+OF_PAPERS = ("headmask_ro", "headmask_tr", "headmask_vi", "headmask_zh", "voita_", "michel_")
 """Prefixes of the experiments with the corpora and sizes of a paper."""
 _HEADER = re.compile(r"(?:#.*\n)+")
 _RULE = re.compile(
@@ -83,11 +86,34 @@ refuses its command line, its code is 1.
 """
 
 
+def claims_page() -> str:
+    """Return the list of all claims, each with the number, rule and limits that decide it."""
+    parts = [
+        "# The claims of the papers\n",
+        "Each claim has its place in the paper and its statement, the number that decides it, the\n"
+        "rule (of the function that decides it), and the limits by their names in the rule.\n"
+        "[Claims](claims.md) explains verdicts and corrections.\n",
+    ]
+    for paper, (_, title) in PAPERS.items():
+        parts.append(f"## {title[0].upper()}{title[1:]}\n")
+        parts += [_claim(*each) for each in claims().items() if paper_of(each[0]) == paper]
+    return "\n".join(parts)
+
+
+def _claim(name: str, claim: Claim) -> str:
+    rule = " ".join(inspect.getdoc(DECISIONS[claim.decide]).split())
+    limits = ", ".join(f"`{limit}` {value}" for limit, value in claim.limits.items())
+    source = f" ({claim.limits_from})" if claim.limits_from else ""
+    listed = f"- Limits: {limits}{source}\n" if limits else ""
+    said = f"**{name}**, {claim.place}: {claim.statement}"
+    return f"{said}\n\n- Number: {claim.statistic}\n- Rule: {rule}\n{listed}"
+
+
 def papers_page() -> str:
     """Return the table of the papers' experiments."""
     rows = ""
     for name in experiment_names(CONFIG):
-        if name.startswith(PAPERS):
+        if name.startswith(OF_PAPERS):
             found = load_experiment(name, CONFIG)
             texts = ", ".join(found.pairs or [found.classifiers.corpus])
             counts = [len(found.seeds), len(found.runs) if found.pairs else 0, len(found.pruned)]
@@ -101,6 +127,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "exhibits": exhibits_page,
     "files": files_page,
     "exit_codes": exit_codes_page,
+    "claims_list": claims_page,
     "papers": papers_page,
 }
 """All pages by name: the site has each as docs/reference/<name>.md."""

@@ -10,6 +10,8 @@ _HOMES = {
     "load": "headcount.library.model",
     "import_pretrained": "headcount.library.model",
     "Model": "headcount.library.model",
+    "HookedSeq2Seq": "headcount.pretrained.hooked_seq2seq",
+    "measure_importance": "headcount.heads.importance",
     "DecodeSettings": "headcount.base.settings.decode",
     "ImportanceSettings": "headcount.base.settings.importance",
     "UserError": "headcount.base.errors",

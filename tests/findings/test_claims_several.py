@@ -169,7 +169,7 @@ def test_gates_of_two_pairs_may_have_other_scopes(tmp_path):
 @pytest.mark.parametrize(
     ("name", "files", "beside", "value"),
     [
-        ("VO-20", sweep([36, 20], [-3, -9], "all", 48), control(35), -3),
+        ("VO-20", sweep([36, 20], [-3, -9], "all", 48), control(35), -9),
         (
             "VO-25",
             gates([{"lambda": 0.1, "left": 4, "delta": -20, "enc_self_layers": "4 0"}]),

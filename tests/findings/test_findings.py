@@ -140,21 +140,6 @@ def test_every_run_is_drawn_in_a_way_of_its_own(tmp_path):
     assert len(ways) == 9
 
 
-def test_a_model_that_was_imported_has_words_in_place_of_a_curve(tmp_path):
-    """Its one row is at update 0, without a loss of training."""
-    path = curve_file(tmp_path, 1, [0.34567])
-    head, row = path.read_text().splitlines()
-    path.write_text(
-        f"{head}\n{row.replace('10,0,1.34567', '0,0,').replace(',0.1,100,60', ',,,0')}\n"
-    )
-    assert path.read_text().splitlines()[1] == "0,0,,0.34567,,,0"
-    figure = draw_curves(curve_table([path]), {})
-    assert not figure.axes
-    assert [text.get_text() for text in figure.texts] == [
-        "Imported, and not trained here. Dev loss: 0.346."
-    ]
-
-
 def test_a_curve_without_rows_is_refused(tmp_path):
     with pytest.raises(UserError, match="expected a row per validation"):
         curve_table([curve_file(tmp_path, 1, [])])

@@ -9,14 +9,18 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from chapters import make_chapter
+from headmask_files import MODEL, HeadmaskFiles, masking_rows
 from matplotlib.figure import Figure
 
 from headcount.base.errors import UserError
+from headcount.base.settings.importance import ImportanceSettings
 from headcount.findings.chapters import chapters
 from headcount.findings.claims.table import COLUMNS
 from headcount.findings.claims.verdicts import FAILS, HOLDS
-from headcount.findings.exhibits import SHOWN
+from headcount.findings.exhibits import SHOWN, Exhibit
 from headcount.findings.figures import Drawn, use_style, write_figures
+from headcount.findings.inputs import OF_TRAINING
 from headcount.findings.report.drawings import inline_drawing
 from headcount.findings.report.opening import DECIDED, read_findings
 from headcount.findings.report.page import write_report
@@ -319,6 +323,33 @@ def test_every_exhibit_answers_a_question_and_stands_beside_a_table_of_the_same(
     assert sorted(placed, key=str) == sorted(EXHIBITS.values(), key=str)
     with pytest.raises(KeyError, match="weather"):
         list(by_question([replace(EXHIBITS["table-bleu"], question="weather")]))
+
+
+@pytest.mark.slow
+def test_an_imported_model_has_no_chapter_about_training(tmp_path):
+    """Its files as the plan gives them: without those about a training, which an import has not."""
+    run, results = ("multi.en-de", "baseline", 1), tmp_path / "one"
+    files = HeadmaskFiles(tmp_path)
+    files.runs.append(run)
+    files.importance(run, [1.0, 2, 3, 4, 5, 9])
+    files.masking(run, masking_rows(30.0, (10.0, 20.0), [12.0, 14.0]))
+    files.masks(run, {})
+    lists = {kind: found for kind, found in files.lists().items() if kind not in OF_TRAINING}
+    settings = {"model": MODEL, "importance": ImportanceSettings()}
+    tables, figures = make_chapter("headmask", lists, settings)
+    assert set(figures) == {"headmask_fig1", "headmask_fig2", "headmask_heads"}
+    write_tables(tables, results / "tables", ORIGIN)
+    write_figures(figures, results / "figures", ORIGIN)
+    write(results, "bleu")
+    page = report(results)
+    assert "Data and scores" in page.text and "HeadMask: which heads matter?" in page.text
+    assert "does training" not in page.text and "Data and training" not in page.text
+    write(results, "headmask_table5")  # needs the masks of a training
+    assert "does training with masked heads help?" in report(results).text
+
+
+def known_of(results: Path) -> list[Exhibit]:
+    return [each for each in EXHIBITS.values() if (results / each.files[-1]).exists()]
 
 
 def test_columns_of_numbers_stand_at_the_right():

@@ -136,7 +136,7 @@ PLANTED: dict[str, tuple[Callable[[], Files], Callable[[], Files]]] = {
     "MI-11": (partial(profiles, {"r_squared": 0.8, "end_mass": 0.7}),
               partial(profiles, {"r_squared": 0.98, "end_mass": 0.1})),
     "MI-12": (partial(kept_at_40, {10: 60, 100: 90, 1000: 92}),
-              partial(kept_at_40, {10: 20, 400: 60, 1000: 92})),
+              partial(kept_at_40, {10: 20, 80: 40, 400: 60, 1000: 92})),
     "MI-13": (partial(areas, {"enc_self/importance": 5, "dec_self/importance": 3},
                       "dec_enc/importance"),
               partial(areas, {"enc_self/importance": 5, "dec_self/importance": -3},

@@ -132,6 +132,24 @@ def save_t5(folder: Path, words: Sequence[str]) -> nn.Module:
     return model
 
 
+def save_whisper(folder: Path) -> None:
+    """A Whisper of one second, of letters and two languages, written with what reads its sound."""
+    import transformers
+
+    marks = ["endoftext", "startoftranscript", "en", "zh", "translate", "transcribe"]
+    marks = [f"<|{mark}|>" for mark in (*marks, "notimestamps")]
+    pieces = ["!", '"', *marks, "Ġ", *"abcdefghijklmnopqrstuvwxyz"]
+    tokenizer = transformers.WhisperTokenizer(
+        vocab={piece: n for n, piece in enumerate(pieces)}, merges=[], extra_special_tokens=marks
+    )
+    frames = 2 * _WHISPER["max_source_positions"]
+    sound = transformers.WhisperFeatureExtractor(
+        feature_size=_WHISPER["num_mel_bins"], chunk_length=1, hop_length=16000 // frames
+    )
+    transformers.WhisperProcessor(sound, tokenizer).save_pretrained(folder)
+    small_hooked("whisper").model.save_pretrained(folder)
+
+
 def save_nllb(folder: Path) -> nn.Module:
     """An NLLB that knows letters and three languages, with its tokeniser."""
     import transformers

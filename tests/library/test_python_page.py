@@ -7,16 +7,27 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import torch
 from project_copy import ROOT
+from small_hooked import save_t5, save_whisper
 from small_marian import write_marian
 from small_run import SmallRun, segment
 
 import headcount
 from headcount.base.errors import UserError
 
-PAGE = (ROOT / "docs/guides/python.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+GUIDES = ROOT / "docs/guides"
+PAGE, PRETRAINED = ((GUIDES / f"{name}.md").read_text() for name in ("python", "pretrained"))
+
+
+def follow(page: str, names: dict) -> str:
+    """What the Python code of a page says, run as it stands with these names."""
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        for block in re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
+            exec(compile(block, "a guide", "exec"), names)
+    return said.getvalue()
 
 
 def test_every_name_is_on_the_page():
@@ -53,17 +64,14 @@ def folder(tmp_path_factory):
 @pytest.mark.slow
 def test_the_page_leads_where_it_says(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    names, said = {}, io.StringIO()
-    with contextlib.redirect_stdout(said):
-        for block in BLOCKS:
-            exec(compile(block, "docs/guides/python.md", "exec"), names)
+    names = {}
+    told = follow(PAGE, names)
     assert len(names["plain"]) == len(names["lines"]) == 12
     assert names["masked"] != names["plain"]
     assert set(names["order"]) == set(names["model"].heads) and len(names["order"]) == 12
     assert len(names["smaller"].heads) == 8
     assert set(names["smaller"].first_heads) == set(names["order"][4:])
     assert len(names["theirs"].heads) == 24
-    told = said.getvalue()
     for words in (
         "12 heads, the first is enc_self.0.0",
         "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:",
@@ -73,6 +81,36 @@ def test_the_page_leads_where_it_says(folder, monkeypatch):
         "encoder self-attention layer 9 does not exist; this model has layers 0 to 1",
     ):
         assert words in told, words
+
+
+def test_t5_and_whisper_are_measured_as_the_guide_says(tmp_path, monkeypatch):
+    """The three heads that it prints are the largest by the library's own losses."""
+    monkeypatch.chdir(tmp_path)
+    said = ["the dog sleeps", "a cat"]
+    words = ("translate", "English", "to", "German:", "the", "dog", "sleeps", "a", "cat")
+    save_t5(tmp_path / "models/t5-small", words)
+    save_whisper(tmp_path / "models/whisper-tiny")
+    sounds = list(np.random.default_rng(1).standard_normal((2, 16000)).astype("float32"))
+    names = {"english": said, "german": said[::-1], "sounds": sounds, "said": said}
+    told = follow(PRETRAINED, names)
+    targets = names["tokenizer"](text_target=names["german"]).input_ids
+    sources = list(map(torch.tensor, names["sources"]))
+    expected = largest(names["t5"], sources, targets)
+    expected += largest(names["whisper"], names["text"].src, names["text"].tgt)
+    assert re.findall(r"^(\S+ \S+) nats per sentence$", told, re.MULTILINE) == expected
+
+
+def largest(model, sources, targets) -> list[str]:
+    """Three heads by |∂L/∂ξ| of each pair, L the library's mean loss times the words."""
+    found = np.zeros(model.grid.size)
+    for source, target in zip(sources, targets, strict=True):
+        mask = torch.ones(model.grid.size, requires_grad=True)
+        with model.multiplied(mask):
+            given = {model.model.main_input_name: source[None], "labels": torch.tensor([target])}
+            (model.model(**given).loss * len(target)).backward()
+        found += mask.grad.abs().numpy() / len(targets)
+    heads = model.grid.heads()
+    return [f"{heads[place].name()} {found[place]:.3g}" for place in found.argsort()[:-4:-1]]
 
 
 @pytest.mark.slow

@@ -126,6 +126,10 @@ def _check_as_it_is(results: Path) -> None:
     setting = "Model: own_small, imported, as it is: 2 encoder and 2 decoder layers"
     page = (results / "report.html").read_text()
     assert setting in page and "none here of an import, then 10 of fine-tuning" in page
+    assert "Data and scores" in page and "does training with masked heads help" not in page
+    made = {path.stem for name in ("tables", "figures") for path in (results / name).iterdir()}
+    assert {"bleu", "headmask_fig1"} <= made
+    assert not made & {"curves", "headmask_table2", "headmask_collapse", "headmask_frequency"}
     assert "<script" in (results / "atlas.html").read_text()
 
 

@@ -108,6 +108,9 @@ INPUTS = {
     "classifier_areas": Input("classifiers", "masking", ("classifier_profile_areas.csv",)),
 }
 
+OF_TRAINING = ("curves", "masks", "slopes")
+"""Kinds about how a training went. An imported model that is taken as it is has none."""
+
 GROUPS = {
     "scored": ("scores", "translations", "references"),
     "masked": ("masking", "masking_facts", "importance"),

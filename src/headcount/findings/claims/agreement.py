@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import combinations
 from math import comb, isnan, nan
 
+import numpy as np
 import pandas as pd
 
 from headcount.findings.claims.estimates import over_trainings
@@ -66,7 +67,7 @@ def measures_agree(
 def all_measures_agree(evidence: Evidence, measures: list[str], kind: str, scope: str) -> Decision:
     """Whether every two of the measures correlate above 0, p corrected by Holm.
 
-    Value: the smallest correlation. Fails if one is significantly below 0.
+    Value: the smallest correlation of all models. Fails if one is significantly below 0.
     """
     rows = _correlations(evidence, kind, scope)
     inside = rows["first"].isin(measures) & rows["second"].isin(measures)
@@ -76,16 +77,16 @@ def all_measures_agree(evidence: Evidence, measures: list[str], kind: str, scope
         tested = model.assign(p=holm(model["p"].to_numpy()))
         good = (tested["spearman"] > 0) & (tested["p"] < ALPHA)
         bad = (tested["spearman"] < 0) & (tested["p"] < ALPHA)
-        worst = tested.loc[tested["spearman"].idxmin()]
+        worst = tested.loc[(tested[bad] if bad.any() else tested)["spearman"].idxmin()]
         reason = f"{good.sum()} of {count} pairs of measures above 0, {bad.sum()} below"
         reason += f", {count - len(tested)} not measured" * (len(tested) < count) + "; least: "
         reason += " and ".join(_WORDS.get(worst[name], worst[name]) for name in ("first", "second"))
-        p = tested.loc[bad, "p"].min() if bad.any() else tested["p"].max()
+        p = worst["p"] if bad.any() else tested["p"].max()
         holds = good.sum() == count
         found = (*worst[_COLUMNS[4:7]], p)
         return judge(bool(holds), bool(bad.any()), reason, found)
 
-    return by_model(rows[inside], MODEL, decide)
+    return by_model(rows[inside], MODEL, decide, np.nanmin)
 
 
 def relevant_are_known(evidence: Evidence, overlap: float) -> Decision:

@@ -64,17 +64,17 @@ def method_gains(evidence: Evidence, method: str, spared: str = "", gain: float 
     still = bool(others or not spared) and all(each.low <= 0 <= each.high for each in others)
     against = [each.p for each in main if each.high < 0]
     against += [each.p for each in others if each.low > 0 and each.value > gain]
-    p_against = min([1.0, *(each * len(known) for each in against)])
+    tests = len(known) if against else 1
     value = float(np.mean([each.value for each in values]))
     low, high = min(each.low for each in values), max(each.high for each in values)
-    p = p_against if against else above[len(main) // 2] if most else max(e.p for e in main)
+    p = min(against) if against else above[len(main) // 2] if most else max(e.p for e in main)
     reason = f"interval above 0 in {len(above)} of {len(main)} pairs"
     if spared and not others:
         why = f"with {spared} {few_seeds(of_spared.max())}" if apart else f"no pair with {spared}"
         reason += f"; {why}"
-    fails = bool(against) and p_against < ALPHA
-    seeds = int(counts[list(known)].sum())
-    return judge(most and still and not against, fails, reason, (value, low, high, p), seeds)
+    fails = bool(against) and p * tests < ALPHA
+    seeds, holds = int(counts[list(known)].sum()), most and still and not against
+    return judge(holds, fails, reason, (value, low, high, p), seeds, tests)
 
 
 def _deltas(evidence: Evidence, method: str) -> pd.Series:

@@ -106,7 +106,8 @@ def positional_heads_lead(evidence: Evidence) -> Decision:
     """Whether positional heads stand higher in relevance and confidence than others.
 
     Than others of their layers. Value: how much higher their mean rank is, from 0 to 1, in the
-    measure in which they stand lower; p by shuffling labels within layers.
+    measure in which they stand lower; p by shuffling labels within layers. Fails if they stand
+    lower in either, after Bonferroni's correction for two.
     """
 
     def decide(model: pd.DataFrame) -> Decision:
@@ -116,13 +117,14 @@ def positional_heads_lead(evidence: Evidence) -> Decision:
         within = model.groupby("layer")["relevance"].rank(pct=True)
         found = [label_effect(marked, ranks, model["layer"])
                  for ranks in (within, model["confidence"].rank(pct=True))]  # fmt: skip
-        value, p = min(found)
         reason = f"{marked.sum()} positional heads; relevance {found[0][0]:+.2f}, "
         reason += f"confidence {found[1][0]:+.2f}"
         holds = all(effect > 0 and chance < ALPHA for effect, chance in found)
-        fails = any(effect < 0 and chance < ALPHA for effect, chance in found)
-        p = max(chance for _, chance in found) if not fails else min(1.0, 2 * p)
-        return judge(holds, fails, reason, (value, np.nan, np.nan, p))
+        against = [each for each in found if each[0] < 0 and len(found) * each[1] < ALPHA]
+        value, p = min(against or found)
+        p = p if against else max(chance for _, chance in found)
+        numbers, tests = (value, np.nan, np.nan, p), len(found) if against else 1
+        return judge(holds, bool(against), reason, numbers, tests=tests)
 
     return by_model(heads_of_baseline(evidence), MODEL, decide)
 
@@ -169,8 +171,8 @@ def syntactic_heads(evidence: Evidence, relations: Sequence[str], margin: float)
 def several_heads_per_relation(evidence: Evidence, margin: float) -> Decision:
     """Whether at least two heads exceed the positional baseline by `margin` for some relation.
 
-    Each with p below α (McNemar), times the number of heads, relations and directions. Value: the
-    margin of a relation's second best head, the largest; p of a verdict that it holds. Fails if the
+    Each with p (McNemar) times `tests`, the number of heads, relations and directions, below α.
+    Value: the margin of a relation's second best head, the largest; p if it holds. Fails if the
     interval of every second head ends below `margin`. Not applicable without any head that exceeds
     it.
     """
@@ -182,24 +184,25 @@ def several_heads_per_relation(evidence: Evidence, margin: float) -> Decision:
         for names, heads in model.groupby(columns[1:3], sort=False):
             best = heads.nlargest(2, "hits")[["head_only", "baseline_only", "trials"]]
             first[names], second[names] = (
-                _margin(*counts, len(model)) for counts in best.itertuples(index=False)
+                _margin(*counts) for counts in best.itertuples(index=False)
             )
-        if not any(each.value >= margin and each.p < ALPHA for each in first.values()):
+        level = ALPHA / len(model)
+        if not any(each.value >= margin and each.p < level for each in first.values()):
             return Decision(NOT_APPLICABLE, "no syntactic head", seeds=1)
         where = max(second, key=lambda names: second[names].value)
         most, fails = second[where], all(each.high < margin for each in second.values())
-        holds = most.value >= margin and most.p < ALPHA
-        return judge(holds, fails, arrow(*where), most[: 4 if not fails else 3])
+        holds = most.value >= margin and most.p < level
+        found = most[: 4 if not fails else 3]
+        return judge(holds, fails, arrow(*where), found, tests=len(model))
 
     return by_model(rows, [*MODEL, "treebank"], decide)
 
 
-def _margin(head_only: int, baseline_only: int, trials: int, tests: int) -> Estimate:
-    """Share of trials that a head gets right minus the baseline's; p by McNemar, times `tests`."""
+def _margin(head_only: int, baseline_only: int, trials: int) -> Estimate:
+    """Share of trials that a head gets right minus the baseline's; p by McNemar."""
     value = (head_only - baseline_only) / trials
     error = sqrt(((head_only + baseline_only) / trials - value**2) / trials)
-    p = min(1.0, tests * mcnemar(head_only, baseline_only))
-    return with_error(value, error)._replace(p=p)
+    return with_error(value, error)._replace(p=mcnemar(head_only, baseline_only))
 
 
 def rare_word_head(evidence: Evidence, share: float, near: float) -> Decision:

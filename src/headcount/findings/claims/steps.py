@@ -30,7 +30,8 @@ def prunable_share(
 ) -> Decision:
     """Whether at least `percent` of the heads can go by importance with a small loss of BLEU.
 
-    Value: the BLEU change there. Fails if `early` percent or fewer lose more than `bound`.
+    Value: the BLEU change there. Fails if that clearly loses more than `bound`, and so does a step
+    of `early` percent or fewer.
     """
     rows = _curves(evidence)
 
@@ -39,10 +40,11 @@ def prunable_share(
         row = far.loc[far["percent"].idxmin()]
         first = model[(model["percent"] > 0) & (model["percent"] <= early + 1e-9)]
         lost = first[first["delta_high"] < -bound]
-        small, fails = small_loss(row, limit, bound), len(lost) > 0
-        row = lost.iloc[0] if fails else row
+        fails = bool(len(lost) and row["delta_high"] < -bound)
         reason = f"at {row['percent']:.0f} % of the heads pruned"
-        return judge(small, fails, reason, change_of(row, tested=fails))
+        found = change_of(row, tested=False)
+        found += [max(row["p"], lost["p"].min())] * fails
+        return judge(small_loss(row, limit, bound), fails, reason, found)
 
     return by_model(rows[rows["order"] == "importance"], TEST, decide)
 
@@ -68,8 +70,8 @@ def one_per_layer_fails(evidence: Evidence, share: float, loss: float, small: fl
 def area_compared(evidence: Evidence, others: list[str], against: str, below: bool) -> Decision:
     """Whether areas under the pruning curve lie below (or above) that of `against`, all of them.
 
-    Curves are named `<scope>/<order>`. Value: difference to it, of the one that is nearest; where
-    the claim fails, of the one with the smallest p that fails it.
+    Curves are named `<scope>/<order>`. Value: difference to it, of the one that is nearest, or
+    furthest on the other side; where the claim fails, of those that fail it.
     """
     columns = ["test_set", "scope", "order", "against", *EFFECT]
     rows = evidence.baseline("tables/michel_areas.csv", columns)
@@ -82,13 +84,14 @@ def area_compared(evidence: Evidence, others: list[str], against: str, below: bo
         low = -model["delta_high"] if below else model["delta_low"]
         high = -model["delta_low"] if below else model["delta_high"]
         holds = (low > 0) & (model["p"] < ALPHA)
-        fails = (high < 0) & (model["p"] < ALPHA)
-        nearest = model.loc[model.loc[fails, "p"].idxmin() if fails.any() else gaps.idxmin()]
-        p = model.loc[fails, "p"].min() * len(others) if fails.any() else model["p"].max()
+        tests = len(others) if (high < 0).any() else 1
+        fails = (high < 0) & (model["p"] * tests < ALPHA)
+        nearest = model.loc[(gaps[fails] if fails.any() else gaps).idxmin()]
         reason = f"{_curve(nearest['scope'], nearest['order'])} against "
         reason += _curve(*against.split("/"))
-        found = (*nearest[EFFECT[:3]], min(1.0, p))
-        return judge(bool(holds.all()), bool(fails.any()), reason, found)
+        p = nearest["p"] if fails.any() else model["p"].max()
+        found = (*nearest[EFFECT[:3]], p)
+        return judge(bool(holds.all()), bool(fails.any()), reason, found, tests=tests)
 
     return by_model(rows, TEST, decide)
 
@@ -122,8 +125,9 @@ def early_distinction(evidence: Evidence, kept: float, first: float, early: floa
     """Whether `kept` percent of BLEU stay at 40 % pruned within the share `early` of the training.
 
     And fewer than `first` percent at the first checkpoint, which has learnt least. Value: percent
-    kept at the best of the early checkpoints after it. Fails if of those up to half of the training
-    no interval reaches `kept`. A checkpoint without a profile has learnt too little to tell.
+    kept at the best of the early checkpoints after it; without one nothing is decided. Fails if of
+    those up to half of the training no interval reaches `kept`. A checkpoint without a profile has
+    learnt too little to tell.
     """
     names = ["kept_40", "kept_low_40", "kept_high_40"]
     rows = evidence.baseline("tables/michel_training.csv", ["test_set", "update", *names])
@@ -137,10 +141,11 @@ def early_distinction(evidence: Evidence, kept: float, first: float, early: floa
         share = known["update"] / last
         later = known["update"] > start["update"]
         soon, half = known[later & (share <= early)], known[share <= 0.5]
-        best = next(each for each in (soon, known[later & (share <= 0.5)], known) if len(each))
-        best = best.nlargest(1, "kept_40").iloc[0]
-        holds = len(soon) and (best["kept_low_40"] >= kept) and start["kept_high_40"] < first
-        fails = len(half) and (half["kept_high_40"] < kept).all() and share[half.index[-1]] > 0.25
+        if soon.empty:
+            return undecided(f"no checkpoint after the first within {early:.0%} of the training", 1)
+        best = soon.nlargest(1, "kept_40").iloc[0]
+        holds = best["kept_low_40"] >= kept and start["kept_high_40"] < first
+        fails = (half["kept_high_40"] < kept).all() and share[half.index[-1]] > 0.25
         reason = f"update {best['update']:.0f} of {last}"
         return judge(bool(holds), bool(fails), reason, best[names])
 

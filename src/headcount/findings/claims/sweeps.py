@@ -3,6 +3,7 @@
 from dataclasses import replace
 from math import nan
 
+import numpy as np
 import pandas as pd
 
 from headcount.base.settings.runs import RANDOM_WEIGHTS
@@ -57,37 +58,32 @@ def prunable_by_gates(
     """Whether gates can close this share of the scope's heads at a small loss, see `small_loss`.
 
     Against the model that was fine-tuned as long with λ = 0. Value: the BLEU change of the run that
-    decides; where none does, of the first that closes the share, or else of that which closes most.
-    Fails if one that closes up to `fail_share` clearly loses more than `fail_loss`, and none that
-    closes more loses less.
+    closes most of those that do; without one, of the first that closes the share. Fails if all that
+    close the share clearly lose more than `fail_loss`, and so does one that closes up to
+    `fail_share`: a run between them would lose as much.
     """
     rows = _pruned(evidence)
 
     def decide(model: pd.DataFrame) -> Decision:
-        small = model[[small_loss(row, limit, bound) for row in model.to_dict("records")]]
-        far = small[small["gone"] >= share]
-        lost = model[(model["gone"] <= fail_share) & (model["delta_high"] < -fail_loss)]
-        tame = model[model["delta"] >= -fail_loss]["gone"].max()
-        fails = len(lost) > 0 and not tame > lost["gone"].min()
-        decides = next((each for each in (far, lost if fails else far) if len(each)), None)
-        row = _nearest(model, share) if decides is None else decides.loc[decides["gone"].idxmax()]
+        far = model[model["gone"] >= share]
+        if far.empty:
+            return undecided(f"gates close {model['gone'].max():.0%} of the heads at most", 1)
+        small = far[[small_loss(row, limit, bound) for row in far.to_dict("records")]]
+        lost = model[model["delta_high"] < -fail_loss]
+        fails = bool((lost["gone"] <= fail_share).any() and set(far.index) <= set(lost.index))
+        row = small.loc[small["gone"].idxmax()] if len(small) else far.loc[far["gone"].idxmin()]
         reason = f"{row['run']} on {row['test_set']}, {row['gone']:.0%} of the heads gone"
-        return judge(len(far) > 0, fails, reason, change_of(row, tested=fails))
+        found = change_of(row, tested=False) + [lost["p"].max()] * fails
+        return judge(len(small) > 0, fails, reason, found)
 
     return by_model(rows[rows["scope"] == scope], _SWEEP, decide)
-
-
-def _nearest(model: pd.DataFrame, share: float) -> pd.Series:
-    """The first run that closes this share of heads, or else that which closes most."""
-    beyond = model.loc[model["gone"] >= share, "gone"]
-    return model.loc[beyond.idxmin() if len(beyond) else model["gone"].idxmax()]
 
 
 def gates_settle(evidence: Evidence, share: float, few: float, moving: float) -> Decision:
     """Whether at least this share of gates ends nearly open or closed, at every λ that prunes.
 
-    Value: the smallest share of polarised gates. Fails if it is below `few` in a run whose gates
-    had settled: mean change of P(open) over the last interval below `moving`.
+    Value: the smallest share of polarised gates of all runs. Fails if it is below `few` in a run
+    whose gates had settled: mean change of P(open) over the last interval below `moving`.
     """
     pruning = _pruned(evidence).drop_duplicates([*MODEL]).dropna(subset="polarised")
     moves = _last_moves(evidence)
@@ -100,7 +96,7 @@ def gates_settle(evidence: Evidence, share: float, few: float, moving: float) ->
         least = float(polarised.min())
         return judge(least >= share, least < few and moved < moving, reason, (least,))
 
-    return by_model(pruning, [*UNIT, "scope"], decide)
+    return by_model(pruning, [*UNIT, "scope"], decide, np.nanmin)
 
 
 def _last_moves(evidence: Evidence) -> dict[tuple, float]:
@@ -118,7 +114,7 @@ def more_penalty_fewer_heads(evidence: Evidence, rho: float, counts: int) -> Dec
     """Whether heads left fall with λ (Spearman at most `rho`), through as many different counts.
 
     In every scope, p by shuffling λ within all of them; the counts are asked of scopes with as many
-    λ, and trainings without one are left out, if there are others. Value: the weakest correlation.
+    λ, and trainings without one are left out, if there are others. Value: the weakest of all.
     Fails if, with as many λ, none is below 0.
     """
     rows = _gates(evidence).drop_duplicates([*MODEL])
@@ -137,7 +133,7 @@ def more_penalty_fewer_heads(evidence: Evidence, rho: float, counts: int) -> Dec
         holds = (wide >= counts).all() and found.max() <= rho and p < ALPHA
         return judge(bool(holds), bool(fails), reason, numbers)
 
-    whole = by_model(rows, UNIT, decide)
+    whole = by_model(rows, UNIT, decide, np.nanmax)
     return replace(whole, verdict=UNDECIDED) if whole.verdict == NOT_APPLICABLE else whole
 
 
@@ -231,8 +227,9 @@ def _gains(gains: dict[str, pd.Series], least: float) -> Decision:
 def interpretable_suffice(evidence: Evidence, limit: float, bound: float, fail: float) -> Decision:
     """Whether as few encoder heads as have a function do, at a small loss of BLEU.
 
-    Value: the BLEU change of the gates run that decides. Fails if one that leaves as many heads, or
-    more, clearly loses more than `fail`, and none that leaves as few loses less.
+    Value: the BLEU change of the gates run that does and leaves most heads; without one, of that
+    which leaves most of those with as few heads. Fails if all with as few clearly lose more than
+    `fail`, and so does one that leaves as many heads, or more.
     """
     heads = heads_of_baseline(evidence)
     labelled = (heads["function"] != "").groupby([heads[name] for name in UNIT]).sum()
@@ -245,14 +242,17 @@ def interpretable_suffice(evidence: Evidence, limit: float, bound: float, fail: 
         count = int(labelled[tuple(model[UNIT].iloc[0])])
         if not count:
             return Decision(NOT_APPLICABLE, "no head has a function", seeds=1)
-        few, many = (model[model["scope_left"] <= count], model[model["scope_left"] >= count])
+        few = model[model["scope_left"] <= count]
+        if few.empty:
+            return undecided(f"{count} heads have a function; no run leaves as few", 1)
         fine = few[[small_loss(row, limit, bound) for row in few.to_dict("records")]]
-        lost = many[many["delta_high"] < -fail]
-        fails = len(lost) > 0 and not (few["delta"] >= -fail).any()
-        chosen = next(each for each in (fine, lost if fails else few, model) if len(each))
-        row = chosen.loc[(chosen["scope_left"] - count).abs().idxmin()]
+        lost = model[model["delta_high"] < -fail]
+        fails = bool((lost["scope_left"] >= count).any() and set(few.index) <= set(lost.index))
+        chosen = fine if len(fine) else few
+        row = chosen.loc[chosen["scope_left"].idxmax()]
         reason = f"{count} heads have a function; {row['run']} leaves {row['scope_left']}"
-        return judge(len(fine) > 0, fails, reason, change_of(row, tested=fails))
+        found = change_of(row, tested=False) + [lost["p"].max()] * fails
+        return judge(len(fine) > 0, fails, reason, found)
 
     return by_model(rows, _SWEEP, decide)
 

@@ -36,6 +36,7 @@ from headcount.findings.tables import NONE, Table, p_value, with_bounds
 COLUMNS = ["claim", "paper", "place", "statement", "printed", "verdict", "reason", "statistic"]
 COLUMNS += ["value", "low", "high", "p", "p_adjusted", "seeds", "experiments", "files", "needs"]
 COLUMNS += ["run_by", "about", "limits", "limits_from", "paper_value", "difference", "collapsed"]
+COLUMNS += ["tests"]
 
 _NOTES = (
     "Holds, does not hold: by the limits of the claim in findings/claims/ledger.yaml, at "
@@ -44,10 +45,11 @@ _NOTES = (
     "verdict if all models agree: with one training it is a verdict on that one. A claim that "
     f"compares ways of training needs {MIN_SEEDS} seeds, or trainings in VO-03 and VO-11. "
     f"Trainings whose baseline has less than {FLOOR:g} BLEU on every test set decide nothing.",
-    "Value: the statistic, with its 95 % interval; of several models the mean, and an interval "
-    "that covers all of theirs. p of a BLEU difference is sacreBLEU's, near a one-sided one; "
-    "others are two-sided, but for VO-03, VO-15 and VB-03. Adjusted: Holm, over all claims of a "
-    "paper that have a number.",
+    "Value: the statistic, with its 95 % interval; of several models the mean (VO-13, VO-23, VB-04 "
+    "and X-01: the one that the words name), and an interval that covers all of theirs. p of a "
+    "BLEU difference is sacreBLEU's, near a one-sided one; others are two-sided, but for VO-03, "
+    "VO-15 and VB-03. Adjusted: p times the number of tests that could have decided, then Holm, "
+    "over all claims of a paper that have a number.",
     "Random-18 and Impt-18 are the paper's, 18 of its 144 heads; they are decided by the run that "
     "masks as large a share of the heads.",
     "Collapsed: a training that table headmask_collapse calls so; the number is then of a failed "
@@ -101,7 +103,7 @@ def ledger_table(evidence: Evidence, known: Mapping[str, Claim]) -> pd.DataFrame
             + (" ".join(map(_within, files)), claim.needs.run, " ".join(claim.needs.experiments))
             + (claim.about, _limits(claim), claim.limits_from)
             + tuple("" if isnan(number) else number for number in (theirs, final.value - theirs))
-            + (final.collapsed,)
+            + (final.collapsed, final.tests)
         )
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -134,15 +136,17 @@ def _depth(path: Path) -> int:
 def adjust(decisions: Mapping[str, Decision]) -> dict[str, float]:
     """P by claim, corrected by Holm within each paper; NaN where there is none.
 
-    All claims of the paper that have a number count, also those without p: which of them rest on a
-    test is seen from the numbers, so that a family of these alone would be chosen by its outcome.
+    Before that p is multiplied by the number of tests that could have decided as its own did. All
+    claims of the paper that have a number count, also those without p: which of them rest on a test
+    is seen from the numbers, so that a family of these alone would be chosen by its outcome.
     """
     adjusted = {}
     for paper in PAPERS:
         of_paper = [name for name in decisions if paper_of(name) == paper]
         family = [name for name in of_paper if not isnan(decisions[name].value)]
-        p_values = np.nan_to_num([decisions[name].p for name in family], nan=1.0)
-        adjusted |= dict(zip(family, holm(p_values).tolist(), strict=True))
+        p_values = [decisions[name].p * decisions[name].tests for name in family]
+        corrected_once = np.minimum(np.nan_to_num(p_values, nan=1.0), 1.0)
+        adjusted |= dict(zip(family, holm(corrected_once).tolist(), strict=True))
     return {n: nan if isnan(d.p) else adjusted[n] for n, d in decisions.items()}
 
 

@@ -52,6 +52,7 @@ class Decision:
     p: float = nan  # two-sided, of what the verdict rests on; NaN if on no test
     seeds: int = 0  # trainings behind it
     collapsed: str = ""  # those of them that collapsed, in words
+    tests: int = 1  # how many tests could have decided as the one of `p` did
 
 
 def undecided(reason: str, seeds: int = 0) -> Decision:
@@ -60,21 +61,21 @@ def undecided(reason: str, seeds: int = 0) -> Decision:
 
 
 def judge(
-    holds: bool, fails: bool, reason: str, found: Sequence[float], seeds: int = 1
+    holds: bool, fails: bool, reason: str, found: Sequence[float], seeds: int = 1, tests: int = 1
 ) -> Decision:
     """A verdict; undecided if neither or both are true. `found`: value, low, high, p, or fewer."""
     verdict = UNDECIDED if holds == fails else HOLDS if holds else FAILS
     reason = f"between the limits: {reason}" if verdict == UNDECIDED else reason
-    return Decision(verdict, reason, *found, *[nan] * (4 - len(found)), seeds=seeds)
+    return Decision(verdict, reason, *found, *[nan] * (4 - len(found)), seeds=seeds, tests=tests)
 
 
-def agree(parts: Iterable[Decision]) -> Decision:
+def agree(parts: Iterable[Decision], shown: Callable = np.nanmean) -> Decision:
     """One verdict from those on each model: theirs if all have the same, else undecided.
 
-    Value is the mean, the interval covers all of theirs, and p is the largest: so the claim is
-    tested of every model; a part that rests on no test has 1 where they disagree. Parts to which
-    the claim does not apply are left out, if there are others; without any part no such run was
-    made.
+    `shown` makes one value of theirs. The interval covers all of theirs, and p is the largest: so
+    the claim is tested of every model; a part that rests on no test has 1 where they disagree.
+    Parts to which the claim does not apply are left out, if there are others; without any part no
+    such run was made.
     """
     given = list(parts)
     decided = [part for part in given if part.verdict != NOT_APPLICABLE] or given
@@ -94,16 +95,20 @@ def agree(parts: Iterable[Decision]) -> Decision:
     return Decision(
         verdict,
         reasons,
-        float(known["value"].mean()),
+        float(shown(known["value"])) if known["value"].notna().any() else nan,
         float(known["low"].min()),
         float(known["high"].max()),
         float(known["p"].max()),
         sum(part.seeds for part in decided),
+        tests=max(part.tests for part in decided),
     )
 
 
 def by_model(
-    rows: pd.DataFrame, keys: list[str], decide: Callable[[pd.DataFrame], Decision]
+    rows: pd.DataFrame,
+    keys: list[str],
+    decide: Callable[[pd.DataFrame], Decision],
+    shown: Callable = np.nanmean,
 ) -> Decision:
     """`agree` on the decisions about each model: the rows that share the keys.
 
@@ -114,10 +119,10 @@ def by_model(
     own = [name for name in keys if name != "experiment"]
     groups = [of_all for _, of_all in rows.groupby(own, sort=False)]
     parts = [
-        agree(decide(found) for _, found in of_all.groupby("experiment", sort=False))
+        agree((decide(found) for _, found in of_all.groupby("experiment", sort=False)), shown)
         for of_all in groups
     ]
-    found = agree(parts)
+    found = agree(parts, shown)
     applies = [
         of_all
         for of_all, part in zip(groups, parts, strict=True)
@@ -132,29 +137,30 @@ def contrasts(found: Mapping[str, pd.Series], shown: Callable[[float], float] = 
 
     A contrast has a difference for each training, by experiment, pair and seed; those of one pair
     and seed count once, by their mean, see `TRIAL`. Fails if one is above 0 in some pair, after
-    Bonferroni's correction for their number. Pairs none of whose contrasts has `MIN_SEEDS` seeds
-    decide nothing; in others a contrast with fewer leaves open whether every one is below 0. Value
-    and interval are of the contrast that is largest, where the claim fails of those that fail it;
-    `shown` says what they are shown as.
+    Bonferroni's correction for their number, which is `tests`. Pairs none of whose contrasts has
+    `MIN_SEEDS` seeds decide nothing; in others a contrast with fewer leaves open whether every one
+    is below 0. Value and interval are of the contrast that is largest, where the claim fails of
+    those that fail it; `shown` says what they are shown as.
     """
     trials = _trials(found)
     whole = {key: each for key, each in trials.items() if len(each) >= MIN_SEEDS}
     if not whole:
         return _too_few(trials, shown)
     estimates = {key: over_trainings(each) for key, each in whole.items()}
-    above = {key: each.p * len(estimates) for key, each in estimates.items() if each.low > 0}
-    p = min([1.0, *above.values()]) if above else max(each.p for each in estimates.values())
-    fails = bool(above) and p < ALPHA
+    above = {key: each.p for key, each in estimates.items() if each.low > 0}
+    p = min(above.values()) if above else max(each.p for each in estimates.values())
+    tests = len(estimates) if above else 1
+    fails = bool(above) and p * tests < ALPHA
     pairs = {pair for _, pair in whole}
     lacking = {key: trials[key] for key in trials if key[1] in pairs and key not in whole}
     if lacking and not fails:
         return _too_few(lacking, shown)
-    against = [key for key in above if above[key] < ALPHA]
+    against = [key for key in above if above[key] * tests < ALPHA]
     decides = max(against if fails else estimates, key=lambda key: estimates[key].value)
     seeds = max(sum(len(whole[key]) for key in whole if key[0] == name) for name, _ in whole)
     numbers = (*map(shown, estimates[decides][:3]), p)
     holds = all(each.high < 0 for each in estimates.values())
-    return judge(holds, fails, f"decided by: {', '.join(decides)}", numbers, seeds)
+    return judge(holds, fails, f"decided by: {', '.join(decides)}", numbers, seeds, tests)
 
 
 def _trials(found: Mapping[str, pd.Series]) -> dict[tuple[str, str], pd.Series]:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from headcount.findings import exhibits
-from headcount.findings.figures import Drawn, legend_above, note, panels, run_groups, run_styles
+from headcount.findings.figures import Drawn, legend_above, panels, run_groups, run_styles
 from headcount.findings.masked_training import collapse_notes, collapse_words, collapsed_in_training
 from headcount.findings.results import Results, curve_table
 
@@ -44,12 +44,8 @@ def draw_curves(table: pd.DataFrame, collapsed: Mapping[str, str]) -> Figure:
     """Loss in nats per target token by updates, and by minutes: two rows of panels per pair.
 
     Where there are more runs than a panel has room for, they are parted, the first in each part.
-    `collapsed` comes from `collapse_words`. Of imported models taken as they are, which have no
-    update, a figure that says so.
+    `collapsed` comes from `collapse_words`.
     """
-    if not table["step"].any():
-        losses = ", ".join(f"{loss:.3g}" for loss in table["dev_loss"].unique())
-        return note(f"Imported, and not trained here. Dev loss: {losses}.")
     styles = run_styles(list(table["run"].unique()), collapsed)
     timed = table.assign(minutes=table["seconds"] / 60)
     rows = [

@@ -149,13 +149,13 @@ def spread(importances: np.ndarray) -> Spread:
     return Spread(mean, variance, sqrt(variance) / mean, gini, float(values[-1]) / mean)
 
 
-@exhibits.table("headmask_table5", needs=("importance",))
+@exhibits.table("headmask_table5", needs=("importance", "masks"))
 def table5(results: Results) -> Table:
     """Table 5: variance of the importance of heads."""
     return _inequality(results, 5)
 
 
-@exhibits.table("headmask_table6", needs=("importance",))
+@exhibits.table("headmask_table6", needs=("importance", "masks"))
 def table6(results: Results) -> Table:
     """Table 6: mean importance of heads."""
     return _inequality(results, 6)

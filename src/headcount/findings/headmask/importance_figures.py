@@ -38,8 +38,8 @@ _LARGEST = 8  # importance ÷ mean importance that a colour can show
 
 @exhibits.figure(
     "headmask_fig3",
-    needs=("importance",),
-    uses=("masks", "masking", "curves"),
+    needs=("importance", "masks"),
+    uses=("masking", "curves"),
     beside="headmask_table5",
 )
 def fig3(results: Results) -> Drawn:

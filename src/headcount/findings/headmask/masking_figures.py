@@ -71,7 +71,7 @@ def fig2(results: Results) -> Drawn:
     return Drawn(_draw_of_base(cumulative, _draw_cumulative), cumulative, caption, notes)
 
 
-@exhibits.figure("headmask_fig4", needs=("masked",), uses=("masks", "curves"))
+@exhibits.figure("headmask_fig4", needs=("masked", "masks"), uses=("curves",))
 def fig4(results: Results) -> Drawn:
     """Figure 4: every training method without one group of heads."""
     rows = _rows(results)
@@ -92,7 +92,7 @@ def fig4(results: Results) -> Drawn:
     return Drawn(drawing, groups, caption, notes, warn_of_unlike_seeds(groups))
 
 
-@exhibits.figure("headmask_fig5", needs=("masked",), uses=("masks", "curves"))
+@exhibits.figure("headmask_fig5", needs=("masked", "masks"), uses=("curves",))
 def fig5(results: Results) -> Drawn:
     """Figure 5: every training method with more and more heads masked."""
     rows = _rows(results)

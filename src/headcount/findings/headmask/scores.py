@@ -25,19 +25,19 @@ _RULES = {
 _MISPRINT = {2: " It prints +0.28 for impt-18 on MT04; its two scores differ by 0.32."}
 
 
-@exhibits.table("headmask_table2", needs=("scored",), uses=("masks", "curves"))
+@exhibits.table("headmask_table2", needs=("scored", "masks"), uses=("curves",))
 def table2(results: Results) -> Table:
     """Table 2: BLEU, the first pair."""
     return _scores(results, 2)
 
 
-@exhibits.table("headmask_table3", needs=("scored",), uses=("masks", "curves"))
+@exhibits.table("headmask_table3", needs=("scored", "masks"), uses=("curves",))
 def table3(results: Results) -> Table:
     """Table 3: BLEU into English."""
     return _scores(results, 3)
 
 
-@exhibits.table("headmask_table4", needs=("scored",), uses=("masks", "curves"))
+@exhibits.table("headmask_table4", needs=("scored", "masks"), uses=("curves",))
 def table4(results: Results) -> Table:
     """Table 4: BLEU into other languages."""
     return _scores(results, 4)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from headcount.findings.exhibits import Exhibit
+from headcount.findings.inputs import OF_TRAINING
 
 
 class Question(NamedTuple):
@@ -15,22 +16,31 @@ class Question(NamedTuple):
     title: str
     """Its heading."""
 
-    claims: tuple[str, ...] = ()
-    """Of the ledger, those whose numbers answer it first."""
-
 
 QUESTIONS = (
     Question("training", "Data and training"),
-    Question("headmask", "HeadMask: does training with masked heads help?", ("HM-04", "HM-05")),
-    Question(
-        "removal", "Sixteen heads: how many can be removed after training?", ("MI-06", "MI-07")
-    ),
-    Question("gates", "Pruning by gates: how many heads does a model need?", ("VO-12", "VO-20")),
-    Question("functions", "What do heads do?", ("VO-04", "VO-07", "VO-10")),
-    Question("agreement", "Do measures of a head agree?", ("X-01",)),
+    Question("headmask", "HeadMask: does training with masked heads help?"),
+    Question("removal", "Sixteen heads: how many can be removed after training?"),
+    Question("gates", "Pruning by gates: how many heads does a model need?"),
+    Question("functions", "What do heads do?"),
+    Question("agreement", "Do measures of a head agree?"),
     Question("claims", "What do the papers claim, and what of it holds here?"),
-    Question("speed", "Speed and cost: what is gained, and what did it take?", ("MI-14",)),
+    Question("speed", "Speed and cost: what is gained, and what did it take?"),
 )
+
+
+_UNTRAINED = {
+    "training": Question("training", "Data and scores"),
+    "headmask": Question("headmask", "HeadMask: which heads matter?"),
+}
+"""In place of questions about training, where nothing was trained."""
+
+
+def questions_of(exhibits: Iterable[Exhibit]) -> list[Question]:
+    """All questions, by whether any of these exhibits is about a training."""
+    trained = any(set(OF_TRAINING).intersection(each.needs) for each in exhibits)
+    others = {} if trained else _UNTRAINED
+    return [others.get(question.name, question) for question in QUESTIONS]
 
 
 def by_question(exhibits: Iterable[Exhibit]) -> Iterator[tuple[Question, list[Exhibit]]]:
@@ -38,10 +48,11 @@ def by_question(exhibits: Iterable[Exhibit]) -> Iterator[tuple[Question, list[Ex
 
     Raises KeyError for an exhibit of an unknown question.
     """
+    exhibits = list(exhibits)
     found: dict[str, list[Exhibit]] = {question.name: [] for question in QUESTIONS}
     for each in exhibits:
         found[each.question].append(each)
-    for question in QUESTIONS:
+    for question in questions_of(exhibits):
         if found[question.name]:
             yield question, _paired(found[question.name])
 
