@@ -15,11 +15,10 @@ from headcount.data.bpe import segment_corpus
 
 def main() -> None:
     """Read the flags, segment the corpus and say how many merges were learnt."""
-    parser = command.parser(__doc__, "--src-lang", "--tgt-lang", "--pretokenised")
+    parser = command.parser(__doc__, "--src-lang", "--tgt-lang", "--pretokenised", "--out-folder")
     for split, side in product(("train", "dev"), SIDES):
         words = f"cleaned {split} text, {side}"
         parser.add_argument(f"--{split}-{side}", required=True, type=Path, help=words)
-    parser.add_argument("--out-folder", required=True, type=Path, help="folder to write into")
     args, settings, spelt = read_flags(parser, BpeSettings, SpellingSettings)
     learnt = segment_corpus(
         (args.train_src, args.train_tgt),

@@ -12,7 +12,7 @@ from headcount.base import command
 from headcount.base.errors import UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.flags import read_flags
-from headcount.deployment.agreement import check_export
+from headcount.deployment.agreement import Agreement, OpenEngine, check_export
 from headcount.deployment.deployed import Deployed
 from headcount.deployment.export import FORMS, export_model, files_of
 from headcount.store.model_folder import open_model
@@ -20,7 +20,7 @@ from headcount.store.model_folder import open_model
 
 def main() -> None:
     """Read the flags, write the folder, and print what it is, and how far it translates alike."""
-    parser = command.parser(__doc__, "--model", "[--bpe]", "--mask", out="folder to write")
+    parser = command.parser(__doc__, "--model", "[--bpe]", "--mask", folder="folder to write")
     parser.add_argument("--to", choices=FORMS, default="ctranslate2", help="whose model it becomes")
     words = "folder that the model was imported from, whose family and tokenizer it keeps"
     parser.add_argument("--pretrained", type=Path, help=words)
@@ -32,10 +32,12 @@ def main() -> None:
     what = Deployed.open(folder, pair, args.mask)
     inputs = files_of(folder, pair, args.mask, args.pretrained)
     origin = command.provenance("scripts/export.py", {"to": args.to}, None, inputs)
-    told, open_engine = export_model(what, args.to, args.pretrained, args.out, origin)
-    print(told)
-    if args.check:
-        print(check_export(what.model, pair, open_engine, args.check, decode))
+
+    def check(open_engine: OpenEngine) -> Agreement:
+        return check_export(what.model, pair, open_engine, args.check, decode)
+
+    given = (what, args.to, args.pretrained, args.out, origin)
+    print(export_model(*given, check if args.check else None))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from headcount.training.training_run import Session
 def main() -> None:
     """Read the flags, remove heads, fine-tune, and write the folder of the run."""
     flags = (*command.TRAINING, "--init-from", "--kept")
-    parser = command.parser(__doc__, *flags, out="folder of the run")
+    parser = command.parser(__doc__, *flags, folder="folder of the run")
     parser.add_argument("--run", required=True, help="ranked-gates-all-l0.01, drawn-gates-…")
     parser.add_argument("--importance", type=Path, help="importance.csv of the model, for ranked-…")
     args, train, gates = read_flags(parser, TrainSettings, GatesSettings)

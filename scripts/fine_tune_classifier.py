@@ -16,7 +16,7 @@ from headcount.model.machine import use_threads
 
 def main() -> None:
     """Read the flags, fine-tune, and write the folder of the run."""
-    parser = command.parser(__doc__, "--model", "--seed", "--state", out="folder of the run")
+    parser = command.parser(__doc__, "--model", "--seed", "--state", folder="folder of the run")
     parser.add_argument("--train", required=True, type=Path, help="labelled pairs, MultiNLI's way")
     args, settings = read_flags(parser, FineTuningSettings)
     use_threads(settings.threads)

@@ -17,7 +17,7 @@ from headcount.training.training_run import Session
 
 def main() -> None:
     """Read the flags, fine-tune, and write the folder of the run."""
-    parser = command.parser(__doc__, *command.TRAINING, "--init-from", out="folder of the run")
+    parser = command.parser(__doc__, *command.TRAINING, "--init-from", folder="folder of the run")
     parser.add_argument("--run", required=True, help="gates-all-l0.01, gates-enc_self-l0.02, …")
     args, train, gates = read_flags(parser, TrainSettings, GatesSettings)
     model, pair = ModelFolder(args.init_from), PairFolder(args.bpe)

@@ -17,7 +17,7 @@ from headcount.training.training_run import Session
 
 def main() -> None:
     """Read the flags, train, and write the folder of the run."""
-    parser = command.parser(__doc__, *command.TRAINING, out="folder of the run")
+    parser = command.parser(__doc__, *command.TRAINING, folder="folder of the run")
     parser.add_argument("--run", required=True, help="gates-all-l0.01-from-none, …")
     args, model, train, gates = read_flags(parser, ModelSettings, TrainSettings, GatesSettings)
     run = read_run_flag(args.run, PrunedSettings, model, "gates")

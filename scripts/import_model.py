@@ -12,7 +12,7 @@ from headcount.store.pair_folder import PairFolder
 
 def main() -> None:
     """Read the flags, import the model, and write its folder."""
-    parser = command.parser(__doc__, "--bpe", out="folder of our model")
+    parser = command.parser(__doc__, "--bpe", folder="folder of our model")
     parser.add_argument("--pretrained", required=True, type=Path, help="folder of the model")
     args = parser.parse_args()
     pair = PairFolder(args.bpe)

@@ -19,7 +19,7 @@ from headcount.training.imported_run import write_imported_run
 
 def main() -> None:
     """Read the flags, import the model, and write the folder of the run."""
-    parser = command.parser(__doc__, "--bpe", out="folder of the run")
+    parser = command.parser(__doc__, "--bpe", folder="folder of the run")
     parser.add_argument("--pretrained", required=True, type=Path, help="folder of the model")
     args, model, train = read_flags(parser, ModelSettings, TrainSettings)
     use_threads(train.threads)

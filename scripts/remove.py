@@ -15,7 +15,7 @@ from headcount.training.pruning_run import write_removed
 
 def main() -> None:
     """Read the flags and write the folder of the smaller model."""
-    parser = command.parser(__doc__, "--model", out="folder for model/ and heads.csv")
+    parser = command.parser(__doc__, "--model", folder="folder for model/ and heads.csv")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--kept", type=Path, help="heads.csv: heads whose gate is 0 go")
     source.add_argument("--list", type=Path, help="text of heads that go, such as enc_self.0.3")

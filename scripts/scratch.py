@@ -17,7 +17,7 @@ from headcount.training.training_run import Session
 
 def main() -> None:
     """Read the flags, train, and write the folder of the run."""
-    parser = command.parser(__doc__, *command.TRAINING, "--kept", out="folder of the run")
+    parser = command.parser(__doc__, *command.TRAINING, "--kept", folder="folder of the run")
     parser.add_argument("--run", required=True, help="scratch-gates-all-l0.01, …")
     args, model, train = read_flags(parser, ModelSettings, TrainSettings)
     run = read_run_flag(args.run, PrunedSettings, model, "scratch")

@@ -16,7 +16,7 @@ from headcount.pretrained.segment import segment_pretrained
 
 def main() -> None:
     """Read the flags, and segment the text."""
-    parser = command.parser(__doc__, "--src-lang", "--tgt-lang")
+    parser = command.parser(__doc__, "--src-lang", "--tgt-lang", "--out-folder")
     parser.add_argument("--pretrained", required=True, type=Path, help="folder of the model")
     for split, side in product(("train", "dev"), SIDES):
         words = f"cleaned {split} text, {side}"
@@ -24,7 +24,6 @@ def main() -> None:
     for side in SIDES:
         words = f"what the model calls the {side} language, such as deu_Latn; its own name if not"
         parser.add_argument(f"--{side}-code", help=words)
-    parser.add_argument("--out-folder", required=True, type=Path, help="folder to write into")
     args, spelt = read_flags(parser, LetterSettings)
     check_record(args.pretrained)
     segment_pretrained(

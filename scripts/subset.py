@@ -17,7 +17,7 @@ from headcount.training.training_run import Session
 
 def main() -> None:
     """Read the flags, fine-tune, and write the folder of the run."""
-    parser = command.parser(__doc__, *command.TRAINING, "--init-from", out="folder of the run")
+    parser = command.parser(__doc__, *command.TRAINING, "--init-from", folder="folder of the run")
     parser.add_argument("--run", required=True, help="subset-all-k8, subset-enc_self-k4, …")
     args, train, gates, subset = read_flags(parser, TrainSettings, GatesSettings, SubsetSettings)
     model, pair = ModelFolder(args.init_from), PairFolder(args.bpe)

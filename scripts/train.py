@@ -21,7 +21,7 @@ from headcount.training.training_run import Session, TrainingRun
 
 def main() -> None:
     """Read the flags, train, and write the folder of the run."""
-    parser = command.parser(__doc__, *command.TRAINING, out="folder of the run")
+    parser = command.parser(__doc__, *command.TRAINING, folder="folder of the run")
     parser.add_argument("--run", required=True, help="baseline, baseline-h1, impt-12.5%%, …")
     parser.add_argument("--pretrained", type=Path, help="folder of a model to start from")
     args, model, train = read_flags(parser, ModelSettings, TrainSettings)

@@ -9,7 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import contents
 from engine import Job, check_version, planned_jobs
+from leaving import listed
 from packed import freshen, pack, write_changed
 from phases import SHARED, assign, check_made, declared, plan_file
 
@@ -56,6 +58,7 @@ def run(experiment: str, phase: str) -> None:
     if not path.exists():
         raise UserError(f"{path}: no plan; run: python workflow/bridge.py plan {experiment}")
     outputs = sorted(output for job in read_json(path) for output in job["output"])
+    _check_swept(experiment, phase, set(outputs))
     freshen(outputs)
     if outputs:  # without targets Snakemake would build everything
         target = ["--cores", "all", *outputs, "--config", f"experiment={experiment}"]
@@ -69,16 +72,32 @@ def run(experiment: str, phase: str) -> None:
     pack(experiment, phase, outputs)
 
 
-def _sweep(experiment: str, phase: str, outputs: set[str]) -> None:
-    """Remove files of the phase's folders that no job makes, such as those of a dropped seed."""
-    for root in map(Path, declared(experiment)[phase].writes):
-        if root.suffix:
-            continue
+def _check_swept(experiment: str, phase: str, outputs: set[str]) -> None:
+    """Raise UserError for files in the phase's folders that no job has ever written."""
+    swept = _swept(experiment, phase, outputs)
+    own = [str(path) for path in swept if not contents.recorded(str(path))]
+    if own := [path for path in own if not Path(path).name.startswith(".part-")]:
+        raise UserError(
+            f"{len(own)} file(s) among the results of phase {phase} that no job wrote:\n"
+            f"  {listed(own)}\nNothing was run or removed. Move them elsewhere: a phase keeps only "
+            "what its jobs make, so they would be removed"
+        )
+
+
+def _swept(experiment: str, phase: str, outputs: set[str]) -> list[Path]:
+    """Return the files in the phase's folders that no job makes, as those of a dropped seed."""
+    roots = [root for root in map(Path, declared(experiment)[phase].writes) if not root.suffix]
+    for root in roots:
         root.mkdir(parents=True, exist_ok=True)  # DVC wants the folder of an empty phase too
-        for path in sorted(root.rglob("*")):
-            if path.is_file() and str(path) not in outputs:
-                print(f"removing {path}, which no job makes any more")
-                path.unlink()
+    found = sorted(path for root in roots for path in root.rglob("*") if path.is_file())
+    return [path for path in found if str(path) not in outputs]
+
+
+def _sweep(experiment: str, phase: str, outputs: set[str]) -> None:
+    """Remove files of the phase's folders that no job makes any more."""
+    for path in _swept(experiment, phase, outputs):
+        print(f"removing {path}, which no job makes any more")
+        path.unlink()
 
 
 def main() -> None:

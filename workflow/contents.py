@@ -7,12 +7,15 @@ nobody can set the time of the last change of an inode, so no edit hides behind 
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from headcount.base.files import sha256
+from headcount.base.fingerprint import digest
 
 RECORDS = Path(".snakemake/contents")  # one file for each output, under its own path
+OWN = Path(".snakemake/own_contents")  # of files of one's own
 UNSEEN: list[int] = []  # in place of size and times: never seen here
 FAILED = [0]  # the same: its job failed
 
@@ -64,6 +67,24 @@ def content(path: str) -> str:
     return kept["sha256"] if kept.get("stamp") == _stamp(path) else sha256(Path(path))
 
 
+def own_content(path: str) -> str:
+    """SHA-256 of a file that no job makes; it is read again only if it may have changed.
+
+    The note lies apart from those of outputs, under a name made of the path.
+    """
+    note = OWN / f"{digest(os.path.abspath(path))}.json"
+    try:
+        kept = json.loads(note.read_bytes())
+    except (FileNotFoundError, ValueError):
+        kept = {}
+    stamp = _stamp(path)
+    if kept.get("stamp") != stamp:
+        kept = {"sha256": sha256(Path(path)), "stamp": stamp}
+        with suppress(OSError):  # a folder that cannot be written: only time is lost
+            _put(note, kept)
+    return kept["sha256"]
+
+
 def all_recorded() -> Iterator[str]:
     """Every output of which something is noted, whether it is still there or not."""
     yield from (str(path.relative_to(RECORDS)) for path in RECORDS.rglob("*") if path.is_file())
@@ -84,8 +105,11 @@ def _read(path: str) -> dict[str, Any]:
 
 def _write(path: str, checksum: str, stamp: list[int]) -> None:
     """In one rename, for dry runs read beside a run; without a wait for the disk, as Snakemake."""
-    note = RECORDS / path
+    _put(RECORDS / path, {"sha256": checksum, "stamp": stamp})
+
+
+def _put(note: Path, kept: dict[str, Any]) -> None:
     part = note.with_name(f".part-{os.getpid()}-{note.name}"[:255])
     note.parent.mkdir(parents=True, exist_ok=True)
-    part.write_text(json.dumps({"sha256": checksum, "stamp": stamp}))
+    part.write_text(json.dumps(kept))
     part.replace(note)

@@ -1,7 +1,6 @@
 """Files of an experiment that are not what a job left there, so are not taken for ours."""
 
 import os
-from pathlib import Path
 
 import contents
 from engine import read_records, unfinished
@@ -9,8 +8,6 @@ from leaving import listed
 from packed import packed_records, take, unpack
 
 from headcount.base.errors import UserError
-
-METRICS = "metrics.json"  # kept by Git: a fresh clone has it before anything is made
 
 
 def settle(experiment: str, files: list[str], vouched: bool) -> None:
@@ -52,7 +49,7 @@ def _judge(experiment: str, doubtful: list[str], first: bool) -> tuple[dict[str,
             edited[file] = known["rule"] if known else "unknown"
         elif first and file in made:
             contents.record(file)
-        elif Path(file).name != METRICS:
+        else:
             unknown.append(file)
     return edited, unknown
 

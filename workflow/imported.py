@@ -59,7 +59,8 @@ class Imported:
             globs = (Path(model.path).glob(kind) for kind in PRETRAINED_SOURCES)
             files = model.files or {path.name for paths in globs for path in paths} or _NEEDED
             own = [f"{model.path}/{file}" for file in sorted(files)]
-        return Source(f"pretrained.{name}", "fetch_pretrained", entry, own)
+        pinned = {f"{model.path}/{file}": s for file, s in model.files.items() if s and own}
+        return Source(f"pretrained.{name}", "fetch_pretrained", entry, own, pinned)
 
     def entry_flags(self, w: Wildcards) -> list[str]:
         """Its origin and files, as a flag."""
@@ -75,6 +76,15 @@ class Imported:
     def made(self, layout: Layout) -> list[str]:
         """Files that are made from it, the last of each pair's segmentation."""
         return [f"{layout.bpe(pair)}/{TRAINING[-1]}" for pair in self.segmented(layout.pairs)]
+
+    def check_sizes(self) -> None:
+        """Raise UserError for other sizes than those in the model's folder, if that is here."""
+        for name in self.names:
+            from headcount.pretrained.families import CONFIG, check_sizes  # without torch
+
+            folder = Path(self._models[name].path or Path(self.source(name).manifest).parent)
+            if (folder / CONFIG).exists():
+                check_sizes(folder, self._settings.model.sizes)
 
     @property
     def manifests(self) -> list[str]:

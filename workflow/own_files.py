@@ -3,6 +3,7 @@
 import os
 import sys
 
+from contents import own_content
 from raw import CORPORA, Source
 
 from headcount.base.errors import UserError
@@ -20,9 +21,19 @@ class OwnFiles:
     def check(self, source: Source, made: list[str], settings: str = CORPORA) -> None:
         """Raise UserError for a missing file of one's own, unless its copy is here.
 
+        And for one that is not the file that the settings pin by its SHA-256, whatever is here: an
+        earlier copy would be taken for it in silence.
+
         If all that is made of it is here, or no job will run, say so and go on: who pulled that may
         have no right to the text itself. Snakemake then takes it without a word of its own.
         """
+        for path, expected in source.pinned.items():
+            if os.path.isfile(path) and (found := own_content(path)) != expected:
+                raise UserError(
+                    f"{path}: expected SHA-256 {expected}, as {settings} has it, found {found}: "
+                    f"the file has changed. Put the earlier one back, or write the new checksum "
+                    f"into {settings}; then all that follows from it is made anew"
+                )
         if os.path.exists(source.manifest):
             _date_back(source)
             return

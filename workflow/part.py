@@ -34,6 +34,10 @@ REMADE = "report"
 """The phase that is made again where all is together: what it shows of a part is out of date."""
 RECORDS, FILES, STATES = "records", "files", "states.json"
 """Of a part: records by phase, files under their own paths, which outputs a state leads to."""
+WITHOUT_GIT = (
+    "\nThere is no .git here: copy that folder by hand, or first run "
+    "dvc config --local core.no_scm true; docs/guides/share.md says what works then"
+)
 DAMAGED = "Fetch the part again, as by dvc pull, or have it given again"
 
 
@@ -43,7 +47,8 @@ def give(experiment: str, folder: Path, states: bool) -> str:
     `states`: with the last state of each unfinished training. Raises UserError for a folder that
     holds anything else.
     """
-    check_replaceable(folder, STATES, "an earlier part")
+    known = (RECORDS, FILES, STATES) if (folder / STATES).is_file() else ()
+    check_replaceable(folder, "an earlier part", known)
     plan(experiment)
     phases = [name for name in declared(experiment) if name != REMADE]
     jobs = {name: read_json(plan_file(experiment, name)) for name in phases}
@@ -58,7 +63,8 @@ def give(experiment: str, folder: Path, states: bool) -> str:
         leads = dict(_states(experiment, every)) if states else {}
         _put([str(path) for state in leads for path in _last(Path(state))], part)
         write_json(part / STATES, leads)
-    return f"{folder}: {files} finished files, {len(leads)} states of unfinished trainings"
+    told = f"{folder}: {files} finished files, {len(leads)} states of unfinished trainings"
+    return told if os.path.exists(".git") else told + WITHOUT_GIT
 
 
 def take(experiment: str, folder: Path) -> str:

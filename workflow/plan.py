@@ -150,6 +150,8 @@ class Plan:
             self._own.check(self.classifiers.source(name), made, str(file))
         for name in self.imported.names:
             self._own.check(self.imported.source(name), self.imported.made(self.layout), MODELS)
+        with at_key_of(file):
+            self.imported.check_sizes()
 
     def _check_jieba(self) -> None:
         """Raise EnvironmentFault where jieba is to find a language's words, and is missing."""

@@ -1,12 +1,13 @@
 """What lies in data/raw: corpora and treebanks, each in a folder named by what makes it."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from headcount.base.fingerprint import code, digest
 from headcount.base.settings.corpora import WORDS, Corpus
 from headcount.base.settings.names import parse_pair
+from headcount.base.settings.sources import File
 
 CORPORA = "config/corpora.yaml"
 
@@ -19,6 +20,7 @@ class Source:
     script: str  # download or synthetic
     entry: str  # what shapes its files, as JSON
     own: list[str]  # files of one's own that it is a copy of
+    pinned: Mapping[str, str] = field(default_factory=dict)  # their SHA-256 by the settings
 
     @property
     def recipe(self) -> str:
@@ -52,8 +54,9 @@ class Raw:
         corpus = self._corpora[name]
         entry = json.dumps(corpus.model_dump(exclude=set(WORDS), exclude_none=True))
         script = "synthetic" if corpus.generator else "download"
-        own = dict.fromkeys(file.path for file in corpus.files() if file.path)
-        return Source(corpus.of or name, script, entry, list(own))
+        own = [file for file in corpus.files() if file.path]
+        paths = list(dict.fromkeys(file.path for file in own))
+        return Source(corpus.of or name, script, entry, paths, _pinned(own))
 
     def draw(self, w: Mapping[str, str]) -> list[str]:
         """How many pairs of a split are drawn, and by which seed, as a flag if any are."""
@@ -75,10 +78,17 @@ class Raw:
             return self.of(corpus)
         file = tree.model_dump(exclude={"language", "base_url"}, exclude_none=True)
         entry = {"base_url": tree.base_url, "splits": {name: {tree.language: file}}}
-        return Source(corpus, "download", json.dumps(entry), [tree.path] if tree.path else [])
+        own = [tree] if tree.path else []
+        paths = [file.path for file in own]
+        return Source(corpus, "download", json.dumps(entry), paths, _pinned(own))
 
     def at(self, w: Mapping[str, str]) -> Source:
         """What belongs into the folder of `w` (corpus, recipe)."""
         trees = (self.of_tree(f"{w['corpus']}.{t}") for t in self._corpora[w["corpus"]].trees or {})
         found = (source for source in trees if source.recipe == w["recipe"])
         return next(found, self.of(w["corpus"]))
+
+
+def _pinned(files: Iterable[File]) -> dict[str, str]:
+    """Return the SHA-256 that the settings give of files of one's own, by path."""
+    return {file.path: file.sha256 for file in files if file.sha256}

@@ -199,3 +199,28 @@ def _runs(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().split(")")[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+@pytest.mark.parametrize(
+    ("script", "flags"),
+    [
+        ("export", "--model in --out in"),
+        ("remove", "--model in/model --importance x.csv --out in"),
+        ("import_model", "--bpe x --pretrained in --out in"),
+        ("imported_run", "--bpe in --pretrained x --out in/run"),
+        ("train", "--bpe x --seed 1 --state s --run baseline --pretrained link --out in"),
+        ("gates", "--bpe x --seed 1 --state s --run y --init-from in/model --out in"),
+        ("segment", "--src-lang a --tgt-lang b --pretrained in --out-folder link/bpe"
+         " --train-src x --train-tgt x --dev-src x --dev-tgt x"),
+        ("bpe", "--src-lang a --tgt-lang b --out-folder in"
+         " --train-src in/a --train-tgt x --dev-src x --dev-tgt x"),
+    ],
+)  # fmt: skip
+def test_a_folder_of_inputs_is_not_written(script, flags, tmp_path, monkeypatch, capsys):
+    """The folder itself, one around an input, one in it; before anything is read."""
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    Path("link").symlink_to("in")
+    assert run_script(script, flags.split()) == 2
+    assert "expected a folder apart from all inputs" in capsys.readouterr().err
+    assert not list(Path("in").iterdir())

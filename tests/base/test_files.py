@@ -15,6 +15,7 @@ import pytest
 from headcount.base.errors import UserError
 from headcount.base.files import (
     NoRoom,
+    check_apart,
     check_replaceable,
     hold,
     sha256,
@@ -172,14 +173,27 @@ def test_f32_a_lock_that_does_not_fit_is_named(tmp_path):
 
 def test_a_folder_takes_the_place_of_its_own_kind_alone(tmp_path):
     own = tmp_path / "own"
-    check_replaceable(own, "mark", "a part")
+    check_replaceable(own, "a part", ["mark"])
     own.mkdir()
-    check_replaceable(own, "mark", "a part")
-    (own / "thesis").touch()
-    with pytest.raises(UserError, match="own: expected no folder, an empty one or a part, found o"):
-        check_replaceable(own, "mark", "a part")
+    check_replaceable(own, "a part", ["mark"])
     (own / "mark").touch()
-    check_replaceable(own, "mark", "a part")
+    check_replaceable(own, "a part", ["mark"])
+    (own / "thesis").touch()
+    with pytest.raises(UserError, match="or a part alone, found other files: thesis; move them"):
+        check_replaceable(own, "a part", ["mark"])
     (tmp_path / "link").symlink_to(own)
     with pytest.raises(UserError, match="link: expected a folder, found a link; name what it"):
-        check_replaceable(tmp_path / "link", "mark", "a part")
+        check_replaceable(tmp_path / "link", "a part", ["mark"])
+    with pytest.raises(UserError, match="expected a folder, found a file"):
+        check_replaceable(own / "thesis", "a part", ["mark"])
+
+
+def test_an_output_folder_lies_apart_from_the_inputs(tmp_path):
+    """`abc` is no part of `ab`; links are followed, as is a path with dots."""
+    given, link = tmp_path / "ab", tmp_path / "link"
+    (given / "model").mkdir(parents=True)
+    link.symlink_to(given)
+    check_apart(tmp_path / "abc", [given, link])
+    for out in (given, link, link / "model", given / "new", tmp_path, given / ".." / "ab"):
+        with pytest.raises(UserError, match="expected a folder apart from all inputs"):
+            check_apart(out, [given])

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from headcount.base import fingerprint
+from headcount.base.errors import EnvironmentFault
 
 SCRIPT = "scripts/run.py"
 FILES = {
@@ -190,3 +191,16 @@ def test_nothing_is_kept_where_python_keeps_no_compiled_files(project, tmp_path,
     monkeypatch.setattr(fingerprint.sys, "dont_write_bytecode", True)
     project.code()
     assert not list(tmp_path.rglob("__pycache__"))
+
+
+def test_the_package_of_another_checkout_is_refused(tmp_path):
+    """Not where no package lies beside, nor for a link to the one that is imported."""
+    imported, other = fingerprint._SOURCE / "headcount", tmp_path / "other"
+    (other / "src" / "headcount").mkdir(parents=True)
+    with pytest.raises(EnvironmentFault) as fault:
+        fingerprint.require_own_package(other)
+    for words in (imported, other / "src" / "headcount", "pip install -e .", "PYTHONPATH"):
+        assert str(words) in str(fault.value)
+    (tmp_path / "src").symlink_to(fingerprint._SOURCE)
+    for root in (tmp_path, tmp_path / "empty", imported.parents[1]):
+        fingerprint.require_own_package(root)

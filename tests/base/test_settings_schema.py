@@ -163,6 +163,30 @@ def test_f08_heads_that_do_not_fit_the_model(load, text, told):
         load(f"model: {text}")
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "model: {position_table: 1000}",
+            r"decode\.max_source: expected at most 999, .* 1000",
+        ),
+        (
+            "model: {position_table: 200}\ndecode: {max_source: 199}",
+            r"text\.max_words: expected at most 199, .* found 200",
+        ),
+        (
+            "model: {encoder_layers: 1, decoder_layers: 1, d_head: 2,"
+            " heads: {enc_self: [0], dec_self: [9], dec_enc: [9]}}",
+            r"model\.heads: expected a head in the encoder",
+        ),
+    ],
+)
+def test_sizes_that_no_job_could_work_with_are_refused(load, text, told):
+    with pytest.raises(UserError, match=told):
+        load(text)
+    assert load("model: {position_table: 1001}").decode.max_source == 1000
+
+
 def test_more_groups_than_heads_are_refused(load):
     heads = (
         "{preset: tiny, d_head: 8, heads: {enc_self: [3, 0], dec_self: [1, 2], dec_enc: [1, 1]}}"

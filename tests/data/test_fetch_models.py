@@ -164,3 +164,20 @@ def test_a_folder_of_ones_own_is_copied_without_pickles_and_code(tmp_path):
 def test_an_entry_is_checked_again(tmp_path, entry, told):
     with pytest.raises(UserError, match=told):
         fetch_model("opus", entry, tmp_path)
+
+
+def test_a_pinned_folder_of_ones_own_is_compared_at_every_fetch(tmp_path, capsys):
+    """An earlier copy does not hide that the folder has changed; none is copied into itself."""
+    own, out = tmp_path / "own", tmp_path / "raw" / "manifest.json"
+    own.mkdir()
+    for name, content in FILES.items():
+        (own / name).write_bytes(content)
+    entry = json.dumps({"path": str(own), "files": SHA256})
+    flags = ["--name", "mine", "--entry", entry, "--out"]
+    assert run_script("fetch_pretrained", [*flags, out]) == 0
+    (own / "model.safetensors").write_bytes(b"other")
+    assert run_script("fetch_pretrained", [*flags, out]) == 2
+    assert f"{own}/model.safetensors: wrong content" in capsys.readouterr().err
+    assert (out.parent / "model.safetensors").read_bytes() == FILES["model.safetensors"]
+    assert run_script("fetch_pretrained", [*flags, own / "manifest.json"]) == 2
+    assert {path.name for path in own.iterdir()} == FILES.keys()

@@ -3,6 +3,7 @@
 import json
 import resource
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,14 +13,14 @@ from script_runner import run_script
 from small_models import UNEVEN, make_model
 from small_run import segment
 
+import headcount
 from headcount.base.errors import EnvironmentFault, HeadcountError, UserError
 from headcount.base.files import NoRoom
 from headcount.base.head_values import write_head_values
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.lines import clean_lines, write_lines
-from headcount.deployment import export
 from headcount.deployment.agreement import Agreement, check_export
-from headcount.deployment.ctranslate2_export import CTranslate2Engine, padded_heads
+from headcount.deployment.ctranslate2_export import POSITIONS, CTranslate2Engine, padded_heads
 from headcount.deployment.deployed import Deployed
 from headcount.deployment.export import export_model
 from headcount.model import machine
@@ -61,7 +62,8 @@ def opened(folder, bpe, *mask) -> Deployed:
 
 def to_ctranslate2(what, out, origin=None):
     """Write it there, and give what opens it."""
-    return export_model(what, "ctranslate2", None, out, origin or {})[1]
+    export_model(what, "ctranslate2", None, out, origin or {})
+    return lambda asked: CTranslate2Engine(out, what.pair.segmenters(), asked, POSITIONS)
 
 
 def agreement(what, engine, text) -> Agreement:
@@ -175,11 +177,49 @@ def test_f53_without_the_package_it_says_how_to_install_it(bpe, tmp_path, monkey
     assert fault.value.exit_code == 3 and not (tmp_path / "out").exists()
 
 
-def test_a_folder_with_other_files_is_left_alone(bpe, tmp_path, monkeypatch):
-    monkeypatch.setattr(export, "load_ctranslate2", lambda: None)
-    folder = learnt(bpe, tmp_path, 2, updates=1)
-    with pytest.raises(UserError, match=r"model: expected no folder, an empty one or an earlier"):
-        to_ctranslate2(opened(folder, bpe), folder)
+def test_an_export_replaces_nothing_but_its_own_files(bpe, tmp_path):
+    """A person's file beside an export, and a folder that no export wrote, stay as they are."""
+    what = opened(learnt(bpe, tmp_path, 2, updates=1), bpe)
+    out, other = tmp_path / "out", tmp_path / "other"
+    for folder, made in ((out, True), (other, False)):
+        if made:
+            export_model(what, "headcount", None, folder, {})
+            export_model(what, "headcount", None, folder, {"made": "again"})
+        folder.mkdir(exist_ok=True)
+        (folder / "thesis.txt").write_text("mine")
+        before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        with pytest.raises(UserError, match=rf"{folder}: .* found other files: thesis\.txt; move"):
+            export_model(what, "headcount", None, folder, {})
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_an_input_is_never_replaced(bpe, tmp_path, capsys):
+    """By hand and from Python: the folder itself, by a link, in it, and around it."""
+    export_model(opened(learnt(bpe, tmp_path, 2, updates=1), bpe), "headcount", None,
+                 tmp_path / "in" / "model", {})  # fmt: skip
+    model = tmp_path / "in" / "model"
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+    (tmp_path / "link").symlink_to(model)
+    for out in (model, tmp_path / "link", model / "new", tmp_path / "in"):
+        words = ["--model", model, "--to", "headcount", "--mask", "enc_self.0.1", "--out", out]
+        assert run_script("export", words) == 2
+        assert f"{out}: expected a folder apart from all inputs" in capsys.readouterr().err
+        with pytest.raises(UserError, match="expected a folder apart from all inputs"):
+            headcount.load(model).save(out)
+        assert {path.name: path.read_bytes() for path in model.iterdir()} == before
+
+
+def test_an_export_that_fails_its_check_leaves_what_was_there(bpe, two_heads, tmp_path, capsys):
+    pytest.importorskip("ctranslate2")
+    words = ["--model", two_heads / "model", "--bpe", bpe, "--out", tmp_path / "out"]
+    (tmp_path / "empty.txt").write_text("\n")
+    for earlier in (set(), {"model.bin", "export.json"}):
+        assert run_script("export", [*words, "--check", tmp_path / "empty.txt"]) == 2
+        assert "expected a sentence whose translation" in capsys.readouterr().err
+        assert earlier <= {path.name for path in tmp_path.glob("out/*")}
+        assert (tmp_path / "out").exists() == bool(earlier)
+        assert not list(tmp_path.glob(".part-*"))
+        assert run_script("export", words) == 0
 
 
 def test_f32_an_export_that_does_not_fit_leaves_the_earlier_one(bpe, tmp_path):
@@ -212,7 +252,8 @@ def test_agreement_is_the_share_of_the_compared_sentences():
 
 def test_a_text_without_an_end_cannot_be_checked(bpe, tmp_path, monkeypatch):
     folder = learnt(bpe, tmp_path, 2, updates=1)
-    write_lines(tmp_path / "empty.txt", [""])
+    empty = tmp_path / "empty.txt"
+    write_lines(empty, [""])
     with pytest.raises(UserError, match=r"empty\.txt: expected a sentence whose translation"):
-        agreement(opened(folder, bpe), None, tmp_path / "empty.txt")
-    assert len(list(clean_lines(tmp_path / "empty.txt"))) == 1
+        agreement(opened(folder, bpe), lambda asked: SimpleNamespace(positions=9), empty)
+    assert len(list(clean_lines(empty))) == 1

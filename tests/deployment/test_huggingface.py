@@ -13,6 +13,7 @@ from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import ParallelText, collate
 from headcount.data.vocabulary import BOS, EOS, PAD
+from headcount.deployment import huggingface_export
 from headcount.deployment.ctranslate2_export import POSITIONS
 from headcount.deployment.huggingface_engine import HuggingFaceEngine
 from headcount.deployment.huggingface_export import form_of_imported, form_of_ours
@@ -118,9 +119,15 @@ def test_an_imported_model_goes_back_to_the_bit(imported, tmp_path, silent):
             assert torch.equal(mine[name], other[name]), name
 
 
+@pytest.mark.parametrize("free", [500, 499, 505])
 @torch.no_grad()
-def test_what_begins_translations_may_have_been_trained(imported, kind, tmp_path):
-    """It becomes a word of its own, which no translation holds, with heads that are not whole."""
+def test_what_begins_translations_may_have_been_trained(
+    imported, kind, tmp_path, monkeypatch, free
+):
+    """It becomes a word of its own, which no translation holds, with heads that are not whole.
+
+    Before a row that fills the embedding up, and behind a source's words of which there are more.
+    """
     _, folder, ours = imported
     model = remove_heads(ours.model, mask_of(ours.model.grid, SILENT))
     heads = [head for place, head in enumerate(ours.model.grid.heads()) if place not in SILENT]
@@ -129,9 +136,10 @@ def test_what_begins_translations_may_have_been_trained(imported, kind, tmp_path
         with pytest.raises(UserError, match="expected one with a bias of words, found 'm2m_100'"):
             form_of_imported(model, heads, folder, rows_of(ours))
         return
+    monkeypatch.setattr(huggingface_export, "first_free", lambda config: free)
     form = form_of_imported(model, heads, folder, rows_of(ours))
     engine = written(form, tmp_path / "back")
-    assert engine.model.config.decoder_start_token_id == form.rows[1][BOS] == 500
+    assert engine.model.config.decoder_start_token_id == form.rows[1][BOS] == free
     batch = collate(LONG, range(3))
     found = engine.losses(batch.src, batch.tgt_in, batch.tgt_out)[batch.tgt_out != PAD]
     torch.testing.assert_close(found, token_losses(model, batch), atol=2e-5, rtol=0)

@@ -16,7 +16,7 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.lines import clean_lines, write_lines
 from headcount.deployment import huggingface_engine
 from headcount.deployment.contestants import Contestant, open_contestants
-from headcount.deployment.huggingface_engine import HuggingFaceText
+from headcount.deployment.huggingface_engine import text_of_one_language
 from headcount.deployment.measured import COLUMNS, speed, time_contestants
 from headcount.model import machine
 from headcount.pretrained.library import Loaded
@@ -63,14 +63,14 @@ def test_a_marian_of_several_targets_is_refused(monkeypatch, tmp_path):
     found = Loaded(SimpleNamespace(encoder=words), SimpleNamespace(), [])
     monkeypatch.setattr(huggingface_engine, "load_whole", lambda *_: found)
     with pytest.raises(UserError, match="code of their target, >>fra<< or one of 1 more"):
-        HuggingFaceText(tmp_path, DecodeSettings())
+        text_of_one_language(tmp_path, DecodeSettings())
     del words[">>ron<<"]  # one may be left over, and is no choice
-    assert HuggingFaceText(tmp_path, DecodeSettings()).model is found.model
+    assert text_of_one_language(tmp_path, DecodeSettings()).model is found.model
     monkeypatch.setattr(
         huggingface_engine, "load_whole", lambda *_: found._replace(missing=["lm_head.weight"])
     )
     with pytest.raises(UserError, match="lack lm_head.weight, which the library would draw at"):
-        HuggingFaceText(tmp_path, DecodeSettings())
+        text_of_one_language(tmp_path, DecodeSettings())
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ def test_models_of_many_languages_are_refused_where_theirs_measures(tmp_path):
 
     saved_pretrained("m2m_100", tmp_path)
     with pytest.raises(UserError, match="expected a model of two languages, marian, .*'m2m_100'"):
-        HuggingFaceText(tmp_path, DecodeSettings())
+        text_of_one_language(tmp_path, DecodeSettings())
 
 
 @pytest.mark.slow

@@ -92,7 +92,7 @@ def test_a_folder_of_our_own_needs_no_other(root, flags, tmp_path, capsys):
     text, one, two = root / "text/dev.src", tmp_path / "one", tmp_path / "two"
     words = ["--to", "headcount", "--out"]
     assert run_script("export", [*flags, "--mask", *SILENT[:6], *words, one]) == 0
-    assert "18 heads, none of them silent; --model" in capsys.readouterr().out
+    assert "18 heads, none of them silent; as --model" in capsys.readouterr().out
     again = ["--model", one, "--mask", "dec_enc.1.2", "enc_self.1.0"]
     assert run_script("export", [*again, *words, two]) == 0
     assert ModelFolder(two).settings.heads == {

@@ -61,7 +61,7 @@ def refused(folder: Path, text: Path, capsys) -> str:
     """What describe_model.py and segment.py say in one line, the same, and exit with 2."""
     flags = [f"--{split}-{side}" for split in ("train", "dev") for side in ("src", "tgt")]
     texts = [word for flag in flags for word in (flag, text)]
-    out = ["--src-lang", "en", "--tgt-lang", "de", "--out-folder", folder / "out"]
+    out = ["--src-lang", "en", "--tgt-lang", "de", "--out-folder", folder.with_name("out")]
     told = []
     for script, more in {"describe_model": [], "segment": [*texts, *out]}.items():
         assert run_script(script, ["--pretrained", folder, *more]) == 2, script

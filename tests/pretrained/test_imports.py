@@ -22,8 +22,8 @@ from headcount.model.attention import sinusoids
 from headcount.pretrained import check
 from headcount.pretrained.check import compare_with_library
 from headcount.pretrained.describe import describe
-from headcount.pretrained.families import Config
-from headcount.pretrained.imports import check_sizes, import_for
+from headcount.pretrained.families import Config, check_sizes
+from headcount.pretrained.imports import import_for
 from headcount.pretrained.segment import segment_pretrained
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder

@@ -240,7 +240,9 @@ HERE = [
 ENGINES, PART = "tests/workflow/test_engines.py", "tests/workflow/test_part.py"
 ELSEWHERE = {
     "snakemake --cores all": "tests/helpers/shared_results.py",
-    "git add -f dvc.lock results/*/metrics.json": "tests/helpers/shared_results.py",
+    'git add -A && git commit -m "Results" && dvc push': "tests/helpers/shared_results.py",
+    "dvc config --local core.no_scm true": "tests/workflow/test_engines.py",
+    "dvc remote modify --local shared url": "tests/workflow/test_engines.py",
     "dvc exp run -n wider -S config/quickstart.yaml:+decode.beam=8": ENGINES,
     "dvc repro -f": "tests/workflow/test_engine_faults.py",
     "dvc exp run": ENGINES,

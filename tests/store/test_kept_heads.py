@@ -29,13 +29,13 @@ def once(tmp_path_factory):
     model = make_model(joint=True, src_size=size, tgt_size=size, heads=FOUR)
     facts = PairFolder(bpe).subwords()
     ModelFolder(folder / "whole").save(model, dict(model.named_parameters()), facts)
-    remove(folder / "whole", "enc_self.0.0", folder)
-    return folder, bpe
+    remove(folder / "whole", "enc_self.0.0", folder / "removed")
+    return folder / "removed", bpe
 
 
 def remove(model, head, out):
-    (out / "list.txt").write_text(head)
-    flags = ["--model", model, "--list", out / "list.txt", "--out", out]
+    (listed := out.with_suffix(".txt")).write_text(head)
+    flags = ["--model", model, "--list", listed, "--out", out]
     assert run_script("remove", flags) == 0
 
 
@@ -46,10 +46,11 @@ def kept(out):
 def test_a_second_removal_has_the_addresses_of_the_first_model(once, tmp_path):
     folder, _ = once
     assert kept(folder) == ["enc_self.0.1", "enc_self.0.2", "enc_self.0.3", *OTHERS]
-    remove(folder / "model", "enc_self.0.0", tmp_path)  # what was head 1 before
-    assert kept(tmp_path) == ["enc_self.0.2", "enc_self.0.3", *OTHERS]
-    remove(tmp_path / "model", "enc_self.0.1", tmp_path)  # the last of the four
-    assert kept(tmp_path) == ["enc_self.0.2", *OTHERS]
+    two, three = tmp_path / "two", tmp_path / "three"
+    remove(folder / "model", "enc_self.0.0", two)  # what was head 1 before
+    assert kept(two) == ["enc_self.0.2", "enc_self.0.3", *OTHERS]
+    remove(two / "model", "enc_self.0.1", three)  # the last of the four
+    assert kept(three) == ["enc_self.0.2", *OTHERS]
 
 
 def test_a_pruned_model_that_is_tuned_keeps_the_addresses_of_the_first(once, tmp_path):

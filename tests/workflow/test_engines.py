@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -25,6 +26,15 @@ from headcount.base.settings.experiment import experiment_names
 from headcount.base.settings.pretrained import load_models
 
 pytestmark = pytest.mark.slow
+
+OPUS_MT = {
+    **{"model_type": "marian", "activation_function": "swish", "scale_embedding": True},
+    **{"d_model": 512, "encoder_layers": 6, "decoder_layers": 6, "max_position_embeddings": 512},
+    **{"encoder_attention_heads": 8, "decoder_attention_heads": 8, "encoder_ffn_dim": 2048},
+    **{"decoder_ffn_dim": 2048, "vocab_size": 9, "pad_token_id": 8, "eos_token_id": 0},
+    "decoder_start_token_id": 8,
+}
+"""Sizes that config/imported.yaml names."""
 
 
 def test_the_first_run_leaves_git_with_nothing_to_say(origin):
@@ -49,6 +59,29 @@ def test_f45_f49_clone_and_pull_and_both_rightly_have_nothing_to_do(origin, tmp_
             os.utime(path)  # a time alone is no change
     both_quiet(clone)
     assert not (clone.folder / "data" / "raw").exists()
+
+
+def test_a_clone_compares_its_numbers_with_those_of_an_earlier_commit(origin, clone):
+    """DVC takes a remote's relative path in an earlier commit from the root of the disk."""
+    clone.call("git", "commit", "-q", "--allow-empty", "-m", "later")
+    remote = origin.folder.parent / "headcount-remote"
+    clone.shell(f"dvc remote modify --local shared url {remote}")
+    shutil.rmtree(clone.folder / ".dvc" / "cache")
+    clone.change("results/quickstart/metrics.json", '"chrf": ', '"chrf": 1')
+    changed = clone.call("dvc", "metrics", "diff", "HEAD~1")
+    assert "baseline.test.chrf" in changed and "failed" not in changed
+
+
+def test_without_git_dvc_works_once_it_is_told_so(clone):
+    shutil.rmtree(clone.folder / ".git")
+    assert "is not a git repository" in clone.call("dvc", "pull", fails=True)
+    told = clone.shell("python workflow/part.py give quickstart parts/lab")
+    assert "dvc config --local core.no_scm true" in told
+    clone.shell("dvc config --local core.no_scm true")
+    shutil.rmtree(clone.folder / "results")
+    clone.call("dvc", "pull")
+    both_quiet(clone)
+    assert "up to date" in clone.call("dvc", "repro")
 
 
 def test_f55_what_is_shared_names_no_folder_of_this_machine(origin):
@@ -232,9 +265,10 @@ def test_dvc_yaml_fits_the_rules_of_every_experiment(clone):
     # Nor is jieba here, which a plan asks for as well.
     clone.change("config/headmask_zh.yaml", "unspaced: jieba", "unspaced: characters")
     for model in load_models(clone.folder / "config" / "models.yaml").values():
-        for name in ("config.json", "model.safetensors") if model.path else ():
+        if model.path:
             (clone.folder / model.path).mkdir(parents=True, exist_ok=True)
-            (clone.folder / model.path / name).touch()
+            (clone.folder / model.path / "model.safetensors").touch()
+            (clone.folder / model.path / "config.json").write_text(json.dumps(OPUS_MT))
     for path in (clone.folder / "config").glob("*.yaml"):
         # More seeds are more jobs of the same rules.
         path.write_text(re.sub(r"(?m)^seeds: \[(\d+),.*", r"seeds: [\1]", path.read_text()))

@@ -12,6 +12,7 @@ from project_copy import ROOT, link_project
 from workflow_modules import load
 
 from headcount.base.settings.data import BpeSettings
+from headcount.base.settings.experiment import experiment_names, load_experiment
 from headcount.base.settings.train import TrainSettings
 from headcount.base.settings.training_runs import BASELINE, RunSettings
 
@@ -56,9 +57,14 @@ def test_the_loss_without_each_head_is_a_pass_for_each_and_one_with_all(units):
 
 
 def test_without_batch_sizes_nothing_is_timed(monkeypatch):
-    plan = load(monkeypatch, "plan").Plan({"experiment": "quickstart"}, [])
+    """Experiments ask for timing where a claim needs it; `tiny` goes through every rule."""
+    plans = load(monkeypatch, "plan")
+    plan = plans.Plan({"experiment": "quickstart"}, [])
     assert plan.ablated == ["baseline"] and plan.timed == []
     assert plan.pruned and plan.pruning.timed() == []
+    found = ((name, load_experiment(name, plans.CONFIG)) for name in experiment_names(plans.CONFIG))
+    asking = {name for name, settings in found if settings.speed.batch_sizes}
+    assert asking == {"michel_wmt", "multi30k", "multi30k_short", "tiny"}
 
 
 def test_ablation_has_every_head_on_both_texts(units):

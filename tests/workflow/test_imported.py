@@ -1,8 +1,11 @@
 """A small Marian model of the Hugging Face library, imported and taken through both engines."""
 
 import csv
+import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,7 +52,6 @@ pruned:
   - {method: importance, lambda: 0.3}
 ablation: {runs: [baseline], sentences: 5, steps: 3, draws: 1}
 gates: {updates: 10, warmup_updates: 2, dev_interval: 5}
-speed: {batch_sizes: []}
 """
 TUNED = """
 title: The same, fine-tuned
@@ -64,6 +66,14 @@ JOBS |= {"bleu": 4, "loss_change": 1, "ablation": 1, "pruning_profile": 1}
 TUNED_JOBS = {"text": 3, "segment": 1, "train": 2, "translate": 2, "bleu": 2, "headmask": 1}
 TUNED_JOBS |= {"importance": 2, "masking": 2}
 PAIR = "synthetic_tiny.en-art"
+CONFIG = {
+    **{"model_type": "marian", "activation_function": "swish", "vocab_size": 300},
+    **{"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "max_position_embeddings": 64},
+    **{"encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 48},
+    **{"decoder_ffn_dim": 48, "pad_token_id": 299, "eos_token_id": 0},
+    **{"decoder_start_token_id": 299, "scale_embedding": True},
+}
+"""Of a model as `SIZES` has it."""
 
 
 @pytest.fixture
@@ -150,7 +160,9 @@ def _check_tuned(results: Path) -> None:
 
 
 def plan_of(monkeypatch, folder: Path, experiment: str, models: str):
-    """The plan of an experiment in a folder with nothing but settings."""
+    """The plan of an experiment in a folder with settings alone, and perhaps an empty model."""
+    for path in folder.glob("own/marian/config.json"):
+        path.write_text(path.read_text() or json.dumps(CONFIG))
     plan = load(monkeypatch, "plan")
     (folder / "config").mkdir(exist_ok=True)
     (folder / "config" / "own.yaml").write_text(experiment)
@@ -192,6 +204,42 @@ def test_a_model_of_another_direction_is_refused_by_the_plan(monkeypatch, tmp_pa
     plan_of(monkeypatch, tmp_path, SIZES, MODEL)
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"encoder_attention_heads": 8, "decoder_attention_heads": 8}, "heads: 8, found 4"),
+        ({"encoder_ffn_dim": 64, "decoder_ffn_dim": 64}, "d_ff: 64, found 48"),
+        ({"d_model": 30}, "config.json: encoder_attention_heads: expected a number that divides"),
+    ],
+)
+@pytest.mark.parametrize("fetched", [False, True])
+def test_sizes_of_another_model_are_told_by_the_plan(
+    monkeypatch, tmp_path, capsys, changes, told, fetched
+):
+    """They stand in the folder of one's own, or in what was fetched."""
+    hub = "  hub: a/b\n  revision: " + "a" * 40
+    hub += '\n  files: {model.safetensors: "' + "0" * 64 + '"}\n'
+    models = MODEL.replace("  path: own/marian\n", hub) if fetched else MODEL
+    folder = tmp_path / "own" / "marian"
+    if fetched:
+        made = plan_of(monkeypatch, tmp_path, SIZES, models)
+        folder = Path(made.imported.source("own_small").manifest).absolute().parent
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").touch()
+    (folder / "config.json").write_text(json.dumps(CONFIG | changes))
+    with pytest.raises(SystemExit) as end:
+        plan_of(monkeypatch, tmp_path, SIZES, models)
+    assert end.value.code == 2 and told in (printed := capsys.readouterr().err)
+    assert ("error: config/own.yaml:4: model: " in printed) == ("d_model" not in changes)
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    plan_of(monkeypatch, tmp_path, SIZES, models)
+
+
+def test_a_plan_of_an_imported_model_needs_no_torch():
+    words = "import sys, headcount.pretrained.families; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", words], check=True)
+
+
 def test_no_job_waits_for_a_training_that_there_is_not(monkeypatch, tmp_path):
     """The gates run has 10 updates, and the ranked one waits for it: 20 on the longest chain."""
     (tmp_path / "own" / "marian").mkdir(parents=True)
@@ -227,3 +275,24 @@ def test_files_of_a_folder_are_inputs_and_its_entry_names_its_place(monkeypatch,
     manifest = source.manifest
     (tmp_path / "own" / "marian" / "vocab.json").touch()
     assert made.imported.source("own_small").manifest == manifest
+
+
+def test_a_pinned_model_of_ones_own_that_has_changed_ends_every_plan(monkeypatch, tmp_path, capsys):
+    """A copy of its earlier weights lies in data/raw; it would have been used in silence."""
+    folder = tmp_path / "own" / "marian"
+    folder.mkdir(parents=True)
+    for name in ("config.json", "model.safetensors"):
+        (folder / name).write_bytes(b"first")
+    pins = {path.name: hashlib.sha256(b"first").hexdigest() for path in folder.iterdir()}
+    models = MODEL + f"  files: {json.dumps(pins)}\n"
+    made = plan_of(monkeypatch, tmp_path, SIZES, models)
+    manifest = tmp_path / made.imported.source("own_small").manifest
+    manifest.parent.mkdir(parents=True)
+    manifest.touch()
+    plan_of(monkeypatch, tmp_path, SIZES, models)
+    (folder / "model.safetensors").write_bytes(b"other")
+    with pytest.raises(SystemExit) as end:
+        plan_of(monkeypatch, tmp_path, SIZES, models)
+    told = capsys.readouterr().err
+    assert end.value.code == 2 and "own/marian/model.safetensors: expected SHA-256" in told
+    assert pins["model.safetensors"] in told and hashlib.sha256(b"other").hexdigest() in told

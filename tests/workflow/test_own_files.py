@@ -199,7 +199,7 @@ def test_what_a_phase_starts_does_not_take_dvc_for_its_parent(monkeypatch, tmp_p
     plan = Path("results/mine/plan/data.json")
     plan.parent.mkdir(parents=True)
     plan.write_text('[{"output": ["data/text/mine/a"]}]')
-    for name in ("freshen", "_sweep", "pack"):
+    for name in ("freshen", "_check_swept", "_sweep", "pack"):
         monkeypatch.setattr(bridge, name, lambda *_: None)
     monkeypatch.setattr(bridge.subprocess, "run", run)
     monkeypatch.setenv("HEADCOUNT_JOB", "1")
@@ -230,3 +230,60 @@ def test_what_dvc_compares_has_the_contents_of_ones_own_files(monkeypatch, tmp_p
         found = json.loads((tmp_path / "results/quickstart/plan/data.json").read_text())
         assert {job["rule"]: job.get("own") for job in found} == {
             "text": {"own/dev.ja": digest}, "bpe": None}  # fmt: skip
+
+
+@pytest.mark.parametrize("changed", ["own/dev.ja", "own/trees.conllu"])
+def test_a_pinned_file_that_has_changed_ends_every_plan(own, capsys, tmp_path, changed):
+    """Even with an earlier copy here, and in a dry run; SHA-256 by coreutils."""
+    pins = {
+        "own/dev.ja": "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7",
+        "own/trees.conllu": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    }
+    text = OWN
+    for path, pin in pins.items():
+        text = text.replace(f"path: {path}", f"path: {path}, sha256: {pin}")
+    (tmp_path / "config" / "corpora.yaml").write_text(text)
+    plan = own(more=(trees := "roles: {trees: [mine.gold]}\n"))
+    for source in (plan.raw.of("mine"), plan.raw.of_tree("mine.gold")):
+        Path(source.manifest).parent.mkdir(parents=True)
+        Path(source.manifest).touch()
+    (tmp_path / changed).write_text("b\n")
+    for dry in (True, False):
+        code, told = refused(own, capsys, "mine.ja-en", trees, dry)
+        assert code == 2 and f"{changed}: expected SHA-256 {pins[changed]}, as config" in told
+        assert "found 0263829989b6fd954f72baaf2fc64bc2e2f01d692d4de72986ea808f6e99813f" in told
+    (tmp_path / changed).write_text("a\n" if changed == "own/dev.ja" else "")
+    own(more=trees)
+
+
+def test_a_pinned_file_is_read_again_only_if_it_may_have_changed(own, monkeypatch, tmp_path):
+    contents, read = load(monkeypatch, "contents"), []
+    monkeypatch.chdir(tmp_path)
+    whole = contents.sha256
+    monkeypatch.setattr(contents, "sha256", lambda path: read.append(path.name) or whole(path))
+    first = contents.own_content("own/dev.ja")
+    assert contents.own_content("own/dev.ja") == first and read == ["dev.ja"]
+    times = os.stat("own/dev.ja")
+    Path("own/dev.ja").write_text("b\n")  # as long as before, and with its time
+    os.utime("own/dev.ja", ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert contents.own_content("own/dev.ja") != first and read == ["dev.ja"] * 2
+
+
+def test_a_file_that_no_job_wrote_is_not_removed_by_a_phase(monkeypatch, tmp_path):
+    bridge = load(monkeypatch, "bridge")
+    stages, made = (ROOT / "dvc.yaml").read_text(), Path("data/text/mine/gone.src")
+    monkeypatch.chdir(tmp_path)
+    Path("dvc.yaml").write_text(stages)
+    made.parent.mkdir(parents=True)
+    made.write_text("of a job")
+    bridge.contents.record(str(made))
+    plan = Path("results/mine/plan/data.json")
+    plan.parent.mkdir(parents=True)
+    plan.write_text("[]")
+    (thesis := made.with_name("thesis.txt")).write_text("mine")
+    with pytest.raises(UserError, match=r"(?s)no job wrote:\n  data/text/mine/thesis\.txt\n"):
+        bridge.run("mine", "data")
+    assert thesis.read_text() == "mine" and made.exists()
+    thesis.unlink()
+    bridge.run("mine", "data")
+    assert not made.exists()

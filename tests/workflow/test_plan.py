@@ -250,6 +250,25 @@ def test_f03_an_experiment_given_as_a_file_of_settings_is_told_its_name(
     assert f"--configfile {file}: an experiment is" in printed and told in printed
 
 
+def test_a_batch_that_no_dev_set_fills_is_refused_by_the_plan(tmp_path, monkeypatch, capsys):
+    """`synthetic_tiny` has 40 pairs in dev."""
+    plan = load(monkeypatch, "plan").Plan
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    settings = (ROOT / "config" / "tiny.yaml").read_text()
+    for largest, fits in ((40, True), (41, False)):
+        sizes = f"sentences: 1000\n  repeats: 2\n  batch_sizes: [{largest}]"
+        changed = settings.replace("sentences: 4\n  repeats: 2\n  batch_sizes: [1, 4]", sizes)
+        Path("config/mine.yaml").write_text(changed)
+        if fits:
+            assert plan({"experiment": "mine"}, []).timed
+            continue
+        with pytest.raises(SystemExit) as left:
+            plan({"experiment": "mine"}, [])
+        assert left.value.code == 2
+        assert "speed.batch_sizes: expected at most 40" in capsys.readouterr().err
+
+
 def test_a_file_that_names_the_experiment_alone_is_as_good_as_the_flag(monkeypatch):
     assert load(monkeypatch, "plan").Plan({"experiment": "tiny"}, [Path("x.yaml")]).name == "tiny"
 

@@ -14,6 +14,7 @@ runs: [random-12.5%, baseline, impt-6-p0.5, impt-6]
 model: {preset: tiny}
 train: {updates: 1000, warmup_updates: 10}
 gates: {updates: 200}
+speed: {batch_sizes: [1]}
 pruned:
   - gates-all-l0
   - gates-all-l0.1

@@ -3,12 +3,14 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+from project_copy import ROOT, ProjectCopy
 
 pytestmark = pytest.mark.slow
 
@@ -196,3 +198,25 @@ def test_f32_on_a_full_disk_every_step_names_its_file_and_harms_none(
         named = f"error: {WRITTEN[step]}: No space left on device: {room}"
         assert re.search(named, words) and "make room on the disk" in words, (step, words)
         assert "Traceback" not in words
+
+
+def test_a_copy_in_the_environment_of_another_checkout_is_refused(tmp_path):
+    """Its rules and scripts would run the other's code. Stages of DVC run the copy's own."""
+    copy = ProjectCopy(tmp_path / "copy")
+    copy.call("git", "init", "-q")
+    script = f"cd .. && python {copy.folder}/scripts/findings.py"
+    stage = "dvc repro -s plan@quickstart"
+    for command, codes in (("snakemake -n", (3, 0)), (stage, (0, 0)), (script, (3, 2))):
+        for checkout, expected in zip((ROOT, copy.folder), codes, strict=True):
+            code, told = copy.end("bash", "-c", command, PYTHONPATH=str(checkout / "src"))
+            assert code == expected and "Traceback" not in told, told
+            both = all(f"{each}/src/headcount" in told for each in (ROOT, copy.folder))
+            assert both == (expected == 3), told
+
+
+def test_an_installed_package_serves_in_a_folder_that_is_no_checkout(tmp_path):
+    installed = tmp_path / "site-packages"
+    shutil.copytree(ROOT / "src" / "headcount", installed / "headcount")
+    (tmp_path / "mine.py").write_text("from headcount.base import command\ncommand.run(dict)\n")
+    mine = [sys.executable, "mine.py"]
+    subprocess.run(mine, check=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": installed})

@@ -12,12 +12,13 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
 from headcount.base import fingerprint
 from headcount.base.errors import EnvironmentFault, HeadcountError, UserError, lacks_memory
-from headcount.base.files import sha256
+from headcount.base.files import check_apart, sha256
 from headcount.base.settings.data import BpeSettings
 from headcount.base.settings.section import Section
 
@@ -84,6 +85,7 @@ _SHARED: dict[str, dict[str, Any]] = {
     "--tgt-code": {"default": "", "help": "the model's own name of the target language, if any"},
     "--prefix": {"default": "", "help": "what the model is told in front of every source"},
     "--state": {"type": Path, "help": "folder of unfinished states"},
+    "--out-folder": {"type": Path, "help": "folder to write into"},
     "--save-seconds": {"type": float, "default": 30, "help": "time between two saved states"},
 }
 TRAINING = ("--bpe", "--seed", "--state", "--save-seconds")
@@ -96,13 +98,31 @@ MASKING = ("--model", "--bpe", "--text")
 """What every script asks that translates with heads of one model masked."""
 
 
-def parser(description: str, *flags: str, out: str = "") -> argparse.ArgumentParser:
+class _Parser(argparse.ArgumentParser):
+    """Parser of a script that refuses an output folder that is an input, holds or lies in one."""
+
+    folder = "out_folder"
+    """The flag that names the output folder, as an attribute of what is parsed."""
+
+    def parse_known_args(self, args=None, namespace=None):
+        found, rest = super().parse_known_args(args, namespace)
+        paths = {a.dest: vars(found).get(a.dest) for a in self._actions if a.type is Path}
+        if out := paths.pop(self.folder, None):
+            paths.pop("state", None)  # written, too
+            each = (path if isinstance(path, list) else [path] for path in paths.values())
+            check_apart(out, filter(None, chain.from_iterable(each)))
+        return found, rest
+
+
+def parser(
+    description: str, *flags: str, out: str = "", folder: str = ""
+) -> argparse.ArgumentParser:
     """Parser of a script: its docstring as help, each default shown once, no abbreviations.
 
     `flags`: those that it shares with other scripts, in brackets those that may be left out;
-    `out`: what it writes to `--out`, if it does.
+    `out`: what it writes to `--out`, if it does; `folder`: the same for a folder of its own.
     """
-    made = argparse.ArgumentParser(
+    made = _Parser(
         description=description,
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         allow_abbrev=False,
@@ -111,8 +131,10 @@ def parser(description: str, *flags: str, out: str = "") -> argparse.ArgumentPar
         flag = shown.strip("[]")
         required = shown == flag and "default" not in _SHARED[flag]
         made.add_argument(flag, required=required, **_SHARED[flag])
-    if out:
-        made.add_argument("--out", required=True, type=Path, help=out)
+    if out or folder:
+        made.add_argument("--out", required=True, type=Path, help=out or folder)
+    if folder:
+        made.folder = "out"
     return made
 
 
@@ -175,6 +197,7 @@ def run(main: Callable[[], None]) -> None:
     At Ctrl-C with 130 and without a word; a training that it asks to stop tells what it saved.
     """
     try:
+        fingerprint.require_own_package(Path(sys.argv[0]).resolve().parent.parent)
         _die_with_engine()
         gc.freeze()  # modules stay; to look through them for garbage took a hundredth of a search
         main()

@@ -78,20 +78,37 @@ def _take_place(part: Path, path: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def check_replaceable(folder: Path, mark: str, what: str) -> None:
-    """Raise UserError for a folder that holds anything but `what`, which has a file `mark`.
+def check_replaceable(folder: Path, what: str, known: Iterable[str]) -> None:
+    """Raise UserError for a folder that has other files than `known`, the names in `what`.
 
-    So that `whole_folder` takes the place of nothing else.
+    So `whole_folder` replaces only files that this project has written.
     """
     if folder.is_symlink():
         raise UserError(f"{folder}: expected a folder, found a link; name what it leads to")
-    if folder.exists() and (
-        not folder.is_dir() or (any(folder.iterdir()) and not (folder / mark).exists())
-    ):
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder}: expected a folder, found a file; name another folder")
+    found = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    if others := sorted(found - set(known)):
+        more = f" and {len(others) - 5} more" if others[5:] else ""
         raise UserError(
-            f"{folder}: expected no folder, an empty one or {what}, found other files; name "
-            "another folder"
+            f"{folder}: expected no folder, an empty one or {what} alone, found other files: "
+            f"{', '.join(others[:5])}{more}; move them, or name another folder"
         )
+
+
+def check_apart(out: Path, inputs: Iterable[Path]) -> None:
+    """Raise UserError if a folder to write is an input, lies in one or holds one.
+
+    Symbolic links are followed.
+    """
+    place = out.resolve()
+    for path in inputs:
+        found = path.resolve()
+        if place == found or place in found.parents or found in place.parents:
+            raise UserError(
+                f"{out}: expected a folder apart from all inputs, found that it is, holds or lies "
+                f"in the input {path}, which could be lost; name another folder"
+            )
 
 
 @contextmanager

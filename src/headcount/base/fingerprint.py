@@ -16,8 +16,24 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from headcount.base.errors import EnvironmentFault
+
 _SOURCE = Path(__file__).resolve().parents[2]
 _ROOT = _SOURCE.parent
+
+
+def require_own_package(root: Path) -> None:
+    """Raise EnvironmentFault if the checkout in `root` has a package that Python did not import.
+
+    Results would come from the code of another checkout, and record its fingerprints.
+    """
+    own, imported = (root / "src" / "headcount").resolve(), _SOURCE / "headcount"
+    if own.is_dir() and own != imported:
+        raise EnvironmentFault(
+            f"expected the package headcount of {own}, found that Python imports {imported}; "
+            f"run pip install -e . in {root.resolve()}, in a virtual environment of its own, or "
+            f"set PYTHONPATH={own.parent}"
+        )
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import Any
 from torch import nn
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.base.files import whole_file
+from headcount.base.files import check_apart, whole_file
 from headcount.base.folders import CLASSIFIER_SOURCES
 from headcount.base.settings.pretrained import COMMIT, HUB_NAME
 from headcount.data.fetching.models import RECORD, check_record, write_record
@@ -62,7 +62,9 @@ def copy_classifier(name: str, commit: str | None, record: Path) -> None:
     Raises UserError and EnvironmentFault as `fetch_classifier` does, and UserError for a model
     without weights as safetensors.
     """
-    found = classifier_inputs(fetch_classifier(name, commit))
+    folder = fetch_classifier(name, commit)
+    check_apart(record.parent, [folder])
+    found = classifier_inputs(folder)
     if not any(path.suffix == ".safetensors" for path in found):
         raise no_weights(name)
     for path in found:

@@ -1,7 +1,7 @@
 """An exported model held against this project's own beam search."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -10,6 +10,7 @@ import torch
 from headcount.base.errors import HeadcountError, UserError
 from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, ParallelText, collate
+from headcount.data.bpe import Segmenter
 from headcount.data.text import read_clean
 from headcount.data.vocabulary import EOS
 from headcount.model.loss import token_losses
@@ -23,6 +24,9 @@ NATS = 1e-3  # by which one token's log-probability may differ between two engin
 class Engine(Protocol):
     """An exported model in its own program, in fp32; sources and targets are our ids."""
 
+    positions: int
+    """How many it knows."""
+
     def translate(self, sources: list[Ids]) -> list[Ids]:
         """The best of each source without length penalty, EOS at its end unless cut off."""
         ...
@@ -31,7 +35,16 @@ class Engine(Protocol):
         """Log-probability of each target with its end, in nats."""
         ...
 
+    def read(self, lines: list[str], sources: list[Ids]) -> list[str | None] | None:
+        """The translation of each line by the tokenizer in the model's folder.
 
+        None for a line that it cuts into other ids than these sources, which are ours; None in
+        place of all where the folder has no tokenizer.
+        """
+        ...
+
+
+NO_TOKENIZER = "the folder has no tokenizer of that program, so text was cut into subwords by ours"
 OpenEngine = Callable[[DecodeSettings], Engine]
 
 
@@ -43,6 +56,7 @@ class Agreement:
     same: int  # of their translations
     left_out: int  # empty ones, and those that our search cuts off at the longest output allowed
     gap: float  # largest difference of a translation's log-probability, in nats per token
+    texts: str = NO_TOKENIZER  # what came out of text by the folder's tokenizer, in words
 
     @property
     def share(self) -> float:
@@ -53,7 +67,7 @@ class Agreement:
         return (
             f"{self.same} of {self.sentences} translations are the same ({self.share:.1%}), "
             f"log-probabilities within {self.gap:.1e} nats a token; left out as empty or without "
-            f"an end: {self.left_out}"
+            f"an end: {self.left_out}; {self.texts}"
         )
 
 
@@ -75,17 +89,19 @@ def check_export(
     model ends by itself.
     """
     sides = pair.segmenters()
-    plain = settings.model_copy(update={"length_penalty": 0.0})
-    whole = map(sides[0].encode, read_clean(text))
-    sources = [sides[0].cut_off(ids, plain.max_source) for ids in whole]
+    engine = open_engine(settings.model_copy(update={"length_penalty": 0.0}))
+    longest = min(settings.max_source, engine.positions - 1)
+    plain = settings.model_copy(update={"length_penalty": 0.0, "max_source": longest})
+    lines = read_clean(text)
+    sources = [sides[0].cut_off(sides[0].encode(line), plain.max_source) for line in lines]
     ours = translate(model, sources, plain, prefix=sides[1].prefix)
-    ended = [n for n, found in enumerate(ours) if sources[n] and not found.capped]
+    fits = [not found.capped and len(found.ids) < engine.positions for found in ours]
+    ended = [number for number, ids in enumerate(sources) if ids and fits[number]]
     if not ended:
         raise UserError(
             f"{text}: expected a sentence whose translation this model ends by itself, found none; "
             "name another text, or a model trained for longer"
         )
-    engine = open_engine(plain)
     read, ours = [sources[n] for n in ended], [ours[n] for n in ended]
     scores = engine.score(read, [found.ids for found in ours])
     gap = max(
@@ -99,7 +115,41 @@ def check_export(
         raise HeadcountError(f"{text}: {agreement}; expected the same model: this is a bug")
     for number, source, found, other in others:
         _refuse_worse(model, f"{text}:{number + 1}", source, found, other)
-    return agreement
+    texts = engine.read([lines[n] for n in ended], read)
+    if texts is None:
+        return agreement
+    unlike = {number for number, *_ in others}
+    both = [(sides[1].decode(o.ids), _spelt(t, sides[1])) for o, t in zip(ours, texts, strict=True)]
+    rows = [(f"{text}:{n + 1}", n in unlike, *pair) for n, pair in zip(ended, both, strict=True)]
+    aside = ", aside from the code that they begin with" if sides[1].prefix else ""
+    return replace(agreement, texts=_compare_texts(rows) + aside)
+
+
+def _spelt(text: str | None, side: Segmenter) -> str | None:
+    """Return a text as ours is written; codes of languages go that a tokenizer leaves in."""
+    if text is None:
+        return None
+    for piece in side.vocabulary.pieces(side.prefix):
+        text = text.removeprefix(piece)
+    return side.spell(" ".join(text.split()))
+
+
+def _compare_texts(rows: list[tuple[str, bool, str, str | None]]) -> str:
+    """Say how many texts are the same, by the tokenizer in the export's folder.
+
+    `rows`: place, whether the ids are unlike already, our text, and theirs: None for a line that
+    is cut otherwise. Raises HeadcountError for another text where ids are alike.
+    """
+    for place, unlike, ours, theirs in rows:
+        if not unlike and theirs not in (None, ours):
+            raise HeadcountError(
+                f"{place}: by the tokenizer in its folder the export writes {theirs!r}, expected "
+                f"{ours!r} as ours, from the same ids: this is a bug"
+            )
+    same = sum(ours == theirs for *_, ours, theirs in rows)
+    cut = [place for place, *_, theirs in rows if theirs is None]
+    told = f"{same} of {len(rows)} texts are the same by the tokenizer in the folder"
+    return told + (f"; it cuts {len(cut)} lines otherwise than ours, first {cut[0]}" if cut else "")
 
 
 @torch.inference_mode()

@@ -14,7 +14,11 @@ from headcount.data.vocabulary import EOS
 from headcount.deployment.agreement import Engine
 from headcount.deployment.ctranslate2_export import POSITIONS, CTranslate2Engine
 from headcount.deployment.export import MARK
-from headcount.deployment.huggingface_engine import HuggingFaceEngine, HuggingFaceText
+from headcount.deployment.huggingface_engine import (
+    HuggingFaceEngine,
+    HuggingFaceText,
+    text_of_one_language,
+)
 from headcount.pretrained.weights_file import WEIGHTS
 from headcount.search.translation import OwnSearch, translate_lines
 from headcount.store.model_folder import ModelFolder
@@ -79,7 +83,7 @@ def _open(folder: Path, pair: PairFolder, sides: Sides, decode: DecodeSettings) 
         engine = HuggingFaceEngine(folder, rows, sides[1].prefix, decode, positions)
         work = _by_engine(engine, sides, decode)
     else:
-        work = _spelt(HuggingFaceText(folder, decode), sides)
+        work = _spelt(text_of_one_language(folder, decode), sides)
     return Contestant(folder, "huggingface", heads, folder / WEIGHTS, work)
 
 

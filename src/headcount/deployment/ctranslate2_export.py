@@ -186,3 +186,6 @@ class CTranslate2Engine:
             max_input_length=0,
         )
         return [sum(result.log_probs) for result in found]
+
+    def read(self, lines: list[str], sources: list[Ids]) -> None:
+        """CTranslate2 has no tokenizer."""

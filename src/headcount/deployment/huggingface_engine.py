@@ -13,6 +13,7 @@ from headcount.base.settings.decode import DecodeSettings
 from headcount.data.batches import Ids, ParallelText, in_order, pad_sources
 from headcount.data.vocabulary import BOS, EOS, PAD
 from headcount.pretrained.families import CONFIG
+from headcount.pretrained.languages import Codes
 from headcount.pretrained.library import (
     OF_WEIGHTS,
     Kind,
@@ -45,6 +46,7 @@ class HuggingFaceEngine:
         automatic = of_hugging_face("transformers", _KIND).AutoModelForSeq2SeqLM
         self.model = automatic.from_pretrained(folder, **OF_WEIGHTS).eval()
         self.settings, self.prefix, self.positions = settings, prefix, positions
+        self.text: HuggingFaceText | None = None  # where the folder has a tokenizer
         self.src, self.tgt = map(torch.tensor, rows)
         self.begin = self.tgt[[BOS, *prefix]]
         self.ours = {row: place for place, row in enumerate(rows[1]) if place != BOS}
@@ -86,6 +88,15 @@ class HuggingFaceEngine:
                 found[number] = -loss
         return found
 
+    def read(self, lines: list[str], sources: list[Ids]) -> list[str | None] | None:
+        """The translation of each line by the folder's own tokenizer, as `Engine` has it."""
+        if self.text is None:
+            return None
+        cut, whole = self.text.cut(lines), [[*ids, EOS] for ids in sources]
+        alike = [n for n, ids in enumerate(whole) if cut[n] == self.src[ids].tolist()]
+        found = dict(zip(alike, self.text.translate([lines[n] for n in alike]), strict=True))
+        return [found.get(n) for n in range(len(lines))]
+
     def logits(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """Scores [b, q, words of theirs] of the next word, of our ids [b, k] and [b, q]."""
         return self.model(
@@ -105,41 +116,31 @@ class HuggingFaceEngine:
 class HuggingFaceText:
     """A model with a tokenizer of its own, in Hugging Face's library, in fp32 on the CPU."""
 
-    def __init__(self, folder: Path, settings: DecodeSettings):
-        """Raises UserError for a model that translates into several languages.
+    def __init__(
+        self, model: Any, tokenizer: Any, settings: DecodeSettings, before: str = "", **begin: int
+    ):
+        """`before`: what every line begins with; `begin`: ids of first words, for `generate`."""
+        self.model, self.tokenizer, self.settings = model, tokenizer, settings
+        self.before, self.begin = before, begin
 
-        Its translations begin with the code of one, which the folder does not tell.
-        """
-        kind = read_json(folder / CONFIG).get("model_type")
-        if kind not in _ONE_LANGUAGE:
-            raise UserError(
-                f"{folder}: expected a model of two languages, {', '.join(_ONE_LANGUAGE)}, found "
-                f"{kind!r}, whose folder does not tell into which language; measure its other forms"
-            )
-        found = load_whole(folder, _KIND, {}, {})
-        check_whole(folder, found)
-        self.model, self.tokenizer = found.model, found.tokeniser
-        if len(codes := target_codes(self.tokenizer)) > 1:
-            raise UserError(
-                f"{folder}: expected a model of two languages, found one whose sources begin with "
-                f"the code of their target, {codes[0]} or one of {len(codes) - 1} more; measure "
-                "its other forms"
-            )
-        self.settings = settings
+    def cut(self, lines: list[str]) -> list[list[int]]:
+        """Ids of each line, with its end."""
+        return self.tokenizer([self.before + line for line in lines])["input_ids"]
 
     @torch.inference_mode()
     def translate(self, lines: list[str]) -> list[str]:
         """The translation of each line, none of them empty, without length penalty."""
         found = [""] * len(lines)
-        sources = [ids[:-1] for ids in self.tokenizer(lines)["input_ids"]]  # as ours, without EOS
+        sources = [ids[:-1] for ids in self.cut(lines)] if lines else []  # as ours, without EOS
         positions = self.model.config.max_position_embeddings
         limits = longest_outputs(sources, self.settings, (), positions)
         for numbers in search_batches(sources, self.settings.batch_tokens):
-            read = self.tokenizer([lines[n] for n in numbers], return_tensors="pt", padding=True)
+            given = [self.before + lines[n] for n in numbers]
             words = self.model.generate(
-                **read,
+                **self.tokenizer(given, return_tensors="pt", padding=True),
                 suppress_tokens=[self.model.config.pad_token_id],
                 max_new_tokens=max(limits[n] for n in numbers),
+                **self.begin,
                 **_search(self.settings),
             )
             # Before the first word stands what every translation begins with.
@@ -148,6 +149,44 @@ class HuggingFaceText:
             for number, line in zip(numbers, decoded, strict=True):
                 found[number] = line
         return found
+
+
+def text_of_one_language(folder: Path, settings: DecodeSettings) -> HuggingFaceText:
+    """Open a model whose folder tells all. Raises UserError for one of several target languages.
+
+    Its translations begin with the code of one, which the folder does not tell.
+    """
+    kind = read_json(folder / CONFIG).get("model_type")
+    if kind not in _ONE_LANGUAGE:
+        raise UserError(
+            f"{folder}: expected a model of two languages, {', '.join(_ONE_LANGUAGE)}, found "
+            f"{kind!r}, whose folder does not tell into which language; measure its other forms"
+        )
+    found = load_whole(folder, _KIND, {}, {})
+    check_whole(folder, found)
+    if len(codes := target_codes(found.tokeniser)) > 1:
+        raise UserError(
+            f"{folder}: expected a model of two languages, found one whose sources begin with "
+            f"the code of their target, {codes[0]} or one of {len(codes) - 1} more; measure "
+            "its other forms"
+        )
+    return HuggingFaceText(found.model, found.tokeniser, settings)
+
+
+def folders_own_text(folder: Path, engine: HuggingFaceEngine, codes: Codes) -> HuggingFaceText:
+    """Open an exported folder by its own tokenizer, which is told the languages alone.
+
+    `codes`: what the model calls both languages, where it is told them.
+    """
+    kind = engine.model.config.model_type
+    told = {} if kind == "marian" else dict(zip(("src_lang", "tgt_lang"), codes, strict=True))
+    found = load_whole(folder, _KIND, {key: code for key, code in told.items() if code}, {})
+    words = engine.begin.tolist()
+    begin = {"forced_bos_token_id": words[1]} if words[1:] else {}
+    if kind == "mbart" and not words[1:]:  # its users name the language as the start
+        begin = {"decoder_start_token_id": words[0]}
+    before = f">>{codes[1]}<< " if kind == "marian" and codes[1] else ""
+    return HuggingFaceText(found.model, found.tokeniser, engine.settings, before, **begin)
 
 
 def _search(settings: DecodeSettings) -> dict[str, Any]:

@@ -24,6 +24,8 @@ from headcount.deployment.ctranslate2_export import POSITIONS
 from headcount.model.removal import restore_heads
 from headcount.model.transformer import Transformer
 from headcount.pretrained.families import CONFIG, EPSILON, Config
+from headcount.pretrained.pieces import read_pieces
+from headcount.pretrained.tokenizer_files import add_special
 from headcount.pretrained.weight_map import (
     FIRST_POSITION,
     embedding_names,
@@ -61,6 +63,7 @@ class HuggingFaceForm:
     rows: Rows
     silent: int  # heads
     pretrained: Path | None  # where the tokenizer lies
+    start: int | None = None  # the word that translations begin with, where it is a new one
 
     def save(self, folder: Path) -> None:
         """Write config, weights, and the tokenizer of an imported model."""
@@ -68,12 +71,14 @@ class HuggingFaceForm:
             of_others = path.name == RECORD or path.name.endswith(".index.json")
             if path.suffix in _TEXT and not of_others:
                 shutil.copyfile(path, folder / path.name)
+        if self.start is not None:
+            add_special(folder, f"<decoder_start_{self.start}>", self.start)
         write_json(folder / CONFIG, self.config.values)
         if self.generation is not None:
             write_json(folder / _GENERATION, self.generation)
         save_weights(folder / WEIGHTS, self.weights)
 
-    def told(self, out: Path) -> str:
+    def told(self) -> str:
         """What a person should know of the folder."""
         size = sum(weight.nbytes for weight in self.weights.values()) / 1e6
         text = (
@@ -83,7 +88,7 @@ class HuggingFaceForm:
             "headcount.load(MODEL) has encode and decode"
         )
         return (
-            f"{out}: a {self.config['model_type']} of {size:.1f} MB; {self.silent} of its heads "
+            f"a {self.config['model_type']} of {size:.1f} MB; {self.silent} of its heads "
             "are silent, rows and columns of zeros, so that it is no smaller and no faster than "
             f"with all of them (--to ctranslate2 and --to headcount are); {text}"
         )
@@ -125,15 +130,15 @@ def form_of_imported(
     """
     config = Config.read(folder)
     _check_imported(model, config)
-    ids, rows, grown = _words(model, config, rows)
+    ids, rows, start = _words(model, config, rows)
     values = {**config.values, "dtype": "float32"}  # what ours are, however theirs were stored
     values.pop("torch_dtype", None)
     path = folder / _GENERATION
     generation = read_json(path) if path.is_file() else None
-    if grown is not None:
+    if start is not None:
         keys = ("vocab_size", "decoder_vocab_size") if config.joint else ("decoder_vocab_size",)
-        values |= {key: grown + 1 for key in keys if key in values}
-        begins = {"decoder_start_token_id": grown}
+        values |= {key: len(ids[1]) for key in keys if key in values}
+        begins = {"decoder_start_token_id": start}
         values |= begins
         generation = generation if generation is None else generation | begins
     config = Config(config.path, values)
@@ -146,7 +151,7 @@ def form_of_imported(
             weights[name][:FIRST_POSITION] = others[name][:FIRST_POSITION]
     for name in sinusoid_names(config) & others.keys():  # they may be rounded to half precision
         weights[name] = their_sinusoids(config, len(others[name]))
-    return HuggingFaceForm(config, generation, weights, rows, silent, folder)
+    return HuggingFaceForm(config, generation, weights, rows, silent, folder, start)
 
 
 def _words(
@@ -156,7 +161,9 @@ def _words(
 
     What translations begin with has an id of its own here. As long as its row is the copy that
     importing made, the word that it was copied from stands for it. Once it was trained, it becomes
-    a word of its own there, the last, which is returned; its bias keeps it out of translations.
+    a word of its own there, which is returned; its bias keeps it out of translations. Its id is
+    the first without a piece, so that the tokenizer can know it; rows that only fill the embedding
+    up move behind it.
     """
     src, tgt = (_by_row(each) for each in rows)
     tables = [each.weight for each in _embeddings(model)]
@@ -173,9 +180,18 @@ def _words(
             f"{config['model_type']!r}: what this model begins translations with was trained and "
             "needs a word of its own there, which nothing would close; take --to ctranslate2"
         )
-    grown = list(rows[1])
-    grown[BOS] = len(tgt)
-    return (src, [*tgt, BOS]), (rows[0], grown), len(tgt)
+    start = first_free(config)
+    tgt += [BOS] * (start - len(tgt))  # as closed as the start, where sources have more words
+    moved = [[row + (row >= start) for row in each] for each in rows]
+    moved[1][BOS] = start
+    sides = (moved[0] if config.joint else rows[0]), moved[1]
+    return (src, [*tgt[:start], BOS, *tgt[start:]]), sides, start
+
+
+def first_free(config: Config) -> int:
+    """Return the first id behind the pieces and special words of both sides."""
+    special = (config["pad_token_id"], config["eos_token_id"])
+    return 1 + max(*special, *(max(side.ids.values()) for side in read_pieces(config).sides))
 
 
 def _by_row(rows: list[int]) -> list[int]:

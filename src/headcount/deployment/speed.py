@@ -109,7 +109,10 @@ def write_times(
 ) -> None:
     """Time these models, which take turns, and write what `write_speed` does."""
     if not settings.batch_sizes:
-        raise UserError("speed.batch_sizes: expected a number of sentences, found none")
+        raise UserError(
+            "speed.batch_sizes: expected numbers of sentences, found none; give "
+            '--speed-batch-sizes "[1, 16, 64]"'
+        )
     sources = read_sources(pair, settings.sentences, decode.max_source)
     if len(sources) < max(settings.batch_sizes):
         raise UserError(

@@ -13,7 +13,7 @@ from torch import Tensor
 from headcount.ablation.ablation import resamples_for
 from headcount.ablation.masked_bleu import MaskedModel
 from headcount.base.errors import UserError
-from headcount.base.files import sha256
+from headcount.base.files import check_apart, sha256
 from headcount.base.ranking import Heads
 from headcount.base.settings.decode import DecodeSettings
 from headcount.base.settings.importance import ImportanceSettings
@@ -68,6 +68,7 @@ def import_pretrained(
     UserError for what ours cannot express, and for files that are damaged or missing.
     """
     theirs, nothing = Path(folder), Path(os.devnull)  # no text to count pieces in
+    check_apart(Path(out), [theirs])
     with tempfile.TemporaryDirectory() as work:
         pieces, model = Path(work, "pieces"), Path(work, "model")
         both = (nothing, nothing), (nothing, nothing)
@@ -214,7 +215,7 @@ class Model:
         """
         theirs = None if pretrained is None else Path(pretrained)
         origin = _origin([*self._what.source.files, *self._what.pair.files()])
-        return export_model(self._what, to, theirs, Path(out), origin)[0]
+        return export_model(self._what, to, theirs, Path(out), origin)
 
     def _multiplier(self, mask: Mask) -> Tensor | None:
         multiplier = self.mask(mask)

@@ -16,6 +16,9 @@ EPSILON = 1e-5
 
 _ACTIVATIONS = {"relu": "relu", "swish": "silu", "silu": "silu", "gelu": "gelu"}
 
+CHOSEN = {"preset", "dropout", "attention_dropout"}
+"""Settings of the model that its weights do not decide."""
+
 _HEADS = "encoder_attention_heads"
 _START = "decoder_start_token_id"
 _IDS = ("pad_token_id", "eos_token_id", _START)
@@ -186,4 +189,19 @@ class Config:
         return UserError(
             f"{self.path}: {key}: expected a value, found none; add it as its makers tell, or "
             "fetch the file again"
+        )
+
+
+def check_sizes(folder: Path, settings: ModelSettings) -> None:
+    """Raise UserError naming each key in which settings are not those of the model in a folder."""
+    theirs = Config.read(folder).settings().model_dump(exclude=CHOSEN)
+    ours = settings.model_dump(exclude=CHOSEN)
+    wrong = [
+        f"{key}: {theirs[key]}, found {ours[key]}" for key in theirs if theirs[key] != ours[key]
+    ]
+    if wrong:
+        raise UserError(
+            f"model: expected the sizes of {folder / CONFIG}, which are {'; '.join(wrong)}; "
+            f"correct them in the experiment: python scripts/describe_model.py --pretrained "
+            f"{folder} prints them all"
         )

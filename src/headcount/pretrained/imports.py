@@ -19,9 +19,6 @@ from headcount.pretrained.weights_file import WEIGHTS, weights_file
 from headcount.store.model_folder import ModelFolder
 from headcount.store.pair_folder import PairFolder
 
-CHOSEN = {"preset", "dropout", "attention_dropout"}
-"""Settings of the model that its weights do not decide."""
-
 
 def imported_files(folder: Path) -> list[Path]:
     """What is read of the folder of a pretrained model. Raises UserError where there is no such."""
@@ -66,21 +63,6 @@ def write_imported(folder: Path, pair: PairFolder, out: Path, origin: dict[str, 
     facts["check"] = compare_with_library(folder, imported, pair.read("dev"), pair)
     weights = dict(imported.model.named_parameters())
     ModelFolder(out).save(imported.model, weights, facts)
-
-
-def check_sizes(folder: Path, settings: ModelSettings) -> None:
-    """Raise UserError naming each key in which settings are not those of the model in a folder."""
-    theirs = Config.read(folder).settings().model_dump(exclude=CHOSEN)
-    ours = settings.model_dump(exclude=CHOSEN)
-    wrong = [
-        f"{key}: {theirs[key]}, found {ours[key]}" for key in theirs if theirs[key] != ours[key]
-    ]
-    if wrong:
-        raise UserError(
-            f"model: expected the sizes of {folder / CONFIG}, which are {'; '.join(wrong)}; "
-            f"correct them in the experiment: python scripts/describe_model.py --pretrained "
-            f"{folder} prints them all"
-        )
 
 
 def with_settings(model: Transformer, settings: ModelSettings) -> Transformer:

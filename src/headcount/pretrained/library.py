@@ -15,7 +15,7 @@ import torch
 import yaml
 from torch import nn
 
-from headcount.base.errors import UserError
+from headcount.base.errors import EnvironmentFault, UserError
 from headcount.base.folders import CLASSIFIER_SOURCES
 from headcount.base.packages import optional_package
 from headcount.base.settings.faults import shown
@@ -107,6 +107,12 @@ def load_whole(
     except MemoryError:
         raise
     except Exception as fault:  # whatever the library's parts raise, bare Exception among it
+        if "tiktoken" in str(fault):  # what it tries last, and asks for by this name
+            raise EnvironmentFault(
+                f"--model {folder}: expected the package protobuf, by which the library reads a "
+                "SentencePiece model without a tokenizer.json, found none; run: pip install "
+                "protobuf"
+            ) from fault
         raise UserError(
             f"--model {folder}: expected a whole {kind.name} and its tokeniser that need no code "
             f"of their own: {' '.join(str(fault).split())[:200]}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from headcount.base.errors import UserError
+from headcount.base.files import write_json
 from headcount.base.settings.faults import shown
 
 TOKENIZER = "tokenizer.json"
@@ -272,3 +273,35 @@ def byte_level(ids: dict[str, int], merges: Path, space_first: bool) -> bytes:
     whole = {"version": "1.0", "added_tokens": [], "pre_tokenizer": rules, "decoder": rules}
     whole |= dict.fromkeys(("truncation", "padding", "normalizer", "post_processor"))
     return json.dumps({**whole, "model": model}, ensure_ascii=False).encode("utf-8")
+
+
+def add_special(folder: Path, name: str, number: int) -> None:
+    """Write a special piece with the next free id into the files of a folder's tokenizer."""
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip"), False)
+    token = flags | {"content": name, "normalized": False, "special": True}
+    told_in = {path: json.loads(path.read_bytes()) for path in settings_files(folder)}
+    config = told_in.setdefault(folder / _TOLD_IN[0], {})
+    whole = folder / TOKENIZER
+    if whole.exists():
+        found = json.loads(whole.read_bytes())
+        found["added_tokens"].append({"id": number} | token)
+        write_json(whole, found)
+    elif "added_tokens_decoder" not in config:  # with it the library reads no older files
+        for key, value in told_in.get(folder / _TOLD_IN[1], {}).items():
+            config[key] = value | {"__type": "AddedToken"} if isinstance(value, dict) else value
+        older = folder / "added_tokens.json"
+        known = json.loads(older.read_bytes()) if older.exists() else {}
+        config["added_tokens_decoder"] = {
+            str(place): flags | {"content": piece, "special": piece in listed_special(folder)}
+            for piece, place in known.items()
+        }
+    if "added_tokens_decoder" in config:
+        config["added_tokens_decoder"][str(number)] = token
+    keys = ("extra_special_tokens", "additional_special_tokens")
+    lists = [(f, key) for f in told_in.values() for key in keys if isinstance(f.get(key), list)]
+    if not lists and (folder / "vocab.json").exists():  # others have a list of their own in code
+        lists = [(config, keys[1])]
+    for found, key in lists:
+        found[key] = [*(found.get(key) or []), name]
+    for path, found in told_in.items():
+        write_json(path, found)

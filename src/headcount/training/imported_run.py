@@ -12,9 +12,8 @@ from headcount.data.fetching.models import RECORD
 from headcount.model.machine import pick_device
 from headcount.model.transformer import parameter_count
 from headcount.pretrained.check import compare_with_library
-from headcount.pretrained.families import Config
+from headcount.pretrained.families import Config, check_sizes
 from headcount.pretrained.imports import (
-    check_sizes,
     generation_file,
     import_for,
     imported_files,

@@ -19,7 +19,8 @@ from headcount.base.settings.train import TrainSettings
 from headcount.model.machine import pick_device, pick_format, warn_of_slow_format
 from headcount.model.transformer import Transformer, parameter_count
 from headcount.pretrained.check import compare_with_library
-from headcount.pretrained.imports import check_sizes, import_for, with_settings
+from headcount.pretrained.families import check_sizes
+from headcount.pretrained.imports import import_for, with_settings
 from headcount.store.model_folder import ModelFolder, save_weights
 from headcount.store.pair_folder import PairFolder
 from headcount.training.headmask import HeadMask, make_head_mask

@@ -161,6 +161,7 @@ def check_corpora(settings: Experiment, corpora: Mapping[str, Corpus], file: Pat
         check_masking_tests(settings.masking.test_sets, settings.pairs, corpora)
         check_treebanks(settings.roles.trees, corpora)
         check_ablation_tests(settings, corpora)
+        check_timed(settings, corpora)
         if settings.classifiers.models:
             check_entailment(settings.classifiers.corpus, corpora)
 
@@ -250,6 +251,20 @@ def check_ablation_tests(settings: Experiment, corpora: Mapping[str, Corpus]) ->
         require(test, [*known, "dev"], lack)
     for pair in settings.pairs:
         ablation_tests(settings.ablation.test_sets, pair, corpora)
+
+
+def check_timed(settings: Experiment, corpora: Mapping[str, Corpus]) -> None:
+    """Raise UserError for a dev set that is known to be smaller than a batch that is timed."""
+    largest = max(settings.speed.batch_sizes, default=0)
+    for pair in map(parse_pair, settings.pairs):
+        corpus = corpora[pair.corpus]
+        drawn = (corpus.draw or {}).get("dev")
+        dev = drawn.pairs if drawn else corpus.settings.dev_pairs if corpus.settings else largest
+        if dev < largest:
+            raise UserError(
+                f"speed.batch_sizes: expected at most {dev}, the sentences of dev of {pair}, found "
+                f"{largest}; lower it"
+            )
 
 
 def ablation_tests(

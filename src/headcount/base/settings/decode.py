@@ -88,8 +88,9 @@ class SpeedSettings(Section):
     sentences: int = Field(128, ge=1)
     """Sentences that one measurement encodes, or translates: the first ones of the dev set."""
 
-    batch_sizes: BatchSizes = [1, 16, 64]
-    """Sentences at once; every size is measured. Empty: nothing is timed, and no tables."""
+    batch_sizes: BatchSizes = []
+    """Sentences at once, as in `[1, 16, 64]`; every size is measured. Empty: nothing is timed, and
+    there are no tables of speed. Timing may take half of an experiment's minutes."""
 
     repeats: int = Field(5, ge=1, le=LARGEST)
     """Measured rounds; in each the models take turns. One more before them is not counted."""

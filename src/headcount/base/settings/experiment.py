@@ -158,6 +158,11 @@ class Experiment(Section):
             check_groups(self.masking.groups, self.model.grid.size)
         except UserError as fault:
             raise ValueError(str(fault)) from None
+        if not sum(self.model.grid.counts["enc_self"]):
+            raise ValueError(
+                "model.heads: expected a head in the encoder, whose roles are described, found none"
+            )
+        self._check_positions()
         if self.ablation.runs and self.importance.normalise != "none":
             raise ValueError(
                 f"importance.normalise: expected none where ablation.runs names runs, found "
@@ -165,6 +170,17 @@ class Experiment(Section):
                 "its layer's norm, and ablation.normalise divides by it"
             )
         return self
+
+    def _check_positions(self) -> None:
+        """Raise ValueError for a longest sentence that a table of positions has no room for."""
+        table = self.model.position_table
+        for section, key in (("decode", "max_source"), ("text", "max_words")):
+            length = getattr(getattr(self, section), key)
+            if table and length >= table:
+                raise ValueError(
+                    f"{section}.{key}: expected at most {table - 1}, one less than "
+                    f"model.position_table, found {length}; lower it"
+                )
 
     @model_validator(mode="after")
     def _check_imported(self) -> "Experiment":

@@ -48,12 +48,16 @@ def read_settings(path: Path, model: type[Settings]) -> Settings:
 def at_key_of(path: Path) -> Iterator[None]:
     """Faults that begin with a key of a file of settings, `key.path: `, get file and line, too.
 
-    For what is found out beside another file, such as the corpora, once this one has been read.
+    For what is found out beside another file, such as the corpora, once this one has been read. A
+    fault that begins with the path of another file stays as it is.
     """
     try:
         yield
     except UserError as fault:
-        key = tuple(str(fault).partition(": ")[0].split("."))
+        place = str(fault).partition(": ")[0]
+        if "/" in place:
+            raise
+        key = tuple(place.split("."))
         raise UserError(f"{path}:{_line(key, _parse(path)[1])}: {fault}") from None
 
 

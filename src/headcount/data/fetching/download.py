@@ -210,7 +210,8 @@ def fetch_file(corpus: str, file: RawFile, target: Path, lock: Path) -> None:
     `fetch_corpus`.
     """
     check = _Check(file, lock)
-    if check.sha256 and target.is_file() and sha256(target) == check.sha256:
+    own = file.own and os.path.exists(file.own)  # it may have changed since it was copied
+    if check.sha256 and not own and target.is_file() and sha256(target) == check.sha256:
         return
     mirror = os.environ.get(MIRROR)
     if file.own:

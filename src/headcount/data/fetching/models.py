@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import EnvironmentFault, UserError
-from headcount.base.files import read_json, sha256, write_json
+from headcount.base.files import check_apart, read_json, sha256, write_json
 from headcount.base.folders import PRETRAINED_SOURCES
 from headcount.base.settings.faults import checked, keyed
 from headcount.base.settings.pretrained import WEIGHTS, Origin, PretrainedFiles
@@ -33,6 +33,7 @@ def fetch_model(name: str, entry: Mapping[str, Any], folder: Path) -> None:
     a file of the hub cannot be had. What was in the folder before then stays.
     """
     given = checked(PretrainedFiles, entry, lambda path: f"{name}: {keyed(path)}")
+    check_apart(folder, [Path(given.path)] if given.path else [])
     wanted = given.files or _all_of(Path(given.path))
     for file, expected in wanted.items():
         own = f"{given.path}/{file}" if given.path else None
