@@ -78,13 +78,25 @@ class Imported:
         return [f"{layout.bpe(pair)}/{TRAINING[-1]}" for pair in self.segmented(layout.pairs)]
 
     def check_sizes(self) -> None:
-        """Raise UserError for other sizes than those in the model's folder, if that is here."""
+        """Raise UserError for other sizes than those in the model's folder, if that is here.
+
+        So for a file of its own folder that says how text is cut and is not among pinned `files`.
+        """
         for name in self.names:
             from headcount.pretrained.families import CONFIG, check_sizes  # without torch
+            from headcount.pretrained.tokenizer_files import TOKENIZER, settings_files
 
-            folder = Path(self._models[name].path or Path(self.source(name).manifest).parent)
+            model = self._models[name]
+            folder = Path(model.path or Path(self.source(name).manifest).parent)
             if (folder / CONFIG).exists():
                 check_sizes(folder, self._settings.model.sizes)
+            here = [*settings_files(folder), *folder.glob(TOKENIZER)] if model.path else []
+            lacking = [path for path in here if model.files and path.name not in model.files]
+            if lacking:
+                raise UserError(
+                    f"{MODELS}: {name}: files: expected {lacking[0].name}, which is in {folder}, "
+                    "found none; scripts/describe_model.py prints all files with their SHA-256"
+                )
 
     @property
     def manifests(self) -> list[str]:

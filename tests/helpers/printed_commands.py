@@ -24,7 +24,8 @@ def commands_of(page: str) -> Iterator[str]:
     for language, block in _FENCE.findall(page):
         lines = re.sub(r"\\\n\s*", "", block).splitlines()
         for line in filter(None, map(str.strip, lines)):
-            if language in ("bash", "sh", "console") or line.split()[0] in PROGRAMS:
+            line = re.sub(r"(^|\s+)# .*", "", line)
+            if line and (language in ("bash", "sh", "console") or line.split()[0] in PROGRAMS):
                 yield from line.split(" && ")
     for code in re.findall(r"`([^`]+)`", _FENCE.sub("", page)):
         words = code.split()

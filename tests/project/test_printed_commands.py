@@ -56,7 +56,7 @@ AS_PRINTED = [
         "page.html",
     ),
     ("python scripts/reference.py files", "| `curves` |", None),
-    ("python scripts/reference.py exhibits", "| `headmask_table2` | table |", None),
+    ("python scripts/reference.py --list", "exit_codes", None),
     ("snakemake --cores all headmask", "Nothing to be done", None),
     (
         "python scripts/claims.py --results results/quickstart --out claims",
@@ -135,6 +135,7 @@ DRY = {
     "snakemake --cores all -F": "another build; test_workflow.py forces a training",
     "snakemake --cores all --config experiment=multi30k_short": "a download, hours of training",
     "snakemake --cores all --config experiment=multi30k": "a download, days of training",
+    "snakemake --cores all --config experiment=multi30k_seeds": "a download, days of training",
     "snakemake --cores all --config experiment=michel_bert": "a download, hours on a GPU",
     "snakemake --cores all --config experiment=imported": "a model; test_imported.py has one",
     "snakemake --cores all --config experiment=bench"
@@ -192,13 +193,12 @@ PARSED = {
     "python -m benchmarks.attention": "named in a table",
     "python -m benchmarks.depth": "test_benchmark_depth.py runs it",
     "python -m benchmarks.planning": "test_planning.py runs it, small",
+    "python -m tests.golden": "hours, with the archives",
     "python .ci/locks.py write": "uv, and the package index",
-    "python .ci/locks.py age": "the package index",
-    "python tests/helpers/kills.py --kills 200": "minutes; test_kills.py has six of them",
 }
 """Read by their own parser of flags, and what the whole command would take.
 
-test_benchmarks.py, test_locks.py and test_kills.py run what they call: small, and on an index of
+test_benchmarks.py and test_locks.py run what they call: small, and on an index of
 their own.
 """
 
@@ -230,6 +230,7 @@ INSTALLS = [
 """Gigabytes; the gate's line installs in the same way, so here only the names are tried."""
 
 HERE = [
+    "python docs/results/summary.py",
     "ruff check .",
     "ruff format --check .",
     "snakefmt --check workflow",

@@ -1,4 +1,4 @@
-"""The result pages and the README print the numbers of summary.csv, and no other intervals."""
+"""The result pages and the README print the numbers of summary.csv and no other intervals."""
 
 import re
 import sys

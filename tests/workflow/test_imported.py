@@ -235,8 +235,27 @@ def test_sizes_of_another_model_are_told_by_the_plan(
     plan_of(monkeypatch, tmp_path, SIZES, models)
 
 
+@pytest.mark.parametrize("name", ["added_tokens.json", "tokenizer_config.json", "tokenizer.json"])
+def test_a_file_of_the_tokenizer_without_a_pin_is_refused(monkeypatch, tmp_path, capsys, name):
+    """The copy would lack it, and text would be cut in another way than its makers do."""
+    folder = tmp_path / "own" / "marian"
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").write_bytes(b"")
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    pins = [
+        f"    {each.name}: {hashlib.sha256(each.read_bytes()).hexdigest()}\n"
+        for each in folder.iterdir()
+    ]
+    models = f"{MODEL.rstrip()}\n  files:\n{''.join(pins)}"
+    plan_of(monkeypatch, tmp_path, SIZES, models)
+    (folder / name).write_text("{}")
+    with pytest.raises(SystemExit) as end:
+        plan_of(monkeypatch, tmp_path, SIZES, models)
+    assert end.value.code == 2 and f"files: expected {name}" in capsys.readouterr().err
+
+
 def test_a_plan_of_an_imported_model_needs_no_torch():
-    words = "import sys, headcount.pretrained.families; sys.exit('torch' in sys.modules)"
+    words = "import sys, headcount.pretrained.languages; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", words], check=True)
 
 
@@ -281,9 +300,9 @@ def test_a_pinned_model_of_ones_own_that_has_changed_ends_every_plan(monkeypatch
     """A copy of its earlier weights lies in data/raw; it would have been used in silence."""
     folder = tmp_path / "own" / "marian"
     folder.mkdir(parents=True)
-    for name in ("config.json", "model.safetensors"):
-        (folder / name).write_bytes(b"first")
-    pins = {path.name: hashlib.sha256(b"first").hexdigest() for path in folder.iterdir()}
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    (folder / "model.safetensors").write_bytes(b"first")
+    pins = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
     models = MODEL + f"  files: {json.dumps(pins)}\n"
     made = plan_of(monkeypatch, tmp_path, SIZES, models)
     manifest = tmp_path / made.imported.source("own_small").manifest

@@ -2,13 +2,17 @@
 
 import json
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
+
+import yaml
 
 from headcount.base.errors import UserError
 from headcount.base.settings.faults import checked, keyed, shown
 from headcount.base.settings.model import ModelSettings
 from headcount.base.settings.section import LARGEST
+from headcount.pretrained.tokenizer_files import TOKENIZER, TOKENIZER_CONFIG, told
 
 CONFIG = "config.json"
 EPSILON = 1e-5
@@ -29,6 +33,20 @@ _SIZES = (
 )
 _SHARES = ("dropout", "attention_dropout")
 _SWITCHES = ("scale_embedding", "tie_word_embeddings", "share_encoder_decoder_embeddings")
+
+
+_CLASSES = {
+    "marian": ("Marian",),
+    "m2m_100": ("M2M100", "Nllb"),
+    "bart": ("Bart", "Roberta"),
+    "mbart": ("MBart", "MBart50"),
+    "pegasus": ("Pegasus",),
+}
+"""Tokenisers of each family that our readers know."""
+_GENERIC = ("PreTrainedTokenizerFast", "TokenizersBackend")
+"""Tokenisers of any family, which are a tokenizer.json."""
+_UNREAD = ("auto_map", "split_special_tokens", "sp_model_kwargs", "do_lower_case")
+"""Settings with which the library cuts text in a way that our readers do not."""
 
 
 @dataclass(frozen=True)
@@ -205,3 +223,45 @@ def check_sizes(folder: Path, settings: ModelSettings) -> None:
             f"correct them in the experiment: python scripts/describe_model.py --pretrained "
             f"{folder} prints them all"
         )
+
+
+def tokenizer_class(config: Config) -> str:
+    """Return the class of an imported model's tokeniser, or nothing if no file names it.
+
+    Raises UserError for a class or a setting with which text is cut in a way that is not known.
+    """
+    folder, kind, name = config.path.parent, config["model_type"], ""
+    known = [f"{name}Tokenizer{end}" for name in _CLASSES[kind] for end in ("", "Fast")]
+    known += _GENERIC if kind != "marian" and (folder / TOKENIZER).exists() else ()
+    for path, say in (
+        (config.path, config.values.get),
+        (folder / TOKENIZER_CONFIG, lambda key: told(folder, key)),
+    ):
+        name = say("tokenizer_class") or name
+        wrong = {key: "none" for key in _UNREAD if say(key)}
+        if name not in ("", *known):
+            wrong["tokenizer_class"] = f"one of {', '.join(known)}"
+        for key, expected in wrong.items():
+            raise UserError(
+                f"{path}: {key}: expected {expected}, as text is cut here as by this family's own "
+                f"tokenisers, found {shown(say(key))}; this model cannot be imported"
+            )
+    return name
+
+
+def is_mbart50(config: Config) -> bool:
+    """Whether the code of a language stands first, as in mBART50, or last, as in mBART."""
+    if "MBart" in (name := tokenizer_class(config)):
+        return "MBart50" in name
+    return config.values.get("decoder_start_token_id") == config["eos_token_id"]
+
+
+def known_codes(family: str, folder: Path) -> list[str]:
+    """Return the languages that a class of tokenisers knows, in the order of their ids."""
+    text = resources.files("headcount.pretrained").joinpath("languages.yaml").read_text("utf-8")
+    known = yaml.safe_load(text)
+    if family not in list(known):
+        raise UserError(
+            f"{folder}: language_codes: expected one of {', '.join(known)}, found {family!r}"
+        )
+    return known[family]

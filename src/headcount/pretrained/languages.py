@@ -10,8 +10,7 @@ from headcount.base.files import read_json
 from headcount.base.folders import SIDES
 from headcount.base.settings.names import contradict
 from headcount.data.sentencepieces import Marks
-from headcount.pretrained.families import Config
-from headcount.pretrained.library import is_mbart50
+from headcount.pretrained.families import Config, is_mbart50
 from headcount.pretrained.pieces import Pieces, no_codes
 from headcount.pretrained.tokenizer_files import told
 

@@ -18,8 +18,7 @@ from headcount.data.sentencepieces import (
 )
 from headcount.data.vocabulary import Vocabulary
 from headcount.data.words import protect
-from headcount.pretrained.families import Config
-from headcount.pretrained.library import is_mbart50, known_codes, tokenizer_class
+from headcount.pretrained.families import Config, is_mbart50, known_codes, tokenizer_class
 from headcount.pretrained.tokenizer_files import (
     TOKENIZER,
     TOKENIZER_CONFIG,
