@@ -1,7 +1,7 @@
 """Make the tables and figures of one chapter of an experiment's results.
 
-`findings.py CHAPTER --help` lists what a chapter is made from. What is left out for want of files
-is said in docs/reference/exhibits.md. Files of runs are found by their folders,
+`findings.py CHAPTER --help` lists what a chapter is made from; `reference.py exhibits` says which
+tables and figures are left out without a file. Files of runs are found by their folders,
 `<pair>/<run>/seed<k>/`.
 """
 

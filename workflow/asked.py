@@ -34,10 +34,10 @@ def experiment_name(config: Mapping[str, Any], files: Sequence[Path], folder: Pa
 
 
 def makes_nothing() -> bool:
-    """Whether this command only plans: a dry run, an estimate, or the page of the papers."""
+    """Whether this command only plans: a dry run or an estimate."""
     program, *flags = sys.argv
     dry = any(re.fullmatch(r"-[Fkpq]*n[Fkpq]*|--dry-?run", flag) for flag in flags)
-    return dry or Path(program).name in ("estimate.py", "papers.py")
+    return dry or Path(program).name == "estimate.py"
 
 
 def submits() -> bool:

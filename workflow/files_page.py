@@ -1,4 +1,4 @@
-"""The page docs/reference/files.md: result files, the rules that make them, and their columns."""
+"""The page `files` of the reference: result files, the rules that make them, their columns."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,8 +16,8 @@ from headcount.findings.inputs import INPUTS, OWNERS, Input
 from headcount.heads import fisher, head_measures, head_outputs, syntax
 from headcount.training import progress, pruning_run, training_run
 
-RULES = Path("workflow/rules")
-MEANINGS = Path("workflow/columns.yaml")
+RULES = Path(__file__).with_name("rules")
+MEANINGS = Path(__file__).with_name("columns.yaml")
 _LIST = re.compile(r"^([A-Z_]+) = (.+?)^(?=$|[A-Z])", re.M | re.S)
 _RULE = re.compile(
     r"^(?:use rule \w+ as|rule) (\w+)(?:(?!^rule|^use).)*?^    output:\n(.*?)^    \w", re.M | re.S
@@ -61,8 +61,6 @@ WRITTEN = {
 _INTRODUCTION = """\
 # Files and columns
 
-{made}
-
 The folder `text` is `data/text/<experiment>/<pair>`, and `bpe` is `data/bpe/<experiment>/<pair>`.
 Every other folder is `results/<experiment>/<folder>`; what belongs to a run lies there in
 `<pair>/<run>/seed<k>`. Times of pruned runs lie in `prune/<pair>/speed/seed<k>`.
@@ -74,7 +72,7 @@ Every other folder is `results/<experiment>/<folder>`; what belongs to a run lie
 """
 
 
-def files_page(made: str) -> str:
+def files_page() -> str:
     """Kinds of files with their rules and columns, then what every column means."""
     rows = "".join(
         f"| `{name}` | `{kind.folder}` | {_listed(kind.names)} | {OWNERS[kind.owner]} "
@@ -82,7 +80,7 @@ def files_page(made: str) -> str:
         for name, kind in INPUTS.items()
     )
     parts = [
-        f"{_INTRODUCTION.format(made=made)}| kind | folder | files | of | rule | columns |\n"
+        f"{_INTRODUCTION}| kind | folder | files | of | rule | columns |\n"
         f"|---|---|---|---|---|---|\n{rows}",
         "## Columns\n\nOf the files above, and of the CSV of tables and figures, whose first line "
         "names them.\n",

@@ -1,31 +1,44 @@
-"""Write docs/reference/rules.md, files.md, exit_codes.md and claims_list.md."""
+"""Pages of the reference that are made from the code."""
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from files_page import RULES, files_page
 
-from headcount.base import command, errors
-from headcount.base.files import write_text
+from headcount.base import errors
+from headcount.base.settings.experiment import experiment_names, load_experiment
+from headcount.base.settings.handbook import settings_page
 from headcount.findings.chapters import chapters
 from headcount.findings.claims.decisions import DECISIONS
 from headcount.findings.claims.ledger import PAPERS, Claim, claims, paper_of
+from headcount.findings.report.listing import exhibits_page
 
-FOLDER = Path("docs/reference")
-_MADE = "*Made from the code; after changing that, run `python workflow/reference_pages.py`.*"
+CONFIG = Path(__file__).parents[1] / "config"
+OF_PAPERS = ("headmask_ro", "headmask_tr", "headmask_vi", "headmask_zh", "voita_", "michel_")
+"""Prefixes of the experiments with the corpora and sizes of a paper."""
 _HEADER = re.compile(r"(?:#.*\n)+")
 _RULE = re.compile(
     r'^(?:use rule (?P<like>\w+) as )?(?:rule )?(?P<name>\w+)(?: with)?:\n    """(?P<words>.*)"""',
     re.M,
 )
+_TEXT_OF_PAPERS = """# The papers' own experiments
+
+`config/` contains one file for each experiment of a paper. Its comments list what the paper says,
+what its code says, and what was chosen where both are silent. The corpora come from the addresses
+in `config/corpora.yaml`. `snakemake -n --config experiment=headmask_ro` lists all jobs of an
+experiment with nothing on disk.
+
+| experiment | content | pairs | seeds | runs | pruned runs |
+|---|---|---|--:|--:|--:|
+"""
 
 
 def rules_page() -> str:
     """What every rule does, by the file that has it, with what that file needs and makes."""
     parts = [
-        f"# Rules\n\n{_MADE}\n",
+        "# Rules\n",
         "A rule runs the script of its name in `scripts/`; each has `--help`. `snakemake -n`\n"
         "lists the jobs of an experiment. Folders in angle brackets are those of the experiment:\n"
         "`<results>` is `results/<experiment>`.\n",
@@ -58,8 +71,6 @@ def exit_codes_page() -> str:
     stopped = errors.Interrupted.__doc__
     return f"""# Exit codes
 
-{_MADE}
-
 Every script ends with one of these (1 of `workflow/compare.py` says that files differ), and so does
 `snakemake`: with the code of the job that failed, whose message it repeats. Where Snakemake itself
 refuses its command line, its code is 1.
@@ -78,7 +89,7 @@ refuses its command line, its code is 1.
 def claims_page() -> str:
     """Return the list of all claims, each with the number, rule and limits that decide it."""
     parts = [
-        f"# The claims of the papers\n\n{_MADE}\n",
+        "# The claims of the papers\n",
         "Each claim has its place in the paper and its statement, the number that decides it, the\n"
         "rule (of the function that decides it), and the limits by their names in the rule.\n"
         "[Claims](claims.md) explains verdicts and corrections.\n",
@@ -98,14 +109,25 @@ def _claim(name: str, claim: Claim) -> str:
     return f"{said}\n\n- Number: {claim.statistic}\n- Rule: {rule}\n{listed}"
 
 
-def main() -> None:
-    """Write the pages."""
-    command.parser(__doc__).parse_args()
-    write_text(FOLDER / "rules.md", rules_page())
-    write_text(FOLDER / "files.md", files_page(_MADE))
-    write_text(FOLDER / "exit_codes.md", exit_codes_page())
-    write_text(FOLDER / "claims_list.md", claims_page())
+def papers_page() -> str:
+    """Return the table of the papers' experiments."""
+    rows = ""
+    for name in experiment_names(CONFIG):
+        if name.startswith(OF_PAPERS):
+            found = load_experiment(name, CONFIG)
+            texts = ", ".join(found.pairs or [found.classifiers.corpus])
+            counts = [len(found.seeds), len(found.runs) if found.pairs else 0, len(found.pruned)]
+            rows += f"| `{name}` | {found.title} | {texts} | {' | '.join(map(str, counts))} |\n"
+    return _TEXT_OF_PAPERS + rows
 
 
-if __name__ == "__main__":
-    command.run(main)
+PAGES: dict[str, Callable[[], str]] = {
+    "settings": settings_page,
+    "rules": rules_page,
+    "exhibits": exhibits_page,
+    "files": files_page,
+    "exit_codes": exit_codes_page,
+    "claims_list": claims_page,
+    "papers": papers_page,
+}
+"""All pages by name: the site has each as docs/reference/<name>.md."""

@@ -2,4 +2,4 @@
 
 from pathlib import Path
 
-RESULTS = Path("docs/results/speed")  # a file for each machine; the page lies beside this folder
+RESULTS = Path("results/benchmarks")  # a file for each machine; the page lies beside this folder

@@ -25,9 +25,8 @@ TABLES = {"memory": memory.table, "planning": planning.table, "processes": proce
 
 HEAD = """# Speed, measured
 
-*Made from the files of results by `benchmarks.results`; none of its numbers is typed.
-[How to measure, and what may be compared](../guides/speed.md); [what was tried, and older
-measurements](../history/speed.md).*
+*Made from the files of results by `python -m benchmarks.results`. docs/guides/speed.md explains how
+to measure, and what may be compared.*
 
 Ratio: the contender's seconds by ours in the same number format (int8's by ours in fp32), round by
 round, as median and range; above 1 ours is faster. Goals go by the median.

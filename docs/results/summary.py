@@ -76,5 +76,6 @@ def _text(found: dict[str, Any], digits: int) -> str:
     )
     return f"{value} ({low} to {high})"
 
+
 if __name__ == "__main__":
     summarise().to_csv(HERE / "summary.csv", index=False, lineterminator="\n", float_format="%.10g")

@@ -5,13 +5,11 @@ from math import isnan, nan
 import numpy as np
 import pytest
 from planted_claims import PLANTED, decided
-from planted_files import PAIR, areas, deltas, groups_of, kept_at_40, ratios, steps, write_results
+from planted_files import PAIR, areas, deltas, groups_of, kept_at_40, ratios, steps
 from planted_heads import agreement, correlation, heads_with, roles, settled, sweep
 from scipy import stats
 
-from headcount.findings.claims.evidence import Evidence, result_files
-from headcount.findings.claims.ledger import claims
-from headcount.findings.claims.table import adjust, as_one_family, ledger_table
+from headcount.findings.claims.table import adjust
 from headcount.findings.claims.verdicts import FAILS, HOLDS, UNDECIDED
 
 
@@ -119,12 +117,3 @@ def test_p_is_of_the_number_and_is_corrected_for_the_tests_that_could_decide(tmp
     assert (found.verdict, found.tests) == (FAILS, 2)
     assert found.p == pytest.approx(stats.ttest_1samp(pairs[PAIR], 0).pvalue)
     assert decided(tmp_path / "one", "HM-06", PLANTED["HM-06"][1]()).tests == 1
-
-
-def test_tables_of_before_the_column_have_p_times_the_tests(tmp_path):
-    """0.01 of the older table has them in it; 0.01 of two tests is 0.02."""
-    files = PLANTED["HM-07"][1]()
-    evidence = Evidence(result_files(write_results(tmp_path / "planted", files)))
-    rows = ledger_table(evidence, {"HM-07": claims()["HM-07"]}).assign(p=0.01, tests=2)
-    assert as_one_family(rows)["p_adjusted"].tolist() == [0.02]
-    assert as_one_family(rows.drop(columns="tests"))["p_adjusted"].tolist() == [0.01]

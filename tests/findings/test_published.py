@@ -1,7 +1,5 @@
 """The numbers of the papers, against what the papers say of them elsewhere."""
 
-from pathlib import Path
-
 import pytest
 
 from headcount.base.errors import UserError
@@ -108,7 +106,7 @@ def test_michels_classifier_agrees_with_itself_and_with_the_text():
 
 
 def test_the_papers_pairs_have_these_syntactic_and_positional_heads():
-    """Figures 1 and 2 as drawn; the page of earlier runs has our counts beside EN-DE's."""
+    """Figures 1 and 2 as drawn."""
     heads = voita.ranked_heads()
     found = heads[heads["function"] != ""].groupby("pair", sort=False)["function"]
     counts = {
@@ -118,8 +116,6 @@ def test_the_papers_pairs_have_these_syntactic_and_positional_heads():
     # 1, 3, 1, 2 and 2 relations in EN-DE's layers 2 to 6; 1, 1, 1, 2 and 2 in EN-FR's.
     expected = {"opensubtitles.en-ru": (8, 5), "wmt.en-de": (9, 5), "wmt.en-fr": (7, 4)}
     assert counts == expected
-    page = (Path(__file__).parents[2] / "docs/history/earlier_runs.md").read_text()
-    assert "EN-DE 9 of 48 |" in page and "EN-DE 5 of 48 |" in page
 
 
 TABLE = """

@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+from workflow_modules import load
+
 PROGRAMS = {"snakemake", "python", "python3", "dvc", "pip", "git", "tail", "rm", "sh", "bash", "."}
 PROGRAMS |= {"uv", "conda", "docker", "podman", "ruff", "snakefmt", "pip-audit", "cp", "cat", "cd"}
 PROGRAMS |= {"mkdocs"}
@@ -21,7 +24,8 @@ def commands_of(page: str) -> Iterator[str]:
     for language, block in _FENCE.findall(page):
         lines = re.sub(r"\\\n\s*", "", block).splitlines()
         for line in filter(None, map(str.strip, lines)):
-            if language in ("bash", "sh", "console") or line.split()[0] in PROGRAMS:
+            line = re.sub(r"(^|\s+)# .*", "", line)
+            if line and (language in ("bash", "sh", "console") or line.split()[0] in PROGRAMS):
                 yield from line.split(" && ")
     for code in re.findall(r"`([^`]+)`", _FENCE.sub("", page)):
         words = code.split()
@@ -30,14 +34,18 @@ def commands_of(page: str) -> Iterator[str]:
 
 
 def documents(root: Path) -> list[Path]:
-    """Every page that people read: at the top, in docs, and how to fill config."""
-    return [*root.glob("*.md"), root / "config/README.md", *sorted(root.glob("docs/**/*.md"))]
+    """Every page that people read: at the top, in docs, and one in folders of files."""
+    return [*root.glob("*.md"), *root.glob("*/README.md"), *sorted(root.glob("docs/**/*.md"))]
 
 
 def printed_commands(root: Path) -> dict[str, list[str]]:
-    """Every command of the project's documents, with the pages that print it."""
+    """Every command of the project's documents and of its site, with the pages that print it."""
+    pages = {str(path.relative_to(root)): path.read_text("utf-8") for path in documents(root)}
+    with pytest.MonkeyPatch.context() as patch:
+        made = load(patch, "reference_pages").PAGES
+        pages |= {f"docs/reference/{name}.md": page() for name, page in made.items()}
     found: dict[str, list[str]] = {}
-    for page in documents(root):
-        for command in commands_of(page.read_text(encoding="utf-8")):
-            found.setdefault(command, []).append(page.relative_to(root).as_posix())
+    for name, page in pages.items():
+        for command in commands_of(page):
+            found.setdefault(command, []).append(name)
     return found

@@ -35,6 +35,9 @@ class ProjectCopy:
             shutil.copytree(ROOT / name, folder / name, ignore=ignored)
         for name in ("environment.yml", "dvc.yaml", ".dvcignore", ".gitignore"):
             shutil.copy(ROOT / name, folder)
+        for name in ("data", "results"):
+            (folder / name).mkdir()
+            shutil.copy(ROOT / name / "README.md", folder / name)
 
     @classmethod
     def of(cls, folder: Path) -> "ProjectCopy":

@@ -47,7 +47,7 @@ AS_PRINTED = [
     ("dvc plots show", "index.html", "dvc_plots/index.html"),
     ("python workflow/verify.py", "every file is what dvc.lock says", None),
     ("python scripts/train.py --help", "--dev-interval", None),
-    ("python scripts/settings_handbook.py", "", "docs/reference/settings.md"),
+    ("python scripts/reference.py settings", "| `decode.beam` |", None),
     ("python scripts/corpora.py", "to fetch:", None),
     ("python scripts/corpora.py --experiment multi30k", "to fetch:", None),
     (
@@ -55,7 +55,8 @@ AS_PRINTED = [
         "",
         "page.html",
     ),
-    ("python scripts/exhibits_page.py", "", "docs/reference/exhibits.md"),
+    ("python scripts/reference.py files", "| `curves` |", None),
+    ("python scripts/reference.py --list", "exit_codes", None),
     ("snakemake --cores all headmask", "Nothing to be done", None),
     (
         "python scripts/claims.py --results results/quickstart --out claims",
@@ -130,14 +131,6 @@ AS_PRINTED = [
         "BLEU",
         None,
     ),
-    ("python workflow/reference_pages.py", "", "docs/reference/rules.md"),
-    (
-        "python scripts/results_page.py --results results/quickstart --machine"
-        ' "two cores of a laptop" --date 2026-11-23 --commit a05e5ff'
-        " --short HM-03 MI-07 VO-12 --out docs/results/mine.md",
-        "",
-        "docs/results/mine.md",
-    ),
     ("rm -r results/quickstart/state", "", None),
     ("dvc remote modify shared url ssh://host/path", "", None),
 ]
@@ -147,6 +140,7 @@ DRY = {
     "snakemake --cores all -F": "another build; test_workflow.py forces a training",
     "snakemake --cores all --config experiment=multi30k_short": "a download, hours of training",
     "snakemake --cores all --config experiment=multi30k": "a download, days of training",
+    "snakemake --cores all --config experiment=multi30k_seeds": "a download, days of training",
     "snakemake --cores all --config experiment=michel_bert": "a download, hours on a GPU",
     "snakemake --cores all --config experiment=imported": "a model; test_imported.py has one",
     "snakemake --cores all --config experiment=bench"
@@ -157,7 +151,6 @@ DRY = {
 
 PARSED = {
     "python workflow/compare.py OTHER results/quickstart": "two folders; test_compare.py",
-    "python scripts/study_page.py --out docs/results/headmask_study.md": "kept runs; test_study.py",
     "python -m benchmarks.training": "named in a table",
     "python scripts/remove.py --model MODEL --list heads.txt --means measures_means.csv"
     " --out smaller": "quickstart has no measures; test_pruning_profile.py",
@@ -168,7 +161,7 @@ PARSED = {
     f"python -m benchmarks.decoding --model {BENCH}": "a model of multi30k",
     "python -m benchmarks.importance": "named in a table",
     "python -m benchmarks.memory": "named in a table",
-    "python -m benchmarks.results": "test_benchmark_results.py holds the page against it",
+    "python -m benchmarks.results": "results of benchmarks; test_benchmark_results.py makes a page",
     "python -m benchmarks": "25 minutes; test_benchmark_results.py runs it, small",
     "python -m benchmarks.headmask_cost": "named in a table",
     "python -m benchmarks.ablation --model FOLDER --source TEXT": "named in a table",
@@ -205,13 +198,12 @@ PARSED = {
     "python -m benchmarks.attention": "named in a table",
     "python -m benchmarks.depth": "test_benchmark_depth.py runs it",
     "python -m benchmarks.planning": "test_planning.py runs it, small",
+    "python -m tests.golden": "hours, with the archives",
     "python .ci/locks.py write": "uv, and the package index",
-    "python .ci/locks.py age": "the package index",
-    "python tests/helpers/kills.py --kills 200": "minutes; test_kills.py has six of them",
 }
 """Read by their own parser of flags, and what the whole command would take.
 
-test_benchmarks.py, test_locks.py and test_kills.py run what they call: small, and on an index of
+test_benchmarks.py and test_locks.py run what they call: small, and on an index of
 their own.
 """
 
@@ -243,6 +235,7 @@ INSTALLS = [
 """Gigabytes; the gate's line installs in the same way, so here only the names are tried."""
 
 HERE = [
+    "python docs/results/summary.py",
     "ruff check .",
     "ruff format --check .",
     "snakefmt --check workflow",
@@ -263,7 +256,6 @@ ELSEWHERE = {
     "dvc exp apply wider": ENGINES,
     "dvc exp run --queue": ENGINES,
     "dvc params diff": ENGINES,
-    "python workflow/papers.py": "tests/workflow/test_papers.py",
     "dvc metrics diff": ENGINES,
     "dvc plots": ENGINES,
     "snakemake --report report.zip": ENGINES,

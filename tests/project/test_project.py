@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import yaml
 from printed_commands import documents
-from script_runner import run_file
+from script_runner import run_script
+from workflow_modules import load
 
 from headcount.base import fingerprint
 from headcount.findings.chapters import chapters
 from headcount.findings.exhibits import declared
 from headcount.findings.inputs import INPUTS
-from headcount.findings.report.listing import write_listing
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "headcount"
@@ -85,7 +85,8 @@ def test_versions_stand_in_pyproject_and_nowhere_else():
 def test_git_follows_no_result():
     """Or a run would change the clone; a team that shares through DVC adds its own numbers."""
     command = ["git", "ls-files", "results", "data"]
-    assert subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout == b""
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    assert found.split() == ["data/README.md", "results/README.md"]
 
 
 def test_pip_alone_installs_and_the_rules_and_the_catalogue_say_so():
@@ -95,10 +96,19 @@ def test_pip_alone_installs_and_the_rules_and_the_catalogue_say_so():
         assert not re.search(r"^ *(conda|container|envmodules):", file.read_text(), re.MULTILINE)
 
 
-def test_links_between_documents_lead_somewhere():
+@pytest.fixture
+def reference(monkeypatch):
+    return load(monkeypatch, "reference_pages")
+
+
+def test_links_between_documents_lead_somewhere(reference):
+    """The site has pages that Git does not have: only documents in docs/ may link to those."""
+    made = {ROOT / f"docs/reference/{name}.md" for name in reference.PAGES}
     for page in documents(ROOT):
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page}: {target}"
+        known = made if page.is_relative_to(ROOT / "docs") else ()
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            path = (page.parent / target).resolve()
+            assert path.exists() or path in known, f"{page}: {target}"
 
 
 def test_the_overview_names_every_room_and_only_files_that_exist():
@@ -141,25 +151,26 @@ def test_what_is_read_off_the_source_is_what_functions_declare():
     assert {kind for chapter in chapters() for kind in chapter.kinds} <= set(INPUTS)
 
 
-def test_the_page_of_exhibits_is_in_step():
-    page = (ROOT / "docs/reference/exhibits.md").read_text(encoding="utf-8")
-    assert page == write_listing(), "repair: python scripts/exhibits_page.py"
-
-
-def test_the_pages_made_from_the_code_are_in_step(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "docs/reference").mkdir(parents=True)
-    (tmp_path / "workflow").symlink_to(ROOT / "workflow")
-    monkeypatch.syspath_prepend(str(ROOT / "workflow"))
-    assert run_file("workflow/reference_pages.py", []) == 0
-    for name in ("rules.md", "files.md", "exit_codes.md", "claims_list.md"):
-        made = (tmp_path / "docs/reference" / name).read_text()
-        page = (ROOT / "docs/reference" / name).read_text()
-        assert page == made, "repair: python workflow/reference_pages.py"
+def test_the_reference_has_every_exhibit_rule_kind_of_files_and_exit_code(reference):
+    pages = {name: make() for name, make in reference.PAGES.items()}
+    for each in (each for chapter in chapters() for each in chapter.exhibits):
+        assert f"| `{each.name}` | {each.form} | {each.title} |" in pages["exhibits"]
     written = "".join(file.read_text() for file in (ROOT / "workflow/rules").glob("*.smk"))
     named = re.findall(r"^rule (\w+):|^use rule \w+ as (\w+) with:", written, re.M)
-    page = (ROOT / "docs/reference/rules.md").read_text()
-    assert len(named) > 20 and all(f"| `{one or other}` |" in page for one, other in named)
+    named += [(chapter.name, "") for chapter in chapters()]
+    assert len(named) > 20
+    assert all(f"| `{one or other}` |" in pages["rules"] for one, other in named)
+    assert all(f"| `{kind}` |" in pages["files"] for kind in INPUTS)
+    assert all(f"| {code} |" in pages["exit_codes"] for code in (0, 1, 2, 3, 130))
+    assert "| `voita_wmt_de` |" in pages["papers"]
+
+
+def test_one_command_prints_a_page_or_all_names(reference, capsys):
+    assert run_script("reference", ["--list"]) == 0
+    assert capsys.readouterr().out.split() == list(reference.PAGES)
+    assert run_script("reference", ["papers"]) == 0
+    assert capsys.readouterr().out == reference.papers_page()
+    assert run_script("reference", []) == 2
 
 
 @pytest.fixture

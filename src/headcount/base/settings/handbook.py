@@ -1,4 +1,4 @@
-"""The page docs/reference/settings.md: every key, made from the classes that check it."""
+"""The page `settings` of the reference: every key, made from the classes that check it."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ _CORPORA: dict[str, tuple[str, type[Section]]] = {
 }
 
 
-def write_page() -> str:
+def settings_page() -> str:
     """The whole page, Markdown."""
     paper = GatesSettings.presets["paper"]
     values = {

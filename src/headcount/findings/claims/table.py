@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import isnan, nan
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -157,31 +156,6 @@ def corrected(decision: Decision, p_adjusted: float) -> Decision:
         reason = f"{decision.verdict}{ALONE}; {decision.reason}"
         return replace(decision, verdict=UNDECIDED, reason=reason)
     return decision
-
-
-def as_one_family(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of `ledger_table` of several experiments, one of each claim, corrected together.
-
-    Where each experiment was corrected by itself, its claims were fewer than those that are shown.
-    """
-    before = {row["claim"]: _uncorrected(row) for row in rows.to_dict("records")}
-    adjusted = adjust(before)
-    final = [corrected(decision, adjusted[name]) for name, decision in before.items()]
-    return rows.assign(
-        verdict=[each.verdict for each in final],
-        reason=[each.reason for each in final],
-        p_adjusted=list(adjusted.values()),
-    )
-
-
-def _uncorrected(row: Mapping[str, Any]) -> Decision:
-    """What was decided before its family was corrected for; numbers that are not there are NaN."""
-    reason = row["reason"] if isinstance(row["reason"], str) else ""
-    verdict, found, rest = reason.partition(f"{ALONE}; ")
-    numbers = (float(row[name]) for name in ("value", "low", "high", "p"))
-    told = (verdict, rest) if found else (row["verdict"], reason)
-    tests = row.get("tests", nan)  # older tables have p times their number
-    return Decision(*told, *numbers, seeds=row["seeds"], tests=1 if isnan(tests) else tests)
 
 
 def _summary(tidy: pd.DataFrame) -> pd.DataFrame:

@@ -16,7 +16,7 @@ _MEASURED = {"s": "seconds", "cpu_time": "cpu_seconds", "max_rss": "memory_mb"}
 _SHOWN = {"longest_seconds": "longest job", "cpu_seconds": "processor time"}
 _SHOWN |= {"memory_mb": "memory in MiB", ESTIMATED: "estimated"}
 _CAPTION = (
-    "What the jobs of each rule took when they last ran here, or where a kept run was made: "
+    "What the jobs of each rule took when they last ran here: "
     "seconds of all together and of the longest, processor time of all, the most memory of one."
 )
 _NOTES = (

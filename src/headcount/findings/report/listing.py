@@ -1,13 +1,10 @@
-"""The list of all exhibits, docs/reference/exhibits.md."""
+"""The page `exhibits` of the reference: the list of all tables and figures."""
 
 from headcount.findings.chapters import chapters
 from headcount.findings.inputs import with_groups
 
 _INTRODUCTION = """\
 # Tables and figures
-
-*Made from the declarations above the functions in `src/headcount/findings`; after changing one,
-run `python scripts/exhibits_page.py`.*
 
 A chapter is one rule: `snakemake --cores all headmask` makes the tables and figures of HeadMask.
 Tables are `results/<experiment>/tables/<name>.{csv,md,tex,json}`, figures are
@@ -18,7 +15,7 @@ in brackets may have no file; [Files and columns](files.md) says what files each
 """
 
 
-def write_listing() -> str:
+def exhibits_page() -> str:
     """The whole page: every table and figure, and what it is made from."""
     parts = [_INTRODUCTION]
     for chapter in chapters():

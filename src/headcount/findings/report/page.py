@@ -37,7 +37,7 @@ def write_report(titles: Mapping[Path, str], only: Collection[str], out: Path) -
     if unknown:
         raise UserError(
             f"{unknown[0]}: expected a file of a declared table or figure; "
-            "docs/reference/exhibits.md lists them"
+            "python scripts/reference.py exhibits lists them"
         )
     parts = [
         _Results(folder, title, number, out.parent)

@@ -16,27 +16,22 @@ class Question(NamedTuple):
     title: str
     """Its heading."""
 
-    claims: tuple[str, ...] = ()
-    """Of the ledger, those whose numbers answer it first."""
-
 
 QUESTIONS = (
     Question("training", "Data and training"),
-    Question("headmask", "HeadMask: does training with masked heads help?", ("HM-04", "HM-05")),
-    Question(
-        "removal", "Sixteen heads: how many can be removed after training?", ("MI-06", "MI-07")
-    ),
-    Question("gates", "Pruning by gates: how many heads does a model need?", ("VO-12", "VO-20")),
-    Question("functions", "What do heads do?", ("VO-04", "VO-07", "VO-10")),
-    Question("agreement", "Do measures of a head agree?", ("X-01",)),
+    Question("headmask", "HeadMask: does training with masked heads help?"),
+    Question("removal", "Sixteen heads: how many can be removed after training?"),
+    Question("gates", "Pruning by gates: how many heads does a model need?"),
+    Question("functions", "What do heads do?"),
+    Question("agreement", "Do measures of a head agree?"),
     Question("claims", "What do the papers claim, and what of it holds here?"),
-    Question("speed", "Speed and cost: what is gained, and what did it take?", ("MI-14",)),
+    Question("speed", "Speed and cost: what is gained, and what did it take?"),
 )
 
 
 _UNTRAINED = {
     "training": Question("training", "Data and scores"),
-    "headmask": Question("headmask", "HeadMask: which heads matter?", ("HM-01", "HM-03")),
+    "headmask": Question("headmask", "HeadMask: which heads matter?"),
 }
 """In place of questions about training, where nothing was trained."""
 
