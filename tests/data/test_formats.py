@@ -231,6 +231,7 @@ WMT = """<?xml version='1.0' encoding='utf-8'?>
         ("deu", "2", ["Salz B", "Zwei B"]),
         ("de", "on-line", ["Salz S", "S"]),
         ("de", None, "holds segment 1 of document x.1 twice; name one translator of A, B"),
+        ("de", "3", "expected segments, those of translator 3; found A, B"),
         ("de", "C", "expected segments, those of translator C; found A, B, on-line"),
         ("cs", None, "expected sentences in 'cs', found those in de, en"),
     ],

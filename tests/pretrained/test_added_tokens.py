@@ -12,6 +12,8 @@ from torch.nn import functional
 from headcount.base.errors import UserError
 from headcount.base.files import read_json, write_json
 from headcount.data.batches import ParallelText, collate
+from headcount.data.sentencepieces import TOKENIZER_UNIT, Marks, make_pieces
+from headcount.data.vocabulary import UNK, Vocabulary
 from headcount.model.loss import token_losses
 from headcount.pretrained.families import Config
 from headcount.pretrained.hooked_folder import HookedFolder
@@ -214,6 +216,18 @@ def test_a_separator_of_ones_own_is_cut_whole(copy):
     write_json(folder / "added_tokens.json", {"<sep>": 92})
     found = read_pieces(Config.read(folder))
     assert found.words == {"<sep>": "<sep>"} and "<sep>" in found.special
+
+
+def test_an_unknown_piece_with_the_text_of_an_added_word_is_unknown():
+    """In the library a part of a longer word is not the word; Unigram gives its text as a piece."""
+    import tokenizers
+
+    made = tokenizers.Tokenizer(tokenizers.models.Unigram([("<unk>", 0.0), ("a", -1.0)], 0))
+    made.add_tokens([tokenizers.AddedToken("qq", single_word=True)])
+    marks = Marks(words={"qq": "qq"})
+    model = made.to_str().encode()
+    found = make_pieces(TOKENIZER_UNIT, "en", model, Vocabulary([("a", 1), ("qq", 1)]), marks)
+    assert found.encode("qq aqq") == [5, UNK, 4, UNK]
 
 
 @pytest.fixture

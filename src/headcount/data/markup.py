@@ -145,8 +145,8 @@ def _code(element: ElementTree.Element, kind: str) -> str:
 def _wmt(text: FoundText, tally: LineTally, name: str) -> _Segments:
     """Return the segments in one language of WMT's XML since 2021.
 
-    Systems are left out unless a translator is named. Documents of test suites, which have no
-    reference, are left out and counted.
+    Systems are left out unless a translator or system is named; numbers count translators alone.
+    Documents of test suites, which have no reference, are left out and counted.
     """
     found: dict[str, _Segments] = {}
     systems = set()
@@ -165,7 +165,9 @@ def _wmt(text: FoundText, tally: LineTally, name: str) -> _Segments:
     mine = _variant(found, text.language, name)
     if mine is None:
         raise _no_language(name, text.language, found)
-    unasked = systems if text.translator is None else set()
+    asked = text.translator
+    named_none = asked is None or asked.isdecimal() and asked not in found[mine]
+    unasked = systems if named_none else set()
     chosen = {who: theirs for who, theirs in found[mine].items() if who not in unasked}
     tally.lines += sum(map(len, chosen.values()))
     return chosen

@@ -25,6 +25,7 @@ MARKS = "marks"
 """Where segmentation.json tells the `Marks` of each side."""
 
 
+_UNKNOWN = "<unk>"  # no vocabulary has it among its pieces of text
 _SPACES = ("▁", "Ġ")  # what stands for a space, in a SentencePiece model and in one of bytes
 
 Placed = tuple[str, int]
@@ -192,8 +193,13 @@ class TokenizerPieces(RunningPieces):
 
     def _cut(self, line: str) -> list[Placed]:
         found = self._model.encode(line, add_special_tokens=False)
-        # A token has the spaces that its word takes along; its id has its name.
-        tokens = map(self._added.get, found.ids, found.tokens)
+        names = set(self._added.values())
+        # A token has the spaces that its word takes along; its id has its name. One that is not
+        # known has its text, which a word that is added may have for a name.
+        tokens = (
+            self._added.get(number) or (_UNKNOWN if token in names else token)
+            for number, token in zip(found.ids, found.tokens, strict=True)
+        )
         starts = [start for start, _ in found.offsets]
         return list(zip(tokens, starts, strict=True))
 
