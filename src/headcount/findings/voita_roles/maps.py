@@ -60,8 +60,8 @@ def fig1(results: Results) -> Drawn:
 
 @exhibits.figure(
     "voita_fig2",
-    needs=("roles",),
-    uses=("pruned_heads", "masks", "curves"),
+    needs=("roles", "masks"),
+    uses=("pruned_heads", "curves"),
     beside="voita_roles",
 )
 def fig2(results: Results) -> Drawn:
