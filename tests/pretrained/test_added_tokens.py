@@ -166,6 +166,8 @@ TABLE = "added_tokens_decoder"
         ("marian", "special_tokens_map.json", {"sep_token": "<sep>"}, "special token '<sep>': exp"),
         ("bart_json", "tokenizer_config.json", {"eos_token": "<mask>"}, "eos_token: .*'<mask>'"),
         ("m2m100", "tokenizer_config.json", {"tokenizer_class": "SMALL100Tokenizer"}, "SMALL100T"),
+        ("marian", "tokenizer_config.json", {"sep_token": {"x": 1}}, "sep_token of .* the name"),
+        ("bart_json", "tokenizer_config.json", {"additional_special_tokens": 5}, "token, found 5"),
         ("m2m100", "config.json", {"tokenizer_class": "SMALL100Tokenizer"}, "SMALL100T"),
         ("marian", "tokenizer_config.json", {"tokenizer_class": "TokenizersBackend"}, "Backend"),
         ("mbart_json", "config.json", {"tokenizer_class": ["x"]}, "tokenizer_class: expected one"),

@@ -77,13 +77,17 @@ def listed_special(folder: Path) -> list[str]:
     keys = ("additional_special_tokens", "extra_special_tokens")
     lists = [names for key in keys for names in _told(folder, key) if names]
     found = (names.values() if isinstance(names, dict) else names for names in lists)
-    return [_name(token) for names in found for token in names]
+    return [
+        _name(folder, "additional_special_tokens", token)
+        for names in found
+        for token in (names if isinstance(names, Iterable) else [names])
+    ]
 
 
 def named_special(folder: Path) -> dict[str, str]:
     """Return the special pieces that have a role, by the key of the role, such as `eos_token`."""
     keys = [f"{role}_token" for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")]
-    return {key: _name(token) for key in keys if (token := told(folder, key))}
+    return {key: _name(folder, key, token) for key in keys if (token := told(folder, key))}
 
 
 def ends(folder: Path) -> set[str]:
@@ -95,8 +99,14 @@ def ends(folder: Path) -> set[str]:
     return {named.get(f"{role}_token", name) for role, name in _ENDS.items()} | {*_ENDS.values()}
 
 
-def _name(token: Any) -> str:
-    return token["content"] if isinstance(token, dict) else token
+def _name(folder: Path, key: str, token: Any) -> str:
+    found = token.get("content") if isinstance(token, dict) else token
+    if not isinstance(found, str):
+        raise UserError(
+            f"{folder}: {key} of {' or '.join(_TOLD_IN)}: expected the name of a token, found "
+            f"{shown(token)}; fetch the file again"
+        )
+    return found
 
 
 class Added(NamedTuple):
