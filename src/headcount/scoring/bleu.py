@@ -144,11 +144,12 @@ def score_files(
 
 
 def doubts(scores: list[dict], translations: list[Path], targets: list[Path]) -> list[str]:
-    """Return a sentence for each sign that a model translates from or into another language.
+    """Return a warning for every test set whose translations hardly fit the references.
 
     `scores`: as `score_files` returns them; `targets`: the `.tgt` of each test set.
     """
-    found, advice = [], "check that the model translates in the direction of the pair"
+    advice = "check that the model is trained enough and translates in the direction of the pair"
+    found = []
     rows = [row for row in scores if row["metric"] == "bleu"]
     for row, *files in zip(rows, translations, targets, strict=True):
         ours, theirs = map(_script, files)
