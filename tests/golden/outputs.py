@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.golden.frozen import ROOT
+from tests.golden.frozen import ROOT, small
 
 _PLAN = """
 import json, sys
@@ -36,7 +36,7 @@ def make_outputs(
         for part in _PARTS:
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copytree(root / part, folder / part, ignore=ignored)
-        if not any(path.startswith("data/text/") for path in files):
+        if experiment not in small():
             _prepare(experiment, folder)
         jobs = _planned(experiment, folder)
         for path, content in files.items():
@@ -67,6 +67,8 @@ def measurements(experiment: str) -> dict[str, bytes]:
     read = {path for job in jobs for path in job["input"]} - made
     timed = (ROOT / f"results/{experiment}/benchmarks").rglob("*.tsv")
     read |= {str(path.relative_to(ROOT)) for path in timed}
+    facts = {str(Path(path).with_suffix(".json")) for path in read}  # some are read beside a table
+    read |= {path for path in facts if (ROOT / path).exists()}
     return {path: (ROOT / path).read_bytes() for path in sorted(read)}
 
 

@@ -299,7 +299,7 @@ def add_special(folder: Path, name: str, number: int) -> None:
     elif "added_tokens_decoder" not in config:  # with it the library reads no older files
         for key, value in told_in.get(folder / _TOLD_IN[1], {}).items():
             config[key] = value | {"__type": "AddedToken"} if isinstance(value, dict) else value
-        older = folder / "added_tokens.json"
+        older = folder / _ADDED
         known = json.loads(older.read_bytes()) if older.exists() else {}
         config["added_tokens_decoder"] = {
             str(place): flags | {"content": piece, "special": piece in listed_special(folder)}
