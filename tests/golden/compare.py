@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
-from tests.golden.frozen import members, write_archive
+from tests.golden.frozen import members, small, write_archive
 
 SUMS = Path(__file__).parent / "sums.csv"
 COPIES = Path(__file__).parent / "copies"
@@ -18,8 +18,9 @@ Files = Mapping[str, bytes]
 
 def read_copy(experiment: str) -> dict[str, bytes]:
     """Return the committed copies of an experiment's files by path; empty if there are none."""
-    path = COPIES / f"{experiment}.tar.xz"
-    return dict(members(path.read_bytes())) if path.exists() else {}
+    path = _archive(experiment)
+    found = members(path.read_bytes()) if path.exists() else ()
+    return {name: content for name, content in found if name.startswith(f"{experiment}/")}
 
 
 def write_golden(experiment: str, made: Files, copied: Collection[str]) -> None:
@@ -29,8 +30,16 @@ def write_golden(experiment: str, made: Files, copied: Collection[str]) -> None:
     rows |= {path: _sum(content) for path, content in made.items()}
     lines = [f"{path},{value}\n" for path, value in sorted(rows.items())]
     SUMS.write_text("file,sha256\n" + "".join(lines))
-    if kept := {path: made[path] for path in sorted(set(copied) & set(made))}:
-        write_archive(COPIES / f"{experiment}.tar.xz", kept)
+    path = _archive(experiment)
+    kept = dict(members(path.read_bytes())) if path.exists() else {}
+    kept = {name: kept[name] for name in kept if not name.startswith(f"{experiment}/")}
+    kept |= {name: made[name] for name in set(copied) & set(made)}
+    write_archive(path, dict(sorted(kept.items())))
+
+
+def _archive(experiment: str) -> Path:
+    """Return where copies stand: in an archive of the experiment, or in one of all large ones."""
+    return COPIES / f"{experiment if experiment in small() else 'summary'}.tar.xz"
 
 
 def read_sums() -> dict[str, str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.golden.frozen import ROOT, small
+from tests.golden.frozen import ROOT
 
 _PLAN = """
 import json, sys
@@ -19,6 +19,7 @@ sys.path.insert(0, "workflow")
 from engine import planned_jobs
 print(json.dumps(planned_jobs(sys.argv[1])))
 """
+_LARGE = 1_000_000
 _KINDS = ("tables", "figures")
 _PARTS = ("config", "scripts", "src", "workflow")
 
@@ -36,9 +37,10 @@ def make_outputs(
         for part in _PARTS:
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copytree(root / part, folder / part, ignore=ignored)
-        if experiment not in small():
-            _prepare(experiment, folder)
         jobs = _planned(experiment, folder)
+        read = {path for job in jobs for path in job["input"] if path.startswith("data/")}
+        if read - files.keys():
+            _prepare(experiment, folder)
         for path, content in files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content)
@@ -61,7 +63,10 @@ def made_by_commit(experiment: str, files: Iterable[tuple[str, bytes]], commit: 
 
 
 def measurements(experiment: str) -> dict[str, bytes]:
-    """Return the files of a finished experiment here that its tables and figures are made from."""
+    """Return the files of a finished experiment here that its tables and figures are made from.
+
+    Generated text is left out if it is large, since `make_outputs` generates it again.
+    """
     jobs = _planned(experiment, ROOT)
     made = {path for job in jobs for path in job["output"]}
     read = {path for job in jobs for path in job["input"]} - made
@@ -69,7 +74,12 @@ def measurements(experiment: str) -> dict[str, bytes]:
     read |= {str(path.relative_to(ROOT)) for path in timed}
     facts = {str(Path(path).with_suffix(".json")) for path in read}  # some are read beside a table
     read |= {path for path in facts if (ROOT / path).exists()}
-    return {path: (ROOT / path).read_bytes() for path in sorted(read)}
+    found = {
+        path: (ROOT / path).read_bytes() for path in sorted(read) if not path.endswith(".html")
+    }
+    text = {path for path in found if path.startswith("data/")}
+    large = sum(len(found[path]) for path in text) > _LARGE
+    return {path: content for path, content in found.items() if not (large and path in text)}
 
 
 def _planned(experiment: str, folder: Path) -> list[dict[str, Any]]:
