@@ -30,11 +30,7 @@ def main() -> None:
     model, pair = open_model(args, settings.threads)
     search = open_search(model, pair, args.mask, settings)
     if not files:
-        streams = sys.stdin.buffer, sys.stdout.buffer
-        try:
-            return translate_stream(search, *streams)
-        except BrokenPipeError:
-            command.leave_unread()
+        return translate_stream(search, sys.stdin.buffer, sys.stdout.buffer)
     masks = [path for path in map(Path, args.mask) if path.is_file()]
     inputs = [*model.files, *pair.files(), args.source, *masks]
     told = {"decode": settings, **({"mask": args.mask} if args.mask else {})}

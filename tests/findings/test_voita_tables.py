@@ -197,6 +197,15 @@ def test_fewer_updates_from_scratch_than_in_total_are_no_fair_comparison(tmp_pat
         make(made)
 
 
+def test_scratch_beside_pruned_models_of_an_import_is_no_fair_comparison(tmp_path):
+    """The updates here are equal, but the imported model was trained elsewhere, too."""
+    made = pruned_runs(tmp_path, [*FEW, "scratch-gates-all-l0.1"], [1])
+    assert not make(made)["voita_table2"].warnings
+    imported = {**SETTINGS, "model": SETTINGS["model"].model_copy(update={"imported": "own"})}
+    (warning,) = make_tables("voita_pruning", made.listed, imported)["voita_table2"].warnings
+    assert "imported model" in warning
+
+
 def test_the_papers_bleu_is_called_another_metric(tables):
     words = "Our BLEU is sacreBLEU's, the paper's: tokenised, lower-cased text"
     assert words in tables["table2"].text

@@ -212,6 +212,12 @@ def run(main: Callable[[], None]) -> None:
         line = str(fault).partition("\n")[0][:200] or type(fault).__name__
         less = "lower the sizes of the model or of the batches, or take a machine with more memory"
         _leave(f"out of memory ({line}); {less}", EnvironmentFault.exit_code)
+    except BrokenPipeError:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _leave_unread()
+        raise
     except OSError as fault:
         if fault.errno not in _REFUSED | _MISNAMED:
             raise
@@ -233,8 +239,8 @@ def _leave(message: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def leave_unread() -> NoReturn:
-    """Leave as SIGPIPE would: whoever read standard output has gone, as `head` does."""
+def _leave_unread() -> NoReturn:
+    """Leave as SIGPIPE would, since the reader of standard output has ended, as `head` does."""
     _write_nowhere()
     sys.exit(128 + signal.SIGPIPE)
 

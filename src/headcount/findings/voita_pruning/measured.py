@@ -33,7 +33,7 @@ _LAMBDA = {
     "mean_over_modules": "weight of the mean over gated layers of their expected open heads",
 }
 _UNEQUAL = (
-    "Models from scratch had not as many updates as pruned ones had in total, so BLEU from "
+    "Models from scratch had not as many updates as pruned ones had in total{}, so BLEU from "
     "scratch beside BLEU after pruning shows the work of updates as well as of heads, and speaks "
     "neither for nor against the paper."
 )
@@ -168,12 +168,16 @@ def describe_updates(results: Results, models: pd.DataFrame) -> list[str]:
 
 
 def warn_of_updates(results: Results, models: pd.DataFrame) -> tuple[str, ...]:
-    """A warning if one of these models was trained from scratch for longer or less long.
+    """Return a warning if one of these models was trained from scratch for longer or less long.
 
+    Models that start from an imported one were trained before they came here.
     `models`: some of `pruned_models`.
     """
+    imported = results.settings["model"].imported is not None
     scratch = models[models["how"] == "scratch"].to_dict("records")
-    return (_UNEQUAL,) * any(_unequal(results, model) for model in scratch)
+    where = ", the training of the imported model included" if imported else ""
+    unequal = any(imported or _unequal(results, model) for model in scratch)
+    return (_UNEQUAL.format(where),) * unequal
 
 
 def _unequal(results: Results, model: Mapping[str, Any]) -> bool:
