@@ -7,6 +7,7 @@ import gc
 import os
 import platform
 import re
+import select
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -213,11 +214,9 @@ def run(main: Callable[[], None]) -> None:
         less = "lower the sizes of the model or of the batches, or take a machine with more memory"
         _leave(f"out of memory ({line}); {less}", EnvironmentFault.exit_code)
     except BrokenPipeError:
-        try:
-            sys.stdout.flush()
-        except BrokenPipeError:
-            _leave_unread()
-        raise
+        if not _stdout_is_cut():
+            raise
+        _leave_unread()
     except OSError as fault:
         if fault.errno not in _REFUSED | _MISNAMED:
             raise
@@ -237,6 +236,13 @@ def _leave(message: str, code: int) -> NoReturn:
     except OSError:
         _write_nowhere()
     sys.exit(code)
+
+
+def _stdout_is_cut() -> bool:
+    """Return whether standard output is a pipe whose reader has ended."""
+    poll = select.poll()
+    poll.register(1, 0)  # no event but errors
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def _leave_unread() -> NoReturn:
