@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from headcount.findings.chapters import chapters
+from headcount.findings.exhibits import SHOWN
 from tests.golden.__main__ import main
 from tests.golden.compare import read_copy, read_sums, verdicts
 from tests.golden.frozen import MANIFEST, archived, small
@@ -34,6 +36,12 @@ def test_a_change_a_loss_and_a_new_file_are_faults_and_a_last_digit_is_a_note():
     assert verdicts("tiny", lost, dict)[0] == [f"{path}: no longer made"]
     new = golden | {"tiny/tables/x.csv": b"a\n"}
     assert verdicts("tiny", new, dict)[0] == ["tiny/tables/x.csv: new"]
+
+
+def test_every_table_and_figure_has_a_golden_sum():
+    listed = [each for chapter in chapters() for each in chapter.exhibits if each.form in SHOWN]
+    names = {f"{each.form}s/{each.name}.csv" for each in listed}
+    assert {path.partition("/")[2] for path in read_sums()} == names and len(names) > 70
 
 
 def test_every_experiment_with_sums_has_measurements_and_each_archive_a_command():
