@@ -69,6 +69,8 @@ class RolesCollection:
             self._pruned(run)
         else:
             self._measured("attention", run, path)
+            masks = f"train/{run[0]}/{run[1]}/seed{run[2]}/masks.csv"
+            self.text("masks", masks, "step,kind,layer,head,masked\n")
 
     def values(self, field: str, run: Run, values: dict[str, list[float]]) -> None:
         """The same of relevance and importance."""
