@@ -17,8 +17,8 @@ from functools import partial
 
 import yaml
 
-from tests.golden.compare import SUMS, read_copy, verdicts, write_golden
-from tests.golden.frozen import INPUTS, ROOT, archived, files, has_history, small, write_archive
+from tests.golden.compare import SUMS, read_copy, verdicts, write_archive, write_golden
+from tests.golden.frozen import INPUTS, ROOT, archived, files, has_history, small
 from tests.golden.outputs import made_by_commit, make_outputs, measurements
 
 

@@ -4,10 +4,11 @@ import csv
 import hashlib
 import io
 import math
+import tarfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
-from tests.golden.frozen import members, small, write_archive
+from tests.golden.frozen import members, small
 
 SUMS = Path(__file__).parent / "sums.csv"
 COPIES = Path(__file__).parent / "copies"
@@ -35,6 +36,16 @@ def write_golden(experiment: str, made: Files, copied: Collection[str]) -> None:
     kept = {name: kept[name] for name in kept if not name.startswith(f"{experiment}/")}
     kept |= {name: made[name] for name in set(copied) & set(made)}
     write_archive(path, dict(sorted(kept.items())))
+
+
+def write_archive(path: Path, content: dict[str, bytes]) -> None:
+    """Write files into a compressed tar archive; equal files give equal bytes."""
+    path.parent.mkdir(exist_ok=True)
+    with tarfile.open(path, mode="w:xz", preset=9) as tar:
+        for name, data in content.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
 
 
 def _archive(experiment: str) -> Path:

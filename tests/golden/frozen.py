@@ -51,13 +51,3 @@ def members(packed: bytes) -> Iterator[tuple[str, bytes]]:
         for member in tar:
             if member.isfile() and "/" in member.name:  # others describe the archive
                 yield member.name, tar.extractfile(member).read()
-
-
-def write_archive(path: Path, content: dict[str, bytes]) -> None:
-    """Write files into a compressed tar archive; equal files give equal bytes."""
-    path.parent.mkdir(exist_ok=True)
-    with tarfile.open(path, mode="w:xz", preset=9) as tar:
-        for name, data in content.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
